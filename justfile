@@ -1,0 +1,47 @@
+# Every command of the project. `just check` is everything that CI runs.
+
+# List the commands.
+default:
+    @just --list --unsorted
+
+# Everything that must hold before a change lands: format, lints, docs, tests.
+check:
+    .ci/run
+
+# All tests, as README has it. Needs Node.js with npm for the ones against real Yjs.
+test *args:
+    cargo test --workspace {{args}}
+
+# Lints alone.
+lint:
+    cargo fmt --all -- --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Benchmarks; the figures belong in docs/performance.md.
+bench *args:
+    cargo bench --workspace {{args}}
+
+# Long random runs of all property tests, hostile bytes included, from a new seed unless one is given.
+soak cases="20000" steps="1000000" seed=`od -An -N4 -tu4 /dev/urandom | tr -d ' '`:
+    PROPTEST_RNG_SEED={{seed}} PROPTEST_CASES={{cases}} YFS_FUZZ_CASES={{cases}} YFS_STEPS={{steps}} YFS_KILLS=200 YFS_RACES=1000 \
+        cargo test --release --workspace
+
+# Mutation fuzzing of one target for some seconds (needs cargo-fuzz and a nightly toolchain).
+fuzz target="gate" seconds="60":
+    cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}} -rss_limit_mb=2048
+
+# The Node packages that the tests hold yfs against, from their lock file.
+node:
+    npm --prefix tests/node ci --ignore-scripts --no-audit --no-fund
+
+# Licences, advisories, bans and sources of all dependencies (needs cargo-deny).
+deny:
+    cargo deny --workspace check
+
+# The documentation of all crates.
+doc *args:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked {{args}}
+
+# Serve a folder to Yjs editors.
+serve dir="fixtures/handbook":
+    cargo run --release -- serve {{dir}}
