@@ -1,0 +1,229 @@
+//! Values to YAML.
+
+use std::fmt::Write as _;
+
+use smol_str::SmolStr;
+
+use super::{
+    read::{Mapping, Quotes},
+    same_entries, same_value, scalar,
+};
+use crate::tree::Value;
+
+/// Writes a map as YAML in block style, in the order given.
+pub fn write(values: &[(SmolStr, Value)]) -> String {
+    let mut out = String::new();
+    entries(values, 0, &mut out);
+    out
+}
+
+/// Puts values into a template.
+pub(super) fn patch(template: &str, mapping: &Mapping, values: &[(SmolStr, Value)]) -> String {
+    if same_entries(&mapping.entries, values) {
+        return template.to_owned();
+    }
+    if mapping.is_flow {
+        return write(values);
+    }
+    let has_crlf = template.contains("\r\n");
+    let first = mapping.places.first().map_or(template.len(), |place| place.start);
+    let mut out = template[..first].to_owned();
+    let mut added = String::new();
+    for (index, (key, old)) in mapping.entries.iter().enumerate() {
+        let Some((_, new)) = values.iter().find(|(other, _)| other == key) else { continue };
+        let text = &template[mapping.places[index].clone()];
+        end_line(&mut out, has_crlf);
+        match same_value(old, new) {
+            true => out.push_str(text),
+            false => {
+                let entry = replaced(template, mapping, index, new);
+                out.push_str(&with_ends(&entry, has_crlf));
+            }
+        }
+    }
+    let is_new = |it: &&(SmolStr, Value)| !mapping.entries.iter().any(|(key, _)| *key == it.0);
+    let new: Vec<_> = values.iter().filter(is_new).cloned().collect();
+    entries(&new, 0, &mut added);
+    end_line(&mut out, has_crlf);
+    out.push_str(&with_ends(&added, has_crlf));
+    out
+}
+
+fn end_line(out: &mut String, has_crlf: bool) {
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push_str(if has_crlf { "\r\n" } else { "\n" });
+    }
+}
+
+fn with_ends(text: &str, has_crlf: bool) -> String {
+    match has_crlf {
+        true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => text.to_owned(),
+    }
+}
+
+/// Returns one entry of the template with another value.
+fn replaced(template: &str, mapping: &Mapping, index: usize, new: &Value) -> String {
+    let place = mapping.places[index].clone();
+    let (key, old) = &mapping.entries[index];
+    if let Some((range, quotes)) = &mapping.scalars[index]
+        && let Some(scalar) = one_line(new, *quotes)
+        && place.start <= range.start
+        && range.end <= place.end
+    {
+        let (before, after) = (place.start..range.start, range.end..place.end);
+        return format!("{}{scalar}{}", &template[before], &template[after]);
+    }
+    let text = &template[place];
+    let is_above = |line: &&str| line.trim().is_empty() || line.starts_with('#');
+    let mut out: String = text.split_inclusive('\n').take_while(is_above).collect();
+    let own = &text[out.len()..];
+    let is_list_in_brackets =
+        matches!(old, Value::Array(_)) && own.lines().next().is_some_and(|it| it.contains('['));
+    let in_brackets = match new {
+        Value::Array(values) if is_list_in_brackets => {
+            let values: Option<Vec<_>> =
+                values.iter().map(|it| one_line(it, Quotes::None)).collect();
+            values.map(|values| format!("[{}]", values.join(", ")))
+        }
+        _ => None,
+    };
+    match in_brackets {
+        Some(list) => {
+            let (own, end) = (own.trim_end(), "\n");
+            let after = own.rsplit_once(']').filter(|_| !own.contains('\n'));
+            let after = after.map_or("", |(_, after)| after);
+            out.extend([&key_text(key), ": ", &list, after, end]);
+        }
+        None => entries(&[(key.clone(), new.clone())], 0, &mut out),
+    }
+    out
+}
+
+/// Returns a scalar on one line, in quotes like the old ones.
+fn one_line(value: &Value, quotes: Quotes) -> Option<String> {
+    Some(match (value, quotes) {
+        (Value::Array(_) | Value::Object(_), _) => return None,
+        (Value::String(text), Quotes::Single) if !text.chars().any(char::is_control) => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        (Value::String(text), Quotes::Double) => quoted(text),
+        (Value::String(text), _) if !scalar::may_be_plain(text) => quoted(text),
+        (value, _) => plain(value),
+    })
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) if value.is_nan() => ".nan".to_owned(),
+        Value::Number(value) if value.is_infinite() => {
+            if *value > 0.0 {
+                ".inf".to_owned()
+            } else {
+                "-.inf".to_owned()
+            }
+        }
+        Value::Number(value) if value.abs() >= 1e15 => format!("{value:e}"),
+        Value::Number(value) => value.to_string(),
+        Value::String(text) if scalar::may_be_plain(text) => text.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(_) => "[]".to_owned(),
+        Value::Object(_) => "{}".to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for it in text.chars() {
+        match it {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            it if it.is_control() || matches!(it, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                write!(out, "\\u{:04X}", it as u32).expect("a String takes all that is written");
+            }
+            it => out.push(it),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn key_text(key: &str) -> String {
+    if scalar::may_be_plain(key) { key.to_owned() } else { quoted(key) }
+}
+
+fn entries(values: &[(SmolStr, Value)], indent: usize, out: &mut String) {
+    for (key, value) in values {
+        out.push_str(&" ".repeat(indent));
+        out.push_str(&key_text(key));
+        out.push(':');
+        after_sign(value, indent, out);
+    }
+}
+
+/// Writes what follows a colon or a dash.
+fn after_sign(value: &Value, indent: usize, out: &mut String) {
+    match value {
+        Value::Object(values) if !values.is_empty() => {
+            out.push('\n');
+            entries(values, indent + 2, out);
+        }
+        Value::Array(values) if !values.is_empty() => {
+            out.push('\n');
+            for value in values {
+                out.push_str(&" ".repeat(indent + 2));
+                out.push('-');
+                item(value, indent + 2, out);
+            }
+        }
+        Value::String(text) if fits_block(text) => block(text, indent + 2, out),
+        value => {
+            out.push(' ');
+            out.push_str(&plain(value));
+            out.push('\n');
+        }
+    }
+}
+
+fn item(value: &Value, indent: usize, out: &mut String) {
+    match value {
+        Value::Object(values) if !values.is_empty() => {
+            let mut inner = String::new();
+            entries(values, indent + 2, &mut inner);
+            out.push(' ');
+            out.push_str(inner.trim_start_matches(' '));
+        }
+        value => after_sign(value, indent, out),
+    }
+}
+
+/// Whether text of several lines may stand below a `|`.
+fn fits_block(text: &str) -> bool {
+    text.contains('\n')
+        && !text.starts_with([' ', '\n', '\t'])
+        && !text.chars().any(|it| it.is_control() && it != '\n')
+        && !text.contains(['\u{2028}', '\u{2029}', '\u{feff}'])
+        && text.lines().all(|line| line.trim_end() == line)
+        && !text.trim_end_matches('\n').is_empty()
+}
+
+fn block(text: &str, indent: usize, out: &mut String) {
+    let core = text.trim_end_matches('\n');
+    out.push_str(match text.len() - core.len() {
+        0 => " |-\n",
+        1 => " |\n",
+        _ => " |+\n",
+    });
+    for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+        if !line.is_empty() {
+            out.push_str(&" ".repeat(indent));
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+}

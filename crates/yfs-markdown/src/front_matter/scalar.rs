@@ -1,0 +1,82 @@
+//! Plain words of YAML 1.2 (core schema), as npm `yaml` resolves them.
+
+use crate::tree::Value;
+
+/// What a plain scalar means.
+pub(super) fn resolve(word: &str) -> Value {
+    match word {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => return Value::Number(f64::NAN),
+        _ => {}
+    }
+    number(word).map_or_else(|| Value::string(word), Value::Number)
+}
+
+fn number(word: &str) -> Option<f64> {
+    let radix = |digits: &str, radix| {
+        let is_digit = |it: char| it.is_digit(radix);
+        (!digits.is_empty() && digits.chars().all(is_digit)).then(|| {
+            digits.chars().fold(0.0, |sum, it| {
+                sum * f64::from(radix) + f64::from(it.to_digit(radix).unwrap_or_default())
+            })
+        })
+    };
+    if let Some(digits) = word.strip_prefix("0o") {
+        return radix(digits, 8);
+    }
+    if let Some(digits) = word.strip_prefix("0x") {
+        return radix(digits, 16);
+    }
+    let unsigned = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let sign = if word.starts_with('-') { -1.0 } else { 1.0 };
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
+        return Some(sign * f64::INFINITY);
+    }
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let all_digits = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
+    let are_digits = |it: &str| !it.is_empty() && all_digits(it);
+    let is_mantissa = match mantissa.split_once('.') {
+        Some(("", fraction)) => are_digits(fraction),
+        Some((whole, fraction)) => are_digits(whole) && all_digits(fraction),
+        None => are_digits(mantissa),
+    };
+    let is_exponent =
+        exponent.is_none_or(|it| are_digits(it.strip_prefix(['-', '+']).unwrap_or(it)));
+    // Beyond the largest number lies infinity, as in JavaScript.
+    (is_mantissa && is_exponent).then(|| unsigned.parse::<f64>().ok().map(|it| sign * it)).flatten()
+}
+
+/// Whether text reads back as itself when it stands there bare.
+pub(super) fn may_be_plain(text: &str) -> bool {
+    // Words that YAML 1.1 takes for something else: there are readers of that, too.
+    const OTHERS: [&str; 7] = ["yes", "no", "on", "off", "y", "n", "<<"];
+    const STARTS: &[char] = &[
+        '-', '?', ',', '[', ']', '{', '}', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '=',
+        '.',
+    ];
+    let is_word = !text.is_empty()
+        && text.trim() == text
+        && matches!(resolve(text), Value::String(_))
+        && !text.contains([
+            ':', '#', '[', ']', '{', '}', ',', '\u{85}', '\u{2028}', '\u{2029}', '\u{feff}',
+        ])
+        && !text.chars().any(char::is_control)
+        && !text.starts_with(STARTS)
+        && !OTHERS.contains(&text.to_ascii_lowercase().as_str());
+    is_word || is_date(text)
+}
+
+/// A date is text here, and everybody writes it bare.
+fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == 10
+        && bytes.iter().enumerate().all(|(at, it)| match at {
+            4 | 7 => *it == b'-',
+            _ => it.is_ascii_digit(),
+        })
+}

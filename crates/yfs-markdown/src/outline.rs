@@ -1,0 +1,248 @@
+//! A tree as the flat list of its leaves, which is what a file is: one run of lines per leaf.
+//!
+//! A *leaf* is a block with lines of its own: paragraph, heading, code, rule, row of a table. A
+//! *container* puts something before each line of what it holds: quote, item, footnote. Lists and tables
+//! are neither; they show in their items and rows. Empty paragraphs beside other blocks have no lines, and so
+//! are left out.
+
+use crate::tree::{Element, Node, Value};
+
+/// A tree, flat.
+#[derive(Debug, Default)]
+pub(crate) struct Outline<'a> {
+    pub(crate) leaves: Vec<Leaf<'a>>,
+    pub(crate) containers: Vec<Container<'a>>,
+    pub(crate) lists: Vec<List>,
+}
+
+/// A block with lines of its own.
+#[derive(Debug)]
+pub(crate) struct Leaf<'a> {
+    pub(crate) element: &'a Element,
+    /// The innermost container around it.
+    pub(crate) container: Option<usize>,
+    /// The box of the item that it begins.
+    pub(crate) checked: Option<bool>,
+    /// Whether it begins an item.
+    pub(crate) begins_item: bool,
+    /// Whether a blank line stands before it when nobody remembers otherwise.
+    pub(crate) blank_before: bool,
+    /// Whether it would read as something else without one.
+    pub(crate) stands_apart: bool,
+    /// Which block of the document it is in.
+    pub(crate) top: usize,
+    /// Where it is in the tree: the path of its block.
+    pub(crate) path: Vec<u32>,
+}
+
+/// What a container is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Quote,
+    Item {
+        /// Which list it is an item of.
+        list: usize,
+        index: usize,
+    },
+    Footnote,
+}
+
+/// A block that puts something before the lines of others.
+#[derive(Debug)]
+pub(crate) struct Container<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) element: &'a Element,
+    pub(crate) parent: Option<usize>,
+    /// The first leaf in it.
+    pub(crate) first_leaf: usize,
+    pub(crate) path: Vec<u32>,
+}
+
+/// A list.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// Its first number, if it is ordered.
+    pub(crate) start: Option<u64>,
+    /// Whether it needs another marker than the list right before it.
+    pub(crate) is_alternate: bool,
+    /// The list right before it, if it is of the same kind.
+    pub(crate) before: Option<usize>,
+}
+
+struct Walk<'a> {
+    outline: Outline<'a>,
+    container: Option<usize>,
+    checked: Option<bool>,
+    begins_item: bool,
+    blank_before: bool,
+    stands_apart: bool,
+    top: usize,
+    path: Vec<u32>,
+}
+
+impl<'a> Outline<'a> {
+    /// Lists the leaves of a document.
+    pub(crate) fn new(document: &'a Element) -> Self {
+        let mut walk = Walk {
+            outline: Self::default(),
+            container: None,
+            checked: None,
+            begins_item: false,
+            blank_before: false,
+            stands_apart: false,
+            top: 0,
+            path: Vec::new(),
+        };
+        walk.blocks(&document.children, false, true);
+        walk.outline
+    }
+
+    /// Returns the containers around a leaf, outermost first.
+    pub(crate) fn chain(&self, leaf: usize) -> Vec<usize> {
+        let mut chain = Vec::new();
+        let mut container = self.leaves[leaf].container;
+        while let Some(index) = container {
+            chain.push(index);
+            container = self.containers[index].parent;
+        }
+        chain.reverse();
+        chain
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn blocks(&mut self, children: &'a [Node], is_tight: bool, is_root: bool) {
+        let blocks = children.iter().enumerate();
+        let blocks = blocks.filter_map(|(at, node)| Some((at, node.as_element()?)));
+        let all_empty = children.iter().filter_map(Node::as_element).all(is_empty_paragraph);
+        let keeps_first = all_empty || self.checked.is_some();
+        let mut before: Option<(&Element, Option<usize>)> = None;
+        for (at, element) in blocks {
+            if is_root {
+                self.top = at;
+            }
+            if is_empty_paragraph(element) && !(at == 0 && keeps_first) {
+                continue;
+            }
+            if let Some((before, _)) = before {
+                self.stands_apart = must_stand_apart(before, element);
+                self.blank_before = !is_tight || self.stands_apart;
+            }
+            self.path.push(at as u32);
+            let list_before = before.filter(|(before, _)| before.name == element.name);
+            let list = self.block(element, list_before.and_then(|(_, list)| list));
+            self.path.pop();
+            before = Some((element, list));
+        }
+    }
+
+    /// Adds a block and what is in it. Returns which list it is.
+    fn block(&mut self, element: &'a Element, list_before: Option<usize>) -> Option<usize> {
+        match element.name.as_str() {
+            "blockquote" => self.container(Kind::Quote, element, false),
+            "footnote_definition" => self.container(Kind::Footnote, element, false),
+            "bullet_list" | "ordered_list" => return Some(self.list(element, list_before)),
+            "table" => {
+                for (at, row) in element.children.iter().enumerate() {
+                    let row = row.as_element().filter(|row| at == 0 || !row.children.is_empty());
+                    if let Some(row) = row {
+                        self.path.push(at as u32);
+                        self.leaf(row);
+                        self.path.pop();
+                    }
+                }
+            }
+            _ => self.leaf(element),
+        }
+        None
+    }
+
+    fn leaf(&mut self, element: &'a Element) {
+        self.outline.leaves.push(Leaf {
+            element,
+            container: self.container,
+            checked: self.checked.take(),
+            begins_item: std::mem::take(&mut self.begins_item),
+            blank_before: std::mem::take(&mut self.blank_before),
+            stands_apart: std::mem::take(&mut self.stands_apart),
+            top: self.top,
+            path: self.path.clone(),
+        });
+    }
+
+    fn container(&mut self, kind: Kind, element: &'a Element, is_tight: bool) {
+        let parent = self.container;
+        self.container = Some(self.outline.containers.len());
+        let first_leaf = self.outline.leaves.len();
+        let path = self.path.clone();
+        self.outline.containers.push(Container { kind, element, parent, first_leaf, path });
+        self.blocks(&element.children, is_tight, false);
+        if self.outline.leaves.len() == first_leaf {
+            // It holds nothing that has lines, and yet has a line of its own.
+            self.leaf(element);
+        }
+        self.container = parent;
+    }
+
+    fn list(&mut self, element: &'a Element, before: Option<usize>) -> usize {
+        let list = self.outline.lists.len();
+        let is_alternate = before.is_some_and(|before| !self.outline.lists[before].is_alternate);
+        let order = element.attribute("order").and_then(Value::as_number).unwrap_or(1.0);
+        let start =
+            (element.name == "ordered_list").then_some(order.clamp(0.0, 999_999_999.0) as u64);
+        self.outline.lists.push(List { start, is_alternate, before });
+        let flag = |element: &Element, name: &str| element.attribute(name).and_then(Value::as_bool);
+        // One profile says tight of the list, the other spread of list and item.
+        let tight = flag(element, "tight");
+        let is_spread = flag(element, "spread").unwrap_or(tight == Some(false));
+        let items = element.children.iter().filter_map(Node::as_element);
+        for (index, item) in items.enumerate() {
+            if index > 0 {
+                self.blank_before = is_spread;
+            }
+            let is_tight = tight.unwrap_or_else(|| flag(item, "spread") == Some(false));
+            self.checked = flag(item, "checked");
+            self.begins_item = true;
+            self.path.push(index as u32);
+            self.container(Kind::Item { list, index }, item, is_tight);
+            self.path.pop();
+            self.checked = None;
+        }
+        list
+    }
+}
+
+pub(crate) fn is_empty_paragraph(element: &Element) -> bool {
+    element.name == "paragraph" && element.children.is_empty()
+}
+
+/// Whether, without a blank line between, the two would read as something else.
+fn must_stand_apart(before: &Element, after: &Element) -> bool {
+    let is_list = |it: &Element| matches!(it.name.as_str(), "bullet_list" | "ordered_list");
+    let begins_empty = || {
+        let item = after.children.first().and_then(Node::as_element);
+        item.and_then(|item| item.children.first())
+            .is_none_or(|first| first.as_element().is_none_or(is_empty_paragraph))
+    };
+    let begins_elsewhere =
+        || after.attribute("order").and_then(Value::as_number).is_some_and(|order| order != 1.0);
+    match (before.name.as_str(), after.name.as_str()) {
+        ("table", _) | (_, "table") => true,
+        ("paragraph", "paragraph" | "horizontal_rule" | "hr") => true,
+        ("paragraph", _) if is_list(after) => {
+            begins_empty() || begins_elsewhere() || is_html(before)
+        }
+        ("paragraph", _) => is_html(before),
+        ("blockquote", "blockquote" | "paragraph") => true,
+        (_, "paragraph") => is_list(before) || before.name == "footnote_definition",
+        _ => false,
+    }
+}
+
+fn is_html(paragraph: &Element) -> bool {
+    match paragraph.children.first() {
+        Some(Node::Text(text)) => text.text.starts_with('<'),
+        Some(Node::Element(element)) => element.name == "html",
+        None => false,
+    }
+}

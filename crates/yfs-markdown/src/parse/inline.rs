@@ -1,0 +1,295 @@
+//! Inline events to runs of text and inline elements, with the marks that are open.
+
+use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+use smol_str::SmolStr;
+
+use super::{Mode, mask::Masked};
+use crate::{
+    schema::Profile,
+    tree::{Element, Mark, Node, Value, push_inline},
+};
+
+/// What an end of an inline tag has to undo.
+#[derive(Debug)]
+struct Open {
+    name: &'static str,
+    /// The mark of that name that was open before: marks are a set.
+    hidden: Option<Mark>,
+}
+
+/// An image whose alternative text is being read.
+#[derive(Debug)]
+struct Image {
+    source: String,
+    title: String,
+    alternative: String,
+    /// How many images are open, this one included.
+    depth: usize,
+    /// Whether what an editor would take for the text has been read.
+    is_done: bool,
+}
+
+/// Collects the inline content of one text block after the other.
+#[derive(Debug)]
+pub(super) struct Inline<'a> {
+    mode: Mode,
+    masked: &'a Masked<'a>,
+    marks: Vec<Mark>,
+    open: Vec<Open>,
+    image: Option<Image>,
+    children: Vec<Node>,
+}
+
+impl<'a> Inline<'a> {
+    pub(super) fn new(mode: Mode, masked: &'a Masked<'a>) -> Self {
+        let (marks, open, children) = (Vec::new(), Vec::new(), Vec::new());
+        Self { mode, masked, marks, open, image: None, children }
+    }
+
+    /// Ends the block and returns what it holds.
+    pub(super) fn take(&mut self) -> Vec<Node> {
+        self.marks.clear();
+        self.open.clear();
+        self.image = None;
+        std::mem::take(&mut self.children)
+    }
+
+    /// Takes an inline event that begins at `at` of the masked text.
+    pub(super) fn event(&mut self, event: Event<'_>, at: std::ops::Range<usize>) {
+        if self.image.is_some() {
+            self.event_in_image(event, &at);
+            return;
+        }
+        match event {
+            Event::Text(text) => self.text(&text, at.start),
+            Event::Code(code) => {
+                let code = self.masked.restore(&code).into_owned();
+                let name = if self.is_gfm() { "inlineCode" } else { "code" };
+                self.push_mark(name, Mark::new(name));
+                let node = Node::text(code, self.marks.clone());
+                push_inline(&mut self.children, node);
+                self.pop_mark();
+            }
+            Event::SoftBreak => self.soft_break(),
+            Event::HardBreak => {
+                let hard = match self.is_gfm() {
+                    true => Element::new("hardbreak").with("isInline", false),
+                    false => Element::new("hard_break"),
+                };
+                self.element(hard);
+            }
+            Event::InlineHtml(html) | Event::Html(html) => self.html(&html),
+            Event::FootnoteReference(label) => {
+                let label = SmolStr::new(&label);
+                self.element(
+                    Element::new("footnote_reference").with("label", Value::String(label)),
+                );
+            }
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text, at.start),
+            Event::Start(tag) => self.start(tag, at.start),
+            Event::End(TagEnd::Image) => {}
+            Event::End(_) => self.pop_mark(),
+            _ => {}
+        }
+    }
+
+    fn is_gfm(&self) -> bool {
+        self.mode.profile == Profile::Gfm
+    }
+
+    fn text(&mut self, text: &str, at: usize) {
+        let is_escaped_bar = text.starts_with('|')
+            && at > 0
+            && self.masked.text.as_bytes()[at - 1] == b'\\'
+            && !self.is_gfm()
+            && !self.mode.strict;
+        // In a table that this profile keeps as text, the backslash carries meaning.
+        if is_escaped_bar {
+            push_inline(&mut self.children, Node::text("\\", self.marks.clone()));
+        }
+        let text = self.masked.restore(text).into_owned();
+        let node = Node::text(text, self.marks.clone());
+        push_inline(&mut self.children, node);
+    }
+
+    fn soft_break(&mut self) {
+        match (self.mode.profile, self.mode.strict) {
+            (Profile::Gfm, _) => self.element(Element::new("hardbreak").with("isInline", true)),
+            (Profile::CommonMark, strict) => {
+                let text = if strict { " " } else { "\n" };
+                let node = Node::text(text, self.marks.clone());
+                push_inline(&mut self.children, node);
+            }
+        }
+    }
+
+    fn html(&mut self, html: &str) {
+        match self.mode.profile {
+            Profile::Gfm if self.mode.strict && is_line_break(html) => {}
+            Profile::Gfm => {
+                let value = Value::string(html);
+                self.element(Element::new("html").with("value", value));
+            }
+            Profile::CommonMark => {
+                let node = Node::text(html, self.marks.clone());
+                push_inline(&mut self.children, node);
+            }
+        }
+    }
+
+    fn element(&mut self, mut element: Element) {
+        element.marks.clone_from(&self.marks);
+        self.children.push(element.into());
+    }
+
+    fn start(&mut self, tag: Tag<'_>, at: usize) {
+        let marker = match self.masked.text.as_bytes().get(at) {
+            Some(b'_') => "_",
+            _ => "*",
+        };
+        match tag {
+            Tag::Emphasis if self.is_gfm() => {
+                self.push_mark("emphasis", Mark::new("emphasis").with("marker", marker));
+            }
+            Tag::Emphasis => self.push_mark("em", Mark::new("em")),
+            Tag::Strong if self.is_gfm() => {
+                self.push_mark("strong", Mark::new("strong").with("marker", marker));
+            }
+            Tag::Strong => self.push_mark("strong", Mark::new("strong")),
+            Tag::Strikethrough => self.push_mark("strike_through", Mark::new("strike_through")),
+            Tag::Link { link_type, dest_url, title, .. } => {
+                let is_bare_mail = link_type == LinkType::Email && !dest_url.starts_with("mailto:");
+                let target = self.target(&dest_url);
+                let target = if is_bare_mail { format!("mailto:{target}") } else { target };
+                let title = self.masked.restore(&title);
+                let title = if title.is_empty() { Value::Null } else { Value::string(&*title) };
+                let link = Mark::new("link").with("href", target.as_str()).with("title", title);
+                self.push_mark("link", link);
+            }
+            Tag::Image { dest_url, title, .. } => {
+                self.image = Some(Image {
+                    source: self.target(&dest_url),
+                    title: self.masked.restore(&title).into_owned(),
+                    alternative: String::new(),
+                    depth: 1,
+                    is_done: false,
+                });
+            }
+            _ => self.push_mark("", Mark::new("")),
+        }
+    }
+
+    /// The destination of a link as the profile keeps it.
+    fn target(&self, destination: &str) -> String {
+        let target = self.masked.restore(destination);
+        match (self.mode.profile, self.mode.strict) {
+            (Profile::CommonMark, true) => normalise_link(&target),
+            _ => target.into_owned(),
+        }
+    }
+
+    /// Opens a mark. The empty name stands for none.
+    fn push_mark(&mut self, name: &'static str, mark: Mark) {
+        let at = self.marks.iter().position(|it| it.name == name);
+        let hidden = at.map(|at| self.marks.remove(at));
+        if !name.is_empty() {
+            let rank = self.mode.profile.rank(name);
+            let ranks = self.marks.iter().map(|it| self.mode.profile.rank(&it.name));
+            let at = ranks.take_while(|it| *it < rank).count();
+            self.marks.insert(at, mark);
+        }
+        self.open.push(Open { name, hidden });
+    }
+
+    /// Closes the mark that was opened last. Editors then have none of that name.
+    fn pop_mark(&mut self) {
+        let Some(Open { name, hidden }) = self.open.pop() else { return };
+        let Some(at) = self.marks.iter().position(|it| it.name == name) else { return };
+        match hidden {
+            Some(mark) if !self.mode.strict => self.marks[at] = mark,
+            _ => drop(self.marks.remove(at)),
+        }
+    }
+
+    fn event_in_image(&mut self, event: Event<'_>, at: &std::ops::Range<usize>) {
+        let Some(image) = &mut self.image else { return };
+        let is_editor_of_commonmark = self.mode.strict && self.mode.profile == Profile::CommonMark;
+        let soft = if self.mode.strict { "\n" } else { " " };
+        match event {
+            Event::End(TagEnd::Image) if image.depth == 1 => self.finish_image(),
+            Event::End(TagEnd::Image) => image.depth -= 1,
+            Event::Start(Tag::Image { .. }) => {
+                if is_editor_of_commonmark && image.alternative.is_empty() && !image.is_done {
+                    let label = self.masked.text[at.clone()].trim_start_matches("![");
+                    image.alternative = label.split("](").next().unwrap_or_default().to_owned();
+                }
+                image.depth += 1;
+                image.is_done = true;
+            }
+            // The first token alone.
+            Event::Text(text) if is_editor_of_commonmark && !image.is_done => {
+                image.alternative.push_str(&text);
+            }
+            Event::Text(_) if is_editor_of_commonmark => {}
+            Event::Code(code) if is_editor_of_commonmark => {
+                if !image.is_done && image.alternative.is_empty() {
+                    image.alternative.push_str(&code);
+                }
+                image.is_done = true;
+            }
+            _ if is_editor_of_commonmark => image.is_done = true,
+            Event::Text(text) | Event::Code(text) => image.alternative.push_str(&text),
+            Event::SoftBreak | Event::HardBreak => image.alternative.push_str(soft),
+            _ => {}
+        }
+    }
+
+    fn finish_image(&mut self) {
+        let Some(image) = self.image.take() else { return };
+        let alternative = self.masked.restore(&image.alternative).into_owned();
+        let or_null = |text: &str| match text.is_empty() {
+            true => Value::Null,
+            false => Value::string(text),
+        };
+        let element = Element::new("image").with("src", image.source.as_str());
+        let element = match self.mode.profile {
+            Profile::CommonMark => {
+                element.with("alt", or_null(&alternative)).with("title", or_null(&image.title))
+            }
+            Profile::Gfm => {
+                let title = match self.mode.strict {
+                    true => or_null(&image.title),
+                    false => Value::string(&image.title),
+                };
+                element.with("alt", alternative.as_str()).with("title", title)
+            }
+        };
+        self.element(element);
+    }
+}
+
+/// Whether this is a `<br>`, which Milkdown drops when it reads.
+pub(super) fn is_line_break(html: &str) -> bool {
+    matches!(html.trim(), "<br />" | "<br>" | "<br >" | "<br/>")
+}
+
+/// Percent-encodes as `normalizeLink` of markdown-it does, without its changes to host names.
+fn normalise_link(target: &str) -> String {
+    use std::fmt::Write as _;
+
+    const KEPT: &str = ";/?:@&=+$,-_.!~*'()#";
+    let mut encoded = String::with_capacity(target.len());
+    let bytes = target.as_bytes();
+    for (at, it) in target.char_indices() {
+        let is_hex = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_hexdigit);
+        let is_escape = it == '%' && is_hex(at + 1) && is_hex(at + 2);
+        if is_escape || it.is_ascii_alphanumeric() || KEPT.contains(it) {
+            encoded.push(it);
+        } else {
+            for byte in it.encode_utf8(&mut [0; 4]).bytes() {
+                write!(encoded, "%{byte:02X}").expect("a String takes all that is written");
+            }
+        }
+    }
+    encoded
+}

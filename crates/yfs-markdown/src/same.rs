@@ -1,0 +1,52 @@
+//! Whether two trees are the same document.
+//!
+//! Yjs keeps no marks on elements, and editors derive some attributes from what stands around. Neither
+//! makes a difference here, nor does whether a null is written or left out.
+
+use smol_str::SmolStr;
+
+use crate::tree::{Element, Mark, Node, Value};
+
+/// Whether two elements are the same, with all below.
+pub fn same(left: &Element, right: &Element) -> bool {
+    left.name == right.name
+        && same_attributes(&left.name, &left.attributes, &right.attributes)
+        && left.children.len() == right.children.len()
+        && left.children.iter().zip(&right.children).all(|(left, right)| same_node(left, right))
+}
+
+/// Whether two nodes are the same, with all below.
+pub fn same_node(left: &Node, right: &Node) -> bool {
+    match (left, right) {
+        (Node::Element(left), Node::Element(right)) => same(left, right),
+        (Node::Text(left), Node::Text(right)) => {
+            left.text == right.text && same_marks(&left.marks, &right.marks)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an attribute is only derived from what stands around.
+pub(crate) fn is_derived(element: &str, attribute: &str) -> bool {
+    matches!((element, attribute), ("heading", "id") | ("list_item", "label" | "listType"))
+}
+
+fn same_marks(left: &[Mark], right: &[Mark]) -> bool {
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| {
+            left.name == right.name
+                && same_attributes(&left.name, &left.attributes, &right.attributes)
+        })
+}
+
+fn same_attributes(owner: &str, left: &[(SmolStr, Value)], right: &[(SmolStr, Value)]) -> bool {
+    let count = |attributes: &[(SmolStr, Value)]| {
+        attributes
+            .iter()
+            .filter(|(name, value)| !value.is_null() && !is_derived(owner, name))
+            .count()
+    };
+    let mut kept = left.iter().filter(|(name, value)| !value.is_null() && !is_derived(owner, name));
+    count(left) == count(right)
+        && kept.all(|(name, value)| right.iter().any(|(other, it)| other == name && it == value))
+}

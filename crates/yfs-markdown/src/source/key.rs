@@ -1,0 +1,176 @@
+//! Under which name a leaf is remembered: a hash of what it means and of the kinds of containers around.
+
+use crate::{
+    outline::{Kind, Outline},
+    same::is_derived,
+    tree::{Mark, Node, Value},
+};
+
+/// A name of a leaf. Not proof against forgery, and need not be: what is found under it is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key(pub(super) u64);
+
+/// Stands before the first leaf.
+pub(super) const START: Key = Key(1);
+/// Stands after the last leaf.
+pub(super) const END: Key = Key(2);
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// How long a key is as text.
+pub(super) const TEXT_LEN: usize = 11;
+
+impl Key {
+    /// Returns the keys of all leaves.
+    pub(super) fn of_leaves(outline: &Outline<'_>) -> Vec<Self> {
+        (0..outline.leaves.len()).map(|index| Self::of(outline, index)).collect()
+    }
+
+    fn of(outline: &Outline<'_>, index: usize) -> Self {
+        let leaf = &outline.leaves[index];
+        let mut hasher = Hasher(0xcbf2_9ce4_8422_2325);
+        for container in outline.chain(index) {
+            hasher.byte(match outline.containers[container].kind {
+                Kind::Quote => b'q',
+                Kind::Footnote => b'f',
+                Kind::Item { list, .. } if outline.lists[list].start.is_some() => b'o',
+                Kind::Item { .. } => b'b',
+            });
+        }
+        hasher.byte(match leaf.checked {
+            None => 0,
+            Some(false) => 1,
+            Some(true) => 2,
+        });
+        hasher.text(&leaf.element.name);
+        hasher.attributes(&leaf.element.name, &leaf.element.attributes);
+        hasher.nodes(&leaf.element.children);
+        Self(hasher.finish())
+    }
+
+    /// Returns a little of the key.
+    pub(super) fn hint(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Returns a little of what stands around a gap: of the leaves beside its neighbours.
+    pub(super) fn hint_around(keys: &[Self], gap: usize) -> u16 {
+        let before = gap.checked_sub(2).map_or(START, |before| keys[before]);
+        let after = keys.get(gap + 1).copied().unwrap_or(END);
+        before.hint() ^ after.hint().rotate_left(5)
+    }
+
+    /// Returns the key as eleven letters, digits, `-` and `_`.
+    pub(super) fn to_text(self) -> String {
+        let digit = |at: usize| char::from(DIGITS[(self.0 >> (6 * at)) as usize & 63]);
+        (0..TEXT_LEN).map(digit).collect()
+    }
+
+    /// Reads what [`Key::to_text`] wrote.
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        if text.len() != TEXT_LEN {
+            return None;
+        }
+        let mut key = 0_u64;
+        for (at, byte) in text.bytes().enumerate() {
+            let digit = DIGITS.iter().position(|it| *it == byte)? as u64;
+            if at + 1 == TEXT_LEN && digit > 15 {
+                return None;
+            }
+            key |= digit << (6 * at);
+        }
+        Some(Self(key))
+    }
+}
+
+/// FNV-1a, with a last mixing so that all bits depend on all bytes.
+struct Hasher(u64);
+
+impl Hasher {
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.byte(*byte));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+        self.byte(0xff);
+    }
+
+    fn attributes(&mut self, owner: &str, attributes: &[(smol_str::SmolStr, Value)]) {
+        let is_kept = |(name, value): &&(smol_str::SmolStr, Value)| {
+            !value.is_null() && !is_derived(owner, name)
+        };
+        let mut kept: Vec<_> = attributes.iter().filter(is_kept).collect();
+        kept.sort_by(|left, right| left.0.cmp(&right.0));
+        for (name, value) in kept {
+            self.text(name);
+            self.value(value);
+        }
+        self.byte(0xfe);
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.byte(0),
+            Value::Bool(value) => self.byte(1 + u8::from(*value)),
+            Value::Number(value) => {
+                self.byte(3);
+                self.bytes(&value.to_bits().to_le_bytes());
+            }
+            Value::String(value) => {
+                self.byte(4);
+                self.text(value);
+            }
+            Value::Array(values) => {
+                self.byte(5);
+                values.iter().for_each(|value| self.value(value));
+                self.byte(0xfe);
+            }
+            Value::Object(entries) => {
+                self.byte(6);
+                for (key, value) in entries {
+                    self.text(key);
+                    self.value(value);
+                }
+                self.byte(0xfe);
+            }
+        }
+    }
+
+    fn marks(&mut self, marks: &[Mark]) {
+        for mark in marks {
+            self.text(&mark.name);
+            self.attributes(&mark.name, &mark.attributes);
+        }
+        self.byte(0xfe);
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Text(text) => {
+                    self.byte(b't');
+                    self.text(&text.text);
+                    self.marks(&text.marks);
+                }
+                Node::Element(element) => {
+                    self.byte(b'e');
+                    self.text(&element.name);
+                    self.attributes(&element.name, &element.attributes);
+                    self.nodes(&element.children);
+                }
+            }
+        }
+        self.byte(0xfd);
+    }
+
+    fn finish(self) -> u64 {
+        let mut it = self.0;
+        it = (it ^ (it >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        it = (it ^ (it >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        it ^ (it >> 33)
+    }
+}

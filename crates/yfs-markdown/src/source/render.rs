@@ -1,0 +1,84 @@
+//! Tree and memory to text, read back before it is believed.
+
+use super::{SourceMap, fill, key::Key};
+use crate::{
+    outline::{Outline, is_empty_paragraph},
+    parse::{MARK, parse},
+    same::{same, same_node},
+    schema::Profile,
+    tree::{Element, Node},
+    write::{emit::emit, take_care, write},
+};
+
+/// Writes a document, with the remembered bytes wherever they still mean what the tree says.
+///
+/// The text means the tree; where markdown cannot say that, it means what [`write()`] of the same tree does.
+pub fn render(document: &Element, map: &SourceMap, profile: Profile) -> String {
+    let outline = Outline::new(document);
+    let keys = Key::of_leaves(&outline);
+    let first = attempt(&outline, &keys, map, profile, &|_| false, false);
+    let read = parse(&first, profile);
+    if same(&read, document) {
+        return first;
+    }
+    // A tree may hold what markdown cannot say. Then what can be said is what counts.
+    let canonical = write(document, profile);
+    let meant = parse(&canonical, profile);
+    if same(&read, &meant) {
+        return first;
+    }
+    let careful = attempt(&outline, &keys, map, profile, &|_| false, true);
+    let read = parse(&careful, profile);
+    if same(&read, &meant) {
+        return careful;
+    }
+    if let Some((from, to)) = difference(document, &read, &meant) {
+        let is_forgotten = |top: usize| (from..to).contains(&top);
+        let text = attempt(&outline, &keys, map, profile, &is_forgotten, true);
+        if same(&parse(&text, profile), &meant) {
+            return text;
+        }
+    }
+    canonical
+}
+
+fn attempt(
+    outline: &Outline<'_>,
+    keys: &[Key],
+    map: &SourceMap,
+    profile: Profile,
+    is_forgotten: &dyn Fn(usize) -> bool,
+    is_careful: bool,
+) -> String {
+    let mut plan = fill::plan(outline, keys, map, profile, is_forgotten);
+    if is_careful {
+        let is_new: Vec<bool> = plan.bodies.iter().map(Option::is_none).collect();
+        take_care(outline, &mut plan, |index| is_new[index]);
+    }
+    let mut text = emit(outline, &plan);
+    if map.style.is_open {
+        let end = ["\r\n", "\n", "\r"].into_iter().find(|end| text.ends_with(end));
+        text.truncate(text.len() - end.map_or(0, str::len));
+    }
+    if map.style.has_mark {
+        text.insert(0, MARK);
+    }
+    text
+}
+
+/// Returns which blocks of the document read back as something else: from the first to after the last.
+fn difference(document: &Element, read: &Element, meant: &Element) -> Option<(usize, usize)> {
+    let is_said = |node: &&Node| !node.as_element().is_some_and(is_empty_paragraph);
+    let tops: Vec<usize> =
+        (0..document.children.len()).filter(|top| is_said(&&document.children[*top])).collect();
+    let (read, meant) = (&read.children, &meant.children);
+    if tops.len() != meant.len() {
+        return None;
+    }
+    let equal = |pair: &(&Node, &Node)| same_node(pair.0, pair.1);
+    let n_before = read.iter().zip(meant).take_while(equal).count();
+    let n_after = read.iter().rev().zip(meant.iter().rev()).take_while(equal).count();
+    let end = meant.len() - n_after.min(meant.len() - n_before);
+    let from = *tops.get(n_before)?;
+    Some((from, tops.get(end.checked_sub(1)?).map_or(from, |last| last + 1).max(from + 1)))
+}

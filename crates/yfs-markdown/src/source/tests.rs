@@ -1,0 +1,323 @@
+//! What is remembered, entry by entry, and what a change touches.
+
+use expect_test::{Expect, expect};
+
+use super::{SourceMap, key::Key, remember, render};
+use crate::{
+    outline::Outline,
+    schema::Profile,
+    tree::{Element, Node},
+};
+
+fn check_entries(text: &str, expected: Expect) {
+    let (_, map) = remember(text, Profile::Gfm);
+    let shown = map.entries().into_values().collect::<Vec<_>>().join("--\n");
+    expected.assert_eq(&shown);
+}
+
+/// Replaces a word wherever it stands in the tree, and shows the lines that differ in the file.
+fn check_change(text: &str, word: &str, by: &str, expected: Expect) {
+    let shown = [Profile::CommonMark, Profile::Gfm].map(|profile| {
+        let (mut document, map) = remember(text, profile);
+        assert_eq!(render(&document, &map, profile), text, "unchanged, in {profile:?}");
+        replace(&mut document, word, by);
+        let again = render(&document, &map, profile);
+        let (old, new): (Vec<_>, Vec<_>) = (text.lines().collect(), again.lines().collect());
+        let mut shown = String::new();
+        old.iter().filter(|it| !new.contains(it)).for_each(|it| shown += &format!("-{it}\n"));
+        new.iter().filter(|it| !old.contains(it)).for_each(|it| shown += &format!("+{it}\n"));
+        shown
+    });
+    assert_eq!(shown[0], shown[1]);
+    expected.assert_eq(&shown[0]);
+}
+
+fn replace(element: &mut Element, word: &str, by: &str) {
+    for child in &mut element.children {
+        match child {
+            Node::Element(element) => replace(element, word, by),
+            Node::Text(text) => text.text = text.text.replace(word, by),
+        }
+    }
+}
+
+#[test]
+fn what_everybody_writes_is_not_remembered() {
+    let text = "# Title\n\nWords *and* words\nwrapped.\n\n- one\n- two\n\n1. one\n2. two\n";
+    check_entries(text, expect![""]);
+}
+
+#[test]
+fn what_differs_is_remembered_leaf_by_leaf() {
+    check_entries(
+        "* one\n* two\n",
+        expect![[r#"
+            0 = * |  
+            --
+            0 = * |  
+        "#]],
+    );
+    check_entries(
+        "a\n\n\n\n[x]: /y\n\nb [x]",
+        expect![[r#"
+            0 5 
+            a
+            a
+            a
+            a[x]: /y
+            a
+            --
+            0 1 
+            ab [x]
+            --
+            1 lf open defs"#]],
+    );
+    check_entries(
+        "> a\n>b\n",
+        expect![[r#"
+            0 = > |>
+        "#]],
+    );
+    check_entries(
+        "same\n***\nother\n\n---\nsame\n",
+        expect![[r#"
+        46146 0 
+        --
+        45395 0 
+        --
+        8823 0 
+        --
+        13080 1 
+        a***
+        45331 = 
+    "#]],
+    );
+}
+
+const NOTES: &str = "\
+Title\r
+=====\r
+See [the *guide*][guide],  and_so on\r
+wrapped \\* here\r
+\r
+\r
+ *  apples\r
+ *  pears\r
+     1)  one\r
+     2)  two\r
+\r
+ *  plums\r
+\r
+[guide]: <https://example.org/a b> 'Guide'\r
+\r
+>quoted\r
+>  and more\r
+> > deeper\r
+\r
+~~~ rust ~~~\r
+\tlet tide = 1;\r
+~~~\r
+***\r
+last";
+
+#[test]
+fn a_change_touches_the_lines_of_its_leaf() {
+    check_change(
+        NOTES,
+        "Title",
+        "Name",
+        expect![[r#"
+        -Title
+        -=====
+        +# Name
+    "#]],
+    );
+    check_change(
+        NOTES,
+        "guide",
+        "map",
+        expect![[r#"
+        -See [the *guide*][guide],  and_so on
+        -wrapped \* here
+        +See [the *map*](<https://example.org/a b> "Guide"),  and_so on
+        +wrapped * here
+    "#]],
+    );
+    check_change(
+        NOTES,
+        "apples",
+        "figs",
+        expect![[r#"
+        - *  apples
+        + *  figs
+    "#]],
+    );
+    check_change(
+        NOTES,
+        "pears",
+        "figs",
+        expect![[r#"
+        - *  pears
+        + *  figs
+    "#]],
+    );
+    check_change(
+        NOTES,
+        "two",
+        "three",
+        expect![[r#"
+        -     2)  two
+        +     2)  three
+    "#]],
+    );
+}
+
+#[test]
+fn a_change_in_lists_and_quotes_touches_one_line() {
+    check_change(
+        NOTES,
+        "plums",
+        "figs",
+        expect![[r#"
+        - *  plums
+        + *  figs
+    "#]],
+    );
+    check_change(
+        NOTES,
+        "quoted",
+        "said",
+        expect![[r#"
+        ->quoted
+        ->  and more
+        +>said
+        +> and more
+    "#]],
+    );
+    check_change(
+        NOTES,
+        "deeper",
+        "down",
+        expect![[r#"
+        -> > deeper
+        +> > down
+    "#]],
+    );
+    check_change(
+        NOTES,
+        "last",
+        "end",
+        expect![[r#"
+        -last
+        +end
+    "#]],
+    );
+}
+
+#[test]
+fn a_box_is_ticked_in_its_line() {
+    let text = "* [ ]  one\n* [x]  _two_\n\n\n* [ ] three\n";
+    let (mut document, map) = remember(text, Profile::Gfm);
+    let Node::Element(list) = &mut document.children[0] else { panic!("a list") };
+    let Node::Element(item) = &mut list.children[1] else { panic!("an item") };
+    let checked = item.attributes.iter_mut().find(|(name, _)| name == "checked");
+    checked.expect("items have it").1 = false.into();
+    let again = render(&document, &map, Profile::Gfm);
+    assert_eq!(again, text.replace("* [x]  _two_", "* [ ] _two_"));
+}
+
+#[test]
+fn items_come_and_go_without_a_trace_in_others() {
+    let text = "3)  three\n4)  four\n5)  five\n";
+    let (document, map) = remember(text, Profile::CommonMark);
+    let change = |change: &dyn Fn(&mut Vec<Node>)| {
+        let mut document = document.clone();
+        let Node::Element(list) = &mut document.children[0] else { panic!("a list") };
+        change(&mut list.children);
+        render(&document, &map, Profile::CommonMark)
+    };
+    let new = || {
+        let text = Node::text("new", Vec::new());
+        let paragraph = Element::new("paragraph").holding(vec![text]);
+        Node::from(Element::new("list_item").holding(vec![paragraph.into()]))
+    };
+    expect![[r#"
+        3)  three
+        4)  new
+        5)  four
+        6)  five
+    "#]]
+    .assert_eq(&change(&|items| items.insert(1, new())));
+    expect![[r#"
+        3)  new
+        4)  three
+        5)  four
+        6)  five
+    "#]]
+    .assert_eq(&change(&|items| items.insert(0, new())));
+    expect![[r#"
+        3)  four
+        5)  five
+    "#]]
+    .assert_eq(&change(&|items| drop(items.remove(0))));
+    expect![[r#"
+        3)  five
+        4)  four
+        3)  three
+    "#]]
+    .assert_eq(&change(&|items| items.swap(0, 2)));
+}
+
+#[test]
+fn only_what_changed_is_written_again() {
+    let (_, old) = remember("* one\n* two\n\n_a_\n", Profile::CommonMark);
+    let (_, new) = remember("* one\n* three\n\n_a_\n", Profile::CommonMark);
+    let changes = old.changes(&new);
+    let set = changes.iter().filter(|(_, value)| value.is_some()).count();
+    assert_eq!((set, changes.len() - set), (1, 1));
+    let entries = new.entries();
+    let again = SourceMap::from_entries(entries.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+    assert_eq!(again, new);
+}
+
+#[test]
+fn garbled_entries_are_not_remembered() {
+    let garbled = [
+        ("style", "9 crlf strange"),
+        ("lAAAAAAAAAAA", "x"),
+        ("lAAAAAAAAAAB", "0 99999999999999999999 \n"),
+        ("lAAAAAAAAAAC", "0 3 \naone\n"),
+        ("lAAAAAAAAAAD", "0 1 [x]|\naone\n"),
+        ("lAAAAAAAAAA", "0 1 \naone\n"),
+        ("lé", "0 1 \naone\n"),
+        ("gé0000000000000000000000", "0 1 \naone\n"),
+        ("", ""),
+    ];
+    let map = SourceMap::from_entries(garbled);
+    let entries = map.entries();
+    assert_eq!(entries.into_iter().collect::<Vec<_>>(), [("style".into(), "1 crlf".to_owned())]);
+}
+
+/// One entry must not be written again and again.
+#[test]
+fn no_memory_makes_a_long_text_of_a_short_one() {
+    let text = "- a\n\n---\n\n".repeat(2000);
+    let (document, map) = remember(&text, Profile::Gfm);
+    let long = format!("0 1 \na{}\n", "-".repeat(1 << 20));
+    let wide = format!("0 = {0}|{0}\n", " ".repeat(1 << 20));
+    let keys = Key::of_leaves(&Outline::new(&document));
+    let texts = keys.iter().map(|key| format!("l{}", key.to_text()));
+    for (key, value) in texts.flat_map(|key| [(key.clone(), &long), (key, &wide)]).take(4) {
+        let hostile = SourceMap::from_entries([(key.as_str(), value.as_str())]);
+        let text = render(&document, &hostile, Profile::Gfm);
+        assert!(text.len() < map.len() + (3 << 20), "{} bytes", text.len());
+    }
+}
+
+#[test]
+fn long_leaves_come_back_however_often() {
+    let leaf = format!("* {}\n* b\n\n\n", "_word_ ".repeat(100));
+    let text = leaf.repeat(5);
+    let (document, map) = remember(&text, Profile::CommonMark);
+    assert_eq!(render(&document, &map, Profile::CommonMark), text);
+}

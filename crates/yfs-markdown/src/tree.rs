@@ -1,0 +1,320 @@
+//! The document tree: what a ProseMirror editor holds, without an editor.
+//!
+//! A node is an element with a name, typed attributes and children, or a run of text. Marks (emphasis,
+//! links) lie on runs and on inline elements, in the order of their rank in the schema. The root is an
+//! element named `doc`. Names are strings, not an enum: a document may hold what no profile of ours knows.
+//!
+//! # Invariants
+//!
+//! - Trees made by this crate are at most [`MAX_DEPTH`] elements deep, so that recursion over them is safe.
+//! - Two neighbouring runs have different marks, and no run is empty.
+
+use std::fmt;
+
+use smol_str::SmolStr;
+
+/// How deep a tree may be, counted in elements. Deeper containers are left out, their content stays.
+pub const MAX_DEPTH: usize = 128;
+
+/// A value of an attribute: JSON, with numbers as JavaScript has them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing. For most purposes, an attribute that is null is one that is absent.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// Any number. Editors delete elements whose numbers arrive as strings.
+    Number(f64),
+    /// Text.
+    String(SmolStr),
+    /// A list.
+    Array(Vec<Self>),
+    /// A map whose keys are unique, in order of writing.
+    Object(Vec<(SmolStr, Self)>),
+}
+
+/// Attributes by name, in the order of the schema.
+pub type Attributes = Vec<(SmolStr, Value)>;
+
+/// A mark on a run of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Its name in the schema.
+    pub name: SmolStr,
+    /// Its attributes, nulls included.
+    pub attributes: Attributes,
+}
+
+/// A run of text whose characters share all their marks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Text {
+    /// The characters.
+    pub text: String,
+    /// Its marks by rank.
+    pub marks: Vec<Mark>,
+}
+
+/// A node that is not text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Element {
+    /// Its name in the schema.
+    pub name: SmolStr,
+    /// Its attributes, nulls included.
+    pub attributes: Attributes,
+    /// What it holds.
+    pub children: Vec<Node>,
+    /// Its marks by rank, on inline elements. Yjs does not keep these.
+    pub marks: Vec<Mark>,
+}
+
+/// A part of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// An element.
+    Element(Element),
+    /// A run of text.
+    Text(Text),
+}
+
+impl Value {
+    /// Makes a text value.
+    pub fn string(text: impl Into<SmolStr>) -> Self {
+        Self::String(text.into())
+    }
+
+    /// Returns the text of a text value.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns a number, also where an older editor wrote it as text.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::String(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns a truth value, also where an older editor wrote it as text.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(*value),
+            Self::String(text) if text == "true" => Some(true),
+            Self::String(text) if text == "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether this is [`Value::Null`].
+    pub fn is_null(&self) -> bool {
+        *self == Self::Null
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::String(value.into())
+    }
+}
+
+impl Mark {
+    /// Makes a mark without attributes.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), attributes: Vec::new() }
+    }
+
+    /// Adds an attribute.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.attributes.push((name.into(), value.into()));
+        self
+    }
+
+    /// Returns an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&Value> {
+        find(&self.attributes, name)
+    }
+}
+
+impl Element {
+    /// Makes an element that has and holds nothing.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), attributes: Vec::new(), children: Vec::new(), marks: Vec::new() }
+    }
+
+    /// Adds an attribute.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.attributes.push((name.into(), value.into()));
+        self
+    }
+
+    /// Puts the children in.
+    #[must_use]
+    pub fn holding(mut self, children: Vec<Node>) -> Self {
+        self.children = children;
+        self
+    }
+
+    /// Returns an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&Value> {
+        find(&self.attributes, name)
+    }
+
+    /// Returns an attribute that is text; what is not there is empty.
+    pub fn text_attribute(&self, name: &str) -> &str {
+        self.attribute(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the text of all runs below, in order.
+    pub fn plain_text(&self) -> String {
+        let mut text = String::new();
+        collect_text(&self.children, &mut text);
+        text
+    }
+}
+
+impl Node {
+    /// Makes a run of text.
+    pub fn text(text: impl Into<String>, marks: Vec<Mark>) -> Self {
+        Self::Text(Text { text: text.into(), marks })
+    }
+
+    /// Returns the element that this is.
+    pub fn as_element(&self) -> Option<&Element> {
+        match self {
+            Self::Element(element) => Some(element),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// Returns the name of the element that this is, or `text`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Element(element) => &element.name,
+            Self::Text(_) => "text",
+        }
+    }
+}
+
+impl From<Element> for Node {
+    fn from(element: Element) -> Self {
+        Self::Element(element)
+    }
+}
+
+/// Adds an inline node, joining it with the run before where the marks are the same.
+pub fn push_inline(children: &mut Vec<Node>, node: Node) {
+    if let Node::Text(text) = &node {
+        if text.text.is_empty() {
+            return;
+        }
+        if let Some(Node::Text(last)) = children.last_mut()
+            && last.marks == text.marks
+        {
+            last.text.push_str(&text.text);
+            return;
+        }
+    }
+    children.push(node);
+}
+
+fn find<'a>(attributes: &'a [(SmolStr, Value)], name: &str) -> Option<&'a Value> {
+    attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+fn collect_text(nodes: &[Node], text: &mut String) {
+    for node in nodes {
+        match node {
+            Node::Text(run) => text.push_str(&run.text),
+            Node::Element(element) => collect_text(&element.children, text),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Number(value) => write!(f, "{value}"),
+            Self::String(value) => write!(f, "{value:?}"),
+            Self::Array(values) => {
+                f.write_str("[")?;
+                for (index, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if index > 0 { "," } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            Self::Object(entries) => {
+                f.write_str("{")?;
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    write!(f, "{}{key}:{value}", if index > 0 { "," } else { "" })?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+/// For tests and logs: `heading{level=1}("Title " em"x")`. Nulls are left out.
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Element(element) => element.fmt(f),
+            Self::Text(text) => {
+                write_marks(f, &text.marks)?;
+                write!(f, "{:?}", text.text)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_marks(f, &self.marks)?;
+        f.write_str(&self.name)?;
+        write_attributes(f, &self.attributes)?;
+        if !self.children.is_empty() {
+            f.write_str("(")?;
+            for (index, child) in self.children.iter().enumerate() {
+                write!(f, "{}{child}", if index > 0 { " " } else { "" })?;
+            }
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_marks(f: &mut fmt::Formatter<'_>, marks: &[Mark]) -> fmt::Result {
+    for mark in marks {
+        f.write_str(&mark.name)?;
+        write_attributes(f, &mark.attributes)?;
+        f.write_str(":")?;
+    }
+    Ok(())
+}
+
+fn write_attributes(f: &mut fmt::Formatter<'_>, attributes: &[(SmolStr, Value)]) -> fmt::Result {
+    let shown = attributes.iter().filter(|(_, value)| !value.is_null());
+    for (index, (name, value)) in shown.clone().enumerate() {
+        write!(f, "{}{name}={value}", if index > 0 { " " } else { "{" })?;
+    }
+    if shown.count() > 0 { f.write_str("}") } else { Ok(()) }
+}

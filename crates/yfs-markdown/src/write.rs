@@ -1,0 +1,88 @@
+//! Tree to text, read back to see that it says the same.
+//!
+//! Each leaf is written with few backslashes first. If the whole does not read back as the tree, each leaf is
+//! tried alone, with more care where it needs it. Trees of editors can hold what markdown cannot say (empty
+//! paragraphs, blanks at the end of a line); of these, as much is written as can be.
+//!
+//! # Cost
+//!
+//! Linear: the text is written and read once, or three times.
+
+pub(crate) mod body;
+pub(crate) mod emit;
+mod escape;
+mod html;
+pub(crate) mod inline;
+mod runs;
+
+use emit::{Plan, emit};
+use inline::Care;
+
+use crate::{
+    outline::{Leaf, Outline},
+    parse::parse,
+    same::same,
+    schema::Profile,
+    tree::{Element, Node},
+};
+
+/// Writes a document as markdown, in the one way that everybody who remembers nothing writes it.
+///
+/// ```
+/// use yfs_markdown::{parse::parse, schema::Profile, write::write};
+///
+/// let doc = parse("Title\n=====\n\n* one\n* _two_", Profile::Gfm);
+/// assert_eq!(write(&doc, Profile::Gfm), "# Title\n\n- one\n- _two_\n");
+/// ```
+pub fn write(document: &Element, profile: Profile) -> String {
+    let outline = Outline::new(document);
+    let mut plan = Plan::canonical(&outline, profile);
+    let text = emit(&outline, &plan);
+    if same(&parse(&text, profile), document) {
+        return text;
+    }
+    take_care(&outline, &mut plan, |_| true);
+    emit(&outline, &plan)
+}
+
+/// Raises the care of the leaves that need it, among those that are chosen.
+pub(crate) fn take_care(
+    outline: &Outline<'_>,
+    plan: &mut Plan<'_>,
+    is_chosen: impl Fn(usize) -> bool,
+) {
+    for index in (0..outline.leaves.len()).filter(|index| is_chosen(*index)) {
+        let leaf = &outline.leaves[index];
+        let is_right = |care: &Care| reads_back(leaf, plan.profile, *care);
+        let least = plan.cares[index];
+        let cares = [Care::Little, Care::Other, Care::Full];
+        let mut cares = [least].into_iter().chain(cares.into_iter().filter(|care| *care > least));
+        plan.cares[index] = cares.find(is_right).unwrap_or(least);
+    }
+}
+
+/// Whether a leaf, alone in a document, reads back as itself.
+fn reads_back(leaf: &Leaf<'_>, profile: Profile, care: Care) -> bool {
+    let alone = match leaf.element.name.as_str() {
+        "table_header_row" => {
+            let rows = vec![leaf.element.clone().into(), Element::new("table_row").into()];
+            Element::new("table").holding(rows)
+        }
+        "table_row" => {
+            let head = leaf.element.children.iter().filter_map(Node::as_element).map(|cell| {
+                let head = Element { name: "table_header".into(), ..cell.clone() };
+                let paragraph = Element::new("paragraph").into();
+                head.holding(vec![paragraph]).into()
+            });
+            let head = Element::new("table_header_row").holding(head.collect());
+            Element::new("table").holding(vec![head.into(), leaf.element.clone().into()])
+        }
+        "horizontal_rule" | "hr" => return true,
+        _ => leaf.element.clone(),
+    };
+    let document = Element::new("doc").holding(vec![alone.into()]);
+    let outline = Outline::new(&document);
+    let mut plan = Plan::canonical(&outline, profile);
+    plan.cares.fill(care);
+    same(&parse(&emit(&outline, &plan), profile), &document)
+}

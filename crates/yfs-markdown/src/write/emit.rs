@@ -1,0 +1,186 @@
+//! Leaves to lines of a file: what containers put before each line, and what stands between leaves.
+
+use std::borrow::Cow;
+
+use super::{body::body, inline::Care};
+use crate::{
+    outline::{Kind, Outline},
+    schema::Profile,
+};
+
+/// One line of a file, as it is remembered or about to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// The line, or what follows the containers' prefixes on it.
+    pub(crate) text: String,
+    /// Whether the text is the whole line, prefixes included.
+    pub(crate) is_whole: bool,
+    /// How it ends, if not as most lines of the file.
+    pub(crate) end: Option<LineEnd>,
+}
+
+/// How a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineEnd {
+    Lf,
+    CrLf,
+    Cr,
+}
+
+/// What a container puts before lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    /// On its first line.
+    pub(crate) first: String,
+    /// On the others.
+    pub(crate) rest: String,
+}
+
+/// All that can be said about how to write a tree, beside the tree.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) profile: Profile,
+    /// By leaf.
+    pub(crate) cares: Vec<Care>,
+    /// By container.
+    pub(crate) prefixes: Vec<Prefix>,
+    /// The remembered lines of leaves.
+    pub(crate) bodies: Vec<Option<&'a [Line]>>,
+    /// The remembered lines before leaves; one more for those after the last.
+    pub(crate) gaps: Vec<Option<Cow<'a, [Line]>>>,
+    /// How lines end.
+    pub(crate) end: LineEnd,
+    /// Where to stop, in bytes: no memory makes a text longer.
+    pub(crate) max_len: usize,
+}
+
+impl LineEnd {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf => "\n",
+            Self::CrLf => "\r\n",
+            Self::Cr => "\r",
+        }
+    }
+}
+
+impl Line {
+    /// A line that ends like most, after the prefixes.
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, is_whole: false, end: None }
+    }
+}
+
+impl Plan<'_> {
+    /// The plan of whoever remembers nothing.
+    pub(crate) fn canonical(outline: &Outline<'_>, profile: Profile) -> Self {
+        let n_leaves = outline.leaves.len();
+        Self {
+            profile,
+            cares: vec![Care::Little; n_leaves],
+            prefixes: (0..outline.containers.len()).map(|at| prefix(outline, at)).collect(),
+            bodies: vec![None; n_leaves],
+            gaps: vec![None; n_leaves + 1],
+            end: LineEnd::Lf,
+            max_len: usize::MAX,
+        }
+    }
+}
+
+/// Returns what a container puts before lines when nobody remembers otherwise.
+pub(crate) fn prefix(outline: &Outline<'_>, container: usize) -> Prefix {
+    let container = &outline.containers[container];
+    match container.kind {
+        Kind::Quote => Prefix { first: "> ".to_owned(), rest: "> ".to_owned() },
+        Kind::Footnote => {
+            let label = container.element.text_attribute("label");
+            Prefix { first: format!("[^{label}]: "), rest: "    ".to_owned() }
+        }
+        Kind::Item { list, index } => {
+            let list = &outline.lists[list];
+            let first = match (list.start, list.is_alternate) {
+                (None, false) => "- ".to_owned(),
+                (None, true) => "* ".to_owned(),
+                (Some(start), false) => format!("{}. ", start + index as u64),
+                (Some(start), true) => format!("{}) ", start + index as u64),
+            };
+            let rest = " ".repeat(first.len());
+            Prefix { first, rest }
+        }
+    }
+}
+
+/// Writes a tree by a plan.
+pub(crate) fn emit(outline: &Outline<'_>, plan: &Plan<'_>) -> String {
+    let mut emitter = Emitter { plan, out: String::new(), open: Vec::new() };
+    for index in 0..outline.leaves.len() {
+        let leaf = &outline.leaves[index];
+        let chain = outline.chain(index);
+        let n_shared =
+            chain.iter().zip(&emitter.open).take_while(|(new, old)| **new == old.container).count();
+        emitter.open.truncate(n_shared);
+        match &plan.gaps[index] {
+            Some(lines) => lines.iter().for_each(|line| emitter.line(line)),
+            None if leaf.blank_before => emitter.line(&Line::new(String::new())),
+            None => {}
+        }
+        for container in &chain[n_shared..] {
+            emitter.open.push(Open { container: *container, is_pending: true });
+        }
+        let canonical: Vec<Line>;
+        let lines = match plan.bodies[index] {
+            Some(lines) => lines,
+            None => {
+                let lines = body(leaf, plan.profile, plan.cares[index]);
+                canonical = lines.into_iter().map(Line::new).collect();
+                &canonical
+            }
+        };
+        lines.iter().for_each(|line| emitter.line(line));
+        // A container shows even where it holds nothing; unless it shared the line of another.
+        let is_remembered = plan.bodies[index].is_some();
+        if emitter.open.iter().any(|open| open.is_pending) && !is_remembered {
+            emitter.line(&Line::new(String::new()));
+        }
+        emitter.open.iter_mut().for_each(|open| open.is_pending = false);
+    }
+    emitter.open.clear();
+    let after = plan.gaps.last().and_then(Option::as_deref).unwrap_or_default();
+    after.iter().for_each(|line| emitter.line(line));
+    emitter.out
+}
+
+struct Emitter<'a> {
+    plan: &'a Plan<'a>,
+    out: String,
+    open: Vec<Open>,
+}
+
+struct Open {
+    container: usize,
+    /// Whether it has not been on a line yet.
+    is_pending: bool,
+}
+
+impl Emitter<'_> {
+    fn line(&mut self, line: &Line) {
+        let start = self.out.len();
+        if start > self.plan.max_len {
+            return;
+        }
+        for open in &mut self.open {
+            let is_first = std::mem::take(&mut open.is_pending);
+            if !line.is_whole {
+                let prefix = &self.plan.prefixes[open.container];
+                self.out.push_str(if is_first { &prefix.first } else { &prefix.rest });
+            }
+        }
+        if line.text.is_empty() {
+            // No blanks at the end of a line that has nothing else.
+            let kept = self.out[start..].trim_end_matches([' ', '\t']).len();
+            self.out.truncate(start + kept);
+        }
+        self.out.push_str(&line.text);
+        self.out.push_str(line.end.unwrap_or(self.plan.end).as_str());
+    }
+}

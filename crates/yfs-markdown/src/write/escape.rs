@@ -1,0 +1,298 @@
+//! Characters that would mean something, and how to write them so that they do not.
+
+use super::inline::Care;
+use crate::{parse::is_autolink, schema::Profile};
+
+/// What stands around a piece of text, for the question of what needs a backslash.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around {
+    pub(super) profile: Profile,
+    pub(super) care: Care,
+    pub(super) in_cell: bool,
+    /// Whether it begins a line.
+    pub(super) begins_line: bool,
+    /// Whether it begins its block.
+    pub(super) begins_block: bool,
+    /// Whether it begins an item, where `[ ]` would be a box.
+    pub(super) begins_item: bool,
+    /// Whether it ends a line.
+    pub(super) ends_line: bool,
+    /// The character written before.
+    pub(super) before: Option<char>,
+    /// The character that will follow; nothing at the end of the block.
+    pub(super) after: Option<char>,
+    /// Whether more inline content follows, on this line or not.
+    pub(super) is_followed: bool,
+    /// Whether what follows is in a link.
+    pub(super) link_follows: bool,
+}
+
+/// Appends text that stands for itself.
+pub(super) fn escape(text: &str, around: &Around, out: &mut String) {
+    let chars: Vec<char> = text.chars().collect();
+    let is_blank = |it: &char| *it == ' ' || *it == '\t';
+    let mut start = 0;
+    if around.begins_line {
+        // Blanks at the start of a line would vanish.
+        start = chars.iter().take_while(|it| is_blank(it)).count();
+        chars[..start].iter().for_each(|it| out.push_str(reference(*it)));
+        if start == 0
+            && let Some(at) = opener(text, around)
+        {
+            out.extend(&chars[..at]);
+            out.push('\\');
+            out.push(chars[at]);
+            start = at + 1;
+        }
+    }
+    let n_trailing = match around.ends_line && !around.in_cell {
+        true => chars.iter().rev().take_while(|it| is_blank(it)).count(),
+        false => 0,
+    };
+    let end = (chars.len() - n_trailing).max(start);
+    let brackets = Brackets::new(text);
+    let mut byte = chars[..start].iter().map(|it| it.len_utf8()).sum::<usize>();
+    for at in start..end {
+        let before = if at > 0 { Some(chars[at - 1]) } else { around.before };
+        let after = chars.get(at + 1).copied().or(around.after);
+        let place = Place { before, after, at, n: chars.len(), rest: &text[byte..] };
+        if needs_backslash(chars[at], &place, &brackets, around) {
+            out.push('\\');
+        }
+        push_line_break(out, chars[at]);
+        byte += chars[at].len_utf8();
+    }
+    chars[end.max(start)..].iter().for_each(|it| out.push_str(reference(*it)));
+}
+
+fn reference(blank: char) -> &'static str {
+    if blank == '\t' { "&#9;" } else { "&#32;" }
+}
+
+/// One character in its text.
+struct Place<'a> {
+    before: Option<char>,
+    after: Option<char>,
+    at: usize,
+    n: usize,
+    /// The text from the character on.
+    rest: &'a str,
+}
+
+/// Where the last of some sequences stands, so that no question scans the rest of the text.
+struct Brackets {
+    last_target: Option<usize>,
+    last_close: Option<usize>,
+    is_definition: bool,
+    length: usize,
+}
+
+impl Brackets {
+    fn new(text: &str) -> Self {
+        let last_target = text.rfind("](").max(text.rfind("]["));
+        let is_definition = text.starts_with('[') && text.contains("]:");
+        Self { last_target, last_close: text.rfind(']'), is_definition, length: text.len() }
+    }
+}
+
+fn needs_backslash(it: char, place: &Place<'_>, brackets: &Brackets, around: &Around) -> bool {
+    let all = around.care == Care::Full;
+    let is_space = |it: Option<char>| it.is_none_or(char::is_whitespace);
+    let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+    let is_alone = is_space(place.before) && is_space(place.after);
+    let is_gfm = around.profile == Profile::Gfm;
+    match it {
+        '\\' if !is_gfm && place.after == Some('|') => false,
+        '\\' => all || place.after.is_none_or(|it| it.is_ascii_punctuation() || it == '\n'),
+        '`' => true,
+        '*' => all || !is_alone,
+        '_' => all || !(is_alone || is_word(place.before) && is_word(place.after)),
+        '[' => {
+            let at = brackets.length - place.rest.len();
+            all || (around.care == Care::Brackets)
+                || brackets.last_target.is_some_and(|target| at < target)
+                || place.rest.starts_with("[^")
+                || place.at == 0 && around.begins_line && brackets.is_definition
+                || around.is_followed && brackets.last_close.is_none_or(|close| close < at)
+                || around.link_follows
+        }
+        ']' => {
+            all || matches!(place.after, Some('(' | '['))
+                || place.at + 1 == place.n && around.is_followed
+        }
+        '<' if !is_gfm => all || is_autolink(place.rest),
+        '<' => all || place.after.is_none_or(|it| it.is_ascii_alphabetic() || "/!?*".contains(it)),
+        '&' => all || is_entity(place.rest),
+        '~' => is_gfm && (all || !is_alone),
+        '|' => around.in_cell,
+        '!' => all && place.after == Some('['),
+        _ => false,
+    }
+}
+
+/// Returns which character of a line, counted from its start, needs a backslash so that the line opens no
+/// block.
+fn opener(line: &str, around: &Around) -> Option<usize> {
+    let bytes = line.as_bytes();
+    let is_blank = |at: usize| match bytes.get(at) {
+        Some(it) => matches!(it, b' ' | b'\t'),
+        None => around.ends_line,
+    };
+    let all = |kept: &[u8]| bytes.iter().all(|it| kept.contains(it));
+    let count = |marker: u8| bytes.iter().filter(|it| **it == marker).count();
+    let opens = match *bytes.first()? {
+        b'#' => {
+            let n_marks = bytes.iter().take_while(|it| **it == b'#').count();
+            n_marks <= 6 && is_blank(n_marks)
+        }
+        b'>' => true,
+        marker @ (b'-' | b'+' | b'*') => {
+            let is_line = around.ends_line && all(&[marker, b' ', b'\t']);
+            let is_underline = marker == b'-' && !around.begins_block;
+            is_blank(1) || is_line && (is_underline || marker != b'+' && count(marker) >= 3)
+        }
+        b'_' => around.ends_line && all(b"_ \t") && count(b'_') >= 3,
+        b'=' => !around.begins_block && around.ends_line && all(b"= \t"),
+        b'~' => line.starts_with("~~~"),
+        b'|' | b':' => {
+            !around.begins_block
+                && around.profile == Profile::Gfm
+                && all(b"|:- ")
+                && count(b'-') > 0
+        }
+        b'[' => {
+            let boxed = ["[ ]", "[x]", "[X]"].iter().find_map(|it| line.strip_prefix(it));
+            let is_box = boxed.is_some_and(|it| it.starts_with([' ', '\t']) || it.is_empty());
+            is_box && around.begins_item && around.profile == Profile::Gfm
+                || around.begins_block && line.contains("]:")
+        }
+        it if it.is_ascii_digit() => {
+            let n_digits = bytes.iter().take_while(|it| it.is_ascii_digit()).count();
+            let is_marker = n_digits <= 9
+                && matches!(bytes.get(n_digits), Some(b'.' | b')'))
+                && is_blank(n_digits + 1);
+            return is_marker.then_some(n_digits);
+        }
+        _ => false,
+    };
+    opens.then_some(0)
+}
+
+/// Whether the text begins with what reads as a character reference.
+fn is_entity(text: &str) -> bool {
+    let end = text.bytes().take(40).position(|it| it == b';');
+    let Some(name) = end.and_then(|end| text.get(1..end)) else { return false };
+    let Some(number) = name.strip_prefix('#') else {
+        return !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric());
+    };
+    match number.strip_prefix(['x', 'X']) {
+        Some(hex) => !hex.is_empty() && hex.bytes().all(|it| it.is_ascii_hexdigit()),
+        None => !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()),
+    }
+}
+
+fn has_entity(text: &str) -> bool {
+    text.match_indices('&').any(|(at, _)| is_entity(&text[at..]))
+}
+
+/// Returns a code span that holds the text.
+pub(super) fn code_span(code: &str) -> String {
+    let mut runs = code.split(|it| it != '`').map(str::len).collect::<Vec<_>>();
+    runs.sort_unstable();
+    runs.dedup();
+    let length = (1..).find(|length| runs.binary_search(length).is_err()).unwrap_or(1);
+    let fence = "`".repeat(length);
+    let has_blanks = code.starts_with(' ') && code.ends_with(' ');
+    let needs_blanks = code.starts_with('`')
+        || code.ends_with('`')
+        || has_blanks && !code.trim_matches(' ').is_empty();
+    let blank = if needs_blanks { " " } else { "" };
+    format!("{fence}{blank}{code}{blank}{fence}")
+}
+
+/// Returns the destination of a link or image.
+pub(super) fn destination(target: &str) -> String {
+    let mut depth = 0_i64;
+    let mut is_balanced = true;
+    for it in target.chars() {
+        depth += i64::from(it == '(') - i64::from(it == ')');
+        is_balanced &= depth >= 0;
+    }
+    let escaped = match has_entity(target) {
+        true => target.replace('&', "\\&"),
+        false => target.to_owned(),
+    };
+    let has_blank = target.contains(|it: char| it.is_whitespace() || it.is_control());
+    if has_blank || target.starts_with('<') || !is_balanced || depth != 0 {
+        if target.contains('\n') {
+            return escaped.replace('\n', "%0A").replace(' ', "%20");
+        }
+        let inner = target.replace('\\', "\\\\").replace('<', "\\<").replace('>', "\\>");
+        let inner = if has_entity(target) { inner.replace('&', "\\&") } else { inner };
+        return format!("<{inner}>");
+    }
+    let mut written = String::with_capacity(escaped.len());
+    let mut chars = target.chars().peekable();
+    while let Some(it) = chars.next() {
+        let is_meant = it == '\\' && chars.peek().is_none_or(char::is_ascii_punctuation);
+        if is_meant || it == '&' && escaped.len() > target.len() {
+            written.push('\\');
+        }
+        written.push(it);
+    }
+    written
+}
+
+/// Returns a title with the blank before it, or nothing.
+pub(super) fn title(title: &str) -> String {
+    if title.is_empty() {
+        return String::new();
+    }
+    let escaped = title.replace('\\', "\\\\").replace('"', "\\\"");
+    let escaped = if has_entity(&escaped) { escaped.replace('&', "\\&") } else { escaped };
+    format!(" \"{escaped}\"")
+}
+
+/// Returns an image's alternative text.
+pub(super) fn label(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for it in text.chars() {
+        if "[]\\`*_<&!~".contains(it) {
+            written.push('\\');
+        }
+        push_line_break(&mut written, it);
+    }
+    written
+}
+
+/// Appends a character, and a line break as a reference.
+fn push_line_break(out: &mut String, it: char) {
+    match it {
+        '\n' => out.push_str("&#10;"),
+        it => out.push(it),
+    }
+}
+
+/// Returns an info string.
+pub(super) fn info(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let text = text.trim_matches([' ', '\t']);
+    for (at, it) in text.char_indices() {
+        let after = text[at..].chars().nth(1);
+        let is_meant = it == '\\' && after.is_none_or(|it| it.is_ascii_punctuation());
+        if is_meant || it == '&' && is_entity(&text[at..]) {
+            written.push('\\');
+        }
+        push_line_break(&mut written, it);
+    }
+    written
+}
+
+/// Whether a link may be written as `<uri>`.
+pub(super) fn is_uri(target: &str) -> bool {
+    let Some((scheme, _)) = target.split_once(':') else { return false };
+    (2..=32).contains(&scheme.len())
+        && scheme.starts_with(|it: char| it.is_ascii_alphabetic())
+        && scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+.-".contains(&it))
+        && !target.contains(|it: char| "<> \n\t".contains(it) || it.is_control())
+}

@@ -1,0 +1,203 @@
+//! Inline content to text: which delimiters open and close where.
+
+use super::{
+    escape::{self, Around},
+    runs::{Delimiter, Run, RunKind, runs},
+};
+use crate::{schema::Profile, tree::Node};
+
+/// How careful to be. What reads back wrong is written again with more care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Care {
+    /// Backslashes where they are likely to be needed.
+    Little,
+    /// And before every bracket: the document has definitions that brackets might refer to.
+    Brackets,
+    /// Emphasis with the other character.
+    Other,
+    /// Backslashes wherever they may be.
+    Full,
+}
+
+/// Where a text block stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context {
+    pub(crate) profile: Profile,
+    pub(crate) care: Care,
+    pub(crate) in_cell: bool,
+    pub(crate) begins_item: bool,
+}
+
+/// Returns the text of a text block. Lines are separated by `\n`.
+pub(crate) fn inline(children: &[Node], context: Context) -> String {
+    let runs = runs(children, context.profile);
+    // Breaks at the end vanish, unless they are characters.
+    let n_solid = runs.iter().rposition(|run| !run.is_break()).map_or(0, |last| last + 1);
+    let n_breaks = match context.profile {
+        Profile::CommonMark => runs[n_solid..].iter().filter(|it| it.kind == RunKind::Soft).count(),
+        Profile::Gfm => 0,
+    };
+    let runs = &runs[..n_solid];
+    let until = extents(runs);
+    let mut writer = Writer { context, runs, out: String::new(), open: Vec::new() };
+    for (at, until) in until.iter().enumerate() {
+        writer.run(at, until);
+    }
+    writer.close_from(0);
+    writer.out.push_str(&"&#10;".repeat(n_breaks));
+    writer.out
+}
+
+struct Writer<'a> {
+    context: Context,
+    runs: &'a [Run],
+    out: String,
+    open: Vec<Delimiter>,
+}
+
+/// For each mark of each run: the index of the first run after it that has the mark no more.
+fn extents(runs: &[Run]) -> Vec<Vec<usize>> {
+    let mut until: Vec<Vec<usize>> = vec![Vec::new(); runs.len()];
+    for at in (0..runs.len()).rev() {
+        let next = runs.get(at + 1);
+        let extent = |mark: &Delimiter| {
+            let same = next.and_then(|next| next.marks.iter().position(|it| it == mark));
+            same.map_or(at + 1, |index| until[at + 1][index])
+        };
+        until[at] = runs[at].marks.iter().map(extent).collect();
+    }
+    until
+}
+
+impl Writer<'_> {
+    /// Writes the run at an index, after the delimiters that end and begin there.
+    fn run(&mut self, at: usize, until: &[usize]) {
+        let run = &self.runs[at];
+        let first_ended = self.open.iter().position(|mark| !run.marks.contains(mark));
+        if let Some(first) = first_ended {
+            self.close_from(first);
+        }
+        let mut opening: Vec<(usize, &Delimiter)> = until
+            .iter()
+            .copied()
+            .zip(&run.marks)
+            .filter(|(_, mark)| !self.open.contains(mark))
+            .collect();
+        // What reaches furthest is the outermost.
+        opening.sort_by_key(|(until, mark)| (usize::MAX - until, mark.rank()));
+        let mut autolink = None;
+        for (until, mark) in opening {
+            if let Delimiter::Link { href, title } = mark {
+                let is_text = matches!(&run.kind, RunKind::Text(text) if text == href);
+                if is_text && title.is_empty() && until == at + 1 && escape::is_uri(href) {
+                    autolink = Some(href);
+                    continue;
+                }
+                if self.out.ends_with('!') && !self.out.ends_with("\\!") {
+                    self.out.pop();
+                    self.out.push_str("\\!");
+                }
+            }
+            self.open_mark(mark);
+        }
+        match autolink {
+            Some(href) => self.out.extend(["<", href, ">"]),
+            None => self.content(at),
+        }
+    }
+
+    fn open_mark(&mut self, mark: &Delimiter) {
+        match mark {
+            Delimiter::Link { .. } => self.out.push('['),
+            mark => self.delimiter(mark),
+        }
+        self.open.push(mark.clone());
+    }
+
+    fn close_from(&mut self, first: usize) {
+        while self.open.len() > first {
+            let Some(mark) = self.open.pop() else { return };
+            match &mark {
+                Delimiter::Link { href, title } => {
+                    self.out.push_str("](");
+                    self.out.push_str(&escape::destination(href));
+                    self.out.push_str(&escape::title(title));
+                    self.out.push(')');
+                }
+                mark => self.delimiter(mark),
+            }
+        }
+    }
+
+    fn delimiter(&mut self, mark: &Delimiter) {
+        match mark {
+            Delimiter::Emphasis(marker) => self.out.push(match (self.context.care, marker) {
+                (Care::Other, '*') => '_',
+                (Care::Other, _) => '*',
+                _ => *marker,
+            }),
+            Delimiter::Strong(marker) => self.out.extend([marker, marker]),
+            Delimiter::Strike => self.out.push_str("~~"),
+            Delimiter::Link { .. } => {}
+        }
+    }
+
+    fn content(&mut self, at: usize) {
+        let in_cell = self.context.in_cell;
+        match &self.runs[at].kind {
+            RunKind::Text(text) => {
+                let around = self.around(at);
+                escape::escape(text, &around, &mut self.out);
+            }
+            RunKind::Code(code) => {
+                let span = escape::code_span(code);
+                self.out.push_str(&if in_cell { span.replace('|', "\\|") } else { span });
+            }
+            RunKind::Soft if in_cell => self.out.push(' '),
+            RunKind::Soft if self.out.is_empty() || self.out.ends_with('\n') => {
+                self.out.push_str("&#10;");
+            }
+            RunKind::Soft => self.out.push('\n'),
+            RunKind::Hard => self.out.push_str(if in_cell { "<br>" } else { "\\\n" }),
+            RunKind::Image { source, alternative, title } => {
+                let (label, source) = (escape::label(alternative), escape::destination(source));
+                let title = escape::title(title);
+                let image = format!("![{label}]({source}{title})");
+                self.out.push_str(&if in_cell { image.replace('|', "\\|") } else { image });
+            }
+            RunKind::Html(html) if in_cell => {
+                self.out.push_str(&html.replace('|', "\\|").replace('\n', " "));
+            }
+            RunKind::Html(html) => self.out.push_str(html),
+            RunKind::Footnote(label) => {
+                self.out.push_str("[^");
+                self.out.push_str(label);
+                self.out.push(']');
+            }
+        }
+    }
+
+    fn around(&self, at: usize) -> Around {
+        let next = self.runs.get(at + 1);
+        let ends_line = next.is_none_or(Run::is_break);
+        let after = match next.map(|next| &next.kind) {
+            Some(RunKind::Text(text)) => text.chars().next(),
+            None | Some(RunKind::Soft | RunKind::Hard) => Some('\n'),
+            Some(_) => Some('*'),
+        };
+        let is_link = |run: &Run| run.marks.iter().any(|it| matches!(it, Delimiter::Link { .. }));
+        Around {
+            profile: self.context.profile,
+            care: self.context.care,
+            in_cell: self.context.in_cell,
+            begins_line: self.out.is_empty() || self.out.ends_with('\n'),
+            begins_block: self.out.is_empty(),
+            begins_item: self.context.begins_item && self.out.is_empty(),
+            ends_line,
+            before: self.out.chars().next_back(),
+            after,
+            is_followed: next.is_some(),
+            link_follows: next.is_some_and(is_link),
+        }
+    }
+}

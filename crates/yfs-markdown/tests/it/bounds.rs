@@ -1,0 +1,53 @@
+//! Hostile texts: no stack overflow, no quadratic time, trees of bounded depth.
+
+use std::time::Instant;
+
+use crate::hostile;
+use yfs_markdown::{
+    parse::parse,
+    schema::Profile,
+    source::{remember, render},
+    tree::{Element, MAX_DEPTH, Node},
+    write::write,
+};
+
+fn depth(element: &Element) -> usize {
+    let children = element.children.iter().filter_map(Node::as_element).map(depth);
+    1 + children.max().unwrap_or_default()
+}
+
+#[test]
+fn trees_are_of_bounded_depth() {
+    for (name, text) in hostile::texts(20_000) {
+        for profile in [Profile::CommonMark, Profile::Gfm] {
+            let tree = parse(&text, profile);
+            assert!(depth(&tree) <= MAX_DEPTH, "{name} in {profile:?}");
+        }
+    }
+}
+
+/// What is not linear takes far longer than this for a text of this length.
+#[test]
+fn no_text_takes_long() {
+    for (name, text) in hostile::texts(30_000) {
+        for profile in [Profile::CommonMark, Profile::Gfm] {
+            let start = Instant::now();
+            let (document, map) = remember(&text, profile);
+            assert_eq!(render(&document, &map, profile), text, "{name} in {profile:?}");
+            let canonical = write(&document, profile);
+            render(&parse(&canonical, profile), &map, profile);
+            let seconds = start.elapsed().as_secs_f64();
+            assert!(seconds < 8.0, "{name} in {profile:?}: {seconds} s");
+        }
+    }
+}
+
+#[test]
+fn markers_beyond_the_limit_are_text() {
+    let text = format!("{}> - end", "> ".repeat(300));
+    let tree = parse(&text, Profile::CommonMark);
+    let expected = format!("{}> - end", "> ".repeat(300 - yfs_markdown::parse::MAX_MARKERS));
+    assert_eq!(tree.plain_text(), expected);
+    let rule = format!("{}\n", "- ".repeat(1000));
+    assert_eq!(parse(&rule, Profile::CommonMark).to_string(), "doc(horizontal_rule)");
+}
