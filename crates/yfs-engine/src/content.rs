@@ -1,0 +1,305 @@
+//! Content documents: one per file, what the file holds and how it came to be.
+//!
+//! The text of a file is the root `Y.Text("text")`. Beside it are two arrays, `fs:log` for who wrote
+//! what ([`LogEntry`]) and `fs:blobs` for content that is kept by reference ([`BlobVersion`]). The
+//! format is described in `docs/format/content-document.md`.
+//!
+//! > A write is the least edit of what its writer read.
+//!
+//! Whoever writes a whole file passes the [`Base`] that they read. What they changed is found by a
+//! [`diff`](mod@diff) and moved onto what others have done since, so that concurrent typing and the
+//! carets in it stay where they are. Offsets in this interface are bytes of UTF-8.
+//!
+//! # Invariants
+//!
+//! * Nothing is written but by the methods that say so; opening and reading never write.
+//! * Every edit is one transaction, and one update; an edit that changes nothing is none.
+//! * Ranges are checked before yrs sees them: it would commit half an edit and panic.
+//!
+//! # Cost
+//!
+//! A write costs a comparison of both texts and, in yrs, a walk over the items before the change.
+//! [`ContentDoc::text`] copies the text; [`ContentDoc::version`] walks all items, once per change.
+
+mod blobs;
+mod edit;
+mod form;
+mod log;
+mod rebase;
+mod truncate;
+mod version;
+
+pub mod diff;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+
+use thiserror::Error;
+use yrs::{Any, Array, GetString, ReadTxn, Text, WriteTxn, types::text::YChange};
+
+use self::{
+    blobs::Blobs,
+    log::Log,
+    rebase::{Length, Runs, Side},
+};
+pub use self::{
+    blobs::{BlobVersion, NewBlob},
+    edit::{Edited, Written},
+    form::{ContentForm, MAX_TEXT_BYTES, classify, line_range},
+    log::{Author, LogEntry, MAX_BEFORE_LEN, MAX_LABEL_LEN, MAX_RUN_MS},
+    rebase::Overlap,
+    truncate::PendingTruncate,
+    version::{Version, VersionError},
+};
+use crate::{
+    gate::{DocRole, GatedDoc, Limits, Received, Refusal, RootIx, Scan, Source},
+    id::{ClientId, FileId, ItemId},
+};
+
+/// The name of the root that holds text.
+const TEXT: &str = "text";
+
+/// The document of one file.
+#[derive(Debug)]
+pub struct ContentDoc {
+    gate: GatedDoc,
+    id: FileId,
+    client: ClientId,
+    limits: Limits,
+    log: Log,
+    blobs: Blobs,
+    /// The current version, once somebody has asked for it.
+    version: OnceLock<Version>,
+}
+
+/// What a writer had read.
+#[derive(Debug, Clone, Copy)]
+pub enum Base<'a> {
+    /// A version of the document. Where the edit belongs is then known exactly.
+    Version(&'a Version),
+    /// Only the text. Where the edit belongs is then found by comparison.
+    Text(&'a str),
+}
+
+/// Why an edit or a question was refused. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ContentError {
+    /// The text that was to be replaced is not there.
+    #[error("the text to replace was not found")]
+    NotFound,
+    /// The text that was to be replaced is there more than once.
+    #[error("the text to replace was found {n_matches} times")]
+    NotUnique {
+        /// How often.
+        n_matches: usize,
+    },
+    /// The text that was to be replaced is empty.
+    #[error("the text to replace is empty")]
+    EmptyPattern,
+    /// A range is not within the text, or cuts through a character.
+    #[error("no range of the text: {start}..{end} of {len} bytes")]
+    BadRange {
+        /// Where the range begins.
+        start: usize,
+        /// Where it ends.
+        end: usize,
+        /// The length of the text.
+        len: usize,
+    },
+    /// The text would be too large to be kept as text.
+    #[error("text of {len} bytes is longer than {MAX_TEXT_BYTES}")]
+    TooLarge {
+        /// How large it would be.
+        len: usize,
+    },
+    /// A version knows work that this document has not received.
+    #[error("the version has {wanted} items of client {client}, the document {known}")]
+    UnknownVersion {
+        /// Whose work.
+        client: ClientId,
+        /// How much of it the version has.
+        wanted: u32,
+        /// How much of it the document has.
+        known: u32,
+    },
+    /// A peer put something into the root of the text that is not text and has no place in it.
+    #[error("the document holds content that cannot be edited as text")]
+    NotText,
+    /// The document cannot be used.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl ContentDoc {
+    /// Makes the empty document of a file, which `client` edits.
+    pub fn new(id: &FileId, client: ClientId, limits: Limits) -> Self {
+        Self {
+            gate: GatedDoc::new(id, DocRole::Content, client, limits),
+            id: id.clone(),
+            client,
+            limits,
+            log: Log::default(),
+            blobs: Blobs::default(),
+            version: OnceLock::new(),
+        }
+    }
+
+    /// Takes in an update from outside.
+    ///
+    /// # Errors
+    ///
+    /// As [`GatedDoc::receive`].
+    pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
+        let received = self.gate.receive(update, source);
+        self.version.take();
+        for scan in received.iter().flat_map(|received| &received.scans) {
+            self.absorb(scan);
+        }
+        received
+    }
+
+    /// Returns the document behind the gate, for what syncing needs.
+    pub fn gate(&self) -> &GatedDoc {
+        &self.gate
+    }
+
+    /// Adds clients as which nobody outside this process may write.
+    pub fn protect(&mut self, ids: &[ClientId]) {
+        self.gate.protect(ids);
+    }
+
+    /// Returns the client id that edits are made under.
+    pub fn client(&self) -> ClientId {
+        self.client
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> String {
+        self.gate
+            .read(|txn| txn.get_text(TEXT).map(|text| text.get_string(txn)))
+            .unwrap_or_default()
+    }
+
+    /// Returns the length of the text in bytes.
+    pub fn len_utf8(&self) -> usize {
+        self.text().len()
+    }
+
+    /// Returns the length of the text in UTF-16 code units, without reading it.
+    pub fn len_utf16(&self) -> u32 {
+        self.gate.read(|txn| txn.get_text(TEXT).map_or(0, |text| text.len(txn)))
+    }
+
+    /// Returns what the document is now, to be passed as a base later.
+    pub fn version(&self) -> Version {
+        let take = || Version::take(&self.id, self.gate.read(|txn| txn.snapshot()));
+        self.version.get_or_init(take).clone()
+    }
+
+    /// Returns the text as it was at a version.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::UnknownVersion`] if the document lacks what the version had.
+    pub fn text_at(&self, version: &Version) -> Result<String, ContentError> {
+        self.gate.health()?;
+        self.check_known(version)?;
+        if *version == self.version() {
+            return Ok(self.text());
+        }
+        let mut copy = self.copy()?;
+        Ok(compare_with(&mut copy, version).0)
+    }
+
+    /// Returns who wrote what, by client and clock.
+    pub fn log(&self) -> Vec<LogEntry> {
+        self.log.entries()
+    }
+
+    /// Tells on whose behalf an item was written, as far as that was recorded.
+    pub fn who(&self, item: ItemId) -> Option<&Author> {
+        self.log.who(item)
+    }
+
+    /// Returns all versions of content that is kept by reference, each behind those it replaces.
+    pub fn blobs(&self) -> Vec<BlobVersion> {
+        self.blobs.versions()
+    }
+
+    /// Returns the versions that no other replaces, the latest last. More than one is a conflict.
+    pub fn blob_heads(&self) -> Vec<BlobVersion> {
+        self.blobs.heads()
+    }
+
+    fn absorb(&mut self, scan: &Scan) {
+        for (element, value) in scan.values() {
+            self.insert(element.root, element.id, &value.to_any());
+        }
+        for range in &scan.deleted {
+            self.log.remove(range.client, range.start, range.end());
+            self.blobs.remove(range.client, range.start, range.end());
+        }
+    }
+
+    fn insert(&mut self, root: RootIx, id: ItemId, value: &Any) {
+        match root {
+            RootIx::Log => self.log.insert(id, value),
+            RootIx::Blobs => self.blobs.insert(id, value),
+            _ => {}
+        }
+    }
+
+    fn check_known(&self, version: &Version) -> Result<(), ContentError> {
+        for (client, wanted) in version.clocks() {
+            let known = self.gate.clock_of(client);
+            if known < wanted {
+                return Err(ContentError::UnknownVersion { client, wanted, known });
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the document, for what must not touch it.
+    fn copy(&self) -> Result<GatedDoc, Refusal> {
+        let mut copy = GatedDoc::new(&self.id, DocRole::Content, self.client, self.limits);
+        copy.receive(&self.gate.encode_state(), Source::Store)?;
+        Ok(copy)
+    }
+}
+
+/// Lays the text at a version beside the text that is there now, and returns the former.
+///
+/// The document is cut at the boundaries of the version, and mended when that is done. A version
+/// that was not taken from a document may cut through the middle of a character, which cannot be
+/// mended: then the document must be a copy.
+fn compare_with(gate: &mut GatedDoc, version: &Version) -> (String, Runs) {
+    let (changes, _) = gate.edit(|txn| {
+        let Some(text) = txn.get_text(TEXT) else { return Vec::new() };
+        let now = txn.snapshot();
+        text.diff_range(txn, Some(&now), Some(version.snapshot()), YChange::identity)
+    });
+    let (mut base, mut runs) = (String::new(), Runs::default());
+    for change in changes {
+        // Anything but a string has no length in the text.
+        let yrs::Out::Any(Any::String(text)) = &change.insert else { continue };
+        let side = match change.ychange.map(|change| change.kind) {
+            None => Side::Both,
+            Some(yrs::types::text::ChangeKind::Removed) => Side::Old,
+            Some(yrs::types::text::ChangeKind::Added) => Side::New,
+        };
+        if side != Side::New {
+            base.push_str(text);
+        }
+        runs.push(side, Length::of(text));
+    }
+    (base, runs)
+}
+
+/// Puts an element at the front of an array, which yrs finds without walking the array.
+fn push_front(txn: &mut yrs::TransactionMut<'_>, root: RootIx, value: Any) {
+    let array = txn.get_or_insert_array(root.name());
+    array.insert(txn, 0, value);
+}

@@ -1,0 +1,168 @@
+//! Content by reference: the array `fs:blobs` of a content document.
+//!
+//! What is not text is kept in the store by its hash; the document only lists its versions. Each
+//! names the versions that its writer saw and replaced, so two that were written at the same time
+//! are seen to be, and neither is lost.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use smol_str::SmolStr;
+use yrs::{Any, Number};
+
+use super::Author;
+use crate::{
+    actor::Actor,
+    hash::ContentHash,
+    id::{ClientId, ItemId},
+    lib0::as_number,
+    time::Millis,
+};
+
+/// How many replaced versions an entry that we write names.
+const MAX_REPLACED: usize = 64;
+
+/// The greatest length of a MIME type that we read, in bytes.
+const MAX_MIME_LEN: usize = 255;
+
+/// One version of content that is kept by reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobVersion {
+    /// The item that lists it.
+    pub id: ItemId,
+    /// The hash of the content.
+    pub hash: ContentHash,
+    /// The size of the content in bytes.
+    pub size: u64,
+    /// The MIME type, if its writer knew.
+    pub mime: Option<SmolStr>,
+    /// When it was written.
+    pub at: Millis,
+    /// On whose behalf.
+    pub actor: Option<Actor>,
+    /// The versions that its writer saw and replaced.
+    pub replaces: Vec<ItemId>,
+}
+
+/// Content that is to be listed as a new version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewBlob {
+    /// The hash of the content.
+    pub hash: ContentHash,
+    /// The size of the content in bytes.
+    pub size: u64,
+    /// The MIME type, if it is known.
+    pub mime: Option<SmolStr>,
+}
+
+/// The versions of one document.
+#[derive(Debug, Default)]
+pub(super) struct Blobs {
+    versions: BTreeMap<ItemId, BlobVersion>,
+}
+
+impl Blobs {
+    /// Takes in an element of `fs:blobs`. What cannot be read as a version is passed over.
+    pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
+        if let Some(version) = parse(id, value) {
+            self.versions.insert(id, version);
+        }
+    }
+
+    /// Forgets what was deleted.
+    pub(super) fn remove(&mut self, client: ClientId, start: u32, end: u32) {
+        let is_gone = |id: &ItemId| id.client == client && (start..end).contains(&id.clock);
+        self.versions.retain(|id, _| !is_gone(id));
+    }
+
+    /// Returns the versions, oldest first: each behind those that it replaces.
+    pub(super) fn versions(&self) -> Vec<BlobVersion> {
+        // A version is one level above the highest that it replaces. A cycle, which only a liar can
+        // make, ends where a version would be looked at twice.
+        let mut levels: BTreeMap<ItemId, usize> = BTreeMap::new();
+        for _ in 0..self.versions.len() {
+            let mut settled = true;
+            for version in self.versions.values() {
+                let level = |id: &ItemId| levels.get(id).map_or(0, |level| level + 1);
+                let above = version.replaces.iter().map(level).max().unwrap_or(0);
+                let known = self.versions.len().min(above);
+                settled &= levels.insert(version.id, known) == Some(known);
+            }
+            if settled {
+                break;
+            }
+        }
+        let mut versions: Vec<_> = self.versions.values().cloned().collect();
+        versions.sort_by_key(|version| (levels[&version.id], version.at, version.id));
+        versions
+    }
+
+    /// Returns the versions that no other replaces, the latest last. More than one is a conflict.
+    pub(super) fn heads(&self) -> Vec<BlobVersion> {
+        let is_replaced = |version: &BlobVersion| {
+            let mut others = self.versions.values().filter(|other| other.id != version.id);
+            others.any(|other| other.replaces.contains(&version.id))
+        };
+        let mut heads: Vec<_> =
+            self.versions.values().filter(|version| !is_replaced(version)).cloned().collect();
+        heads.sort_by_key(|version| (version.at, version.id));
+        heads
+    }
+}
+
+/// Returns the element that lists a version.
+pub(super) fn value(blob: &NewBlob, author: &Author, replaced: &[BlobVersion]) -> Any {
+    let number = |number: f64| Any::Number(Number::Float(number));
+    let mut members = std::collections::HashMap::from([
+        ("hash".to_owned(), Any::from(blob.hash.to_string())),
+        ("size".to_owned(), number(blob.size as f64)),
+        ("at".to_owned(), number(author.at.as_f64())),
+        ("actor".to_owned(), Any::from(author.actor.to_string())),
+    ]);
+    if let Some(mime) = &blob.mime {
+        members.insert("mime".to_owned(), Any::from(mime.as_str()));
+    }
+    if !replaced.is_empty() {
+        let latest = replaced.iter().rev().take(MAX_REPLACED);
+        let replaced = latest.map(|version| Any::from(write_id(version.id)));
+        members.insert("prev".to_owned(), Any::Array(replaced.collect()));
+    }
+    Any::Map(Arc::new(members))
+}
+
+fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
+    let Any::Map(members) = value else { return None };
+    let text = |name| match members.get(name)? {
+        Any::String(text) => Some(&**text),
+        _ => None,
+    };
+    let number = |name| as_number(members.get(name)?);
+    let size = number("size").filter(|size| (0.0..=9_007_199_254_740_991.0).contains(size))?;
+    let replaces = match members.get("prev") {
+        Some(Any::Array(ids)) => {
+            let ids = ids.iter().filter_map(|id| match id {
+                Any::String(id) => read_id(id),
+                _ => None,
+            });
+            ids.collect()
+        }
+        _ => Vec::new(),
+    };
+    Some(BlobVersion {
+        id,
+        hash: text("hash")?.parse().ok()?,
+        size: size as u64,
+        mime: text("mime").filter(|mime| mime.len() <= MAX_MIME_LEN).map(SmolStr::new),
+        at: Millis::from_f64(number("at").unwrap_or(0.0)),
+        actor: text("actor").and_then(|actor| actor.parse().ok()),
+        replaces,
+    })
+}
+
+fn write_id(id: ItemId) -> String {
+    format!("{}:{}", id.client, id.clock)
+}
+
+fn read_id(text: &str) -> Option<ItemId> {
+    let (client, clock) = text.split_once(':')?;
+    Some(ItemId::new(ClientId::new(client.parse().ok()?).ok()?, clock.parse().ok()?))
+}

@@ -1,0 +1,267 @@
+//! The least edit: what has to change in one text so that it becomes another.
+//!
+//! Texts are compared by lines first; inside lines that gave way to others, by words; inside words,
+//! by characters, where a long enough piece of the word stays. Coarse before fine is what keeps an
+//! inserted line a whole line: a comparison of characters would rather split the line that follows,
+//! and somebody who types there would find the text in the wrong one.
+//!
+//! The comparison itself is imara-diff's, the diff of Helix and gitoxide, because it slides changes
+//! to where a reader would put them; `similar` can be bounded only by a clock, which we do not have.
+//!
+//! # Cost
+//!
+//! Linear in the texts for changes in few places. For hopeless pairs the levels give up one after
+//! the other: hunks too large for words are cut into clauses first, and what would then cost more
+//! to say in pieces is said as a whole.
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+mod compare;
+mod tokens;
+
+use std::ops::Range;
+
+use self::{
+    compare::compare,
+    tokens::{Level, cluster_end, cluster_start},
+};
+
+/// One piece of the old text that gives way to one piece of the new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// Where in the old text, in UTF-16 code units.
+    pub at: u32,
+    /// How much of the old text goes, in UTF-16 code units.
+    pub delete: u32,
+    /// What goes, in bytes of the old text.
+    pub old: Range<usize>,
+    /// What comes, in bytes of the new text.
+    pub new: Range<usize>,
+}
+
+/// Hunks longer than this together, in bytes, are compared by clauses before words.
+const MAX_WORDS_LEN: usize = 64 << 10;
+
+/// How many bytes of hunks are compared by words in one diff, and how many by characters.
+const WORDS_BUDGET: usize = 2 << 20;
+const CHARS_BUDGET: usize = 1 << 20;
+
+/// Words longer than this together, in bytes, are not compared by characters.
+const MAX_CHARS_LEN: usize = 1 << 10;
+
+/// Inside a word, so many equal characters are worth keeping between two changes.
+const MIN_KEPT_CHARS: usize = 4;
+
+/// About what a change costs in an update besides its text, in bytes.
+const SPLICE_COST: usize = 28;
+
+/// Hunks up to this size, in bytes, are cut as finely as can be, whatever it costs: characters that
+/// stay keep their authors and the carets between them.
+const SMALL_HUNK_LEN: usize = 1 << 10;
+
+/// Returns what turns `old` into `new`, in order of position; nothing if they are equal.
+pub fn diff(old: &str, new: &str) -> Vec<Splice> {
+    if old == new {
+        return Vec::new();
+    }
+    let (words, chars) = (WORDS_BUDGET, CHARS_BUDGET);
+    let mut differ = Differ { old, new, changes: Vec::new(), words, chars };
+    differ.by_lines();
+    differ.into_splices()
+}
+
+/// Returns the length of `text` in UTF-16 code units, which is how Yjs counts.
+pub fn utf16_len(text: &str) -> u32 {
+    // A code point has one byte that is no continuation, and two units if it has four bytes. The
+    // counters of a block of 64 fit into bytes, so that the compiler can count 16 at a time.
+    let units = |byte: &u8| u8::from(*byte & 0xc0 != 0x80) + u8::from(*byte >= 0xf0);
+    let blocks = text.as_bytes().chunks(64);
+    blocks.map(|block| u32::from(block.iter().map(units).sum::<u8>())).sum()
+}
+
+/// A piece of the old text and the piece of the new text in its place, in bytes.
+#[derive(Debug, Clone)]
+struct Change {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+struct Differ<'a> {
+    old: &'a str,
+    new: &'a str,
+    /// Invariant: in order, disjoint, and none empty on both sides.
+    changes: Vec<Change>,
+    words: usize,
+    chars: usize,
+}
+
+impl Differ<'_> {
+    fn by_lines(&mut self) {
+        let whole = Change { old: 0..self.old.len(), new: 0..self.new.len() };
+        let middle = self.trim(whole, line_start, line_end);
+        for hunk in self.compare(&middle, Level::Line) {
+            self.by_words_or_whole(hunk);
+        }
+    }
+
+    /// Compares a hunk of lines by words, unless that says more than the hunk itself.
+    fn by_words_or_whole(&mut self, hunk: Change) {
+        let n_before = self.changes.len();
+        if hunk.len() <= MAX_WORDS_LEN {
+            self.by_words(hunk.clone());
+        } else {
+            for clauses in self.compare(&hunk, Level::Clause) {
+                self.by_words(clauses);
+            }
+        }
+        let cost: usize = self.changes[n_before..].iter().map(Change::cost).sum();
+        if hunk.len() > SMALL_HUNK_LEN && cost > hunk.cost() {
+            self.changes.truncate(n_before);
+            self.push_trimmed(hunk);
+        }
+    }
+
+    fn by_words(&mut self, hunk: Change) {
+        if hunk.is_one_sided() || hunk.len() > MAX_WORDS_LEN || hunk.len() > self.words {
+            return self.push_trimmed(hunk);
+        }
+        self.words -= hunk.len();
+        // Blanks between two words that both changed are not worth an update of their own.
+        let joins = |gap: &str| gap.bytes().all(|byte| byte == b' ' || byte == b'\t');
+        let changes = self.compare(&hunk, Level::Word);
+        for change in self.join(changes, |last, next, gap| {
+            !last.is_one_sided() && !next.is_one_sided() && joins(gap)
+        }) {
+            self.by_chars(change);
+        }
+    }
+
+    fn by_chars(&mut self, words: Change) {
+        let words = self.trim(words, cluster_start, cluster_end);
+        let shorter = words.old.len().min(words.new.len());
+        let too_long = words.len() > MAX_CHARS_LEN.min(self.chars);
+        if shorter <= MIN_KEPT_CHARS || too_long {
+            return self.changes.push(words);
+        }
+        self.chars -= words.len();
+        let changes = self.compare(&words, Level::Cluster);
+        let joined = self.join(changes, |_, _, gap| gap.chars().count() < MIN_KEPT_CHARS);
+        self.changes.extend(joined);
+    }
+
+    fn push_trimmed(&mut self, change: Change) {
+        let one_sided = change.is_one_sided();
+        let trimmed = |change| self.trim(change, cluster_start, cluster_end);
+        let change = if one_sided { change } else { trimmed(change) };
+        self.changes.push(change);
+    }
+
+    /// Makes one of neighbouring changes where `joins` says so of them and of what is between.
+    fn join(
+        &self,
+        changes: Vec<Change>,
+        joins: impl Fn(&Change, &Change, &str) -> bool,
+    ) -> Vec<Change> {
+        let mut joined: Vec<Change> = Vec::with_capacity(changes.len());
+        for change in changes {
+            match joined.last_mut() {
+                Some(last) if joins(last, &change, &self.old[last.old.end..change.old.start]) => {
+                    last.old.end = change.old.end;
+                    last.new.end = change.new.end;
+                }
+                _ => joined.push(change),
+            }
+        }
+        joined
+    }
+
+    /// Compares the two sides of a change, cut into tokens of the given level.
+    fn compare(&self, whole: &Change, level: Level) -> Vec<Change> {
+        let (old, new) = (&self.old[whole.old.clone()], &self.new[whole.new.clone()]);
+        let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
+        let changes = compare(old, new, level).into_iter();
+        changes
+            .map(|change| Change {
+                old: shift(change.old, whole.old.start),
+                new: shift(change.new, whole.new.start),
+            })
+            .collect()
+    }
+
+    /// Takes off what both sides begin and end with, as far as the two functions allow: each moves
+    /// an end of the rest outwards, to where the text may be cut.
+    fn trim(
+        &self,
+        change: Change,
+        start_of: impl Fn(&str, usize) -> usize,
+        end_of: impl Fn(&str, usize) -> usize,
+    ) -> Change {
+        let (old, new) = (&self.old[change.old.clone()], &self.new[change.new.clone()]);
+        let prefix = old.floor_char_boundary(common_prefix(old.as_bytes(), new.as_bytes()));
+        let prefix = start_of(old, prefix).min(start_of(new, prefix));
+        let (old, new) = (&old[prefix..], &new[prefix..]);
+        let suffix = common_suffix(old.as_bytes(), new.as_bytes());
+        let suffix = old.len() - old.ceil_char_boundary(old.len() - suffix);
+        let kept_end = |text: &str| text.len() - end_of(text, text.len() - suffix);
+        let suffix = kept_end(old).min(kept_end(new));
+        Change {
+            old: change.old.start + prefix..change.old.end - suffix,
+            new: change.new.start + prefix..change.new.end - suffix,
+        }
+    }
+
+    /// Counts the changes in UTF-16 code units.
+    fn into_splices(self) -> Vec<Splice> {
+        let (mut byte, mut unit) = (0, 0);
+        let splice = |Change { old, new }: Change| {
+            let at = unit + utf16_len(&self.old[byte..old.start]);
+            let delete = utf16_len(&self.old[old.clone()]);
+            (byte, unit) = (old.end, at + delete);
+            Splice { at, delete, old, new }
+        };
+        self.changes.into_iter().map(splice).collect()
+    }
+}
+
+impl Change {
+    fn len(&self) -> usize {
+        self.old.len() + self.new.len()
+    }
+
+    fn is_one_sided(&self) -> bool {
+        self.old.is_empty() || self.new.is_empty()
+    }
+
+    /// Returns about how many bytes it takes to say this in an update.
+    fn cost(&self) -> usize {
+        SPLICE_COST + self.new.len()
+    }
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
+}
+
+/// Returns how many elements two sequences begin with alike.
+fn common_prefix<T: PartialEq>(old: &[T], new: &[T]) -> usize {
+    const BLOCK: usize = 64;
+    let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
+    let equal = BLOCK * blocks.take_while(|(old, new)| old == new).count();
+    let rest = old[equal..].iter().zip(&new[equal..]);
+    equal + rest.take_while(|(old, new)| old == new).count()
+}
+
+/// Returns how many elements two sequences end with alike.
+fn common_suffix<T: PartialEq>(old: &[T], new: &[T]) -> usize {
+    const BLOCK: usize = 64;
+    let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK));
+    let equal = BLOCK * blocks.take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - equal], &new[..new.len() - equal]);
+    let rest = old.iter().rev().zip(new.iter().rev());
+    equal + rest.take_while(|(old, new)| old == new).count()
+}

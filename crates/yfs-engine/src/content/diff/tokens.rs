@@ -1,0 +1,131 @@
+//! Cutting a text into lines, clauses, words and clusters.
+
+use unicode_normalization::char::is_combining_mark;
+
+/// How coarsely a text is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// After every newline.
+    Line,
+    /// After every character that ends something in prose, code or data.
+    Clause,
+    /// Runs of letters and digits, runs of blanks, and every other cluster by itself. Scripts that
+    /// do not put blanks between words are cut into clusters.
+    Word,
+    /// What a reader takes for one character, roughly: a code point and the marks, joiners and
+    /// modifiers that belong to it.
+    Cluster,
+}
+
+/// The pieces of a text, which together are the text.
+#[derive(Debug, Clone)]
+pub(super) struct Tokens<'a> {
+    rest: &'a str,
+    level: Level,
+}
+
+#[derive(PartialEq, Eq)]
+enum Class {
+    Word,
+    Blank,
+    Single,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(text: &'a str, level: Level) -> Self {
+        Self { rest: text, level }
+    }
+
+    fn next_len(&self) -> usize {
+        let after = |end: fn(u8) -> bool| {
+            self.rest.bytes().position(end).map_or(self.rest.len(), |at| at + 1)
+        };
+        match self.level {
+            Level::Line => after(|byte| byte == b'\n'),
+            Level::Clause => after(|byte| b"\n,;.:(){}[]<>".contains(&byte)),
+            Level::Word => self.next_word_len(),
+            Level::Cluster => cluster_len(self.rest),
+        }
+    }
+
+    fn next_word_len(&self) -> usize {
+        let Some(first) = self.rest.chars().next() else { return 0 };
+        let class = class_of(first);
+        let mut end = cluster_len(self.rest);
+        let goes_on = |next| class != Class::Single && class_of(next) == class;
+        while self.rest[end..].chars().next().is_some_and(goes_on) {
+            end += cluster_len(&self.rest[end..]);
+        }
+        end
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let (token, rest) = self.rest.split_at(self.next_len());
+        self.rest = rest;
+        (!token.is_empty()).then_some(token)
+    }
+}
+
+/// Moves `at` back to where a cluster begins.
+pub(super) fn cluster_start(text: &str, mut at: usize) -> usize {
+    while is_inside_cluster(text, at) {
+        at = text.floor_char_boundary(at - 1);
+    }
+    at
+}
+
+/// Moves `at` forward to where a cluster ends.
+pub(super) fn cluster_end(text: &str, mut at: usize) -> usize {
+    while is_inside_cluster(text, at) {
+        at = text.ceil_char_boundary(at + 1);
+    }
+    at
+}
+
+fn is_inside_cluster(text: &str, at: usize) -> bool {
+    let (left, right) = (text[..at].chars().next_back(), text[at..].chars().next());
+    matches!((left, right), (Some(left), Some(right)) if belongs(left, right))
+}
+
+fn cluster_len(text: &str) -> usize {
+    let mut chars = text.char_indices();
+    let Some((_, mut left)) = chars.next() else { return 0 };
+    for (at, right) in chars {
+        if !belongs(left, right) {
+            return at;
+        }
+        left = right;
+    }
+    text.len()
+}
+
+/// Tells whether two neighbouring code points are part of one cluster.
+///
+/// Errs on the side of keeping together: a row of flags counts as one, CR and LF do not.
+fn belongs(left: char, right: char) -> bool {
+    const JOINER: char = '\u{200d}';
+    if right < '\u{300}' && left < '\u{300}' {
+        return false;
+    }
+    let is_flag = |c: char| ('\u{1f1e6}'..='\u{1f1ff}').contains(&c);
+    left == JOINER
+        || right == JOINER
+        || matches!(right, '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0020}'..='\u{e007f}')
+        || is_flag(left) && is_flag(right)
+        || is_combining_mark(right)
+}
+
+fn class_of(c: char) -> Class {
+    match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => Class::Word,
+        ' ' | '\t' => Class::Blank,
+        // From here on scripts that are written without blanks.
+        '\u{2e80}'.. => Class::Single,
+        _ if c.is_alphanumeric() => Class::Word,
+        _ => Class::Single,
+    }
+}

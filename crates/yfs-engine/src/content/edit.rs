@@ -1,0 +1,392 @@
+//! Editing a content document.
+
+use std::ops::Range;
+
+use yrs::{
+    Any, Array, Out, ReadTxn, Text, TextRef, TransactionMut, WriteTxn,
+    types::{Delta, text::YChange},
+};
+
+use super::{
+    Base, ContentDoc, ContentError, MAX_TEXT_BYTES, TEXT,
+    blobs::{self, NewBlob},
+    compare_with,
+    diff::{diff, utf16_len},
+    log::{self, Author},
+    push_front,
+    rebase::{Length, Op, Overlap, Runs, Side, rebase},
+};
+use crate::{
+    gate::RootIx,
+    id::{ClientId, ItemId},
+};
+
+/// More changes than this are made in one pass over the text instead of one walk each.
+const MAX_WALKS: usize = 8;
+
+/// What a write did.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[must_use = "the update must be logged and sent"]
+pub struct Written {
+    /// The update that says it, or nothing if the text is as it was.
+    pub update: Option<Vec<u8>>,
+    /// Where others had changed what the writer changed.
+    pub overlaps: Vec<Overlap>,
+}
+
+/// What an edit of pieces did.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[must_use = "the update must be logged and sent"]
+pub struct Edited {
+    /// The update that says it, or nothing if the text is as it was.
+    pub update: Option<Vec<u8>>,
+    /// How many pieces were replaced.
+    pub n_replaced: usize,
+}
+
+impl ContentDoc {
+    /// Makes `new` of what its writer had read, and merges that with what others did meanwhile.
+    ///
+    /// Without a base the writer is taken to have read the current text. The text is `new`
+    /// afterwards if nobody else has changed it since.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::TooLarge`], [`ContentError::UnknownVersion`] for a base that this document
+    /// has not received, or what [`ContentDoc::append`] may fail with.
+    pub fn write(
+        &mut self,
+        new: &str,
+        base: Option<Base<'_>>,
+        author: &Author,
+    ) -> Result<Written, ContentError> {
+        self.gate.health()?;
+        check_len(new.len())?;
+        let current = self.text();
+        let whole = || Runs::whole(Length::of(&current));
+        let (base, runs) = match base {
+            None => (current.clone(), whole()),
+            Some(Base::Text(base)) if base == current => (current.clone(), whole()),
+            Some(Base::Text(base)) => (base.to_owned(), Runs::of_texts(base, &current)),
+            Some(Base::Version(version)) if *version == self.version() => {
+                (current.clone(), whole())
+            }
+            Some(Base::Version(version)) => {
+                self.check_known(version)?;
+                let (base, runs) = if version.was_taken_from(&self.id) {
+                    compare_with(&mut self.gate, version)
+                } else {
+                    compare_with(&mut self.copy()?, version)
+                };
+                let fits = runs.fit(&base, &current);
+                let runs = if fits { runs } else { Runs::of_texts(&base, &current) };
+                (base, runs)
+            }
+        };
+        let (ops, overlaps) = rebase(&runs, &diff(&base, new), &base, &current, new);
+        let update = self.apply(&current, new, &ops, author)?;
+        Ok(Written { update, overlaps })
+    }
+
+    /// Replaces one piece of the current text, or `all` that are equal to it.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::EmptyPattern`], [`ContentError::NotFound`], [`ContentError::NotUnique`] if
+    /// there are several and one was meant, [`ContentError::TooLarge`], or what
+    /// [`ContentDoc::append`] may fail with.
+    pub fn edit(
+        &mut self,
+        old: &str,
+        new: &str,
+        all: bool,
+        author: &Author,
+    ) -> Result<Edited, ContentError> {
+        self.gate.health()?;
+        if old.is_empty() {
+            return Err(ContentError::EmptyPattern);
+        }
+        let current = self.text();
+        let places: Vec<usize> = current.match_indices(old).map(|(at, _)| at).collect();
+        match places.len() {
+            0 => return Err(ContentError::NotFound),
+            n_matches if n_matches > 1 && !all => {
+                return Err(ContentError::NotUnique { n_matches });
+            }
+            _ => {}
+        }
+        let grown = places.len().saturating_mul(new.len());
+        check_len((current.len() - places.len() * old.len()).saturating_add(grown))?;
+
+        let splices = diff(old, new);
+        let mut ops = Vec::with_capacity(places.len() * splices.len());
+        let mut cursor = Length::default();
+        for place in &places {
+            cursor += Length::of(&current[cursor.bytes..*place]);
+            ops.extend(splices.iter().map(|splice| Op {
+                at: Length {
+                    units: cursor.units + splice.at,
+                    bytes: cursor.bytes + splice.old.start,
+                },
+                delete: Length { units: splice.delete, bytes: splice.old.len() },
+                insert: splice.new.clone(),
+            }));
+        }
+        let update = self.apply(&current, new, &ops, author)?;
+        Ok(Edited { update, n_replaced: places.len() })
+    }
+
+    /// Adds text at the end. What others add there at the same time is kept, too.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::TooLarge`]; [`ContentError::NotText`] or [`ContentError::Refused`] if the
+    /// document cannot be edited at all.
+    pub fn append(&mut self, text: &str, author: &Author) -> Result<Written, ContentError> {
+        self.gate.health()?;
+        // A code unit of UTF-16 takes at most three bytes, so this seldom has to read the text.
+        let len = 3 * self.len_utf16() as usize + text.len();
+        if len > MAX_TEXT_BYTES {
+            check_len(self.len_utf8() + text.len())?;
+        }
+        if text.is_empty() {
+            return Ok(Written::default());
+        }
+        let update = self.transact(author, |txn, root| root.push(txn, text))?;
+        Ok(Written { update, overlaps: Vec::new() })
+    }
+
+    /// Replaces a range of the current text, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::BadRange`], [`ContentError::TooLarge`], or what [`ContentDoc::append`] may
+    /// fail with.
+    pub fn replace_range(
+        &mut self,
+        range: Range<usize>,
+        new: &str,
+        author: &Author,
+    ) -> Result<Written, ContentError> {
+        self.gate.health()?;
+        let current = self.text();
+        let Some(old) = current.get(range.clone()) else {
+            let Range { start, end } = range;
+            return Err(ContentError::BadRange { start, end, len: current.len() });
+        };
+        check_len(current.len() - old.len() + new.len())?;
+        let start = Length::of(&current[..range.start]);
+        let op = |splice: super::diff::Splice| Op {
+            at: Length { units: start.units + splice.at, bytes: start.bytes + splice.old.start },
+            delete: Length { units: splice.delete, bytes: splice.old.len() },
+            insert: splice.new,
+        };
+        let ops: Vec<Op> = diff(old, new).into_iter().map(op).collect();
+        let update = self.apply(&current, new, &ops, author)?;
+        Ok(Written { update, overlaps: Vec::new() })
+    }
+
+    /// Lists a new version of content that is kept by reference. It replaces all that are there.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn add_blob_version(
+        &mut self,
+        blob: &NewBlob,
+        author: &Author,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.gate.health()?;
+        let value = blobs::value(blob, author, &self.blobs.heads());
+        let id = ItemId::new(self.client, self.gate.clock_of(self.client));
+        let element = value.clone();
+        let (_, update) = self.gate.edit(|txn| {
+            let array = txn.get_or_insert_array(RootIx::Blobs.name());
+            array.push_back(txn, element);
+        });
+        self.finish(update, [(RootIx::Blobs, id, value)])
+    }
+
+    /// Says on whose behalf another client writes, from a clock on.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn attribute(
+        &mut self,
+        client: ClientId,
+        from: u32,
+        author: &Author,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.gate.health()?;
+        let value = log::claim(client, from, author);
+        let id = ItemId::new(self.client, self.gate.clock_of(self.client));
+        let element = value.clone();
+        let (_, update) = self.gate.edit(|txn| push_front(txn, RootIx::Log, element));
+        self.finish(update, [(RootIx::Log, id, value)])
+    }
+
+    /// Makes changes of the current text, in order of position.
+    fn apply(
+        &mut self,
+        current: &str,
+        new: &str,
+        ops: &[Op],
+        author: &Author,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let grown: usize = ops.iter().map(|op| op.insert.len()).sum();
+        let shrunk: usize = ops.iter().map(|op| op.delete.bytes).sum();
+        if ops.is_empty() {
+            return Ok(None);
+        }
+        check_len(current.len() - shrunk + grown)?;
+        debug_assert!(are_in_order(ops, current), "{ops:?}");
+        let len_utf16 = utf16_len(current);
+        let mut edits: Vec<Edit<'_>> = ops.iter().map(|op| Edit::new(op, new)).collect();
+        if self.len_utf16() != len_utf16 {
+            let others = self.others(len_utf16)?;
+            edits = edits.into_iter().flat_map(|edit| edit.around(&others)).collect();
+        }
+        self.transact(author, |txn, root| {
+            if edits.len() > MAX_WALKS {
+                root.apply_delta(txn, delta(&edits));
+                return;
+            }
+            for edit in edits.iter().rev() {
+                if !edit.insert.is_empty() {
+                    root.insert(txn, edit.at, edit.insert);
+                }
+                if edit.delete > 0 {
+                    root.remove_range(txn, edit.at + utf16_len(edit.insert), edit.delete);
+                }
+            }
+        })
+    }
+
+    /// Returns where in the text something stands that is not text, such as an image: how many code
+    /// units of text are before each.
+    fn others(&self, len_utf16: u32) -> Result<Vec<u32>, ContentError> {
+        let (n_units, others) = self.gate.read(|txn| {
+            let Some(text) = txn.get_text(TEXT) else { return (0, Vec::new()) };
+            let (mut at, mut others) = (0, Vec::new());
+            for piece in text.diff(txn, YChange::identity) {
+                match piece.insert {
+                    Out::Any(Any::String(text)) => at += utf16_len(&text),
+                    _ => others.push(at),
+                }
+            }
+            (at, others)
+        });
+        let n_others = others.len() as u32;
+        let complete = n_units == len_utf16 && n_units + n_others == self.len_utf16();
+        if complete { Ok(others) } else { Err(ContentError::NotText) }
+    }
+
+    /// Edits the text in one transaction, with an entry in the log where a run begins.
+    fn transact(
+        &mut self,
+        author: &Author,
+        edit: impl FnOnce(&mut TransactionMut<'_>, &TextRef),
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let entry = (!self.log.goes_on(self.client, author)).then(|| {
+            let before = (self.len_utf16() > 0).then(|| self.version());
+            log::run(author, before.as_ref())
+        });
+        let id = ItemId::new(self.client, self.gate.clock_of(self.client));
+        let element = entry.clone();
+        let (_, update) = self.gate.edit(|txn| {
+            if let Some(element) = element {
+                push_front(txn, RootIx::Log, element);
+            }
+            let root = txn.get_or_insert_text(TEXT);
+            edit(txn, &root);
+        });
+        self.finish(update, entry.map(|entry| (RootIx::Log, id, entry)))
+    }
+
+    fn finish(
+        &mut self,
+        update: Option<Vec<u8>>,
+        elements: impl IntoIterator<Item = (RootIx, ItemId, Any)>,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.version.take();
+        self.gate.health()?;
+        for (root, id, value) in elements {
+            self.insert(root, id, &value);
+        }
+        Ok(update)
+    }
+}
+
+impl Runs {
+    /// Lays a text beside itself.
+    fn whole(length: Length) -> Self {
+        let mut runs = Self::default();
+        runs.push(Side::Both, length);
+        runs
+    }
+}
+
+/// A change of the text, in UTF-16 code units.
+#[derive(Debug, Clone, Copy)]
+struct Edit<'a> {
+    at: u32,
+    delete: u32,
+    insert: &'a str,
+}
+
+impl<'a> Edit<'a> {
+    fn new(op: &Op, new: &'a str) -> Self {
+        Self { at: op.at.units, delete: op.delete.units, insert: &new[op.insert.clone()] }
+    }
+
+    /// Makes the same change of a list that also holds `others`, each of length one, and keeps them.
+    fn around(self, others: &[u32]) -> Vec<Self> {
+        let n_before = |at: u32| others.partition_point(|other| *other <= at);
+        let (first, last) =
+            (n_before(self.at), others.partition_point(|other| *other < self.at + self.delete));
+        let mut edits = Vec::new();
+        let mut piece = Self { at: self.at, delete: 0, insert: self.insert };
+        let mut end = self.at;
+        for (index, other) in others.iter().enumerate().take(last.max(first)).skip(first) {
+            piece.delete = other - end;
+            edits.push(Self { at: end + index as u32, ..piece });
+            piece.insert = "";
+            end = *other;
+        }
+        let index = last.max(first) as u32;
+        edits.push(Self { at: end + index, delete: self.at + self.delete - end, ..piece });
+        edits.retain(|edit| edit.delete > 0 || !edit.insert.is_empty());
+        edits
+    }
+}
+
+/// Says changes as yrs applies them in one pass.
+fn delta<'a>(edits: &'a [Edit<'a>]) -> impl Iterator<Item = Delta<&'a str>> {
+    let mut end = 0;
+    edits.iter().flat_map(move |edit| {
+        let kept = edit.at - end;
+        end = edit.at + edit.delete;
+        let retain = (kept > 0).then_some(Delta::Retain(kept, None));
+        let insert = (!edit.insert.is_empty()).then_some(Delta::Inserted(edit.insert, None));
+        let delete = (edit.delete > 0).then_some(Delta::Deleted(edit.delete));
+        retain.into_iter().chain(insert).chain(delete)
+    })
+}
+
+/// Checks what yrs takes on trust: that changes are in order, and of the text.
+fn are_in_order(ops: &[Op], current: &str) -> bool {
+    let mut end = Length::default();
+    ops.iter().all(|op| {
+        let fits = end.bytes <= op.at.bytes
+            && end.units + utf16_len(&current[end.bytes..op.at.bytes]) == op.at.units
+            && utf16_len(&current[op.at.bytes..op.at.bytes + op.delete.bytes]) == op.delete.units;
+        end = op.at;
+        end += op.delete;
+        fits
+    })
+}
+
+fn check_len(len: usize) -> Result<(), ContentError> {
+    if len > MAX_TEXT_BYTES { Err(ContentError::TooLarge { len }) } else { Ok(()) }
+}

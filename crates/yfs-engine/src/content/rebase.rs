@@ -1,0 +1,318 @@
+//! Moving an edit from the text that its writer read to the text that is there now.
+//!
+//! The two texts are laid beside each other as [`Runs`]: stretches that are in both, that only the
+//! older one has, or only the newer. With a version the document itself says which is which, item by
+//! item, so the edit lands among the same characters that its writer saw, as if it had been made
+//! then and merged. With nothing but the older text, a diff has to guess.
+//!
+//! Two things are better here than in a merge of items. Where the writer and somebody else inserted
+//! at one place, a merge puts them in order of client ids; here what begins a line goes before what
+//! others typed at its beginning, and what ends one goes behind what they typed at its end. And a
+//! change that both made alike is made once, as in any three-way merge.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::{AddAssign, Range};
+
+use super::diff::{Splice, diff, utf16_len};
+
+/// A change of the current text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Op {
+    /// Where.
+    pub(super) at: Length,
+    /// How much goes.
+    pub(super) delete: Length,
+    /// What comes, in bytes of the new text.
+    pub(super) insert: Range<usize>,
+}
+
+/// What a writer changed while somebody else changed it, too.
+///
+/// Nothing is lost by it: what others inserted is there. But the text may not read as either meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// Where it is in the text that came out, in bytes.
+    pub at: usize,
+    /// What the writer deleted, as it was when they read it.
+    pub deleted: String,
+    /// What the writer put in its place.
+    pub inserted: String,
+    /// What others had inserted there meanwhile, and what is kept.
+    pub theirs: String,
+    /// Whether others had meanwhile deleted some of it.
+    pub deleted_by_both: bool,
+}
+
+/// A length, or a distance from the beginning of a text.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Length {
+    pub(super) units: u32,
+    pub(super) bytes: usize,
+}
+
+/// Two texts beside each other.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Runs {
+    runs: Vec<Run>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    side: Side,
+    length: Length,
+}
+
+/// Which of two texts has something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Both.
+    Both,
+    /// Only the older.
+    Old,
+    /// Only the newer.
+    New,
+}
+
+impl Length {
+    pub(super) fn of(text: &str) -> Self {
+        Self { units: utf16_len(text), bytes: text.len() }
+    }
+
+    fn until(self, end: Self) -> Self {
+        Self { units: end.units - self.units, bytes: end.bytes - self.bytes }
+    }
+
+    fn is_zero(self) -> bool {
+        self.bytes == 0
+    }
+}
+
+impl AddAssign for Length {
+    fn add_assign(&mut self, other: Self) {
+        self.units += other.units;
+        self.bytes += other.bytes;
+    }
+}
+
+impl Runs {
+    /// Lays two texts beside each other by comparing them.
+    pub(super) fn of_texts(old: &str, new: &str) -> Self {
+        let mut runs = Self::default();
+        let mut end = 0;
+        for splice in diff(old, new) {
+            runs.push(Side::Both, Length::of(&old[end..splice.old.start]));
+            runs.push(Side::Old, Length::of(&old[splice.old.clone()]));
+            runs.push(Side::New, Length::of(&new[splice.new]));
+            end = splice.old.end;
+        }
+        runs.push(Side::Both, Length::of(&old[end..]));
+        runs
+    }
+
+    /// Tells whether these are the two texts that lie beside each other, cut between characters.
+    pub(super) fn fit(&self, old: &str, new: &str) -> bool {
+        let (mut old_end, mut new_end) = (Length::default(), Length::default());
+        let fits = self.runs.iter().all(|run| {
+            if run.side != Side::New {
+                old_end += run.length;
+            }
+            if run.side != Side::Old {
+                new_end += run.length;
+            }
+            old.is_char_boundary(old_end.bytes) && new.is_char_boundary(new_end.bytes)
+        });
+        fits && old_end == Length::of(old) && new_end == Length::of(new)
+    }
+
+    /// Adds a stretch at the end.
+    pub(super) fn push(&mut self, side: Side, length: Length) {
+        match self.runs.last_mut() {
+            _ if length.is_zero() => {}
+            Some(last) if last.side == side => last.length += length,
+            _ => self.runs.push(Run { side, length }),
+        }
+    }
+}
+
+/// Moves the splices that turn `base` into `new` from `base` to `current`.
+///
+/// Returns what to do to `current`, in order of position, and where others were at work, too.
+pub(super) fn rebase(
+    runs: &Runs,
+    splices: &[Splice],
+    base: &str,
+    current: &str,
+    new: &str,
+) -> (Vec<Op>, Vec<Overlap>) {
+    let mut rebase = Rebase {
+        runs: &runs.runs,
+        rest: runs.runs.first().map_or(Length::default(), |run| run.length),
+        old: Length::default(),
+        now: Length::default(),
+        grown: 0,
+        base,
+        current,
+        new,
+        ops: Vec::with_capacity(splices.len()),
+        overlaps: Vec::new(),
+    };
+    for splice in splices {
+        rebase.splice(splice);
+    }
+    (rebase.ops, rebase.overlaps)
+}
+
+/// A walk along both texts.
+struct Rebase<'a> {
+    /// The runs from here on; of the first, `rest` is left.
+    runs: &'a [Run],
+    rest: Length,
+    /// Where we are in the base, and in the current text.
+    old: Length,
+    now: Length,
+    /// How many bytes the ops so far add.
+    grown: isize,
+    base: &'a str,
+    current: &'a str,
+    new: &'a str,
+    ops: Vec<Op>,
+    overlaps: Vec<Overlap>,
+}
+
+/// What was found on the way through a deleted range.
+#[derive(Default)]
+struct Found {
+    /// What is to be deleted, in the current text.
+    kept: Vec<(Length, Length)>,
+    /// What others inserted, in bytes of the current text.
+    theirs: Vec<Range<usize>>,
+    /// How many bytes of the base others had deleted.
+    gone: usize,
+}
+
+impl Rebase<'_> {
+    fn splice(&mut self, splice: &Splice) {
+        let start = Length { units: splice.at, bytes: splice.old.start };
+        let end = Length { units: splice.at + splice.delete, bytes: splice.old.end };
+        let (base, current, new) = (self.base, self.current, self.new);
+        let (deleted, inserted) = (&base[splice.old.clone()], &new[splice.new.clone()]);
+
+        self.walk(start, &mut Found::default());
+        let at_start = self.theirs_here();
+        let alike = at_start.as_ref().is_some_and(|theirs| current[theirs.clone()] == *inserted);
+        if deleted.is_empty() && alike && start.bytes < base.len() {
+            // Somebody made the same insertion. At the end it is taken for one more entry instead.
+            return self.step();
+        }
+        let between_deleted = deleted.is_empty() && self.is_between_deleted(start);
+        if goes_behind(inserted, deleted, &base[..start.bytes]) && at_start.is_some() {
+            self.step();
+        }
+        let at = self.now;
+        let mut found = Found::default();
+        self.walk(end, &mut found);
+
+        let at_end = self.theirs_here();
+        if found.gone > 0 {
+            // Others replaced some of it, and what they put there may stand at either end.
+            found.theirs.extend(at_end.or(at_start.filter(|theirs| theirs.end == at.bytes)));
+        }
+        let theirs: String = found.theirs.iter().map(|range| &current[range.clone()]).collect();
+        let all_gone = found.gone == deleted.len() && !deleted.is_empty();
+        if all_gone && theirs == *inserted {
+            return; // Somebody made the same change.
+        }
+        let overlaps = !theirs.is_empty() && !deleted.is_empty();
+        let out_of_place = (all_gone || between_deleted) && !inserted.is_empty();
+        if overlaps || out_of_place {
+            self.overlaps.push(Overlap {
+                at: at.bytes.strict_add_signed(self.grown),
+                deleted: deleted.to_owned(),
+                inserted: inserted.to_owned(),
+                theirs,
+                deleted_by_both: found.gone > 0 || between_deleted,
+            });
+        }
+        self.emit(at, found.kept, splice.new.clone());
+    }
+
+    fn emit(&mut self, at: Length, kept: Vec<(Length, Length)>, insert: Range<usize>) {
+        let mut kept = kept.into_iter().peekable();
+        self.grown += insert.len() as isize;
+        let first = kept.next_if(|(start, _)| *start == at);
+        let delete = first.map_or(Length::default(), |(_, length)| length);
+        self.grown -= delete.bytes as isize;
+        if !insert.is_empty() || !delete.is_zero() {
+            self.ops.push(Op { at, delete, insert });
+        }
+        for (at, delete) in kept {
+            self.grown -= delete.bytes as isize;
+            self.ops.push(Op { at, delete, insert: 0..0 });
+        }
+    }
+
+    /// Goes on until `end` of the base, and no further than needed to get there.
+    fn walk(&mut self, end: Length, found: &mut Found) {
+        while self.old.bytes < end.bytes {
+            let Some(run) = self.runs.first() else { return };
+            let wanted = self.old.until(end);
+            let length = match run.side {
+                Side::New => self.rest,
+                _ if wanted.bytes < self.rest.bytes => wanted,
+                _ => self.rest,
+            };
+            match run.side {
+                Side::Both => found.kept.push((self.now, length)),
+                Side::Old => found.gone += length.bytes,
+                Side::New => found.theirs.push(self.now.bytes..self.now.bytes + length.bytes),
+            }
+            self.advance(length);
+        }
+    }
+
+    /// Returns what others inserted right here, in bytes of the current text.
+    fn theirs_here(&self) -> Option<Range<usize>> {
+        let run = self.runs.first().filter(|run| run.side == Side::New)?;
+        (self.rest == run.length).then(|| self.now.bytes..self.now.bytes + run.length.bytes)
+    }
+
+    /// Tells whether others deleted what stood on both sides of here.
+    fn is_between_deleted(&self, here: Length) -> bool {
+        let Some(run) = self.runs.first() else { return false };
+        run.side == Side::Old && self.rest != run.length && here.bytes > 0
+    }
+
+    /// Goes past what is left of the current run.
+    fn step(&mut self) {
+        self.advance(self.rest);
+    }
+
+    fn advance(&mut self, length: Length) {
+        let Some(run) = self.runs.first() else { return };
+        if run.side != Side::New {
+            self.old += length;
+        }
+        if run.side != Side::Old {
+            self.now += length;
+        }
+        self.rest = length.until(self.rest);
+        if self.rest.is_zero() {
+            self.runs = &self.runs[1..];
+            self.rest = self.runs.first().map_or(Length::default(), |run| run.length);
+        }
+    }
+}
+
+/// Tells whether an edit goes behind what others inserted at the very same place.
+fn goes_behind(inserted: &str, deleted: &str, before: &str) -> bool {
+    let at_line_start = before.is_empty() || before.ends_with('\n');
+    if !deleted.is_empty() {
+        true // It replaces what stands behind theirs.
+    } else if at_line_start && inserted.ends_with('\n') {
+        false // Whole lines, and theirs belongs to the line that follows.
+    } else {
+        inserted.starts_with(char::is_whitespace) // It continues what stands before.
+    }
+}

@@ -1,0 +1,128 @@
+//! Versions: what a content document was when somebody looked.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+use yrs::{ClientID, ID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
+
+use crate::{
+    id::{ClientId, FileId},
+    lib0::{Lib0Error, Reader},
+};
+
+/// What a content document was at some time: which items it had, and which of them were deleted.
+///
+/// It takes a few bytes per client and per range of deleted text, and costs nothing to keep. Encoded
+/// it is what `Y.encodeSnapshot` writes.
+#[derive(Debug, Clone)]
+pub struct Version {
+    snapshot: Arc<Snapshot>,
+    /// The document that this process took the snapshot from. Any other may cut through what must
+    /// not be cut.
+    taken_from: Option<FileId>,
+}
+
+/// Why bytes are not a version.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the version is malformed at byte {at}")]
+pub struct VersionError {
+    /// How many bytes had been read.
+    pub at: usize,
+    /// What is wrong there.
+    pub source: Lib0Error,
+}
+
+impl Version {
+    pub(super) fn take(id: &FileId, snapshot: Snapshot) -> Self {
+        Self { snapshot: Arc::new(snapshot), taken_from: Some(id.clone()) }
+    }
+
+    /// Returns the version as `Y.encodeSnapshot` encodes it.
+    pub fn encode(&self) -> Vec<u8> {
+        self.snapshot.encode_v1()
+    }
+
+    /// Reads a version that somebody encoded, whatever the bytes are.
+    ///
+    /// Clocks of zero are dropped, and deletions of what the version does not have.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not a snapshot.
+    pub fn decode(bytes: &[u8]) -> Result<Self, VersionError> {
+        let mut reader = Reader::new(bytes);
+        let snapshot = read_snapshot(&mut reader)
+            .map_err(|source| VersionError { at: reader.position(), source })?;
+        Ok(Self { snapshot: Arc::new(snapshot), taken_from: None })
+    }
+
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Tells whether this process took it from the document of that id.
+    pub(super) fn was_taken_from(&self, id: &FileId) -> bool {
+        self.taken_from.as_ref() == Some(id)
+    }
+
+    /// Returns how many items of each client the version has.
+    pub(super) fn clocks(&self) -> impl Iterator<Item = (ClientId, u32)> {
+        let clocks = self.snapshot.state_map.iter();
+        clocks.map(|(client, clock)| {
+            let client = ClientId::new(client.get()).expect("yrs masks client ids to 53 bits");
+            (client, *clock)
+        })
+    }
+}
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.snapshot, &other.snapshot) || self.snapshot == other.snapshot
+    }
+}
+
+impl Eq for Version {}
+
+fn read_snapshot(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Error> {
+    let mut deleted = Vec::new();
+    for _ in 0..read_count(reader, 3)? {
+        let client = read_client(reader)?;
+        for _ in 0..read_count(reader, 2)? {
+            let (start, len) = (reader.var_u32()?, reader.var_u32()?);
+            start.checked_add(len).ok_or(Lib0Error::Number)?;
+            deleted.push((ID::new(client, start), len));
+        }
+    }
+    let n_clients = read_count(reader, 2)?;
+    let mut clocks = Vec::with_capacity(n_clients);
+    for _ in 0..n_clients {
+        clocks.push((read_client(reader)?, reader.var_u32()?));
+    }
+    if !reader.is_empty() {
+        return Err(Lib0Error::Number);
+    }
+    let state_map: StateVector = clocks.into_iter().filter(|(_, clock)| *clock > 0).collect();
+    let mut delete_set = IdSet::new();
+    for (id, len) in deleted {
+        let len = len.min(state_map.get(&id.client).saturating_sub(id.clock));
+        if len > 0 {
+            delete_set.insert(id, len);
+        }
+    }
+    Ok(Snapshot::new(state_map, delete_set))
+}
+
+/// Reads how many things follow, of which each takes at least `min_len` bytes.
+fn read_count(reader: &mut Reader<'_>, min_len: usize) -> Result<usize, Lib0Error> {
+    let count = reader.var_uint()?;
+    if count > (reader.remaining() / min_len) as u64 {
+        Err(Lib0Error::End)
+    } else {
+        Ok(count as usize)
+    }
+}
+
+fn read_client(reader: &mut Reader<'_>) -> Result<ClientID, Lib0Error> {
+    let client = ClientId::new(reader.var_uint()?).map_err(|_| Lib0Error::Number)?;
+    Ok(ClientID::new(client.get()))
+}

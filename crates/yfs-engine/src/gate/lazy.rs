@@ -1,0 +1,179 @@
+//! A yrs document that is made when it is first needed.
+//!
+//! The files table is read off the updates themselves, so that a process that lists a directory, or
+//! renames one file, never needs the yrs document: only syncing with a peer, compaction, and the
+//! order of rows with equal timestamps do. To decode 100,000 rows costs yrs as much as all the rest
+//! of opening a workspace.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
+};
+
+use yrs::{
+    ClientID, Doc, OffsetKind, Options, Transact, Update, WriteTxn, updates::decoder::Decode,
+};
+
+use super::{
+    parse::{Kind, Parsed},
+    rewrite::must_rewrite,
+    role::DocRole,
+    scan::IdRange,
+};
+use crate::id::{ClientId, FileId};
+
+/// With so many updates waiting, the document is made.
+const MAX_WAITING: usize = 1 << 12;
+
+/// A yrs document, and the updates that it is to be made of.
+#[derive(Debug)]
+pub(super) struct LazyDoc {
+    guid: FileId,
+    role: DocRole,
+    client: ClientId,
+    waiting: Vec<Box<[u8]>>,
+    made: OnceLock<Made>,
+}
+
+/// The document, or an empty one in its place and why.
+#[derive(Debug)]
+struct Made {
+    doc: Doc,
+    failure: Option<String>,
+}
+
+impl LazyDoc {
+    pub(super) fn new(guid: &FileId, role: DocRole, client: ClientId) -> Self {
+        let (waiting, made) = (Vec::new(), OnceLock::new());
+        Self { guid: guid.clone(), role, client, waiting, made }
+    }
+
+    /// Returns the document; an empty one if yrs failed.
+    pub(super) fn get(&self) -> &Doc {
+        &self.made().doc
+    }
+
+    /// Says why yrs failed, if it is known to have.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.made.get()?.failure.as_deref()
+    }
+
+    /// Keeps an update, which was resolved, for when the document is made. Answers false where the
+    /// update must be applied now.
+    pub(super) fn postpone(&mut self, parsed: &Parsed<'_>) -> bool {
+        let may_wait = self.role == DocRole::Main
+            && self.made.get().is_none()
+            && self.waiting.len() < MAX_WAITING
+            && is_plain(parsed);
+        if may_wait {
+            self.waiting.push(parsed.bytes.into());
+        } else {
+            self.made();
+            self.waiting = Vec::new();
+        }
+        may_wait
+    }
+
+    /// Puts an empty document in the place of this one.
+    pub(super) fn empty(&mut self) {
+        let doc = empty(self.guid.as_str(), self.role, ClientId::from_random(0));
+        self.made = OnceLock::from(Made { doc, failure: None });
+        self.waiting = Vec::new();
+    }
+
+    /// Tells whether the document is still to be made.
+    #[cfg(test)]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.made.get().is_none()
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| {
+            let doc = empty(self.guid.as_str(), self.role, self.client);
+            let updates = self.waiting.iter().map(AsRef::as_ref);
+            match decode(updates).and_then(|updates| apply(&doc, updates)) {
+                Ok(_) => Made { doc, failure: None },
+                Err(failure) => {
+                    let doc = empty(self.guid.as_str(), self.role, ClientId::from_random(0));
+                    Made { doc, failure: Some(failure) }
+                }
+            }
+        })
+    }
+}
+
+/// Tells whether an update holds only what yrs reads and integrates as the gate does: values in lists.
+/// What else there is may delete more than it says, or be refused by yrs alone.
+fn is_plain(parsed: &Parsed<'_>) -> bool {
+    let is_value = |kind| matches!(kind, Kind::Any | Kind::Deleted | Kind::Gc);
+    !must_rewrite(parsed)
+        && parsed.structs.iter().all(|item| item.key.is_none() && is_value(item.kind))
+}
+
+/// Lets yrs decode updates.
+///
+/// # Errors
+///
+/// Says what yrs did not understand.
+pub(super) fn decode<'a>(updates: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Update>, String> {
+    let decode = || updates.map(Update::decode_v1).collect::<Result<_, _>>();
+    catch_unwind(AssertUnwindSafe(decode))
+        .map_err(|panic| message(panic.as_ref()))?
+        .map_err(|error| error.to_string())
+}
+
+/// Lets yrs apply updates in one transaction. Tells whether that changed anything, and what it
+/// deleted.
+///
+/// # Errors
+///
+/// Says why yrs failed. The document must not be touched again.
+pub(super) fn apply(doc: &Doc, updates: Vec<Update>) -> Result<(bool, Vec<IdRange>), String> {
+    let mut txn = doc.transact_mut();
+    let applied = catch_unwind(AssertUnwindSafe(|| {
+        for update in updates {
+            txn.apply_update(update).map_err(|error| error.to_string())?;
+        }
+        if txn.prune_pending().is_some() {
+            return Err("a complete update was left incomplete".to_owned());
+        }
+        let changed = txn.has_changes();
+        txn.commit();
+        let deleted = txn.delete_set().iter().flat_map(|(client, ranges)| {
+            let client = ClientId::new(client.get()).expect("yrs masks client ids to 53 bits");
+            ranges.iter().map(move |range| IdRange {
+                client,
+                start: range.start,
+                len: range.end - range.start,
+            })
+        });
+        Ok((changed, deleted.collect()))
+    }));
+    let reason = match applied {
+        Ok(Ok(changed)) => return Ok(changed),
+        Ok(Err(reason)) => reason,
+        Err(panic) => message(panic.as_ref()),
+    };
+    // To drop the transaction would commit it, and that may panic while unwinding. So the document
+    // is leaked with its lock held.
+    std::mem::forget(txn);
+    Err(reason)
+}
+
+fn empty(guid: &str, role: DocRole, client: ClientId) -> Doc {
+    Doc::with_options(Options {
+        client_id: ClientID::new(client.get()),
+        guid: guid.into(),
+        collection_id: None,
+        offset_kind: OffsetKind::Utf16,
+        skip_gc: role == DocRole::Content,
+        auto_load: false,
+        should_load: true,
+        cleanup_formatting: false,
+    })
+}
+
+pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+}

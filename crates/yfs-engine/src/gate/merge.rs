@@ -1,0 +1,73 @@
+//! Merging the updates of a document into one, for compaction.
+
+use hashbrown::HashSet;
+
+use super::{
+    Refusal,
+    doc::GatedDoc,
+    limits::Limits,
+    role::{DocRole, Source},
+    same::canonical,
+};
+use crate::id::{ClientId, FileId};
+
+/// Updates that were merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The state: an update that says everything that was absorbed.
+    pub state: Vec<u8>,
+    /// Which of the updates are in the state. The others wait for something, or were refused, and
+    /// must be kept.
+    pub absorbed: Vec<bool>,
+}
+
+/// Merges a snapshot and updates into one state, and verifies it: in an empty document the state
+/// gives the same state vector, the same deletions and the same content.
+///
+/// # Errors
+///
+/// If the snapshot was refused, or the state did not stand the test. Then nothing may be replaced.
+pub fn merge(
+    role: DocRole,
+    snapshot: Option<&[u8]>,
+    updates: &[Vec<u8>],
+) -> Result<Merged, Refusal> {
+    let mut doc = new_doc(role);
+    if let Some(snapshot) = snapshot {
+        load(&mut doc, snapshot)?;
+    }
+    let mut absorbed = Vec::with_capacity(updates.len());
+    for update in updates {
+        match doc.receive(update, Source::Store) {
+            Ok(_) => absorbed.push(true),
+            Err(refusal @ Refusal::Poisoned { .. }) => return Err(refusal),
+            Err(_) => absorbed.push(false),
+        }
+    }
+    let parked: HashSet<&[u8]> = doc.parked().iter().map(|parked| &parked.update[..]).collect();
+    for (update, absorbed) in updates.iter().zip(&mut absorbed) {
+        *absorbed &= !parked.contains(&update[..]);
+    }
+    let state = doc.encode_state();
+    let mut copy = new_doc(role);
+    load(&mut copy, &state)?;
+    let is_same = copy.state_vector() == doc.state_vector()
+        && canonical(role, &state)? == canonical(role, &copy.encode_state())?;
+    if !is_same {
+        return Err(Refusal::Poisoned { reason: "the merged state differs".to_owned() });
+    }
+    Ok(Merged { state, absorbed })
+}
+
+fn new_doc(role: DocRole) -> GatedDoc {
+    let guid = FileId::from_bytes([0; 16]);
+    GatedDoc::new(&guid, role, ClientId::from_random(0), Limits::default())
+}
+
+fn load(doc: &mut GatedDoc, state: &[u8]) -> Result<(), Refusal> {
+    let received = doc.receive(state, Source::Store)?;
+    if received.parked {
+        return Err(Refusal::Poisoned { reason: "the merged state is incomplete".to_owned() });
+    }
+    Ok(())
+}

@@ -1,0 +1,501 @@
+//! Resolving an update against a document: whether it is complete, and where its items belong.
+//!
+//! The structs of an update are visited in the order of their dependencies, as yrs will integrate
+//! them, but without touching the document: what the update would add is collected in an
+//! [`Overlay`], which becomes part of [`Places`] only after yrs applied the update.
+//!
+//! # Cost
+//!
+//! Linear in the structs of the update, with a binary search for each reference.
+
+use super::{
+    Refusal,
+    limits::Limits,
+    parse::{Kind, Parent, Parsed, Struct},
+    places::{self, Place, Places, Tag},
+    rewrite::json_values,
+    role::DocRole,
+    scan::{Element, RootIx},
+};
+use crate::{
+    id::{ClientId, ItemId},
+    lib0::{AnyLimits, Reader, skip_any, write_any},
+};
+use hashbrown::{HashMap, HashSet};
+
+/// How an update relates to a document.
+#[derive(Debug)]
+pub(crate) enum Resolved<'a> {
+    /// The document holds everything that it says.
+    Known,
+    /// It refers to an item that has not arrived.
+    Missing(ItemId),
+    /// It can be applied.
+    Ready(Overlay<'a>),
+}
+
+/// What an update adds to a document.
+#[derive(Debug)]
+pub(crate) struct Overlay<'a> {
+    pub(crate) clients: Vec<NewClient>,
+    places: Vec<Place>,
+    roots: HashMap<&'a str, u32>,
+    types: HashMap<ItemId, u32>,
+    pub(crate) elements: Vec<Element>,
+    /// The values of the elements, one behind the other.
+    pub(crate) values: Vec<u8>,
+    /// Ranges of structs in the order in which they can be integrated.
+    pub(crate) order: Vec<Segment>,
+}
+
+/// Structs of one run that can be integrated together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) run: usize,
+    /// Where they are in [`Parsed::structs`].
+    pub(crate) first: usize,
+    pub(crate) end: usize,
+}
+
+/// What an update adds of one client.
+#[derive(Debug)]
+pub(crate) struct NewClient {
+    pub(crate) client: ClientId,
+    /// The clock after the last item that the document holds.
+    pub(crate) known: u32,
+    /// The clock after the last item that was visited.
+    pub(crate) end: u32,
+    spans: Vec<(u32, Tag)>,
+    hollow: Vec<(u32, u32)>,
+    last_right: Option<ItemId>,
+    /// The next struct to visit.
+    next: usize,
+    /// Whether its structs are being visited.
+    open: bool,
+}
+
+/// What is asked of [`resolve`].
+pub(crate) struct Question<'q> {
+    pub(crate) places: &'q Places,
+    pub(crate) role: DocRole,
+    pub(crate) limits: &'q Limits,
+    /// The clients that live here; nobody else may extend them.
+    pub(crate) ours: Option<&'q HashSet<ClientId>>,
+    /// Whether the limits of a message hold.
+    pub(crate) is_message: bool,
+}
+
+/// Resolves an update against a document.
+///
+/// # Errors
+///
+/// If the update contradicts itself or the document, or would harm a reader of it.
+pub(crate) fn resolve<'a>(
+    question: &Question<'_>,
+    parsed: &Parsed<'a>,
+) -> Result<Resolved<'a>, Refusal> {
+    let mut resolver = Resolver::new(question, parsed);
+    resolver.check_clients()?;
+    if resolver.is_known() {
+        return Ok(Resolved::Known);
+    }
+    if let Some(missing) = resolver.visit_all()? {
+        return resolver.missing(missing);
+    }
+    if let Some(missing) = resolver.missing_delete() {
+        return resolver.missing(missing);
+    }
+    Ok(Resolved::Ready(resolver.overlay))
+}
+
+struct Resolver<'q, 'p, 'a> {
+    question: &'q Question<'q>,
+    parsed: &'p Parsed<'a>,
+    overlay: Overlay<'a>,
+    /// Where each client is in the overlay; empty if there are few.
+    index: HashMap<ClientId, usize>,
+    /// How many items of the update say that they are the first in a list, or of a key.
+    firsts: HashMap<(u32, Option<&'a str>), u64>,
+    conflicts: u64,
+}
+
+impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
+    fn new(question: &'q Question<'q>, parsed: &'p Parsed<'a>) -> Self {
+        let new_client = |run: &super::parse::Run| {
+            let known = question.places.end(run.client);
+            NewClient {
+                client: run.client,
+                known,
+                end: known,
+                spans: Vec::new(),
+                hollow: Vec::new(),
+                last_right: None,
+                next: run.first,
+                open: false,
+            }
+        };
+        let clients: Vec<NewClient> = parsed.runs.iter().map(new_client).collect();
+        let mut index = HashMap::new();
+        if clients.len() > 8 {
+            index.extend(clients.iter().enumerate().map(|(at, client)| (client.client, at)));
+        }
+        let overlay = Overlay {
+            clients,
+            places: Vec::new(),
+            roots: HashMap::new(),
+            types: HashMap::new(),
+            elements: Vec::new(),
+            values: Vec::new(),
+            order: Vec::new(),
+        };
+        let firsts = HashMap::new();
+        Self { question, parsed, overlay, index, firsts, conflicts: 0 }
+    }
+
+    fn at(&self, client: ClientId) -> Option<usize> {
+        if self.index.is_empty() {
+            self.overlay.clients.iter().position(|new| new.client == client)
+        } else {
+            self.index.get(&client).copied()
+        }
+    }
+
+    fn is_ours(&self, client: ClientId) -> bool {
+        self.question.ours.is_some_and(|ours| ours.contains(&client))
+    }
+
+    /// The clock after the last struct of a run that is no `Skip`.
+    fn run_end(&self, at: usize) -> u32 {
+        let run = &self.parsed.runs[at];
+        let structs = &self.parsed.structs[run.first..run.end];
+        let last = structs.iter().rfind(|item| item.kind != Kind::Skip);
+        last.map_or(0, |item| item.clock + item.len)
+    }
+
+    fn check_clients(&self) -> Result<(), Refusal> {
+        for (at, new) in self.overlay.clients.iter().enumerate() {
+            let end = self.run_end(at);
+            if end > new.known && self.is_ours(new.client) {
+                return Err(Refusal::OurClient { client: new.client });
+            }
+            let jump = end.saturating_sub(new.known);
+            if self.question.is_message && jump > self.question.limits.clock_jump {
+                return Err(Refusal::TooLarge {
+                    what: "the jump of a clock",
+                    is: u64::from(jump),
+                    limit: u64::from(self.question.limits.clock_jump),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_known(&self) -> bool {
+        let clients = self.overlay.clients.iter().enumerate();
+        let structs = clients.into_iter().all(|(at, new)| self.run_end(at) <= new.known);
+        structs && self.question.places.covers(&self.parsed.deletes)
+    }
+
+    fn missing(&self, id: ItemId) -> Result<Resolved<'a>, Refusal> {
+        if self.is_ours(id.client) {
+            return Err(Refusal::OurClient { client: id.client });
+        }
+        Ok(Resolved::Missing(id))
+    }
+
+    fn missing_delete(&self) -> Option<ItemId> {
+        self.parsed.deletes.iter().find_map(|range| {
+            let end = match self.at(range.client) {
+                Some(at) => self.overlay.clients[at].end,
+                None => self.question.places.end(range.client),
+            };
+            (range.end() > end).then(|| ItemId::new(range.client, end.max(range.start)))
+        })
+    }
+
+    /// Visits every struct, those that another depends on before it. Returns what is missing.
+    fn visit_all(&mut self) -> Result<Option<ItemId>, Refusal> {
+        // The clients whose structs wait for one another, and the clock that the one below needs.
+        let mut stack: Vec<(usize, u32)> = Vec::new();
+        for at in 0..self.overlay.clients.len() {
+            stack.push((at, u32::MAX));
+            self.overlay.clients[at].open = true;
+            while let Some((at, need)) = stack.last().copied() {
+                let run_end = self.parsed.runs[at].end;
+                let new = &self.overlay.clients[at];
+                if new.end > need || new.next == run_end {
+                    self.overlay.clients[at].open = false;
+                    stack.pop();
+                    continue;
+                }
+                let item = self.parsed.structs[new.next];
+                let missing = self.visit(at, &item)?;
+                let Some(id) = missing else { continue };
+                let Some(other) = self.at(id.client).filter(|at| self.run_end(*at) > id.clock)
+                else {
+                    return Ok(Some(id));
+                };
+                if other == at && id.clock < item.clock {
+                    return Ok(Some(id));
+                }
+                if self.overlay.clients[other].open {
+                    let id = ItemId::new(self.overlay.clients[at].client, item.clock);
+                    return Err(Refusal::Nonsense { what: "an item that depends on itself", id });
+                }
+                self.overlay.clients[other].open = true;
+                stack.push((other, id.clock));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Of items that all say they are the first yrs compares each with all others.
+    fn count_conflicts(&mut self, place: u32, key: Option<&'a str>) -> Result<(), Refusal> {
+        let firsts = self.firsts.entry((place, key)).or_default();
+        self.conflicts += *firsts;
+        *firsts += 1;
+        let limit = self.question.limits.conflict_steps;
+        if self.conflicts <= limit {
+            return Ok(());
+        }
+        Err(Refusal::TooLarge { what: "the work of ordering items", is: self.conflicts, limit })
+    }
+
+    /// Visits the next struct of a client, or returns what it needs first.
+    fn visit(&mut self, at: usize, item: &Struct<'a>) -> Result<Option<ItemId>, Refusal> {
+        let new = &self.overlay.clients[at];
+        let (client, progress) = (new.client, new.end);
+        let end = item.clock + item.len;
+        if item.kind == Kind::Skip || end <= progress {
+            self.overlay.clients[at].next += 1;
+            return Ok(None);
+        }
+        if item.clock > progress {
+            return Ok(Some(ItemId::new(client, progress)));
+        }
+        // Of a struct that is partly known yrs takes the rest, whose origin is the part before.
+        let is_rest = item.clock < progress;
+        let origin = if is_rest { Some(ItemId::new(client, progress - 1)) } else { item.origin };
+        let parent = match item.parent {
+            Parent::Item(id) => Some(id),
+            _ => None,
+        };
+        for id in [origin, item.right, parent].into_iter().flatten() {
+            if id.client == client && id.clock >= progress {
+                let id = ItemId::new(client, item.clock);
+                return Err(Refusal::Nonsense { what: "an item that depends on itself", id });
+            }
+            if id.clock >= self.end_of(id.client) {
+                return Ok(Some(id));
+            }
+        }
+        let tag = self.place(client, item, origin)?;
+        self.read(ItemId::new(client, progress), item, tag)?;
+        let new = &mut self.overlay.clients[at];
+        places::push(&mut new.spans, progress, tag);
+        if tag.is_hollow() {
+            new.hollow.push((progress, end));
+        }
+        new.end = end;
+        new.last_right = item.right;
+        let nth = new.next;
+        new.next += 1;
+        match self.overlay.order.last_mut() {
+            Some(last) if last.run == at && last.end == nth => last.end += 1,
+            _ => self.overlay.order.push(Segment { run: at, first: nth, end: nth + 1 }),
+        }
+        Ok(None)
+    }
+
+    fn end_of(&self, client: ClientId) -> u32 {
+        match self.at(client) {
+            Some(at) => self.overlay.clients[at].end,
+            None => self.question.places.end(client),
+        }
+    }
+
+    fn tag(&self, id: ItemId) -> Tag {
+        let tag = match self.at(id.client) {
+            Some(at) if id.clock >= self.overlay.clients[at].known => {
+                places::find(&self.overlay.clients[at].spans, id.clock)
+            }
+            _ => self.question.places.tag(id),
+        };
+        tag.unwrap_or(Tag::GONE)
+    }
+
+    fn place_of(&self, tag: Tag) -> &Place {
+        let (table, place) = (&self.question.places.table, tag.place() as usize);
+        table.get(place).unwrap_or_else(|| &self.overlay.places[place - table.len()])
+    }
+
+    fn add_place(&mut self, place: Place) -> u32 {
+        self.overlay.places.push(place);
+        (self.question.places.table.len() + self.overlay.places.len() - 1) as u32
+    }
+
+    fn root(&mut self, name: &'a str) -> u32 {
+        let known = self.question.places.roots.get(name).or_else(|| self.overlay.roots.get(name));
+        if let Some(place) = known {
+            return *place;
+        }
+        let place = self.add_place(Place::of_root(self.question.role, name));
+        self.overlay.roots.insert(name, place);
+        place
+    }
+
+    /// Tells where an item belongs, by the rules of `yrs::Update::missing_dependency`.
+    fn place(
+        &mut self,
+        client: ClientId,
+        item: &Struct<'a>,
+        origin: Option<ItemId>,
+    ) -> Result<Tag, Refusal> {
+        let id = ItemId::new(client, item.clock);
+        let nonsense = |what| Err(Refusal::Nonsense { what, id });
+        if item.kind == Kind::Gc {
+            return Ok(Tag::GONE);
+        }
+        let left = origin.map_or(Tag::GONE, |origin| self.tag(origin));
+        let right = item.right.map_or(Tag::GONE, |right| self.tag(right));
+        if !right.is_gone() && right.is_entry() {
+            return nonsense("an item to the left of an entry of a map");
+        }
+        if !left.is_gone() && !right.is_gone() {
+            let same = left.place() == right.place() && left.is_entry() == right.is_entry();
+            if !same {
+                return nonsense("an item between two lists");
+            }
+        }
+        let (place, is_entry) = match item.parent {
+            _ if origin.is_some() || item.right.is_some() => {
+                let neighbour = if left.is_gone() { right } else { left };
+                (neighbour.place(), neighbour.is_entry())
+            }
+            Parent::Root(name) => (self.root(name), item.key.is_some()),
+            Parent::Item(parent) => {
+                let types = &self.question.places.types;
+                match types.get(&parent).or_else(|| self.overlay.types.get(&parent)) {
+                    Some(place) => (*place, item.key.is_some()),
+                    None if self.tag(parent).is_hollow() => (0, false),
+                    None => return nonsense("a parent that is not a type"),
+                }
+            }
+            Parent::Inherited => (0, false),
+        };
+        if item.parent != Parent::Inherited {
+            self.count_conflicts(place, item.key)?;
+        }
+        let is_hollow = item.kind == Kind::Deleted;
+        let tag = if place == 0 { Tag::GONE } else { Tag::new(place, is_entry, is_hollow) };
+        if item.kind == Kind::Type && !tag.is_gone() {
+            let depth = self.place_of(tag).depth + 1;
+            if depth > self.question.limits.type_depth {
+                return Err(Refusal::TooDeep { id });
+            }
+            let place = self.add_place(Place::of_type(depth));
+            self.overlay.types.insert(id, place);
+        }
+        Ok(tag)
+    }
+
+    /// Refuses content that would harm a reader of the list, and reads the values of our arrays.
+    fn read(&mut self, from: ItemId, item: &Struct<'a>, tag: Tag) -> Result<(), Refusal> {
+        if tag.is_gone() {
+            return Ok(());
+        }
+        let place = self.place_of(tag);
+        let wrong = |content| {
+            let list = place.root.as_deref().unwrap_or("a nested type").to_owned();
+            Err(Refusal::WrongContent { content, list, id: from })
+        };
+        let is_element = !tag.is_entry();
+        match item.kind {
+            // yrs iterates for ever over such an array.
+            Kind::String if place.read.is_some() => return wrong("text"),
+            // yrs counts these as text, but cannot delete them as text.
+            Kind::Any | Kind::Json | Kind::Binary | Kind::Doc if place.is_text && is_element => {
+                return wrong("values");
+            }
+            // yrs uses such a document after it was collected with its parent.
+            Kind::Doc if self.question.role == DocRole::Main && place.root.is_none() => {
+                return wrong("a document");
+            }
+            _ => {}
+        }
+        let Some(root) = place.read.filter(|_| is_element) else { return Ok(()) };
+        match item.kind {
+            Kind::Any => self.read_values(from, item, root),
+            Kind::Json => {
+                for (nth, value) in (0..).zip(json_values(self.parsed.bytes, item)?) {
+                    self.add_element(from, item, root, nth, |out| write_any(out, &value));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read_values(
+        &mut self,
+        from: ItemId,
+        item: &Struct<'a>,
+        root: RootIx,
+    ) -> Result<(), Refusal> {
+        let bytes = self.parsed.bytes;
+        let mut reader = Reader::at(bytes, item.content_at);
+        let limits = AnyLimits { depth: self.question.limits.value_depth, parts: usize::MAX };
+        let malformed = |at, source| Refusal::Malformed { at, source };
+        reader.var_uint().map_err(|source| malformed(item.content_at, source))?;
+        for nth in 0..item.len {
+            let at = reader.position();
+            skip_any(&mut reader, limits).map_err(|source| malformed(at, source))?;
+            let value = &bytes[at..reader.position()];
+            self.add_element(from, item, root, nth, |out| out.extend_from_slice(value));
+        }
+        Ok(())
+    }
+
+    /// Adds the `nth` value of a struct, unless the document holds it: `from` is the first that it
+    /// does not.
+    fn add_element(
+        &mut self,
+        from: ItemId,
+        item: &Struct<'a>,
+        root: RootIx,
+        nth: u32,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let id = ItemId::new(from.client, item.clock + nth);
+        if id.clock < from.clock {
+            return;
+        }
+        let values = &mut self.overlay.values;
+        let start = values.len();
+        write(values);
+        self.overlay.elements.push(Element { id, root, value: start..values.len() });
+    }
+}
+
+impl Places {
+    /// Adds what an update added, after yrs applied it.
+    pub(crate) fn commit(&mut self, overlay: Overlay<'_>) {
+        self.table.extend(overlay.places);
+        self.types.extend(overlay.types);
+        self.roots.extend(overlay.roots.into_iter().map(|(name, place)| (name.into(), place)));
+        for new in overlay.clients {
+            if new.end <= new.known {
+                continue;
+            }
+            let client = self.clients.entry(new.client).or_default();
+            for (start, tag) in new.spans {
+                places::push(&mut client.spans, start, tag);
+            }
+            client.end = new.end;
+            client.last_right = new.last_right;
+            for (start, end) in new.hollow {
+                client.insert_deleted(start, end);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Writing an update anew where yrs would misread it.
+//!
+//! yrs reads one text too many from content of the old kind JSON, stumbles over empty runs and empty
+//! items, and takes the deleted ranges of an update as sorted. The meaning does not change: values
+//! that were kept as JSON texts are kept as values, with the same ids.
+
+use std::collections::BTreeMap;
+
+use yrs::Any;
+
+use super::{
+    Refusal, json,
+    parse::{Kind, Parsed, Struct},
+    resolve::Segment,
+    scan::IdRange,
+};
+use crate::{
+    id::ItemId,
+    lib0::{Reader, write_any, write_string, write_var_uint},
+};
+
+/// How many clients yrs is given at once.
+///
+/// It puts structs in order with a function that calls itself once for each client that others
+/// depended on, and searches all of those at every step: a document that twenty thousand clients
+/// wrote one after another overflows the stack of a thread.
+const CLIENTS_AT_ONCE: usize = 128;
+
+/// Tells whether yrs has to be given something else than the bytes of the update.
+pub(crate) fn must_rewrite(parsed: &Parsed<'_>) -> bool {
+    parsed.rewrite || parsed.runs.len() > CLIENTS_AT_ONCE
+}
+
+/// Writes a parsed update so that yrs reads what was parsed: as several updates, to be applied one
+/// after another, if there are many clients. What the document already holds may be left out.
+pub(crate) fn rewrite(parsed: &Parsed<'_>, order: &[Segment]) -> Result<Vec<Vec<u8>>, Refusal> {
+    let mut updates = Vec::new();
+    // The segments of an update, by run; those of one run follow each other without a gap.
+    let mut pieces: BTreeMap<usize, Segment> = BTreeMap::new();
+    for segment in order {
+        if pieces.len() == CLIENTS_AT_ONCE && !pieces.contains_key(&segment.run) {
+            updates.push(write(parsed, &pieces, &[])?);
+            pieces.clear();
+        }
+        pieces.entry(segment.run).or_insert(*segment).end = segment.end;
+    }
+    updates.push(write(parsed, &pieces, &parsed.deletes)?);
+    Ok(updates)
+}
+
+fn write(
+    parsed: &Parsed<'_>,
+    pieces: &BTreeMap<usize, Segment>,
+    deletes: &[IdRange],
+) -> Result<Vec<u8>, Refusal> {
+    let mut out = Vec::new();
+    write_var_uint(&mut out, pieces.len() as u64);
+    for segment in pieces.values() {
+        let structs = &parsed.structs[segment.first..segment.end];
+        write_var_uint(&mut out, structs.len() as u64);
+        write_var_uint(&mut out, parsed.runs[segment.run].client.get());
+        write_var_uint(&mut out, structs.first().map_or(0, |item| u64::from(item.clock)));
+        for item in structs {
+            write_struct(&mut out, parsed, item)?;
+        }
+    }
+    write_deletes(&mut out, deletes);
+    Ok(out)
+}
+
+fn write_struct(out: &mut Vec<u8>, parsed: &Parsed<'_>, item: &Struct<'_>) -> Result<(), Refusal> {
+    match item.kind {
+        Kind::Json => {}
+        Kind::Embed | Kind::Format => return write_json(out, parsed, item),
+        _ => {
+            out.extend_from_slice(&parsed.bytes[item.at..item.end]);
+            return Ok(());
+        }
+    }
+    let values = json_values(parsed.bytes, item)?;
+    out.push(parsed.bytes[item.at] & 0xf0 | Kind::Any as u8);
+    out.extend_from_slice(&parsed.bytes[item.at + 1..item.content_at]);
+    write_var_uint(out, values.len() as u64);
+    for value in &values {
+        write_any(out, value);
+    }
+    Ok(())
+}
+
+/// Writes a struct that ends with a JSON text.
+fn write_json(out: &mut Vec<u8>, parsed: &Parsed<'_>, item: &Struct<'_>) -> Result<(), Refusal> {
+    let mut reader = Reader::at(parsed.bytes, item.content_at);
+    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+    if item.kind == Kind::Format {
+        reader.string().map_err(malformed)?;
+    }
+    out.extend_from_slice(&parsed.bytes[item.at..reader.position()]);
+    write_string(out, &json::without_halves(reader.string().map_err(malformed)?));
+    Ok(())
+}
+
+/// Reads the values of a struct that keeps them as JSON texts.
+pub(crate) fn json_values(bytes: &[u8], item: &Struct<'_>) -> Result<Vec<Any>, Refusal> {
+    let mut reader = Reader::at(bytes, item.content_at);
+    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+    let n_texts = reader.var_uint().map_err(malformed)?;
+    let mut values = Vec::with_capacity(item.len as usize);
+    for _ in 0..n_texts {
+        let text = reader.string().map_err(malformed)?;
+        values.push(match text {
+            "undefined" => Any::Undefined,
+            text => Any::from_json(text)
+                .map_err(|error| Refusal::Undecodable { reason: error.to_string() })?,
+        });
+    }
+    Ok(values)
+}
+
+/// Writes a delete set; the ranges are sorted, without overlaps.
+pub(crate) fn write_deletes(out: &mut Vec<u8>, ranges: &[IdRange]) {
+    let by_client = |a: &IdRange, b: &IdRange| a.client == b.client;
+    write_var_uint(out, ranges.chunk_by(by_client).count() as u64);
+    for group in ranges.chunk_by(by_client) {
+        write_var_uint(out, group[0].client.get());
+        write_var_uint(out, group.len() as u64);
+        for range in group {
+            write_var_uint(out, u64::from(range.start));
+            write_var_uint(out, u64::from(range.len));
+        }
+    }
+}
+
+/// Writes the id of an item.
+pub(crate) fn write_id(out: &mut Vec<u8>, id: ItemId) {
+    write_var_uint(out, id.client.get());
+    write_var_uint(out, u64::from(id.clock));
+}

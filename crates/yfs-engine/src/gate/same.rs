@@ -1,0 +1,121 @@
+//! Whether two states say the same.
+//!
+//! The same document can be written in many ways: a run of items as one struct or as several, the
+//! keys of a map in any order. [`canonical`] removes what does not matter.
+
+use yrs::Any;
+
+use super::{
+    Refusal,
+    limits::Limits,
+    parse::{Kind, Parsed, Run, Struct, parse},
+    rewrite::write_id,
+    role::DocRole,
+    scan::IdRange,
+};
+use crate::{
+    id::ItemId,
+    lib0::{AnyLimits, Reader, read_any, write_any, write_var_uint},
+};
+
+/// A state without what does not matter.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Canonical {
+    deleted: Vec<IdRange>,
+    /// Of a document that forgets deleted content, only what lives.
+    structs: Vec<u8>,
+}
+
+/// Brings a state into a form that depends only on what it says.
+pub(crate) fn canonical(role: DocRole, state: &[u8]) -> Result<Canonical, Refusal> {
+    let parsed = parse(state, &Limits::default(), false)?;
+    let mut writer = Writer { role, parsed: &parsed, out: Vec::new(), last: None };
+    let mut runs: Vec<&Run> = parsed.runs.iter().collect();
+    runs.sort_unstable_by_key(|run| run.client);
+    for run in runs {
+        writer.last = None;
+        for item in &parsed.structs[run.first..run.end] {
+            writer.write(run, item)?;
+        }
+    }
+    Ok(Canonical { structs: writer.out, deleted: parsed.deletes })
+}
+
+struct Writer<'p, 'a> {
+    role: DocRole,
+    parsed: &'p Parsed<'a>,
+    out: Vec<u8>,
+    /// What the last struct was, if another may continue it.
+    last: Option<(Kind, ItemId, Option<ItemId>, bool)>,
+}
+
+impl Writer<'_, '_> {
+    fn write(&mut self, run: &Run, item: &Struct<'_>) -> Result<(), Refusal> {
+        let id = ItemId::new(run.client, item.clock);
+        let is_dead = self.is_dead(id);
+        if is_dead && self.role == DocRole::Main {
+            self.last = None;
+            return Ok(());
+        }
+        let continues = self.last.is_some_and(|(kind, last, right, was_dead)| {
+            let follows = item.kind == Kind::Gc || item.origin == Some(last);
+            kind == item.kind && follows && right == item.right && was_dead == is_dead
+        });
+        if !continues {
+            self.out.push(0);
+            write_id(&mut self.out, id);
+            // Flags, neighbours, parent and key.
+            self.out.extend_from_slice(&self.parsed.bytes[item.at..item.content_at]);
+        }
+        self.content(item)?;
+        let can_grow = matches!(item.kind, Kind::Gc | Kind::Deleted | Kind::String | Kind::Any);
+        let last = ItemId::new(run.client, item.clock + item.len - 1);
+        self.last = can_grow.then_some((item.kind, last, item.right, is_dead));
+        Ok(())
+    }
+
+    fn content(&mut self, item: &Struct<'_>) -> Result<(), Refusal> {
+        let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+        let mut reader = Reader::at(self.parsed.bytes, item.content_at);
+        let limits = AnyLimits { depth: usize::MAX, parts: usize::MAX };
+        match item.kind {
+            // Where it ends is told by what follows, and by the state vector.
+            Kind::Gc | Kind::Skip | Kind::Deleted => {}
+            Kind::String => self.out.extend_from_slice(reader.buffer().map_err(malformed)?),
+            Kind::Any => {
+                reader.var_uint().map_err(malformed)?;
+                for _ in 0..item.len {
+                    write_any(&mut self.out, &read_any(&mut reader, limits).map_err(malformed)?);
+                }
+            }
+            Kind::Doc => {
+                self.out.extend_from_slice(reader.buffer().map_err(malformed)?);
+                write_any(&mut self.out, &read_any(&mut reader, limits).map_err(malformed)?);
+            }
+            Kind::Embed | Kind::Format => {
+                if item.kind == Kind::Format {
+                    self.out.extend_from_slice(reader.buffer().map_err(malformed)?);
+                }
+                let text = reader.string().map_err(malformed)?;
+                let undecodable = |error: yrs::encoding::read::Error| Refusal::Undecodable {
+                    reason: error.to_string(),
+                };
+                write_any(&mut self.out, &Any::from_json(text).map_err(undecodable)?);
+            }
+            Kind::Json | Kind::Binary | Kind::Type => {
+                let bytes = &self.parsed.bytes[item.content_at..item.end];
+                write_var_uint(&mut self.out, bytes.len() as u64);
+                self.out.extend_from_slice(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_dead(&self, id: ItemId) -> bool {
+        let deleted = &self.parsed.deletes;
+        let after =
+            deleted.partition_point(|range| (range.client, range.start) <= (id.client, id.clock));
+        let before = after.checked_sub(1).map(|at| deleted[at]);
+        before.is_some_and(|range| range.client == id.client && range.end() > id.clock)
+    }
+}

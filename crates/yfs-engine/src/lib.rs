@@ -1,0 +1,48 @@
+//! The collaborative filesystem as CRDTs: what a workspace is, without any I/O.
+//!
+//! A workspace is a main document that holds the files table, and one document per file. This crate
+//! reads and writes those documents, settles conflicts, and shows the result as a tree of files. It
+//! is a functional core: it does no I/O, spawns nothing, and reads no clock, environment or random
+//! source. Times, ids and client ids come in as arguments, so that every behaviour replays from a
+//! seed and the same code runs beside an editor in a browser.
+//!
+//! Modules in the order in which one should read them: the vocabulary ([`id`], [`name`], [`path`],
+//! [`time`], [`actor`], [`hash`], [`kind`]), then how bytes come in ([`lib0`], [`gate`]), then what
+//! they mean.
+//!
+//! ```
+//! use yfs_engine::{
+//!     actor::Actor,
+//!     content::{Author, ContentDoc},
+//!     gate::{Limits, Source},
+//!     id::{ClientId, FileId},
+//!     time::Millis,
+//! };
+//!
+//! let id = FileId::parse("7f3kq0zr5m2x9ab")?;
+//! let ada = Author::new("human:ada".parse::<Actor>()?, Millis(0));
+//! let mut here = ContentDoc::new(&id, ClientId::from_random(1), Limits::default());
+//! let mut there = ContentDoc::new(&id, ClientId::from_random(2), Limits::default());
+//! let update = here.append("Hello", &ada)?.update.expect("something was written");
+//! there.receive(&update, Source::Wire)?;
+//! assert_eq!(there.text(), "Hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod actor;
+pub mod content;
+pub mod gate;
+pub mod hash;
+pub mod id;
+pub mod kind;
+pub mod lib0;
+pub mod main_doc;
+pub mod name;
+pub mod ops;
+pub mod path;
+pub mod rich;
+pub mod table;
+pub mod time;
+pub mod tree;
+
+pub use yrs::{Any, Number};

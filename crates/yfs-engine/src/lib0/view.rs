@@ -1,0 +1,150 @@
+//! Values of the type `any` as they stand in the bytes: nothing is copied until it is asked for.
+
+use yrs::{Any, any::Number};
+
+use super::{AnyLimits, Lib0Error, Reader, any, read_any, skip_any};
+
+/// One value, read where it stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum View<'a> {
+    /// Nothing was said.
+    Undefined,
+    /// Null.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A number of any kind.
+    Number(Number),
+    /// Text.
+    String(&'a str),
+    /// Bytes.
+    Buffer(&'a [u8]),
+    /// An array.
+    Array(Items<'a>),
+    /// An object.
+    Map(Members<'a>),
+}
+
+/// The values of an array.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Items<'a> {
+    bytes: &'a [u8],
+}
+
+/// The members of an object.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Members<'a> {
+    bytes: &'a [u8],
+}
+
+/// For values that were checked when they came in.
+const CHECKED: AnyLimits = AnyLimits { depth: usize::MAX, parts: usize::MAX };
+
+impl<'a> View<'a> {
+    /// Looks at the value that `bytes` begin with.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not a value.
+    pub fn of(bytes: &'a [u8]) -> Result<Self, Lib0Error> {
+        Self::read(bytes, &mut Reader::new(bytes))
+    }
+
+    /// Looks at a value that takes up all of `bytes` and was checked when it came in.
+    pub(crate) fn whole(bytes: &'a [u8]) -> Self {
+        match bytes.first() {
+            Some(&any::ARRAY) => Self::Array(Items { bytes }),
+            Some(&any::MAP) => Self::Map(Members { bytes }),
+            _ => Self::of(bytes).unwrap_or(Self::Undefined),
+        }
+    }
+
+    fn read(bytes: &'a [u8], reader: &mut Reader<'a>) -> Result<Self, Lib0Error> {
+        let start = reader.position();
+        let tag = reader.u8()?;
+        if tag != any::ARRAY && tag != any::MAP {
+            return Self::leaf(reader, tag);
+        }
+        *reader = Reader::at(bytes, start);
+        skip_any(reader, CHECKED)?;
+        let bytes = &bytes[start..reader.position()];
+        Ok(if tag == any::ARRAY {
+            Self::Array(Items { bytes })
+        } else {
+            Self::Map(Members { bytes })
+        })
+    }
+
+    fn leaf(reader: &mut Reader<'a>, tag: u8) -> Result<Self, Lib0Error> {
+        Ok(match tag {
+            any::STRING => Self::String(reader.string()?),
+            any::BUFFER => Self::Buffer(reader.buffer()?),
+            tag => match any::read_leaf(reader, tag)? {
+                Any::Null => Self::Null,
+                Any::Bool(value) => Self::Bool(value),
+                Any::Number(number) => Self::Number(number),
+                _ => Self::Undefined,
+            },
+        })
+    }
+
+    /// Returns the value as yrs holds values.
+    pub fn to_any(self) -> Any {
+        let of_bytes = |bytes| read_any(&mut Reader::new(bytes), CHECKED).unwrap_or(Any::Undefined);
+        match self {
+            Self::Undefined => Any::Undefined,
+            Self::Null => Any::Null,
+            Self::Bool(value) => Any::Bool(value),
+            Self::Number(number) => Any::Number(number),
+            Self::String(text) => Any::String(text.into()),
+            Self::Buffer(bytes) => Any::Buffer(bytes.into()),
+            Self::Array(items) => of_bytes(items.bytes),
+            Self::Map(members) => of_bytes(members.bytes),
+        }
+    }
+
+    /// Returns a number of any kind.
+    pub fn as_number(self) -> Option<f64> {
+        match self {
+            Self::Number(Number::Int(number)) => Some(number as f64),
+            Self::Number(Number::Float(number)) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Items<'a> {
+    /// Returns the values, from the first on.
+    pub fn iter(self) -> impl Iterator<Item = View<'a>> {
+        let mut reader = Reader::at(self.bytes, 1);
+        let n_values = reader.var_uint().unwrap_or(0);
+        (0..n_values).map_while(move |_| View::read(self.bytes, &mut reader).ok())
+    }
+}
+
+impl<'a> Members<'a> {
+    /// Returns the members as they were written. Where a name comes twice, the later counts.
+    pub fn iter(self) -> impl Iterator<Item = (&'a str, View<'a>)> {
+        let mut reader = Reader::at(self.bytes, 1);
+        let n_members = reader.var_uint().unwrap_or(0);
+        (0..n_members).map_while(move |_| {
+            let name = reader.string().ok()?;
+            Some((name, View::read(self.bytes, &mut reader).ok()?))
+        })
+    }
+
+    /// Returns how many members there are, those that come twice counted twice.
+    pub fn len(self) -> usize {
+        Reader::at(self.bytes, 1).var_uint().unwrap_or(0) as usize
+    }
+
+    /// Tells whether there are no members.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns one member.
+    pub fn get(self, name: &str) -> Option<View<'a>> {
+        self.iter().filter(|(it, _)| *it == name).map(|(_, value)| value).last()
+    }
+}

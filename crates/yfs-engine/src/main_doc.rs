@@ -1,0 +1,228 @@
+//! The main document of a workspace: its files table, its tree and its settings, kept in step.
+//!
+//! Everything that changes a workspace's structure comes in here, as bytes: [`MainDoc::receive`] for
+//! what others wrote, [`MainDoc::commit`] for what [`MainDoc::plan`] made. In between the caller
+//! appends the bytes to its store, so that nothing is shown that is not logged.
+//!
+//! # Invariants
+//!
+//! - Table, tree and settings are functions of the document: the same on every peer that has the
+//!   same updates. Neither loading nor looking writes anything.
+//!
+//! # Example
+//!
+//! ```
+//! use yfs_engine::{
+//!     gate::Limits,
+//!     id::{ClientId, FileId},
+//!     main_doc::MainDoc,
+//!     table::{FileRow, NodeKind, RowWrite, WriterIds},
+//!     time::Millis,
+//! };
+//!
+//! let id = FileId::parse("workspace")?;
+//! let [rows, cells, meta] = [1, 2, 3].map(ClientId::from_random);
+//! let mut main = MainDoc::new(&id, WriterIds { rows, cells, meta }, Limits::default());
+//!
+//! let row = FileRow::new(FileId::parse("a")?, "notes.txt", None, NodeKind::File, Millis(7));
+//! let update = main.plan(&[RowWrite::Create { row, derived: false }], Millis(7))?;
+//! // Here the update goes into the store.
+//! let changes = main.commit(&update);
+//! assert_eq!(changes.ids.len(), 1);
+//! assert_eq!(main.files().len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use yrs::Any;
+
+use crate::{
+    gate::{DocRole, GatedDoc, Limits, Refusal, Scan, Source},
+    id::{FileId, WorkspaceId},
+    ops::Rows,
+    path::VPath,
+    table::{FileRow, FilesTable, RowWrite, Settings, TableError, WriterIds},
+    time::Millis,
+    tree::TreeIndex,
+};
+
+/// An update that says nothing: what is planned when nothing is to be done.
+pub const EMPTY_UPDATE: &[u8] = &[0, 0];
+
+/// With more changes than this at once, nobody is told where things were before.
+pub const MAX_TRACED: usize = 10_000;
+
+/// The structure of a workspace, as one process has it.
+#[derive(Debug)]
+pub struct MainDoc {
+    doc: GatedDoc,
+    files: FilesTable,
+    settings: Settings,
+    tree: TreeIndex,
+}
+
+/// What an update changed.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Changes {
+    /// Rows that came, changed or went, each once.
+    pub ids: Vec<FileId>,
+    /// Where each of `ids` was visible before. Empty if there are more than [`MAX_TRACED`].
+    pub before: Vec<Option<VPath>>,
+    /// Settings that were written, each once.
+    pub settings: Vec<String>,
+    /// Whether the update waits, unseen, for another that has not arrived.
+    pub parked: bool,
+    /// Whether the document changed, even if nobody sees it.
+    pub changed: bool,
+    /// Updates that had been waiting, and turned out to be unacceptable.
+    pub refused: Vec<(Vec<u8>, Refusal)>,
+}
+
+impl MainDoc {
+    /// Makes the main document of an empty workspace. What the store holds of it is
+    /// [received](Self::receive) next.
+    pub fn new(workspace: &WorkspaceId, writer: WriterIds, limits: Limits) -> Self {
+        let mut doc = GatedDoc::new(workspace, DocRole::Main, writer.rows, limits);
+        doc.protect(&[writer.cells, writer.meta]);
+        Self {
+            doc,
+            files: FilesTable::new(writer),
+            settings: Settings::new(writer.meta),
+            tree: TreeIndex::new(workspace.clone()),
+        }
+    }
+
+    /// Tells whether an update from outside would bring anything new, changing nothing.
+    ///
+    /// # Errors
+    ///
+    /// If [`receive`](Self::receive) would refuse it.
+    pub fn check(&self, update: &[u8], source: Source) -> Result<bool, Refusal> {
+        self.doc.check(update, source)
+    }
+
+    /// Takes in an update from outside.
+    ///
+    /// # Errors
+    ///
+    /// If the gate refused it; then nothing has changed.
+    pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Changes, Refusal> {
+        let received = self.doc.receive(update, source)?;
+        let mut changes = self.absorb(&received.scans);
+        changes.parked = received.parked;
+        changes.changed = received.changed;
+        changes.refused = received.refused;
+        Ok(changes)
+    }
+
+    /// Returns the one update that makes all `writes`, in this order; [`EMPTY_UPDATE`] if there is
+    /// nothing to do. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If one of the writes cannot be made; then none is.
+    pub fn plan(&self, writes: &[RowWrite], now: Millis) -> Result<Vec<u8>, TableError> {
+        self.files.plan(&self.doc, writes, now)
+    }
+
+    /// Returns the update that gives a setting a value, or removes it. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If no timestamp is left for the setting.
+    pub fn plan_setting(
+        &self,
+        key: &str,
+        value: Option<&Any>,
+        now: Millis,
+    ) -> Result<Vec<u8>, TableError> {
+        self.settings.plan(&self.doc, key, value, now)
+    }
+
+    /// Applies an update that was planned on this very state.
+    ///
+    /// # Panics
+    ///
+    /// If it was not: an update that is not our own goes through [`receive`](Self::receive).
+    pub fn commit(&mut self, update: &[u8]) -> Changes {
+        if update == EMPTY_UPDATE {
+            return Changes::default();
+        }
+        let scan = self.doc.apply_own(update);
+        Changes { changed: true, ..self.absorb(&[scan]) }
+    }
+
+    /// Returns the rows.
+    pub fn files(&self) -> &FilesTable {
+        &self.files
+    }
+
+    /// Returns the tree.
+    pub fn tree(&self) -> &TreeIndex {
+        &self.tree
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the document itself, to look at.
+    pub fn doc(&self) -> &GatedDoc {
+        &self.doc
+    }
+
+    /// Takes other ids to write under, when the old ones are used up.
+    pub fn set_writer(&mut self, writer: WriterIds) {
+        self.doc.protect(&[writer.rows, writer.cells, writer.meta]);
+        self.files.set_writer(writer);
+        self.settings.set_writer(writer.meta);
+    }
+
+    /// Returns the state vector, encoded.
+    pub fn state_vector(&self) -> Vec<u8> {
+        self.doc.state_vector()
+    }
+
+    /// Returns what a peer lacks whose encoded state vector is `remote_sv`.
+    ///
+    /// # Errors
+    ///
+    /// If `remote_sv` is not a state vector, or the document is poisoned.
+    pub fn encode_diff(&self, remote_sv: &[u8]) -> Result<Vec<u8>, Refusal> {
+        self.doc.encode_diff(remote_sv)
+    }
+
+    /// Returns the whole document as an update; what is parked is not in it.
+    pub fn encode_state(&self) -> Vec<u8> {
+        self.doc.encode_state()
+    }
+
+    fn absorb(&mut self, scans: &[Scan]) -> Changes {
+        let mut changes = Changes::default();
+        for scan in scans {
+            changes.ids.extend(self.files.absorb(&self.doc, scan));
+            changes.settings.extend(self.settings.absorb(&self.doc, scan));
+        }
+        if scans.len() > 1 {
+            changes.ids.sort_unstable();
+            changes.ids.dedup();
+            changes.settings.sort_unstable();
+            changes.settings.dedup();
+        }
+        if changes.ids.len() <= MAX_TRACED {
+            let before = changes.ids.iter().map(|id| self.tree.path_of(id));
+            changes.before = before.collect();
+        }
+        self.tree.absorb(&self.files, &changes.ids);
+        changes
+    }
+}
+
+impl Rows for MainDoc {
+    fn row(&self, id: &FileId) -> Option<FileRow> {
+        self.files.row(id)
+    }
+}

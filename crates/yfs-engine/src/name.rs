@@ -1,0 +1,80 @@
+//! Names of files and folders: what a local write may store.
+//!
+//! Names that peers stored are never refused, only shown escaped where they are not [`Name`]s.
+
+use std::{borrow::Borrow, fmt};
+
+use smol_str::SmolStr;
+use thiserror::Error;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+/// The greatest length of a name, in bytes (POSIX `NAME_MAX` on the filesystems that people use).
+pub const MAX_NAME_LEN: usize = 255;
+
+/// A name that may be stored.
+///
+/// Invariant: 1 to [`MAX_NAME_LEN`] bytes in Unicode normalisation form C, none of them `/`, `\` or
+/// NUL, and not `.` or `..` (seed 001, "Name validation").
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(SmolStr);
+
+/// Why a text is not a name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// It is empty, `.` or `..`, or holds `/`, `\` or NUL. POSIX: `EINVAL`.
+    #[error("invalid name {0:?}")]
+    Invalid(String),
+    /// It is longer than [`MAX_NAME_LEN`] bytes. POSIX: `ENAMETOOLONG`.
+    #[error("name of {0} bytes is longer than {MAX_NAME_LEN}")]
+    TooLong(usize),
+}
+
+impl Name {
+    /// Checks a name and brings it to normalisation form C.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        if text.is_empty() || text == "." || text == ".." || text.contains(['/', '\\', '\0']) {
+            return Err(NameError::Invalid(text.chars().take(MAX_NAME_LEN).collect()));
+        }
+        let name = if is_nfc(text) { SmolStr::new(text) } else { text.nfc().collect() };
+        if name.len() > MAX_NAME_LEN { Err(NameError::TooLong(name.len())) } else { Ok(Self(name)) }
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the name as a shared string.
+    pub fn to_smol_str(&self) -> SmolStr {
+        self.0.clone()
+    }
+}
+
+/// Splits a name into what stands before its extension and the extension with its dot.
+///
+/// The split is at the last dot that is not the first character, so `.gitignore` has no extension.
+pub fn split_extension(name: &str) -> (&str, &str) {
+    match name.rfind('.') {
+        Some(at) if at > 0 => name.split_at(at),
+        _ => (name, ""),
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}

@@ -1,0 +1,173 @@
+//! Planning of operations on the tree: what to write to the table, or why not.
+//!
+//! Each function looks at the tree, checks everything that can be wrong, and returns the rows to
+//! write. It changes nothing, so a refused call changes nothing. The caller writes all of a plan in
+//! one transaction, so peers see an operation whole. Times and ids come in as arguments.
+//!
+//! Paths are resolved once, as POSIX does it: links on the way are followed; whether a link at the
+//! end is followed is said at each operation.
+
+mod attributes;
+mod copy;
+mod create;
+mod rename;
+#[cfg(test)]
+mod tests;
+mod trash;
+
+use thiserror::Error;
+
+pub use self::{
+    attributes::{plan_chmod, plan_meta, plan_touch},
+    copy::{CopyOptions, CopyPlan, plan_copy},
+    create::{CreateOptions, CreatePlan, MkdirOptions, plan_create_file, plan_mkdir, plan_symlink},
+    rename::{MoveOptions, MovePlan, plan_move},
+    trash::{
+        ExpirePlan, HELD_KEY, REPLACED_KEY, plan_expire, plan_purge, plan_restore, plan_trash,
+    },
+};
+use crate::{
+    id::FileId,
+    name::{Name, NameError},
+    path::VPath,
+    table::{FileRow, FilesTable},
+    tree::{Follow, LookupError, NodeRef, Place, TreeIndex},
+};
+
+/// Where plans find what the tree does not keep.
+pub trait Rows {
+    /// Returns the effective row of an id.
+    fn row(&self, id: &FileId) -> Option<FileRow>;
+}
+
+impl Rows for FilesTable {
+    fn row(&self, id: &FileId) -> Option<FileRow> {
+        self.get(id).map(|entry| entry.row)
+    }
+}
+
+/// Why an operation was refused, and about which path. Nothing changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{code}: {path}")]
+pub struct OpError {
+    /// What is wrong.
+    pub code: OpCode,
+    /// With what.
+    pub path: VPath,
+}
+
+/// What can be wrong with an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OpCode {
+    /// There is nothing there. POSIX: `ENOENT`.
+    #[error("no such file or directory")]
+    NotFound,
+    /// There is something there already. POSIX: `EEXIST`.
+    #[error("file exists")]
+    Exists,
+    /// It should be a directory. POSIX: `ENOTDIR`.
+    #[error("not a directory")]
+    NotADirectory,
+    /// It should not be a directory. POSIX: `EISDIR`.
+    #[error("is a directory")]
+    IsADirectory,
+    /// The directory holds something. POSIX: `ENOTEMPTY`.
+    #[error("directory not empty")]
+    NotEmpty,
+    /// A name or path is too long. POSIX: `ENAMETOOLONG`.
+    #[error("name too long")]
+    NameTooLong,
+    /// Links lead on and on. POSIX: `ELOOP`.
+    #[error("too many levels of symbolic links")]
+    Loop,
+    /// It makes no sense. POSIX: `EINVAL`.
+    #[error("invalid argument, {0}")]
+    Invalid(Reason),
+}
+
+/// Why an operation makes no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The name is empty, `.` or `..`, or holds `/`, `\` or NUL.
+    #[error("bad name")]
+    Name,
+    /// The root can be neither moved, nor removed, nor changed.
+    #[error("the root")]
+    Root,
+    /// A folder cannot be moved or copied to below itself.
+    #[error("into itself")]
+    IntoItself,
+    /// Source and destination are the same.
+    #[error("same file")]
+    SameFile,
+    /// Only what is in the trash can be restored or purged.
+    #[error("not in the trash")]
+    NotTrashed,
+    /// The target of a link holds a NUL.
+    #[error("bad link target")]
+    Target,
+    /// The metadata is not a JSON object, or would set what yfs itself keeps there.
+    #[error("bad metadata")]
+    Meta,
+}
+
+impl OpError {
+    /// Makes an error about a path.
+    pub fn new(code: OpCode, path: &VPath) -> Self {
+        Self { code, path: path.clone() }
+    }
+
+    fn invalid(reason: Reason, path: &VPath) -> Self {
+        Self::new(OpCode::Invalid(reason), path)
+    }
+
+    /// Makes an error about what has no path.
+    fn about(code: OpCode, id: &FileId) -> Self {
+        Self { code, path: VPath::root().join(".id").join(id.as_str()) }
+    }
+}
+
+impl From<LookupError> for OpError {
+    fn from(error: LookupError) -> Self {
+        let (code, path) = match error {
+            LookupError::NotFound { at } => (OpCode::NotFound, at),
+            LookupError::NotADirectory { at } => (OpCode::NotADirectory, at),
+            LookupError::Loop { at } => (OpCode::Loop, at),
+            LookupError::TooLong { at } => (OpCode::NameTooLong, at),
+        };
+        Self { code, path }
+    }
+}
+
+/// Checks a name that is to be stored.
+pub fn check_name(name: &str, path: &VPath) -> Result<Name, OpError> {
+    Name::new(name).map_err(|error| match error {
+        NameError::TooLong(_) => OpError::new(OpCode::NameTooLong, path),
+        _ => OpError::invalid(Reason::Name, path),
+    })
+}
+
+/// Finds a node that has a row, so anything but the root.
+fn resolve_row<'a>(
+    tree: &'a TreeIndex,
+    path: &VPath,
+    follow: Follow,
+) -> Result<(NodeRef<'a>, &'a FileId), OpError> {
+    let node = tree.resolve(path, follow)?;
+    let id = node.id().ok_or_else(|| OpError::invalid(Reason::Root, path))?;
+    Ok((node, id))
+}
+
+/// Finds the folder and name of what is to be made at a path where there is nothing.
+fn resolve_free<'a>(
+    tree: &'a TreeIndex,
+    path: &VPath,
+    follow: Follow,
+) -> Result<(NodeRef<'a>, Name), OpError> {
+    match tree.place(path, follow)? {
+        Place::Taken(_) => Err(OpError::new(OpCode::Exists, path)),
+        Place::Free { parent, name } => Ok((parent, check_name(&name, path)?)),
+    }
+}

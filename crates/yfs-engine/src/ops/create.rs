@@ -1,0 +1,251 @@
+//! Making files, folders and links.
+
+use smol_str::SmolStr;
+
+use super::{OpCode, OpError, Reason, check_name, resolve_free};
+use crate::{
+    id::FileId,
+    name::Name,
+    path::{MAX_PATH_LEN, VPath},
+    table::{FileRow, NodeKind, RowWrite},
+    time::Millis,
+    tree::{Follow, LookupError, NodeRef, Place, TreeIndex},
+};
+
+/// How to make a file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// Refuse if there is something already, even a link to nothing (`O_EXCL`).
+    pub create_new: bool,
+    /// Make the folders that are missing on the way.
+    pub parents: bool,
+    /// Permission bits.
+    pub mode: Option<u32>,
+}
+
+/// How to make a folder.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct MkdirOptions {
+    /// Make the folders that are missing on the way, and be content if it is there already.
+    pub recursive: bool,
+    /// Permission bits.
+    pub mode: Option<u32>,
+}
+
+/// What to write to make something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreatePlan {
+    /// What is there afterwards.
+    pub id: FileId,
+    /// Whether it was there already. Then there is nothing to write.
+    pub existed: bool,
+    /// What to write.
+    pub writes: Vec<RowWrite>,
+}
+
+/// Plans a file at `path`, or finds the one that is there.
+///
+/// A link at the end is followed, to nothing as well, unless something new is asked for.
+pub fn plan_create_file(
+    tree: &TreeIndex,
+    path: &VPath,
+    id: FileId,
+    now: Millis,
+    options: CreateOptions,
+) -> Result<CreatePlan, OpError> {
+    let follow = if options.create_new { Follow::No } else { Follow::Yes };
+    let (parent, name, mut writes) = match tree.place(path, follow) {
+        Ok(Place::Taken(node)) => return existing_file(node, path, options),
+        Ok(Place::Free { parent, name }) => {
+            (parent.id().cloned(), check_name(&name, path)?, vec![])
+        }
+        Err(LookupError::NotFound { .. }) if options.parents => missing_parents(tree, path, now)?,
+        Err(error) => return Err(error.into()),
+    };
+    let mut row = new_row(id.clone(), &name, parent, NodeKind::File, now);
+    row.mode = options.mode;
+    writes.push(RowWrite::Create { row, derived: false });
+    Ok(CreatePlan { id, existed: false, writes })
+}
+
+/// Plans a folder at `path`. A link at the end is not followed.
+pub fn plan_mkdir(
+    tree: &TreeIndex,
+    path: &VPath,
+    now: Millis,
+    options: MkdirOptions,
+) -> Result<Option<CreatePlan>, OpError> {
+    let (parent, names) = if options.recursive {
+        let (folder, names) = split_existing(tree, path)?;
+        if names.is_empty() {
+            let there =
+                folder.id().map(|id| CreatePlan { id: id.clone(), existed: true, writes: vec![] });
+            return Ok(there);
+        }
+        (folder, names)
+    } else {
+        let (parent, name) = resolve_free(tree, path, Follow::No)?;
+        (parent, vec![name])
+    };
+    let mut writes = Vec::new();
+    let id = make_folders(tree, parent.id().cloned(), &names, now, &mut writes);
+    let Some(id) = id else { return Err(OpError::invalid(Reason::Root, path)) };
+    set_mode(&mut writes, &id, options.mode);
+    Ok(Some(CreatePlan { id, existed: false, writes }))
+}
+
+/// Plans a symbolic link at `path` that points to `target`, whether or not there is anything.
+pub fn plan_symlink(
+    tree: &TreeIndex,
+    path: &VPath,
+    target: &str,
+    id: FileId,
+    now: Millis,
+) -> Result<Vec<RowWrite>, OpError> {
+    let (parent, name) = resolve_free(tree, path, Follow::No)?;
+    match target.len() {
+        0 => return Err(OpError::new(OpCode::NotFound, path)),
+        len if len > MAX_PATH_LEN => return Err(OpError::new(OpCode::NameTooLong, path)),
+        _ if target.contains('\0') => return Err(OpError::invalid(Reason::Target, path)),
+        _ => (),
+    }
+    let mut row = new_row(id, &name, parent.id().cloned(), NodeKind::File, now);
+    row.link = Some(SmolStr::new(target));
+    row.size = target.len() as u64;
+    Ok(vec![RowWrite::Create { row, derived: false }])
+}
+
+fn existing_file(
+    node: NodeRef<'_>,
+    path: &VPath,
+    options: CreateOptions,
+) -> Result<CreatePlan, OpError> {
+    let code = if options.create_new { OpCode::Exists } else { OpCode::IsADirectory };
+    match node.id().filter(|_| !options.create_new && !node.is_folder()) {
+        Some(id) => Ok(CreatePlan { id: id.clone(), existed: true, writes: Vec::new() }),
+        None => Err(OpError::new(code, path)),
+    }
+}
+
+/// Plans the folders that are missing above a file.
+fn missing_parents(
+    tree: &TreeIndex,
+    path: &VPath,
+    now: Millis,
+) -> Result<(Option<FileId>, Name, Vec<RowWrite>), OpError> {
+    let not_found = || OpError::new(OpCode::NotFound, path);
+    let (folder, name) = (path.parent().ok_or_else(not_found)?, path.file_name());
+    let name = check_name(name.ok_or_else(not_found)?, path)?;
+    let (existing, missing) = split_existing(tree, &folder)?;
+    if missing.is_empty() {
+        // The folder is there, so it is a link at the end that leads nowhere.
+        return Err(not_found());
+    }
+    let mut writes = Vec::new();
+    let parent = make_folders(tree, existing.id().cloned(), &missing, now, &mut writes);
+    Ok((parent, name, writes))
+}
+
+/// Splits a path into the longest part that is there, which must be a folder, and the names of the
+/// rest.
+fn split_existing<'a>(
+    tree: &'a TreeIndex,
+    path: &VPath,
+) -> Result<(NodeRef<'a>, Vec<Name>), OpError> {
+    let mut missing = Vec::new();
+    let mut at = path.clone();
+    let existing = loop {
+        match tree.resolve(&at, Follow::Yes) {
+            Ok(node) => break node,
+            Err(LookupError::NotFound { .. }) => (),
+            Err(error) => return Err(error.into()),
+        }
+        let (Some(name), Some(parent)) = (at.file_name(), at.parent()) else {
+            return Err(OpError::new(OpCode::NotFound, path));
+        };
+        missing.push((check_name(name, &at)?, at.clone()));
+        at = parent;
+    };
+    missing.reverse();
+    if !existing.is_folder() {
+        let code = if missing.is_empty() { OpCode::Exists } else { OpCode::NotADirectory };
+        return Err(OpError::new(code, &at));
+    }
+    if let Some((first, at)) = missing.first() {
+        // A link that leads nowhere is in the way; and `/.id` only finds what has an id.
+        if tree.child(existing, first.as_str()).is_some() {
+            let code = if missing.len() > 1 { OpCode::NotFound } else { OpCode::Exists };
+            return Err(OpError::new(code, at));
+        }
+        if existing.is_root() && first.as_str() == ".id" && missing.len() > 1 {
+            return Err(OpError::new(OpCode::NotFound, at));
+        }
+    }
+    Ok((existing, missing.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// Plans folders within each other, and returns the id of the innermost.
+pub(super) fn make_folders(
+    tree: &TreeIndex,
+    parent: Option<FileId>,
+    names: &[Name],
+    now: Millis,
+    writes: &mut Vec<RowWrite>,
+) -> Option<FileId> {
+    names.iter().fold(parent, |parent, name| {
+        // One that is there already is an orphan that waits for the folder made just before.
+        let (id, there) = tree.folder_id_for_creation(parent.as_ref(), name);
+        if there.is_none() {
+            let row = new_row(id.clone(), name, parent, NodeKind::Folder, now);
+            writes.push(RowWrite::Create { row, derived: true });
+        }
+        Some(id)
+    })
+}
+
+/// Plans the folders that are missing above `to`, where a node of another path is to be put. Returns
+/// the id of the innermost and the last component of `to`.
+pub(super) fn make_folders_above(
+    tree: &TreeIndex,
+    source: NodeRef<'_>,
+    to: &VPath,
+    now: Millis,
+    writes: &mut Vec<RowWrite>,
+) -> Result<(FileId, Name), OpError> {
+    let missing = || OpError::new(OpCode::NotFound, to);
+    let (above, name) = to.parent().zip(to.file_name()).ok_or_else(missing)?;
+    let name = check_name(name, to)?;
+    let (folder, names) = split_existing(tree, &above)?;
+    if names.is_empty() {
+        // The folder is there, so it is the name that leads nowhere.
+        return Err(missing());
+    }
+    if folder.is_within(source) {
+        return Err(OpError::invalid(Reason::IntoItself, to));
+    }
+    let id = make_folders(tree, folder.id().cloned(), &names, now, writes).ok_or_else(missing)?;
+    if source.id() == Some(&id) {
+        return Err(OpError::invalid(Reason::IntoItself, to));
+    }
+    Ok((id, name))
+}
+
+/// Gives permission bits to a folder that was planned last.
+pub(super) fn set_mode(writes: &mut [RowWrite], id: &FileId, mode: Option<u32>) {
+    if let Some(RowWrite::Create { row, .. }) = writes.last_mut()
+        && row.id == *id
+    {
+        row.mode = mode;
+    }
+}
+
+/// Returns the row of something new.
+pub(super) fn new_row(
+    id: FileId,
+    name: &Name,
+    parent: Option<FileId>,
+    kind: NodeKind,
+    now: Millis,
+) -> FileRow {
+    FileRow::new(id, name.as_str(), parent, kind, now)
+}

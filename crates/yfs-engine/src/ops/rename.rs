@@ -1,0 +1,120 @@
+//! Moving and renaming, as POSIX `rename` does it.
+
+use super::{OpCode, OpError, Reason, check_name, create::make_folders_above, resolve_row};
+use crate::{
+    id::FileId,
+    path::VPath,
+    table::{RowChanges, RowWrite},
+    time::Millis,
+    tree::{Follow, LookupError, NodeRef, Place, TreeIndex},
+};
+
+/// How to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveOptions {
+    /// Whether what is at the destination may be replaced.
+    pub replace: bool,
+    /// Make the folders that are missing above the destination.
+    pub parents: bool,
+}
+
+/// What to do to move something.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MovePlan {
+    /// It is there already.
+    Nothing,
+    /// Write these rows.
+    Write(Vec<RowWrite>),
+    /// A file takes the place of a file. The destination keeps its identity, so that editors stay
+    /// bound to it and history goes on: in one transaction, write the content of `source` into
+    /// `target` and put `source` into the trash with `meta.replaced` (see [`super::REPLACED_KEY`]).
+    Replace {
+        /// The file that was to be moved.
+        source: FileId,
+        /// The file that stays.
+        target: FileId,
+    },
+}
+
+/// Plans to move `from` to `to`, which is the new path itself, not the folder to move into.
+///
+/// Links at the end of either path are moved and replaced themselves. A file may replace a file, and
+/// a folder an empty folder, which goes to the trash. Moving within a folder changes only the name,
+/// also where the stored parent is another, so an orphan still goes home when its folder arrives.
+pub fn plan_move(
+    tree: &TreeIndex,
+    from: &VPath,
+    to: &VPath,
+    now: Millis,
+    options: MoveOptions,
+) -> Result<MovePlan, OpError> {
+    let (source, id) = resolve_row(tree, from, Follow::No)?;
+    let place = match tree.place(to, Follow::No) {
+        Err(LookupError::NotFound { .. }) if options.parents => {
+            let mut writes = Vec::new();
+            let (parent, name) = make_folders_above(tree, source, to, now, &mut writes)?;
+            let (name, parent) = (Some(name.to_smol_str()), Some(Some(parent)));
+            let changes = RowChanges { name, parent, ..RowChanges::default() };
+            writes.push(RowWrite::Update { id: id.clone(), changes });
+            return Ok(MovePlan::Write(writes));
+        }
+        place => place?,
+    };
+    let below_source = match &place {
+        Place::Taken(target) => *target != source && target.is_within(source),
+        Place::Free { parent, .. } => parent.is_within(source),
+    };
+    if below_source {
+        return Err(OpError::invalid(Reason::IntoItself, to));
+    }
+    let (parent, name, target) = match &place {
+        Place::Taken(target) if *target == source => return Ok(MovePlan::Nothing),
+        Place::Taken(target) => {
+            let target_id = check_replaceable(source, *target, to, options)?;
+            let is_plain = |node: &NodeRef<'_>| !node.is_folder() && node.link().is_none();
+            if is_plain(&source) && is_plain(target) {
+                return Ok(MovePlan::Replace { source: id.clone(), target: target_id.clone() });
+            }
+            let parent = target.parent().ok_or_else(|| OpError::invalid(Reason::Root, to))?;
+            (parent, target.name(), Some(target_id))
+        }
+        Place::Free { parent, name } => (*parent, name.as_str(), None),
+    };
+    let name = check_name(name, to)?;
+    let mut changes = RowChanges::default();
+    if name.as_str() != source.stored_name() {
+        changes.name = Some(name.to_smol_str());
+    }
+    if source.parent() != Some(parent) {
+        changes.parent = Some(parent.id().cloned());
+    }
+    let mut writes = Vec::new();
+    if let Some(target) = target {
+        let trashed = RowChanges { trashed_at: Some(Some(now)), ..RowChanges::default() };
+        writes.push(RowWrite::Update { id: target.clone(), changes: trashed });
+    }
+    if changes != RowChanges::default() {
+        writes.push(RowWrite::Update { id: id.clone(), changes });
+    }
+    Ok(if writes.is_empty() { MovePlan::Nothing } else { MovePlan::Write(writes) })
+}
+
+/// Checks that one may take the place of the other, and returns the id of that.
+fn check_replaceable<'a>(
+    source: NodeRef<'_>,
+    target: NodeRef<'a>,
+    to: &VPath,
+    options: MoveOptions,
+) -> Result<&'a FileId, OpError> {
+    let fail = |code| Err(OpError::new(code, to));
+    let Some(id) = target.id() else { return fail(OpCode::NotEmpty) };
+    match (source.is_folder(), target.is_folder()) {
+        _ if !options.replace => fail(OpCode::Exists),
+        // As Linux says it, even if the source is a file.
+        _ if source.is_within(target) => fail(OpCode::NotEmpty),
+        (true, false) => fail(OpCode::NotADirectory),
+        (false, true) => fail(OpCode::IsADirectory),
+        (true, true) if target.n_children() > 0 => fail(OpCode::NotEmpty),
+        _ => Ok(id),
+    }
+}

@@ -1,0 +1,162 @@
+//! Removing: into the trash, back from it, and for good in two phases.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use smol_str::SmolStr;
+use yrs::Any;
+
+use super::{OpCode, OpError, Reason, Rows, resolve_free, resolve_row};
+use crate::{
+    id::FileId,
+    path::VPath,
+    table::{RowChanges, RowWrite},
+    time::Millis,
+    tree::{Follow, NodeRef, PURGE_KEY, TreeIndex},
+};
+
+/// The member of a trashed file's `meta` that holds the id of the file that took over its content.
+pub const REPLACED_KEY: &str = "replaced";
+
+/// The member of such a file's `meta` that holds the BLAKE3 hash of that content, in hexadecimal: what
+/// the file holds beyond it came too late to be taken over.
+pub const HELD_KEY: &str = "held";
+
+/// What can be deleted for good.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct ExpirePlan {
+    /// The rows to delete.
+    pub writes: Vec<RowWrite>,
+    /// What must stay: it came back, was never purged, or holds something that must stay.
+    pub kept: Vec<FileId>,
+}
+
+/// Plans to put what is at `path` into the trash. A link at the end is not followed.
+///
+/// Trashing a folder is one write, however much it holds; if it holds anything visible,
+/// `recursive` must be set.
+pub fn plan_trash(
+    tree: &TreeIndex,
+    path: &VPath,
+    now: Millis,
+    recursive: bool,
+) -> Result<Vec<RowWrite>, OpError> {
+    let (node, id) = resolve_row(tree, path, Follow::No)?;
+    if !recursive && node.n_children() > 0 {
+        return Err(OpError::new(OpCode::NotEmpty, path));
+    }
+    let changes = RowChanges { trashed_at: Some(Some(now)), ..RowChanges::default() };
+    Ok(vec![RowWrite::Update { id: id.clone(), changes }])
+}
+
+/// Plans to bring something back from the trash: something trashed, or part of what that hides.
+///
+/// Without `to` it returns to where it was, or if that is gone or hidden, to the nearest folder
+/// above that is visible. If its name was given to another meanwhile, both are shown (the rule for
+/// display names decides who is suffixed), because refusing would leave work in the trash. With
+/// `to`, that path must be free. A purge of it is reversed, and that it was moved over another file
+/// is forgotten.
+pub fn plan_restore(
+    tree: &TreeIndex,
+    rows: &dyn Rows,
+    id: &FileId,
+    to: Option<&VPath>,
+) -> Result<Vec<RowWrite>, OpError> {
+    let node = tree.node(id).ok_or_else(|| OpError::about(OpCode::NotFound, id))?;
+    if node.is_visible() {
+        return Err(OpError::invalid(Reason::NotTrashed, &node.path()));
+    }
+    let mut changes = RowChanges::default();
+    let home = match to {
+        Some(to) => {
+            let (home, name) = resolve_free(tree, to, Follow::No)?;
+            if name.as_str() != node.stored_name() {
+                changes.name = Some(name.to_smol_str());
+            }
+            home
+        }
+        None => node.restore_destination(),
+    };
+    if node.parent() != Some(home) {
+        changes.parent = Some(home.id().cloned());
+    }
+    if node.is_trashed() {
+        changes.trashed_at = Some(None);
+    }
+    let meta = rows.row(id).and_then(|row| row.meta);
+    let purge = meta.as_ref().and_then(purge_of);
+    if let Some(Any::Map(meta)) = &meta {
+        let gone = [PURGE_KEY, REPLACED_KEY, HELD_KEY].into_iter();
+        let gone =
+            gone.filter(|key| meta.contains_key(*key)).map(|key| (key.to_owned(), Any::Null));
+        let patch: HashMap<String, Any> = gone.collect();
+        changes.meta = (!patch.is_empty()).then(|| Any::from(patch));
+    }
+    let mut writes = vec![RowWrite::Update { id: id.clone(), changes }];
+    if purge.is_some() {
+        let below = node.descendants().filter(NodeRef::is_purged).filter_map(|node| node.id());
+        let same =
+            below.filter(|id| rows.row(id).and_then(|row| purge_of(row.meta.as_ref()?)) == purge);
+        writes.extend(same.map(|id| patch_meta(id, purge_patch(None))));
+    }
+    Ok(writes)
+}
+
+/// Plans to purge something trashed, the first phase of deleting it: it and all that is below it
+/// are marked with `purge_id` and leave the trash, unless they are marked already.
+///
+/// Nothing is deleted, so a peer may still restore it, or move something out of it at the same
+/// time. The second phase is [`plan_expire`].
+pub fn plan_purge(tree: &TreeIndex, id: &FileId, purge_id: &str) -> Result<Vec<RowWrite>, OpError> {
+    let node = tree.node(id).ok_or_else(|| OpError::about(OpCode::NotFound, id))?;
+    if node.is_visible() {
+        return Err(OpError::invalid(Reason::NotTrashed, &node.path()));
+    }
+    let unmarked = std::iter::once(node).chain(node.descendants()).filter(|node| !node.is_purged());
+    let ids = unmarked.filter_map(|node| node.id());
+    Ok(ids.map(|id| patch_meta(id, purge_patch(Some(purge_id)))).collect())
+}
+
+/// Plans to delete the rows among `ids` that may go: those that a purge marked and that are
+/// hidden, and folders only with all that is in them.
+///
+/// The caller passes those whose retention has passed, counted from when this store first logged
+/// the purge.
+pub fn plan_expire<'a>(tree: &TreeIndex, ids: impl IntoIterator<Item = &'a FileId>) -> ExpirePlan {
+    let asked: BTreeMap<&FileId, NodeRef<'_>> =
+        ids.into_iter().filter_map(|id| Some((id, tree.node(id)?))).collect();
+    let goes = |node: &NodeRef<'_>| {
+        node.is_purged() && !node.is_visible() && node.id().is_some_and(|id| asked.contains_key(id))
+    };
+    let mut kept = BTreeSet::new();
+    for node in asked.values() {
+        let children = node.children().map(|(_, child)| child).chain(node.trashed_children());
+        let must_stay = !goes(node) || children.into_iter().any(|child| !goes(&child));
+        if must_stay {
+            let above = std::iter::once(*node).chain(node.ancestors());
+            let ids = above.filter_map(|node| node.id());
+            ids.take_while(|id| kept.insert((*id).clone())).for_each(drop);
+        }
+    }
+    let deleted = asked.keys().filter(|id| !kept.contains(**id));
+    let writes = deleted.map(|id| RowWrite::Delete { id: (*id).clone() }).collect();
+    let kept = kept.into_iter().filter(|id| asked.contains_key(id)).collect();
+    ExpirePlan { writes, kept }
+}
+
+fn patch_meta(id: &FileId, patch: Any) -> RowWrite {
+    let changes = RowChanges { meta: Some(patch), ..RowChanges::default() };
+    RowWrite::Update { id: id.clone(), changes }
+}
+
+fn purge_patch(purge_id: Option<&str>) -> Any {
+    let value = purge_id.map_or(Any::Null, Any::from);
+    Any::from(HashMap::from([(PURGE_KEY.to_owned(), value)]))
+}
+
+fn purge_of(meta: &Any) -> Option<SmolStr> {
+    let Any::Map(meta) = meta else { return None };
+    match meta.get(PURGE_KEY) {
+        Some(Any::String(purge)) => Some(SmolStr::new(purge)),
+        _ => None,
+    }
+}

@@ -1,0 +1,77 @@
+//! Looking at a row without copying it.
+
+use yrs::Any;
+
+use super::{
+    FilesTable,
+    cells::cell_wins,
+    format::FieldValue,
+    row::{BlobRef, NodeKind},
+};
+use crate::{id::FileId, time::Millis};
+
+/// What a listing shows of a row: the effective values of [`FileRow`](super::FileRow), where they
+/// stand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Attributes<'a> {
+    /// File or folder.
+    pub kind: NodeKind,
+    /// The length of the content in bytes, as its last editor reported it.
+    pub size: u64,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When its content last changed.
+    pub updated_at: Millis,
+    /// Permission bits, if somebody set them.
+    pub mode: Option<u32>,
+    /// Where it points to, if it is a symbolic link.
+    pub link: Option<&'a str>,
+    /// Its content, if that is not in a document.
+    pub blob: Option<&'a BlobRef>,
+    /// Whatever applications keep beside the file.
+    pub meta: Option<&'a Any>,
+}
+
+impl FilesTable {
+    /// Returns what a listing shows of a row.
+    pub fn attributes(&self, id: &FileId) -> Option<Attributes<'_>> {
+        let node = self.nodes.get(self.find(id)?);
+        let (row, stamp) = self.stored_row(node)?;
+        let rest = row.rest.as_deref();
+        let mut shown = Attributes {
+            kind: row.kind,
+            size: row.size,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            mode: rest.and_then(|rest| rest.mode),
+            link: rest.and_then(|rest| rest.link.as_deref()),
+            blob: rest.and_then(|rest| rest.blob.as_ref()),
+            meta: rest.and_then(|rest| rest.meta.as_ref()),
+        };
+        for (cell, cell_stamp) in self.stored_cells(node) {
+            let is_shown = !matches!(
+                cell.value,
+                FieldValue::Name(_) | FieldValue::Parent(_) | FieldValue::Trashed(_)
+            );
+            if is_shown && cell_wins((row, stamp), (cell, cell_stamp)) {
+                shown.set(&cell.value);
+            }
+        }
+        Some(shown)
+    }
+}
+
+impl<'a> Attributes<'a> {
+    fn set(&mut self, value: &'a FieldValue) {
+        match value {
+            FieldValue::Stat { size, updated_at } => {
+                (self.size, self.updated_at) = (*size, *updated_at);
+            }
+            FieldValue::Mode(mode) => self.mode = *mode,
+            FieldValue::Link(link) => self.link = link.as_deref(),
+            FieldValue::Blob(blob) => self.blob = blob.as_deref(),
+            FieldValue::Meta(meta) => self.meta = meta.as_deref(),
+            FieldValue::Name(_) | FieldValue::Parent(_) | FieldValue::Trashed(_) => (),
+        }
+    }
+}

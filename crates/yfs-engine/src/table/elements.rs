@@ -1,0 +1,261 @@
+//! The live elements of one array, and which of them wins.
+//!
+//! Elements with one key form a group: a list whose head is the winner. Finding the winner of a
+//! group whose timestamps are finite numbers with one maximum needs no order. Where it does (ties,
+//! and timestamps that are no numbers), [`rank`] walks the array once for all groups that a change
+//! touched; ranks are kept, because elements never change places.
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, HashMap, VecDeque},
+    iter, mem,
+};
+
+use yrs::{Any, Array, Out, ReadTxn};
+
+use super::{slab::Slab, stamp::Stamp};
+use crate::{
+    gate::GatedDoc,
+    id::{ClientId, ItemId},
+    lib0::{Members, View, write_any},
+};
+
+/// No element.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Elements of one array that are not deleted.
+#[derive(Debug)]
+pub(super) struct Elements<V> {
+    slab: Slab<Element<V>>,
+    /// Where each live element is, by client and clock.
+    by_id: BTreeMap<ClientId, BTreeMap<u32, u32>>,
+    /// The place in the array of elements whose groups need one. Ranks of one group come from one
+    /// walk and can be compared.
+    ranks: HashMap<u32, u32>,
+}
+
+/// One element.
+#[derive(Debug)]
+pub(super) struct Element<V> {
+    pub(super) id: ItemId,
+    /// Whose group it is in.
+    pub(super) owner: u32,
+    pub(super) stamp: Stamp,
+    pub(super) value: V,
+    previous: u32,
+    next: u32,
+    /// Of the head of a group: the head of the next group of the same owner.
+    pub(super) sibling: u32,
+}
+
+/// What was taken out of its group.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unlinked {
+    pub(super) owner: u32,
+    /// If the element was the head of its group: what stands in its place in the list of heads,
+    /// the new head or the head of the next group.
+    pub(super) replacement: Option<u32>,
+}
+
+impl<V> Elements<V> {
+    pub(super) fn new() -> Self {
+        Self { slab: Slab::new(), by_id: BTreeMap::new(), ranks: HashMap::new() }
+    }
+
+    pub(super) fn get(&self, ix: u32) -> &Element<V> {
+        self.slab.get(ix)
+    }
+
+    pub(super) fn get_mut(&mut self, ix: u32) -> &mut Element<V> {
+        self.slab.get_mut(ix)
+    }
+
+    /// Adds an element to the group with the given head and returns the group's head.
+    pub(super) fn insert(
+        &mut self,
+        head: u32,
+        id: ItemId,
+        owner: u32,
+        stamp: Stamp,
+        value: V,
+    ) -> u32 {
+        let next = if head == NONE { NONE } else { self.get(head).next };
+        let element = Element { id, owner, stamp, value, previous: head, next, sibling: NONE };
+        let ix = self.slab.insert(element);
+        self.by_id.entry(id.client).or_default().insert(id.clock, ix);
+        if next != NONE {
+            self.get_mut(next).previous = ix;
+        }
+        if head == NONE {
+            return ix;
+        }
+        self.get_mut(head).next = ix;
+        head
+    }
+
+    /// Takes the live elements in a range of clocks out of the index. Each must then be passed to
+    /// [`unlink`](Self::unlink).
+    pub(super) fn take_range(&mut self, client: ClientId, start: u32, len: u32) -> Vec<u32> {
+        let Some(clocks) = self.by_id.get_mut(&client) else { return Vec::new() };
+        let end = start.saturating_add(len);
+        let found: Vec<(u32, u32)> =
+            clocks.range(start..end).map(|(clock, ix)| (*clock, *ix)).collect();
+        for (clock, _) in &found {
+            clocks.remove(clock);
+        }
+        if clocks.is_empty() {
+            self.by_id.remove(&client);
+        }
+        found.into_iter().map(|(_, ix)| ix).collect()
+    }
+
+    /// Removes an element from its group and for good.
+    pub(super) fn unlink(&mut self, ix: u32) -> Unlinked {
+        self.ranks.remove(&ix);
+        let element = self.slab.remove(ix);
+        if element.next != NONE {
+            self.get_mut(element.next).previous = element.previous;
+        }
+        let mut replacement = None;
+        if element.previous != NONE {
+            self.get_mut(element.previous).next = element.next;
+        } else if element.next != NONE {
+            self.get_mut(element.next).sibling = element.sibling;
+            replacement = Some(element.next);
+        } else {
+            replacement = Some(element.sibling);
+        }
+        Unlinked { owner: element.owner, replacement }
+    }
+
+    /// Returns the elements of a group, its head first.
+    pub(super) fn group(&self, head: u32) -> impl Iterator<Item = (u32, &Element<V>)> {
+        self.follow(head, |element| element.next)
+    }
+
+    /// Returns the heads of all groups of an owner, from the first on.
+    pub(super) fn siblings(&self, first: u32) -> impl Iterator<Item = (u32, &Element<V>)> {
+        self.follow(first, |element| element.sibling)
+    }
+
+    fn follow(
+        &self,
+        mut ix: u32,
+        next: impl Fn(&Element<V>) -> u32,
+    ) -> impl Iterator<Item = (u32, &Element<V>)> {
+        iter::from_fn(move || {
+            let element = (ix != NONE).then(|| (ix, self.get(ix)))?;
+            ix = next(element.1);
+            Some(element)
+        })
+    }
+
+    /// Tells whether the winner of a group depends on the order of its elements.
+    fn needs_order(&self, head: u32) -> bool {
+        if self.get(head).next == NONE {
+            return false;
+        }
+        let (mut greatest, mut n_greatest) = (f64::NEG_INFINITY, 0);
+        for (_, element) in self.group(head) {
+            let Stamp::Finite(ts) = element.stamp else { return true };
+            match ts.partial_cmp(&greatest) {
+                Some(Ordering::Greater) => (greatest, n_greatest) = (ts, 1),
+                Some(Ordering::Equal) => n_greatest += 1,
+                _ => (),
+            }
+        }
+        n_greatest > 1
+    }
+
+    /// Tells whether a group must be ranked before its winner can be told.
+    pub(super) fn needs_rank(&self, head: u32) -> bool {
+        self.needs_order(head) && self.group(head).any(|(ix, _)| !self.ranks.contains_key(&ix))
+    }
+
+    /// Puts the winner at the head of its group and returns it. The group must have been ranked if
+    /// it needs to be.
+    pub(super) fn elect(&mut self, head: u32) -> u32 {
+        if self.get(head).next == NONE {
+            return head;
+        }
+        let mut members: Vec<u32> = self.group(head).map(|(ix, _)| ix).collect();
+        members.sort_by_key(|ix| self.ranks.get(ix).copied().unwrap_or(0));
+        let winner = members.into_iter().reduce(|best, next| {
+            let order = self.get(next).stamp.compare(&self.get(best).stamp);
+            if order == Ordering::Less { best } else { next }
+        });
+        let winner = winner.unwrap_or(head);
+        self.move_to_head(head, winner);
+        winner
+    }
+
+    fn move_to_head(&mut self, head: u32, ix: u32) {
+        if head == ix {
+            return;
+        }
+        let (previous, next) = (self.get(ix).previous, self.get(ix).next);
+        self.get_mut(previous).next = next;
+        if next != NONE {
+            self.get_mut(next).previous = previous;
+        }
+        let sibling = mem::replace(&mut self.get_mut(head).sibling, NONE);
+        self.get_mut(head).previous = ix;
+        let element = self.get_mut(ix);
+        (element.previous, element.next, element.sibling) = (NONE, head, sibling);
+    }
+
+    /// Counts the live elements of a client with adjacent clocks up to, and without, `clock`.
+    pub(super) fn run_before(&self, client: ClientId, clock: u32, most: usize) -> usize {
+        let Some(clocks) = self.by_id.get(&client) else { return 0 };
+        let adjacent = clocks.range(..clock).rev().zip(1_u32..);
+        adjacent
+            .take(most)
+            .take_while(|((it, _), back)| clock.checked_sub(*back) == Some(**it))
+            .count()
+    }
+}
+
+/// Numbers the elements of the groups with the given keys from left to right, in one walk over the
+/// array.
+///
+/// yrs shows values, not ids, so elements are recognised by what they say. Two that say the same
+/// may be mistaken for each other, which makes no difference.
+pub(super) fn rank<V>(
+    elements: &mut Elements<V>,
+    doc: &GatedDoc,
+    root: &str,
+    groups: &BTreeMap<String, u32>,
+    read: impl Fn(&str, Members<'_>) -> Option<V>,
+    write: impl Fn(&str, &V, &mut Vec<u8>),
+) {
+    let print = |key: &str, stamp: &Stamp, value: &V| {
+        let mut bytes = Vec::new();
+        write_any(&mut bytes, &stamp.to_any());
+        write(key, value, &mut bytes);
+        bytes
+    };
+    let mut waiting: HashMap<(&str, Vec<u8>), VecDeque<u32>> = HashMap::new();
+    for (key, head) in groups {
+        for (ix, element) in elements.group(*head) {
+            let print = print(key, &element.stamp, &element.value);
+            waiting.entry((key, print)).or_default().push_back(ix);
+        }
+    }
+    let (mut ranks, mut bytes) = (Vec::new(), Vec::new());
+    doc.read(|txn| {
+        let Some(array) = txn.get_array(root) else { return };
+        for (rank, out) in (0..).zip(array.iter(txn)) {
+            let Out::Any(Any::Map(element)) = out else { continue };
+            let Some(Any::String(key)) = element.get("key") else { continue };
+            let Some((key, _)) = groups.get_key_value(key.as_ref()) else { continue };
+            bytes.clear();
+            write_any(&mut bytes, &Any::Map(element));
+            let Ok(View::Map(element)) = View::of(&bytes) else { continue };
+            let Some(value) = read(key, element) else { continue };
+            let print = print(key, &Stamp::of(element.get("ts")), &value);
+            let found = waiting.get_mut(&(key.as_str(), print)).and_then(VecDeque::pop_front);
+            ranks.extend(found.map(|ix| (ix, rank)));
+        }
+    });
+    elements.ranks.extend(ranks);
+}

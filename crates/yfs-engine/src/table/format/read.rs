@@ -1,0 +1,302 @@
+//! Reading rows and cells where they stand in an update.
+//!
+//! Where an object names a member twice the later counts, as in JavaScript.
+
+use smol_str::SmolStr;
+
+use super::{
+    super::{
+        MAX_PREV,
+        iso::parse_iso,
+        row::{BlobRef, NodeKind},
+    },
+    Field, FieldValue, MAX_SAFE_INTEGER, Rest, StoredCell, StoredRow,
+};
+use crate::{
+    id::FileId,
+    lib0::{Members, View, write_any},
+    time::Millis,
+};
+
+/// The members of an element that we read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct ElementView<'a> {
+    pub(in super::super) key: Option<View<'a>>,
+    pub(in super::super) ts: Option<View<'a>>,
+    val: Option<View<'a>>,
+    /// `c`: its writer knew of cells.
+    aware: bool,
+    /// `o`: what a cell superseded.
+    superseded: Option<View<'a>>,
+}
+
+/// The members of a row that we read.
+#[derive(Debug, Clone, Copy, Default)]
+struct RowView<'a> {
+    name: Option<View<'a>>,
+    kind: Option<View<'a>>,
+    parent: Option<View<'a>>,
+    size: Option<View<'a>>,
+    created_at: Option<View<'a>>,
+    updated_at: Option<View<'a>>,
+    trashed_at: Option<View<'a>>,
+    mode: Option<View<'a>>,
+    link: Option<View<'a>>,
+    blob: Option<View<'a>>,
+    meta: Option<View<'a>>,
+    base: Option<View<'a>>,
+    /// Whether it may have members that we do not know.
+    is_more: bool,
+    /// Whether a member that we know comes twice.
+    is_twice: bool,
+}
+
+impl<'a> ElementView<'a> {
+    /// Reads the members of an element.
+    pub(in super::super) fn of(element: Members<'a>) -> Self {
+        let mut view = Self::default();
+        for (name, value) in element.iter() {
+            match name {
+                "key" => view.key = Some(value),
+                "ts" => view.ts = Some(value),
+                "val" => view.val = Some(value),
+                "c" => view.aware = true,
+                "o" => view.superseded = Some(value),
+                _ => (),
+            }
+        }
+        view
+    }
+}
+
+impl<'a> RowView<'a> {
+    fn of(row: Members<'a>) -> Self {
+        let mut view = Self::default();
+        for (name, value) in row.iter() {
+            let member = match name {
+                "id" => continue,
+                "name" => &mut view.name,
+                "type" => &mut view.kind,
+                "parentId" => &mut view.parent,
+                "size" => &mut view.size,
+                "createdAt" => &mut view.created_at,
+                "updatedAt" => &mut view.updated_at,
+                "trashedAt" => &mut view.trashed_at,
+                "mode" => &mut view.mode,
+                "link" => &mut view.link,
+                "blob" => &mut view.blob,
+                "meta" => &mut view.meta,
+                "base" => &mut view.base,
+                _ => {
+                    view.is_more = true;
+                    continue;
+                }
+            };
+            view.is_twice |= member.replace(value).is_some();
+        }
+        view
+    }
+}
+
+impl FieldValue {
+    /// Reads the value of a cell.
+    fn read(field: Field, value: View<'_>) -> Option<Self> {
+        Some(match (field, value) {
+            (Field::Name, View::String(name)) => Self::Name(name.into()),
+            (Field::Parent, View::Null) => Self::Parent(None),
+            (Field::Parent, View::String(id)) => Self::Parent(Some(FileId::parse(id).ok()?)),
+            (Field::Trashed, View::Null) => Self::Trashed(None),
+            (Field::Trashed, time) => Self::Trashed(Some(read_time(time)?)),
+            (Field::Stat, View::Map(stat)) => {
+                let updated_at = read_time(stat.get("updatedAt")?)?;
+                Self::Stat { size: read_size(stat.get("size")?)?, updated_at }
+            }
+            (Field::Mode, View::Null) => Self::Mode(None),
+            (Field::Mode, mode) => Self::Mode(Some(read_mode(mode)?)),
+            (Field::Link, View::Null) => Self::Link(None),
+            (Field::Link, View::String(link)) => Self::Link(Some(link.into())),
+            (Field::Blob, View::Null) => Self::Blob(None),
+            (Field::Blob, blob) => Self::Blob(Some(Box::new(read_blob(blob)?))),
+            (Field::Meta, View::Null) => Self::Meta(None),
+            (Field::Meta, View::Map(_)) => Self::Meta(Some(Box::new(value.to_any()))),
+            _ => return None,
+        })
+    }
+}
+
+/// Reads the row in an element of `table:files`, or nothing if it holds none that we understand.
+pub(in super::super) fn read_row(element: &ElementView<'_>) -> Option<StoredRow> {
+    let View::Map(members) = element.val? else { return None };
+    let view = RowView::of(members);
+    if view.is_twice {
+        // As an object it has each member once.
+        let mut bytes = Vec::new();
+        write_any(&mut bytes, &element.val?.to_any());
+        let val = View::of(&bytes).ok();
+        return read_row(&ElementView { val, ..*element });
+    }
+    let View::String(name) = view.name? else { return None };
+    let kind = match view.kind? {
+        View::String("file") => NodeKind::File,
+        View::String("folder") => NodeKind::Folder,
+        _ => return None,
+    };
+    let parent = match view.parent {
+        Some(View::String(id)) => FileId::parse(id).ok(),
+        _ => None,
+    };
+    let mut row = StoredRow {
+        name: name.into(),
+        parent,
+        size: view.size.and_then(read_size).unwrap_or(0),
+        created_at: view.created_at.and_then(read_time).unwrap_or_default(),
+        updated_at: view.updated_at.and_then(read_time).unwrap_or_default(),
+        trashed_at: view.trashed_at.and_then(read_time),
+        kind,
+        aware: element.aware,
+        base: view.base.map_or_else(Box::default, read_base),
+        rest: None,
+    };
+    let rest = read_rest(members, &view, &row);
+    row.rest = (rest != Rest::default()).then(|| Box::new(rest));
+    Some(row)
+}
+
+fn read_rest(members: Members<'_>, view: &RowView<'_>, row: &StoredRow) -> Rest {
+    let mut rest = Rest {
+        mode: view.mode.and_then(read_mode),
+        link: view.link.and_then(read_text),
+        blob: view.blob.and_then(read_blob),
+        meta: view.meta.filter(|meta| matches!(meta, View::Map(_))).map(View::to_any),
+        verbatim: Vec::new(),
+    };
+    if !view.is_more && is_canonical(view, row, &rest) {
+        return rest;
+    }
+    for (name, value) in members.iter() {
+        if !is_canonical_member(name, value, row, &rest) {
+            rest.verbatim.push((name.into(), value.to_any()));
+        }
+    }
+    // Of members with one name the last comes first, and stays.
+    rest.verbatim.reverse();
+    rest.verbatim.sort_by(|(left, _), (right, _)| left.cmp(right));
+    rest.verbatim.dedup_by(|(later, _), (first, _)| later == first);
+    rest
+}
+
+/// Tells whether we would write all members that we know just so.
+fn is_canonical(view: &RowView<'_>, row: &StoredRow, rest: &Rest) -> bool {
+    let members = [
+        ("parentId", view.parent),
+        ("size", view.size),
+        ("createdAt", view.created_at),
+        ("updatedAt", view.updated_at),
+        ("trashedAt", view.trashed_at),
+        ("mode", view.mode),
+        ("link", view.link),
+        ("blob", view.blob),
+        ("meta", view.meta),
+        ("base", view.base),
+    ];
+    let mut present = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    present.all(|(name, value)| is_canonical_member(name, value, row, rest))
+}
+
+/// Tells whether we would write the member just so.
+fn is_canonical_member(name: &str, value: View<'_>, row: &StoredRow, rest: &Rest) -> bool {
+    let is_number = |number: f64| value.as_number() == Some(number);
+    match name {
+        // The key says it.
+        "id" | "name" | "type" => true,
+        "base" => matches!(value, View::Map(_)),
+        "parentId" => match value {
+            View::Null => true,
+            View::String(id) => row.parent.as_ref().is_some_and(|parent| parent.as_str() == id),
+            _ => row.parent.is_none(),
+        },
+        "size" => is_number(row.size as f64),
+        "createdAt" => is_number(row.created_at.as_f64()),
+        "updatedAt" => is_number(row.updated_at.as_f64()),
+        "trashedAt" => match row.trashed_at {
+            Some(time) => is_number(time.as_f64()),
+            None => value == View::Null,
+        },
+        "mode" => rest.mode.is_some(),
+        "link" => rest.link.is_some(),
+        "blob" => matches!(value, View::Map(blob) if rest.blob.is_some() && blob.len() == 2),
+        "meta" => rest.meta.is_some(),
+        _ => false,
+    }
+}
+
+/// Reads the cell in an element of `fs:cells`.
+pub(in super::super) fn read_cell(field: Field, element: &ElementView<'_>) -> Option<StoredCell> {
+    let superseded = match element.superseded {
+        Some(View::Array(values)) => {
+            values.iter().filter_map(|value| FieldValue::read(field, value)).collect()
+        }
+        _ => Box::default(),
+    };
+    let val = element.val?;
+    if field != Field::Parent {
+        return Some(StoredCell {
+            value: FieldValue::read(field, val)?,
+            prev: Box::default(),
+            superseded,
+        });
+    }
+    let View::Map(val) = val else { return None };
+    let FieldValue::Parent(parent) = FieldValue::read(field, val.get("id")?)? else { return None };
+    let prev = match val.get("prev") {
+        Some(View::Array(values)) => values
+            .iter()
+            .filter_map(|value| match FieldValue::read(field, value) {
+                Some(FieldValue::Parent(parent)) => Some(parent),
+                _ => None,
+            })
+            .take(MAX_PREV)
+            .collect(),
+        _ => Box::default(),
+    };
+    Some(StoredCell { value: FieldValue::Parent(parent), prev, superseded })
+}
+
+fn read_time(value: View<'_>) -> Option<Millis> {
+    match value {
+        View::String(text) => parse_iso(text),
+        value => value.as_number().filter(|it| it.abs() <= MAX_SAFE_INTEGER).map(Millis::from_f64),
+    }
+}
+
+fn read_size(value: View<'_>) -> Option<u64> {
+    let size = value.as_number().filter(|size| (0.0..=MAX_SAFE_INTEGER).contains(size));
+    size.map(|size| size as u64)
+}
+
+fn read_mode(value: View<'_>) -> Option<u32> {
+    let is_whole = |mode: &f64| mode.trunc() == *mode && (0.0..=f64::from(u32::MAX)).contains(mode);
+    value.as_number().filter(is_whole).map(|mode| mode as u32)
+}
+
+fn read_text(value: View<'_>) -> Option<SmolStr> {
+    match value {
+        View::String(text) => Some(text.into()),
+        _ => None,
+    }
+}
+
+fn read_blob(value: View<'_>) -> Option<BlobRef> {
+    let View::Map(blob) = value else { return None };
+    let hash = read_text(blob.get("hash")?)?.parse().ok()?;
+    Some(BlobRef { hash, size: read_size(blob.get("size")?)? })
+}
+
+fn read_base(value: View<'_>) -> Box<[(Field, f64)]> {
+    let View::Map(base) = value else { return Box::default() };
+    let timestamps = Field::ALL.into_iter().filter_map(|field| {
+        let ts = base.get(field.as_str())?.as_number().filter(|ts| ts.is_finite())?;
+        Some((field, ts))
+    });
+    timestamps.collect()
+}

@@ -1,0 +1,339 @@
+//! Writes: from what is wanted to the bytes of one update.
+//!
+//! All writes of a batch are made on drafts of the rows concerned, one after the other, so that a
+//! later one sees the earlier. Then each draft is written once: new elements, and the deletion of
+//! all elements of the same keys that we see and understand.
+
+use std::collections::BTreeMap;
+
+use yrs::Any;
+
+use super::{
+    FilesTable,
+    cells::{DERIVED_TS, adopted_cell, cell_wins, changed_cell, fields_changed},
+    chain::{self, Encoded},
+    format::{
+        Field, FieldValue, MAX_SAFE_INTEGER, StoredCell, StoredRow, write_cell_element,
+        write_row_element,
+    },
+    row::{FileRow, RowChanges, RowWrite, TableError},
+    stamp::Stamp,
+};
+use crate::{
+    gate::{GatedDoc, RootIx, UpdateBuilder},
+    id::FileId,
+    lib0::write_any,
+    time::Millis,
+};
+
+/// How deeply metadata may be nested. Gates of peers refuse elements nested deeper than 64.
+const MAX_META_DEPTH: usize = 32;
+
+/// How many bytes the metadata of a row may take, encoded.
+const MAX_META_BYTES: usize = 64 << 10;
+
+/// One id, as it will be.
+#[derive(Debug)]
+struct Draft {
+    id: FileId,
+    /// The node in the table, if it has one.
+    node: Option<u32>,
+    row: Option<(StoredRow, Stamp)>,
+    cells: BTreeMap<Field, (StoredCell, Stamp)>,
+    /// The greatest timestamp under the id, or nothing if no number exceeds it.
+    clock: Option<f64>,
+    is_row_dirty: bool,
+    /// The fields whose cells are to be written or deleted, one bit each.
+    dirty_cells: u8,
+}
+
+impl FilesTable {
+    /// Returns the one update that makes all `writes`, in this order. Changes nothing: the update
+    /// has its effect when the document has applied it and [`absorb`](Self::absorb) was told.
+    ///
+    /// Fields that have the wanted value already are left alone. If nothing is to be done, the
+    /// update is [empty](crate::gate::UpdateBuilder).
+    pub fn plan(
+        &self,
+        doc: &GatedDoc,
+        writes: &[RowWrite],
+        now: Millis,
+    ) -> Result<Vec<u8>, TableError> {
+        let mut drafts: Vec<Draft> = Vec::new();
+        let mut by_id: BTreeMap<&FileId, usize> = BTreeMap::new();
+        for write in writes {
+            let id = match write {
+                RowWrite::Create { row, .. } => &row.id,
+                RowWrite::Update { id, .. } | RowWrite::Delete { id } => id,
+            };
+            let ix = *by_id.entry(id).or_insert_with(|| {
+                drafts.push(self.draft(id));
+                drafts.len() - 1
+            });
+            let draft = &mut drafts[ix];
+            match write {
+                RowWrite::Create { row, derived } => draft.create(row, *derived, now)?,
+                RowWrite::Update { changes, .. } => draft.update(changes, now)?,
+                RowWrite::Delete { .. } => draft.delete()?,
+            }
+        }
+        self.encode(doc, &drafts)
+    }
+
+    fn draft(&self, id: &FileId) -> Draft {
+        let mut draft = Draft {
+            id: id.clone(),
+            node: self.find(id),
+            row: None,
+            cells: BTreeMap::new(),
+            clock: Some(f64::NEG_INFINITY),
+            is_row_dirty: false,
+            dirty_cells: 0,
+        };
+        let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return draft };
+        draft.row = self.stored_row(node).map(|(row, stamp)| (row.clone(), stamp.clone()));
+        for (cell, stamp) in self.stored_cells(node) {
+            draft.cells.insert(cell.value.field(), (cell.clone(), stamp.clone()));
+        }
+        let rows = self.rows.group(node.row).map(|(_, element)| &element.stamp);
+        let heads = self.cells.siblings(node.cells);
+        let cells = heads.flat_map(|(head, _)| self.cells.group(head));
+        let mut stamps = rows.chain(cells.map(|(_, element)| &element.stamp));
+        draft.clock =
+            stamps.try_fold(f64::NEG_INFINITY, |clock, stamp| Some(clock.max(stamp.bound()?)));
+        draft
+    }
+
+    fn encode(&self, doc: &GatedDoc, drafts: &[Draft]) -> Result<Vec<u8>, TableError> {
+        let mut update = UpdateBuilder::new();
+        let (mut rows, mut cells) = (Encoded::default(), Encoded::default());
+        for draft in drafts {
+            if let (true, Some((row, Stamp::Finite(ts)))) = (draft.is_row_dirty, &draft.row) {
+                rows.push(|out| write_row_element(out, &draft.id, row, *ts));
+            }
+            for (field, (cell, stamp)) in &draft.cells {
+                if let (true, Stamp::Finite(ts)) = (draft.is_dirty(*field), stamp) {
+                    cells.push(|out| write_cell_element(out, &draft.id, cell, *ts));
+                }
+            }
+            self.encode_deletes(&mut update, draft);
+        }
+        let writer = self.writer;
+        chain::append(&mut update, doc, &self.rows, writer.rows, RootIx::Files, &rows)?;
+        chain::append(&mut update, doc, &self.cells, writer.cells, RootIx::Cells, &cells)?;
+        Ok(update.finish())
+    }
+
+    /// Deletes what the draft replaces. An element that we do not understand stays: somebody
+    /// meant it. So does one whose timestamp is no number, unless the row itself goes: two
+    /// implementations might not agree on who won.
+    fn encode_deletes(&self, update: &mut UpdateBuilder, draft: &Draft) {
+        let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return };
+        let is_ours = |stamp: &Stamp| draft.row.is_none() || matches!(stamp, Stamp::Finite(_));
+        if draft.is_row_dirty {
+            for (_, element) in self.rows.group(node.row) {
+                if element.value.is_some() && is_ours(&element.stamp) {
+                    update.delete(element.id);
+                }
+            }
+        }
+        for (head, cell) in self.cells.siblings(node.cells) {
+            if !draft.is_dirty(cell.value.field) {
+                continue;
+            }
+            for (_, element) in self.cells.group(head) {
+                if element.value.cell.is_some() && is_ours(&element.stamp) {
+                    update.delete(element.id);
+                }
+            }
+        }
+    }
+}
+
+impl Draft {
+    fn create(&mut self, row: &FileRow, derived: bool, now: Millis) -> Result<(), TableError> {
+        if self.row.is_some() {
+            return Err(TableError::Exists(self.id.clone()));
+        }
+        check_meta(&self.id, row.meta.as_ref())?;
+        let is_first = self.clock == Some(f64::NEG_INFINITY);
+        let ts = if derived && is_first { DERIVED_TS } else { self.next_ts(now)? };
+        // Cells without a row are left over from one that is gone.
+        self.clear_cells();
+        self.write_row(StoredRow::new(row), ts);
+        Ok(())
+    }
+
+    fn update(&mut self, changes: &RowChanges, now: Millis) -> Result<(), TableError> {
+        let Some((stored, stamp)) = self.row.clone() else {
+            return Err(TableError::NotFound(self.id.clone()));
+        };
+        let mut before = stored.clone();
+        let mut beaten = Vec::new();
+        for (field, (cell, cell_stamp)) in &self.cells {
+            if cell_wins((&stored, &stamp), (cell, cell_stamp)) {
+                before.set_field(cell.value.clone());
+            } else {
+                beaten.push(*field);
+            }
+        }
+        let after = changed_row(&self.id, &before, changes)?;
+        let changed: Vec<(Field, FieldValue)> = fields_changed(&before, &after).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let ts = self.next_ts(now)?;
+        for (field, value) in &changed {
+            let old = self.cells.get(field).map(|(cell, _)| cell);
+            let former = former_parents(old, beaten.contains(field));
+            let (stored, shown) = (stored.field(*field), before.field(*field));
+            let cell = changed_cell(value.clone(), stored, shown, old, &former);
+            self.write_cell(cell, Stamp::Finite(ts));
+        }
+        if changed.iter().all(|(field, _)| *field == Field::Stat) {
+            return Ok(());
+        }
+        for field in beaten {
+            if changed.iter().all(|(it, _)| *it != field) {
+                let adopted = self.cells.get(&field).map(|(cell, _)| adopted_cell(&stored, cell));
+                if let Some(cell) = adopted {
+                    self.write_cell(cell, stamp.clone());
+                }
+            }
+        }
+        let cells = self.cells.iter().filter_map(|(field, (_, stamp))| match stamp {
+            Stamp::Finite(ts) => Some((*field, *ts)),
+            Stamp::Odd(_) => None,
+        });
+        let base = cells.collect();
+        self.write_row(StoredRow { aware: true, base, ..after }, ts);
+        Ok(())
+    }
+
+    fn delete(&mut self) -> Result<(), TableError> {
+        if self.row.take().is_none() {
+            return Err(TableError::NotFound(self.id.clone()));
+        }
+        self.is_row_dirty = true;
+        self.clear_cells();
+        Ok(())
+    }
+
+    fn write_row(&mut self, row: StoredRow, ts: f64) {
+        self.row = Some((row, Stamp::Finite(ts)));
+        self.is_row_dirty = true;
+        self.clock = self.clock.map(|clock| clock.max(ts));
+    }
+
+    fn write_cell(&mut self, cell: StoredCell, stamp: Stamp) {
+        self.clock = self.clock.and_then(|clock| Some(clock.max(stamp.bound()?)));
+        let field = cell.value.field();
+        self.dirty_cells |= field.bit();
+        self.cells.insert(field, (cell, stamp));
+    }
+
+    fn clear_cells(&mut self) {
+        self.dirty_cells = u8::MAX;
+        self.cells.clear();
+    }
+
+    fn is_dirty(&self, field: Field) -> bool {
+        self.dirty_cells & field.bit() != 0
+    }
+
+    /// Returns a timestamp that beats everything under the id.
+    fn next_ts(&self, now: Millis) -> Result<f64, TableError> {
+        let ts = self.clock.map(|clock| now.as_f64().max(clock + 1.0));
+        ts.filter(|ts| *ts <= MAX_SAFE_INTEGER)
+            .ok_or_else(|| TableError::TimestampsExhausted { key: self.id.to_string() })
+    }
+}
+
+fn former_parents(cell: Option<&StoredCell>, is_beaten: bool) -> Vec<Option<FileId>> {
+    let Some(cell) = cell else { return Vec::new() };
+    let mut former = cell.prev.to_vec();
+    if let (FieldValue::Parent(parent), true) = (&cell.value, is_beaten) {
+        former.insert(0, parent.clone());
+    }
+    former
+}
+
+fn changed_row(
+    id: &FileId,
+    before: &StoredRow,
+    changes: &RowChanges,
+) -> Result<StoredRow, TableError> {
+    let RowChanges { name, parent, size, updated_at, trashed_at, mode, link, blob, meta } = changes;
+    let mut row = before.clone();
+    let mut set = |value: Option<FieldValue>| value.into_iter().for_each(|it| row.set_field(it));
+    set(name.clone().map(FieldValue::Name));
+    set(parent.clone().map(FieldValue::Parent));
+    if size.is_some() || updated_at.is_some() {
+        let (size, updated_at) =
+            (size.unwrap_or(before.size), updated_at.unwrap_or(before.updated_at));
+        if (size, updated_at) != (before.size, before.updated_at) {
+            set(Some(FieldValue::Stat { size, updated_at }));
+        }
+    }
+    set(trashed_at.map(FieldValue::Trashed));
+    set(mode.map(FieldValue::Mode));
+    set(link.clone().map(FieldValue::Link));
+    set(blob.map(|blob| FieldValue::Blob(blob.map(Box::new))));
+    if let Some(patch) = meta {
+        let FieldValue::Meta(old) = before.field(Field::Meta) else { return Ok(row) };
+        let Any::Map(_) = patch else { return Err(TableError::InvalidMeta(id.clone())) };
+        let merged = merge_patch(old.map(|old| *old), patch, 0);
+        let merged = merged.filter(|it| !matches!(it, Any::Map(members) if members.is_empty()));
+        check_meta(id, merged.as_ref())?;
+        row.set_field(FieldValue::Meta(merged.map(Box::new)));
+    }
+    Ok(row)
+}
+
+/// Applies a JSON merge patch (RFC 7396).
+fn merge_patch(target: Option<Any>, patch: &Any, depth: usize) -> Option<Any> {
+    let Any::Map(patch) = patch else { return Some(patch.clone()) };
+    let mut members = match target {
+        Some(Any::Map(members)) => (*members).clone(),
+        _ => Default::default(),
+    };
+    for (name, value) in patch.iter() {
+        let merged = match value {
+            Any::Null => None,
+            // Deeper than is allowed anyway; the check that follows says so.
+            value if depth > MAX_META_DEPTH => Some(value.clone()),
+            value => merge_patch(members.remove(name), value, depth + 1),
+        };
+        match merged {
+            Some(value) => members.insert(name.clone(), value),
+            None => members.remove(name),
+        };
+    }
+    Some(Any::from(members))
+}
+
+/// Checks that every peer's gate will let the metadata pass, and that it is JSON.
+fn check_meta(id: &FileId, meta: Option<&Any>) -> Result<(), TableError> {
+    let Some(meta) = meta else { return Ok(()) };
+    let mut bytes = Vec::new();
+    let mut fits = matches!(meta, Any::Map(_)) && is_json(meta, 0);
+    if fits {
+        write_any(&mut bytes, meta);
+        fits = bytes.len() <= MAX_META_BYTES;
+    }
+    if fits { Ok(()) } else { Err(TableError::InvalidMeta(id.clone())) }
+}
+
+fn is_json(value: &Any, depth: usize) -> bool {
+    match value {
+        Any::Null | Any::Bool(_) | Any::String(_) => true,
+        Any::Number(_) => crate::lib0::as_number(value).is_some_and(f64::is_finite),
+        Any::Undefined | Any::Buffer(_) => false,
+        Any::Array(values) => {
+            depth < MAX_META_DEPTH && values.iter().all(|value| is_json(value, depth + 1))
+        }
+        Any::Map(members) => {
+            depth < MAX_META_DEPTH && members.values().all(|value| is_json(value, depth + 1))
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Rows as the rest of the engine sees them, and what can be done to them.
+
+use smol_str::SmolStr;
+use thiserror::Error;
+use yrs::Any;
+
+use crate::{
+    hash::ContentHash,
+    id::{ClientId, FileId},
+    time::Millis,
+};
+
+/// What a row stands for. It never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeKind {
+    /// A file, or a symbolic link (a file with [`FileRow::link`]).
+    File,
+    /// A folder.
+    Folder,
+}
+
+/// Content that is kept outside of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlobRef {
+    /// Names the bytes.
+    pub hash: ContentHash,
+    /// How many bytes there are.
+    pub size: u64,
+}
+
+/// One file or folder, with the effective value of each field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileRow {
+    /// The key of the row.
+    pub id: FileId,
+    /// The stored name. Peers may have stored what is not a [`Name`](crate::name::Name).
+    pub name: SmolStr,
+    /// The folder that holds it, or nothing for the root.
+    pub parent: Option<FileId>,
+    /// File or folder.
+    pub kind: NodeKind,
+    /// The length of the content in bytes, as its last editor reported it.
+    pub size: u64,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When its content last changed.
+    pub updated_at: Millis,
+    /// When it was put into the trash, if it is there.
+    pub trashed_at: Option<Millis>,
+    /// Permission bits, if somebody set them.
+    pub mode: Option<u32>,
+    /// Where it points to, if it is a symbolic link.
+    pub link: Option<SmolStr>,
+    /// Its content, if that is not in a document.
+    pub blob: Option<BlobRef>,
+    /// Whatever applications keep beside the file: a JSON object.
+    pub meta: Option<Any>,
+}
+
+impl FileRow {
+    /// Makes the row of a new and empty file or folder.
+    pub fn new(
+        id: FileId,
+        name: &str,
+        parent: Option<FileId>,
+        kind: NodeKind,
+        now: Millis,
+    ) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            parent,
+            kind,
+            size: 0,
+            created_at: now,
+            updated_at: now,
+            trashed_at: None,
+            mode: None,
+            link: None,
+            blob: None,
+            meta: None,
+        }
+    }
+}
+
+/// A row and what the tree needs to know of its history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The effective values.
+    pub row: FileRow,
+    /// When `parent` was written: the timestamp of its cell, else of the row.
+    pub parent_ts: f64,
+    /// Up to three parents before this one, latest first.
+    pub prev_parents: Vec<Option<FileId>>,
+    /// When name, parent or trash was last written.
+    pub structural_ts: f64,
+    /// When `trashed_at` was written.
+    pub trashed_ts: f64,
+    /// Whether the row is a derived folder that nobody touched since it was made.
+    pub derived: bool,
+}
+
+/// One change to the table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowWrite {
+    /// Makes a row.
+    Create {
+        /// The new row.
+        row: FileRow,
+        /// Whether every peer that makes this folder gives it the same id. Any other write to it
+        /// then beats its creation.
+        derived: bool,
+    },
+    /// Changes fields of a row.
+    Update {
+        /// Which row.
+        id: FileId,
+        /// The fields.
+        changes: RowChanges,
+    },
+    /// Removes a row for good.
+    Delete {
+        /// Which row.
+        id: FileId,
+    },
+}
+
+/// The fields to change, and their new values.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct RowChanges {
+    /// See [`FileRow::name`].
+    pub name: Option<SmolStr>,
+    /// See [`FileRow::parent`].
+    pub parent: Option<Option<FileId>>,
+    /// See [`FileRow::size`].
+    pub size: Option<u64>,
+    /// See [`FileRow::updated_at`].
+    pub updated_at: Option<Millis>,
+    /// See [`FileRow::trashed_at`].
+    pub trashed_at: Option<Option<Millis>>,
+    /// See [`FileRow::mode`].
+    pub mode: Option<Option<u32>>,
+    /// See [`FileRow::link`].
+    pub link: Option<Option<SmolStr>>,
+    /// See [`FileRow::blob`].
+    pub blob: Option<Option<BlobRef>>,
+    /// A merge patch for [`FileRow::meta`] (RFC 7396): an object whose nulls remove.
+    pub meta: Option<Any>,
+}
+
+/// Under which client ids a process writes to the main document.
+///
+/// Each array has its own, because only items with adjacent clocks in one array merge when they
+/// are deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterIds {
+    /// For `table:files`.
+    pub rows: ClientId,
+    /// For `fs:cells`.
+    pub cells: ClientId,
+    /// For `fs:meta`.
+    pub meta: ClientId,
+}
+
+/// Why a write to the table was refused. Nothing changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// There is no such row.
+    #[error("no row {0}")]
+    NotFound(FileId),
+    /// There is such a row already.
+    #[error("row {0} exists already")]
+    Exists(FileId),
+    /// A peer with a wildly wrong clock used up the timestamps that JavaScript can represent.
+    #[error("cannot write {key:?}: no timestamp is left")]
+    TimestampsExhausted {
+        /// What was to be written.
+        key: String,
+    },
+    /// This process wrote so much that it needs a new client id.
+    #[error("client {0} has no clock left")]
+    ClocksExhausted(ClientId),
+    /// The metadata is not an object, or holds what JSON cannot hold.
+    #[error("metadata of {0} is not a JSON object")]
+    InvalidMeta(FileId),
+}

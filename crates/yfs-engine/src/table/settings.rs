@@ -1,0 +1,143 @@
+//! Workspace settings: one value per key, in root array `fs:meta`.
+//!
+//! The same elements and the same rule as the files table, without cells.
+
+use std::collections::BTreeMap;
+
+use yrs::Any;
+
+use super::{
+    chain::{self, Encoded},
+    elements::{Elements, NONE, rank},
+    format::{MAX_SAFE_INTEGER, write_setting_element},
+    row::TableError,
+    slab::Slab,
+    stamp::Stamp,
+};
+use crate::{
+    gate::{GatedDoc, RootIx, Scan, UpdateBuilder},
+    id::ClientId,
+    lib0::{Members, View, write_any},
+    time::Millis,
+};
+
+/// The settings of a workspace, as one main document has them.
+#[derive(Debug)]
+pub struct Settings {
+    writer: ClientId,
+    by_key: BTreeMap<String, u32>,
+    /// The key of each group, and the head of its elements.
+    groups: Slab<(String, u32)>,
+    elements: Elements<Any>,
+}
+
+impl Settings {
+    /// Makes the settings of an empty document.
+    pub fn new(writer: ClientId) -> Self {
+        Self { writer, by_key: BTreeMap::new(), groups: Slab::new(), elements: Elements::new() }
+    }
+
+    /// Takes another id to write under.
+    pub fn set_writer(&mut self, writer: ClientId) {
+        self.writer = writer;
+    }
+
+    /// Returns the value of a setting.
+    pub fn get(&self, key: &str) -> Option<&Any> {
+        let (_, head) = self.groups.get(*self.by_key.get(key)?);
+        Some(&self.elements.get(*head).value)
+    }
+
+    /// Returns all settings, in order of key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Any)> {
+        self.by_key.iter().map(|(key, group)| {
+            let (_, head) = self.groups.get(*group);
+            (key.as_str(), &self.elements.get(*head).value)
+        })
+    }
+
+    /// Takes in what an update said that the document has just integrated, and returns the keys
+    /// that it touched.
+    pub fn absorb(&mut self, doc: &GatedDoc, scan: &Scan) -> Vec<String> {
+        let mut touched: BTreeMap<String, u32> = BTreeMap::new();
+        for element in scan.elements.iter().filter(|element| element.root == RootIx::Meta) {
+            let View::Map(members) = scan.value(element) else { continue };
+            let (Some(View::String(key)), Some(value)) = (members.get("key"), members.get("val"))
+            else {
+                continue;
+            };
+            let group = *self
+                .by_key
+                .entry(key.to_string())
+                .or_insert_with(|| self.groups.insert((key.to_string(), NONE)));
+            touched.insert(key.to_string(), group);
+            let stamp = Stamp::of(members.get("ts"));
+            let head = self.groups.get(group).1;
+            let head = self.elements.insert(head, element.id, group, stamp, value.to_any());
+            self.groups.get_mut(group).1 = head;
+        }
+        for range in &scan.deleted {
+            for ix in self.elements.take_range(range.client, range.start, range.len) {
+                let unlinked = self.elements.unlink(ix);
+                let (key, head) = self.groups.get_mut(unlinked.owner);
+                *head = unlinked.replacement.unwrap_or(*head);
+                touched.insert(key.clone(), unlinked.owner);
+            }
+        }
+        self.settle(doc, &touched);
+        touched.into_keys().collect()
+    }
+
+    fn settle(&mut self, doc: &GatedDoc, touched: &BTreeMap<String, u32>) {
+        let mut ties = BTreeMap::new();
+        for (key, group) in touched {
+            let head = self.groups.get(*group).1;
+            if head == NONE {
+                self.by_key.remove(key);
+                self.groups.remove(*group);
+            } else if self.elements.needs_rank(head) {
+                ties.insert(key.clone(), head);
+            }
+        }
+        if !ties.is_empty() {
+            let root = RootIx::Meta.name();
+            let write = |_: &str, value: &Any, out: &mut Vec<u8>| write_any(out, value);
+            let read = |_: &str, element: Members<'_>| Some(element.get("val")?.to_any());
+            rank(&mut self.elements, doc, root, &ties, read, write);
+        }
+        for group in touched.keys().filter_map(|key| self.by_key.get(key)) {
+            let head = self.groups.get(*group).1;
+            self.groups.get_mut(*group).1 = self.elements.elect(head);
+        }
+    }
+
+    /// Returns the update that sets a value, or removes it. Changes nothing.
+    pub fn plan(
+        &self,
+        doc: &GatedDoc,
+        key: &str,
+        value: Option<&Any>,
+        now: Millis,
+    ) -> Result<Vec<u8>, TableError> {
+        let mut update = UpdateBuilder::new();
+        let head = self.by_key.get(key).map_or(NONE, |group| self.groups.get(*group).1);
+        let mut clock = Some(f64::NEG_INFINITY);
+        for (_, element) in self.elements.group(head) {
+            clock = clock.zip(element.stamp.bound()).map(|(clock, ts)| clock.max(ts));
+            if value.is_none() || matches!(element.stamp, Stamp::Finite(_)) {
+                update.delete(element.id);
+            }
+        }
+        if let Some(value) = value {
+            let ts = clock.map(|clock| now.as_f64().max(clock + 1.0));
+            let ts = ts.filter(|ts| *ts <= MAX_SAFE_INTEGER);
+            let exhausted = || TableError::TimestampsExhausted { key: key.to_owned() };
+            let ts = ts.ok_or_else(exhausted)?;
+            let mut values = Encoded::default();
+            values.push(|out| write_setting_element(out, key, value, ts));
+            let root = RootIx::Meta;
+            chain::append(&mut update, doc, &self.elements, self.writer, root, &values)?;
+        }
+        Ok(update.finish())
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the files table, on real documents behind the gate.
+
+mod history;
+mod javascript;
+mod peers;
+mod residue;
+mod rows;
+mod scripts;

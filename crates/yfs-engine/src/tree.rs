@@ -1,0 +1,343 @@
+//! The tree of files: a view of the files table that is worked out and never written.
+//!
+//! The index is a function of the set of entries alone. The order in which they came does not
+//! matter, so all peers with the same entries see the same tree. Whatever peers did to each other
+//! at the same time (two files of one name, folders moved into each other, a parent that is
+//! missing, work done in a folder that somebody trashed) is settled here by rules, and shows in
+//! [`TreeIndex::conflicts`]. `docs/tree.md` has the rules in plain words and where each is from.
+//!
+//! # Invariants
+//!
+//! - Following effective parents leads from every node to the root. A folder whose stored parent
+//!   would close a cycle is *detached*: shown elsewhere until somebody moves a folder.
+//! - In one directory no two entries have the same display name, and every stored name belongs to
+//!   one that stores it.
+//! - Nothing recurses, so no depth of tree can exhaust the stack.
+//!
+//! # Cost
+//!
+//! Creating, renaming, moving, trashing and restoring cost a few look-ups in ordered maps of one
+//! directory, however much lies below; moving a folder also walks up its ancestors. A change to a
+//! name that k siblings share costs k. While there are cycles, each change to a folder walks them
+//! all, so batches go through [`TreeIndex::absorb`]. A node takes about 200 bytes.
+
+mod arena;
+mod cache;
+mod conflicts;
+mod cycles;
+mod derive;
+mod names;
+mod resolve;
+#[cfg(test)]
+pub(crate) mod tests;
+mod trash;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use smol_str::SmolStr;
+
+use self::{
+    arena::{Arena, Kind, ROOT, Slot},
+    cache::NameCache,
+    names::is_valid,
+};
+pub use self::{
+    conflicts::{Conflict, FUTURE_TOLERANCE_MS, OrphanReason},
+    derive::derive_folder_id,
+    resolve::{Follow, MAX_LINKS, Place},
+    trash::{PURGE_KEY, TrashItem},
+    view::{Children, Descendants, LookupError, NodeRef, Walk},
+};
+use crate::{
+    id::{FileId, WorkspaceId},
+    table::{Entry, FileRow, FilesTable, NodeKind},
+};
+
+/// The files of a workspace as a tree.
+#[derive(Debug, Clone)]
+pub struct TreeIndex {
+    workspace: WorkspaceId,
+    arena: Arena,
+    cache: NameCache,
+    /// Under each parent that is missing or not a folder, the nodes that name it.
+    ///
+    /// Invariant: no set is empty.
+    waiting: BTreeMap<Slot, BTreeSet<Slot>>,
+    /// Folders that are not shown in the parent they name, because that would close a cycle, each
+    /// after that parent.
+    ///
+    /// Invariant: every cycle of stored parents holds one of them.
+    detached: BTreeSet<(Slot, Slot)>,
+    /// Whether `detached` is to be worked out again.
+    cycles_changed: bool,
+    /// Directories and names in them that several siblings store, to be given out again.
+    crowded: BTreeSet<(Slot, SmolStr)>,
+    trashed: BTreeSet<Slot>,
+    n_files: usize,
+    n_folders: usize,
+}
+
+impl TreeIndex {
+    /// Makes the tree of an empty workspace.
+    pub fn new(workspace: WorkspaceId) -> Self {
+        Self {
+            workspace,
+            arena: Arena::new(),
+            cache: NameCache::default(),
+            waiting: BTreeMap::new(),
+            detached: BTreeSet::new(),
+            cycles_changed: false,
+            crowded: BTreeSet::new(),
+            trashed: BTreeSet::new(),
+            n_files: 0,
+            n_folders: 0,
+        }
+    }
+
+    /// Takes up an entry that is new or changed.
+    pub fn upsert(&mut self, entry: &Entry) {
+        self.put(entry);
+        self.settle();
+    }
+
+    /// Forgets an entry. What names it as its parent shows at the root.
+    pub fn remove(&mut self, id: &FileId) {
+        self.take(id);
+        self.settle();
+    }
+
+    /// Takes up a batch: for each id its entry, or nothing if it is gone.
+    ///
+    /// The result is that of single calls; the cost of names that many siblings share and of
+    /// cycles is paid once.
+    #[cfg(test)]
+    pub(crate) fn apply<'a>(
+        &mut self,
+        changes: impl IntoIterator<Item = (&'a FileId, Option<&'a Entry>)>,
+    ) {
+        for (id, entry) in changes {
+            match entry {
+                Some(entry) => self.put(entry),
+                None => self.take(id),
+            }
+        }
+        self.settle();
+    }
+
+    /// Makes the tree of a table.
+    pub fn of_table(workspace: WorkspaceId, table: &FilesTable) -> Self {
+        let mut tree = Self::new(workspace);
+        for entry in table.iter() {
+            tree.put(&entry);
+        }
+        tree.settle();
+        tree
+    }
+
+    /// Takes up what changed in a table.
+    pub fn absorb<'a>(
+        &mut self,
+        table: &FilesTable,
+        changed: impl IntoIterator<Item = &'a FileId>,
+    ) {
+        for id in changed {
+            match table.get(id) {
+                Some(entry) => self.put(&entry),
+                None => self.take(id),
+            }
+        }
+        self.settle();
+    }
+
+    /// Returns the workspace that the tree belongs to.
+    pub fn workspace(&self) -> &WorkspaceId {
+        &self.workspace
+    }
+
+    /// Returns the number of files, links and trashed ones among them.
+    pub fn n_files(&self) -> usize {
+        self.n_files
+    }
+
+    /// Returns the number of folders, trashed ones among them.
+    pub fn n_folders(&self) -> usize {
+        self.n_folders
+    }
+
+    fn settle(&mut self) {
+        if self.cycles_changed {
+            self.cycles_changed = false;
+            self.break_cycles();
+        }
+        self.give_out_names();
+        self.cache.fit(self.arena.n_used());
+    }
+
+    fn put(&mut self, entry: &Entry) {
+        let row = &entry.row;
+        let slot = self.arena.intern(&row.id);
+        let stored_in = row.parent.as_ref().map_or(ROOT, |parent| self.arena.intern(parent));
+        let kind = match row.kind {
+            NodeKind::File => Kind::File,
+            NodeKind::Folder => Kind::Folder,
+        };
+        let old_kind = self.arena[slot].kind;
+        let old_stored_in = self.arena[slot].stored_in;
+        if old_kind != Kind::Missing && !self.differs(slot, row, kind, stored_in) {
+            self.refresh(slot, entry);
+            return;
+        }
+        if old_kind != Kind::Missing {
+            self.unlink(slot);
+            self.count(old_kind, -1);
+        }
+        self.count(kind, 1);
+        let node = &mut self.arena[slot];
+        node.kind = kind;
+        node.name = row.name.clone();
+        node.valid = is_valid(&row.name);
+        node.created_at = row.created_at;
+        node.stored_in = stored_in;
+        node.trashed = row.trashed_at.is_some();
+        self.refresh(slot, entry);
+        // Children leave before a node moves that no longer holds any, or it could move below them.
+        if old_kind == Kind::Folder && kind != Kind::Folder {
+            self.relink_children(slot);
+        }
+        self.link(slot);
+        if old_kind != Kind::Folder && kind == Kind::Folder {
+            self.relink_children(slot);
+        }
+        if old_kind != Kind::Missing && old_stored_in != stored_in {
+            self.release(old_stored_in);
+        }
+    }
+
+    fn take(&mut self, id: &FileId) {
+        let Some(slot) = self.arena.find(id.as_str()) else { return };
+        let kind = self.arena[slot].kind;
+        if kind == Kind::Missing {
+            return;
+        }
+        self.unlink(slot);
+        self.count(kind, -1);
+        let stored_in = self.arena[slot].stored_in;
+        self.arena.blank(slot);
+        if kind == Kind::Folder {
+            self.relink_children(slot);
+        }
+        if stored_in != slot {
+            self.release(stored_in);
+        }
+        self.release(slot);
+    }
+
+    /// Tells whether a row asks for another place or name than its node has.
+    fn differs(&self, slot: Slot, row: &FileRow, kind: Kind, stored_in: Slot) -> bool {
+        let node = &self.arena[slot];
+        node.kind != kind
+            || node.stored_in != stored_in
+            || node.trashed != row.trashed_at.is_some()
+            || node.created_at != row.created_at
+            || node.name != row.name
+    }
+
+    /// Takes over what decides neither place nor name, except where there are cycles.
+    fn refresh(&mut self, slot: Slot, entry: &Entry) {
+        let node = &mut self.arena[slot];
+        let before = (node.parent_ts.to_bits(), node.prev_parents().to_vec());
+        node.refresh(entry);
+        let after = (node.parent_ts.to_bits(), node.prev_parents());
+        let same = before.0 == after.0 && before.1 == after.1;
+        if !same && node.kind == Kind::Folder && !self.detached.is_empty() {
+            self.cycles_changed = true;
+        }
+    }
+
+    /// Finds the place of a node that is nowhere, and puts it there.
+    fn link(&mut self, slot: Slot) {
+        let node = &self.arena[slot];
+        let is_folder = node.kind == Kind::Folder;
+        let has_children = node.dir.is_some();
+        let stored_in = node.stored_in;
+        if node.trashed {
+            self.trashed.insert(slot);
+        }
+        let mut shown_in = self.parent_of(slot);
+        if self.arena[stored_in].kind != Kind::Folder {
+            self.waiting.entry(stored_in).or_default().insert(slot);
+        } else if is_folder && (has_children || shown_in == slot) && self.is_below(shown_in, slot) {
+            self.detached.insert((stored_in, slot));
+            self.cycles_changed = true;
+            shown_in = ROOT;
+        }
+        self.cycles_changed |= is_folder && !self.detached.is_empty();
+        self.enter(slot, shown_in);
+    }
+
+    /// Takes a node out of its directory and of everything that depends on its place.
+    fn unlink(&mut self, slot: Slot) {
+        self.leave(slot);
+        self.trashed.remove(&slot);
+        let stored_in = self.arena[slot].stored_in;
+        if let Some(waiting) = self.waiting.get_mut(&stored_in) {
+            waiting.remove(&slot);
+            if waiting.is_empty() {
+                self.waiting.remove(&stored_in);
+            }
+        }
+        let is_folder = self.arena[slot].kind == Kind::Folder;
+        self.cycles_changed |= is_folder && !self.detached.is_empty();
+        self.detached.remove(&(stored_in, slot));
+    }
+
+    /// Finds new places for all that is in a node or names it, which became or ceased to be a
+    /// folder.
+    fn relink_children(&mut self, slot: Slot) {
+        let mut affected: BTreeSet<Slot> = self.waiting.get(&slot).cloned().unwrap_or_default();
+        affected.extend(self.entries_of(slot));
+        let detached =
+            self.detached.range((slot, ROOT)..).take_while(|(parent, _)| *parent == slot);
+        affected.extend(detached.map(|(_, child)| child));
+        for &child in &affected {
+            self.unlink(child);
+            self.link(child);
+        }
+    }
+
+    /// Tells whether a folder is shown elsewhere because its parent would close a cycle.
+    fn is_detached(&self, slot: Slot) -> bool {
+        self.detached.contains(&(self.arena[slot].stored_in, slot))
+    }
+
+    /// Returns the parent by stored parents: the root for orphans.
+    fn parent_of(&self, slot: Slot) -> Slot {
+        let stored_in = self.arena[slot].stored_in;
+        if self.arena[stored_in].kind == Kind::Folder { stored_in } else { ROOT }
+    }
+
+    /// Tells whether `slot` is `ancestor` or shown below it.
+    fn is_below(&self, mut slot: Slot, ancestor: Slot) -> bool {
+        while slot != ROOT && slot != ancestor {
+            slot = self.arena[slot].shown_in;
+        }
+        slot == ancestor
+    }
+
+    /// Gives back the slot of an id that no row has and no row names.
+    fn release(&mut self, slot: Slot) {
+        if self.arena[slot].kind == Kind::Missing && !self.waiting.contains_key(&slot) {
+            self.arena.free(slot);
+        }
+    }
+
+    fn count(&mut self, kind: Kind, change: isize) {
+        let counter = match kind {
+            Kind::Missing => return,
+            Kind::File => &mut self.n_files,
+            Kind::Folder => &mut self.n_folders,
+        };
+        *counter = counter.checked_add_signed(change).expect("a node was counted when it came");
+    }
+}

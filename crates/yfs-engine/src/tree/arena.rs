@@ -1,0 +1,241 @@
+//! Where nodes are kept: in one vector, found by id through a hash table of indices.
+//!
+//! An id has a slot while a row has it or names it as its parent.
+
+use std::{
+    hash::BuildHasher,
+    ops::{Index, IndexMut},
+};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use smol_str::SmolStr;
+
+use super::{names::Dir, trash::is_purged};
+use crate::{id::FileId, table::Entry, time::Millis};
+
+/// The index of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Slot(u32);
+
+/// The slot of the root, which has no row.
+pub(super) const ROOT: Slot = Slot(0);
+
+impl Slot {
+    pub(super) fn from_index(index: u32) -> Self {
+        Self(index)
+    }
+
+    pub(super) fn index(self) -> u32 {
+        self.0
+    }
+}
+
+/// What there is in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No row, though others may name it as their parent.
+    Missing,
+    File,
+    Folder,
+}
+
+/// One file or folder.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) id: FileId,
+    /// The stored name.
+    pub(super) name: SmolStr,
+    pub(super) created_at: Millis,
+    pub(super) parent_ts: f64,
+    pub(super) structural_ts: f64,
+    /// The parent that the row names; the root if it names none.
+    pub(super) stored_in: Slot,
+    /// The effective parent.
+    pub(super) shown_in: Slot,
+    pub(super) kind: Kind,
+    pub(super) trashed: bool,
+    /// Whether the stored name may be shown as it is.
+    pub(super) valid: bool,
+    pub(super) purged: bool,
+    /// What is shown in here. Invariant: not there if it would be empty.
+    pub(super) dir: Option<Box<Dir>>,
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+/// What few nodes have.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Rare {
+    pub(super) prev_parents: Vec<Option<FileId>>,
+    pub(super) link: Option<SmolStr>,
+    /// The name that it is shown under, where that is not the stored one.
+    pub(super) display: Option<SmolStr>,
+    pub(super) trashed_at: Option<Millis>,
+    pub(super) trashed_ts: f64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Arena {
+    nodes: Vec<Node>,
+    free: Vec<Slot>,
+    /// Invariant: the slots that are not free, other than the root.
+    by_id: HashTable<Slot>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Node {
+    fn new(id: FileId) -> Self {
+        Self {
+            id,
+            name: SmolStr::default(),
+            created_at: Millis(0),
+            parent_ts: 0.0,
+            structural_ts: 0.0,
+            stored_in: ROOT,
+            shown_in: ROOT,
+            kind: Kind::Missing,
+            trashed: false,
+            valid: true,
+            purged: false,
+            dir: None,
+            rare: None,
+        }
+    }
+
+    /// Takes over what decides neither place nor name.
+    pub(super) fn refresh(&mut self, entry: &Entry) {
+        self.parent_ts = canonical(entry.parent_ts);
+        self.structural_ts = canonical(entry.structural_ts);
+        self.purged = is_purged(&entry.row);
+        let rare = Rare {
+            prev_parents: entry.prev_parents.clone(),
+            link: entry.row.link.clone(),
+            display: self.rare.as_mut().and_then(|rare| rare.display.take()),
+            trashed_at: entry.row.trashed_at,
+            trashed_ts: if self.trashed { canonical(entry.trashed_ts) } else { 0.0 },
+        };
+        self.rare = (rare != Rare::default()).then(|| Box::new(rare));
+    }
+
+    pub(super) fn prev_parents(&self) -> &[Option<FileId>] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.prev_parents)
+    }
+
+    pub(super) fn link(&self) -> Option<&SmolStr> {
+        self.rare.as_ref().filter(|_| self.kind == Kind::File)?.link.as_ref()
+    }
+
+    /// Returns the name that the node is shown under.
+    pub(super) fn display(&self) -> &SmolStr {
+        self.rare.as_ref().and_then(|rare| rare.display.as_ref()).unwrap_or(&self.name)
+    }
+
+    pub(super) fn set_display(&mut self, display: Option<SmolStr>) {
+        match (&mut self.rare, display) {
+            (Some(rare), display) => {
+                rare.display = display;
+                if **rare == Rare::default() {
+                    self.rare = None;
+                }
+            }
+            (None, Some(display)) => {
+                let rare = Rare { display: Some(display), ..Rare::default() };
+                self.rare = Some(Box::new(rare));
+            }
+            (None, None) => (),
+        }
+    }
+
+    /// Orders siblings: the first one that stores a name has it.
+    pub(super) fn seniority(&self) -> (Millis, &FileId) {
+        (self.created_at, &self.id)
+    }
+}
+
+impl Arena {
+    pub(super) fn new() -> Self {
+        let mut root = Node::new(FileId::parse("root").expect("it is a word"));
+        root.kind = Kind::Folder;
+        Self {
+            nodes: vec![root],
+            free: Vec::new(),
+            by_id: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+        }
+    }
+
+    /// Finds the slot of an id.
+    pub(super) fn find(&self, id: &str) -> Option<Slot> {
+        let hash = self.hasher.hash_one(id);
+        self.by_id.find(hash, |slot| self[*slot].id.as_str() == id).copied()
+    }
+
+    /// Finds the slot of an id, or gives it one.
+    pub(super) fn intern(&mut self, id: &FileId) -> Slot {
+        if let Some(slot) = self.find(id.as_str()) {
+            return slot;
+        }
+        let node = Node::new(id.clone());
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self[slot] = node;
+                slot
+            }
+            None => {
+                let next = u32::try_from(self.nodes.len()).expect("a tree has under 2^32 nodes");
+                self.nodes.push(node);
+                Slot(next)
+            }
+        };
+        let Self { nodes, by_id, hasher, .. } = self;
+        let hash = |slot: &Slot| hasher.hash_one(nodes[slot.0 as usize].id.as_str());
+        by_id.insert_unique(hash(&slot), slot, hash);
+        slot
+    }
+
+    /// Forgets everything about a node but its id and what is shown in it.
+    pub(super) fn blank(&mut self, slot: Slot) {
+        let node = &mut self[slot];
+        let dir = node.dir.take();
+        *node = Node { dir, ..Node::new(node.id.clone()) };
+    }
+
+    /// Gives back a slot.
+    pub(super) fn free(&mut self, slot: Slot) {
+        let hash = self.hasher.hash_one(self[slot].id.as_str());
+        if let Ok(found) = self.by_id.find_entry(hash, |other| *other == slot) {
+            found.remove();
+            self[slot].rare = None;
+            self.free.push(slot);
+        }
+    }
+
+    /// Returns how many ids have a slot.
+    pub(super) fn n_used(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Returns every slot that has a row.
+    pub(super) fn present(&self) -> impl Iterator<Item = Slot> {
+        let slots = (0..).map(Slot).zip(&self.nodes).skip(1);
+        slots.filter(|(_, node)| node.kind != Kind::Missing).map(|(slot, _)| slot)
+    }
+}
+
+impl Index<Slot> for Arena {
+    type Output = Node;
+
+    fn index(&self, slot: Slot) -> &Node {
+        &self.nodes[slot.0 as usize]
+    }
+}
+
+impl IndexMut<Slot> for Arena {
+    fn index_mut(&mut self, slot: Slot) -> &mut Node {
+        &mut self.nodes[slot.0 as usize]
+    }
+}
+
+/// Makes all values that are not numbers one, as peers may carry them in different bits.
+fn canonical(ts: f64) -> f64 {
+    if ts.is_nan() { f64::NAN } else { ts }
+}

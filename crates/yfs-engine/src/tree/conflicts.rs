@@ -1,0 +1,174 @@
+//! What peers did to each other, as data: how it was settled, for people to look at and mend.
+
+use std::collections::BTreeMap;
+
+use smol_str::SmolStr;
+
+use super::{
+    NodeRef, TreeIndex,
+    arena::{Kind, Slot},
+};
+use crate::{id::FileId, time::Millis};
+
+/// How far ahead of the clock a timestamp may be before it is reported: a day.
+pub const FUTURE_TOLERANCE_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// One thing that rules settled, or that looks wrong.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Conflict {
+    /// Several entries of a folder store one name.
+    Name {
+        /// The folder; nothing for the root.
+        parent: Option<FileId>,
+        /// The name.
+        name: SmolStr,
+        /// Who has it.
+        winner: FileId,
+        /// The others and what they are shown as.
+        others: Vec<(FileId, SmolStr)>,
+    },
+    /// Folders were moved into each other.
+    Cycle {
+        /// The one that is not shown where it says.
+        breaker: FileId,
+        /// Where it says to be.
+        wanted: Option<FileId>,
+        /// Where it is shown; nothing for the root.
+        shown_in: Option<FileId>,
+        /// All on the cycle, each in the next, beginning with the breaker.
+        members: Vec<FileId>,
+    },
+    /// A node names a parent that cannot hold it, and shows at the root.
+    Orphan {
+        /// The node.
+        id: FileId,
+        /// The parent that it names.
+        parent: FileId,
+        /// What is wrong with that.
+        reason: OrphanReason,
+    },
+    /// Work was done in a folder after somebody else trashed it.
+    Stranded {
+        /// The folder.
+        trashed: FileId,
+        /// What changed.
+        ids: Vec<FileId>,
+    },
+    /// A stored name that cannot be shown as it is.
+    InvalidName {
+        /// The node.
+        id: FileId,
+        /// The stored name.
+        stored: SmolStr,
+    },
+    /// A timestamp lies in the future: whoever wrote it has a wrong clock, and later writes to the
+    /// row count on from there.
+    Future {
+        /// The node.
+        id: FileId,
+        /// The timestamp, in milliseconds.
+        timestamp: f64,
+    },
+}
+
+/// Why a parent cannot hold a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrphanReason {
+    /// There is no row of that id, or not yet.
+    Missing,
+    /// It is a file.
+    NotAFolder,
+}
+
+impl TreeIndex {
+    /// Lists what rules settled, in a fixed order. Costs a walk of all nodes.
+    ///
+    /// Names and orphans that the trash hides are left out.
+    pub fn conflicts(&self, now: Millis) -> Vec<Conflict> {
+        let mut conflicts = self.name_conflicts();
+        conflicts.extend(self.cycle_conflicts());
+        conflicts.extend(self.orphans());
+        let stranded = self.trash().into_iter().filter(|item| !item.stranded.is_empty());
+        conflicts.extend(
+            stranded.map(|item| Conflict::Stranded { trashed: item.id, ids: item.stranded }),
+        );
+        conflicts.extend(self.odd_nodes(now));
+        conflicts
+    }
+
+    fn name_conflicts(&self) -> Vec<Conflict> {
+        let folders = std::iter::once(self.root()).chain(self.nodes());
+        let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
+        for folder in folders {
+            let has_groups = folder.raw().dir.as_ref().is_some_and(|dir| !dir.groups.is_empty());
+            if has_groups && folder.is_visible() {
+                crowded.insert(folder.id(), folder);
+            }
+        }
+        let groups = crowded.iter().flat_map(|(parent, folder)| {
+            let groups = folder.raw().dir.iter().flat_map(|dir| &dir.groups);
+            groups.map(|(name, members)| (parent.cloned(), name, members))
+        });
+        groups
+            .filter_map(|(parent, name, members)| {
+                let mut members = members.iter().map(|slot| &self.arena[*slot]);
+                let winner = members.next()?.id.clone();
+                let others =
+                    members.map(|node| (node.id.clone(), node.display().clone())).collect();
+                Some(Conflict::Name { parent, name: name.clone(), winner, others })
+            })
+            .collect()
+    }
+
+    fn cycle_conflicts(&self) -> Vec<Conflict> {
+        let id = |slot: Slot| self.node_at(slot).id().cloned();
+        let cycles = self.cycles().into_iter().filter_map(|mut cycle| {
+            let at = cycle.iter().position(|slot| self.is_detached(*slot))?;
+            cycle.rotate_left(at);
+            let node = &self.arena[cycle[0]];
+            let members = cycle.iter().filter_map(|slot| id(*slot)).collect();
+            let (wanted, shown_in) = (id(node.stored_in), id(node.shown_in));
+            Some((
+                node.id.clone(),
+                Conflict::Cycle { breaker: node.id.clone(), wanted, shown_in, members },
+            ))
+        });
+        cycles.collect::<BTreeMap<FileId, Conflict>>().into_values().collect()
+    }
+
+    fn orphans(&self) -> Vec<Conflict> {
+        let waiting = self.waiting.iter();
+        let orphans =
+            waiting.flat_map(|(parent, slots)| slots.iter().map(move |slot| (parent, slot)));
+        let visible = orphans.filter(|(_, slot)| self.node_at(**slot).is_visible());
+        let conflicts = visible.map(|(parent, slot)| {
+            let (id, parent) = (self.arena[*slot].id.clone(), &self.arena[*parent]);
+            let missing = parent.kind == Kind::Missing;
+            let reason = if missing { OrphanReason::Missing } else { OrphanReason::NotAFolder };
+            (id.clone(), Conflict::Orphan { id, parent: parent.id.clone(), reason })
+        });
+        conflicts.collect::<BTreeMap<FileId, Conflict>>().into_values().collect()
+    }
+
+    /// Returns nodes with names or timestamps that look wrong.
+    fn odd_nodes(&self, now: Millis) -> Vec<Conflict> {
+        let limit = Millis(now.0.saturating_add(FUTURE_TOLERANCE_MS)).as_f64();
+        let (mut invalid, mut future) = (BTreeMap::new(), BTreeMap::new());
+        for slot in self.arena.present() {
+            let node = &self.arena[slot];
+            let id = node.id.clone();
+            let timestamp = node.structural_ts.max(node.parent_ts);
+            if !node.valid {
+                invalid.insert(
+                    id.clone(),
+                    Conflict::InvalidName { id: id.clone(), stored: node.name.clone() },
+                );
+            }
+            if timestamp > limit {
+                future.insert(id.clone(), Conflict::Future { id, timestamp });
+            }
+        }
+        invalid.into_values().chain(future.into_values()).collect()
+    }
+}

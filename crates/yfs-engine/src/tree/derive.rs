@@ -1,0 +1,65 @@
+//! Ids of folders that are derived from where the folder is made.
+//!
+//! Two peers that both make `src` in the same place, by `mkdir` or by importing the same
+//! repository, so make the same row. Files never get such ids: two contents would share one
+//! document.
+
+use crate::{
+    id::{FileId, WorkspaceId},
+    name::Name,
+};
+
+use super::{NodeRef, TreeIndex};
+
+/// Derives the id of a folder from its workspace, the folder that holds it, and its name.
+///
+/// The digest is BLAKE3 over `yfs folder`, the workspace, `in` or nothing for the root, the parent or
+/// nothing, and the name, each as its length in 4 little-endian bytes and its bytes; then `salt` in
+/// 4 little-endian bytes. Its first 16 bytes make the id (see [`FileId::from_bytes`]).
+pub fn derive_folder_id(
+    workspace: &WorkspaceId,
+    parent: Option<&FileId>,
+    name: &Name,
+    salt: u32,
+) -> FileId {
+    let mut hasher = blake3::Hasher::new();
+    let mut text = |text: &str| {
+        let len = u32::try_from(text.len()).expect("ids and names are short");
+        hasher.update(&len.to_le_bytes()).update(text.as_bytes());
+    };
+    text("yfs folder");
+    text(workspace.as_str());
+    text(if parent.is_some() { "in" } else { "" });
+    text(parent.map_or("", FileId::as_str));
+    text(name.as_str());
+    hasher.update(&salt.to_le_bytes());
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    FileId::from_bytes(bytes)
+}
+
+impl TreeIndex {
+    /// Returns the id under which to make a folder, and the folder that already has it, if that is
+    /// where it was made.
+    ///
+    /// The salt rises while a folder of that id is known to be renamed, moved or trashed.
+    pub fn folder_id_for_creation(
+        &self,
+        parent: Option<&FileId>,
+        name: &Name,
+    ) -> (FileId, Option<NodeRef<'_>>) {
+        for salt in 0.. {
+            let id = derive_folder_id(&self.workspace, parent, name, salt);
+            let Some(node) = self.node(&id) else { return (id, None) };
+            if !node.is_trashed()
+                && node.is_folder()
+                && node.stored_name() == name.as_str()
+                && node.stored_parent() == parent
+                && !self.is_detached(node.slot())
+            {
+                return (id, Some(node));
+            }
+        }
+        unreachable!("there are fewer folders than salts")
+    }
+}

@@ -1,0 +1,166 @@
+//! Looking up paths the way POSIX does: component by component, following symbolic links.
+//!
+//! `..` means the directory that holds the one reached so far, so after a link to a folder it leads
+//! to where that folder is, not back to where the link was (POSIX, "Pathname Resolution").
+
+use std::collections::VecDeque;
+
+use smol_str::SmolStr;
+
+use super::{
+    LookupError, NodeRef, TreeIndex,
+    arena::{Kind, ROOT, Slot},
+};
+use crate::path::{MAX_PATH_LEN, VPath};
+
+/// How many links one look-up follows (Linux does as many).
+pub const MAX_LINKS: usize = 40;
+
+/// What to do about a link that the whole path names. Links on the way are always followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// Stop at it.
+    No,
+    /// Go where it points to.
+    Yes,
+}
+
+/// Where a path leads, whether or not there is anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// There is something.
+    Taken(NodeRef<'a>),
+    /// There is nothing of that name in that folder.
+    Free {
+        /// The folder.
+        parent: NodeRef<'a>,
+        /// The name.
+        name: SmolStr,
+    },
+}
+
+/// A look-up on its way.
+struct Steps {
+    /// Components still to go.
+    rest: VecDeque<SmolStr>,
+    /// How often components were put in front: once for the path, then for each link.
+    n_entered: usize,
+}
+
+impl TreeIndex {
+    /// Finds what is at a path, following links.
+    pub fn resolve(&self, path: &VPath, follow: Follow) -> Result<NodeRef<'_>, LookupError> {
+        if let Some(node) = self.resolve_plain(path) {
+            return Ok(node);
+        }
+        match self.place(path, follow)? {
+            Place::Taken(node) => Ok(node),
+            Place::Free { .. } => Err(LookupError::NotFound { at: path.clone() }),
+        }
+    }
+
+    /// Finds what is at a path if its components are display names and none is a link.
+    pub(super) fn resolve_plain(&self, path: &VPath) -> Option<NodeRef<'_>> {
+        let mut here = ROOT;
+        for component in path.components() {
+            here = self.shown_child(here, component)?;
+        }
+        self.arena[here].link().is_none().then(|| self.node_at(here))
+    }
+
+    /// Finds what a folder shows under a name.
+    fn shown_child(&self, home: Slot, name: &str) -> Option<Slot> {
+        if !self.is_folder(home) {
+            return None;
+        }
+        let guess = self.cache.guess(home, name).filter(|guess| {
+            let node = &self.arena[*guess];
+            let is_shown = node.kind != Kind::Missing && !node.trashed;
+            is_shown && node.shown_in == home && node.display() == name
+        });
+        guess.or_else(|| {
+            let found = *self.arena[home].dir.as_ref()?.names.get(name)?;
+            self.cache.note(home, name, found);
+            Some(found)
+        })
+    }
+
+    /// Finds where a path leads: to what is there, or to the folder and name where it could be.
+    ///
+    /// Everything before the last component must be there. With [`Follow::Yes`] a link to nothing
+    /// leads to the place where it points, as `open` with `O_CREAT` does.
+    pub fn place(&self, path: &VPath, follow: Follow) -> Result<Place<'_>, LookupError> {
+        self.place_from(self.root(), path.as_str(), follow)
+    }
+
+    /// Like [`TreeIndex::place`], for a text that may be relative to `start` and hold `..`.
+    pub fn place_from<'a>(
+        &'a self,
+        start: NodeRef<'a>,
+        text: &str,
+        follow: Follow,
+    ) -> Result<Place<'a>, LookupError> {
+        let whole = || VPath::parse(text).unwrap_or_else(|_| VPath::root());
+        let mut steps = Steps { rest: VecDeque::new(), n_entered: 0 };
+        let mut here = steps.enter(text, start.slot()).map_err(|error| error(whole()))?;
+        while let Some(component) = steps.rest.pop_front() {
+            if !self.is_folder(here) {
+                return Err(LookupError::NotADirectory { at: self.node_at(here).path() });
+            }
+            if component == "." {
+                continue;
+            }
+            if component == ".." {
+                here = self.arena[here].shown_in;
+                continue;
+            }
+            let next = match self.find_name(here, &component) {
+                Some(next) => next,
+                None if here == ROOT && component == ".id" && !steps.rest.is_empty() => {
+                    let id = steps.rest.pop_front().unwrap_or_default();
+                    let missing = || LookupError::NotFound { at: whole() };
+                    self.find_visible(&id).ok_or_else(missing)?
+                }
+                None if steps.rest.is_empty() => {
+                    return Ok(Place::Free { parent: self.node_at(here), name: component });
+                }
+                None => {
+                    return Err(LookupError::NotFound {
+                        at: self.node_at(here).path().join(&component),
+                    });
+                }
+            };
+            let follows = follow == Follow::Yes || !steps.rest.is_empty();
+            match self.arena[next].link().filter(|_| follows) {
+                Some(target) => here = steps.enter(target, here).map_err(|error| error(whole()))?,
+                None => here = next,
+            }
+        }
+        Ok(Place::Taken(self.node_at(here)))
+    }
+}
+
+impl Steps {
+    /// Puts the components of `text` before the others, and returns where they begin.
+    fn enter(&mut self, text: &str, here: Slot) -> Result<Slot, fn(VPath) -> LookupError> {
+        self.n_entered += 1;
+        let rest: usize = self.rest.iter().map(|component| component.len() + 1).sum();
+        if self.n_entered > MAX_LINKS + 1 {
+            return Err(|at| LookupError::Loop { at });
+        }
+        if text.len() + rest > MAX_PATH_LEN {
+            return Err(|at| LookupError::TooLong { at });
+        }
+        if text.is_empty() {
+            return Err(|at| LookupError::NotFound { at });
+        }
+        // A slash at the end asks for a directory (POSIX, "Pathname Resolution").
+        if text.ends_with('/') && text.len() > 1 {
+            self.rest.push_front(".".into());
+        }
+        for component in text.rsplit('/').filter(|component| !matches!(*component, "" | ".")) {
+            self.rest.push_front(component.into());
+        }
+        Ok(if text.starts_with('/') { ROOT } else { here })
+    }
+}

@@ -1,0 +1,388 @@
+//! Reading the tree: nodes, paths, listings, walks.
+
+use std::{collections::btree_map, fmt, ops::Bound};
+
+use smol_str::SmolStr;
+use thiserror::Error;
+
+use super::{
+    TreeIndex,
+    arena::{Kind, Node, ROOT, Slot},
+    names::Dir,
+};
+use crate::{id::FileId, path::VPath, table::NodeKind, time::Millis};
+
+/// The name in the root under which every visible node is found by its id. It is never listed.
+const BY_ID: &str = ".id";
+
+/// A file, a folder or the root, in a tree.
+#[derive(Clone, Copy)]
+pub struct NodeRef<'a> {
+    tree: &'a TreeIndex,
+    slot: Slot,
+}
+
+/// Why a path leads nowhere. `at` is the part of it that is not there, or not a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LookupError {
+    /// There is nothing. POSIX: `ENOENT`.
+    #[error("no such file or directory: {at}")]
+    NotFound {
+        /// The first component that is missing, with all before it.
+        at: VPath,
+    },
+    /// What should hold the rest of the path is a file. POSIX: `ENOTDIR`.
+    #[error("not a directory: {at}")]
+    NotADirectory {
+        /// The file.
+        at: VPath,
+    },
+    /// Links lead on and on. POSIX: `ELOOP`.
+    #[error("too many levels of symbolic links: {at}")]
+    Loop {
+        /// The path that was asked for.
+        at: VPath,
+    },
+    /// A link leads to a path that is too long. POSIX: `ENAMETOOLONG`.
+    #[error("path is too long: {at}")]
+    TooLong {
+        /// The path that was asked for.
+        at: VPath,
+    },
+}
+
+/// The entries of a folder with their display names, in byte order of the names.
+#[derive(Debug, Clone)]
+pub struct Children<'a> {
+    tree: &'a TreeIndex,
+    dir: Option<&'a Dir>,
+    names: Option<btree_map::Range<'a, SmolStr, Slot>>,
+}
+
+/// All that is visible below a node: folders before what they hold, siblings in order of name.
+#[derive(Debug, Clone)]
+pub struct Walk<'a> {
+    open: Vec<Children<'a>>,
+    skip: bool,
+}
+
+/// All that lies below a node, trashed or not: folders before what they hold.
+#[derive(Debug, Clone)]
+pub struct Descendants<'a> {
+    tree: &'a TreeIndex,
+    open: Vec<Slot>,
+    stop_at_trashed: bool,
+}
+
+impl TreeIndex {
+    /// Returns the root.
+    pub fn root(&self) -> NodeRef<'_> {
+        self.node_at(ROOT)
+    }
+
+    /// Returns the file or folder of an id, visible or not.
+    pub fn node(&self, id: &FileId) -> Option<NodeRef<'_>> {
+        let slot = self.arena.find(id.as_str())?;
+        (self.arena[slot].kind != Kind::Missing).then(|| self.node_at(slot))
+    }
+
+    /// Returns every file and folder, visible or not, in no order.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
+        self.arena.present().map(|slot| self.node_at(slot))
+    }
+
+    /// Finds what is visible at a path, by display names; links are not followed.
+    ///
+    /// What is not found is tried in normalisation form C, as a stored name that is shown escaped,
+    /// and as an alias: `base~{first 8 of id}.ext` beside the entry, or `/.id/{id}`.
+    pub fn lookup(&self, path: &VPath) -> Result<NodeRef<'_>, LookupError> {
+        let mut slot = ROOT;
+        let mut passed = 0;
+        let mut components = path.components();
+        while let Some(component) = components.next() {
+            let at = passed;
+            passed += 1 + component.len();
+            if !self.is_folder(slot) {
+                return Err(LookupError::NotADirectory { at: prefix(path, at) });
+            }
+            let mut found = self.find_name(slot, component);
+            if found.is_none() && slot == ROOT && component == BY_ID {
+                let id = components.next().unwrap_or_default();
+                passed += 1 + id.len();
+                found = self.find_visible(id);
+            }
+            slot = found.ok_or_else(|| LookupError::NotFound { at: prefix(path, passed) })?;
+        }
+        Ok(self.node_at(slot))
+    }
+
+    /// Returns the path of what an id names, if it is visible.
+    ///
+    /// A path that would be longer than paths may be is given as `/.id/{id}`.
+    pub fn path_of(&self, id: &FileId) -> Option<VPath> {
+        self.node(id).filter(NodeRef::is_visible).map(|node| node.path())
+    }
+
+    /// Finds a child of a folder by its name, as [`TreeIndex::lookup`] does.
+    pub fn child<'a>(&'a self, folder: NodeRef<'a>, name: &str) -> Option<NodeRef<'a>> {
+        self.find_name(folder.slot, name).map(|slot| self.node_at(slot))
+    }
+
+    pub(super) fn node_at(&self, slot: Slot) -> NodeRef<'_> {
+        NodeRef { tree: self, slot }
+    }
+
+    pub(super) fn find_visible(&self, id: &str) -> Option<Slot> {
+        let slot = self.arena.find(id)?;
+        let present = self.arena[slot].kind != Kind::Missing;
+        (present && self.node_at(slot).is_visible()).then_some(slot)
+    }
+}
+
+impl<'a> NodeRef<'a> {
+    /// Returns the id, or nothing for the root.
+    pub fn id(&self) -> Option<&'a FileId> {
+        (!self.is_root()).then(|| &self.raw().id)
+    }
+
+    /// Tells whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.slot == ROOT
+    }
+
+    /// Tells whether this is a file or a folder. The root is a folder.
+    pub fn kind(&self) -> NodeKind {
+        if self.is_folder() { NodeKind::Folder } else { NodeKind::File }
+    }
+
+    /// Tells whether this is a folder or the root.
+    pub fn is_folder(&self) -> bool {
+        self.tree.is_folder(self.slot)
+    }
+
+    /// Returns where it points to, if it is a symbolic link.
+    pub fn link(&self) -> Option<&'a str> {
+        self.raw().link().map(SmolStr::as_str)
+    }
+
+    /// Returns the name that it is listed under; empty for the root.
+    ///
+    /// What is itself trashed is listed nowhere, and keeps the name it wants.
+    pub fn name(&self) -> &'a str {
+        self.raw().display()
+    }
+
+    /// Returns the name that the row stores; empty for the root.
+    pub fn stored_name(&self) -> &'a str {
+        &self.raw().name
+    }
+
+    /// Returns the name that finds it beside its siblings even if they change; never listed.
+    pub fn alias(&self) -> SmolStr {
+        self.raw().alias()
+    }
+
+    /// Returns when it was made.
+    pub fn created_at(&self) -> Millis {
+        self.raw().created_at
+    }
+
+    /// Returns when it was put into the trash, if it is itself trashed.
+    pub fn trashed_at(&self) -> Option<Millis> {
+        self.raw().rare.as_ref()?.trashed_at
+    }
+
+    /// Tells whether it is itself trashed.
+    pub fn is_trashed(&self) -> bool {
+        self.raw().trashed
+    }
+
+    /// Tells whether a purge marked it.
+    pub fn is_purged(&self) -> bool {
+        self.raw().purged
+    }
+
+    /// Tells whether neither it nor what holds it is trashed.
+    pub fn is_visible(&self) -> bool {
+        self.trashed_ancestor().is_none()
+    }
+
+    /// Returns the folder that it is shown in, or nothing for the root.
+    pub fn parent(&self) -> Option<Self> {
+        (!self.is_root()).then(|| self.tree.node_at(self.raw().shown_in))
+    }
+
+    /// Returns what holds it, from its folder up to the root.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> + use<'a> {
+        std::iter::successors(self.parent(), Self::parent)
+    }
+
+    /// Tells whether it is `other` or lies below it.
+    pub fn is_within(&self, other: NodeRef<'_>) -> bool {
+        self.tree.is_below(self.slot, other.slot)
+    }
+
+    /// Returns the trashed node that hides it: itself or the nearest above.
+    pub fn trashed_ancestor(&self) -> Option<Self> {
+        std::iter::once(*self).chain(self.ancestors()).find(Self::is_trashed)
+    }
+
+    /// Returns the path, as if nothing were trashed. Where it would be longer than paths may be, it
+    /// is `/.id/{id}`.
+    pub fn path(&self) -> VPath {
+        let mut names = vec![self.name()];
+        names.extend(self.ancestors().map(|node| node.name()));
+        names.reverse();
+        let text = names.join("/");
+        let path = if self.is_root() { Ok(VPath::root()) } else { VPath::parse(&text) };
+        path.unwrap_or_else(|_| VPath::root().join(BY_ID).join(self.raw().id.as_str()))
+    }
+
+    /// Returns its entries that are not trashed, in byte order of their display names.
+    pub fn children(&self) -> Children<'a> {
+        let dir = self.dir();
+        Children { tree: self.tree, dir, names: dir.map(|dir| dir.names.range::<str, _>(..)) }
+    }
+
+    /// Returns the number of entries that are not trashed.
+    pub fn n_children(&self) -> usize {
+        self.dir().map_or(0, |dir| dir.names.len())
+    }
+
+    /// Returns all that is below it and not trashed, in order.
+    pub fn walk(&self) -> Walk<'a> {
+        Walk { open: vec![self.children()], skip: false }
+    }
+
+    /// Returns all that is below it, trashed or not.
+    pub fn descendants(&self) -> Descendants<'a> {
+        self.below(false)
+    }
+
+    /// Returns all that it hides when trashed: what is below and not hidden by another.
+    pub(super) fn covered(&self) -> Descendants<'a> {
+        self.below(true)
+    }
+
+    fn below(&self, stop_at_trashed: bool) -> Descendants<'a> {
+        let mut all = Descendants { tree: self.tree, open: Vec::new(), stop_at_trashed };
+        all.open(self.slot);
+        all
+    }
+
+    /// Returns its entries that are themselves trashed, in order of id.
+    pub fn trashed_children(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let tree = self.tree;
+        let trashed = self.dir().into_iter().flat_map(|dir| dir.trashed.values());
+        trashed.map(|slot| tree.node_at(*slot))
+    }
+
+    /// Returns the parent that the row names.
+    pub fn stored_parent(&self) -> Option<&'a FileId> {
+        let stored_in = self.raw().stored_in;
+        (stored_in != ROOT).then(|| &self.tree.arena[stored_in].id)
+    }
+
+    /// Tells whether it is shown elsewhere than in its stored parent: as an orphan, or because
+    /// folders were moved into each other.
+    pub fn is_displaced(&self) -> bool {
+        self.raw().shown_in != self.raw().stored_in
+    }
+
+    pub(super) fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    pub(super) fn raw(&self) -> &'a Node {
+        &self.tree.arena[self.slot]
+    }
+
+    fn dir(&self) -> Option<&'a Dir> {
+        self.raw().dir.as_deref()
+    }
+}
+
+impl PartialEq for NodeRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.tree, other.tree) && self.slot == other.slot
+    }
+}
+
+impl Eq for NodeRef<'_> {}
+
+impl fmt::Debug for NodeRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.id(), self.path())
+    }
+}
+
+impl<'a> Children<'a> {
+    /// Begins after `name`, whether or not there is such an entry. Costs a look-up.
+    #[must_use]
+    pub fn after(self, name: &str) -> Self {
+        let range = (Bound::Excluded(name), Bound::Unbounded);
+        Self { names: self.dir.map(|dir| dir.names.range::<str, _>(range)), ..self }
+    }
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = (&'a str, NodeRef<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, slot) = self.names.as_mut()?.next()?;
+        Some((name, self.tree.node_at(*slot)))
+    }
+}
+
+impl Walk<'_> {
+    /// Leaves out what is below the node that was returned last.
+    pub fn skip_below(&mut self) {
+        if std::mem::take(&mut self.skip) {
+            self.open.pop();
+        }
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = NodeRef<'a>;
+
+    fn next(&mut self) -> Option<NodeRef<'a>> {
+        loop {
+            let Some((_, node)) = self.open.last_mut()?.next() else {
+                self.open.pop();
+                continue;
+            };
+            self.skip = node.is_folder();
+            if self.skip {
+                self.open.push(node.children());
+            }
+            return Some(node);
+        }
+    }
+}
+
+impl Descendants<'_> {
+    fn open(&mut self, slot: Slot) {
+        let Some(dir) = &self.tree.arena[slot].dir else { return };
+        if !self.stop_at_trashed {
+            self.open.extend(dir.trashed.values().rev());
+        }
+        self.open.extend(dir.names.values().rev());
+    }
+}
+
+impl<'a> Iterator for Descendants<'a> {
+    type Item = NodeRef<'a>;
+
+    fn next(&mut self) -> Option<NodeRef<'a>> {
+        let slot = self.open.pop()?;
+        self.open(slot);
+        Some(self.tree.node_at(slot))
+    }
+}
+
+fn prefix(path: &VPath, end: usize) -> VPath {
+    let text = &path.as_str()[..end.min(path.as_str().len())];
+    VPath::parse(text).unwrap_or_else(|_| VPath::root())
+}

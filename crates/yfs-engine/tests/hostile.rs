@@ -1,0 +1,76 @@
+//! Every known attack on yrs, against the gate, each in a process of its own.
+//!
+//! A process has a stack of two megabytes, as threads of servers have, a limit on memory and a limit
+//! on time: what stock yrs does with these bytes is to abort, to hang, or to allocate everything.
+//! The test binary runs itself again with the name of the case in its environment.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "all of it is a test, and a child process speaks by printing"
+)]
+
+#[path = "hostile/attacks.rs"]
+mod attacks;
+#[path = "hostile/child.rs"]
+mod child;
+#[path = "hostile/corpus.rs"]
+mod corpus;
+#[path = "hostile/fuzz.rs"]
+mod fuzz;
+
+use std::time::Duration;
+
+use child::Outcome;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+#[test]
+fn child_process() {
+    if let Some(case) = child::case() {
+        child::with_small_stack(move || match case.strip_prefix("fuzz:") {
+            Some(seed) => fuzz::run(seed),
+            None => attacks::run(&case),
+        });
+    }
+}
+
+#[test]
+fn attacks_on_yrs_end_at_the_gate() {
+    let mut failures = Vec::new();
+    for attack in attacks::all() {
+        let outcome = child::spawn(attack.name, LIMIT);
+        let is_expected = match &outcome {
+            Outcome::Finished(said) => said.contains(attack.expected),
+            _ => false,
+        };
+        if !is_expected {
+            failures.push(format!("{}: {outcome:?}, not {:?}", attack.name, attack.expected));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn the_harness_notices_what_yrs_does() {
+    assert!(matches!(child::spawn("!abort", LIMIT), Outcome::Killed(_)));
+    assert!(matches!(child::spawn("!panic", LIMIT), Outcome::Failed(_)));
+    assert!(matches!(child::spawn("!memory", LIMIT), Outcome::Killed(_) | Outcome::Failed(_)));
+    assert_eq!(child::spawn("!hang", Duration::from_secs(1)), Outcome::Hung);
+}
+
+#[test]
+fn mutated_updates_harm_nothing() {
+    // Documents with subdocuments are never freed by yrs, so that a process can only do so many.
+    const CASES_OF_A_CHILD: u64 = 5000;
+    let n_cases = std::env::var("YFS_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
+    let n_cases: u64 = n_cases.unwrap_or(20_000);
+    for seed in 0..n_cases.div_ceil(CASES_OF_A_CHILD) {
+        let case = format!("fuzz:{seed}:{}", n_cases.min(CASES_OF_A_CHILD));
+        let limit = Duration::from_secs(90);
+        match child::spawn(&case, limit) {
+            Outcome::Finished(_) => {}
+            outcome => panic!("seed {seed}: {outcome:?}"),
+        }
+    }
+}
