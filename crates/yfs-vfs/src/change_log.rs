@@ -1,0 +1,68 @@
+//! A log of changes in memory: bounded, and numbered from 0.
+
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::{
+    changes::{Change, Changes, Cursor},
+    error::FsError,
+};
+
+/// The last changes, oldest first.
+#[derive(Debug)]
+pub(crate) struct Log {
+    changes: VecDeque<Change>,
+    /// The number of the first change that is still there.
+    start: u64,
+    max_changes: usize,
+    /// Tells cursors of this log from those of others in this process.
+    instance: u64,
+}
+
+impl Log {
+    pub(crate) fn new(max_changes: usize) -> Self {
+        static N_INSTANCES: AtomicU64 = AtomicU64::new(0);
+        let instance = N_INSTANCES.fetch_add(1, Ordering::Relaxed);
+        Self { changes: VecDeque::new(), start: 0, max_changes, instance }
+    }
+
+    pub(crate) fn push(&mut self, change: Change) {
+        self.changes.push_back(change);
+        while self.changes.len() > self.max_changes {
+            self.changes.pop_front();
+            self.start += 1;
+        }
+    }
+
+    /// Returns the number that the next change will have.
+    pub(crate) fn end(&self) -> u64 {
+        self.start + self.changes.len() as u64
+    }
+
+    pub(crate) fn cursor(&self, position: u64) -> Cursor {
+        Cursor::new(format!("{}.{position}", self.instance))
+    }
+
+    /// Returns the number that a cursor stands for, if the log still reaches back that far.
+    pub(crate) fn position(&self, cursor: &Cursor) -> Result<u64, FsError> {
+        let (instance, position) = cursor.as_str().split_once('.').unwrap_or_default();
+        match (instance.parse::<u64>(), position.parse::<u64>()) {
+            (Ok(instance), Ok(position))
+                if instance == self.instance && (self.start..=self.end()).contains(&position) =>
+            {
+                Ok(position)
+            }
+            _ => Err(FsError::cursor_lost()),
+        }
+    }
+
+    pub(crate) fn since(&self, cursor: &Cursor, limit: usize) -> Result<Changes, FsError> {
+        let position = self.position(cursor)?;
+        let skipped = (position - self.start) as usize;
+        let events: Vec<Change> = self.changes.iter().skip(skipped).take(limit).cloned().collect();
+        let next = position + events.len() as u64;
+        Ok(Changes { events, next: self.cursor(next), more: next < self.end() })
+    }
+}

@@ -1,0 +1,176 @@
+//! What every [`FileSystem`] must do, as a suite of named cases that anybody may run.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use yfs_vfs::{FileSystem, MemoryFs, conformance};
+//!
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let make = async || Arc::new(MemoryFs::new()) as Arc<dyn FileSystem>;
+//! let report = conformance::run(make, conformance::Capabilities::ALL).await;
+//! report.assert();
+//! # });
+//! ```
+//!
+//! Most cases are data: a script of the little language of [`script`], which other tests may use as
+//! well. The suite runs inside a tokio runtime, best one with several threads, and never assumes
+//! that what was removed is gone for good.
+
+mod cases;
+mod concurrent;
+mod native;
+pub mod script;
+
+use std::{fmt, sync::Arc};
+
+use futures::future::BoxFuture;
+
+use crate::{error::FsError, file_system::FileSystem};
+
+/// What a backend has, of that which not all have. Cases that need more are skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Symbolic links.
+    pub symlinks: bool,
+    /// Permission bits that are kept.
+    pub modes: bool,
+    /// Custom metadata and media types that are kept.
+    pub metadata: bool,
+    /// Whether replacing a file's content, also by moving another over it, keeps its id.
+    pub keeps_identity: bool,
+    /// Whether a write with a base merges with what others wrote; else it is refused.
+    pub merges: bool,
+    /// A log of changes.
+    pub watch: bool,
+    /// Whether `..` in a link stays at the root; a backend on a host refuses what leads outside.
+    pub clamps_links: bool,
+    /// Whether names are stored and looked up in normalisation form C.
+    pub normalizes_names: bool,
+}
+
+/// How the suite went.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The cases that passed.
+    pub passed: Vec<&'static str>,
+    /// The cases that need what the backend does not have.
+    pub skipped: Vec<&'static str>,
+    /// The cases that failed, and how.
+    pub failed: Vec<(&'static str, String)>,
+}
+
+/// Something that a case needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Symlinks,
+    Modes,
+    Metadata,
+    Identity,
+    Merging,
+    NoMerging,
+    Watch,
+    Clamping,
+    Normalizing,
+}
+
+/// One named thing that must hold on an empty filesystem.
+struct Case {
+    name: &'static str,
+    needs: &'static [Need],
+    test: Test,
+}
+
+#[derive(Clone, Copy)]
+enum Test {
+    Script(&'static str),
+    Native(Run),
+}
+
+/// A test in Rust.
+type Run = fn(Arc<dyn FileSystem>) -> BoxFuture<'static, Result<(), Failed>>;
+
+/// Why a case failed.
+#[derive(Debug)]
+struct Failed(String);
+
+impl From<FsError> for Failed {
+    fn from(error: FsError) -> Self {
+        Self(format!("unexpected {error}"))
+    }
+}
+
+impl Capabilities {
+    /// Everything but merging.
+    pub const ALL: Self = Self {
+        symlinks: true,
+        modes: true,
+        metadata: true,
+        keeps_identity: true,
+        merges: false,
+        watch: true,
+        clamps_links: true,
+        normalizes_names: true,
+    };
+
+    fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Symlinks => self.symlinks,
+            Need::Modes => self.modes,
+            Need::Metadata => self.metadata,
+            Need::Identity => self.keeps_identity,
+            Need::Merging => self.merges,
+            Need::NoMerging => !self.merges,
+            Need::Watch => self.watch,
+            Need::Clamping => self.clamps_links,
+            Need::Normalizing => self.normalizes_names,
+        }
+    }
+}
+
+impl Report {
+    /// Panics with all failures, if there are any.
+    ///
+    /// # Panics
+    ///
+    /// If a case failed.
+    pub fn assert(&self) {
+        assert!(self.failed.is_empty(), "{self}");
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [self.passed.len(), self.skipped.len(), self.failed.len()];
+        writeln!(f, "{} passed, {} skipped, {} failed", counts[0], counts[1], counts[2])?;
+        self.failed.iter().try_for_each(|(name, why)| writeln!(f, "- {name}: {why}"))
+    }
+}
+
+/// Runs every case on a filesystem of its own, which `make` makes empty.
+pub async fn run(make: impl AsyncFn() -> Arc<dyn FileSystem>, caps: Capabilities) -> Report {
+    run_matching(make, caps, "").await
+}
+
+/// Runs the cases whose name holds `part`: for finding out why one fails.
+pub async fn run_matching(
+    make: impl AsyncFn() -> Arc<dyn FileSystem>,
+    caps: Capabilities,
+    part: &str,
+) -> Report {
+    let mut report = Report::default();
+    for case in cases::all().filter(|case| case.name.contains(part)) {
+        if !case.needs.iter().all(|need| caps.has(*need)) {
+            report.skipped.push(case.name);
+            continue;
+        }
+        let fs = make().await;
+        let result = match case.test {
+            Test::Script(text) => script::check(&fs, text).await.map_err(Failed),
+            Test::Native(test) => test(fs).await,
+        };
+        match result {
+            Ok(()) => report.passed.push(case.name),
+            Err(Failed(why)) => report.failed.push((case.name, why)),
+        }
+    }
+    report
+}

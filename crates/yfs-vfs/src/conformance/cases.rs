@@ -1,0 +1,25 @@
+//! All cases. Those that are scripts are grouped by what they are about.
+
+mod content;
+mod find;
+mod links;
+mod moving;
+mod tree;
+
+use super::{Case, Need, Test, concurrent, native};
+
+/// A case that is a script: its name, what it needs, and the script.
+type Scripted = (&'static str, &'static [Need], &'static str);
+
+pub(super) fn all() -> impl Iterator<Item = Case> {
+    let groups = [content::CASES, tree::CASES, moving::CASES, links::CASES, find::CASES];
+    let scripted = groups.into_iter().flatten();
+    let scripted =
+        scripted.map(|&(name, needs, script)| Case { name, needs, test: Test::Script(script) });
+    let native = native::CASES.iter().chain(concurrent::CASES);
+    scripted.chain(native.map(|&(name, needs, test)| Case {
+        name,
+        needs,
+        test: Test::Native(test),
+    }))
+}

@@ -1,0 +1,298 @@
+//! The operations of the little language.
+
+use bytes::Bytes;
+use futures::StreamExt;
+use yfs_engine::{path::VPath, time::Millis};
+
+use super::{Outcome, Session, mark, show_bytes, words::Line};
+use crate::{
+    edit::Edit,
+    error::{FsError, Op},
+    file_system::FileSystem,
+    glob::GlobQuery,
+    grep::GrepQuery,
+    options::{
+        Base, CopyOptions, Create, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
+        WalkOptions, WriteOptions,
+    },
+    stat::Stat,
+};
+
+/// Why a line came to nothing: it makes no sense, or the filesystem refused.
+enum Stop {
+    Script(String),
+    Refused(FsError),
+}
+
+type Step = Result<String, Stop>;
+
+impl From<FsError> for Stop {
+    fn from(error: FsError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+pub(super) async fn execute(session: &mut Session, line: &Line) -> Result<Outcome, String> {
+    let result = match line.op.as_str() {
+        "write" | "append" | "cat" | "range" | "lines" | "stream" | "edit" => {
+            content(session, line).await
+        }
+        "mkdir" | "rm" | "cp" | "mv" | "ln" | "link" | "chmod" | "utimes" => {
+            change(&*session.fs, line).await
+        }
+        "glob" => glob(&*session.fs, line).await,
+        "grep" => grep(&*session.fs, line).await,
+        "id" | "is" | "version" | "same" => identity(session, line).await,
+        _ => look(&*session.fs, line).await,
+    };
+    match result {
+        Ok(output) => Ok(Ok(output)),
+        Err(Stop::Refused(error)) => Ok(Err(error)),
+        Err(Stop::Script(why)) => Err(why),
+    }
+}
+
+async fn content(session: &Session, line: &Line) -> Step {
+    let fs = &*session.fs;
+    let path = line.path(0)?;
+    Ok(match line.op.as_str() {
+        "write" | "append" => {
+            let data = Bytes::from(line.word(1)?.to_owned());
+            let options = write_options(session, line)?;
+            let written = match line.op.as_str() {
+                "write" => fs.write(&path, data, &options).await?,
+                _ => fs.append(&path, data, &options).await?,
+            };
+            (if written.created { "created" } else { "changed" }).to_owned()
+        }
+        "cat" => show_bytes(&fs.read(&path).await?.data),
+        "range" => show_bytes(&fs.read_range(&path, line.number(1)?, line.number(2)?).await?),
+        "lines" => {
+            let page = fs.read_lines(&path, line.number(1)?, line.number(2)?).await?;
+            let next = page.next_offset.map_or("end".to_owned(), |next| next.to_string());
+            let total = page.n_total.map_or("?".to_owned(), |total| total.to_string());
+            let newline = if page.ends_with_newline { " newline" } else { "" };
+            format!(
+                "{} next {next} of {total}{newline}",
+                show_bytes(page.lines.join("|").as_bytes())
+            )
+        }
+        "stream" => {
+            let chunk_len = line.number(1)? as usize;
+            let options = StreamOptions { chunk_len, ..StreamOptions::default() };
+            let mut stream = fs.read_stream(&path, &options).await?;
+            let mut shown = Vec::new();
+            while let Some(chunk) = stream.next().await {
+                let chunk = chunk?;
+                let (index, total) = (chunk.index + 1, chunk.total_chunks);
+                let last = if chunk.is_last { "!" } else { "" };
+                shown.push(format!("{index}/{total}:{}{last}", show_bytes(&chunk.data)));
+            }
+            shown.join(" ")
+        }
+        _ => {
+            let (old, new) = (line.word(1)?, line.word(2)?);
+            let mut edit =
+                if line.has("-all") { Edit::all(old, new) } else { Edit::once(old, new) };
+            edit.expected_version =
+                line.value("-if").map(|name| session.version(name)).transpose()?;
+            fs.edit(&path, &edit).await?.n_replaced.to_string()
+        }
+    })
+}
+
+fn write_options(session: &Session, line: &Line) -> Result<WriteOptions, Stop> {
+    let create = match () {
+        () if line.has("-new") => Create::New,
+        () if line.has("-existing") => Create::Never,
+        () => Create::IfMissing,
+    };
+    let base = match (line.value("-base"), line.value("-was")) {
+        (Some(name), _) => Some(Base::Version(session.version(name)?)),
+        (None, Some(text)) => Some(Base::Content(Bytes::from(text.to_owned()))),
+        (None, None) => None,
+    };
+    Ok(WriteOptions {
+        create,
+        base,
+        expected_version: line.value("-if").map(|name| session.version(name)).transpose()?,
+        mode: line.value("-m").map(octal).transpose()?,
+        parents: !line.has("-noparents"),
+        follow: !line.has("-nofollow"),
+        ..WriteOptions::default()
+    })
+}
+
+async fn change(fs: &dyn FileSystem, line: &Line) -> Step {
+    match line.op.as_str() {
+        "mkdir" => {
+            let mode = line.value("-m").map(octal).transpose()?;
+            let options = MkdirOptions { recursive: line.has("-p"), mode };
+            fs.mkdir(&line.path(0)?, &options).await?;
+        }
+        "rm" => {
+            let (recursive, force) = (line.has("-r"), line.has("-f"));
+            fs.rm(&line.path(0)?, &RemoveOptions { recursive, force }).await?;
+        }
+        "cp" => {
+            let (replace, parents) = (!line.has("-n"), !line.has("-noparents"));
+            let options = CopyOptions { recursive: line.has("-r"), replace, parents };
+            fs.cp(&line.path(0)?, &line.path(1)?, &options).await?;
+        }
+        "mv" => {
+            let (replace, parents) = (!line.has("-n"), !line.has("-noparents"));
+            fs.mv(&line.path(0)?, &line.path(1)?, &MoveOptions { replace, parents }).await?;
+        }
+        "ln" => fs.symlink(line.word(0)?, &line.path(1)?).await?,
+        "link" => fs.link(&line.path(0)?, &line.path(1)?).await?,
+        "chmod" => fs.chmod(&line.path(1)?, octal(line.word(0)?)?).await?,
+        _ => fs.utimes(&line.path(1)?, Millis(line.number(0)? as i64)).await?,
+    }
+    Ok(String::new())
+}
+
+async fn look(fs: &dyn FileSystem, line: &Line) -> Step {
+    let show = |stat: Stat| format!("{:?} {}", stat.kind, stat.size).to_lowercase();
+    Ok(match line.op.as_str() {
+        "stat" => show(fs.stat(&line.path(0)?).await?),
+        "lstat" => show(fs.lstat(&line.path(0)?).await?),
+        "mode" => format!("{:o}", fs.stat(&line.path(0)?).await?.mode),
+        "mtime" => fs.stat(&line.path(0)?).await?.mtime.0.to_string(),
+        "mime" => fs.stat(&line.path(0)?).await?.mime.unwrap_or_default().to_string(),
+        "exists" => match fs.stat(&line.path(0)?).await {
+            Ok(_) => "yes".to_owned(),
+            Err(_) => "no".to_owned(),
+        },
+        "readlink" => fs.readlink(&line.path(0)?).await?,
+        "realpath" => fs.realpath(&line.path(0)?).await?.to_string(),
+        "ls" => {
+            let entries = fs.readdir(&line.path(0)?).await?;
+            let names = entries.iter().map(|entry| format!("{}{}", entry.name, mark(entry.kind)));
+            list(names.collect())
+        }
+        "walk" => {
+            let max_depth = line.value("-d").map_or(Ok(usize::MAX), |it| number(it, "-d"))?;
+            let max_entries = line.value("-max").map_or(Ok(usize::MAX), |it| number(it, "-max"))?;
+            let options = WalkOptions { max_depth, hidden: !line.has("-shown"), max_entries };
+            let items = fs.walk(&line.path(0)?, &options).await?;
+            let items = items.iter().map(|it| format!("{}{}", it.path, mark(it.entry.kind)));
+            list(items.collect())
+        }
+        "totals" => {
+            let totals = fs.totals(&line.path(0)?).await?;
+            format!("{} {} {}", totals.n_files, totals.n_directories, totals.n_bytes)
+        }
+        "tree" => super::tree(fs).await?,
+        other => return Err(Stop::Script(format!("no such operation: {other}"))),
+    })
+}
+
+async fn glob(fs: &dyn FileSystem, line: &Line) -> Step {
+    let mut query = GlobQuery::new(line.word(0)?);
+    if line.words.len() > 1 {
+        query.root = line.path(1)?;
+    }
+    query.hidden = line.has("-hidden");
+    query.ignore_case = line.has("-i");
+    query.directories = line.has("-d");
+    query.limit = line.value("-n").map_or(Ok(usize::MAX), |it| number(it, "-n"))?;
+    let result = fs.glob(&query).await?;
+    let cut = result.cut.map(|cut| format!("cut:{cut:?}"));
+    let paths = result.entries.iter().map(|it| format!("{}{}", it.path, mark(it.entry.kind)));
+    Ok(list(paths.chain(cut).collect()))
+}
+
+async fn grep(fs: &dyn FileSystem, line: &Line) -> Step {
+    let mut query = GrepQuery::new(line.word(0)?);
+    if line.words.len() > 1 {
+        query.root = line.path(1)?;
+    }
+    query.literal = line.has("-F");
+    query.ignore_case = line.has("-i");
+    query.whole_word = line.has("-w");
+    query.hidden = line.has("-hidden");
+    query.before = line.value("-B").map_or(Ok(0), |it| number(it, "-B"))?;
+    query.after = line.value("-A").map_or(Ok(0), |it| number(it, "-A"))?;
+    query.max_per_file = line.value("-m").map_or(Ok(usize::MAX), |it| number(it, "-m"))?;
+    query.max_total = line.value("-M").map_or(Ok(usize::MAX), |it| number(it, "-M"))?;
+    query.max_file_len = line.value("-size").map_or(Ok(u64::MAX), |it| number(it, "-size"))?;
+    query.include = line.value("-include").map(str::to_owned).into_iter().collect();
+    query.exclude = line.value("-exclude").map(str::to_owned).into_iter().collect();
+    let result = fs.grep(&query).await?;
+    let mut shown = Vec::new();
+    for file in &result.files {
+        for found in &file.lines {
+            let mark = if found.is_match { ':' } else { '-' };
+            shown.push(format!("{}:{}{mark}{}", file.path, found.number, found.text));
+        }
+        shown.extend(file.cut.then(|| "more".to_owned()));
+    }
+    shown.extend(result.cut.map(|cut| format!("cut:{cut:?}")));
+    let counts = [("binary", result.n_binary), ("large", result.n_too_large)];
+    let counts = counts.iter().filter(|(_, count)| *count > 0);
+    shown.extend(counts.map(|(what, count)| format!("{what}:{count}")));
+    Ok(list(shown))
+}
+
+async fn identity(session: &mut Session, line: &Line) -> Step {
+    let name = line.word(0)?.to_owned();
+    let stat = session.fs.lstat(&line.path(1)?).await?;
+    let yes_or_no = |yes| (if yes { "yes" } else { "no" }).to_owned();
+    Ok(match line.op.as_str() {
+        "id" => {
+            session.ids.insert(name, stat.id.to_string());
+            String::new()
+        }
+        "is" => yes_or_no(session.ids.get(&name).is_some_and(|id| *id == stat.id.as_str())),
+        "version" => {
+            let version = stat.version.ok_or_else(|| Stop::Script("no version".to_owned()))?;
+            session.versions.insert(name, version);
+            String::new()
+        }
+        _ => yes_or_no(session.versions.get(&name) == stat.version.as_ref()),
+    })
+}
+
+impl Session {
+    fn version(&self, name: &str) -> Result<crate::stat::VersionToken, Stop> {
+        let version = self.versions.get(name).cloned();
+        version.ok_or_else(|| Stop::Script(format!("no version {name} was remembered")))
+    }
+}
+
+impl Line {
+    fn word(&self, at: usize) -> Result<&str, Stop> {
+        let word = self.words.get(at).map(String::as_str);
+        word.ok_or_else(|| Stop::Script(format!("`{}` lacks an argument", self.op)))
+    }
+
+    fn path(&self, at: usize) -> Result<VPath, Stop> {
+        let text = self.word(at)?;
+        VPath::parse(text).map_err(|error| FsError::bad_path(Op::Open, text, error).into())
+    }
+
+    fn number(&self, at: usize) -> Result<u64, Stop> {
+        number(self.word(at)?, "a number")
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|it| it == option)
+    }
+
+    fn value(&self, option: &str) -> Option<&str> {
+        let values = self.options.iter().filter_map(|it| it.strip_prefix(option));
+        values.filter_map(|it| it.strip_prefix('=')).next()
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Stop> {
+    text.parse().map_err(|_| Stop::Script(format!("{what} is not a number: {text}")))
+}
+
+fn octal(text: &str) -> Result<u32, Stop> {
+    u32::from_str_radix(text, 8).map_err(|_| Stop::Script(format!("not octal: {text}")))
+}
+
+fn list(items: Vec<String>) -> String {
+    if items.is_empty() { "(nothing)".to_owned() } else { items.join(" ") }
+}

@@ -1,0 +1,310 @@
+//! What can go wrong, in the words that POSIX tools and Node programs know.
+//!
+//! An [`FsError`] says what was attempted ([`Op`]) on what (one path or two) and why it failed
+//! ([`FsCode`]). It prints as `ENOENT: no such file or directory, open '/x'`, and with two paths as
+//! `EXDEV: invalid cross-device link, rename '/a' -> '/b'`.
+
+use std::{error::Error, fmt, io, sync::Arc};
+
+use rustix::io::Errno;
+use yfs_engine::{
+    name::NameError,
+    path::{PathError, VPath},
+};
+
+use crate::{changes::CursorLost, edit::EditRefusal};
+
+/// Why an operation of a filesystem failed. A refused call has changed nothing.
+#[derive(Debug, Clone)]
+pub struct FsError {
+    /// Why, as a code that programs test.
+    pub code: FsCode,
+    /// What was attempted.
+    pub op: Op,
+    /// The path as the caller gave it, or nothing where the operation has none.
+    pub path: Option<Box<str>>,
+    /// The second path of an operation that has two.
+    pub dest: Option<Box<str>>,
+    /// What caused it, if something below did.
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+macro_rules! codes {
+    ($($code:ident = $errno:ident, $message:literal, $doc:literal;)*) => {
+        /// The codes that a filesystem answers with, named as in POSIX.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum FsCode { $(#[doc = $doc] $code,)* }
+
+        impl FsCode {
+            /// Every code, in the order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$code),*];
+
+            /// Returns the code as programs spell it: `ENOENT`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$code => stringify!($code)),* }
+            }
+
+            /// Returns what POSIX `strerror` says, in lower case.
+            pub fn message(self) -> &'static str {
+                match self { $(Self::$code => $message),* }
+            }
+
+            /// Returns the number that this host's kernel uses.
+            pub fn errno(self) -> i32 {
+                match self { $(Self::$code => Errno::$errno.raw_os_error()),* }
+            }
+        }
+    };
+}
+
+codes! {
+    ENOENT = NOENT, "no such file or directory", "A component of the path does not exist.";
+    EEXIST = EXIST, "file exists", "Something is there already.";
+    ENOTDIR = NOTDIR, "not a directory", "A component that must be a directory is not one.";
+    EISDIR = ISDIR, "is a directory", "The operation is for files, and this is a directory.";
+    ENOTEMPTY = NOTEMPTY, "directory not empty", "The directory still holds something.";
+    EINVAL = INVAL, "invalid argument", "An argument makes no sense: a name, a pattern, a move into itself.";
+    ENAMETOOLONG = NAMETOOLONG, "file name too long", "A name or path is longer than the limit.";
+    ELOOP = LOOP, "too many levels of symbolic links", "More than forty links on the way.";
+    EACCES = ACCESS, "permission denied", "Not allowed; also a link that leads outside.";
+    EPERM = PERM, "operation not permitted", "Not possible on this kind of object.";
+    EROFS = ROFS, "read-only file system", "The filesystem takes no writes.";
+    ENOSPC = NOSPC, "no space left on device", "A quota or the disk is full.";
+    EFBIG = FBIG, "file too large", "The file would grow over the limit for one file.";
+    EIO = IO, "input/output error", "The bytes cannot be had: a fault below, or a blob that has not arrived.";
+    ESTALE = STALE, "stale file handle", "The version or cursor that was passed is no longer current.";
+    ENOSYS = NOSYS, "function not implemented", "This filesystem does not have the operation.";
+    EBUSY = BUSY, "device or resource busy", "In use; also any attempt to move or remove the root.";
+    EXDEV = XDEV, "invalid cross-device link", "The two paths lie on different filesystems.";
+    ECANCELED = CANCELED, "operation canceled", "The caller cancelled it.";
+}
+
+macro_rules! ops {
+    ($($op:ident = $word:literal, $doc:literal;)*) => {
+        /// What was attempted. The words are those that Node prints.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Op { $(#[doc = $doc] $op,)* }
+
+        impl Op {
+            /// Every operation, in the order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$op),*];
+
+            /// Returns the word that stands in messages.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$op => $word),* }
+            }
+        }
+    };
+}
+
+ops! {
+    Open = "open", "Reading or writing content.";
+    Read = "read", "Reading content, where the kind of the object forbids it or the bytes fail.";
+    Write = "write", "Writing content, where the content or the space forbids it.";
+    Append = "append", "Adding to the end of a file.";
+    Edit = "edit", "Replacing text inside a file.";
+    Stat = "stat", "Asking about an object, through links.";
+    Lstat = "lstat", "Asking about an object, not through a link at its end.";
+    Scandir = "scandir", "Listing a directory.";
+    Mkdir = "mkdir", "Making a directory.";
+    Rm = "rm", "Removing.";
+    Cp = "cp", "Copying.";
+    Rename = "rename", "Moving or renaming.";
+    Symlink = "symlink", "Making a symbolic link.";
+    Link = "link", "Making a hard link.";
+    Readlink = "readlink", "Reading where a symbolic link points.";
+    Realpath = "realpath", "Following all links of a path.";
+    Utimes = "utimes", "Setting the time of the last change.";
+    Chmod = "chmod", "Setting permission bits.";
+    SetMetadata = "setmetadata", "Setting custom metadata.";
+    Walk = "walk", "Listing a tree.";
+    Glob = "glob", "Finding paths by pattern.";
+    Grep = "grep", "Finding lines by pattern.";
+    Totals = "totals", "Adding up a tree.";
+    Watch = "watch", "Asking for changes.";
+}
+
+impl FsError {
+    /// Makes an error about one path.
+    pub fn new(code: FsCode, op: Op, path: impl AsRef<str>) -> Self {
+        Self { code, op, path: Some(path.as_ref().into()), dest: None, source: None }
+    }
+
+    /// Makes an error about no path.
+    pub fn bare(code: FsCode, op: Op) -> Self {
+        Self { code, op, path: None, dest: None, source: None }
+    }
+
+    /// Adds the second path.
+    #[must_use]
+    pub fn to(mut self, dest: impl AsRef<str>) -> Self {
+        self.dest = Some(dest.as_ref().into());
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Says the same of another operation; a wrapper that does one thing through another needs it.
+    #[must_use]
+    pub fn during(mut self, op: Op) -> Self {
+        self.op = op;
+        self
+    }
+
+    /// Translates an error of the host's. The cause is kept where the code alone says less.
+    pub fn io(op: Op, path: impl AsRef<str>, error: io::Error) -> Self {
+        let code = FsCode::of_io(&error);
+        let error_is_code = error.raw_os_error() == Some(code.errno());
+        let fs_error = Self::new(code, op, path);
+        if error_is_code { fs_error } else { fs_error.caused_by(error) }
+    }
+
+    /// Translates a text that is no path.
+    pub fn bad_path(op: Op, text: &str, error: PathError) -> Self {
+        let code = match error {
+            PathError::Empty => FsCode::ENOENT,
+            PathError::TooLong(_) => FsCode::ENAMETOOLONG,
+            // `PathError::Nul`, and whatever else a path may come to forbid.
+            _ => FsCode::EINVAL,
+        };
+        Self::new(code, op, text).caused_by(error)
+    }
+
+    /// Translates a name that may not be stored.
+    pub fn bad_name(op: Op, path: impl AsRef<str>, error: NameError) -> Self {
+        let code = match error {
+            NameError::TooLong(_) => FsCode::ENAMETOOLONG,
+            _ => FsCode::EINVAL,
+        };
+        Self::new(code, op, path).caused_by(error)
+    }
+
+    /// Makes the error of an edit whose text was not found, was found too often, and the like.
+    pub fn edit_refused(path: &VPath, refusal: EditRefusal) -> Self {
+        Self::new(FsCode::EINVAL, Op::Edit, path).caused_by(refusal)
+    }
+
+    /// Returns why an edit was refused, if that is what happened.
+    pub fn edit_refusal(&self) -> Option<&EditRefusal> {
+        self.source.as_ref()?.downcast_ref()
+    }
+
+    /// Makes the error of a cursor that no longer has a place in the log of changes.
+    pub fn cursor_lost() -> Self {
+        Self::bare(FsCode::ESTALE, Op::Watch).caused_by(CursorLost)
+    }
+
+    /// Tells whether this says that a cursor is too old: list everything again, then watch anew.
+    pub fn is_cursor_lost(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.is::<CursorLost>())
+    }
+}
+
+impl FsCode {
+    /// Reads a code from its spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+
+    /// Returns the code for a number of this host's kernel; what is not listed is `EIO`.
+    pub fn of_errno(errno: i32) -> Self {
+        let exact = Self::ALL.iter().copied().find(|code| code.errno() == errno);
+        let related = || match Errno::from_raw_os_error(errno) {
+            Errno::DQUOT => Self::ENOSPC,
+            Errno::OPNOTSUPP => Self::ENOSYS,
+            // What Linux says of a socket or of a fifo without a reader.
+            Errno::NXIO => Self::EINVAL,
+            Errno::TXTBSY => Self::EBUSY,
+            Errno::MLINK => Self::EPERM,
+            _ => Self::EIO,
+        };
+        exact.unwrap_or_else(related)
+    }
+
+    /// Returns the code for an error of the host's.
+    pub fn of_io(error: &io::Error) -> Self {
+        use io::ErrorKind;
+        if let Some(errno) = error.raw_os_error() {
+            return Self::of_errno(errno);
+        }
+        match error.kind() {
+            ErrorKind::NotFound => Self::ENOENT,
+            ErrorKind::AlreadyExists => Self::EEXIST,
+            ErrorKind::PermissionDenied => Self::EACCES,
+            ErrorKind::NotADirectory => Self::ENOTDIR,
+            ErrorKind::IsADirectory => Self::EISDIR,
+            ErrorKind::DirectoryNotEmpty => Self::ENOTEMPTY,
+            ErrorKind::InvalidInput => Self::EINVAL,
+            ErrorKind::ReadOnlyFilesystem => Self::EROFS,
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::ENOSPC,
+            ErrorKind::FileTooLarge => Self::EFBIG,
+            ErrorKind::ResourceBusy => Self::EBUSY,
+            ErrorKind::CrossesDevices => Self::EXDEV,
+            ErrorKind::StaleNetworkFileHandle => Self::ESTALE,
+            ErrorKind::Unsupported => Self::ENOSYS,
+            _ => Self::EIO,
+        }
+    }
+}
+
+impl From<FsError> for io::Error {
+    fn from(error: FsError) -> Self {
+        let kind = Self::from_raw_os_error(error.code.errno()).kind();
+        Self::new(kind, error)
+    }
+}
+
+impl Error for FsError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
+    }
+}
+
+impl fmt::Display for FsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}, {}", self.code.as_str(), self.code.message(), self.op.as_str())?;
+        if let Some(path) = &self.path {
+            write!(f, " '{}'", Escaped(path))?;
+        }
+        if let Some(dest) = &self.dest {
+            write!(f, " -> '{}'", Escaped(dest))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FsCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Shows a path without its control characters: a message ends up in logs and terminals.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        for char in self.0.chars() {
+            if char.is_control() {
+                write!(f, "{}", char.escape_default())?;
+            } else {
+                f.write_char(char)?;
+            }
+        }
+        Ok(())
+    }
+}

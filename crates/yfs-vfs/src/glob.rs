@@ -1,0 +1,141 @@
+//! Finding paths by pattern.
+
+mod pattern;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use yfs_engine::path::VPath;
+
+use self::pattern::States;
+pub use self::pattern::{BadPattern, GlobPattern};
+use crate::{
+    error::{FsError, Op},
+    file_system::FileSystem,
+    stat::{DirEntry, FileKind, WalkEntry},
+    stream::CancelToken,
+    walk::vanished,
+};
+
+/// Which paths to find.
+///
+/// - `*` stands for any characters but `/`, `?` for one, `[a-z]` and `[!a-z]` for one of a class, `**`
+///   as a whole component for any number of components, `{a,b/c}` for either; a backslash takes the
+///   next character as itself.
+/// - A pattern without a slash is matched against names at any depth. One with a slash in the middle is
+///   matched against paths from `root` on; one that begins with a slash, against paths from `/` on.
+///   A slash at the end finds directories only.
+/// - **Hidden names** (that begin with a dot) are found only by a component of the pattern that itself
+///   begins with a dot, unless `hidden` is set. `**`, `*` and the search for a name at any depth
+///   neither find them nor look inside.
+/// - Links are found as themselves and not followed.
+#[derive(Debug, Clone)]
+pub struct GlobQuery {
+    /// The pattern.
+    pub pattern: String,
+    /// Where to look: a directory.
+    pub root: VPath,
+    /// Whether hidden names are as good as others.
+    pub hidden: bool,
+    /// Whether upper and lower case are the same.
+    pub ignore_case: bool,
+    /// Whether directories are found too, not only files and links.
+    pub directories: bool,
+    /// The greatest number of paths to find.
+    pub limit: usize,
+    /// Stops the search; what was found until then is returned.
+    pub cancel: CancelToken,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GlobResult {
+    /// The paths, in the order of [`FileSystem::walk`].
+    pub entries: Vec<WalkEntry>,
+    /// Why there may be more, if that is so.
+    pub cut: Option<Cut>,
+    /// How many directories could not be listed.
+    pub n_unreadable: u64,
+}
+
+/// Why a search ended before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cut {
+    /// As many results as were asked for.
+    Limit,
+    /// The time was up.
+    Deadline,
+    /// The caller cancelled it.
+    Cancelled,
+}
+
+impl GlobQuery {
+    /// Looks for files everywhere.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            root: VPath::root(),
+            hidden: false,
+            ignore_case: false,
+            directories: false,
+            limit: usize::MAX,
+            cancel: CancelToken::new(),
+        }
+    }
+}
+
+/// Finds paths by listing directories. See [`FileSystem::glob`].
+///
+/// Only directories that can hold a match are listed.
+pub async fn glob<F: FileSystem + ?Sized>(
+    fs: &F,
+    query: &GlobQuery,
+) -> Result<GlobResult, FsError> {
+    let pattern = GlobPattern::for_query(query)?;
+    let mut result = GlobResult { entries: Vec::new(), cut: None, n_unreadable: 0 };
+    let first = fs.readdir(&query.root).await.map_err(|error| error.during(Op::Glob))?;
+    // What is still to be looked at, last first, with the states of the pattern in its directory.
+    let mut pending = Vec::new();
+    push(&mut pending, &query.root, first, &Arc::new(pattern.start(&query.root)));
+    while let Some((item, states)) = pending.pop() {
+        if query.cancel.is_cancelled() {
+            result.cut = Some(Cut::Cancelled);
+            break;
+        }
+        let is_directory = item.entry.kind == FileKind::Directory;
+        let states = pattern.advance(&states, &item.entry.name);
+        if is_directory && pattern.goes_on(&states) {
+            match fs.readdir(&item.path).await {
+                Ok(entries) => push(&mut pending, &item.path, entries, &Arc::new(states.clone())),
+                Err(error) if vanished(&error) => continue,
+                Err(_) => result.n_unreadable += 1,
+            }
+        }
+        if (query.directories || !is_directory || pattern.directories_only())
+            && pattern.accepts(&states, is_directory)
+        {
+            if result.entries.len() >= query.limit {
+                result.cut = Some(Cut::Limit);
+                break;
+            }
+            result.entries.push(item);
+        }
+    }
+    Ok(result)
+}
+
+fn push(
+    pending: &mut Vec<(WalkEntry, Arc<States>)>,
+    dir: &VPath,
+    entries: Vec<DirEntry>,
+    states: &Arc<States>,
+) {
+    let entries = entries.into_iter().rev();
+    pending.extend(
+        entries.map(|entry| (WalkEntry::new(dir.join(&entry.name), entry), states.clone())),
+    );
+}

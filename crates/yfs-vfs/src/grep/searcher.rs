@@ -1,0 +1,243 @@
+//! The search of one file's bytes, for backends that have them at hand.
+
+use std::{io, ops::Range};
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use yfs_engine::{id::FileId, path::VPath};
+
+use super::{FileMatches, GrepLine, GrepQuery, MAX_PATTERN_BYTES};
+use crate::{
+    error::{FsCode, FsError, Op},
+    glob::{BadPattern, GlobPattern},
+};
+
+/// A compiled [`GrepQuery`].
+#[derive(Debug)]
+pub struct GrepSearcher {
+    matcher: RegexMatcher,
+    root: VPath,
+    include: Vec<GlobPattern>,
+    exclude: Vec<GlobPattern>,
+    hidden: bool,
+    before: usize,
+    after: usize,
+    max_matches: usize,
+    max_line_len: usize,
+}
+
+/// What the search of one file brought.
+#[derive(Debug)]
+pub enum Searched {
+    /// It is not text: it holds a NUL.
+    Binary,
+    /// The matches, if there are any.
+    Text(Option<FileMatches>),
+}
+
+impl GrepSearcher {
+    /// Compiles a query. `EINVAL` where a pattern is malformed or needs more than
+    /// [`MAX_PATTERN_BYTES`].
+    pub fn new(query: &GrepQuery) -> Result<Self, FsError> {
+        let bad = || FsError::new(FsCode::EINVAL, Op::Grep, &query.pattern);
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .case_insensitive(query.ignore_case)
+            .word(query.whole_word)
+            .fixed_strings(query.literal)
+            .multi_line(true)
+            .line_terminator(Some(b'\n'))
+            .size_limit(MAX_PATTERN_BYTES)
+            .dfa_size_limit(MAX_PATTERN_BYTES);
+        let matcher = builder.build(&query.pattern).map_err(|error| bad().caused_by(error))?;
+        let globs = |texts: &[String]| {
+            let globs = texts.iter().map(|text| {
+                GlobPattern::new(text, true, false).map_err(|error: BadPattern| {
+                    FsError::new(FsCode::EINVAL, Op::Grep, text).caused_by(error)
+                })
+            });
+            globs.collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self {
+            matcher,
+            root: query.root.clone(),
+            include: globs(&query.include)?,
+            exclude: globs(&query.exclude)?,
+            hidden: query.hidden,
+            before: query.before,
+            after: query.after,
+            // One more than the limit of all tells that there is more.
+            max_matches: query.max_per_file.min(query.max_total.saturating_add(1)),
+            max_line_len: query.max_line_len,
+        })
+    }
+
+    /// Tells whether a file is to be searched, if the directories above it are entered.
+    pub fn wants(&self, path: &VPath) -> bool {
+        let included = self.include.is_empty() || self.found_by(&self.include, path, false);
+        included && self.shows(path) && !self.found_by(&self.exclude, path, false)
+    }
+
+    /// Tells whether files may be searched below a directory.
+    pub fn enters(&self, path: &VPath) -> bool {
+        self.shows(path) && !self.found_by(&self.exclude, path, true)
+    }
+
+    /// Searches one file, whoever wants it or not.
+    pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> Searched {
+        if content.contains(&0) {
+            return Searched::Binary;
+        }
+        if self.max_matches == 0 {
+            return Searched::Text(None);
+        }
+        let mut lines = Lines { searcher: self, lines: Vec::new(), n_matches: 0 };
+        let found = self.searcher().search_slice(&self.matcher, content, &mut lines);
+        debug_assert!(found.is_ok(), "neither a slice nor our sink fails: {found:?}");
+        let Lines { lines, n_matches, .. } = lines;
+        if n_matches == 0 {
+            return Searched::Text(None);
+        }
+        let cut = n_matches >= self.max_matches && self.has_more(content, &lines);
+        Searched::Text(Some(FileMatches {
+            path: path.clone(),
+            id: id.clone(),
+            lines,
+            n_matches,
+            cut,
+        }))
+    }
+
+    fn searcher(&self) -> Searcher {
+        SearcherBuilder::new()
+            .before_context(self.before)
+            .after_context(self.after)
+            .max_matches(u64::try_from(self.max_matches).ok().filter(|max| *max < u64::MAX))
+            .binary_detection(BinaryDetection::none())
+            .bom_sniffing(false)
+            .build()
+    }
+
+    /// Tells whether a line after the last match matches as well.
+    fn has_more(&self, content: &[u8], lines: &[GrepLine]) -> bool {
+        let last = lines.iter().rfind(|line| line.is_match).map_or(0, |line| line.number);
+        let content = content.strip_suffix(b"\n").unwrap_or(content);
+        let mut rest = content.split(|byte| *byte == b'\n').skip(last as usize);
+        rest.any(|line| matches!(self.matcher.is_match(line), Ok(true)))
+    }
+
+    fn shows(&self, path: &VPath) -> bool {
+        let below = path.relative_to(&self.root).unwrap_or_default();
+        self.hidden || !below.split('/').any(|name| name.starts_with('.'))
+    }
+
+    fn found_by(&self, globs: &[GlobPattern], path: &VPath, is_directory: bool) -> bool {
+        globs.iter().any(|glob| glob.is_match(&self.root, path, is_directory))
+    }
+
+    fn line(&self, number: Option<u64>, bytes: &[u8], is_match: bool) -> GrepLine {
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let mut matches: Vec<Range<usize>> = Vec::new();
+        if is_match {
+            let found = self.matcher.find_iter(bytes, |found| {
+                matches.push(found.start()..found.end());
+                matches.len() < MAX_MATCHES_PER_LINE
+            });
+            debug_assert!(found.is_ok(), "this matcher's error has no values");
+        }
+        let first = matches.first().map_or(0, |range| range.start);
+        let (text, n_skipped) = window(bytes, first, self.max_line_len);
+        let cut = text.len() < bytes.len();
+        let shown = n_skipped..n_skipped + text.len();
+        matches.retain(|range| shown.start <= range.start && range.start < shown.end.max(1));
+        let decoded = Decoded::new(text);
+        for range in &mut matches {
+            let in_text = |at: usize| decoded.place(at.min(shown.end) - shown.start);
+            *range = in_text(range.start)..in_text(range.end);
+        }
+        let number = number.unwrap_or_default();
+        GrepLine { number, text: decoded.text, n_skipped, cut, matches, is_match }
+    }
+}
+
+/// The greatest number of matches in one line that are told apart.
+const MAX_MATCHES_PER_LINE: usize = 1_000;
+
+/// Returns at most `max_len` bytes of a line: its beginning, or where the first match is.
+fn window(bytes: &[u8], first_match: usize, max_len: usize) -> (&[u8], usize) {
+    if bytes.len() <= max_len {
+        return (bytes, 0);
+    }
+    let mut start = 0;
+    if first_match >= max_len {
+        start = (first_match - max_len / 4).min(bytes.len() - max_len);
+    }
+    let mut end = start + max_len;
+    // Not in the middle of a character.
+    let continues = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+    while start < end && continues(start) {
+        start += 1;
+    }
+    while start < end && continues(end) {
+        end -= 1;
+    }
+    (&bytes[start..end], start)
+}
+
+/// Bytes as text, and where each of them went.
+struct Decoded {
+    text: String,
+    /// For each run of bytes that is no UTF-8: where it begins, its length, and where its U+FFFD is.
+    replaced: Vec<(usize, usize, usize)>,
+}
+
+impl Decoded {
+    fn new(bytes: &[u8]) -> Self {
+        let mut decoded = Self { text: String::with_capacity(bytes.len()), replaced: Vec::new() };
+        let mut at = 0;
+        for chunk in bytes.utf8_chunks() {
+            decoded.text.push_str(chunk.valid());
+            at += chunk.valid().len();
+            if !chunk.invalid().is_empty() {
+                decoded.replaced.push((at, chunk.invalid().len(), decoded.text.len()));
+                decoded.text.push(char::REPLACEMENT_CHARACTER);
+                at += chunk.invalid().len();
+            }
+        }
+        decoded
+    }
+
+    /// Returns where in the text the byte at `at` is.
+    fn place(&self, at: usize) -> usize {
+        let after = self.replaced.partition_point(|(start, ..)| *start <= at);
+        let Some(&(start, len, place)) = after.checked_sub(1).and_then(|ix| self.replaced.get(ix))
+        else {
+            return at;
+        };
+        let width = char::REPLACEMENT_CHARACTER.len_utf8();
+        if at == start { place } else { place + width + (at - start).saturating_sub(len) }
+    }
+}
+
+/// Collects lines as they are found.
+struct Lines<'a> {
+    searcher: &'a GrepSearcher,
+    lines: Vec<GrepLine>,
+    n_matches: usize,
+}
+
+impl Sink for Lines<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.lines.push(self.searcher.line(found.line_number(), found.bytes(), true));
+        self.n_matches += 1;
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        self.lines.push(self.searcher.line(context.line_number(), context.bytes(), false));
+        Ok(true)
+    }
+}

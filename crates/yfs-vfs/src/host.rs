@@ -1,0 +1,256 @@
+//! A directory of the host's disk as a filesystem, from which nothing leads outside.
+//!
+//! # Confinement
+//!
+//! No path is ever handed to the kernel as the caller wrote it. Look-up opens the parent beneath the
+//! root's descriptor with `openat2`, and where links are on the way (or the kernel lacks it) walks
+//! component by component and reads the links itself; the operation then acts on one name in an open
+//! directory and never follows it. So nothing that another process swaps meanwhile can make it act
+//! outside. A link that leads outside is `EACCES`; nothing but regular files is ever opened.
+//!
+//! # What other programs see
+//!
+//! - Files are written beside their place and renamed into it: whoever reads sees the old content or
+//!   the new. So a write gives a file a new inode, and with it a new id, and parts it from its hard
+//!   links (which may lie outside). Permission bits stay, and the owner where the host allows it.
+//!   `append` alone writes in place, in one call.
+//! - A link's target that begins with a slash counts from the root of this filesystem. On the disk it
+//!   is stored with the path of the root before it, so that it means the same to other programs.
+//! - Names that are not UTF-8, or hold a backslash, are shown with `\xNN` and `\\`. Names that begin
+//!   with `.yfs-tmp-` are files in the making, and not listed.
+//! - The host has no transactions. Copying onto an existing directory, and making parents before
+//!   something fails, are undone or stopped as well as can be.
+//!
+//! Operations run on tokio's threads for blocking work, so there must be a tokio runtime.
+
+mod copy;
+mod disk;
+mod facts;
+mod names;
+mod read;
+mod scan;
+mod tree;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, io, path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::{task, time};
+use yfs_engine::{path::VPath, time::Millis};
+
+use self::disk::{Disk, Fail, Last};
+use crate::{
+    changes::{Changes, Cursor},
+    edit::{Edit, Edited},
+    error::{FsCode, FsError, Op},
+    file_system::{Content, FileSystem, Written},
+    options::{
+        ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
+        WriteOptions,
+    },
+    stat::{DirEntry, Metadata, Stat},
+    stream::ChunkStream,
+};
+
+/// How long [`FileSystem::changes`] waits between two looks at the disk.
+const SCAN_PAUSE: Duration = Duration::from_millis(50);
+
+/// A directory of the host's disk.
+///
+/// It has no place for metadata, cannot merge (a stale base is `ESTALE`), and finds changes by listing
+/// the whole tree: whoever made them, it tells, but not who.
+#[derive(Clone)]
+pub struct HostFs {
+    disk: Arc<Disk>,
+}
+
+impl HostFs {
+    /// Opens a directory, which must exist.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        Ok(Self { disk: Arc::new(Disk::open(root)?) })
+    }
+
+    /// Walks component by component even where the kernel could look up at once.
+    #[cfg(test)]
+    fn open_without_openat2(root: &Path) -> io::Result<Self> {
+        let mut disk = Disk::open(root)?;
+        disk.has_openat2 = false.into();
+        Ok(Self { disk: Arc::new(disk) })
+    }
+
+    /// Does something on a thread where it may block.
+    async fn run<T: Send + 'static>(
+        &self,
+        op: Op,
+        path: &VPath,
+        work: impl FnOnce(&Disk, &VPath) -> Result<T, Fail> + Send + 'static,
+    ) -> Result<T, FsError> {
+        let (disk, path) = (self.disk.clone(), path.clone());
+        self.block(move || work(&disk, &path).map_err(|fail| fail.on(op, &path))).await
+    }
+
+    async fn run_two<T: Send + 'static>(
+        &self,
+        op: Op,
+        (from, to): (&VPath, &VPath),
+        work: impl FnOnce(&Disk, &VPath, &VPath) -> Result<T, Fail> + Send + 'static,
+    ) -> Result<T, FsError> {
+        let (disk, from, to) = (self.disk.clone(), from.clone(), to.clone());
+        self.block(move || work(&disk, &from, &to).map_err(|fail| fail.on(op, &from).to(&to))).await
+    }
+
+    async fn block<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, FsError> + Send + 'static,
+    ) -> Result<T, FsError> {
+        match task::spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => Err(FsError::bare(FsCode::ECANCELED, Op::Open).caused_by(error)),
+        }
+    }
+}
+
+impl fmt::Debug for HostFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostFs").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl FileSystem for HostFs {
+    async fn read(&self, path: &VPath) -> Result<Content, FsError> {
+        self.run(Op::Open, path, Disk::read).await
+    }
+
+    async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
+        self.run(Op::Open, path, move |disk, path| disk.read_range(path, offset, len)).await
+    }
+
+    async fn read_stream(
+        &self,
+        path: &VPath,
+        options: &StreamOptions,
+    ) -> Result<ChunkStream, FsError> {
+        let opened = self.run(Op::Open, path, Disk::open_file).await?;
+        Ok(read::stream(opened, path.clone(), options.clone()))
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        let options = options.clone();
+        self.run(Op::Open, path, move |disk, path| disk.write(path, &data, &options)).await
+    }
+
+    async fn append(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        let options = options.clone();
+        self.run(Op::Append, path, move |disk, path| disk.append(path, &data, &options)).await
+    }
+
+    async fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+        let edit = edit.clone();
+        self.run(Op::Edit, path, move |disk, path| disk.edit(path, &edit)).await
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.run(Op::Stat, path, |disk, path| disk.stat(path, Last::Follow)).await
+    }
+
+    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.run(Op::Lstat, path, |disk, path| disk.stat(path, Last::Keep)).await
+    }
+
+    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        self.run(Op::Scandir, path, Disk::readdir).await
+    }
+
+    async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        let options = *options;
+        self.run(Op::Mkdir, path, move |disk, path| disk.mkdir(path, &options)).await
+    }
+
+    async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+        let options = *options;
+        self.run(Op::Rm, path, move |disk, path| disk.rm(path, &options)).await
+    }
+
+    async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
+        let options = *options;
+        self.run_two(Op::Cp, (from, to), move |disk, from, to| disk.cp(from, to, &options)).await
+    }
+
+    async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
+        let options = *options;
+        self.run_two(Op::Rename, (from, to), move |disk, from, to| disk.mv(from, to, &options))
+            .await
+    }
+
+    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        let (disk, target, path) = (self.disk.clone(), target.to_owned(), path.clone());
+        self.block(move || {
+            let done = disk.symlink(&target, &path);
+            done.map_err(|fail| fail.on(Op::Symlink, &target).to(&path))
+        })
+        .await
+    }
+
+    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
+        self.run(Op::Readlink, path, Disk::readlink).await
+    }
+
+    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
+        self.run(Op::Realpath, path, |disk, path| Ok(disk.find(path, Last::Follow)?.path)).await
+    }
+
+    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        self.run(Op::Utimes, path, move |disk, path| disk.utimes(path, mtime)).await
+    }
+
+    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        self.run(Op::Chmod, path, move |disk, path| disk.chmod(path, mode & 0o7777)).await
+    }
+
+    async fn set_metadata(&self, path: &VPath, _: Metadata) -> Result<(), FsError> {
+        self.run(Op::SetMetadata, path, |disk, path| {
+            disk.find(path, Last::Follow)?;
+            Err(FsCode::ENOSYS.into())
+        })
+        .await
+    }
+
+    async fn cursor(&self) -> Result<Cursor, FsError> {
+        self.run(Op::Watch, &VPath::root(), |disk, _| disk.cursor()).await
+    }
+
+    async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
+        let deadline = options.wait.map(|wait| time::Instant::now() + wait);
+        loop {
+            let (disk, since, limit) = (self.disk.clone(), since.clone(), options.limit);
+            let changes = self.block(move || disk.changes(&since, limit)).await?;
+            match deadline {
+                Some(deadline)
+                    if changes.events.is_empty()
+                        && limit > 0
+                        && time::Instant::now() < deadline =>
+                {
+                    let pause = (time::Instant::now() + SCAN_PAUSE).min(deadline);
+                    time::sleep_until(pause).await;
+                }
+                _ => return Ok(changes),
+            }
+        }
+    }
+}

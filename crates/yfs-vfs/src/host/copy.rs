@@ -1,0 +1,195 @@
+//! Copying on the host's disk: first a plan, which may be refused, then the copies.
+//!
+//! A tree that is copied to a free name is made under a hidden one and renamed, so that it appears
+//! whole. A merge into an existing directory appears file by file.
+
+use std::{ffi::CString, io};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{
+        AtFlags, Dir, Mode, OFlags, Timespec, fchmod, futimens, openat, readlinkat, symlinkat,
+        unlinkat, utimensat,
+    },
+    io::Errno,
+};
+use yfs_engine::path::VPath;
+
+use super::{
+    disk::{Disk, Fail, Found, Last, Place, open_dir_at},
+    facts::Facts,
+    read::{is_temporary, open_at},
+    tree::remove_below,
+    write::{Looks, forget, make_dir_at, mtime_only, place_temporary, rename_new},
+};
+use crate::{error::FsCode, options::CopyOptions, stat::FileKind};
+
+/// How deep a tree may be to be copied. No path of 4,096 bytes leads further down by more than this.
+const MAX_DEPTH: usize = 1_024;
+
+/// One object to be copied, as it was before the copying began.
+struct Item {
+    name: CString,
+    facts: Facts,
+    below: Vec<Self>,
+}
+
+/// One name in an open directory.
+type At<'a> = (&'a OwnedFd, &'a CString);
+
+impl Disk {
+    pub(super) fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), Fail> {
+        let _writing = self.writing.lock();
+        let source = self.find(from, Last::Keep)?;
+        match source.facts.kind {
+            FileKind::Directory if !options.recursive => return Err(FsCode::EISDIR.into()),
+            FileKind::Other => return Err(FsCode::EINVAL.into()),
+            _ => (),
+        }
+        match self.lookup(to, Last::Keep)? {
+            Found::There(dest) if dest.path.starts_with(&source.path) => Err(FsCode::EINVAL.into()),
+            Found::There(_) if !options.replace => Err(FsCode::EEXIST.into()),
+            Found::There(dest) => {
+                let item = plan(&source, Some((&dest.dir, &dest.name)))?;
+                self.copy(&item, &source.dir, (&dest.dir, &dest.name))
+            }
+            Found::Missing(missing) => {
+                if missing.names.len() > 1 && !options.parents {
+                    return Err(FsCode::ENOENT.into());
+                }
+                if missing.path.starts_with(&source.path) {
+                    return Err(FsCode::EINVAL.into());
+                }
+                let item = plan(&source, None)?;
+                let hidden = self.temporary_name();
+                let spot = self.make_parents(missing, options.parents)?;
+                let copied = self
+                    .copy(&item, &source.dir, (&spot.dir, &hidden))
+                    .and_then(|()| Ok(rename_new(&spot.dir, &hidden, &spot.dir, &spot.name)?));
+                let copied = copied.inspect_err(|_| match item.facts.kind {
+                    FileKind::Directory => forget(remove_below(&spot.dir, &hidden)),
+                    _ => forget(unlinkat(&spot.dir, &hidden, AtFlags::empty())),
+                });
+                spot.keep_if(copied)
+            }
+        }
+    }
+
+    /// Copies one object and what is below it; a directory that is there is merged into.
+    fn copy(&self, item: &Item, source: &OwnedFd, (dir, name): At<'_>) -> Result<(), Fail> {
+        let facts = &item.facts;
+        let mtime = timespec_of(facts.mtime_ns);
+        match facts.kind {
+            FileKind::Directory => self.copy_directory(item, source, (dir, name)),
+            FileKind::Symlink => {
+                let target = readlinkat(source, &item.name, Vec::new())?;
+                let temporary = self.temporary_name();
+                symlinkat(&target, dir, &temporary)?;
+                let flags = AtFlags::SYMLINK_NOFOLLOW;
+                forget(utimensat(dir, &temporary, &mtime_only(mtime), flags));
+                place_temporary(dir, &temporary, name, true)
+            }
+            FileKind::File => {
+                let mut opened = open_at(source, &item.name, facts)?;
+                let looks = Looks { mode: facts.mode, mtime, owner: None };
+                let (temporary, _) = self.make_temporary(dir, looks, |file| {
+                    io::copy(&mut opened.file, file).map(drop)
+                })?;
+                place_temporary(dir, &temporary, name, true)
+            }
+            FileKind::Other => Err(FsCode::EINVAL.into()),
+        }
+    }
+
+    fn copy_directory(
+        &self,
+        item: &Item,
+        source: &OwnedFd,
+        (dir, name): At<'_>,
+    ) -> Result<(), Fail> {
+        let made = match make_dir_at(dir, name, 0o700) {
+            Ok(()) => true,
+            Err(Fail::Host(Errno::EXIST)) => false,
+            Err(fail) => return Err(fail),
+        };
+        let opened = openat(dir, name, DIRECTORY, Mode::empty())?;
+        let source = open_dir_at(source, &item.name)?;
+        for child in &item.below {
+            self.copy(child, &source, (&opened, &child.name))?;
+        }
+        if made {
+            fchmod(&opened, Mode::from_raw_mode(item.facts.mode))?;
+            // Last, because filling a directory changes its time.
+            futimens(&opened, &mtime_only(timespec_of(item.facts.mtime_ns)))?;
+        }
+        Ok(())
+    }
+}
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Lists what is to be copied, and refuses where it would meet something of another sort.
+fn plan(source: &Place, dest: Option<At<'_>>) -> Result<Item, Fail> {
+    let (name, facts) = (source.name.clone(), source.facts.clone());
+    plan_item((&source.dir, name), facts, dest, 0)
+}
+
+fn plan_item(
+    (dir, name): (&OwnedFd, CString),
+    facts: Facts,
+    dest: Option<At<'_>>,
+    depth: usize,
+) -> Result<Item, Fail> {
+    if depth > MAX_DEPTH {
+        return Err(FsCode::ENAMETOOLONG.into());
+    }
+    let dest = check_kinds(facts.kind, dest)?;
+    if facts.kind != FileKind::Directory {
+        return Ok(Item { name, facts, below: Vec::new() });
+    }
+    let opened = openat(dir, &name, DIRECTORY, Mode::empty())?;
+    let onto = dest.map(|(dir, name)| open_dir_at(dir, name)).transpose()?;
+    let mut names = Vec::new();
+    for item in Dir::read_from(&opened)? {
+        let name = item?.file_name().to_owned();
+        let special = matches!(name.to_bytes(), b"." | b"..") || is_temporary(name.to_bytes());
+        names.extend((!special).then_some(name));
+    }
+    names.sort();
+    let mut below = Vec::new();
+    for child in names {
+        let facts = match Facts::at(&opened, &child) {
+            Err(Errno::NOENT) => continue,
+            facts => facts?,
+        };
+        // What only the host can have is not copied.
+        if facts.kind != FileKind::Other {
+            let dest = onto.as_ref().map(|onto| (onto, child.clone()));
+            let dest = dest.as_ref().map(|(onto, name)| (*onto, name));
+            below.push(plan_item((&opened, child), facts, dest, depth + 1)?);
+        }
+    }
+    Ok(Item { name, facts, below })
+}
+
+/// Refuses a directory onto something else and the reverse; returns what is there.
+fn check_kinds(kind: FileKind, dest: Option<At<'_>>) -> Result<Option<At<'_>>, Fail> {
+    let Some((dir, name)) = dest else { return Ok(None) };
+    let there = match Facts::at(dir, name) {
+        Err(Errno::NOENT) => return Ok(None),
+        there => there?.kind,
+    };
+    match (kind == FileKind::Directory, there == FileKind::Directory) {
+        (true, false) => Err(FsCode::ENOTDIR.into()),
+        (false, true) => Err(FsCode::EISDIR.into()),
+        _ => Ok(Some((dir, name))),
+    }
+}
+
+fn timespec_of(nanoseconds: i128) -> Timespec {
+    Timespec {
+        tv_sec: nanoseconds.div_euclid(1_000_000_000) as i64,
+        tv_nsec: nanoseconds.rem_euclid(1_000_000_000) as i64,
+    }
+}

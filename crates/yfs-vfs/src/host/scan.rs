@@ -1,0 +1,161 @@
+//! Finding changes on the host's disk: list the tree, and compare with the list before.
+//!
+//! That costs a look at every object, and tells whatever anybody did, once. A file that was written
+//! anew is another inode at the same path: that is told as changed.
+
+use std::collections::BTreeMap;
+
+use rustix::fs::OFlags;
+use yfs_engine::{id::FileId, path::VPath, time::Millis};
+
+use super::{
+    disk::{Disk, Fail, Last},
+    facts::Facts,
+};
+use crate::{
+    change_log::Log,
+    changes::{Change, ChangeKind, Changes, Cursor},
+    error::{FsCode, FsError, Op},
+    memory::system_clock,
+    stat::FileKind,
+};
+
+/// How many changes are remembered.
+const MAX_CHANGES: usize = 100_000;
+
+/// The last list, and the log of differences.
+#[derive(Debug)]
+pub(super) struct Scanner {
+    log: Log,
+    /// What was there at the last look; nothing before the first.
+    seen: Option<BTreeMap<VPath, Seen>>,
+}
+
+/// What is compared of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    id: FileId,
+    kind: FileKind,
+    state: (i128, u64, u32),
+}
+
+impl Scanner {
+    pub(super) fn new() -> Self {
+        Self { log: Log::new(MAX_CHANGES), seen: None }
+    }
+
+    /// Compares with the last list, and remembers the differences.
+    fn compare(&mut self, now: BTreeMap<VPath, Seen>, at: Millis) {
+        let Some(before) = self.seen.replace(now.clone()) else { return };
+        let place_of = |list: &BTreeMap<VPath, Seen>| -> BTreeMap<FileId, VPath> {
+            list.iter().map(|(path, seen)| (seen.id.clone(), path.clone())).collect()
+        };
+        let (old_places, new_places) = (place_of(&before), place_of(&now));
+        let mut tell = |kind, path: &VPath, seen: &Seen| {
+            self.log.push(Change::new(kind, path.clone(), seen.id.clone(), seen.kind, at));
+        };
+        for (path, seen) in &before {
+            let replaced = now.contains_key(path);
+            let parent_went = path.parent().is_some_and(|parent| {
+                before.get(&parent).is_some_and(|seen| !new_places.contains_key(&seen.id))
+                    && !now.contains_key(&parent)
+            });
+            if !new_places.contains_key(&seen.id) && !replaced && !parent_went {
+                tell(ChangeKind::Removed, path, seen);
+            }
+        }
+        for (path, seen) in &now {
+            let Some(from) = old_places.get(&seen.id) else { continue };
+            if from != path && !moved_along(from, path, &before, &now) {
+                tell(ChangeKind::Moved { from: from.clone() }, path, seen);
+            }
+        }
+        for (path, seen) in &now {
+            let old = old_places.get(&seen.id).and_then(|from| before.get(from));
+            match (old, before.get(path)) {
+                (None, Some(other)) if other.kind == seen.kind => {
+                    tell(ChangeKind::Changed, path, seen);
+                }
+                (None, _) => tell(ChangeKind::Created, path, seen),
+                (Some(old), _) if old.state != seen.state && seen.kind != FileKind::Directory => {
+                    tell(ChangeKind::Changed, path, seen);
+                }
+                _ => (),
+            }
+        }
+    }
+}
+
+/// Tells whether something moved only because its directory did.
+fn moved_along(
+    from: &VPath,
+    to: &VPath,
+    before: &BTreeMap<VPath, Seen>,
+    now: &BTreeMap<VPath, Seen>,
+) -> bool {
+    let same_name = from.file_name() == to.file_name();
+    let parents = from.parent().zip(to.parent());
+    let same_parent = parents.is_some_and(|(old, new)| {
+        let ids = before.get(&old).zip(now.get(&new));
+        ids.is_some_and(|(old, new)| old.id == new.id)
+    });
+    same_name && same_parent
+}
+
+impl Disk {
+    pub(super) fn cursor(&self) -> Result<Cursor, Fail> {
+        let mut scanner = self.scanner.lock();
+        self.look(&mut scanner)?;
+        Ok(scanner.log.cursor(scanner.log.end()))
+    }
+
+    pub(super) fn changes(&self, since: &Cursor, limit: usize) -> Result<Changes, FsError> {
+        let mut scanner = self.scanner.lock();
+        scanner.log.position(since)?;
+        self.look(&mut scanner).map_err(|fail| fail.on(Op::Watch, "/"))?;
+        scanner.log.since(since, limit)
+    }
+
+    /// Lists the tree, held still against writers of this process.
+    fn look(&self, scanner: &mut Scanner) -> Result<(), Fail> {
+        let _writing = self.writing.lock();
+        let mut now = BTreeMap::new();
+        let mut pending = vec![VPath::root()];
+        while let Some(dir) = pending.pop() {
+            let listed =
+                self.find(&dir, Last::Keep).and_then(|place| self.list_states(&place.path));
+            let entries = match listed {
+                // It went while we looked.
+                Err(fail) if matches!(fail.code(), FsCode::ENOENT | FsCode::ENOTDIR) => continue,
+                entries => entries?,
+            };
+            for (path, facts) in entries {
+                if facts.kind == FileKind::Directory {
+                    pending.push(path.clone());
+                }
+                let state = (facts.mtime_ns, facts.size, facts.mode);
+                now.insert(path, Seen { id: facts.id(), kind: facts.kind, state });
+            }
+        }
+        scanner.compare(now, system_clock()());
+        Ok(())
+    }
+
+    fn list_states(&self, dir: &VPath) -> Result<Vec<(VPath, Facts)>, Fail> {
+        let place = self.find(dir, Last::Keep)?;
+        let fd = place.open_dir(OFlags::RDONLY)?;
+        let mut states = Vec::new();
+        for item in rustix::fs::Dir::read_from(&fd)? {
+            let item = item?;
+            let name = item.file_name();
+            let bytes = name.to_bytes();
+            if matches!(bytes, b"." | b"..") || super::read::is_temporary(bytes) {
+                continue;
+            }
+            if let Ok(facts) = Facts::at(&fd, name) {
+                states.push((dir.join(&super::names::from_host(bytes)), facts));
+            }
+        }
+        Ok(states)
+    }
+}

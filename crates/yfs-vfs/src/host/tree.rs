@@ -1,0 +1,195 @@
+//! Making, removing and moving on the host's disk.
+
+use std::{ffi::CString, sync::Arc};
+
+use rustix::{
+    fd::{AsRawFd, OwnedFd},
+    fs::{
+        AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, symlinkat, unlinkat, utimensat,
+    },
+};
+use yfs_engine::{path::VPath, time::Millis};
+
+use super::{
+    disk::{Disk, Fail, Found, Last, Place, open_dir_at},
+    facts::Facts,
+    write::{forget, make_dir_at, mtime_only, rename_new, timespec},
+};
+use crate::{
+    error::FsCode,
+    links::check_target,
+    options::{MkdirOptions, MoveOptions, RemoveOptions},
+    stat::{DEFAULT_DIRECTORY_MODE, FileKind},
+};
+
+impl Disk {
+    pub(super) fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), Fail> {
+        let _writing = self.writing.lock();
+        let missing = match self.lookup(path, Last::Keep)? {
+            Found::There(_) if options.recursive => {
+                let there = self.find(path, Last::Follow);
+                let there = there.is_ok_and(|place| place.facts.kind == FileKind::Directory);
+                return if there { Ok(()) } else { Err(FsCode::EEXIST.into()) };
+            }
+            Found::There(_) => return Err(FsCode::EEXIST.into()),
+            Found::Missing(missing) => missing,
+        };
+        let spot = self.make_parents(missing, options.recursive)?;
+        let mode = options.mode.map_or(DEFAULT_DIRECTORY_MODE, |mode| mode & 0o7777);
+        spot.keep_if(make_dir_at(&spot.dir, &spot.name, mode))
+    }
+
+    pub(super) fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), Fail> {
+        if path.is_root() {
+            return Err(FsCode::EBUSY.into());
+        }
+        let _writing = self.writing.lock();
+        let place = match self.find(path, Last::Keep) {
+            Err(fail)
+                if options.force && matches!(fail.code(), FsCode::ENOENT | FsCode::ENOTDIR) =>
+            {
+                return Ok(());
+            }
+            found => found?,
+        };
+        match place.facts.kind {
+            FileKind::Directory if options.recursive => self.remove_tree(&place),
+            FileKind::Directory => Ok(unlinkat(&place.dir, &place.name, AtFlags::REMOVEDIR)?),
+            _ => Ok(unlinkat(&place.dir, &place.name, AtFlags::empty())?),
+        }
+    }
+
+    /// Takes a tree out of sight, then apart. What cannot be taken apart comes back.
+    fn remove_tree(&self, place: &Place) -> Result<(), Fail> {
+        let hidden = self.temporary_name();
+        renameat(&place.dir, &place.name, &place.dir, &hidden)?;
+        remove_below(&place.dir, &hidden).inspect_err(|_| {
+            forget(rename_new(&place.dir, &hidden, &place.dir, &place.name));
+        })
+    }
+
+    pub(super) fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), Fail> {
+        if from.is_root() || to.is_root() {
+            return Err(FsCode::EBUSY.into());
+        }
+        let _writing = self.writing.lock();
+        let source = self.find(from, Last::Keep)?;
+        match self.lookup(to, Last::Keep)? {
+            Found::There(dest) if dest.path == source.path => Ok(()),
+            Found::There(dest) => {
+                self.check_replace(&source, &dest, options.replace)?;
+                if source.facts.place == dest.facts.place {
+                    // Two names of one file: POSIX would leave both.
+                    return Ok(unlinkat(&source.dir, &source.name, AtFlags::empty())?);
+                }
+                Ok(renameat(&source.dir, &source.name, &dest.dir, &dest.name)?)
+            }
+            Found::Missing(missing) => {
+                if missing.names.len() > 1 && !options.parents {
+                    return Err(FsCode::ENOENT.into());
+                }
+                let within = missing.path.starts_with(&source.path);
+                if source.facts.kind == FileKind::Directory && within {
+                    return Err(FsCode::EINVAL.into());
+                }
+                let spot = self.make_parents(missing, options.parents)?;
+                let moved = match options.replace {
+                    true => renameat(&source.dir, &source.name, &spot.dir, &spot.name),
+                    false => rename_new(&source.dir, &source.name, &spot.dir, &spot.name),
+                };
+                spot.keep_if(moved.map_err(Fail::from))
+            }
+        }
+    }
+
+    /// Checks that something may take the place of something else. The host would say the same of
+    /// most, but not of a directory's ancestors.
+    pub(super) fn check_replace(
+        &self,
+        source: &Place,
+        dest: &Place,
+        replace: bool,
+    ) -> Result<(), Fail> {
+        let directory = FileKind::Directory;
+        let fail = match (source.facts.kind == directory, dest.facts.kind == directory) {
+            _ if !replace => FsCode::EEXIST,
+            (true, _) if dest.path.starts_with(&source.path) => FsCode::EINVAL,
+            (true, false) => FsCode::ENOTDIR,
+            (false, true) => FsCode::EISDIR,
+            (true, true) if !self.list(dest)?.is_empty() => FsCode::ENOTEMPTY,
+            _ => return Ok(()),
+        };
+        Err(fail.into())
+    }
+
+    pub(super) fn symlink(&self, target: &str, path: &VPath) -> Result<(), Fail> {
+        check_target(target)?;
+        let _writing = self.writing.lock();
+        let missing = match self.lookup(path, Last::Keep)? {
+            Found::There(_) => return Err(FsCode::EEXIST.into()),
+            Found::Missing(missing) => missing,
+        };
+        let target = self.target_to_host(target)?;
+        let spot = self.make_parents(missing, true)?;
+        spot.keep_if(symlinkat(&target, &spot.dir, &spot.name).map_err(Fail::from))
+    }
+
+    pub(super) fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), Fail> {
+        let _writing = self.writing.lock();
+        let place = self.find(path, Last::Follow)?;
+        let times = mtime_only(timespec(mtime));
+        Ok(utimensat(&place.dir, &place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    pub(super) fn chmod(&self, path: &VPath, mode: u32) -> Result<(), Fail> {
+        let _writing = self.writing.lock();
+        let place = self.find(path, Last::Follow)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(&place.dir, &place.name, flags, Mode::empty())?;
+        if Facts::of(&fd)?.kind == FileKind::Symlink {
+            // It was something else a moment ago.
+            return Err(FsCode::EACCES.into());
+        }
+        // A descriptor without rights to read can be changed only by its name in /proc, which leads
+        // to what is open and nowhere else.
+        let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        Ok(chmodat(CWD, name, Mode::from_raw_mode(mode), AtFlags::empty())?)
+    }
+}
+
+/// Removes a directory and all below it, depth first, without following links.
+pub(super) fn remove_below(dir: &Arc<OwnedFd>, name: &CString) -> Result<(), Fail> {
+    let opened = Arc::new(open_dir_at(dir, name)?);
+    let mut stack = vec![(dir.clone(), name.clone(), children(&opened)?, opened)];
+    while let Some((dir, name, left, opened)) = stack.last_mut() {
+        match left.pop() {
+            None => {
+                unlinkat(&*dir, &*name, AtFlags::REMOVEDIR)?;
+                stack.pop();
+            }
+            Some((child, true)) => {
+                let below = Arc::new(open_dir_at(&*opened, &child)?);
+                let parent = opened.clone();
+                stack.push((parent, child, children(&below)?, below));
+            }
+            Some((child, false)) => unlinkat(&*opened, &child, AtFlags::empty())?,
+        }
+    }
+    Ok(())
+}
+
+/// Lists the names in a directory, and whether each is one.
+fn children(dir: &OwnedFd) -> Result<Vec<(CString, bool)>, Fail> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = openat(dir, c".", flags, Mode::empty())?;
+    let mut names = Vec::new();
+    for item in Dir::read_from(&fd)? {
+        let item = item?;
+        let name = item.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            let is_directory = Facts::at(&fd, name)?.kind == FileKind::Directory;
+            names.push((name.to_owned(), is_directory));
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,81 @@
+//! A filesystem as a trait: what every backend of yfs promises, and what every user of one may rely
+//! on.
+//!
+//! [`FileSystem`] is the trait and its written contract. It is async, because backends may be remote,
+//! and used as `Arc<dyn FileSystem>`. [`FileSystemExt`] adds convenience; [`MemoryFs`] and [`HostFs`]
+//! are backends; [`FaultFs`] and [`ReadOnlyFs`] stand before another; [`conformance`] is the suite that
+//! any backend can be held against.
+//!
+//! Modules in the order in which one should read them: [`file_system`] and its vocabulary ([`stat`],
+//! [`options`], [`error`], [`edit`], [`lines`], [`stream`], [`changes`]), then what works over any
+//! filesystem ([`ext`], [`walk`], [`glob`], [`grep`], [`guarded`]), then the backends.
+//!
+//! ```
+//! use yfs_vfs::{Base, Edit, FileSystem, FileSystemExt, GrepQuery, MemoryFs, WriteOptions};
+//!
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let fs = MemoryFs::new();
+//! let notes = "/notes/today.md".parse().unwrap();
+//! fs.write_text(&notes, "- buy milk\n").await?; // Makes /notes as well.
+//!
+//! // Many may edit at once, and every edit lands.
+//! fs.edit(&notes, &Edit::once("milk", "oat milk")).await?;
+//! fs.append(&notes, "- call Ada\n".into(), &WriteOptions::default()).await?;
+//!
+//! // Whoever writes a whole file says what they had read: nobody's work is overwritten unseen.
+//! let read = fs.read(&notes).await?;
+//! let base = Some(Base::Version(read.version));
+//! fs.write(&notes, "- call Ada\n".into(), &WriteOptions { base, ..Default::default() }).await?;
+//!
+//! let found = fs.grep(&GrepQuery::literal("Ada")).await?;
+//! assert_eq!(found.files[0].lines[0].text, "- call Ada");
+//!
+//! let error = fs.read(&"/none".parse().unwrap()).await.unwrap_err();
+//! assert_eq!(error.to_string(), "ENOENT: no such file or directory, open '/none'");
+//! # Ok::<(), yfs_vfs::FsError>(())
+//! # }).unwrap();
+//! ```
+
+mod change_log;
+pub mod changes;
+pub mod conformance;
+pub mod edit;
+pub mod error;
+pub mod ext;
+pub mod fault;
+pub mod file_system;
+pub mod glob;
+pub mod grep;
+pub mod guarded;
+#[cfg(target_os = "linux")]
+pub mod host;
+pub mod lines;
+mod links;
+pub mod memory;
+pub mod options;
+pub mod read_only;
+pub mod stat;
+pub mod stream;
+pub mod walk;
+
+#[cfg(target_os = "linux")]
+pub use crate::host::HostFs;
+pub use crate::{
+    changes::{Change, ChangeKind, Changes, Cursor, CursorLost},
+    edit::{Edit, EditRefusal, Edited},
+    error::{FsCode, FsError, Op},
+    ext::{FileSystemExt, watch},
+    fault::{Fault, FaultFs},
+    file_system::{Content, FileSystem, Overlap, Written},
+    glob::{Cut, GlobPattern, GlobQuery, GlobResult},
+    grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher},
+    lines::LinePage,
+    memory::MemoryFs,
+    options::{
+        Author, Base, ChangesOptions, CopyOptions, Create, MkdirOptions, MoveOptions,
+        RemoveOptions, StreamOptions, WalkOptions, WriteOptions,
+    },
+    read_only::ReadOnlyFs,
+    stat::{DirEntry, FileKind, Metadata, Stat, Totals, VersionToken, WalkEntry},
+    stream::{CancelToken, Chunk, ChunkStream},
+};

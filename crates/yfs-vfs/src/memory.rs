@@ -1,0 +1,245 @@
+//! A filesystem in memory: complete, simple, and the model that other backends are tested against.
+//!
+//! One lock guards one tree; every operation takes it once, so each is atomic.
+
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::{sync::watch, time};
+use yfs_engine::{path::VPath, time::Millis};
+
+use self::tree::{Content as TreeContent, Tree};
+use crate::{
+    change_log::Log,
+    changes::{Changes, Cursor},
+    edit::{Edit, EditRefusal, Edited},
+    error::{FsCode, FsError, Op},
+    file_system::{Content, FileSystem, Written},
+    options::{
+        ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions,
+    },
+    stat::{DirEntry, Metadata, Stat},
+};
+
+/// Tells the time.
+pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
+
+/// A filesystem in memory.
+///
+/// It keeps ids, cannot merge (a stale base is `ESTALE`), and has no hard links.
+pub struct MemoryFs {
+    tree: Mutex<Tree>,
+    clock: Clock,
+    /// The end of the log of changes. Whoever changes the tree sends, after the lock is released;
+    /// whoever waits in [`FileSystem::changes`] subscribes.
+    end: watch::Sender<u64>,
+}
+
+/// How much a [`MemoryFs`] takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// The bytes of all files together; more is `ENOSPC`.
+    pub max_bytes: u64,
+    /// The bytes of one file; more is `EFBIG`.
+    pub max_file_len: u64,
+    /// How many changes are remembered for those who watch.
+    pub max_changes: usize,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        Self { max_bytes: u64::MAX, max_file_len: u64::MAX, max_changes: 10_000 }
+    }
+}
+
+impl Default for MemoryFs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryFs {
+    /// Makes an empty filesystem on the system's clock.
+    pub fn new() -> Self {
+        Self::with(system_clock(), MemoryLimits::default())
+    }
+
+    /// Makes an empty filesystem.
+    pub fn with(clock: Clock, limits: MemoryLimits) -> Self {
+        let tree = Tree::new(clock(), limits, Log::new(limits.max_changes));
+        Self { tree: Mutex::new(tree), clock, end: watch::Sender::new(0) }
+    }
+
+    /// Reads something.
+    fn look<T>(
+        &self,
+        op: Op,
+        path: &VPath,
+        look: impl FnOnce(&Tree) -> Result<T, FsCode>,
+    ) -> Result<T, FsError> {
+        look(&self.tree.lock()).map_err(|code| FsError::new(code, op, path))
+    }
+
+    /// Changes something, and wakes those who watch.
+    fn change<T, E>(&self, change: impl FnOnce(&mut Tree) -> Result<T, E>) -> Result<T, E> {
+        let mut tree = self.tree.lock();
+        tree.now = (self.clock)();
+        let result = change(&mut tree);
+        let end = tree.log.end();
+        drop(tree);
+        // Two callers may come here in either order.
+        self.end.send_if_modified(|seen| std::mem::replace(seen, end.max(*seen)) < end);
+        result
+    }
+
+    fn content(&self, op: Op, path: &VPath) -> Result<TreeContent, FsError> {
+        self.look(op, path, |tree| tree.content(path))
+    }
+}
+
+impl fmt::Debug for MemoryFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryFs").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl FileSystem for MemoryFs {
+    async fn read(&self, path: &VPath) -> Result<Content, FsError> {
+        let content = self.content(Op::Open, path)?;
+        Ok(Content { version: content.token(), data: content.data })
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        self.change(|tree| tree.write(path, data, options))
+            .map_err(|code| FsError::new(code, Op::Open, path))
+    }
+
+    async fn append(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        self.change(|tree| tree.append(path, &data, options))
+            .map_err(|code| FsError::new(code, Op::Append, path))
+    }
+
+    async fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+        let fail = |code| FsError::new(code, Op::Edit, path);
+        self.change(|tree| {
+            let content = tree.content(path).map_err(fail)?;
+            if edit.expected_version.as_ref().is_some_and(|token| *token != content.token()) {
+                return Err(fail(FsCode::ESTALE));
+            }
+            let text = std::str::from_utf8(&content.data);
+            let text = text.map_err(|_| FsError::edit_refused(path, EditRefusal::NotText))?;
+            let (text, n_replaced) =
+                edit.apply(text).map_err(|refusal| FsError::edit_refused(path, refusal))?;
+            let actor = edit.author.as_ref().map(|author| author.actor.clone());
+            let version = tree.replace(content.node, text.into(), actor).map_err(fail)?;
+            Ok(Edited { n_replaced, version })
+        })
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.look(Op::Stat, path, |tree| tree.stat(path, true))
+    }
+
+    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.look(Op::Lstat, path, |tree| tree.stat(path, false))
+    }
+
+    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        self.look(Op::Scandir, path, |tree| tree.readdir(path))
+    }
+
+    async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        self.change(|tree| tree.mkdir(path, options))
+            .map_err(|code| FsError::new(code, Op::Mkdir, path))
+    }
+
+    async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+        self.change(|tree| tree.rm(path, options)).map_err(|code| FsError::new(code, Op::Rm, path))
+    }
+
+    async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
+        self.change(|tree| tree.cp(from, to, options))
+            .map_err(|code| FsError::new(code, Op::Cp, from).to(to))
+    }
+
+    async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
+        self.change(|tree| tree.mv(from, to, options))
+            .map_err(|code| FsError::new(code, Op::Rename, from).to(to))
+    }
+
+    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        self.change(|tree| tree.symlink(target, path))
+            .map_err(|code| FsError::new(code, Op::Symlink, target).to(path))
+    }
+
+    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
+        self.look(Op::Readlink, path, |tree| tree.readlink(path))
+    }
+
+    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
+        self.look(Op::Realpath, path, |tree| tree.realpath(path))
+    }
+
+    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        self.change(|tree| tree.update(path, |node| node.mtime = mtime))
+            .map_err(|code| FsError::new(code, Op::Utimes, path))
+    }
+
+    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        self.change(|tree| tree.update(path, |node| node.mode = mode & 0o7777))
+            .map_err(|code| FsError::new(code, Op::Chmod, path))
+    }
+
+    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
+        self.change(|tree| tree.update(path, |node| node.metadata = metadata))
+            .map_err(|code| FsError::new(code, Op::SetMetadata, path))
+    }
+
+    async fn cursor(&self) -> Result<Cursor, FsError> {
+        let tree = self.tree.lock();
+        Ok(tree.log.cursor(tree.log.end()))
+    }
+
+    async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
+        let mut end = self.end.subscribe();
+        let first = self.tree.lock().log.since(since, options.limit)?;
+        match options.wait {
+            Some(wait) if first.events.is_empty() && options.limit > 0 => {
+                let start = self.tree.lock().log.position(since)?;
+                // An `Err` is a timeout, or a filesystem that went: neither brought a change.
+                let arrived = time::timeout(wait, end.wait_for(|end| *end > start)).await;
+                if matches!(arrived, Ok(Ok(_))) {
+                    return self.tree.lock().log.since(since, options.limit);
+                }
+                Ok(first)
+            }
+            _ => Ok(first),
+        }
+    }
+}
+
+/// Returns the clock of this machine.
+pub fn system_clock() -> Clock {
+    Arc::new(|| {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Millis(since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64))
+    })
+}

@@ -1,0 +1,119 @@
+//! Random scripts, run on [`MemoryFs`], on [`HostFs`] and with the host's own system calls: after every
+//! step all three must have given the same answer and hold the same tree.
+//!
+//! The third, [`Oracle`], is `std::fs` on a directory, plus what the contract says differently from
+//! POSIX, which is all in its code: missing parents are made and taken away again, `rm` takes empty
+//! directories, the root is `EBUSY`, a source that is missing is told before a destination that cannot
+//! be, and a file moved onto a directory that holds it is `EISDIR` where Linux says `ENOTEMPTY`.
+//!
+//! Links whose target climbs with `..` are left out: in memory they stay at the root, on a host they are
+//! refused. A failure shrinks to the few lines that matter; `PROPTEST_CASES` runs more.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "all of it is a test")]
+
+mod oracle {
+    pub(crate) mod host;
+}
+
+use std::sync::Arc;
+
+use oracle::host::Oracle;
+use proptest::prelude::*;
+use tempfile::TempDir;
+use yfs_vfs::{FileSystem, FsCode, HostFs, MemoryFs, conformance::script};
+
+/// A path of at most three of three names, so that scripts meet themselves.
+fn path() -> impl Strategy<Value = String> {
+    prop_oneof![
+        1 => Just("/".to_owned()),
+        8 => "/[abc]",
+        6 => "/[abc]/[abc]",
+        3 => "/[abc]/[abc]/[abc]",
+    ]
+}
+
+fn step() -> impl Strategy<Value = String> {
+    let target =
+        prop_oneof!["[abc]", "[abc]/[abc]", "/[abc]", "/[abc]/[abc]", Just(".".to_owned())];
+    let two = || (path(), path());
+    prop_oneof![
+        6 => (path(), "[xyz]{1,3}").prop_map(|(at, text)| format!("write {at} {text}")),
+        1 => (path(), "[xyz]").prop_map(|(at, text)| format!("write -new {at} {text}")),
+        1 => (path(), "[xyz]").prop_map(|(at, text)| format!("write -existing {at} {text}")),
+        2 => (path(), "[xyz]").prop_map(|(at, text)| format!("append {at} {text}")),
+        4 => path().prop_map(|at| format!("mkdir {at}")),
+        2 => path().prop_map(|at| format!("mkdir -p {at}")),
+        2 => path().prop_map(|at| format!("rm {at}")),
+        1 => path().prop_map(|at| format!("rm -r {at}")),
+        1 => path().prop_map(|at| format!("rm -f {at}")),
+        6 => two().prop_map(|(from, to)| format!("mv {from} {to}")),
+        1 => two().prop_map(|(from, to)| format!("mv -noparents {from} {to}")),
+        1 => two().prop_map(|(from, to)| format!("mv -n {from} {to}")),
+        2 => two().prop_map(|(from, to)| format!("cp {from} {to}")),
+        4 => two().prop_map(|(from, to)| format!("cp -r {from} {to}")),
+        5 => (target, path()).prop_map(|(target, at)| format!("ln {target} {at}")),
+        1 => path().prop_map(|at| format!("cat {at}")),
+        1 => path().prop_map(|at| format!("ls {at}")),
+        1 => path().prop_map(|at| format!("stat {at}")),
+        1 => path().prop_map(|at| format!("lstat {at}")),
+        1 => path().prop_map(|at| format!("readlink {at}")),
+        1 => path().prop_map(|at| format!("realpath {at}")),
+        1 => ("[67]00", path()).prop_map(|(mode, at)| format!("chmod {mode} {at}")),
+    ]
+}
+
+/// One of the three, which answers lines.
+struct Player {
+    name: &'static str,
+    session: script::Session,
+    fs: Arc<dyn FileSystem>,
+}
+
+impl Player {
+    fn new(name: &'static str, fs: Arc<dyn FileSystem>) -> Self {
+        Self { name, session: script::Session::new(fs.clone()), fs }
+    }
+
+    async fn answer(&mut self, line: &str) -> Result<String, FsCode> {
+        self.session.run(line).await.expect("a line of the script").map_err(|error| error.code)
+    }
+}
+
+async fn compare(script: &[String]) -> Result<(), TestCaseError> {
+    let (host_dir, oracle_dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let oracle = Oracle::new(oracle_dir.path());
+    let oracle_fs = HostFs::open(oracle_dir.path()).unwrap();
+    let mut players = [
+        Player::new("memory", Arc::new(MemoryFs::new())),
+        Player::new("host", Arc::new(HostFs::open(host_dir.path()).unwrap())),
+    ];
+    for line in script {
+        let expected = oracle.run(line);
+        let expected_tree = script::tree(&oracle_fs).await.unwrap();
+        for player in &mut players {
+            let answer = player.answer(line).await;
+            prop_assert_eq!(&answer, &expected, "{}: `{}`", player.name, line);
+            let tree = script::tree(&*player.fs).await.unwrap();
+            prop_assert_eq!(&tree, &expected_tree, "{} after `{}`", player.name, line);
+        }
+    }
+    Ok(())
+}
+
+/// A share that takes seconds; `PROPTEST_CASES` asks for more.
+fn config() -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let told = std::env::var_os("PROPTEST_CASES").is_some();
+    if told { config } else { ProptestConfig { cases: 48, ..config } }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn random_scripts_agree_with_the_host(script in prop::collection::vec(step(), 1..40)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(compare(&script))?;
+    }
+}
