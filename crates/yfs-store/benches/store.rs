@@ -1,0 +1,237 @@
+//! How fast the SQLite store is, and how much it writes: `cargo bench -p yfs-store`.
+//!
+//! Wall clock, one run each; `YFS_BENCH_SCALE` (1 by default) multiplies the sizes.
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+use std::{
+    env, fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use yfs_engine::time::Millis;
+use yfs_store::{Batch, DocName, MergeError, Merged, Record, Seq, SqliteStore, Store, StoreExt};
+
+const UPDATE_LEN: usize = 100;
+const N_DOCS: usize = 10_000;
+
+fn main() {
+    let scale: usize = env::var("YFS_BENCH_SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    let n_updates = 100_000 * scale;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+
+    batches(&path, n_updates);
+    one_at_a_time(&directory.path().join("single.db"), 20_000 * scale);
+    many_threads(&directory.path().join("threads.db"), 20_000 * scale);
+    reopen(&path);
+    compact(&path);
+    visibility(&directory.path().join("visible.db"));
+    blobs(&directory.path().join("blobs.db"));
+}
+
+fn doc(number: usize) -> DocName {
+    DocName::parse(&format!("d{number:014}")).expect("a name")
+}
+
+fn update(number: usize) -> Vec<u8> {
+    (0..UPDATE_LEN).map(|at| (number * 31 + at * 7) as u8).collect()
+}
+
+fn batches(path: &Path, n_updates: usize) {
+    let store = SqliteStore::open_or_create(path).expect("open");
+    let written_before = bytes_written();
+    let start = Instant::now();
+    for first in (0..n_updates).step_by(100) {
+        let updates = (first..first + 100).map(|at| (doc(at * 7919 % N_DOCS), update(at)));
+        store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+    }
+    let elapsed = start.elapsed();
+    store.close().expect("close");
+    drop(store);
+    let rate = n_updates as f64 / elapsed.as_secs_f64();
+    let written = bytes_written().zip(written_before).map_or(0, |(after, before)| after - before);
+    println!("append, 100 per batch: {rate:.0} updates/s");
+    println!(
+        "  payload {:.1} MB, file {:.1} MB, written {:.1} MB",
+        megabytes(n_updates * UPDATE_LEN),
+        megabytes(fs::metadata(path).expect("metadata").len() as usize),
+        megabytes(written),
+    );
+}
+
+fn one_at_a_time(path: &Path, n_updates: usize) {
+    let store = SqliteStore::open_or_create(path).expect("open");
+    for synced in [false, true] {
+        let n_updates = if synced { n_updates / 20 } else { n_updates };
+        let before = cpu_time();
+        let mut times: Vec<Duration> = (0..n_updates)
+            .map(|at| {
+                let batch = Batch::one(doc(at % 100), update(at), Millis(1));
+                let batch = if synced { batch.synced() } else { batch };
+                let start = Instant::now();
+                store.append(batch).expect("append");
+                start.elapsed()
+            })
+            .collect();
+        let how = if synced { "synced" } else { "buffered" };
+        println!("append, one at a time, {how}: {}", spread(&mut times));
+        if let (Some(before), Some(after)) = (before, cpu_time()) {
+            println!("  processor time each: {:?}", (after - before) / n_updates as u32);
+        }
+    }
+    let start = Instant::now();
+    for at in 0..n_updates {
+        store.doc_head(&doc(at % 100)).expect("head");
+    }
+    println!("head of a document: {:?}", start.elapsed() / n_updates as u32);
+    let start = Instant::now();
+    for _ in 0..n_updates {
+        store.head().expect("head");
+    }
+    println!("head of the log: {:?}", start.elapsed() / n_updates as u32);
+    let mut seen = store.head().expect("head");
+    let mut times: Vec<Duration> = (0..n_updates)
+        .map(|at| {
+            let batch = Batch::one(doc(0), update(at), Millis(1)).expecting(doc(0), seen);
+            let start = Instant::now();
+            seen = store.append(batch).expect("append").last;
+            start.elapsed()
+        })
+        .collect();
+    println!("append, one at a time, conditional: {}", spread(&mut times));
+}
+
+fn many_threads(path: &Path, n_updates: usize) {
+    let store = SqliteStore::open_or_create(path).expect("open");
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                for at in 0..n_updates / 8 {
+                    let batch = Batch::one(doc(thread), update(at), Millis(1));
+                    store.append(batch).expect("append");
+                }
+            });
+        }
+    });
+    let rate = n_updates as f64 / start.elapsed().as_secs_f64();
+    println!("append, 8 threads, one at a time each: {rate:.0} updates/s");
+}
+
+fn reopen(path: &Path) {
+    let start = Instant::now();
+    let store = SqliteStore::open(path).expect("open");
+    let opened = start.elapsed();
+    store.load(&doc(1)).expect("load");
+    println!("open: {opened:?}, and with the first load: {:?}", start.elapsed());
+    let mut times: Vec<Duration> = (0..1000)
+        .map(|at| {
+            let start = Instant::now();
+            store.load(&doc(at * 7 % N_DOCS)).expect("load");
+            start.elapsed()
+        })
+        .collect();
+    println!("load a document of ten updates: {}", spread(&mut times));
+    let start = Instant::now();
+    let (mut after, mut n_records) = (Seq::ZERO, 0);
+    loop {
+        let tail = store.tail(after, &|_, _| true).expect("tail");
+        n_records += tail.records.len();
+        after = tail.upto;
+        if !tail.more {
+            break;
+        }
+    }
+    println!("tail {n_records} records: {:?}", start.elapsed());
+}
+
+fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+    let mut state = snapshot.unwrap_or_default().to_vec();
+    records.iter().for_each(|record| state.extend(&record.data));
+    Ok(Merged { state, absorbed: vec![true; records.len()] })
+}
+
+fn compact(path: &Path) {
+    let store = SqliteStore::open(path).expect("open");
+    let start = Instant::now();
+    for number in 0..N_DOCS {
+        store.compact(&doc(number), &join).expect("compact");
+    }
+    println!("compact {N_DOCS} documents: {:?}", start.elapsed());
+    let start = Instant::now();
+    store.backup(&path.with_extension("backup"), &mut |_, _| ()).expect("backup");
+    println!("backup: {:?}", start.elapsed());
+    let start = Instant::now();
+    let problems = store.check().expect("check").problems;
+    println!("check: {:?}, {} problems", start.elapsed(), problems.len());
+}
+
+/// One handle appends, another waits; both poll as two processes would.
+fn visibility(path: &Path) {
+    let here = SqliteStore::open_or_create(path).expect("open");
+    let there = SqliteStore::open(path).expect("open");
+    let mut times: Vec<Duration> = (0..300)
+        .map(|at| {
+            let after = here.head().expect("head");
+            thread::scope(|scope| {
+                let waiting = scope.spawn(|| {
+                    assert!(there.wait(after, Duration::from_secs(10)).expect("wait"));
+                    Instant::now()
+                });
+                thread::sleep(Duration::from_millis(3));
+                let batch = Batch::one(doc(0), update(at), Millis(1));
+                here.append(batch).expect("append");
+                let start = Instant::now();
+                waiting.join().expect("join").duration_since(start)
+            })
+        })
+        .collect();
+    println!("seen by another handle: {}", spread(&mut times));
+}
+
+fn blobs(path: &Path) {
+    const N_BYTES: usize = 64 << 20;
+    let store = SqliteStore::open_or_create(path).expect("open");
+    let mut state = 7_u64;
+    let mut noise = Vec::with_capacity(N_BYTES);
+    while noise.len() < N_BYTES {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        noise.extend((state >> 16).to_le_bytes().into_iter().take(6));
+    }
+    let start = Instant::now();
+    let hash = store.put_bytes(&noise, Millis(1)).expect("put").hash;
+    println!("put a blob: {:.0} MB/s", megabytes(noise.len()) / start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    store.copy_blob(&hash, &mut std::io::sink()).expect("copy");
+    println!("read a blob: {:.0} MB/s", megabytes(noise.len()) / start.elapsed().as_secs_f64());
+    noise.insert(N_BYTES / 2, 0);
+    let before = store.stats().expect("stats").file_bytes;
+    store.put_bytes(&noise, Millis(1)).expect("put");
+    let grown = store.stats().expect("stats").file_bytes - before;
+    println!("put it again with one byte more: {:.2} MB more", megabytes(grown as usize));
+}
+
+fn spread(times: &mut [Duration]) -> String {
+    times.sort();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    format!("p50 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.99), at(1.0))
+}
+
+fn megabytes(n_bytes: usize) -> f64 {
+    n_bytes as f64 / 1e6
+}
+
+/// What this thread has had of a processor so far, where the system tells.
+fn cpu_time() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+}
+
+/// What this process has asked the system to write so far, where the system tells.
+fn bytes_written() -> Option<usize> {
+    let io = fs::read_to_string("/proc/self/io").ok()?;
+    io.lines().find_map(|line| line.strip_prefix("wchar: "))?.trim().parse().ok()
+}

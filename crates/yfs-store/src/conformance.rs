@@ -1,0 +1,78 @@
+//! The contract of [`Store`] as a test suite, for every implementation.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use yfs_store::{MemoryStore, conformance};
+//!
+//! conformance::check_all(&|| {
+//!     let store = MemoryStore::new();
+//!     Box::new(move || Arc::new(store.another_handle()))
+//! });
+//! ```
+
+mod blobs;
+mod log;
+mod tables;
+
+use std::sync::Arc;
+
+use yfs_engine::time::Millis;
+
+use crate::{Batch, DocName, Loaded, MergeError, Merged, Record, Seq, Store, Tail};
+
+/// Opens one and the same store, each time with a new handle, as a new process would.
+pub type Open = Box<dyn Fn() -> Arc<dyn Store>>;
+
+/// One case of the suite.
+pub type Case = (&'static str, fn(&Open));
+
+/// Runs every case on a store of its own, and panics at the first that fails.
+pub fn check_all(fresh: &dyn Fn() -> Open) {
+    for (_, case) in cases() {
+        case(&fresh());
+    }
+}
+
+/// Returns all cases, to run them one by one.
+pub fn cases() -> Vec<Case> {
+    [log::CASES, blobs::CASES, tables::CASES].concat()
+}
+
+fn doc(name: &str) -> DocName {
+    DocName::parse(name).expect("names in tests are good")
+}
+
+fn batch(name: &str, data: &str) -> Batch {
+    Batch::one(doc(name), data.as_bytes().to_vec(), Millis(1000))
+}
+
+fn tail_of(store: &dyn Store, after: Seq) -> Tail {
+    store.tail(after, &|_, _| true).expect("tail")
+}
+
+/// What a document comes to, if an update is a piece of text and merging is joining.
+fn text(loaded: &Loaded) -> String {
+    let snapshot = loaded.snapshot.as_deref().unwrap_or_default();
+    let parts = loaded.updates.iter().map(|record| record.data.as_slice());
+    let bytes: Vec<&[u8]> = [snapshot].into_iter().chain(parts).collect();
+    String::from_utf8(bytes.concat()).expect("it is text")
+}
+
+/// Joins everything.
+fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+    join_unless(snapshot, records, |_| false)
+}
+
+/// Joins everything but what `parked` says.
+fn join_unless(
+    snapshot: Option<&[u8]>,
+    records: &[Record],
+    parked: impl Fn(&[u8]) -> bool,
+) -> Result<Merged, MergeError> {
+    let absorbed: Vec<bool> = records.iter().map(|record| !parked(&record.data)).collect();
+    let mut state = snapshot.unwrap_or_default().to_vec();
+    for (record, _) in records.iter().zip(&absorbed).filter(|(_, absorbed)| **absorbed) {
+        state.extend(&record.data);
+    }
+    Ok(Merged { state, absorbed })
+}

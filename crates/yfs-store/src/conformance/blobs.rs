@@ -1,0 +1,107 @@
+//! Cases about blobs.
+
+use std::io::{self, Read};
+
+use yfs_engine::{hash::ContentHash, time::Millis};
+
+use super::{Case, Open};
+use crate::{StoreError, StoreExt};
+
+pub(super) const CASES: &[Case] = &[
+    ("a blob comes back as it was put", put_and_get),
+    ("parts of a blob can be read", ranges),
+    ("a blob that is not there is reported", missing),
+    ("a stream that fails puts nothing", failing_stream),
+    ("old blobs that nobody wants are removed", remove),
+    ("a blob that was put again is young again", put_again),
+];
+
+/// Bytes that do not compress, the same for the same seed.
+fn noise(seed: u64, n_bytes: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut bytes = Vec::with_capacity(n_bytes + 8);
+    while bytes.len() < n_bytes {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend(state.to_le_bytes());
+    }
+    bytes.truncate(n_bytes);
+    bytes
+}
+
+fn put_and_get(open: &Open) {
+    let store = open();
+    for content in [vec![], vec![1], vec![0; 1_000_000], noise(1, 100_000), noise(2, 5_000_000)] {
+        let put = store.put_bytes(&content, Millis(5)).expect("put");
+        assert_eq!((put.hash, put.size), (ContentHash::of(&content), content.len() as u64));
+        assert_eq!(store.put_bytes(&content, Millis(5)).expect("put"), put);
+        let other = open();
+        assert!(other.get_blob(&put.hash).expect("get") == content);
+        assert_eq!(other.blob_info(&put.hash).expect("info"), Some(put));
+        assert!(other.has_blob(&put.hash).expect("has"));
+    }
+    assert_eq!(store.blobs().expect("blobs").len(), 5);
+    assert_eq!(store.stats().expect("stats").n_blobs, 5);
+    assert_eq!(store.check().expect("check").problems, []);
+}
+
+fn ranges(open: &Open) {
+    let store = open();
+    let content = noise(3, 1_000_000);
+    let hash = store.put_bytes(&content, Millis(5)).expect("put").hash;
+    for (start, end) in
+        [(0, 10), (0, 1_000_000), (65_530, 65_550), (999_990, 2_000_000), (500_000, 500_000)]
+    {
+        let part = store.read_blob(&hash, start..end).expect("read");
+        let end = end.min(content.len() as u64) as usize;
+        assert!(part == content[start as usize..end], "{start}..{end}");
+    }
+    assert!(store.read_blob(&hash, 3_000_000..4_000_000).expect("read").is_empty());
+}
+
+fn missing(open: &Open) {
+    let store = open();
+    let hash = ContentHash::of(b"never put");
+    assert!(matches!(store.get_blob(&hash), Err(StoreError::NoBlob { .. })));
+    assert!(matches!(store.read_blob(&hash, 0..1), Err(StoreError::NoBlob { .. })));
+    assert_eq!(store.blob_info(&hash).expect("info"), None);
+}
+
+fn failing_stream(open: &Open) {
+    struct Fails;
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the cable was pulled"))
+        }
+    }
+    let store = open();
+    let mut content = io::Cursor::new(noise(4, 4_500_000)).chain(Fails);
+    let result = store.put_blob(&mut content, Millis(5));
+    assert!(matches!(result, Err(StoreError::Stream { .. })));
+    assert_eq!(store.blobs().expect("blobs"), []);
+    assert_eq!(store.remove_blobs(Millis(10), &|_| false).expect("remove"), 0);
+}
+
+fn remove(open: &Open) {
+    let store = open();
+    let shared = noise(5, 600_000);
+    let longer = [shared.as_slice(), b"and more"].concat();
+    let old = store.put_bytes(&shared, Millis(5)).expect("put").hash;
+    let wanted = store.put_bytes(b"wanted", Millis(5)).expect("put").hash;
+    let young = store.put_bytes(&longer, Millis(50)).expect("put").hash;
+    let n_bytes = store.remove_blobs(Millis(10), &|hash| *hash == wanted).expect("remove");
+    assert_eq!(n_bytes, shared.len() as u64);
+    assert!(!store.has_blob(&old).expect("has"));
+    assert!(store.get_blob(&young).expect("its pieces are still there") == longer);
+    assert_eq!(store.get_blob(&wanted).expect("get"), b"wanted");
+    assert_eq!(store.check().expect("check").problems, []);
+}
+
+fn put_again(open: &Open) {
+    let store = open();
+    let hash = store.put_bytes(b"content", Millis(5)).expect("put").hash;
+    assert_eq!(open().put_bytes(b"content", Millis(50)).expect("put").at, Millis(50));
+    assert_eq!(store.remove_blobs(Millis(10), &|_| false).expect("remove"), 0);
+    assert!(store.has_blob(&hash).expect("has"));
+}

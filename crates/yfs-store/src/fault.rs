@@ -1,0 +1,257 @@
+//! A store that fails when told to, for tests of whoever uses a store.
+
+use std::{
+    collections::HashMap,
+    io::{Read, Write},
+    ops::Range,
+    path::Path,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use yfs_engine::{hash::ContentHash, time::Millis};
+
+use crate::{
+    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn, Origin,
+    Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+};
+
+/// A store that fails when told to.
+///
+/// A call that is made to fail does not reach the store below. For power cuts, see
+/// [`MemoryStore::with_power_cuts`](crate::MemoryStore::with_power_cuts).
+#[derive(Debug)]
+pub struct FaultStore {
+    below: Arc<dyn Store>,
+    plan: Mutex<Plan>,
+}
+
+/// Which calls a fault concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// [`Store::append`].
+    Append,
+    /// [`Store::append`], after the store below applied it: what a network may do.
+    AppendApplied,
+    /// [`Store::load`].
+    Load,
+    /// [`Store::tail`].
+    Tail,
+    /// [`Store::flush`], and appends that are synced.
+    Flush,
+    /// [`Store::compact`].
+    Compact,
+    /// Everything that reads or writes blobs.
+    Blob,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    /// How many more calls succeed before one fails, and what it fails with.
+    failures: HashMap<Fault, (u64, StoreError)>,
+    delay: Duration,
+}
+
+impl FaultStore {
+    /// Wraps a store, which works as before until told otherwise.
+    pub fn new(below: Arc<dyn Store>) -> Self {
+        Self { below, plan: Mutex::default() }
+    }
+
+    /// Makes one call fail, after `n_good` calls of its kind have succeeded.
+    pub fn fail(&self, fault: Fault, n_good: u64, error: StoreError) {
+        self.plan.lock().failures.insert(fault, (n_good, error));
+    }
+
+    /// Makes every append, load, tail and flush take longer.
+    pub fn delay(&self, delay: Duration) {
+        self.plan.lock().delay = delay;
+    }
+
+    fn pass(&self, fault: Fault) -> Result<(), StoreError> {
+        let mut plan = self.plan.lock();
+        let delay = plan.delay;
+        let due = match plan.failures.get_mut(&fault) {
+            None => false,
+            Some((0, _)) => true,
+            Some((n_good, _)) => {
+                *n_good -= 1;
+                false
+            }
+        };
+        let failure = if due { plan.failures.remove(&fault) } else { None };
+        drop(plan);
+        if !delay.is_zero() {
+            thread::sleep(delay);
+        }
+        failure.map_or(Ok(()), |(_, error)| Err(error))
+    }
+}
+
+impl Store for FaultStore {
+    fn origin(&self) -> Origin {
+        self.below.origin()
+    }
+
+    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        self.pass(Fault::Append)?;
+        if batch.durability == crate::Durability::Synced {
+            self.pass(Fault::Flush)?;
+        }
+        let appended = self.below.append(batch)?;
+        self.pass(Fault::AppendApplied)?;
+        Ok(appended)
+    }
+
+    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError> {
+        self.pass(Fault::Load)?;
+        self.below.load(doc)
+    }
+
+    fn tail(
+        &self,
+        after: Seq,
+        wanted: &dyn Fn(&DocName, Origin) -> bool,
+    ) -> Result<Tail, StoreError> {
+        self.pass(Fault::Tail)?;
+        self.below.tail(after, wanted)
+    }
+
+    fn head(&self) -> Result<Seq, StoreError> {
+        self.below.head()
+    }
+
+    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+        self.below.doc_head(doc)
+    }
+
+    fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
+        self.below.wait(after, timeout)
+    }
+
+    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
+        self.pass(Fault::Compact)?;
+        self.below.compact(doc, merge)
+    }
+
+    fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
+        self.below.documents()
+    }
+
+    fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {
+        self.below.doc_stats(doc)
+    }
+
+    fn stats(&self) -> Result<StoreStats, StoreError> {
+        self.below.stats()
+    }
+
+    fn forget(&self, doc: &DocName) -> Result<u64, StoreError> {
+        self.below.forget(doc)
+    }
+
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        self.below.quarantine(doc, update, reason, at)
+    }
+
+    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+        self.below.quarantined()
+    }
+
+    fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
+        self.pass(Fault::Blob)?;
+        self.below.put_blob(content, at)
+    }
+
+    fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        self.pass(Fault::Blob)?;
+        self.below.read_blob(hash, range)
+    }
+
+    fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
+        self.pass(Fault::Blob)?;
+        self.below.copy_blob(hash, to)
+    }
+
+    fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
+        self.below.blob_info(hash)
+    }
+
+    fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
+        self.below.blobs()
+    }
+
+    fn remove_blobs(
+        &self,
+        older_than: Millis,
+        keep: &dyn Fn(&ContentHash) -> bool,
+    ) -> Result<u64, StoreError> {
+        self.below.remove_blobs(older_than, keep)
+    }
+
+    fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
+        self.below.doc_facts(docs)
+    }
+
+    fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
+        self.below.set_doc_facts(facts)
+    }
+
+    fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
+        self.below.note_first_seen(keys, at)
+    }
+
+    fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
+        self.below.first_seen(key)
+    }
+
+    fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
+        self.below.clear_first_seen(keys)
+    }
+
+    fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.below.get_meta(key)
+    }
+
+    fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.below.set_meta(key, value)
+    }
+
+    fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.below.init_meta(key, value)
+    }
+
+    fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
+        self.below.claim_writer()
+    }
+
+    fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
+        self.below.release_writer(claim)
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        self.pass(Fault::Flush)?;
+        self.below.flush()
+    }
+
+    fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
+        self.below.backup(to, progress)
+    }
+
+    fn check(&self) -> Result<Report, StoreError> {
+        self.below.check()
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.below.close()
+    }
+}

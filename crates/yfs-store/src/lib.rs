@@ -1,0 +1,46 @@
+//! The durable shared log of a workspace: updates of documents, and blobs, behind one trait.
+//!
+//! A [`Store`] keeps what Yjs documents are made of without knowing Yjs: opaque updates, in one
+//! order that every process agrees on. Any number of processes may hold one store open. Each
+//! appends what it did and tails what the others did; since updates merge, that needs no lock, and
+//! what must be exclusive ("create, unless it is there") is an append on the condition that nobody
+//! else got in between. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite file
+//! whose layout `docs/format/store.md` describes. [`FaultStore`] wraps either and injects faults;
+//! [`conformance`] is the contract as a test suite.
+//!
+//! ```
+//! use yfs_engine::time::Millis;
+//! use yfs_store::{Batch, DocName, MemoryStore, Seq, Store};
+//!
+//! let store = MemoryStore::new();
+//! let doc = DocName::parse("4f7c2a9e1b3d5f0")?;
+//! let written = store.append(Batch::one(doc.clone(), b"an update".to_vec(), Millis(1)))?;
+//!
+//! let tail = store.tail(Seq::ZERO, &|_, _| true)?;
+//! assert_eq!(tail.records[0].data, b"an update");
+//! assert_eq!(tail.upto, written.last);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod blob;
+mod error;
+mod fault;
+mod memory;
+mod record;
+mod report;
+mod sqlite;
+mod store;
+
+pub mod conformance;
+
+pub use blob::BlobInfo;
+pub use error::StoreError;
+pub use fault::{Fault, FaultStore};
+pub use memory::MemoryStore;
+pub use record::{
+    Appended, Batch, Damage, DocName, DocNameError, Durability, Expect, Loaded, Origin, Record,
+    Reload, Seq, Tail, Touched,
+};
+pub use report::{DocFact, DocStats, Problem, Quarantined, Report, StoreStats};
+pub use sqlite::{OpenOptions, SqliteStore};
+pub use store::{Compacted, MergeError, MergeFn, Merged, Store, StoreExt, WriterClaim};

@@ -1,0 +1,544 @@
+//! A store in memory: for tests, and for workspaces that nobody keeps.
+//!
+//! [`MemoryStore::another_handle`] stands for another process on the same store.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{Read, Write},
+    ops::Range,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use smol_str::SmolStr;
+use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
+
+use crate::{
+    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Durability, Loaded, MergeFn,
+    Origin, Quarantined, Record, Reload, Report, Seq, Store, StoreError, StoreStats, Tail, Touched,
+    WriterClaim, record::new_ids,
+};
+
+/// The most bytes of records in one page of the tail.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// A store in memory.
+#[derive(Debug)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+    origin: Origin,
+    closed: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Whoever appends wakes all who [`wait`](Store::wait).
+    grown: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    now: Data,
+    /// What a power cut would leave, if this store is to model one.
+    durable: Option<Data>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Data {
+    head: Seq,
+    log: BTreeMap<Seq, Entry>,
+    docs: HashMap<DocName, Doc>,
+    quarantine: Vec<Quarantined>,
+    blobs: BTreeMap<ContentHash, (Arc<[u8]>, Millis)>,
+    first_seen: HashMap<SmolStr, Millis>,
+    meta: HashMap<SmolStr, Vec<u8>>,
+    released: Vec<[ClientId; 4]>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    doc: DocName,
+    origin: Origin,
+    at: Millis,
+    data: Arc<[u8]>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Doc {
+    records: Vec<Seq>,
+    /// The last record of each handle.
+    heads: HashMap<Origin, Seq>,
+    head: Seq,
+    snapshot: Option<Arc<[u8]>>,
+    /// What compaction, or `forget`, has reached up to, and where in the log it happened.
+    compacted: Option<(Seq, Seq)>,
+    forgotten: bool,
+    fact: Option<DocFact>,
+}
+
+impl MemoryStore {
+    /// Makes an empty store.
+    pub fn new() -> Self {
+        Self::with(State::default())
+    }
+
+    /// Makes an empty store that remembers what was flushed, for [`power_cut`](Self::power_cut).
+    /// Every flush copies the whole store, so this is for tests.
+    pub fn with_power_cuts() -> Self {
+        Self::with(State { durable: Some(Data::default()), ..State::default() })
+    }
+
+    fn with(state: State) -> Self {
+        let shared = Shared { state: Mutex::new(state), grown: Condvar::new() };
+        Self::on(Arc::new(shared))
+    }
+
+    /// Opens the same store again, as another process would.
+    pub fn another_handle(&self) -> Self {
+        Self::on(self.shared.clone())
+    }
+
+    fn on(shared: Arc<Shared>) -> Self {
+        Self { shared, origin: Origin::random(), closed: AtomicBool::new(false) }
+    }
+
+    /// Forgets whatever was not flushed. Does nothing unless the store was made for it.
+    pub fn power_cut(&self) {
+        let mut state = self.shared.state.lock();
+        if let Some(durable) = state.durable.clone() {
+            state.now = durable;
+        }
+    }
+
+    fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        let state = self.shared.state.lock();
+        if self.closed.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(state) }
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl State {
+    fn sync(&mut self) {
+        if self.durable.is_some() {
+            self.durable = Some(self.now.clone());
+        }
+    }
+}
+
+impl Data {
+    fn record(&self, seq: Seq) -> Record {
+        let Entry { doc, origin, at, data } = &self.log[&seq];
+        Record { seq, doc: doc.clone(), origin: *origin, at: *at, data: data.to_vec() }
+    }
+
+    fn append(&mut self, batch: Batch, origin: Origin) -> Result<Appended, StoreError> {
+        for expect in &batch.expect {
+            let heads = self.docs.get(&expect.doc).map(|doc| &doc.heads);
+            let others = heads.into_iter().flatten().filter(|(other, _)| **other != origin);
+            let head = others.map(|(_, seq)| *seq).max().unwrap_or_default();
+            if head > expect.seen {
+                return Err(StoreError::HeadMoved { doc: expect.doc.clone(), head });
+            }
+        }
+        let mut facts = batch.facts;
+        facts.retain(|(doc, fact)| {
+            self.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head) <= fact.upto
+        });
+        let first = if batch.updates.is_empty() { self.head } else { Seq(self.head.0 + 1) };
+        for (name, data) in batch.updates {
+            self.head.0 += 1;
+            let seq = self.head;
+            let doc = self.docs.entry(name.clone()).or_default();
+            doc.records.push(seq);
+            doc.heads.insert(origin, seq);
+            doc.head = seq;
+            self.log.insert(seq, Entry { doc: name, origin, at: batch.at, data: data.into() });
+        }
+        for (name, fact) in facts {
+            if let Some(doc) = self.docs.get_mut(&name) {
+                doc.fact = Some(DocFact { upto: doc.head, ..fact });
+            }
+        }
+        Ok(Appended { first, last: self.head })
+    }
+
+    fn load(&self, name: &DocName) -> Loaded {
+        let Some(doc) = self.docs.get(name) else {
+            return Loaded { upto: self.head, ..Loaded::default() };
+        };
+        Loaded {
+            snapshot: doc.snapshot.as_ref().map(|state| state.to_vec()),
+            updates: doc.records.iter().map(|seq| self.record(*seq)).collect(),
+            head: doc.head,
+            upto: self.head,
+            damaged: Vec::new(),
+        }
+    }
+
+    fn tail(&self, after: Seq, own: Origin, wanted: &dyn Fn(&DocName, Origin) -> bool) -> Tail {
+        let mut tail = Tail { upto: self.head, head: self.head, ..Tail::default() };
+        for (name, doc) in &self.docs {
+            let due = doc.compacted.filter(|(upto, at)| *upto > after && *at > after);
+            tail.reload.extend(due.map(|(upto, _)| Reload {
+                doc: name.clone(),
+                upto,
+                forgotten: doc.forgotten,
+            }));
+        }
+        let mut n_bytes = 0;
+        let mut touched: HashMap<DocName, (Seq, bool)> = HashMap::new();
+        for (seq, entry) in self.log.range(Seq(after.0 + 1)..) {
+            if n_bytes > PAGE_BYTES {
+                tail.upto = Seq(seq.0 - 1);
+                tail.more = true;
+                break;
+            }
+            let (head, all_own) = touched.entry(entry.doc.clone()).or_insert((*seq, true));
+            *head = *seq;
+            *all_own &= entry.origin == own;
+            if wanted(&entry.doc, entry.origin) {
+                n_bytes += entry.data.len();
+                tail.records.push(self.record(*seq));
+            }
+        }
+        let touched = touched.into_iter().map(|(doc, (head, own))| Touched { doc, head, own });
+        tail.touched = touched.collect();
+        tail.touched.sort_by_key(|touched| touched.head);
+        tail
+    }
+
+    fn stats_of(&self, name: &DocName, doc: &Doc) -> DocStats {
+        DocStats {
+            doc: name.clone(),
+            n_records: doc.records.len() as u64,
+            bytes: doc.records.iter().map(|seq| self.log[seq].data.len() as u64).sum(),
+            snapshot_bytes: doc.snapshot.as_ref().map_or(0, |state| state.len() as u64),
+            head: doc.head,
+        }
+    }
+
+    /// Takes the next position for something that is not an update.
+    fn mark(&mut self) -> Seq {
+        self.head.0 += 1;
+        self.head
+    }
+}
+
+impl Store for MemoryStore {
+    fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        let mut state = self.state()?;
+        let durability = batch.durability;
+        let appended = state.now.append(batch, self.origin)?;
+        if durability == Durability::Synced {
+            state.sync();
+        }
+        self.shared.grown.notify_all();
+        Ok(appended)
+    }
+
+    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError> {
+        Ok(self.state()?.now.load(doc))
+    }
+
+    fn tail(
+        &self,
+        after: Seq,
+        wanted: &dyn Fn(&DocName, Origin) -> bool,
+    ) -> Result<Tail, StoreError> {
+        Ok(self.state()?.now.tail(after, self.origin, wanted))
+    }
+
+    fn head(&self) -> Result<Seq, StoreError> {
+        Ok(self.state()?.now.head)
+    }
+
+    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+        Ok(self.state()?.now.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head))
+    }
+
+    fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
+        let until = Instant::now() + timeout;
+        let mut state = self.state()?;
+        while state.now.head <= after && !self.closed.load(Ordering::Relaxed) {
+            if self.shared.grown.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        Ok(state.now.head > after)
+    }
+
+    fn compact(&self, name: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
+        let before = self.state()?.now.load(name);
+        let Some(last) = before.updates.last().map(|record| record.seq) else {
+            return Ok(Compacted::Nothing);
+        };
+        let merged = merge(before.snapshot.as_deref(), &before.updates)
+            .map_err(|source| StoreError::Merge { doc: name.clone(), source: source.into() })?;
+
+        let mut state = self.state()?;
+        let data = &mut state.now;
+        let Some(doc) = data.docs.get_mut(name) else { return Ok(Compacted::Raced) };
+        if doc.snapshot.as_deref() != before.snapshot.as_deref() {
+            return Ok(Compacted::Raced);
+        }
+        let absorbed: Vec<Seq> = before
+            .updates
+            .iter()
+            .zip(&merged.absorbed)
+            .filter_map(|(record, absorbed)| absorbed.then_some(record.seq))
+            .collect();
+        if absorbed.is_empty() {
+            return Ok(Compacted::Nothing);
+        }
+        let mut bytes_before = before.snapshot.map_or(0, |state| state.len() as u64);
+        let bytes_after = merged.state.len() as u64;
+        doc.records.retain(|seq| !absorbed.contains(seq));
+        doc.snapshot = Some(merged.state.into());
+        doc.forgotten = false;
+        let n_kept = doc.records.len() as u64;
+        for seq in &absorbed {
+            bytes_before += data.log.remove(seq).map_or(0, |entry| entry.data.len() as u64);
+        }
+        let at = data.mark();
+        data.docs.entry(name.clone()).or_default().compacted = Some((last, at));
+        self.shared.grown.notify_all();
+        let n_absorbed = absorbed.len() as u64;
+        Ok(Compacted::Done { n_absorbed, n_kept, bytes_before, bytes_after })
+    }
+
+    fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
+        let data = &self.state()?.now;
+        Ok(data.docs.iter().map(|(name, doc)| data.stats_of(name, doc)).collect())
+    }
+
+    fn doc_stats(&self, name: &DocName) -> Result<Option<DocStats>, StoreError> {
+        let data = &self.state()?.now;
+        Ok(data.docs.get(name).map(|doc| data.stats_of(name, doc)))
+    }
+
+    fn stats(&self) -> Result<StoreStats, StoreError> {
+        let state = self.state()?;
+        let data = &state.now;
+        let docs: Vec<_> = data.docs.iter().map(|(name, doc)| data.stats_of(name, doc)).collect();
+        let record_bytes = docs.iter().map(|doc| doc.bytes).sum();
+        let snapshot_bytes = docs.iter().map(|doc| doc.snapshot_bytes).sum();
+        let blob_bytes = data.blobs.values().map(|(content, _)| content.len() as u64).sum();
+        Ok(StoreStats {
+            n_docs: docs.len() as u64,
+            n_records: data.log.len() as u64,
+            record_bytes,
+            snapshot_bytes,
+            n_blobs: data.blobs.len() as u64,
+            blob_bytes,
+            file_bytes: record_bytes + snapshot_bytes + blob_bytes,
+            head: data.head,
+        })
+    }
+
+    fn forget(&self, name: &DocName) -> Result<u64, StoreError> {
+        let mut state = self.state()?;
+        let data = &mut state.now;
+        let Some(doc) = data.docs.get_mut(name) else { return Ok(0) };
+        let mut n_bytes = doc.snapshot.take().map_or(0, |state| state.len() as u64);
+        let records = std::mem::take(&mut doc.records);
+        let head = doc.head;
+        for seq in records {
+            n_bytes += data.log.remove(&seq).map_or(0, |entry| entry.data.len() as u64);
+        }
+        let at = data.mark();
+        let doc = data.docs.entry(name.clone()).or_default();
+        doc.fact = None;
+        doc.forgotten = true;
+        doc.compacted = Some((head, at));
+        self.shared.grown.notify_all();
+        Ok(n_bytes)
+    }
+
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        let (doc, reason, update) = (doc.clone(), reason.to_owned(), update.to_vec());
+        self.state()?.now.quarantine.push(Quarantined { doc, at, reason, update });
+        Ok(())
+    }
+
+    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+        Ok(self.state()?.now.quarantine.clone())
+    }
+
+    fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
+        let mut bytes = Vec::new();
+        content
+            .read_to_end(&mut bytes)
+            .map_err(|source| StoreError::Stream { source: Arc::new(source) })?;
+        let (hash, size) = (ContentHash::of(&bytes), bytes.len() as u64);
+        let mut state = self.state()?;
+        let (_, put) = state.now.blobs.entry(hash).or_insert_with(|| (bytes.into(), at));
+        *put = at.max(*put);
+        Ok(BlobInfo { hash, size, at: *put })
+    }
+
+    fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let state = self.state()?;
+        let Some((content, _)) = state.now.blobs.get(hash) else {
+            return Err(StoreError::NoBlob { hash: *hash });
+        };
+        let end = range.end.min(content.len() as u64) as usize;
+        let start = range.start.min(end as u64) as usize;
+        Ok(content[start..end].to_vec())
+    }
+
+    fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
+        let content = self.state()?.now.blobs.get(hash).map(|(content, _)| content.clone());
+        let content = content.ok_or(StoreError::NoBlob { hash: *hash })?;
+        to.write_all(&content).map_err(|source| StoreError::Stream { source: Arc::new(source) })?;
+        Ok(content.len() as u64)
+    }
+
+    fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
+        let state = self.state()?;
+        let found = state.now.blobs.get(hash);
+        Ok(found.map(|(content, at)| BlobInfo { hash: *hash, size: content.len() as u64, at: *at }))
+    }
+
+    fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
+        let state = self.state()?;
+        let info = |(hash, (content, at)): (&ContentHash, &(Arc<[u8]>, Millis))| BlobInfo {
+            hash: *hash,
+            size: content.len() as u64,
+            at: *at,
+        };
+        Ok(state.now.blobs.iter().map(info).collect())
+    }
+
+    fn remove_blobs(
+        &self,
+        older_than: Millis,
+        keep: &dyn Fn(&ContentHash) -> bool,
+    ) -> Result<u64, StoreError> {
+        let old: Vec<_> = self.blobs()?.into_iter().filter(|blob| blob.at < older_than).collect();
+        let doomed: Vec<_> = old.into_iter().filter(|blob| !keep(&blob.hash)).collect();
+        let mut state = self.state()?;
+        let mut n_bytes = 0;
+        for BlobInfo { hash, size, .. } in doomed {
+            if state.now.blobs.get(&hash).is_some_and(|(_, at)| *at < older_than) {
+                state.now.blobs.remove(&hash);
+                n_bytes += size;
+            }
+        }
+        Ok(n_bytes)
+    }
+
+    fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
+        let state = self.state()?;
+        let current = |name| {
+            let doc: &Doc = state.now.docs.get(name)?;
+            doc.fact.filter(|fact| fact.upto >= doc.head)
+        };
+        Ok(docs.iter().map(current).collect())
+    }
+
+    fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        for (name, fact) in facts {
+            if let Some(doc) = state.now.docs.get_mut(name) {
+                doc.fact = Some(*fact);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        for key in keys {
+            state.now.first_seen.entry(SmolStr::new(key)).or_insert(at);
+        }
+        Ok(())
+    }
+
+    fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
+        Ok(self.state()?.now.first_seen.get(key).copied())
+    }
+
+    fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        for key in keys {
+            state.now.first_seen.remove(*key);
+        }
+        Ok(())
+    }
+
+    fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.state()?.now.meta.get(key).cloned())
+    }
+
+    fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.state()?.now.meta.insert(SmolStr::new(key), value.to_vec());
+        Ok(())
+    }
+
+    fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let mut state = self.state()?;
+        let entry = state.now.meta.entry(SmolStr::new(key));
+        Ok(entry.or_insert_with(|| value.to_vec()).clone())
+    }
+
+    fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
+        let released = self.state()?.now.released.pop();
+        let reused = released.is_some();
+        let [rows, cells, meta, content] = released.unwrap_or_else(new_ids);
+        Ok(WriterClaim { rows, cells, meta, content, reused })
+    }
+
+    fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
+        let WriterClaim { rows, cells, meta, content, .. } = claim;
+        self.state()?.now.released.push([rows, cells, meta, content]);
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        self.state()?.sync();
+        Ok(())
+    }
+
+    fn backup(&self, _to: &Path, _progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
+        Err(StoreError::Unsupported { action: "back up: it is in memory only" })
+    }
+
+    fn check(&self) -> Result<Report, StoreError> {
+        let state = self.state()?;
+        let data = &state.now;
+        Ok(Report {
+            n_records: data.log.len() as u64,
+            n_snapshots: data.docs.values().filter(|doc| doc.snapshot.is_some()).count() as u64,
+            n_blobs: data.blobs.len() as u64,
+            problems: Vec::new(),
+        })
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.flush()?;
+        self.closed.store(true, Ordering::Relaxed);
+        self.shared.grown.notify_all();
+        Ok(())
+    }
+}

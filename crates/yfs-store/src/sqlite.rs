@@ -1,0 +1,420 @@
+//! A store in one SQLite file, which any number of processes may hold open at once.
+//!
+//! The layout is an append-only log without an index by document, plus snapshots
+//! (`docs/format/store.md`). An index would make every append touch a random page: twenty-five
+//! times the bytes written. Instead each handle keeps in memory where the records of each document
+//! are. It learns that by one pass over the log when it first needs it, which reads no large
+//! update, and keeps it right by reading what was appended since.
+//!
+//! # Invariants
+//!
+//! - Every write is one `BEGIN IMMEDIATE` transaction. A transaction that reads and then wants to
+//!   write would fail at once, whatever the timeout.
+//! - Readers have connections of their own and wait for nobody.
+//! - Locks are taken in the order writer, index; a reader takes only the index, and only while it
+//!   looks something up.
+
+mod backup;
+mod blobs;
+mod check;
+mod claims;
+mod compact;
+mod index;
+mod local;
+mod log;
+mod place;
+mod schema;
+mod sync;
+mod tx;
+mod watch;
+
+use std::{
+    fmt,
+    io::{Read, Write},
+    ops::{Deref, Range},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use rusqlite::Connection;
+use yfs_engine::{hash::ContentHash, time::Millis};
+
+use self::{
+    index::Index, log::Queue, place::Place, schema::failed, sync::Syncer, tx::Tx, watch::Watch,
+};
+use crate::{
+    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn, Origin,
+    Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+};
+
+/// How many idle reading connections a handle keeps.
+const MAX_IDLE_READERS: usize = 4;
+
+/// A store in one SQLite file.
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+/// How to open a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Whether to make a store if there is none.
+    pub create: bool,
+    /// Whether to refuse a store that is there already.
+    pub create_new: bool,
+    /// How long a power cut may reach back for what nobody flushed: a thread flushes that often
+    /// while there is something to flush. Nothing means never.
+    pub sync_every: Option<Duration>,
+    /// How large this handle may make the file, in bytes. Beyond that, writing fails as on a full
+    /// disk.
+    pub max_bytes: Option<u64>,
+    /// Whether to refuse everything that writes. Such a store is never made; it can be opened
+    /// where nothing may be written, unless a writer died there and left something to clean up.
+    pub read_only: bool,
+}
+
+/// What all users of one handle share.
+struct Inner {
+    path: PathBuf,
+    place: Place,
+    read_only: bool,
+    origin: Origin,
+    /// The one connection that writes.
+    writer: Mutex<Writer>,
+    /// Batches that wait for the writer. Whoever gets it commits them all.
+    queue: Queue,
+    /// Connections that read, while nobody uses them.
+    readers: Mutex<Vec<Connection>>,
+    index: Mutex<Index>,
+    watch: Watch,
+    syncer: Syncer,
+    closed: AtomicBool,
+}
+
+struct Writer {
+    connection: Connection,
+    /// Whether commits reach the disk before they return.
+    synchronous: bool,
+    /// Where the log ended after the last append, if nothing else was written here since.
+    known: Option<Known>,
+}
+
+/// What was known of the log at some moment.
+#[derive(Clone, Copy)]
+struct Known {
+    /// As the writing connection saw it; the same number means that nobody else has written.
+    version: i64,
+    head: u64,
+}
+
+/// A reading connection on loan.
+struct Reader<'a> {
+    inner: &'a Inner,
+    /// Invariant: there until it is dropped.
+    connection: Option<Connection>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        let sync_every = Some(Duration::from_secs(1));
+        Self { create: false, create_new: false, sync_every, max_bytes: None, read_only: false }
+    }
+}
+
+impl SqliteStore {
+    /// Opens a store that is there.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, OpenOptions::default())
+    }
+
+    /// Opens a store, and makes it if it is not there.
+    pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, OpenOptions { create: true, ..OpenOptions::default() })
+    }
+
+    /// Makes a store; of several processes that do so at once, one succeeds.
+    pub fn create_new(path: &Path) -> Result<Self, StoreError> {
+        let options = OpenOptions { create: true, create_new: true, ..OpenOptions::default() };
+        Self::open_with(path, options)
+    }
+
+    /// Opens a store that is there, to read it only.
+    ///
+    /// In a directory that may be written this sees what others append. Where nothing may be
+    /// written and nobody has the store open, it sees the file as it is now.
+    pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, OpenOptions { read_only: true, ..OpenOptions::default() })
+    }
+
+    /// Opens a store.
+    pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
+        let (place, connection) = if options.read_only {
+            schema::open_read_only(path)?
+        } else {
+            (Place::writable(path), schema::open(path, options)?)
+        };
+        let inner = Inner {
+            path: path.to_owned(),
+            read_only: options.read_only,
+            origin: Origin::random(),
+            writer: Mutex::new(Writer { connection, synchronous: false, known: None }),
+            queue: Queue::default(),
+            readers: Mutex::default(),
+            index: Mutex::default(),
+            watch: Watch::new(place.clone()),
+            place,
+            syncer: Syncer::new(path, options.sync_every),
+            closed: AtomicBool::new(false),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Returns the file that holds the store.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.inner.syncer.stop();
+    }
+}
+
+impl Inner {
+    fn ensure_open(&self) -> Result<(), StoreError> {
+        if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    fn ensure_writable(&self, action: &'static str) -> Result<(), StoreError> {
+        self.ensure_open()?;
+        if self.read_only { Err(StoreError::ReadOnly { action }) } else { Ok(()) }
+    }
+
+    fn reader(&self) -> Result<Reader<'_>, StoreError> {
+        self.ensure_open()?;
+        let idle = self.readers.lock().pop();
+        let connection = idle.map_or_else(|| self.place.connect(), Ok)?;
+        Ok(Reader { inner: self, connection: Some(connection) })
+    }
+
+    fn writer(&self, action: &'static str) -> Result<MutexGuard<'_, Writer>, StoreError> {
+        self.ensure_writable(action)?;
+        Ok(self.writer.lock())
+    }
+
+    /// Runs one writing transaction that adds nothing to the log, and commits it.
+    fn write<T>(
+        &self,
+        action: &'static str,
+        change: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut writer = self.writer(action)?;
+        let tx = writer.begin(false, action)?;
+        let result = change(&tx)?;
+        tx.commit().map_err(failed(action))?;
+        drop(writer);
+        self.syncer.wrote();
+        Ok(result)
+    }
+}
+
+impl Writer {
+    /// Begins a writing transaction; what follows it down to its commit is durable at once if it
+    /// is `synchronous`.
+    fn begin(&mut self, synchronous: bool, action: &'static str) -> Result<Tx<'_>, StoreError> {
+        // Whoever appends puts it back.
+        self.known = None;
+        if self.synchronous != synchronous {
+            let level = if synchronous { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", level).map_err(failed(action))?;
+            self.synchronous = synchronous;
+        }
+        Tx::write(&self.connection).map_err(failed(action))
+    }
+}
+
+impl Deref for Reader<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("it is there until this is dropped")
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        let mut idle = self.inner.readers.lock();
+        if idle.len() < MAX_IDLE_READERS {
+            idle.extend(self.connection.take());
+        }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+impl Store for SqliteStore {
+    fn origin(&self) -> Origin {
+        self.inner.origin
+    }
+
+    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        self.inner.append(batch)
+    }
+
+    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError> {
+        self.inner.load(doc)
+    }
+
+    fn tail(
+        &self,
+        after: Seq,
+        wanted: &dyn Fn(&DocName, Origin) -> bool,
+    ) -> Result<Tail, StoreError> {
+        self.inner.tail(after, wanted)
+    }
+
+    fn head(&self) -> Result<Seq, StoreError> {
+        self.inner.head()
+    }
+
+    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+        self.inner.doc_head(doc)
+    }
+
+    fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
+        self.inner.wait(after, timeout)
+    }
+
+    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
+        self.inner.compact(doc, merge)
+    }
+
+    fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
+        self.inner.documents()
+    }
+
+    fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {
+        self.inner.doc_stats(doc)
+    }
+
+    fn stats(&self) -> Result<StoreStats, StoreError> {
+        self.inner.stats()
+    }
+
+    fn forget(&self, doc: &DocName) -> Result<u64, StoreError> {
+        self.inner.forget(doc)
+    }
+
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        self.inner.quarantine(doc, update, reason, at)
+    }
+
+    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+        self.inner.quarantined()
+    }
+
+    fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
+        self.inner.put_blob(content, at)
+    }
+
+    fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        self.inner.read_blob(hash, range)
+    }
+
+    fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
+        self.inner.copy_blob(hash, to)
+    }
+
+    fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
+        self.inner.blob_info(hash)
+    }
+
+    fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
+        self.inner.blobs()
+    }
+
+    fn remove_blobs(
+        &self,
+        older_than: Millis,
+        keep: &dyn Fn(&ContentHash) -> bool,
+    ) -> Result<u64, StoreError> {
+        self.inner.remove_blobs(older_than, keep)
+    }
+
+    fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
+        self.inner.doc_facts(docs)
+    }
+
+    fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
+        self.inner.set_doc_facts(facts)
+    }
+
+    fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
+        self.inner.note_first_seen(keys, at)
+    }
+
+    fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
+        self.inner.first_seen(key)
+    }
+
+    fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
+        self.inner.clear_first_seen(keys)
+    }
+
+    fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.get_meta(key)
+    }
+
+    fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.inner.set_meta(key, value)
+    }
+
+    fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.inner.init_meta(key, value)
+    }
+
+    fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
+        self.inner.claim_writer()
+    }
+
+    fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
+        self.inner.release_writer(claim)
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        self.inner.ensure_open()?;
+        if self.inner.read_only { Ok(()) } else { self.inner.syncer.flush() }
+    }
+
+    fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
+        self.inner.backup(to, progress)
+    }
+
+    fn check(&self) -> Result<Report, StoreError> {
+        self.inner.check()
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.flush()?;
+        self.inner.closed.store(true, Ordering::Release);
+        self.inner.watch.wake();
+        self.inner.syncer.stop();
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! A consistent copy of the store, while others go on using it.
+
+use std::{
+    fs::{self, File},
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{
+    Inner,
+    schema::{failed, sync_directory},
+};
+use crate::{Origin, StoreError};
+
+const BACKUP: &str = "back up the store";
+
+/// A file that goes unless it is kept.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // It has either been moved away or is of no use.
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+impl Inner {
+    pub(super) fn backup(
+        &self,
+        to: &Path,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StoreError> {
+        let exists = || StoreError::Exists { path: to.to_owned() };
+        if fs::symlink_metadata(to).is_ok() {
+            return Err(exists());
+        }
+        let total = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        progress(0, total);
+        let mut name = to.as_os_str().to_owned();
+        name.push(format!(".partial-{:x}", Origin::random().0));
+        let partial = Partial(name.into());
+        let Some(target) = partial.0.to_str() else {
+            return Err(StoreError::Unsupported { action: "back up to a path that is not UTF-8" });
+        };
+        self.reader()?.execute("VACUUM INTO ?1", [target]).map_err(failed(BACKUP))?;
+        drop_what_is_local(&partial.0)?;
+
+        let io = |error| StoreError::io(BACKUP, error);
+        File::open(&partial.0).and_then(|file| file.sync_all()).map_err(io)?;
+        // Unlike a rename, a link never replaces what is there.
+        match fs::hard_link(&partial.0, to) {
+            Ok(()) => (),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists()),
+            // Some filesystems have no links; there we have looked before, and that is all.
+            Err(_) => fs::rename(&partial.0, to).map_err(io)?,
+        }
+        drop(partial);
+        sync_directory(to)?;
+        progress(total, total);
+        Ok(())
+    }
+}
+
+/// A copy must not hand out client ids that the original hands out as well.
+fn drop_what_is_local(copy: &Path) -> Result<(), StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(copy, flags).map_err(failed(BACKUP))?;
+    connection
+        .execute_batch("DELETE FROM released; DELETE FROM meta WHERE key = 'store:claim-seal';")
+        .map_err(failed(BACKUP))
+}

@@ -1,0 +1,382 @@
+//! Blobs: cut into pieces by content, each kept once, compressed.
+//!
+//! A blob is a list of pieces. Pieces are found by the hash of their content, so a new version of a
+//! large file costs what changed. No reference is counted: what no blob lists is removed by a
+//! sweep, which marks first.
+
+use std::{
+    collections::HashSet,
+    io::{Read, Write},
+    ops::Range,
+    sync::Arc,
+};
+
+use fastcdc::v2020::{Error as CutError, StreamCDC};
+use rusqlite::{Connection, OptionalExtension};
+use yfs_engine::{hash::ContentHash, time::Millis};
+
+use super::{Inner, schema::failed};
+use crate::{BlobInfo, StoreError};
+
+/// The least, usual and greatest length of a piece.
+pub(super) const PIECE_LEN: [usize; 3] = [16 << 10, 64 << 10, 256 << 10];
+
+/// Pieces are written once so many bytes of them are ready.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Pieces are swept so many at a time, so that others get to write in between.
+const SWEEP_PIECES: usize = 256;
+
+const COMPRESSION_LEVEL: i32 = 3;
+const CODEC_RAW: u8 = 0;
+const CODEC_ZSTD: u8 = 1;
+
+const PUT: &str = "put a blob";
+const READ: &str = "read a blob";
+const REMOVE: &str = "remove blobs";
+
+/// A piece, ready to be written.
+struct Piece {
+    hash: ContentHash,
+    len: u32,
+    codec: u8,
+    data: Vec<u8>,
+}
+
+/// A piece, as a blob lists it: 12 bytes each, and a CRC-32 at the end of the list.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    n: u64,
+    len: u32,
+}
+
+/// Takes a piece and where in the blob it begins.
+type TakePiece<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
+
+impl Inner {
+    pub(super) fn put_blob(
+        &self,
+        content: &mut dyn Read,
+        at: Millis,
+    ) -> Result<BlobInfo, StoreError> {
+        let [least, usual, greatest] = PIECE_LEN;
+        let mut hasher = blake3::Hasher::new();
+        let (mut size, mut n_ready) = (0, 0);
+        let (mut list, mut ready) = (Vec::new(), Vec::new());
+        for cut in StreamCDC::new(content, least, usual, greatest) {
+            let data = cut.map_err(stream_error)?.data;
+            hasher.update(&data);
+            size += data.len() as u64;
+            n_ready += data.len();
+            ready.push(Piece::new(data));
+            if n_ready >= BATCH_BYTES {
+                self.write(PUT, |tx| {
+                    list.extend(put_pieces(tx, &ready, at).map_err(failed(PUT))?);
+                    Ok(())
+                })?;
+                ready.clear();
+                n_ready = 0;
+            }
+        }
+        let hash = ContentHash::from_bytes(*hasher.finalize().as_bytes());
+        self.write(PUT, |tx| {
+            if !still_there(tx, &list).map_err(failed(PUT))? {
+                return Err(StoreError::BlobInterrupted { hash });
+            }
+            list.extend(put_pieces(tx, &ready, at).map_err(failed(PUT))?);
+            put_list(tx, &hash, size, at, &list).map_err(failed(PUT))
+        })
+    }
+
+    pub(super) fn read_blob(
+        &self,
+        hash: &ContentHash,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut content = Vec::new();
+        self.each_piece(hash, range.clone(), &mut |at, piece| {
+            let start = range.start.saturating_sub(at).min(piece.len() as u64) as usize;
+            let end = range.end.saturating_sub(at).min(piece.len() as u64) as usize;
+            content.extend(&piece[start..end]);
+            Ok(())
+        })?;
+        Ok(content)
+    }
+
+    pub(super) fn copy_blob(
+        &self,
+        hash: &ContentHash,
+        to: &mut dyn Write,
+    ) -> Result<u64, StoreError> {
+        let mut hasher = blake3::Hasher::new();
+        let size = self.each_piece(hash, 0..u64::MAX, &mut |_, piece| {
+            hasher.update(piece);
+            to.write_all(piece).map_err(|source| StoreError::Stream { source: Arc::new(source) })
+        })?;
+        if hasher.finalize().as_bytes() != hash.as_bytes() {
+            return Err(damaged(hash, "its pieces make up something else"));
+        }
+        Ok(size)
+    }
+
+    /// Reads the pieces that overlap a range, each with where it begins. Returns the blob's size.
+    fn each_piece(
+        &self,
+        hash: &ContentHash,
+        range: Range<u64>,
+        take: &mut TakePiece<'_>,
+    ) -> Result<u64, StoreError> {
+        let reader = self.reader()?;
+        // Not one transaction: whoever takes the pieces may be slow, and SQLite cannot reuse its log
+        // meanwhile. Pieces never change.
+        let found: Option<(i64, Vec<u8>)> = reader
+            .prepare_cached("SELECT size, chunks FROM blob WHERE hash = ?1")
+            .and_then(|mut find| {
+                find.query_row([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .map_err(failed(READ))?;
+        let Some((size, list)) = found else { return Err(StoreError::NoBlob { hash: *hash }) };
+        let size = size.cast_unsigned();
+        let list = decode_list(&list).ok_or_else(|| damaged(hash, "its list is damaged"))?;
+        if list.iter().map(|piece| u64::from(piece.len)).sum::<u64>() != size {
+            return Err(damaged(hash, "its list has another size"));
+        }
+        let mut at = 0;
+        for listed in list {
+            let end = at + u64::from(listed.len);
+            if at < range.end && range.start < end {
+                let piece = match read_piece(&reader, hash, listed) {
+                    // Removed while it was read.
+                    Err(_) if self.blob_info(hash)?.is_none() => {
+                        return Err(StoreError::NoBlob { hash: *hash });
+                    }
+                    result => result?,
+                };
+                take(at, &piece)?;
+            }
+            at = end;
+        }
+        Ok(size)
+    }
+
+    pub(super) fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
+        let reader = self.reader()?;
+        let mut find = reader
+            .prepare_cached("SELECT hash, size, at FROM blob WHERE hash = ?1")
+            .map_err(failed(READ))?;
+        find.query_row([hash.as_bytes()], read_info).optional().map_err(failed(READ))
+    }
+
+    pub(super) fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
+        let reader = self.reader()?;
+        let read = || -> rusqlite::Result<Vec<BlobInfo>> {
+            let mut statement = reader.prepare("SELECT hash, size, at FROM blob ORDER BY n")?;
+            statement.query_map([], read_info)?.collect()
+        };
+        read().map_err(failed(READ))
+    }
+
+    pub(super) fn remove_blobs(
+        &self,
+        older_than: Millis,
+        keep: &dyn Fn(&ContentHash) -> bool,
+    ) -> Result<u64, StoreError> {
+        let mut doomed = self.blobs()?;
+        doomed.retain(|blob| blob.at < older_than && !keep(&blob.hash));
+        let n_bytes = self.write(REMOVE, |tx| {
+            let mut n_bytes = 0;
+            for blob in &doomed {
+                // Somebody may have put it again.
+                let sql = "DELETE FROM blob WHERE hash = ?1 AND at < ?2";
+                let n_rows = tx
+                    .execute(sql, (blob.hash.as_bytes(), older_than.0))
+                    .map_err(failed(REMOVE))?;
+                n_bytes += if n_rows > 0 { blob.size } else { 0 };
+            }
+            Ok(n_bytes)
+        })?;
+        self.sweep(older_than)?;
+        Ok(n_bytes)
+    }
+
+    /// Removes old pieces that no blob lists.
+    fn sweep(&self, older_than: Millis) -> Result<(), StoreError> {
+        let mut candidates: Vec<u64> = {
+            let reader = self.reader()?;
+            let read = || -> rusqlite::Result<Vec<u64>> {
+                let mut statement = reader.prepare("SELECT n FROM chunk WHERE at < ?1")?;
+                let rows = statement.query_map([older_than.0], |row| row.get::<_, i64>(0))?;
+                rows.map(|n| n.map(i64::cast_unsigned)).collect()
+            };
+            read().map_err(failed(REMOVE))?
+        };
+        let mut marked = Marked::default();
+        while !candidates.is_empty() {
+            let rest = candidates.split_off(candidates.len().min(SWEEP_PIECES));
+            self.write(REMOVE, |tx| {
+                // Blobs may have been put since the last round.
+                marked.mark(tx)?;
+                for n in candidates.iter().filter(|n| !marked.pieces.contains(n)) {
+                    tx.execute("DELETE FROM chunk WHERE n = ?1", [n.cast_signed()])
+                        .map_err(failed(REMOVE))?;
+                }
+                Ok(())
+            })?;
+            candidates = rest;
+        }
+        Ok(())
+    }
+}
+
+/// The pieces that blobs list.
+#[derive(Default)]
+struct Marked {
+    pieces: HashSet<u64>,
+    /// Blobs up to here were looked at.
+    upto: i64,
+}
+
+impl Marked {
+    fn mark(&mut self, tx: &Connection) -> Result<(), StoreError> {
+        let mut statement = tx
+            .prepare_cached("SELECT n, chunks FROM blob WHERE n > ?1 ORDER BY n")
+            .map_err(failed(REMOVE))?;
+        let mut rows = statement.query([self.upto]).map_err(failed(REMOVE))?;
+        while let Some(row) = rows.next().map_err(failed(REMOVE))? {
+            self.upto = row.get(0).map_err(failed(REMOVE))?;
+            let list: Vec<u8> = row.get(1).map_err(failed(REMOVE))?;
+            // What cannot be read may name anything, so nothing can be swept.
+            let list = decode_list(&list).ok_or_else(|| StoreError::Corrupt {
+                action: REMOVE,
+                detail: format!("the list of blob {} is damaged", self.upto),
+            })?;
+            self.pieces.extend(list.iter().map(|listed| listed.n));
+        }
+        Ok(())
+    }
+}
+
+impl Piece {
+    fn new(data: Vec<u8>) -> Self {
+        let (hash, len) = (ContentHash::of(&data), data.len() as u32);
+        match zstd::bulk::compress(&data, COMPRESSION_LEVEL) {
+            Ok(smaller) if smaller.len() < data.len() - data.len() / 16 => {
+                Self { hash, len, codec: CODEC_ZSTD, data: smaller }
+            }
+            _ => Self { hash, len, codec: CODEC_RAW, data },
+        }
+    }
+}
+
+fn put_pieces(tx: &Connection, pieces: &[Piece], at: Millis) -> rusqlite::Result<Vec<Listed>> {
+    let mut find = tx.prepare_cached("SELECT n FROM chunk WHERE hash = ?1")?;
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO chunk (hash, at, len, codec, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let mut put = |piece: &Piece| {
+        let Piece { hash, len, codec, data } = piece;
+        let found: Option<i64> = find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?;
+        let n = match found {
+            Some(n) => n,
+            None => insert.insert((hash.as_bytes(), at.0, len, codec, data))?,
+        };
+        Ok(Listed { n: n.cast_unsigned(), len: *len })
+    };
+    pieces.iter().map(&mut put).collect()
+}
+
+/// Tells whether a sweep left alone what was written in earlier transactions.
+fn still_there(tx: &Connection, list: &[Listed]) -> rusqlite::Result<bool> {
+    let mut find = tx.prepare_cached("SELECT 1 FROM chunk WHERE n = ?1")?;
+    for listed in list {
+        if !find.exists([listed.n.cast_signed()])? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn put_list(
+    tx: &Connection,
+    hash: &ContentHash,
+    size: u64,
+    at: Millis,
+    list: &[Listed],
+) -> rusqlite::Result<BlobInfo> {
+    let sql = "INSERT INTO blob (hash, size, at, chunks) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (hash) DO UPDATE SET at = max(at, excluded.at), chunks = excluded.chunks
+               RETURNING hash, size, at";
+    let parameters = (hash.as_bytes(), size.cast_signed(), at.0, encode_list(list));
+    tx.prepare_cached(sql)?.query_row(parameters, read_info)
+}
+
+fn read_piece(
+    connection: &Connection,
+    blob: &ContentHash,
+    listed: Listed,
+) -> Result<Vec<u8>, StoreError> {
+    type Found = ([u8; 32], u8, Vec<u8>);
+    let mut find = connection
+        .prepare_cached("SELECT hash, codec, data FROM chunk WHERE n = ?1")
+        .map_err(failed(READ))?;
+    let found: Option<Found> = find
+        .query_row([listed.n.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()
+        .map_err(failed(READ))?;
+    let Some((hash, codec, data)) = found else { return Err(damaged(blob, "a piece is missing")) };
+    let [_, _, greatest] = PIECE_LEN;
+    let data = match codec {
+        CODEC_RAW => data,
+        CODEC_ZSTD => zstd::bulk::decompress(&data, greatest)
+            .map_err(|_| damaged(blob, "a piece cannot be decompressed"))?,
+        _ => return Err(damaged(blob, "a piece is compressed in an unknown way")),
+    };
+    if data.len() != listed.len as usize || ContentHash::of(&data).as_bytes() != &hash {
+        return Err(damaged(blob, "a piece has another hash"));
+    }
+    Ok(data)
+}
+
+fn read_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<BlobInfo> {
+    Ok(BlobInfo {
+        hash: ContentHash::from_bytes(row.get(0)?),
+        size: row.get::<_, i64>(1)?.cast_unsigned(),
+        at: Millis(row.get(2)?),
+    })
+}
+
+fn encode_list(list: &[Listed]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(list.len() * 12 + 4);
+    for Listed { n, len } in list {
+        bytes.extend(n.to_le_bytes());
+        bytes.extend(len.to_le_bytes());
+    }
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes
+}
+
+fn decode_list(bytes: &[u8]) -> Option<Vec<Listed>> {
+    let (list, crc) = bytes.split_last_chunk::<4>()?;
+    let (listed, rest) = list.as_chunks::<12>();
+    if !rest.is_empty() || crc32fast::hash(list) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    let decode = |bytes: &[u8; 12]| {
+        let (n, len) = bytes.split_first_chunk::<8>()?;
+        let len = len.first_chunk::<4>()?;
+        Some(Listed { n: u64::from_le_bytes(*n), len: u32::from_le_bytes(*len) })
+    };
+    listed.iter().map(decode).collect()
+}
+
+fn stream_error(error: CutError) -> StoreError {
+    let source = match error {
+        CutError::IoError(source) => source,
+        other => std::io::Error::other(other),
+    };
+    StoreError::Stream { source: Arc::new(source) }
+}
+
+fn damaged(hash: &ContentHash, detail: &str) -> StoreError {
+    StoreError::CorruptBlob { hash: *hash, detail: detail.to_owned() }
+}

@@ -1,0 +1,108 @@
+//! Reading everything, to report what is damaged.
+
+use std::io;
+
+use super::{Inner, schema::failed};
+use crate::{Problem, Report, StoreError};
+
+const CHECK: &str = "check the store";
+
+/// The most problems that are reported of any one kind.
+const MAX_PROBLEMS: usize = 1000;
+
+impl Inner {
+    pub(super) fn check(&self) -> Result<Report, StoreError> {
+        let mut report = Report::default();
+        self.check_pages(&mut report)?;
+        self.check_docs(&mut report)?;
+        self.check_blobs(&mut report)?;
+        report.problems.truncate(MAX_PROBLEMS);
+        Ok(report)
+    }
+
+    fn check_pages(&self, report: &mut Report) -> Result<(), StoreError> {
+        let reader = self.reader()?;
+        let mut check = || -> rusqlite::Result<()> {
+            let mut statement = reader.prepare("PRAGMA quick_check(100)")?;
+            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+            for row in rows {
+                let what = row?;
+                if what != "ok" {
+                    report.problems.push(Problem { doc: None, what });
+                }
+            }
+            Ok(())
+        };
+        note(check().map_err(failed(CHECK)), &mut report.problems)
+    }
+
+    fn check_docs(&self, report: &mut Report) -> Result<(), StoreError> {
+        let reader = self.reader()?;
+        let sql = "SELECT count(*) FROM log WHERE kind NOT IN (0, 1, 2)
+                   OR NOT EXISTS (SELECT 1 FROM doc WHERE n = log.doc)";
+        match reader.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(failed(CHECK)) {
+            Ok(0) => (),
+            Ok(n) => {
+                let what = format!("{n} records belong to no document");
+                report.problems.push(Problem { doc: None, what });
+            }
+            Err(error) => note(Err(error), &mut report.problems)?,
+        }
+        let docs = match self.documents() {
+            Ok(docs) => docs,
+            Err(error) => return note(Err(error), &mut report.problems),
+        };
+        for doc in docs {
+            match self.load(&doc.doc) {
+                Ok(loaded) => {
+                    report.n_records += loaded.updates.len() as u64;
+                    report.n_snapshots += u64::from(loaded.snapshot.is_some());
+                    for damage in loaded.damaged {
+                        let what = format!("record {}: {}", damage.seq, damage.reason);
+                        report.problems.push(Problem { doc: Some(damage.doc), what });
+                    }
+                    if doc.snapshot_bytes > 0 && loaded.snapshot.is_none() {
+                        let what = "its snapshot is missing or damaged".to_owned();
+                        report.problems.push(Problem { doc: Some(doc.doc), what });
+                    }
+                }
+                Err(StoreError::Corrupt { detail, .. }) => {
+                    report.problems.push(Problem { doc: Some(doc.doc), what: detail });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_blobs(&self, report: &mut Report) -> Result<(), StoreError> {
+        let blobs = match self.blobs() {
+            Ok(blobs) => blobs,
+            Err(error) => return note(Err(error), &mut report.problems),
+        };
+        for blob in blobs {
+            match self.copy_blob(&blob.hash, &mut io::sink()) {
+                // Removed since.
+                Err(StoreError::NoBlob { .. }) => continue,
+                read => note(read.map(|_| ()), &mut report.problems)?,
+            }
+            report.n_blobs += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Makes a problem of an error that says that something is damaged.
+fn note(result: Result<(), StoreError>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    match result {
+        Err(StoreError::Corrupt { detail, .. }) => {
+            problems.push(Problem { doc: None, what: detail });
+            Ok(())
+        }
+        Err(error @ StoreError::CorruptBlob { .. }) => {
+            problems.push(Problem { doc: None, what: error.to_string() });
+            Ok(())
+        }
+        result => result,
+    }
+}

@@ -1,0 +1,161 @@
+//! Client ids that writers give back.
+//!
+//! An id must never be used twice for the same clock: peers would hold different content under
+//! equal state vectors and never notice. So an id is handed out again only if every record written
+//! under it is in this very file, and this file is the one in which it was given back:
+//!
+//! - It is given back in a transaction that is on the disk before the call returns, after the last
+//!   append. Who dies before that gives nothing back.
+//! - It is taken in a transaction that is on the disk before the call returns.
+//! - A file beside the store holds a random number that changes with each claim. The store records
+//!   that number, the identity of that file, when the system last saw it change, and which boot of
+//!   the machine that was. A copy, a restored backup or a rewound disk differs in one of them, and
+//!   then every id that was given back is thrown away.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, Write},
+    path::PathBuf,
+};
+
+use rusqlite::{Connection, OptionalExtension};
+use yfs_engine::id::ClientId;
+
+use super::{Inner, schema::failed};
+use crate::{StoreError, WriterClaim, record::new_ids};
+
+const CLAIM: &str = "claim client ids";
+const RELEASE: &str = "release client ids";
+
+/// The setting that holds the seal of the last claim.
+const SEAL_KEY: &str = "store:claim-seal";
+
+/// How many released claims are kept. More writers than that at once are rare.
+const MAX_RELEASED: i64 = 64;
+
+impl Inner {
+    pub(super) fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
+        self.ensure_writable(CLAIM)?;
+        let any: Option<i64> = self
+            .reader()?
+            .query_row("SELECT 1 FROM released LIMIT 1", [], |row| row.get(0))
+            .optional()
+            .map_err(failed(CLAIM))?;
+        let reused = if any.is_some() { self.claim_released()? } else { None };
+        let [rows, cells, meta, content] = reused.unwrap_or_else(new_ids);
+        Ok(WriterClaim { rows, cells, meta, content, reused: reused.is_some() })
+    }
+
+    fn claim_released(&self) -> Result<Option<[ClientId; 4]>, StoreError> {
+        let mut writer = self.writer(CLAIM)?;
+        self.syncer.ensure_sound()?;
+        let tx = writer.begin(true, CLAIM)?;
+        let sealed = read_seal(&tx).map_err(failed(CLAIM))?;
+        let sound = sealed.is_some() && self.seal().ok() == sealed;
+        if !sound {
+            tx.execute("DELETE FROM released", []).map_err(failed(CLAIM))?;
+        }
+        let taken = if sound { take_released(&tx).map_err(failed(CLAIM))? } else { None };
+        // From now on an older state of the store does not match the file beside it.
+        if let Ok(seal) = self.renew_seal() {
+            write_seal(&tx, &seal).map_err(failed(CLAIM))?;
+        }
+        tx.commit().map_err(failed(CLAIM))?;
+        Ok(taken)
+    }
+
+    pub(super) fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
+        let mut writer = self.writer(RELEASE)?;
+        self.syncer.ensure_sound()?;
+        let tx = writer.begin(true, RELEASE)?;
+        let sealed = read_seal(&tx).map_err(failed(RELEASE))?;
+        if sealed.is_none() || self.seal().ok() != sealed {
+            tx.execute("DELETE FROM released", []).map_err(failed(RELEASE))?;
+            // Where seals cannot be had, nothing is ever reused.
+            let Ok(seal) = self.renew_seal() else { return Ok(()) };
+            write_seal(&tx, &seal).map_err(failed(RELEASE))?;
+        }
+        let [rows, cells, meta, content] =
+            [claim.rows, claim.cells, claim.meta, claim.content].map(|id| id.get().cast_signed());
+        tx.execute(
+            "INSERT INTO released (rows, cells, meta, content)
+             SELECT ?1, ?2, ?3, ?4 WHERE (SELECT count(*) FROM released) < ?5",
+            (rows, cells, meta, content, MAX_RELEASED),
+        )
+        .map_err(failed(RELEASE))?;
+        tx.commit().map_err(failed(RELEASE))
+    }
+
+    fn seal_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-seal");
+        path.into()
+    }
+
+    /// Returns what a seal made now of the file beside the store would be.
+    fn seal(&self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(self.seal_path())?;
+        let mut generation = [0; 16];
+        file.read_exact(&mut generation)?;
+        describe(&file, &self.path, generation)
+    }
+
+    /// Changes the file beside the store and returns the new seal.
+    fn renew_seal(&self) -> io::Result<Vec<u8>> {
+        let mut generation = [0; 16];
+        getrandom::fill(&mut generation).map_err(io::Error::other)?;
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(false).open(self.seal_path())?;
+        file.rewind()?;
+        file.write_all(&generation)?;
+        file.sync_all()?;
+        describe(&file, &self.path, generation)
+    }
+}
+
+/// What no copy of the file has in common with it.
+#[cfg(target_os = "linux")]
+fn describe(file: &File, store: &std::path::Path, generation: [u8; 16]) -> io::Result<Vec<u8>> {
+    use std::os::unix::fs::MetadataExt;
+    let seal = file.metadata()?;
+    let store = std::fs::metadata(store)?;
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let numbers = [
+        seal.dev(),
+        seal.ino(),
+        seal.ctime().cast_unsigned(),
+        seal.ctime_nsec().cast_unsigned(),
+        store.dev(),
+        store.ino(),
+    ];
+    let mut bytes = generation.to_vec();
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend(boot.trim().as_bytes());
+    Ok(bytes)
+}
+
+/// Elsewhere we know no such thing, so nothing is ever reused.
+#[cfg(not(target_os = "linux"))]
+fn describe(_: &File, _: &std::path::Path, _: [u8; 16]) -> io::Result<Vec<u8>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn read_seal(tx: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
+    let find = "SELECT value FROM meta WHERE key = ?1";
+    tx.query_row(find, [SEAL_KEY], |row| row.get(0)).optional()
+}
+
+fn write_seal(tx: &Connection, seal: &[u8]) -> rusqlite::Result<()> {
+    tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (SEAL_KEY, seal))?;
+    Ok(())
+}
+
+fn take_released(tx: &Connection) -> rusqlite::Result<Option<[ClientId; 4]>> {
+    let sql = "DELETE FROM released WHERE n = (SELECT min(n) FROM released)
+               RETURNING rows, cells, meta, content";
+    let mut statement = tx.prepare(sql)?;
+    let taken: Option<[i64; 4]> = statement
+        .query_row([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))
+        .optional()?;
+    Ok(taken.map(|ids| ids.map(|id| ClientId::from_random(id.cast_unsigned()))))
+}

@@ -1,0 +1,210 @@
+//! Compaction: snapshots in place of records.
+
+use rusqlite::{Connection, OptionalExtension};
+use yfs_engine::{hash::ContentHash, time::Millis};
+
+use super::{
+    Inner,
+    index::{KIND_FORGOTTEN, KIND_SNAPSHOT, Row},
+    log::checksum,
+    schema::{INLINE_LEN, failed},
+};
+use crate::{Compacted, DocName, Loaded, MergeFn, Origin, StoreError};
+
+const COMPACT: &str = "compact a document";
+const FORGET: &str = "forget a document";
+
+/// Pages to give back to the system after a compaction, if many are free.
+const RECLAIMED_PAGES: u32 = 512;
+
+impl Inner {
+    pub(super) fn compact(
+        &self,
+        name: &DocName,
+        merge: &MergeFn<'_>,
+    ) -> Result<Compacted, StoreError> {
+        let before = self.load(name)?;
+        let Some(last) = before.updates.last() else { return Ok(Compacted::Nothing) };
+        let (reaches, at) = (last.seq.0, last.at);
+        if before.snapshot.is_none() && !before.damaged.is_empty() {
+            // The damaged snapshot may be worth more to a person than a new one without it.
+            let detail = format!("document {name}: {}", before.damaged[0].reason);
+            return Err(StoreError::Corrupt { action: COMPACT, detail });
+        }
+        let merged = merge(before.snapshot.as_deref(), &before.updates)
+            .map_err(|source| StoreError::Merge { doc: name.clone(), source: source.into() })?;
+        let absorbed: Vec<(u64, u32)> = before
+            .updates
+            .iter()
+            .zip(&merged.absorbed)
+            .filter(|(_, absorbed)| **absorbed)
+            .map(|(record, _)| (record.seq.0, record.data.len() as u32))
+            .collect();
+        if absorbed.is_empty() {
+            return Ok(Compacted::Nothing);
+        }
+        self.replace(name, &before, &absorbed, &merged.state, reaches, at)
+    }
+
+    /// Puts a snapshot in place of records, unless somebody else did since `before` was loaded.
+    fn replace(
+        &self,
+        name: &DocName,
+        before: &Loaded,
+        absorbed: &[(u64, u32)],
+        state: &[u8],
+        reaches: u64,
+        at: Millis,
+    ) -> Result<Compacted, StoreError> {
+        let hash = ContentHash::of(state);
+        let mut writer = self.writer(COMPACT)?;
+        let tx = writer.begin(false, COMPACT)?;
+        let (number, n_known) = {
+            let mut index = self.index.lock();
+            index.catch_up(&tx, self.origin)?;
+            let Some(number) = index.number(name) else { return Ok(Compacted::Raced) };
+            let Some(doc) = index.doc(number) else { return Ok(Compacted::Raced) };
+            // A marker beyond what was loaded means that somebody else was faster.
+            if doc.marker > before.upto.0 {
+                return Ok(Compacted::Raced);
+            }
+            (number, doc.records.len() as u64)
+        };
+        let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
+            .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
+            .map_err(failed(COMPACT))?;
+        tx.commit().map_err(failed(COMPACT))?;
+        {
+            let mut index = self.index.lock();
+            index.add(marker);
+            let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
+            index.drop_records(number, gone);
+        }
+        reclaim(&writer.connection).map_err(failed(COMPACT))?;
+        drop(writer);
+        self.syncer.wrote();
+        self.watch.grew(marker.seq);
+        let old_snapshot = before.snapshot.as_ref().map_or(0, |state| state.len() as u64);
+        let old_records: u64 = absorbed.iter().map(|(_, len)| u64::from(*len)).sum();
+        Ok(Compacted::Done {
+            n_absorbed: absorbed.len() as u64,
+            n_kept: n_known.saturating_sub(absorbed.len() as u64),
+            bytes_before: old_snapshot + old_records,
+            bytes_after: state.len() as u64,
+        })
+    }
+
+    pub(super) fn forget(&self, name: &DocName) -> Result<u64, StoreError> {
+        let mut writer = self.writer(FORGET)?;
+        let tx = writer.begin(false, FORGET)?;
+        let (number, doc) = {
+            let mut index = self.index.lock();
+            index.catch_up(&tx, self.origin)?;
+            let Some(number) = index.number(name) else { return Ok(0) };
+            let Some(doc) = index.doc(number) else { return Ok(0) };
+            (number, doc.clone())
+        };
+        let forget = || -> rusqlite::Result<Row> {
+            delete_records(&tx, number, &doc.records)?;
+            delete_old_marker(&tx, number, doc.marker)?;
+            for table in ["snapshot", "snapshot_body", "fact"] {
+                tx.execute(&format!("DELETE FROM {table} WHERE doc = ?1"), [number])?;
+            }
+            write_marker(&tx, number, KIND_FORGOTTEN, doc.head, 0, Millis(0), self.origin)
+        };
+        let marker = forget().map_err(failed(FORGET))?;
+        tx.commit().map_err(failed(FORGET))?;
+        {
+            let mut index = self.index.lock();
+            index.add(marker);
+            index.drop_records(number, |seq| seq <= doc.head);
+        }
+        reclaim(&writer.connection).map_err(failed(FORGET))?;
+        drop(writer);
+        self.syncer.wrote();
+        self.watch.grew(marker.seq);
+        Ok(doc.bytes + doc.snapshot_bytes)
+    }
+}
+
+fn write_snapshot(
+    tx: &Connection,
+    number: u32,
+    state: &[u8],
+    hash: &ContentHash,
+    reaches: u64,
+    at: Millis,
+    origin: Origin,
+) -> rusqlite::Result<Row> {
+    let find = "SELECT marker FROM snapshot WHERE doc = ?1";
+    let old: Option<i64> = tx.query_row(find, [number], |row| row.get(0)).optional()?;
+    delete_old_marker(tx, number, old.unwrap_or(0).cast_unsigned())?;
+    let marker = write_marker(tx, number, KIND_SNAPSHOT, reaches, state.len(), at, origin)?;
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO snapshot (doc, upto, marker, at, len, hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute((
+        number,
+        reaches.cast_signed(),
+        marker.seq.cast_signed(),
+        at.0,
+        state.len() as i64,
+        hash.as_bytes(),
+    ))?;
+    tx.prepare_cached("INSERT OR REPLACE INTO snapshot_body (doc, data) VALUES (?1, ?2)")?
+        .execute((number, state))?;
+    Ok(marker)
+}
+
+/// Appends a marker, from which tailers learn that records before it are gone.
+fn write_marker(
+    tx: &Connection,
+    number: u32,
+    kind: i64,
+    reaches: u64,
+    snapshot_len: usize,
+    at: Millis,
+    origin: Origin,
+) -> rusqlite::Result<Row> {
+    let data = reaches.to_le_bytes();
+    let len = u32::try_from(snapshot_len).unwrap_or(u32::MAX);
+    let crc = checksum(number, kind, origin, at, &data);
+    let seq = tx
+        .prepare_cached(
+            "INSERT INTO log (doc, kind, origin, at, crc, len, data)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .insert((number, kind, origin.0.cast_signed(), at.0, crc, len, &data))?;
+    Ok(Row { seq: seq.cast_unsigned(), doc: number, kind, own: true, len, reaches, sound: true })
+}
+
+fn delete_old_marker(tx: &Connection, number: u32, marker: u64) -> rusqlite::Result<()> {
+    tx.prepare_cached("DELETE FROM log WHERE seq = ?1 AND doc = ?2 AND kind <> 0")?
+        .execute((marker.cast_signed(), number))?;
+    Ok(())
+}
+
+/// Deletes records of one document, given by position and size.
+fn delete_records(tx: &Connection, number: u32, doomed: &[(u64, u32)]) -> rusqlite::Result<()> {
+    let mut delete =
+        tx.prepare_cached("DELETE FROM log WHERE seq = ?1 AND doc = ?2 AND kind = 0")?;
+    let mut delete_body = tx.prepare_cached("DELETE FROM body WHERE seq = ?1")?;
+    for (seq, len) in doomed {
+        delete.execute((seq.cast_signed(), number))?;
+        if *len as usize > INLINE_LEN {
+            delete_body.execute([seq.cast_signed()])?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives some free pages back to the system, if a quarter of the file is free.
+fn reclaim(connection: &Connection) -> rusqlite::Result<()> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
+    let n_free = number("PRAGMA freelist_count")?;
+    if n_free > RECLAIMED_PAGES && n_free > number("PRAGMA page_count")? / 4 {
+        connection.execute_batch(&format!("PRAGMA incremental_vacuum({RECLAIMED_PAGES})"))?;
+    }
+    Ok(())
+}

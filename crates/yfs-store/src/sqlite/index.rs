@@ -1,0 +1,254 @@
+//! Where the records of each document are, in memory.
+//!
+//! # Invariants
+//!
+//! - The index holds every record up to `upto` that is in the log, and possibly some that are
+//!   not any more. Whoever looks one up and does not find it, in a view that reaches that far,
+//!   may drop it: records never come back.
+//! - It is fed inside transactions, whose views differ; since records become visible in order of
+//!   their position, a view that is older than the index adds nothing.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use hashbrown::HashMap;
+use rusqlite::{Connection, OptionalExtension};
+
+use yfs_engine::time::Millis;
+
+use super::{log::checksum, schema::failed};
+use crate::{DocName, Origin, StoreError};
+
+/// An update.
+pub(super) const KIND_UPDATE: i64 = 0;
+/// Says that a snapshot replaced records; its data is the position up to which.
+pub(super) const KIND_SNAPSHOT: i64 = 1;
+/// Says that a document was forgotten; its data is the position up to which.
+pub(super) const KIND_FORGOTTEN: i64 = 2;
+
+const ACTION: &str = "read the log";
+
+/// Where the records of each document are.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// The last record that the index knows of.
+    upto: u64,
+    /// When somebody last made sure that nothing was missing.
+    pub(super) checked_at: Option<Instant>,
+    /// Documents by number, from 1. Invariant: `numbers` is the inverse.
+    names: Vec<DocName>,
+    numbers: HashMap<DocName, u32>,
+    /// By number, from 1; may be shorter than `names`.
+    docs: Vec<DocEntry>,
+    /// Documents that were compacted or forgotten, by the position of their marker.
+    markers: BTreeMap<u64, u32>,
+}
+
+/// What the index knows of one document.
+#[derive(Debug, Default, Clone)]
+pub(super) struct DocEntry {
+    /// Position and size of each record, in order.
+    pub(super) records: Vec<(u64, u32)>,
+    /// The sum of the sizes.
+    pub(super) bytes: u64,
+    /// The last position that ever held a record.
+    pub(super) head: u64,
+    /// The last position that may have held a record of another handle.
+    pub(super) foreign_head: u64,
+    /// What compaction, or forgetting, has reached up to.
+    pub(super) compacted: u64,
+    /// Where the log says so.
+    pub(super) marker: u64,
+    pub(super) forgotten: bool,
+    pub(super) snapshot_bytes: u64,
+}
+
+/// One row of the log, as far as the index needs it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) seq: u64,
+    pub(super) doc: u32,
+    pub(super) kind: i64,
+    pub(super) own: bool,
+    pub(super) len: u32,
+    /// For a marker, what it reaches up to.
+    pub(super) reaches: u64,
+    /// Whether the row can be understood. Of updates the data is checked when it is read.
+    pub(super) sound: bool,
+}
+
+impl Index {
+    /// Reads what was appended since, in the view of the current transaction.
+    pub(super) fn catch_up(
+        &mut self,
+        connection: &Connection,
+        own: Origin,
+    ) -> Result<(), StoreError> {
+        let rows = read_rows(connection, self.upto, own).map_err(failed(ACTION))?;
+        // Up to here nothing is known, so nothing can be stale.
+        let fresh = self.upto == 0;
+        if rows.iter().any(|row| row.doc as usize > self.names.len()) {
+            self.read_names(connection)?;
+        }
+        for row in rows {
+            // A row of no document is damaged: a check reports it, and it costs nobody else.
+            let known = (1..=self.names.len()).contains(&(row.doc as usize));
+            if !known || !row.sound {
+                self.upto = self.upto.max(row.seq);
+                continue;
+            }
+            self.add(row);
+            if row.kind != KIND_UPDATE && !fresh {
+                self.drop_stale(connection, row).map_err(failed(ACTION))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one row, unless it is known.
+    pub(super) fn add(&mut self, row: Row) {
+        if row.seq <= self.upto {
+            return;
+        }
+        self.upto = row.seq;
+        let number = row.doc as usize;
+        if self.docs.len() < number {
+            self.docs.resize_with(number, DocEntry::default);
+        }
+        let doc = &mut self.docs[number - 1];
+        if row.kind == KIND_UPDATE {
+            doc.records.push((row.seq, row.len));
+            doc.bytes += u64::from(row.len);
+            doc.head = row.seq;
+            if !row.own {
+                doc.foreign_head = row.seq;
+            }
+            return;
+        }
+        if row.reaches > doc.head {
+            // There were records that we never saw, so we cannot say that they were ours.
+            doc.foreign_head = row.reaches;
+        }
+        doc.head = doc.head.max(row.reaches);
+        doc.compacted = row.reaches;
+        doc.snapshot_bytes = u64::from(row.len);
+        doc.forgotten = row.kind == KIND_FORGOTTEN;
+        if doc.marker > 0 {
+            self.markers.remove(&doc.marker);
+        }
+        doc.marker = row.seq;
+        self.markers.insert(row.seq, row.doc);
+    }
+
+    /// Adds documents that this handle has just made.
+    pub(super) fn add_names(&mut self, names: impl IntoIterator<Item = (DocName, u32)>) {
+        for (name, number) in names {
+            if number as usize == self.names.len() + 1 {
+                self.names.push(name.clone());
+                self.numbers.insert(name, number);
+            }
+        }
+    }
+
+    /// Looks a document up.
+    pub(super) fn number(&self, name: &DocName) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+
+    /// Returns what is known of a document.
+    pub(super) fn doc(&self, number: u32) -> Option<&DocEntry> {
+        self.docs.get((number as usize).checked_sub(1)?)
+    }
+
+    /// Looks a document up and returns what is known of it.
+    pub(super) fn doc_named(&self, name: &DocName) -> Option<&DocEntry> {
+        self.doc(self.number(name)?)
+    }
+
+    /// Returns the name of a document.
+    pub(super) fn name(&self, number: u32) -> Option<&DocName> {
+        self.names.get((number as usize).checked_sub(1)?)
+    }
+
+    /// Returns all documents.
+    pub(super) fn docs(&self) -> impl Iterator<Item = (&DocName, &DocEntry)> {
+        self.names.iter().zip(&self.docs)
+    }
+
+    /// Returns the documents whose markers stand after a position.
+    pub(super) fn marked_after(&self, after: u64) -> impl Iterator<Item = u32> {
+        self.markers.range(after + 1..).map(|(_, number)| *number)
+    }
+
+    /// Drops records of a document that are not in the log any more.
+    pub(super) fn drop_records(&mut self, number: u32, gone: impl Fn(u64) -> bool) {
+        let doc = &mut self.docs[number as usize - 1];
+        doc.records.retain(|(seq, _)| !gone(*seq));
+        doc.bytes = doc.records.iter().map(|(_, len)| u64::from(*len)).sum();
+    }
+
+    fn drop_stale(&mut self, connection: &Connection, marker: Row) -> rusqlite::Result<()> {
+        let mut find = connection.prepare_cached("SELECT 1 FROM log WHERE seq = ?1")?;
+        let mut gone = Vec::new();
+        for (seq, _) in &self.docs[marker.doc as usize - 1].records {
+            let found = find.query_row([seq.cast_signed()], |_| Ok(())).optional()?;
+            if *seq <= marker.reaches && found.is_none() {
+                gone.push(*seq);
+            }
+        }
+        self.drop_records(marker.doc, |seq| gone.binary_search(&seq).is_ok());
+        Ok(())
+    }
+
+    fn read_names(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let known = self.names.len() as i64;
+        let mut statement = connection
+            .prepare_cached("SELECT n, guid FROM doc WHERE n > ?1 ORDER BY n")
+            .map_err(failed(ACTION))?;
+        let rows = statement
+            .query_map([known], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, String>(1)?)))
+            .map_err(failed(ACTION))?;
+        for row in rows {
+            let (number, guid) = row.map_err(failed(ACTION))?;
+            let name = DocName::parse(&guid).map_err(|_| corrupt(format!("guid {guid:?}")))?;
+            if number as usize != self.names.len() + 1 {
+                return Err(corrupt(format!("document {number} follows {}", self.names.len())));
+            }
+            self.names.push(name.clone());
+            self.numbers.insert(name, number);
+        }
+        Ok(())
+    }
+}
+
+fn corrupt(detail: String) -> StoreError {
+    StoreError::Corrupt { action: ACTION, detail }
+}
+
+fn read_rows(connection: &Connection, after: u64, own: Origin) -> rusqlite::Result<Vec<Row>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, doc, kind, origin, len, at, crc, CASE kind WHEN 0 THEN NULL ELSE data END
+         FROM log WHERE seq > ?1 ORDER BY seq",
+    )?;
+    let rows = statement.query_map([after.cast_signed()], |row| {
+        let number = |column| row.get_ref(column).map(|value| value.as_i64().unwrap_or(-1));
+        let (doc, len) = (u32::try_from(number(1)?), u32::try_from(number(4)?));
+        let (kind, origin) = (number(2)?, Origin(number(3)?.cast_unsigned()));
+        let mut found = Row {
+            seq: number(0)?.cast_unsigned(),
+            doc: doc.unwrap_or(0),
+            kind,
+            own: origin == own,
+            len: len.unwrap_or(0),
+            reaches: 0,
+            sound: doc.is_ok() && len.is_ok(),
+        };
+        if kind != KIND_UPDATE {
+            let data = row.get_ref(7)?.as_blob().unwrap_or_default();
+            let crc = checksum(found.doc, kind, origin, Millis(number(5)?), data);
+            found.reaches = data.try_into().map_or(0, u64::from_le_bytes);
+            found.sound &= data.len() == 8 && i64::from(crc) == number(6)?;
+        }
+        Ok(found)
+    })?;
+    rows.collect()
+}

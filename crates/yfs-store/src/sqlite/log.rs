@@ -1,0 +1,548 @@
+//! The log: appending to it, and reading it by document and by position.
+
+use std::{
+    collections::HashMap,
+    mem,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
+use yfs_engine::{hash::ContentHash, time::Millis};
+
+use super::{
+    Inner, Known, Writer,
+    index::{Index, KIND_UPDATE, Row},
+    schema::{INLINE_LEN, failed},
+    tx::Tx,
+};
+use crate::{
+    Appended, Batch, Damage, DocFact, DocName, DocStats, Durability, Loaded, Origin, Record,
+    Reload, Seq, StoreError, Tail, Touched,
+};
+
+/// The most bytes of records in one page of the tail, and the most records.
+const PAGE_BYTES: usize = 8 << 20;
+const PAGE_RECORDS: usize = 20_000;
+
+/// How long [`Inner::doc_head`] does not look again whether others appended.
+const DOC_HEAD_AGE: Duration = Duration::from_millis(5);
+
+const APPEND: &str = "append";
+const LOAD: &str = "load a document";
+const TAIL: &str = "read the log";
+
+/// Batches that wait for the writer.
+pub(super) type Queue = Mutex<Vec<Waiting>>;
+
+/// A batch that waits for the writer.
+pub(super) struct Waiting {
+    batch: Batch,
+    /// Whoever commits puts the result here before letting the writer go.
+    slot: Arc<Slot>,
+}
+
+type Slot = Mutex<Option<Result<Appended, StoreError>>>;
+
+/// What a transaction has written but not committed.
+#[derive(Default)]
+struct Staged {
+    names: HashMap<DocName, u32>,
+    rows: Vec<Row>,
+    heads: HashMap<u32, u64>,
+    last: u64,
+}
+
+/// One row of the log with its data, of which the checksum is not verified yet.
+struct RawRecord {
+    seq: u64,
+    number: u32,
+    origin: Origin,
+    at: Millis,
+    crc: u32,
+    data: Option<Vec<u8>>,
+}
+
+impl Inner {
+    /// Appends a batch, together with all others that wait for the writer at that moment.
+    pub(super) fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        self.ensure_writable(APPEND)?;
+        let slot = Arc::new(Slot::default());
+        self.queue.lock().push(Waiting { batch, slot: slot.clone() });
+        let mut writer = self.writer(APPEND)?;
+        if let Some(result) = slot.lock().take() {
+            return result;
+        }
+        let group = mem::take(&mut *self.queue.lock());
+        // Answered while the writer is still held: who gets it next looks for an answer first.
+        match self.commit(&mut writer, &group) {
+            Ok(results) => {
+                for (waiting, result) in group.iter().zip(results) {
+                    *waiting.slot.lock() = Some(result);
+                }
+            }
+            Err(error) => {
+                for waiting in &group {
+                    *waiting.slot.lock() = Some(Err(error.clone()));
+                }
+            }
+        }
+        slot.lock().take().expect("whoever takes the group answers all of it")
+    }
+
+    fn commit(
+        &self,
+        writer: &mut Writer,
+        group: &[Waiting],
+    ) -> Result<Vec<Result<Appended, StoreError>>, StoreError> {
+        let synced = group.iter().any(|waiting| waiting.batch.durability == Durability::Synced);
+        if synced {
+            self.syncer.ensure_sound()?;
+        }
+        let known = writer.known.take();
+        let tx = writer.begin(synced, APPEND)?;
+        let version = data_version(&tx).map_err(failed(APPEND))?;
+        let last = match known {
+            // Nobody else has written, and the index knows our own.
+            Some(known) if known.version == version => known.head,
+            _ => {
+                self.index.lock().catch_up(&tx, self.origin)?;
+                head(&tx).map_err(failed(APPEND))?
+            }
+        };
+        let mut staged = Staged { last, ..Staged::default() };
+        let results = group
+            .iter()
+            .map(|waiting| self.stage(&tx, &mut staged, &waiting.batch))
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        tx.commit().map_err(failed(APPEND))?;
+
+        let mut index = self.index.lock();
+        index.add_names(sorted(staged.names));
+        for row in staged.rows {
+            index.add(row);
+        }
+        drop(index);
+        writer.known = Some(Known { version, head: staged.last });
+        if !synced {
+            self.syncer.wrote();
+        }
+        self.watch.grew(staged.last);
+        Ok(results)
+    }
+
+    /// Writes one batch. The outer error fails the whole transaction, the inner one only refuses
+    /// this batch.
+    fn stage(
+        &self,
+        tx: &Connection,
+        staged: &mut Staged,
+        batch: &Batch,
+    ) -> Result<Result<Appended, StoreError>, StoreError> {
+        for expect in &batch.expect {
+            let head = self.index.lock().doc_named(&expect.doc).map_or(0, |doc| doc.foreign_head);
+            if head > expect.seen.0 {
+                let (doc, head) = (expect.doc.clone(), Seq(head));
+                return Ok(Err(StoreError::HeadMoved { doc, head }));
+            }
+        }
+        let current: Vec<_> = batch
+            .facts
+            .iter()
+            .filter(|(doc, fact)| self.staged_head(staged, doc) <= fact.upto.0)
+            .collect();
+        let first = if batch.updates.is_empty() { staged.last } else { staged.last + 1 };
+        let mut insert = InsertUpdate::prepare(tx).map_err(failed(APPEND))?;
+        for (name, data) in &batch.updates {
+            let number = self.number_for(tx, staged, name)?;
+            let row = insert.run(number, self.origin, batch.at, data).map_err(failed(APPEND))?;
+            staged.last = row.seq;
+            staged.heads.insert(number, row.seq);
+            staged.rows.push(row);
+        }
+        for (name, fact) in current {
+            let known = self.index.lock().number(name);
+            // Documents are made by records, from which other handles learn of them.
+            let Some(number) = known.or_else(|| staged.names.get(name).copied()) else { continue };
+            let upto = Seq(self.staged_head(staged, name));
+            write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(failed(APPEND))?;
+        }
+        Ok(Ok(Appended { first: Seq(first), last: Seq(staged.last) }))
+    }
+
+    fn staged_head(&self, staged: &Staged, name: &DocName) -> u64 {
+        let index = self.index.lock();
+        let number = index.number(name).or_else(|| staged.names.get(name).copied());
+        let Some(number) = number else { return 0 };
+        let known = index.doc(number).map_or(0, |doc| doc.head);
+        staged.heads.get(&number).copied().unwrap_or(known)
+    }
+
+    fn number_for(
+        &self,
+        tx: &Connection,
+        staged: &mut Staged,
+        name: &DocName,
+    ) -> Result<u32, StoreError> {
+        if let Some(number) = self.index.lock().number(name) {
+            return Ok(number);
+        }
+        if let Some(number) = staged.names.get(name) {
+            return Ok(*number);
+        }
+        let mut insert =
+            tx.prepare_cached("INSERT INTO doc (guid) VALUES (?1)").map_err(failed(APPEND))?;
+        let number = insert.insert([name.as_str()]).map_err(failed(APPEND))?;
+        let number = u32::try_from(number).map_err(|_| StoreError::Full { action: APPEND })?;
+        staged.names.insert(name.clone(), number);
+        Ok(number)
+    }
+
+    pub(super) fn head(&self) -> Result<Seq, StoreError> {
+        head(&*self.reader()?).map(Seq).map_err(failed(TAIL))
+    }
+
+    pub(super) fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+        let look = |index: &Index| Seq(index.doc_named(doc).map_or(0, |entry| entry.head));
+        self.ensure_open()?;
+        {
+            let index = self.index.lock();
+            if index.checked_at.is_some_and(|at| at.elapsed() < DOC_HEAD_AGE) {
+                return Ok(look(&index));
+            }
+        }
+        self.with_index(look)
+    }
+
+    /// Looks something up in an index that is up to date.
+    pub(super) fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> Result<T, StoreError> {
+        let reader = self.reader()?;
+        let mut index = self.index.lock();
+        let now = Instant::now();
+        index.catch_up(&reader, self.origin)?;
+        index.checked_at = Some(now);
+        Ok(look(&index))
+    }
+
+    pub(super) fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
+        self.with_index(|index| index.docs().map(|(name, doc)| doc.stats(name)).collect())
+    }
+
+    pub(super) fn doc_stats(&self, name: &DocName) -> Result<Option<DocStats>, StoreError> {
+        self.with_index(|index| index.doc_named(name).map(|doc| doc.stats(name)))
+    }
+
+    pub(super) fn load(&self, name: &DocName) -> Result<Loaded, StoreError> {
+        let reader = self.reader()?;
+        loop {
+            let tx = Tx::read(&reader).map_err(failed(LOAD))?;
+            if let Some(loaded) = self.load_in(&tx, name)? {
+                return Ok(loaded);
+            }
+        }
+    }
+
+    /// Loads a document in the view of a transaction, or nothing if that view is too old: the
+    /// index knows of a compaction that the view does not, and has dropped what it took.
+    fn load_in(&self, tx: &Connection, name: &DocName) -> Result<Option<Loaded>, StoreError> {
+        let upto = head(tx).map_err(failed(LOAD))?;
+        let mut loaded = Loaded { upto: Seq(upto), ..Loaded::default() };
+        let (number, seqs) = {
+            let mut index = self.index.lock();
+            index.catch_up(tx, self.origin)?;
+            let Some(number) = index.number(name) else { return Ok(Some(loaded)) };
+            let Some(doc) = index.doc(number) else { return Ok(Some(loaded)) };
+            if doc.marker > upto {
+                return Ok(None);
+            }
+            loaded.head.0 = doc.compacted;
+            let records = doc.records.iter().map(|(seq, _)| *seq);
+            // The index may know more than this view, and must not be blamed for it.
+            (number, records.take_while(|seq| *seq <= upto).collect::<Vec<_>>())
+        };
+        read_snapshot(tx, number, name, &mut loaded)?;
+        let mut missing = Vec::new();
+        read_records(tx, number, &seqs, &mut |found| match found {
+            Ok(raw) => {
+                loaded.head.0 = loaded.head.0.max(raw.seq);
+                match raw.verify(name) {
+                    Ok(record) => loaded.updates.push(record),
+                    Err(damage) => loaded.damaged.push(damage),
+                }
+            }
+            Err(seq) => missing.push(seq),
+        })
+        .map_err(failed(LOAD))?;
+        if !missing.is_empty() {
+            self.index.lock().drop_records(number, |seq| missing.binary_search(&seq).is_ok());
+        }
+        Ok(Some(loaded))
+    }
+
+    pub(super) fn tail(
+        &self,
+        after: Seq,
+        wanted: &dyn Fn(&DocName, Origin) -> bool,
+    ) -> Result<Tail, StoreError> {
+        let reader = self.reader()?;
+        let tx = Tx::read(&reader).map_err(failed(TAIL))?;
+        let head = Seq(head(&tx).map_err(failed(TAIL))?);
+        let mut tail = Tail { upto: head.max(after), head, ..Tail::default() };
+        {
+            let mut index = self.index.lock();
+            index.catch_up(&tx, self.origin)?;
+            for number in index.marked_after(after.0) {
+                let Some(doc) = index.doc(number).filter(|doc| doc.compacted > after.0) else {
+                    continue;
+                };
+                let (upto, forgotten) = (Seq(doc.compacted), doc.forgotten);
+                let name = index.name(number).cloned();
+                tail.reload.extend(name.map(|doc| Reload { doc, upto, forgotten }));
+            }
+        }
+        self.read_page(&tx, after, wanted, &mut tail)?;
+        Ok(tail)
+    }
+
+    fn read_page(
+        &self,
+        tx: &Connection,
+        after: Seq,
+        wanted: &dyn Fn(&DocName, Origin) -> bool,
+        tail: &mut Tail,
+    ) -> Result<(), StoreError> {
+        let mut statement = tx
+            .prepare_cached(
+                "SELECT seq, doc, origin, at, crc, data, kind, len FROM log
+                 WHERE seq > ?1 ORDER BY seq",
+            )
+            .map_err(failed(TAIL))?;
+        let mut rows = statement.query([after.0.cast_signed()]).map_err(failed(TAIL))?;
+        let mut touched: HashMap<u32, Touched> = HashMap::new();
+        let (mut n_bytes, mut n_rows) = (0, 0);
+        while let Some(row) = rows.next().map_err(failed(TAIL))? {
+            let seq = row.get::<_, i64>(0).map_err(failed(TAIL))?.cast_unsigned();
+            if n_bytes > PAGE_BYTES || n_rows >= PAGE_RECORDS {
+                tail.upto = Seq(seq - 1);
+                tail.more = true;
+                break;
+            }
+            n_rows += 1;
+            if row.get::<_, i64>(6).map_err(failed(TAIL))? != KIND_UPDATE {
+                continue;
+            }
+            let number: u32 = row.get(1).map_err(failed(TAIL))?;
+            let origin = origin_of(row).map_err(failed(TAIL))?;
+            // A row of no document is damaged: a check reports it, and it costs nobody else.
+            let Some(doc) = self.index.lock().name(number).cloned() else { continue };
+            let fresh = || Touched { doc: doc.clone(), head: Seq(seq), own: true };
+            let entry = touched.entry(number).or_insert_with(fresh);
+            entry.head = Seq(seq);
+            entry.own &= origin == self.origin;
+            if wanted(&doc, origin) {
+                let raw = RawRecord::read(tx, row).map_err(failed(TAIL))?;
+                n_bytes += raw.data.as_ref().map_or(0, Vec::len);
+                match raw.verify(&doc) {
+                    Ok(record) => tail.records.push(record),
+                    Err(damage) => tail.damaged.push(damage),
+                }
+            }
+        }
+        tail.touched = touched.into_values().collect();
+        tail.touched.sort_by_key(|touched| touched.head);
+        Ok(())
+    }
+}
+
+impl super::index::DocEntry {
+    fn stats(&self, name: &DocName) -> DocStats {
+        DocStats {
+            doc: name.clone(),
+            n_records: self.records.len() as u64,
+            bytes: self.bytes,
+            snapshot_bytes: self.snapshot_bytes,
+            head: Seq(self.head),
+        }
+    }
+}
+
+impl RawRecord {
+    /// Takes a row of `seq, doc, origin, at, crc, data, kind, len`.
+    fn read(connection: &Connection, row: &SqlRow<'_>) -> rusqlite::Result<Self> {
+        let seq: i64 = row.get(0)?;
+        let mut data: Option<Vec<u8>> = row.get(5)?;
+        if data.is_none() {
+            let mut body = connection.prepare_cached("SELECT data FROM body WHERE seq = ?1")?;
+            data = body.query_row([seq], |row| row.get(0)).optional()?;
+        }
+        let len: u32 = row.get(7)?;
+        Ok(Self {
+            seq: seq.cast_unsigned(),
+            number: row.get(1)?,
+            origin: origin_of(row)?,
+            at: Millis(row.get(3)?),
+            crc: row.get(4)?,
+            data: data.filter(|data| data.len() == len as usize),
+        })
+    }
+
+    fn verify(self, doc: &DocName) -> Result<Record, Damage> {
+        let seq = Seq(self.seq);
+        let damage = |reason: &str| Damage { doc: doc.clone(), seq, reason: reason.to_owned() };
+        let Some(data) = self.data else { return Err(damage("its data is missing or cut")) };
+        if checksum(self.number, KIND_UPDATE, self.origin, self.at, &data) != self.crc {
+            return Err(damage("its checksum is wrong"));
+        }
+        Ok(Record { seq, doc: doc.clone(), origin: self.origin, at: self.at, data })
+    }
+}
+
+/// The statements that append an update.
+struct InsertUpdate<'a> {
+    log: CachedStatement<'a>,
+    body: CachedStatement<'a>,
+}
+
+impl<'a> InsertUpdate<'a> {
+    fn prepare(tx: &'a Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            log: tx.prepare_cached(
+                "INSERT INTO log (doc, kind, origin, at, crc, len, data)
+                 VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6)",
+            )?,
+            body: tx.prepare_cached("INSERT INTO body (seq, data) VALUES (?1, ?2)")?,
+        })
+    }
+
+    fn run(&mut self, doc: u32, origin: Origin, at: Millis, data: &[u8]) -> rusqlite::Result<Row> {
+        let inline = (data.len() <= INLINE_LEN).then_some(data);
+        let crc = checksum(doc, KIND_UPDATE, origin, at, data);
+        let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let origin = origin.0.cast_signed();
+        let seq = self.log.insert((doc, origin, at.0, crc, len, inline))?;
+        if inline.is_none() {
+            self.body.insert((seq, data))?;
+        }
+        Ok(Row {
+            seq: seq.cast_unsigned(),
+            doc,
+            kind: KIND_UPDATE,
+            own: true,
+            len,
+            reaches: 0,
+            sound: true,
+        })
+    }
+}
+
+/// Reads records of one document: found, or the position of one that is gone.
+fn read_records(
+    tx: &Connection,
+    number: u32,
+    seqs: &[u64],
+    take: &mut dyn FnMut(Result<RawRecord, u64>),
+) -> rusqlite::Result<()> {
+    let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(()) };
+    if last - first < 4 * seqs.len() as u64 {
+        // Dense enough to pass over everything between.
+        let mut statement = tx.prepare_cached(
+            "SELECT seq, doc, origin, at, crc, data, kind, len FROM log
+             WHERE seq BETWEEN ?1 AND ?2 AND doc = ?3 AND kind = 0 ORDER BY seq",
+        )?;
+        let mut rows = statement.query((first.cast_signed(), last.cast_signed(), number))?;
+        let mut expected = seqs.iter().copied().peekable();
+        while let Some(row) = rows.next()? {
+            let raw = RawRecord::read(tx, row)?;
+            while let Some(gone) = expected.next_if(|seq| *seq < raw.seq) {
+                take(Err(gone));
+            }
+            expected.next_if_eq(&raw.seq);
+            take(Ok(raw));
+        }
+        expected.for_each(|gone| take(Err(gone)));
+        return Ok(());
+    }
+    let mut statement = tx.prepare_cached(
+        "SELECT seq, doc, origin, at, crc, data, kind, len FROM log WHERE seq = ?1",
+    )?;
+    for seq in seqs {
+        let found =
+            statement.query_row([seq.cast_signed()], |row| RawRecord::read(tx, row)).optional()?;
+        take(found.ok_or(*seq));
+    }
+    Ok(())
+}
+
+/// Reads a snapshot into `loaded`.
+fn read_snapshot(
+    tx: &Connection,
+    number: u32,
+    name: &DocName,
+    loaded: &mut Loaded,
+) -> Result<(), StoreError> {
+    type Found = (i64, Vec<u8>, Option<Vec<u8>>);
+    let mut statement = tx
+        .prepare_cached(
+            "SELECT upto, hash, data FROM snapshot LEFT JOIN snapshot_body USING (doc)
+             WHERE doc = ?1",
+        )
+        .map_err(failed(LOAD))?;
+    let found: Option<Found> = statement
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()
+        .map_err(failed(LOAD))?;
+    let Some((upto, hash, data)) = found else { return Ok(()) };
+    let upto = upto.cast_unsigned();
+    loaded.snapshot = data.filter(|data| hash == ContentHash::of(data).as_bytes());
+    if loaded.snapshot.is_none() {
+        let reason = "the snapshot's hash is wrong".to_owned();
+        loaded.damaged.push(Damage { doc: name.clone(), seq: Seq(upto), reason });
+    }
+    Ok(())
+}
+
+/// Returns the last position that was given, in the view of a transaction.
+pub(super) fn head(connection: &Connection) -> rusqlite::Result<u64> {
+    let mut statement =
+        connection.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'log'")?;
+    let head: Option<i64> = statement.query_row([], |row| row.get(0)).optional()?;
+    Ok(head.unwrap_or(0).cast_unsigned())
+}
+
+/// Returns a number that changes whenever another connection has committed something.
+pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
+
+/// Keeps a fact.
+pub(super) fn write_fact(tx: &Connection, number: u32, fact: &DocFact) -> rusqlite::Result<()> {
+    let mut statement = tx.prepare_cached(
+        "INSERT OR REPLACE INTO fact (doc, upto, size, hash) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    let hash = fact.hash.map(|hash| *hash.as_bytes());
+    let (upto, size) = (fact.upto.0.cast_signed(), fact.size.cast_signed());
+    statement.execute((number, upto, size, hash))?;
+    Ok(())
+}
+
+/// Returns the checksum of a row of the log.
+pub(super) fn checksum(number: u32, kind: i64, origin: Origin, at: Millis, data: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&number.to_le_bytes());
+    hasher.update(&[kind as u8]);
+    hasher.update(&origin.0.to_le_bytes());
+    hasher.update(&at.0.to_le_bytes());
+    hasher.update(data);
+    hasher.finalize()
+}
+
+fn origin_of(row: &SqlRow<'_>) -> rusqlite::Result<Origin> {
+    Ok(Origin(row.get::<_, i64>(2)?.cast_unsigned()))
+}
+
+fn sorted(names: HashMap<DocName, u32>) -> Vec<(DocName, u32)> {
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort_by_key(|(_, number)| *number);
+    names
+}

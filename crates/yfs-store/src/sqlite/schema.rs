@@ -1,0 +1,285 @@
+//! The file: how it is opened, what is in it, and what its errors mean.
+
+use std::{
+    error::Error,
+    fs, io,
+    path::Path,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
+
+use super::{OpenOptions, place::Place};
+use crate::StoreError;
+
+/// Marks our files: "yfs1".
+pub(super) const APPLICATION_ID: i32 = 0x7966_7331;
+
+/// The format that this program writes.
+pub(super) const FORMAT: u32 = 1;
+
+/// Updates up to this size stand in the log itself, larger ones in a table of their own, so that a
+/// pass over the log reads little else than positions.
+pub(super) const INLINE_LEN: usize = 512;
+
+/// SQLite's usual page.
+const PAGE_LEN: u64 = 4096;
+
+/// How long we wait for another process to finish its transaction.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+const TABLES: &str = "
+CREATE TABLE doc (n INTEGER PRIMARY KEY AUTOINCREMENT, guid TEXT NOT NULL) STRICT;
+CREATE TABLE log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, doc INTEGER NOT NULL, kind INTEGER NOT NULL,
+    origin INTEGER NOT NULL, at INTEGER NOT NULL, crc INTEGER NOT NULL, len INTEGER NOT NULL,
+    data BLOB) STRICT;
+CREATE TABLE body (seq INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE snapshot (
+    doc INTEGER PRIMARY KEY, upto INTEGER NOT NULL, marker INTEGER NOT NULL, at INTEGER NOT NULL,
+    len INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
+CREATE TABLE snapshot_body (doc INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE fact (
+    doc INTEGER PRIMARY KEY, upto INTEGER NOT NULL, size INTEGER NOT NULL, hash BLOB) STRICT;
+CREATE TABLE quarantine (
+    n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,
+    data BLOB NOT NULL) STRICT;
+CREATE TABLE first_seen (key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE released (
+    n INTEGER PRIMARY KEY, rows INTEGER NOT NULL, cells INTEGER NOT NULL, meta INTEGER NOT NULL,
+    content INTEGER NOT NULL) STRICT;
+CREATE TABLE blob (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, size INTEGER NOT NULL,
+    at INTEGER NOT NULL, chunks BLOB NOT NULL) STRICT;
+CREATE TABLE chunk (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, at INTEGER NOT NULL,
+    len INTEGER NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
+";
+
+/// Opens the writing connection, and makes the store if `options` say so.
+///
+/// The file is never opened but by SQLite: closing it would drop the locks that other connections
+/// of this process hold on it.
+pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> {
+    let n_bytes = len_of(path, options.create)?;
+    ensure_writable(path)?;
+    let mut connection =
+        if n_bytes == 0 { make_file(path)? } else { Place::writable(path).connect()? };
+    let created = initialise(&mut connection, path, options)?;
+    if created {
+        sync_directory(path)?;
+    } else if options.create_new {
+        return Err(StoreError::Exists { path: path.to_owned() });
+    }
+    if let Some(max_bytes) = options.max_bytes {
+        let n_pages = (max_bytes / PAGE_LEN).clamp(1, u64::from(u32::MAX) - 1);
+        connection
+            .pragma_update(None, "max_page_count", n_pages.cast_signed())
+            .map_err(failed("open the store"))?;
+    }
+    Ok(connection)
+}
+
+/// Opens a store that is there, to read it only, and says how further connections are opened.
+pub(super) fn open_read_only(path: &Path) -> Result<(Place, Connection), StoreError> {
+    len_of(path, false)?;
+    let place = Place::readable(path)?;
+    let connection = place.connect()?;
+    let found = format(&connection, path)?;
+    check_format(found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?, path)?;
+    Ok((place, connection))
+}
+
+/// Returns the length of the file, which is not empty unless it may be made.
+fn len_of(path: &Path, create: bool) -> Result<u64, StoreError> {
+    let n_bytes = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Ok(_) => return Err(StoreError::NotAStore { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && create => 0,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(StoreError::NotFound { path: path.to_owned() });
+        }
+        Err(error) => return Err(StoreError::io("open the store", error)),
+    };
+    if n_bytes == 0 && !create {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    Ok(n_bytes)
+}
+
+/// Reading needs to write as well: readers say in the shared memory file what they read.
+#[cfg(unix)]
+pub(super) fn ensure_writable(path: &Path) -> Result<(), StoreError> {
+    use rustix::{fs::Access, io::Errno};
+    let directory = directory_of(path);
+    for path in [path, directory] {
+        match rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK) {
+            Ok(()) | Err(Errno::NOENT) => (),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {
+                return Err(StoreError::ReadOnly { action: "open the store" });
+            }
+            Err(error) => return Err(StoreError::io("open the store", error.into())),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(super) fn ensure_writable(_: &Path) -> Result<(), StoreError> {
+    Ok(())
+}
+
+fn make_file(path: &Path) -> Result<Connection, StoreError> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+}
+
+/// Opens a connection.
+pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let opened = Connection::open_with_flags(path, flags).and_then(|mut connection| {
+        prepare(&mut connection)?;
+        Ok(connection)
+    });
+    opened.map_err(|error| not_opened(error, path))
+}
+
+fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
+    let mut waiting_since = None;
+    connection
+        .busy_handler(Some(move |n_calls: i32| wait_a_little(n_calls, &mut waiting_since)))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // Else each new value of a bound of a range prepares the statement anew.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.execute_batch(
+        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL;
+         PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 4000;
+         PRAGMA temp_store = MEMORY;",
+    )
+}
+
+/// SQLite's own handler soon sleeps for 100 ms at a time, which starves whoever waits longest.
+fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>) -> bool {
+    let now = Instant::now();
+    let since = if n_calls == 0 { now } else { waiting_since.unwrap_or(now) };
+    *waiting_since = Some(since);
+    if now.duration_since(since) > BUSY_TIMEOUT {
+        return false;
+    }
+    let pause_us = match n_calls {
+        0..10 => 100,
+        10..50 => 500,
+        _ => 2000,
+    };
+    thread::sleep(Duration::from_micros(pause_us));
+    true
+}
+
+/// Checks the format, or writes it into an empty file. Returns whether it was empty.
+fn initialise(
+    connection: &mut Connection,
+    path: &Path,
+    options: OpenOptions,
+) -> Result<bool, StoreError> {
+    const ACTION: &str = "open the store";
+    // Before anything else: a foreign file must not even be switched to another journal.
+    if let Some(found) = format(connection, path)? {
+        return check_format(found, path).map(|()| false);
+    }
+    if !options.create {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    use_write_ahead_log(connection)?;
+    let behavior = TransactionBehavior::Immediate;
+    let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
+    // Somebody else may have been faster.
+    if let Some(found) = format(&tx, path)? {
+        return check_format(found, path).map(|()| false);
+    }
+    tx.execute_batch(TABLES).map_err(failed(ACTION))?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
+    tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
+    tx.commit().map_err(failed(ACTION))?;
+    Ok(true)
+}
+
+/// Two processes that switch an empty file at once get "busy" whatever the timeout.
+fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
+    let until = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        // Has an effect only before the first table is made.
+        let switched = connection
+            .execute_batch("PRAGMA auto_vacuum = INCREMENTAL")
+            .and_then(|()| connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())));
+        match switched {
+            Err(error) if is_busy(&error) && Instant::now() < until => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            result => return result.map_err(failed("open the store")),
+        }
+    }
+}
+
+/// Returns the format of a store, or nothing for an empty file.
+fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
+    let number = |sql: &str| {
+        let found = connection.query_row(sql, [], |row| row.get::<_, i32>(0));
+        found.map_err(|error| not_opened(error, path))
+    };
+    match number("PRAGMA application_id")? {
+        APPLICATION_ID => Ok(Some(number("PRAGMA user_version")?.cast_unsigned())),
+        0 if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(None),
+        // Somebody may have made the store between these looks, which are views of their own.
+        0 if number("PRAGMA application_id")? == APPLICATION_ID => {
+            Ok(Some(number("PRAGMA user_version")?.cast_unsigned()))
+        }
+        _ => Err(StoreError::NotAStore { path: path.to_owned() }),
+    }
+}
+
+fn check_format(found: u32, path: &Path) -> Result<(), StoreError> {
+    if found == FORMAT {
+        return Ok(());
+    }
+    Err(StoreError::TooNew { path: path.to_owned(), found, supported: FORMAT })
+}
+
+/// Makes sure that the name of a new file survives a power cut.
+pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    let sync = || fs::File::open(directory_of(path))?.sync_all();
+    sync().map_err(|error| StoreError::io("sync the store's directory", error))
+}
+
+fn not_opened(error: rusqlite::Error, path: &Path) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path: path.to_owned() },
+        _ => failed("open the store")(error),
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Says in our words what SQLite reports.
+pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
+    move |error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { action },
+        Some(ErrorCode::DiskFull) => StoreError::Full { action },
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { action },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::Corrupt { action, detail: error.to_string() }
+        }
+        _ => StoreError::Backend {
+            action,
+            source: Arc::<dyn Error + Send + Sync>::from(Box::from(error)),
+        },
+    }
+}

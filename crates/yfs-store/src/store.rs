@@ -1,0 +1,261 @@
+//! The contract of a store.
+//!
+//! # Order and visibility
+//!
+//! - A record is visible to every handle of every process from the moment its append returned, and
+//!   to nobody before it was committed. Whoever reads in order of [`Seq`] misses nothing: no record
+//!   becomes visible behind one that was visible before it.
+//! - What a caller has seen moves only by [`tail`](Store::tail) and [`load`](Store::load). The
+//!   position of an own append says nothing about what others wrote before it.
+//! - Each reading call is one consistent view of the present, except where it says so.
+//!
+//! # Failure
+//!
+//! A call that returns an error has changed nothing. One that returns `Ok` survives the death of
+//! the process; once [`flush`](Store::flush) returned, everything before it survives a power cut.
+//!
+//! # Threads
+//!
+//! Every method may be called from any thread and blocks until it is done: microseconds for an
+//! append, longer for what says so. `docs/decisions/0003` says why the trait is not asynchronous.
+
+use std::{
+    error::Error,
+    fmt::Debug,
+    io::{Read, Write},
+    ops::Range,
+    path::Path,
+    time::Duration,
+};
+
+use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
+
+use crate::{
+    Appended, Batch, BlobInfo, DocFact, DocName, DocStats, Loaded, Origin, Quarantined, Record,
+    Report, Seq, StoreError, StoreStats, Tail,
+};
+
+/// A durable log of updates to documents, shared by processes, plus blobs and local tables.
+pub trait Store: Send + Sync + Debug {
+    /// Returns what marks the records of this handle.
+    ///
+    /// Conditions ([`Expect`](crate::Expect)) do not count own records, so two independent writers
+    /// need two handles.
+    fn origin(&self) -> Origin;
+
+    /// Appends all updates of a batch, or none.
+    ///
+    /// Fails with [`StoreError::HeadMoved`] if one of the batch's conditions does not hold.
+    fn append(&self, batch: Batch) -> Result<Appended, StoreError>;
+
+    /// Reads a document; one that was never written is empty.
+    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError>;
+
+    /// Reads a page of what was appended after a position, by this handle as well.
+    ///
+    /// `wanted` says by document and origin which records to return; of the others only
+    /// [`touched`](Tail::touched) tells.
+    fn tail(
+        &self,
+        after: Seq,
+        wanted: &dyn Fn(&DocName, Origin) -> bool,
+    ) -> Result<Tail, StoreError>;
+
+    /// Returns the position of the last record.
+    fn head(&self) -> Result<Seq, StoreError>;
+
+    /// Returns the last position that ever held a record of this document, or zero.
+    ///
+    /// It includes all that [`tail`](Self::tail) and [`load`](Self::load) have shown, but may miss
+    /// what other handles appended within the last 5 ms.
+    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError>;
+
+    /// Waits until the head is beyond a position, and returns whether it is.
+    ///
+    /// Appends of this handle wake it at once; those of others within 20 ms.
+    fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError>;
+
+    /// Replaces records of a document by a snapshot.
+    ///
+    /// `merge` gets the snapshot and the records, runs outside every lock, and must verify what it
+    /// returns. Records that it did not absorb stay. Nothing happens if another compaction of the
+    /// document was faster.
+    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError>;
+
+    /// Returns what there is of each document that was ever written, in no particular order.
+    fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
+
+    /// Returns what there is of one document, if it was ever written.
+    fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError>;
+
+    /// Returns what there is altogether.
+    fn stats(&self) -> Result<StoreStats, StoreError>;
+
+    /// Removes records, snapshot and facts of a document, and returns how many bytes they had.
+    ///
+    /// The document may be written again afterwards.
+    fn forget(&self, doc: &DocName) -> Result<u64, StoreError>;
+
+    /// Keeps an update that was refused, for a person to look at.
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError>;
+
+    /// Returns the updates that were refused, oldest first.
+    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError>;
+
+    /// Keeps some content, read to its end, and returns its hash and size.
+    ///
+    /// Content that is there already is not stored twice, but counts as put now.
+    fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError>;
+
+    /// Returns part of a blob; a range that reaches beyond its end is cut there.
+    fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
+
+    /// Writes a whole blob to `to`, piece by piece, each verified first.
+    fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError>;
+
+    /// Tells whether a blob is there, and how large it is.
+    fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError>;
+
+    /// Returns all blobs.
+    fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
+
+    /// Removes blobs that were last put before `older_than` and that `keep` does not want, and
+    /// returns how many bytes they had.
+    fn remove_blobs(
+        &self,
+        older_than: Millis,
+        keep: &dyn Fn(&ContentHash) -> bool,
+    ) -> Result<u64, StoreError>;
+
+    /// Returns the fact of each of these documents, where there is one and no record came since.
+    fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError>;
+
+    /// Keeps facts of documents that were written.
+    fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError>;
+
+    /// Notes when this store first saw each of these things, unless it saw it before.
+    fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError>;
+
+    /// Returns when this store first saw something.
+    fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError>;
+
+    /// Forgets that these things were ever seen.
+    fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError>;
+
+    /// Returns a setting of this store. Settings are local; nothing replicates them.
+    fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Writes a setting.
+    fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+
+    /// Writes a setting unless there is one, and returns what stands there now.
+    fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+
+    /// Takes client ids to write under: ones that somebody released, or new ones.
+    ///
+    /// The caller must tail to the head after the claim and before its first write, so that it
+    /// knows every clock that these ids have reached.
+    fn claim_writer(&self) -> Result<WriterClaim, StoreError>;
+
+    /// Gives client ids back for reuse, after everything written under them was appended.
+    ///
+    /// Only for ids of which nothing left the process except through this log. Ids that are not
+    /// given back are never used again.
+    fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError>;
+
+    /// Returns when everything that was appended before survives a power cut.
+    fn flush(&self) -> Result<(), StoreError>;
+
+    /// Writes a consistent copy of the store, while others go on using it.
+    ///
+    /// Fails with [`StoreError::Exists`] if there is a file at `to`. `progress` gets the bytes
+    /// done and, roughly, the bytes there are.
+    fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError>;
+
+    /// Reads everything and reports what is damaged.
+    fn check(&self) -> Result<Report, StoreError>;
+
+    /// Flushes, and refuses every later call.
+    fn close(&self) -> Result<(), StoreError>;
+}
+
+/// Merges the snapshot and the records of a document into a new snapshot.
+pub type MergeFn<'a> = dyn Fn(Option<&[u8]>, &[Record]) -> Result<Merged, MergeError> + 'a;
+
+/// What a merge may fail with.
+pub type MergeError = Box<dyn Error + Send + Sync>;
+
+/// What a merge made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The new snapshot.
+    pub state: Vec<u8>,
+    /// For each record, whether all of it is in the snapshot.
+    pub absorbed: Vec<bool>,
+}
+
+/// What came of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compacted {
+    /// There was no record to absorb.
+    Nothing,
+    /// Another compaction was faster. What this one made was thrown away.
+    Raced,
+    /// There is a new snapshot.
+    Done {
+        /// Records that went.
+        n_absorbed: u64,
+        /// Records that stayed.
+        n_kept: u64,
+        /// Bytes of the records that went and of the old snapshot.
+        bytes_before: u64,
+        /// Bytes of the new snapshot.
+        bytes_after: u64,
+    },
+}
+
+/// Client ids that one writer holds.
+///
+/// Rows and cells have ids of their own, because only runs of contiguous clocks in one array
+/// squash once they are dead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WriterClaim {
+    /// For rows of the files table.
+    pub rows: ClientId,
+    /// For cells.
+    pub cells: ClientId,
+    /// For workspace settings.
+    pub meta: ClientId,
+    /// For content documents.
+    pub content: ClientId,
+    /// Whether somebody used these ids before.
+    pub reused: bool,
+}
+
+/// What can be said with the methods of any [`Store`].
+pub trait StoreExt: Store {
+    /// Returns a whole blob, verified. For one that may be large, see [`Store::copy_blob`].
+    fn get_blob(&self, hash: &ContentHash) -> Result<Vec<u8>, StoreError> {
+        let mut content = Vec::new();
+        self.copy_blob(hash, &mut content)?;
+        Ok(content)
+    }
+
+    /// Tells whether a blob is there.
+    fn has_blob(&self, hash: &ContentHash) -> Result<bool, StoreError> {
+        Ok(self.blob_info(hash)?.is_some())
+    }
+
+    /// Keeps some content that is in memory.
+    fn put_bytes(&self, mut content: &[u8], at: Millis) -> Result<BlobInfo, StoreError> {
+        self.put_blob(&mut content, at)
+    }
+}
+
+impl<S: Store + ?Sized> StoreExt for S {}

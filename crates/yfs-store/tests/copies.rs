@@ -1,0 +1,139 @@
+//! Backups and copies, and what they mean for client ids.
+
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use yfs_engine::{id::ClientId, time::Millis};
+use yfs_store::{Batch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt, WriterClaim};
+
+fn doc(name: &str) -> DocName {
+    DocName::parse(name).expect("a name")
+}
+
+fn ids(claim: &WriterClaim) -> [ClientId; 4] {
+    [claim.rows, claim.cells, claim.meta, claim.content]
+}
+
+/// Claims and gives back, and returns what was claimed.
+fn use_once(store: &dyn Store) -> [ClientId; 4] {
+    let claim = store.claim_writer().expect("claim");
+    let used = ids(&claim);
+    store.append(Batch::one(doc("a"), vec![1], Millis(1))).expect("append");
+    store.release_writer(claim).expect("release");
+    used
+}
+
+fn copy(from: &Path, to: &Path) {
+    for suffix in ["", "-seal"] {
+        let name = |path: &Path| format!("{}{suffix}", path.display());
+        if Path::new(&name(from)).exists() {
+            fs::copy(name(from), name(to)).expect("copy");
+        }
+    }
+}
+
+#[test]
+fn ids_are_reused_by_one_process_after_another() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let first = use_once(&SqliteStore::open_or_create(&path).expect("open"));
+    for _ in 0..20 {
+        assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), first);
+    }
+    // Whoever dies without giving back takes the ids along.
+    let dead = SqliteStore::open(&path).expect("open").claim_writer().expect("claim");
+    assert_eq!(ids(&dead), first);
+    let store = SqliteStore::open(&path).expect("open");
+    assert_ne!(use_once(&store), first);
+}
+
+#[test]
+fn a_copy_reuses_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let other = directory.path().join("copy.db");
+    let first = use_once(&SqliteStore::open_or_create(&path).expect("open"));
+    copy(&path, &other);
+    assert_ne!(use_once(&SqliteStore::open(&other).expect("open")), first);
+    assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), first, "the original may");
+
+    // Moved in place of the original.
+    fs::rename(&other, &path).expect("rename");
+    assert_ne!(use_once(&SqliteStore::open(&path).expect("open")), first);
+}
+
+#[test]
+fn a_restored_store_reuses_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let saved = directory.path().join("saved.db");
+    let first = use_once(&SqliteStore::open_or_create(&path).expect("open"));
+    copy(&path, &saved);
+    assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), first);
+    // Written back over the same files, with or without the seal.
+    fs::write(&path, fs::read(&saved).expect("read")).expect("restore");
+    assert_ne!(use_once(&SqliteStore::open(&path).expect("open")), first);
+
+    let second = use_once(&SqliteStore::open(&path).expect("open"));
+    copy(&path, &saved);
+    let seal = |path: &Path| format!("{}-seal", path.display());
+    fs::write(&path, fs::read(&saved).expect("read")).expect("restore");
+    fs::write(seal(&path), fs::read(seal(&saved)).expect("read")).expect("restore");
+    assert_ne!(use_once(&SqliteStore::open(&path).expect("open")), second);
+}
+
+#[test]
+fn a_backup_is_consistent_while_others_write() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    let used = use_once(&store);
+    let blob = store.put_bytes(&[5; 100_000], Millis(1)).expect("put").hash;
+    let (mut n_pairs, stop) = (Vec::new(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let writer = SqliteStore::open(&path).expect("open");
+            while !stop.load(Ordering::Relaxed) {
+                // The two must never be apart.
+                let updates = vec![(doc("left"), vec![1; 700]), (doc("right"), vec![2; 20])];
+                writer.append(Batch::new(updates, Millis(1))).expect("append");
+            }
+        });
+        for number in 0..5 {
+            let to = directory.path().join(format!("backup-{number}.db"));
+            let mut steps = Vec::new();
+            store.backup(&to, &mut |done, total| steps.push((done, total))).expect("backup");
+            assert!(steps.last().is_some_and(|(done, total)| done == total), "{steps:?}");
+            let again = store.backup(&to, &mut |_, _| ()).expect_err("it is there");
+            assert!(matches!(again, StoreError::Exists { .. }));
+
+            let copy = SqliteStore::open(&to).expect("open");
+            let n_updates = |name| copy.load(&doc(name)).expect("load").updates.len();
+            assert_eq!(n_updates("left"), n_updates("right"));
+            n_pairs.push(n_updates("left"));
+            assert_eq!(copy.check().expect("check").problems, []);
+            assert_eq!(copy.get_blob(&blob).expect("get"), [5; 100_000]);
+            assert_ne!(ids(&copy.claim_writer().expect("claim")), used);
+            let head = copy.head().expect("head");
+            let written = copy.append(Batch::one(doc("a"), vec![3], Millis(1))).expect("append");
+            assert!(written.first > head && head > Seq::ZERO);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(n_pairs.is_sorted(), "{n_pairs:?}");
+    assert_eq!(
+        fs::read_dir(directory.path())
+            .expect("list")
+            .filter(|entry| {
+                entry
+                    .as_ref()
+                    .is_ok_and(|entry| entry.file_name().to_string_lossy().contains("partial"))
+            })
+            .count(),
+        0
+    );
+}

@@ -1,0 +1,250 @@
+//! Files that are not stores, stores that are damaged, disks that are full.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use yfs_engine::time::Millis;
+use yfs_store::{
+    Batch, DocName, MergeError, Merged, OpenOptions, Record, Seq, SqliteStore, Store, StoreError,
+    StoreExt,
+};
+
+const N_DOCS: usize = 20;
+
+fn doc(number: usize) -> DocName {
+    DocName::parse(&format!("doc{number:03}")).expect("a name")
+}
+
+fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+    let mut state = snapshot.unwrap_or_default().to_vec();
+    records.iter().for_each(|record| state.extend(&record.data));
+    Ok(Merged { state, absorbed: vec![true; records.len()] })
+}
+
+fn content(number: usize, part: usize) -> Vec<u8> {
+    format!("<{number}.{part}>").repeat(if part == 1 { 300 } else { 20 }).into_bytes()
+}
+
+fn whole(number: usize) -> Vec<u8> {
+    (0..4).flat_map(|part| content(number, part)).collect()
+}
+
+/// A store of [`N_DOCS`] documents, half of them compacted, and one blob, all in one file.
+fn sample() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    for part in 0..4 {
+        for number in 0..N_DOCS {
+            let batch = Batch::one(doc(number), content(number, part), Millis(1));
+            store.append(batch).expect("append");
+            if part == 2 && number % 2 == 0 {
+                store.compact(&doc(number), &join).expect("compact");
+            }
+        }
+    }
+    store.put_bytes(&whole(7).repeat(9), Millis(1)).expect("put");
+    store.close().expect("close");
+    drop(store);
+    assert!(!directory.path().join("store.db-wal").exists(), "it is all in one file");
+    (directory, path)
+}
+
+fn open_error(path: &Path) -> StoreError {
+    SqliteStore::open(path).expect_err("this must not open")
+}
+
+#[test]
+fn what_is_not_a_store() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("x");
+    assert!(matches!(open_error(&path), StoreError::NotFound { .. }));
+    assert!(matches!(open_error(directory.path()), StoreError::NotAStore { .. }));
+    let missing = directory.path().join("no").join("such");
+    assert!(SqliteStore::open_or_create(&missing).is_err());
+    assert!(!directory.path().join("no").exists());
+    for garbage in [b"".to_vec(), b"hello".to_vec(), vec![b'x'; 10_000], vec![0; 4096]] {
+        fs::write(&path, &garbage).expect("write");
+        let error = open_error(&path);
+        assert!(matches!(error, StoreError::NotAStore { .. }), "{error:?}");
+        assert!(fs::read(&path).expect("read") == garbage, "it was touched");
+    }
+    fs::write(&path, [b'x'; 10_000]).expect("write");
+    let error = SqliteStore::open_or_create(&path).expect_err("this is something else");
+    assert!(matches!(error, StoreError::NotAStore { .. }));
+}
+
+#[test]
+fn a_foreign_database_is_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("x");
+    let foreign = Connection::open(&path).expect("open");
+    foreign.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1)").expect("write");
+    drop(foreign);
+    let before = fs::read(&path).expect("read");
+    for result in [SqliteStore::open(&path), SqliteStore::open_or_create(&path)] {
+        assert!(matches!(result, Err(StoreError::NotAStore { .. })));
+    }
+    assert!(fs::read(&path).expect("read") == before, "it was touched");
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let (_directory, path) = sample();
+    let file = Connection::open(&path).expect("open");
+    file.pragma_update(None, "user_version", 99).expect("update");
+    drop(file);
+    let error = open_error(&path);
+    assert!(matches!(error, StoreError::TooNew { found: 99, supported: 1, .. }), "{error:?}");
+}
+
+#[test]
+fn a_store_that_is_there_is_not_made_again() {
+    let (_directory, path) = sample();
+    assert!(matches!(SqliteStore::create_new(&path), Err(StoreError::Exists { .. })));
+    assert_all_well(&SqliteStore::open(&path).expect("open"));
+}
+
+fn assert_all_well(store: &dyn Store) {
+    for number in 0..N_DOCS {
+        assert!(read(store, number).expect("load") == whole(number), "document {number}");
+    }
+    assert_eq!(store.check().expect("check").problems, []);
+}
+
+/// What a document comes to, or what is wrong with it.
+fn read(store: &dyn Store, number: usize) -> Result<Vec<u8>, String> {
+    let loaded = store.load(&doc(number)).map_err(|error| error.to_string())?;
+    if let Some(damage) = loaded.damaged.first() {
+        return Err(damage.reason.clone());
+    }
+    let mut bytes = loaded.snapshot.unwrap_or_default();
+    loaded.updates.iter().for_each(|record| bytes.extend(&record.data));
+    Ok(bytes)
+}
+
+#[test]
+fn a_truncated_store_is_reported() {
+    let (_directory, path) = sample();
+    let bytes = fs::read(&path).expect("read");
+    for n_left in [50, 100, 4096, 5000, bytes.len() / 2, bytes.len() - 4096, bytes.len() - 1] {
+        fs::write(&path, &bytes[..n_left]).expect("write");
+        match SqliteStore::open(&path) {
+            Err(StoreError::Corrupt { .. } | StoreError::NotAStore { .. }) => (),
+            Err(error) => panic!("{n_left}: {error:?}"),
+            Ok(store) => {
+                let problems = store.check().expect("check").problems;
+                assert!(!problems.is_empty(), "{n_left} bytes look well");
+            }
+        }
+        for suffix in ["-wal", "-shm"] {
+            fs::remove_file(format!("{}{suffix}", path.display())).ok();
+        }
+    }
+}
+
+/// A flipped bit in the data of a document costs that document alone.
+#[test]
+fn damage_stays_where_it_is() {
+    let (_directory, path) = sample();
+    let bytes = fs::read(&path).expect("read");
+    for (number, part) in [(3, 0), (3, 1), (4, 0), (4, 3), (5, 3)] {
+        let needle = content(number, part);
+        let needle = &needle[..40];
+        let at = bytes.windows(40).rposition(|window| window == needle).expect("it is there");
+        let mut flipped = bytes.clone();
+        flipped[at + 10] ^= 0x10;
+        fs::write(&path, &flipped).expect("write");
+        let store = SqliteStore::open(&path).expect("open");
+        assert!(read(&store, number).is_err(), "{number}.{part} is damaged");
+        for other in (0..N_DOCS).filter(|other| *other != number) {
+            assert!(read(&store, other).expect("load") == whole(other), "document {other}");
+        }
+        let problems = store.check().expect("check").problems;
+        assert!(!problems.is_empty());
+        assert!(problems.iter().all(|problem| problem.doc == Some(doc(number))), "{problems:?}");
+        let tail = store.tail(Seq::ZERO, &|_, _| true).expect("the tail goes on");
+        let n_lost = if number % 2 == 1 || part == 3 { 1 } else { 0 };
+        assert_eq!(tail.damaged.len(), n_lost);
+        store.append(Batch::one(doc(0), vec![1], Millis(1))).expect("writing goes on");
+    }
+}
+
+/// A flipped bit anywhere is either harmless or noticed.
+#[test]
+fn flipped_bits_are_noticed() {
+    let (directory, path) = sample();
+    let bytes = fs::read(&path).expect("read");
+    let hash = SqliteStore::open(&path).expect("open").blobs().expect("blobs")[0].hash;
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let (mut n_harmless, mut n_noticed) = (0, 0);
+    for round in 0..200 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let mut flipped = bytes.clone();
+        // The first page holds the layout of everything, so it gets its share.
+        let at =
+            if round % 8 == 0 { random as usize % 4096 } else { random as usize % bytes.len() };
+        flipped[at] ^= 1 << (random >> 60 & 7);
+        let copy = directory.path().join(format!("flipped-{round}"));
+        fs::write(&copy, &flipped).expect("write");
+        let Ok(store) = SqliteStore::open(&copy) else {
+            n_noticed += 1;
+            continue;
+        };
+        let docs: Vec<_> = (0..N_DOCS).map(|number| read(&store, number)).collect();
+        let right = docs.iter().enumerate().all(|(number, found)| *found == Ok(whole(number)));
+        let blob = store.get_blob(&hash).is_ok_and(|blob| blob == whole(7).repeat(9));
+        let noticed = store.check().map_or(true, |report| !report.problems.is_empty());
+        assert!(right && blob || noticed, "bit at {at} changed something and nobody noticed");
+        if noticed { n_noticed += 1 } else { n_harmless += 1 }
+    }
+    println!("{n_noticed} noticed, {n_harmless} harmless");
+}
+
+#[test]
+fn a_full_disk_changes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let options = OpenOptions { create: true, max_bytes: Some(1 << 20), ..OpenOptions::default() };
+    let store = SqliteStore::open_with(&path, options).expect("open");
+    let mut expected = Vec::new();
+    let error = loop {
+        let data = vec![expected.len() as u8; 10_000];
+        match store.append(Batch::one(doc(0), data.clone(), Millis(1))) {
+            Ok(_) => expected.extend(data),
+            Err(error) => break error,
+        }
+        assert!(expected.len() < 2 << 20, "it never gets full");
+    };
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    let head = store.head().expect("head");
+    let updates = (0..300).map(|at| (doc(at % 3), vec![9; 1000])).collect();
+    let error = store.append(Batch::new(updates, Millis(1))).expect_err("it is full");
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    let error = store.put_bytes(&noise(500_000), Millis(1)).expect_err("it is full");
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert_eq!(store.head().expect("head"), head, "half a batch was written");
+    assert!(read(&store, 0).expect("load") == expected);
+    assert!(read(&store, 1).expect("load").is_empty());
+    drop(store);
+    let store = SqliteStore::open(&path).expect("open");
+    assert!(read(&store, 0).expect("load") == expected);
+    store.append(Batch::one(doc(1), vec![1; 10_000], Millis(1))).expect("there is room again");
+    assert_eq!(store.check().expect("check").problems, []);
+}
+
+fn noise(n_bytes: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..n_bytes).map(|_| next()).collect()
+}

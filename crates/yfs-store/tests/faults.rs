@@ -1,0 +1,222 @@
+//! Faults on demand, power cuts in memory, and a disk that is really full.
+
+use std::{
+    fs, io,
+    process::{Command, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use yfs_engine::time::Millis;
+use yfs_store::{
+    Batch, DocName, Fault, FaultStore, MemoryStore, Merged, Seq, SqliteStore, Store, StoreError,
+    StoreExt,
+};
+
+fn doc(name: &str) -> DocName {
+    DocName::parse(name).expect("a name")
+}
+
+fn batch(name: &str) -> Batch {
+    Batch::one(doc(name), name.into(), Millis(1))
+}
+
+fn n_updates(store: &dyn Store, name: &str) -> usize {
+    store.load(&doc(name)).expect("load").updates.len()
+}
+
+const FULL: StoreError = StoreError::Full { action: "test" };
+
+/// Calls what a fault concerns.
+fn provoke(store: &dyn Store, fault: Fault) -> Result<(), StoreError> {
+    match fault {
+        Fault::Append | Fault::AppendApplied => store.append(batch("a")).map(drop),
+        Fault::Load => store.load(&doc("a")).map(drop),
+        Fault::Tail => store.tail(Seq::ZERO, &|_, _| true).map(drop),
+        Fault::Flush => store.flush(),
+        Fault::Compact => {
+            let merge = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
+                Ok(Merged { state: vec![1], absorbed: vec![true; records.len()] })
+            };
+            store.compact(&doc("a"), &merge).map(drop)
+        }
+        Fault::Blob => store.put_bytes(b"content", Millis(1)).map(drop),
+        other => panic!("{other:?} is new"),
+    }
+}
+
+#[test]
+fn each_fault_fails_one_call_of_its_kind() {
+    let faults = [
+        Fault::Append,
+        Fault::AppendApplied,
+        Fault::Load,
+        Fault::Tail,
+        Fault::Flush,
+        Fault::Compact,
+        Fault::Blob,
+    ];
+    for fault in faults {
+        let store = FaultStore::new(Arc::new(MemoryStore::new()));
+        store.append(batch("a")).expect("append");
+        store.fail(fault, 2, FULL);
+        let overlaps = |other| {
+            let appends = [Fault::Append, Fault::AppendApplied];
+            appends.contains(&fault) && appends.contains(&other)
+        };
+        for other in faults.into_iter().filter(|other| *other != fault && !overlaps(*other)) {
+            provoke(&store, other).expect("it is not meant");
+        }
+        for _ in 0..2 {
+            provoke(&store, fault).expect("not yet");
+        }
+        let error = provoke(&store, fault).expect_err("now");
+        assert!(matches!(error, StoreError::Full { action: "test" }), "{fault:?}: {error:?}");
+        provoke(&store, fault).expect("not again");
+    }
+}
+
+#[test]
+fn only_one_kind_of_failed_append_is_applied() {
+    let store = FaultStore::new(Arc::new(MemoryStore::new()));
+    store.fail(Fault::Append, 0, FULL);
+    store.append(batch("a")).expect_err("it fails");
+    assert_eq!(n_updates(&store, "a"), 0);
+    store.fail(Fault::AppendApplied, 0, FULL);
+    store.append(batch("a")).expect_err("it fails");
+    assert_eq!(n_updates(&store, "a"), 1);
+    store.fail(Fault::Flush, 0, FULL);
+    store.append(batch("a")).expect("it is not synced");
+    store.append(batch("a").synced()).expect_err("it fails");
+    assert_eq!(n_updates(&store, "a"), 2);
+}
+
+#[test]
+fn a_delay_is_felt() {
+    let store = FaultStore::new(Arc::new(MemoryStore::new()));
+    store.delay(Duration::from_millis(20));
+    let start = Instant::now();
+    store.append(batch("a")).expect("append");
+    assert!(start.elapsed() >= Duration::from_millis(20));
+}
+
+#[test]
+fn a_power_cut_takes_what_was_not_flushed() {
+    let store = MemoryStore::with_power_cuts();
+    let other = store.another_handle();
+    store.append(batch("a")).expect("append");
+    other.append(batch("b").synced()).expect("append");
+    store.append(batch("c")).expect("append");
+    let blob = store.put_bytes(b"content", Millis(1)).expect("put").hash;
+    store.power_cut();
+    let n = |name| n_updates(&other, name);
+    assert_eq!((n("a"), n("b"), n("c")), (1, 1, 0), "a sync covers what came before it");
+    assert!(!store.has_blob(&blob).expect("look"));
+    store.append(batch("c")).expect("append");
+    store.flush().expect("flush");
+    store.power_cut();
+    assert_eq!(n_updates(&store, "c"), 1);
+    let kept = MemoryStore::new();
+    kept.append(batch("a")).expect("append");
+    kept.power_cut();
+    assert_eq!(n_updates(&kept, "a"), 1, "it was not made for it");
+}
+
+/// Positions are never given twice, even if nothing is left of those that were.
+#[test]
+fn positions_never_repeat() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let stores: [(&dyn Store, bool); 2] =
+        [(&MemoryStore::new(), false), (&SqliteStore::open_or_create(&path).expect("open"), true)];
+    for (store, is_file) in stores {
+        let names: Vec<String> = (0..20).map(|number| format!("d{number}")).collect();
+        for name in &names {
+            store.append(batch(name)).expect("append");
+        }
+        for name in names.iter().rev() {
+            store.forget(&doc(name)).expect("forget");
+        }
+        let head = store.head().expect("head");
+        if is_file {
+            // Not even the markers.
+            let connection = rusqlite::Connection::open(&path).expect("open");
+            connection.execute("DELETE FROM log", []).expect("delete");
+        }
+        let next = store.append(batch("d0")).expect("append");
+        assert_eq!(next.first, Seq(head.0 + 1));
+        if is_file {
+            let reopened = SqliteStore::open(&path).expect("open");
+            let next = reopened.append(batch("d1")).expect("append");
+            assert_eq!(next.first, Seq(head.0 + 2));
+        }
+    }
+}
+
+/// A filesystem of four megabytes, which goes with this value.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// Mounts it, if this process may.
+    fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(directory.path());
+        let mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        mounted.then_some(Self(directory))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        Command::new("umount").arg("-l").arg(self.0.path()).status().ok();
+    }
+}
+
+#[test]
+fn a_disk_that_is_really_full_changes_nothing() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let path = disk.0.path().join("store.db");
+    let ballast = disk.0.path().join("ballast");
+    fs::write(&ballast, vec![0; 2 << 20]).expect("write");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    let mut n_appended = 0;
+    let error = loop {
+        assert!(n_appended < 4000, "it never gets full");
+        match store.append(Batch::one(doc("a"), vec![7; 5000], Millis(1))) {
+            Ok(_) => n_appended += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    let noise: Vec<u8> =
+        (0..3_u32 << 20).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 9) as u8).collect();
+    store.put_bytes(&noise, Millis(1)).expect_err("it is full");
+    assert_eq!(n_updates(&store, "a"), n_appended, "reading goes on");
+    assert_eq!(store.check().expect("check").problems, []);
+    // The same handle goes on once there is room.
+    fs::remove_file(&ballast).expect("remove");
+    store.append(batch("a")).expect("there is room");
+    drop(store);
+    let store = SqliteStore::open(&path).expect("open");
+    assert_eq!(n_updates(&store, "a"), n_appended + 1);
+    assert_eq!(store.check().expect("check").problems, []);
+}
+
+#[derive(Debug)]
+struct Broken;
+
+impl io::Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::ConnectionReset.into())
+    }
+}
+
+#[test]
+fn a_blob_that_cannot_be_read_is_not_put() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = SqliteStore::open_or_create(&directory.path().join("store.db")).expect("open");
+    let error = store.put_blob(&mut Broken, Millis(1)).expect_err("it cannot be read");
+    assert!(matches!(error, StoreError::Stream { .. }), "{error:?}");
+    assert_eq!(store.blobs().expect("list"), []);
+}

@@ -1,0 +1,353 @@
+//! Power cuts: what was flushed is there, and the store opens.
+//!
+//! A shim below SQLite records every write, truncation and sync of its files. Afterwards the power
+//! is cut at any point of that recording: what was written to a file before its last sync is there,
+//! and of what was written since, each block of 512 bytes is there or not, as chance has it. That
+//! is harsher than most disks, and repeatable.
+#![cfg(unix)]
+#![expect(unsafe_code, reason = "SQLite is interposed through its C interface")]
+
+use std::{
+    collections::HashMap,
+    ffi::{CStr, c_char, c_int, c_void},
+    fs,
+    path::Path,
+    sync::{Mutex, OnceLock},
+};
+
+use rusqlite::ffi;
+use yfs_engine::time::Millis;
+use yfs_store::{
+    Batch, DocName, MergeError, Merged, OpenOptions, Record, SqliteStore, Store, StoreExt,
+};
+
+const BLOCK_LEN: usize = 512;
+
+/// What happened to a file.
+#[derive(Debug, Clone)]
+enum Step {
+    Write {
+        file: String,
+        at: usize,
+        data: Vec<u8>,
+    },
+    Truncate {
+        file: String,
+        len: usize,
+    },
+    Sync {
+        file: String,
+    },
+    Delete {
+        file: String,
+    },
+    /// The store said that so many updates are safe.
+    Safe {
+        n_updates: usize,
+    },
+}
+
+static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
+
+fn record(step: Step) {
+    STEPS.lock().expect("nobody panics while holding it").push(step);
+}
+
+// ---- the shim
+
+/// The methods that SQLite would have used for a file, and the file's name, by address.
+static FILES: Mutex<Option<HashMap<usize, (usize, String)>>> = Mutex::new(None);
+static REAL: OnceLock<usize> = OnceLock::new();
+static SHIM: OnceLock<usize> = OnceLock::new();
+
+fn real() -> *mut ffi::sqlite3_vfs {
+    *REAL.get().expect("the shim is installed") as *mut ffi::sqlite3_vfs
+}
+
+fn look_up(file: *mut ffi::sqlite3_file) -> (*const ffi::sqlite3_io_methods, String) {
+    let files = FILES.lock().expect("nobody panics while holding it");
+    let (methods, name) = files.as_ref().expect("there are files")[&(file as usize)].clone();
+    (methods as *const ffi::sqlite3_io_methods, name)
+}
+
+unsafe extern "C" fn open(
+    _: *mut ffi::sqlite3_vfs,
+    name: *const c_char,
+    file: *mut ffi::sqlite3_file,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    // SAFETY: the arguments are SQLite's own, passed on to the method that it meant to call. The
+    // file has room for the real method's data, since the shim's `szOsFile` is the real one.
+    unsafe {
+        let code = ((*real()).xOpen.expect("it opens"))(real(), name, file, flags, out_flags);
+        if code == ffi::SQLITE_OK && !name.is_null() && !(*file).pMethods.is_null() {
+            let path = CStr::from_ptr(name).to_string_lossy().into_owned();
+            let methods = (*file).pMethods;
+            let mut ours = Box::new(*methods);
+            ours.xWrite = Some(write);
+            ours.xTruncate = Some(truncate);
+            ours.xSync = Some(sync);
+            // Memory maps would bypass the shim.
+            ours.xFetch = None;
+            ours.xUnfetch = None;
+            ours.iVersion = ours.iVersion.min(2);
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            let mut files = FILES.lock().expect("nobody panics while holding it");
+            files.get_or_insert_default().insert(file as usize, (methods as usize, name));
+            // Leaked: the file may outlive anything here, and there are a handful.
+            (*file).pMethods = Box::leak(ours);
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn write(
+    file: *mut ffi::sqlite3_file,
+    data: *const c_void,
+    len: c_int,
+    at: ffi::sqlite3_int64,
+) -> c_int {
+    let (methods, name) = look_up(file);
+    // SAFETY: as in `open`; `data` points to `len` bytes by SQLite's contract.
+    unsafe {
+        let bytes = std::slice::from_raw_parts(data.cast::<u8>(), len as usize).to_vec();
+        record(Step::Write { file: name, at: at as usize, data: bytes });
+        ((*methods).xWrite.expect("it writes"))(file, data, len, at)
+    }
+}
+
+unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, len: ffi::sqlite3_int64) -> c_int {
+    let (methods, name) = look_up(file);
+    record(Step::Truncate { file: name, len: len as usize });
+    // SAFETY: as in `open`.
+    unsafe { ((*methods).xTruncate.expect("it truncates"))(file, len) }
+}
+
+unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
+    let (methods, name) = look_up(file);
+    // SAFETY: as in `open`.
+    let code = unsafe { ((*methods).xSync.expect("it syncs"))(file, flags) };
+    record(Step::Sync { file: name });
+    code
+}
+
+unsafe extern "C" fn delete(
+    _: *mut ffi::sqlite3_vfs,
+    name: *const c_char,
+    sync_directory: c_int,
+) -> c_int {
+    // SAFETY: as in `open`.
+    unsafe {
+        let path = CStr::from_ptr(name).to_string_lossy().into_owned();
+        let file = path.rsplit('/').next().unwrap_or_default().to_owned();
+        record(Step::Delete { file });
+        ((*real()).xDelete.expect("it deletes"))(real(), name, sync_directory)
+    }
+}
+
+/// Puts the shim below every database that this process opens from now on.
+fn install() {
+    SHIM.get_or_init(|| {
+        // SAFETY: SQLite's default is static; the shim is a copy of it that lives for ever, of
+        // which the other methods work on the copy as they would on the original.
+        unsafe {
+            let found = ffi::sqlite3_vfs_find(std::ptr::null());
+            REAL.get_or_init(|| found as usize);
+            let mut shim = Box::new(*found);
+            shim.zName = c"recording".as_ptr();
+            shim.pNext = std::ptr::null_mut();
+            shim.xOpen = Some(open);
+            shim.xDelete = Some(delete);
+            let shim = Box::leak(shim);
+            assert_eq!(ffi::sqlite3_vfs_register(shim, 1), ffi::SQLITE_OK);
+            shim as *mut ffi::sqlite3_vfs as usize
+        }
+    });
+}
+
+// ---- the disk
+
+/// A file on a disk that loses power.
+#[derive(Debug, Default, Clone)]
+struct Disk {
+    /// What is on it for certain.
+    synced: HashMap<String, Vec<u8>>,
+    /// What the system means to write, in order.
+    pending: HashMap<String, Vec<Step>>,
+}
+
+fn apply(bytes: &mut Vec<u8>, at: usize, data: &[u8]) {
+    let end = at + data.len();
+    bytes.resize(bytes.len().max(end), 0);
+    bytes[at..end].copy_from_slice(data);
+}
+
+impl Disk {
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Write { file, .. } | Step::Truncate { file, .. } => {
+                self.pending.entry(file.clone()).or_default().push(step.clone());
+            }
+            Step::Sync { file } => {
+                let bytes = self.synced.entry(file.clone()).or_default();
+                for step in self.pending.remove(file).unwrap_or_default() {
+                    match step {
+                        Step::Write { at, data, .. } => apply(bytes, at, &data),
+                        Step::Truncate { len, .. } => bytes.resize(len, 0),
+                        _ => (),
+                    }
+                }
+            }
+            Step::Delete { file } => {
+                self.synced.remove(file);
+                self.pending.remove(file);
+            }
+            Step::Safe { .. } => (),
+        }
+    }
+
+    /// Cuts the power: of what is pending, each block makes it or does not.
+    fn cut(&self, chance: &mut impl FnMut() -> u64) -> HashMap<String, Vec<u8>> {
+        let mut files = self.synced.clone();
+        for (file, steps) in &self.pending {
+            let bytes = files.entry(file.clone()).or_default();
+            for step in steps {
+                match step {
+                    Step::Write { at, data, .. } => {
+                        let mut start = 0;
+                        while start < data.len() {
+                            let in_block = BLOCK_LEN - (at + start) % BLOCK_LEN;
+                            let end = data.len().min(start + in_block);
+                            if chance().is_multiple_of(2) {
+                                apply(bytes, at + start, &data[start..end]);
+                            }
+                            start = end;
+                        }
+                    }
+                    Step::Truncate { len, .. } if chance().is_multiple_of(2) => {
+                        bytes.resize(*len, 0);
+                    }
+                    _ => (),
+                }
+            }
+        }
+        files
+    }
+}
+
+// ---- the test
+
+fn doc(number: usize) -> DocName {
+    DocName::parse(&format!("doc{number}")).expect("a name")
+}
+
+fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+    let mut state = snapshot.unwrap_or_default().to_vec();
+    records.iter().for_each(|record| state.extend(&record.data));
+    Ok(Merged { state, absorbed: vec![true; records.len()] })
+}
+
+/// Writes updates "0", "1", … and says now and then that they are safe.
+fn write_history(path: &Path) {
+    // No thread that syncs behind our back: its syncs are not the shim's to see.
+    let options = OpenOptions { create: true, sync_every: None, ..OpenOptions::default() };
+    let store = SqliteStore::open_with(path, options).expect("open");
+    for number in 0..600_usize {
+        let padding = ".".repeat(if number % 5 == 0 { 9000 } else { 10 });
+        let data = format!("{number}{padding}\n").into_bytes();
+        let mut batch = Batch::one(doc(number % 3), data, Millis(1));
+        if number % 31 == 30 {
+            batch = batch.synced();
+        }
+        store.append(batch).expect("append");
+        if number % 31 == 30 {
+            record(Step::Safe { n_updates: number + 1 });
+        }
+        if number % 47 == 46 {
+            store.flush().expect("flush");
+            // The flush goes past SQLite, and past the shim.
+            record(Step::Sync { file: "store.db-wal".to_owned() });
+            record(Step::Safe { n_updates: number + 1 });
+        }
+        if number % 90 == 89 {
+            store.compact(&doc(number % 3), &join).expect("compact");
+        }
+        if number == 300 {
+            store.put_bytes(&vec![3; 200_000], Millis(1)).expect("put");
+        }
+    }
+    store.close().expect("close");
+}
+
+#[test]
+fn what_was_flushed_survives() {
+    install();
+    let directory = tempfile::tempdir().expect("a directory");
+    write_history(&directory.path().join("store.db"));
+    let steps = std::mem::take(&mut *STEPS.lock().expect("nobody panics while holding it"));
+    let mut random = 0x1234_5678_9abc_def1_u64;
+    let mut chance = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random >> 20
+    };
+
+    let n_cuts = std::env::var("YFS_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
+    let mut cuts: Vec<usize> = (0..n_cuts).map(|_| chance() as usize % steps.len()).collect();
+    cuts.sort_unstable();
+    let (mut disk, mut n_safe, mut next, mut n_lost) = (Disk::default(), 0, 0, 0);
+    for (at, step) in steps.iter().enumerate() {
+        while next < cuts.len() && cuts[next] == at {
+            let n_there = reopen(&disk.cut(&mut chance), n_safe, directory.path(), next);
+            n_lost += usize::from(n_there < 600);
+            next += 1;
+        }
+        disk.step(step);
+        if let Step::Safe { n_updates } = step {
+            n_safe = *n_updates;
+        }
+    }
+    assert!(n_safe > 500 && n_lost > 0, "{n_safe} were safe, {n_lost} cuts took something");
+    println!("{} steps, {} cuts", steps.len(), cuts.len());
+}
+
+/// Opens what a cut left, and returns how many updates are there: at least the safe ones, and no
+/// gaps.
+fn reopen(
+    files: &HashMap<String, Vec<u8>>,
+    n_safe: usize,
+    directory: &Path,
+    number: usize,
+) -> usize {
+    let directory = directory.join(format!("cut-{number}"));
+    fs::create_dir(&directory).expect("make a directory");
+    for (file, bytes) in files {
+        fs::write(directory.join(file), bytes).expect("write");
+    }
+    let path = directory.join("store.db");
+    // While a store is made, what is left of it may be nothing that was ever a store.
+    let made = n_safe > 0;
+    let store = match SqliteStore::open_or_create(&path) {
+        Ok(store) => store,
+        Err(error) if made => panic!("cut {number}: {error:?}"),
+        Err(_) => return 0,
+    };
+    let mut seen = Vec::new();
+    for at in 0..3 {
+        let loaded = store.load(&doc(at)).expect("load");
+        assert_eq!(loaded.damaged, [], "cut {number}");
+        let parts = loaded.updates.iter().map(|record| record.data.as_slice());
+        let bytes: Vec<&[u8]> = loaded.snapshot.as_deref().into_iter().chain(parts).collect();
+        let text = String::from_utf8(bytes.concat()).expect("text");
+        let number_of = |line: &str| line.trim_end_matches('.').parse::<usize>().expect("a number");
+        seen.extend(text.lines().map(number_of));
+    }
+    seen.sort_unstable();
+    assert!(seen.iter().enumerate().all(|(at, number)| at == *number), "cut {number}: a gap");
+    assert!(seen.len() >= n_safe, "cut {number}: {} of {n_safe} safe updates", seen.len());
+    assert_eq!(store.check().expect("check").problems, [], "cut {number}");
+    store.append(Batch::one(doc(0), b"on\n".to_vec(), Millis(1))).expect("it goes on");
+    seen.len()
+}

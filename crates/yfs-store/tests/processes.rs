@@ -1,0 +1,407 @@
+//! Several processes on one store, some of which are killed.
+//!
+//! The children are this very test binary: [`child`] is a test that does nothing unless the
+//! environment says what it is to play. They speak to their parent in lines.
+#![expect(clippy::print_stdout, reason = "it is how the children speak")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use yfs_engine::time::Millis;
+use yfs_store::{
+    Batch, DocName, Loaded, MergeError, Merged, Record, Seq, SqliteStore, Store, StoreError,
+};
+
+const ROLE: &str = "YFS_STORE_TEST_ROLE";
+const STORE: &str = "YFS_STORE_TEST_PATH";
+const NAME: &str = "YFS_STORE_TEST_NAME";
+
+/// Documents that the writers of [`killed`] write to.
+const DOCS: [&str; 3] = ["a", "b", "c"];
+
+// ---- the parent's side
+
+struct Process {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    fn spawn(role: &str, name: &str, store: &Path) -> Self {
+        let mut child = Command::new(env::current_exe().expect("this binary"))
+            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(NAME, name)
+            .env(STORE, store)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("spawn");
+        let stdin = child.stdin.take().expect("it is piped");
+        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (sender, lines) = channel();
+        // Ends with the child's output; what nobody waits for any more is dropped.
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // The test harness prints its own lines, one of them without an end.
+                if let Some((_, line)) = line.split_once("> ") {
+                    sender.send(line.to_owned()).ok();
+                }
+            }
+        });
+        Self { child, stdin, lines }
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.stdin, "{line}").expect("the child listens");
+    }
+
+    fn hear(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(120)).expect("the child speaks")
+    }
+
+    /// Kills the child at once and returns what it still said.
+    fn kill(mut self) -> Vec<String> {
+        self.child.kill().expect("kill");
+        self.child.wait().expect("wait");
+        self.lines.iter().collect()
+    }
+
+    fn finish(mut self) -> Vec<String> {
+        drop(self.stdin);
+        assert!(self.child.wait().expect("wait").success(), "a child failed");
+        self.lines.iter().collect()
+    }
+}
+
+fn doc(name: &str) -> DocName {
+    DocName::parse(name).expect("a name")
+}
+
+fn lines_of(loaded: &Loaded) -> Vec<String> {
+    assert_eq!(loaded.damaged, []);
+    let parts = loaded.updates.iter().map(|record| record.data.as_slice());
+    let bytes: Vec<&[u8]> = loaded.snapshot.as_deref().into_iter().chain(parts).collect();
+    lines_in(&bytes.concat())
+}
+
+/// The lines of a text, without what only makes them long.
+fn lines_in(text: &[u8]) -> Vec<String> {
+    let text = str::from_utf8(text).expect("text");
+    text.lines().map(|line| line.trim_end_matches('.').to_owned()).collect()
+}
+
+/// Merges as a set of lines, as documents do: what is there twice counts once.
+fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+    let mut state = snapshot.unwrap_or_default().to_vec();
+    records.iter().for_each(|record| state.extend(&record.data));
+    Ok(Merged { state, absorbed: vec![true; records.len()] })
+}
+
+fn n_kills() -> usize {
+    env::var("YFS_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+}
+
+/// Kills writers and compactors at random moments. Whatever was acknowledged must be there once,
+/// every reopening must succeed, and the survivors must agree with the store.
+#[test]
+fn killed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let spawn = |slot: usize, n_spawned: usize| {
+        let role = if slot == 0 { "compactor" } else { "writer" };
+        Process::spawn(role, &format!("{slot}-{n_spawned}"), &path)
+    };
+    let mut processes: Vec<_> = (0..5).map(|slot| spawn(slot, 0)).collect();
+    let mut acked = BTreeSet::new();
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    for n_spawned in 1..=n_kills() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        // Every pause is a random moment in what the children do.
+        thread::sleep(Duration::from_micros(20_000 + random % 60_000));
+        let slot = (random >> 32) as usize % processes.len();
+        let killed = std::mem::replace(&mut processes[slot], spawn(slot, n_spawned));
+        acked.extend(killed.kill());
+    }
+    drop(processes.remove(0).kill());
+    for writer in &mut processes {
+        writer.say("stop");
+    }
+    // All of them have stopped writing before any of them looks.
+    for writer in &processes {
+        loop {
+            let line = writer.hear();
+            if line == "stopped" {
+                break;
+            }
+            acked.insert(line);
+        }
+    }
+    let mut views = Vec::new();
+    for mut writer in processes {
+        writer.say("look");
+        views.push(writer.hear());
+        drop(writer.finish());
+    }
+    assert!(acked.iter().all(|line| !line.starts_with("error")), "{acked:?}");
+
+    let store = SqliteStore::open(&path).expect("open");
+    let mut stored = BTreeMap::new();
+    for name in DOCS {
+        for line in lines_of(&store.load(&doc(name)).expect("load")) {
+            assert_eq!(stored.insert(line.clone(), name), None, "{line} is there twice");
+        }
+    }
+    let lost: Vec<_> = acked.iter().filter(|line| !stored.contains_key(*line)).collect();
+    assert_eq!(lost, Vec::<&String>::new(), "acknowledged, but not there");
+    let truth = format!("view {} {:016x}", stored.len(), digest(stored.keys()));
+    assert!(views.iter().all(|view| *view == truth), "{views:?}, but the store has {truth}");
+    assert_eq!(store.check().expect("check").problems, []);
+    println!("{} kills, {} acknowledged, {} stored", n_kills(), acked.len(), stored.len());
+}
+
+/// Two processes create the same name, a thousand times at the same moment.
+#[test]
+fn create_new_is_exclusive() {
+    const N_NAMES: usize = 1000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let racers = ["left", "right"].map(|name| Process::spawn("racer", name, &path));
+    let outcomes = racers.map(Process::finish);
+    let [left, right] = outcomes.map(|lines| {
+        let mut won = vec![false; N_NAMES];
+        let mut n_moved = 0;
+        for line in lines {
+            let (outcome, number) = line.split_once(' ').expect("two words");
+            let number: usize = number.parse().expect("a number");
+            match outcome {
+                "won" => won[number] = true,
+                "lost" => (),
+                "moved" => n_moved = number,
+                _ => panic!("{line}"),
+            }
+        }
+        (won, n_moved)
+    });
+    let exactly_one = left.0.iter().zip(&right.0).filter(|(left, right)| left != right).count();
+    assert_eq!(exactly_one, N_NAMES);
+    let store = SqliteStore::open(&path).expect("open");
+    assert_eq!(lines_of(&store.load(&doc("names")).expect("load")).len(), N_NAMES);
+    println!("moved heads: {} and {}", left.1, right.1);
+    assert!(left.1 + right.1 > 0, "nobody ever raced");
+}
+
+/// What one process appends, another sees within 100 ms (half a round trip).
+#[test]
+fn others_see_appends_soon() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    let mut echo = Process::spawn("echo", "echo", &path);
+    assert_eq!(echo.hear(), "ready");
+    let mut round_trips = Vec::new();
+    for number in 0..100 {
+        let start = Instant::now();
+        let ping = Batch::one(doc("ping"), format!("{number}").into_bytes(), Millis(1));
+        let mut after = store.append(ping).expect("append").last;
+        loop {
+            assert!(store.wait(after, Duration::from_secs(60)).expect("wait"), "no echo");
+            let tail = store.tail(after, &|name, _| *name == doc("pong")).expect("tail");
+            after = tail.upto;
+            if !tail.records.is_empty() {
+                break;
+            }
+        }
+        round_trips.push(start.elapsed());
+    }
+    echo.say("stop");
+    echo.finish();
+    round_trips.sort();
+    println!("round trip: median {:?}, last but ten {:?}", round_trips[50], round_trips[89]);
+    assert!(round_trips[89] < Duration::from_millis(200), "nine in ten must be in time");
+}
+
+/// A store that two processes make at once is made once.
+#[test]
+fn made_once() {
+    for _ in 0..10 {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("store.db");
+        let makers = [0; 4].map(|_| Process::spawn("maker", "maker", &path));
+        let made: Vec<String> = makers.into_iter().flat_map(Process::finish).collect();
+        assert_eq!(made.iter().filter(|line| *line == "made").count(), 1, "{made:?}");
+        assert_eq!(made.iter().filter(|line| *line == "exists").count(), 3, "{made:?}");
+    }
+}
+
+// ---- the children's side
+
+/// Plays a role, if the environment says so.
+#[test]
+fn child() {
+    let Ok(role) = env::var(ROLE) else { return };
+    let path = env::var(STORE).expect("the parent says where");
+    let name = env::var(NAME).expect("the parent says who");
+    let path = Path::new(&path);
+    println!();
+    if role == "maker" {
+        match SqliteStore::create_new(path) {
+            Ok(_) => println!("> made"),
+            Err(StoreError::Exists { .. }) => println!("> exists"),
+            Err(error) => println!("> {error}"),
+        }
+        return;
+    }
+    let store = match SqliteStore::open_or_create(path) {
+        Ok(store) => store,
+        Err(error) => {
+            println!("> error {error} {error:?}");
+            return;
+        }
+    };
+    match role.as_str() {
+        "writer" => write(&store, &name),
+        "compactor" => compact(&store),
+        "racer" => race(&store, &name),
+        "echo" => echo(&store),
+        _ => panic!("no role {role}"),
+    }
+}
+
+/// What the parent says, line by line.
+fn commands() -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        std::io::stdin().lines().map_while(Result::ok).for_each(|line| {
+            sender.send(line).ok();
+        });
+    });
+    receiver
+}
+
+fn write(store: &dyn Store, name: &str) {
+    let commands = commands();
+    let (mut view, mut after) = (BTreeSet::new(), Seq::ZERO);
+    for number in 0.. {
+        let line = format!("{name}:{number}");
+        // Some of them large enough to be kept elsewhere.
+        let padding = if number % 17 == 0 { ".".repeat(2000) } else { String::new() };
+        let data = format!("{line}{padding}\n").into_bytes();
+        let mut batch = Batch::one(doc(DOCS[number % DOCS.len()]), data, Millis(1));
+        if number % 13 == 0 {
+            batch = batch.synced();
+        }
+        match store.append(batch) {
+            Ok(_) => println!("> {line}"),
+            Err(error) => println!("> error {error} {error:?}"),
+        }
+        if number % 5 == 0 {
+            follow(store, &mut after, &mut view);
+        }
+        if commands.recv_timeout(Duration::from_micros(500)).is_ok() {
+            break;
+        }
+    }
+    println!("> stopped");
+    commands.recv().expect("the parent says when to look");
+    follow(store, &mut after, &mut view);
+    println!("> view {} {:016x}", view.len(), digest(&view));
+}
+
+/// Keeps a set of all lines up to date, by the tail alone.
+fn follow(store: &dyn Store, after: &mut Seq, view: &mut BTreeSet<String>) {
+    loop {
+        let tail = store.tail(*after, &|_, _| true).expect("tail");
+        for reload in tail.reload {
+            view.extend(lines_of(&store.load(&reload.doc).expect("load")));
+        }
+        for record in tail.records {
+            view.extend(lines_in(&record.data));
+        }
+        *after = tail.upto;
+        if !tail.more {
+            return;
+        }
+    }
+}
+
+fn compact(store: &dyn Store) {
+    for at in 0.. {
+        let name = doc(DOCS[at % DOCS.len()]);
+        let n_records = store.doc_stats(&name).expect("stats").map_or(0, |stats| stats.n_records);
+        if n_records > 10 {
+            store.compact(&name, &join).expect("compact");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn race(store: &dyn Store, name: &str) {
+    let names = doc("names");
+    let (mut view, mut after, mut n_moved) = (BTreeSet::new(), Seq::ZERO, 0);
+    for number in 0..1000 {
+        let ready = format!("ready {number} {name}\n").into_bytes();
+        store.append(Batch::one(doc("ready"), ready, Millis(1))).expect("append");
+        let is_ready =
+            |view: &BTreeSet<String>, name| view.contains(&format!("ready {number} {name}"));
+        while !(is_ready(&view, "left") && is_ready(&view, "right")) {
+            store.wait(after, Duration::from_secs(60)).expect("wait");
+            follow(store, &mut after, &mut view);
+        }
+        let wanted = format!("created {number}");
+        loop {
+            if view.contains(&wanted) {
+                println!("> lost {number}");
+                break;
+            }
+            let data = format!("{wanted}\n").into_bytes();
+            let batch = Batch::one(names.clone(), data, Millis(1));
+            match store.append(batch.expecting(names.clone(), after)) {
+                Ok(_) => {
+                    println!("> won {number}");
+                    break;
+                }
+                Err(StoreError::HeadMoved { .. }) => n_moved += 1,
+                Err(error) => panic!("{error}"),
+            }
+            follow(store, &mut after, &mut view);
+        }
+    }
+    println!("> moved {n_moved}");
+}
+
+fn echo(store: &dyn Store) {
+    let commands = commands();
+    let mut after = store.head().expect("head");
+    println!("> ready");
+    while commands.try_recv().is_err() {
+        if !store.wait(after, Duration::from_millis(50)).expect("wait") {
+            continue;
+        }
+        let tail = store.tail(after, &|name, _| *name == doc("ping")).expect("tail");
+        after = tail.upto;
+        for record in tail.records {
+            store.append(Batch::one(doc("pong"), record.data, Millis(1))).expect("append");
+        }
+    }
+}
+
+/// A hash of lines, the same in every process.
+fn digest<'a>(lines: impl IntoIterator<Item = &'a String>) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in lines.into_iter().flat_map(|line| line.bytes().chain([b'\n'])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}

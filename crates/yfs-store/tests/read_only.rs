@@ -1,0 +1,180 @@
+//! Stores where nothing may be written.
+//!
+//! Root may write anything, so the tests run this very binary again as somebody else: [`child`]
+//! does nothing unless the environment says what it is to look at.
+#![cfg(unix)]
+
+use std::{
+    env, fs,
+    os::unix::{fs::MetadataExt, fs::PermissionsExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+use yfs_engine::time::Millis;
+use yfs_store::{Batch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt};
+
+const PATH: &str = "YFS_STORE_TEST_READ_ONLY";
+const EXPECTED: &str = "YFS_STORE_TEST_EXPECTED";
+
+fn doc() -> DocName {
+    DocName::parse("doc").expect("a name")
+}
+
+fn append(store: &SqliteStore, text: &str) {
+    store.append(Batch::one(doc(), text.into(), Millis(1))).expect("append");
+}
+
+/// A store that holds `one`, under a name that means something in a URI.
+fn sample() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("50%2f #1?.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    append(&store, "one");
+    store.close().expect("close");
+    (directory, path)
+}
+
+fn text(store: &dyn Store) -> String {
+    let loaded = store.load(&doc()).expect("load");
+    let bytes: Vec<u8> = loaded.updates.into_iter().flat_map(|record| record.data).collect();
+    String::from_utf8(bytes).expect("text")
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+}
+
+fn files_in(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(directory).expect("list").map(|entry| entry.expect("an entry"));
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().expect("a name");
+            (name, fs::read(entry.path()).expect("read"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// Looks at a store as somebody who may write neither it nor its directory, and makes sure that
+/// nothing there changes.
+fn look(path: &Path, expected: &str, modes: (u32, u32)) {
+    let directory = path.parent().expect("it is in a directory");
+    let (directory_mode, file_mode) = modes;
+    for (name, _) in files_in(directory) {
+        mode(&directory.join(name), file_mode);
+    }
+    let before = files_in(directory);
+    mode(directory, directory_mode);
+    let mut command = Command::new(env::current_exe().expect("this binary"));
+    command.args(["--exact", "child", "--nocapture"]).env(PATH, path).env(EXPECTED, expected);
+    if fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0) {
+        command.uid(65534).gid(65534);
+    }
+    let output = command.output().expect("run");
+    mode(directory, 0o755);
+    assert!(output.status.success(), "{modes:?}: {}", String::from_utf8_lossy(&output.stdout));
+    assert!(files_in(directory) == before, "something was touched");
+}
+
+#[test]
+fn reads_where_nothing_may_be_written() {
+    let (_directory, path) = sample();
+    for modes in [(0o555, 0o444), (0o555, 0o666)] {
+        look(&path, "one", modes);
+    }
+}
+
+#[test]
+fn reads_beside_a_writer() {
+    let (_directory, path) = sample();
+    let writer = SqliteStore::open(&path).expect("open");
+    append(&writer, "two");
+    look(&path, "onetwo", (0o555, 0o444));
+    append(&writer, "three");
+    look(&path, "onetwothree", (0o555, 0o444));
+}
+
+#[test]
+fn what_a_dead_writer_left_is_not_passed_over() {
+    let (directory, path) = sample();
+    let writer = SqliteStore::open(&path).expect("open");
+    append(&writer, "two");
+    let copy = directory.path().join("copy");
+    mode(directory.path(), 0o755);
+    fs::create_dir(&copy).expect("make a directory");
+    let log = |path: &Path| PathBuf::from(format!("{}-wal", path.display()));
+    let path_of_copy = copy.join("store.db");
+    fs::copy(&path, &path_of_copy).expect("copy");
+    fs::copy(log(&path), log(&path_of_copy)).expect("copy");
+    look(&path_of_copy, "error", (0o555, 0o444));
+    // Whoever may write cleans up.
+    assert_eq!(text(&SqliteStore::open_read_only(&path_of_copy).expect("open")), "onetwo");
+}
+
+#[test]
+fn a_reader_sees_what_others_append_and_writes_nothing() {
+    let (_directory, path) = sample();
+    let reader = SqliteStore::open_read_only(&path).expect("open");
+    assert_eq!(text(&reader), "one");
+    let writer = SqliteStore::open(&path).expect("open");
+    append(&writer, "two");
+    assert_eq!(text(&reader), "onetwo");
+    assert_eq!(reader.tail(Seq::ZERO, &|_, _| true).expect("tail").records.len(), 2);
+    refuses_to_write(&reader);
+    reader.flush().expect("there is nothing to do");
+}
+
+#[test]
+fn a_reader_makes_no_store() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let error = SqliteStore::open_read_only(&path).expect_err("there is none");
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
+    fs::write(&path, "").expect("write");
+    let error = SqliteStore::open_read_only(&path).expect_err("it is empty");
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error:?}");
+}
+
+fn refuses_to_write(store: &SqliteStore) {
+    let batch = Batch::one(doc(), b"more".to_vec(), Millis(1));
+    let errors = [
+        store.append(batch.clone()).expect_err("append"),
+        store.append(batch.synced()).expect_err("append"),
+        store.forget(&doc()).expect_err("forget"),
+        store.put_bytes(b"content", Millis(1)).expect_err("put"),
+        store.set_meta("key", b"value").expect_err("set"),
+        store.claim_writer().expect_err("claim"),
+    ];
+    for error in errors {
+        assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+    }
+}
+
+/// Looks at a store, if the environment says so.
+#[test]
+fn child() {
+    let (Ok(path), Ok(expected)) = (env::var(PATH), env::var(EXPECTED)) else { return };
+    let path = Path::new(&path);
+    let error = SqliteStore::open(path).expect_err("it cannot be written");
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+    let directory = path.parent().expect("it is in a directory");
+    let error = SqliteStore::open_or_create(&directory.join("new.db")).expect_err("nor this");
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+    let opened = SqliteStore::open_read_only(path);
+    if expected == "error" {
+        let error = opened.expect_err("part of it cannot be read");
+        assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+        return;
+    }
+    let store = opened.expect("open");
+    assert_eq!(text(&store), expected);
+    let tail = store.tail(Seq::ZERO, &|_, _| true).expect("tail");
+    assert_eq!(store.doc_head(&doc()).expect("head"), tail.head);
+    assert_eq!(store.check().expect("check").problems, []);
+    assert!(!store.wait(tail.head, std::time::Duration::from_millis(5)).expect("wait"));
+    refuses_to_write(&store);
+    store.close().expect("close");
+}
