@@ -1,0 +1,62 @@
+//! The plaintext cache: what files say, by file id, bounded in bytes.
+//!
+//! An entry is put while the document's lock is held and dropped when any update of the document is
+//! seen, so that it never outlives the state that it was read from.
+
+use std::sync::Arc;
+
+use quick_cache::{Weighter, sync::Cache};
+use yfs_engine::id::FileId;
+use yfs_store::Seq;
+
+/// What an entry costs beside its text, in bytes: key, pointers, table slot.
+const OVERHEAD: u64 = 112;
+
+/// What a file says, and as of which record of its document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text {
+    /// The text.
+    pub(crate) content: Arc<str>,
+    /// The last record that is in it.
+    pub(crate) head: Seq,
+}
+
+/// Texts of files that were read.
+#[derive(Debug)]
+pub(crate) struct TextCache {
+    cache: Cache<FileId, Text, ByBytes>,
+}
+
+#[derive(Debug, Clone)]
+struct ByBytes;
+
+impl TextCache {
+    /// Makes a cache of at most `budget` bytes.
+    pub(crate) fn new(budget: u64) -> Self {
+        let estimated_items = usize::try_from(budget / 4096).unwrap_or(usize::MAX).max(64);
+        Self { cache: Cache::with_weighter(estimated_items, budget, ByBytes) }
+    }
+
+    pub(crate) fn get(&self, id: &FileId) -> Option<Text> {
+        self.cache.get(id)
+    }
+
+    pub(crate) fn put(&self, id: &FileId, text: &Text) {
+        self.cache.insert(id.clone(), text.clone());
+    }
+
+    pub(crate) fn forget(&self, id: &FileId) {
+        self.cache.remove(id);
+    }
+
+    /// Returns the number of texts and their size in bytes.
+    pub(crate) fn usage(&self) -> (usize, u64) {
+        (self.cache.len(), self.cache.weight())
+    }
+}
+
+impl Weighter<FileId, Text> for ByBytes {
+    fn weight(&self, _id: &FileId, text: &Text) -> u64 {
+        OVERHEAD + text.content.len() as u64
+    }
+}

@@ -1,0 +1,65 @@
+//! What can go wrong with a workspace as a whole. Calls on paths answer with
+//! [`FsError`] instead.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+use yfs_engine::{content::ContentError, gate::Refusal, id::FileId, table::TableError};
+use yfs_store::StoreError;
+use yfs_vfs::FsError;
+
+/// The result of a call on a workspace.
+pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
+
+/// Why a call on a workspace failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    /// There is no workspace.
+    #[error("the store holds no workspace")]
+    NotFound,
+    /// There is a workspace already.
+    #[error("the store holds a workspace already")]
+    Exists,
+    /// The workspace was closed.
+    #[error("the workspace is closed")]
+    Closed,
+    /// The workspace was opened for reading only.
+    #[error("the workspace is open for reading only")]
+    ReadOnly,
+    /// The text is not the guid of any document.
+    #[error("no document {0:?}")]
+    NoDocument(String),
+    /// There is no file or folder with this id.
+    #[error("no file {0}")]
+    NoFile(FileId),
+    /// A peer's update was refused; nothing changed.
+    #[error("update refused")]
+    Refused(#[from] Refusal),
+    /// The files table takes no such write.
+    #[error("the files table refused")]
+    Table(#[from] TableError),
+    /// The store failed.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+    /// A content takes no such edit; nothing changed.
+    #[error("the content refused")]
+    Content(#[from] ContentError),
+    /// A call on a path failed.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// The host's filesystem failed.
+    #[error("cannot {action} {path}")]
+    Host {
+        /// What was attempted.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+pub(crate) fn closed() -> WorkspaceError {
+    WorkspaceError::Closed
+}

@@ -1,0 +1,162 @@
+//! The log of changes that watchers read: bounded, in memory, in the order in which this process
+//! learnt of them.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use yfs_engine::{
+    actor::Actor,
+    id::FileId,
+    main_doc::{Changes as RowChanges, MainDoc},
+    path::VPath,
+    table::NodeKind,
+    time::Millis,
+};
+use yfs_vfs::{Change, ChangeKind, Changes, Cursor, FileKind, FsError};
+
+use crate::shared::Shared;
+
+/// How many changes are kept.
+const CAPACITY: usize = 65_536;
+
+/// The last changes.
+#[derive(Debug)]
+pub(crate) struct EventLog {
+    /// Tells cursors of this log from those of another process.
+    epoch: String,
+    ring: Mutex<Ring>,
+    /// Wakes whoever waits for a change; whoever pushes notifies.
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// The number of the first change that is kept.
+    first: u64,
+    changes: VecDeque<Change>,
+}
+
+impl EventLog {
+    pub(crate) fn new(epoch: &str) -> Self {
+        Self { epoch: epoch.to_owned(), ring: Mutex::default(), arrived: Notify::new() }
+    }
+
+    /// Adds the changes of contents to those of rows: each file is told of once.
+    pub(crate) fn add_contents(
+        &self,
+        shared: &Shared,
+        ids: &[FileId],
+        by: Option<&Actor>,
+        events: &mut Vec<Change>,
+    ) {
+        let mut ids: BTreeSet<&FileId> = ids.iter().collect();
+        for event in events.iter_mut() {
+            let is_told = matches!(event.kind, ChangeKind::Created | ChangeKind::Changed);
+            if is_told && ids.remove(&event.id) {
+                event.actor = by.cloned();
+            }
+        }
+        if !ids.is_empty() {
+            let (main, now) = (shared.main.read(), shared.now());
+            events.extend(ids.into_iter().filter_map(|id| content_event(&main, id, now, by)));
+        }
+    }
+
+    /// Notes that a content changed.
+    pub(crate) fn push_content(
+        &self,
+        shared: &Shared,
+        id: &FileId,
+        at: Millis,
+        by: Option<&Actor>,
+    ) {
+        let event = content_event(&shared.main.read(), id, at, by);
+        self.push(event.into_iter().collect());
+    }
+
+    /// Returns the place after the last change.
+    pub(crate) fn cursor(&self) -> Cursor {
+        let ring = self.ring.lock();
+        self.cursor_at(ring.first + ring.changes.len() as u64)
+    }
+
+    /// Returns what came after `since`.
+    pub(crate) fn since(&self, since: &Cursor, limit: usize) -> Result<Changes, FsError> {
+        let ring = self.ring.lock();
+        let end = ring.first + ring.changes.len() as u64;
+        let at = self.parse(since).filter(|at| (ring.first..=end).contains(at));
+        let at = at.ok_or_else(FsError::cursor_lost)?;
+        let skipped = (at - ring.first) as usize;
+        let events: Vec<Change> = ring.changes.iter().skip(skipped).take(limit).cloned().collect();
+        let next = at + events.len() as u64;
+        Ok(Changes { events, next: self.cursor_at(next), more: next < end })
+    }
+
+    /// Returns what completes when a change arrives after this call.
+    pub(crate) fn arrival(&self) -> tokio::sync::futures::Notified<'_> {
+        self.arrived.notified()
+    }
+
+    /// Notes changes.
+    pub(crate) fn push(&self, events: Vec<Change>) {
+        if events.is_empty() {
+            return;
+        }
+        let mut ring = self.ring.lock();
+        ring.changes.extend(events);
+        while ring.changes.len() > CAPACITY {
+            ring.changes.pop_front();
+            ring.first += 1;
+        }
+        drop(ring);
+        self.arrived.notify_waiters();
+    }
+
+    fn cursor_at(&self, number: u64) -> Cursor {
+        Cursor::new(format!("{}-{number}", self.epoch))
+    }
+
+    fn parse(&self, cursor: &Cursor) -> Option<u64> {
+        cursor.as_str().strip_prefix(&self.epoch)?.strip_prefix('-')?.parse().ok()
+    }
+}
+
+/// Says what became of rows.
+pub(crate) fn row_events(main: &MainDoc, changes: &RowChanges, at: Millis) -> Vec<Change> {
+    let changed = changes.ids.iter().enumerate();
+    let events = changed.filter_map(|(place, id)| {
+        let before = changes.before.get(place).and_then(Option::as_ref);
+        row_event(main, id, before, at)
+    });
+    events.collect()
+}
+
+fn content_event(main: &MainDoc, id: &FileId, at: Millis, by: Option<&Actor>) -> Option<Change> {
+    let path = main.tree().path_of(id)?;
+    let mut event = Change::new(ChangeKind::Changed, path, id.clone(), FileKind::File, at);
+    event.actor = by.cloned();
+    Some(event)
+}
+
+fn row_event(main: &MainDoc, id: &FileId, before: Option<&VPath>, at: Millis) -> Option<Change> {
+    let after = main.tree().path_of(id);
+    let (kind, path) = match (before, after) {
+        (None, None) => return None,
+        (None, Some(path)) => (ChangeKind::Created, path),
+        (Some(path), None) => (ChangeKind::Removed, path.clone()),
+        (Some(from), Some(to)) if *from != to => (ChangeKind::Moved { from: from.clone() }, to),
+        (Some(_), Some(path)) => (ChangeKind::Changed, path),
+    };
+    let file_kind = main.files().get(id).map_or(FileKind::File, |entry| kind_of(&entry.row));
+    Some(Change::new(kind, path, id.clone(), file_kind, at))
+}
+
+/// Tells what sort of object a row stands for.
+pub(crate) fn kind_of(row: &yfs_engine::table::FileRow) -> FileKind {
+    match row.kind {
+        NodeKind::Folder => FileKind::Directory,
+        NodeKind::File if row.link.is_some() => FileKind::Symlink,
+        NodeKind::File => FileKind::File,
+    }
+}

@@ -1,0 +1,298 @@
+//! Writing a workspace's files into a directory of the host's.
+//!
+//! Every file appears whole or not at all (a temporary file takes its name), and nothing is written
+//! outside the directory: each step on the way is opened relative to the one before, and links are
+//! not followed. Running it again does only what is missing.
+
+mod disk;
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    sync::mpsc::sync_channel,
+    thread,
+};
+
+use yfs_engine::path::VPath;
+use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry};
+
+use self::disk::{Attributes, Disk, Wrote};
+use crate::{
+    Workspace, WorkspaceFs,
+    error::{Result, WorkspaceError},
+    import::{Progress, SkipReason, Skipped},
+};
+
+/// How many files a thread takes at a time.
+const CHUNK: usize = 32;
+
+/// How files are written out.
+#[derive(Debug, Default, Clone)]
+pub struct ExportOptions {
+    /// Whether files and links that are there, and differ, are replaced.
+    pub force: bool,
+    /// Whether links that lead out of the directory are made, too.
+    pub unsafe_links: bool,
+    /// How many threads write files; 0 for as many as there are processors.
+    pub n_threads: usize,
+}
+
+/// What an export did.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExportReport {
+    /// Files and links that were written.
+    pub n_written: u64,
+    /// Files and links that were there already, and equal.
+    pub n_unchanged: u64,
+    /// Directories that were made.
+    pub n_folders: u64,
+    /// Bytes that were written.
+    pub n_bytes: u64,
+    /// What was left out, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Workspace {
+    /// Writes a file or folder out, so that what is in `from` is in the directory `to` afterwards.
+    ///
+    /// What the directory has beyond that stays. `.git` and `.yfs` are never written: whoever can
+    /// write into the workspace must not thereby change what tools on this host do.
+    pub fn export(
+        &self,
+        from: &VPath,
+        to: &Path,
+        options: &ExportOptions,
+        progress: &dyn Fn(&Progress),
+    ) -> Result<ExportReport> {
+        let fs = self.fs();
+        let (base, entries) = entries_of(&fs, from)?;
+        let host = |source| WorkspaceError::Host { action: "write", path: to.to_owned(), source };
+        let disk = Disk::open(to).map_err(host)?;
+        let n_total = entries.len() as u64;
+        let mut exporter = Exporter {
+            fs,
+            base,
+            disk,
+            options,
+            report: ExportReport::default(),
+            at: Progress { n_total, ..Progress::default() },
+        };
+        exporter.run(entries, progress)?;
+        Ok(exporter.report)
+    }
+}
+
+struct Exporter<'a> {
+    fs: WorkspaceFs,
+    /// What lies directly in this is directly in the target.
+    base: VPath,
+    disk: Disk,
+    options: &'a ExportOptions,
+    report: ExportReport,
+    at: Progress,
+}
+
+/// What became of one object.
+struct Outcome {
+    path: VPath,
+    n_bytes: u64,
+    what: Result<Wrote, SkipReason>,
+}
+
+/// Lists what is to be written, and says relative to what.
+fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>), FsError> {
+    if from.is_root() {
+        return Ok((from.clone(), fs.list_all(from)?));
+    }
+    let missing = || FsError::new(FsCode::ENOENT, Op::Open, from);
+    let stat = fs.look(from)?.ok_or_else(missing)?;
+    if stat.is_directory() {
+        return Ok((from.clone(), fs.list_all(from)?));
+    }
+    let (parent, name) = (from.parent(), from.file_name());
+    let (parent, name) = parent.zip(name).ok_or_else(missing)?;
+    let mut entry = DirEntry::new(name, stat.id, stat.kind);
+    (entry.size, entry.mtime, entry.mode) = (stat.size, stat.mtime, stat.mode);
+    Ok((parent, vec![WalkEntry::new(from.clone(), entry)]))
+}
+
+impl Exporter<'_> {
+    fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&Progress)) -> Result<()> {
+        let (mut folders, mut files) = (Vec::new(), Vec::new());
+        for item in entries {
+            let reserved = |name| crate::import::RESERVED.contains(&name);
+            match item.path.relative_to(&self.base) {
+                Some(relative) if relative.split('/').any(reserved) => {
+                    self.skip(&item.path, SkipReason::Reserved);
+                }
+                _ if item.entry.kind == FileKind::Directory => folders.push(item),
+                _ => files.push(item),
+            }
+        }
+        for folder in &folders {
+            match self.disk.make_dir(self.relative(&folder.path)) {
+                Ok(true) => self.done(0, |report| report.n_folders += 1),
+                Ok(false) => self.done(0, |report| report.n_unchanged += 1),
+                Err(why) => self.skip(&folder.path, why),
+            }
+        }
+        self.write_files(&files, progress)?;
+        // Now that nothing is to be put into them any more, and the innermost first.
+        for folder in folders.iter().rev() {
+            let attributes = Attributes::of(&folder.entry);
+            // What could not be made was reported then.
+            self.disk.set_dir(self.relative(&folder.path), attributes).ok();
+        }
+        self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        progress(&self.at);
+        Ok(())
+    }
+
+    fn write_files(&mut self, files: &[WalkEntry], progress: &dyn Fn(&Progress)) -> Result<()> {
+        let n_threads = match self.options.n_threads {
+            0 => thread::available_parallelism().map_or(2, usize::from),
+            n_threads => n_threads,
+        };
+        let next = AtomicUsize::new(0);
+        let writer = Writer {
+            fs: self.fs.clone(),
+            base: self.base.clone(),
+            disk: self.disk.try_clone().map_err(|source| WorkspaceError::Host {
+                action: "write",
+                path: self.base.as_str().into(),
+                source,
+            })?,
+            force: self.options.force,
+            unsafe_links: self.options.unsafe_links,
+        };
+        thread::scope(|scope| {
+            let (sender, outcomes) = sync_channel::<Outcome>(n_threads * CHUNK);
+            for _ in 0..n_threads.min(files.len().div_ceil(CHUNK)) {
+                let (sender, writer, next) = (sender.clone(), &writer, &next);
+                scope.spawn(move || {
+                    loop {
+                        let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+                        let Some(rest) = files.get(start..).filter(|rest| !rest.is_empty()) else {
+                            return;
+                        };
+                        for item in &rest[..rest.len().min(CHUNK)] {
+                            if sender.send(writer.write(item)).is_err() {
+                                return;
+                            }
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for Outcome { path, n_bytes, what } in outcomes {
+                match what {
+                    Ok(Wrote::Written) => self.done(n_bytes, |report| report.n_written += 1),
+                    Ok(Wrote::Unchanged) => self.done(0, |report| report.n_unchanged += 1),
+                    Err(why) => self.skip(&path, why),
+                }
+                if self.at.n_done.is_multiple_of(256) {
+                    progress(&self.at);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn relative<'p>(&self, path: &'p VPath) -> &'p str {
+        path.relative_to(&self.base).unwrap_or_default()
+    }
+
+    fn skip(&mut self, path: &VPath, why: SkipReason) {
+        let path = path.to_string();
+        self.done(0, |report| report.skipped.push(Skipped { path, why }));
+    }
+
+    fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ExportReport)) {
+        count(&mut self.report);
+        self.report.n_bytes += n_bytes;
+        self.at.n_done += 1;
+        self.at.n_bytes += n_bytes;
+    }
+}
+
+/// What a thread needs to write files.
+struct Writer {
+    fs: WorkspaceFs,
+    base: VPath,
+    disk: Disk,
+    force: bool,
+    unsafe_links: bool,
+}
+
+impl Writer {
+    fn write(&self, item: &WalkEntry) -> Outcome {
+        let relative = item.path.relative_to(&self.base).unwrap_or_default();
+        let mut n_bytes = 0;
+        let what = match item.entry.kind {
+            FileKind::Symlink => self.write_link(item, relative),
+            _ => self
+                .fs
+                .content(&item.path)
+                .map_err(|error| SkipReason::Failed(error.to_string()))
+                .and_then(|data| {
+                    n_bytes = data.len() as u64;
+                    let attributes = Attributes::of(&item.entry);
+                    self.disk.write_file(relative, &data, attributes, self.force)
+                }),
+        };
+        Outcome { path: item.path.clone(), n_bytes, what }
+    }
+
+    fn write_link(&self, item: &WalkEntry, relative: &str) -> Result<Wrote, SkipReason> {
+        let target = self.fs.link_target(&item.path);
+        let target = target.map_err(|error| SkipReason::Failed(error.to_string()))?;
+        if !self.unsafe_links && escapes(relative, &target) {
+            return Err(SkipReason::Escapes);
+        }
+        self.disk.write_link(relative, &target, self.force)
+    }
+}
+
+/// Tells whether a link, by its text, may lead out of the directory that holds everything.
+///
+/// Links on the way are not looked at: a path that goes up is taken to go up from where it stands, and
+/// one that goes up after it went into something is refused as well, for that may be a link.
+fn escapes(relative: &str, target: &str) -> bool {
+    let mut depth = relative.split('/').count() - 1;
+    let mut went_down = false;
+    if target.starts_with('/') {
+        return true;
+    }
+    for component in target.split('/') {
+        match component {
+            "" | "." => (),
+            ".." if went_down || depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => went_down = true,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_may_lead_out_are_recognised() {
+        let cases = [
+            ("a", "b", false),
+            ("a", "../b", true),
+            ("a", "/etc/passwd", true),
+            ("x/a", "../b", false),
+            ("x/a", "../../b", true),
+            ("x/y/a", "../../b", false),
+            ("x/a", "link/../../b", true),
+            ("x/a", "./b", false),
+        ];
+        for (at, target, expected) in cases {
+            assert_eq!(escapes(at, target), expected, "{at} -> {target}");
+        }
+    }
+}

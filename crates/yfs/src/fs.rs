@@ -1,0 +1,198 @@
+//! A workspace as a [`FileSystem`].
+//!
+//! Look-up happens in memory; a call that writes structure is planned against the head of the log and
+//! taken by the log only there (see `shared.rs`), so that `EEXIST` and its kin hold among all
+//! processes of a store.
+
+pub(crate) mod batch;
+mod moves;
+mod read;
+mod replace;
+mod structure;
+mod translate;
+mod write;
+
+pub(crate) use self::{
+    structure::op_error,
+    translate::{Found, Holds, lookup_error, resolve, resolve_file},
+};
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::time::timeout;
+use yfs_engine::{path::VPath, time::Millis};
+use yfs_vfs::{
+    Author, Changes, ChangesOptions, Content, CopyOptions, Cursor, DirEntry, Edit, Edited,
+    FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, Metadata, MkdirOptions,
+    MoveOptions, Op, RemoveOptions, Stat, Totals, WalkEntry, WalkOptions, WriteOptions, Written,
+};
+
+use crate::{Workspace, shared::Shared};
+
+/// A workspace as a filesystem, on behalf of somebody.
+///
+/// Clones are handles on the same workspace. The calls are synchronous at heart: they return ready.
+#[derive(Debug, Clone)]
+pub struct WorkspaceFs {
+    shared: Arc<Shared>,
+    author: Author,
+}
+
+impl WorkspaceFs {
+    pub(crate) fn new(shared: Arc<Shared>, author: Author) -> Self {
+        Self { shared, author }
+    }
+
+    /// Returns the same filesystem with a label on its changes: a session, a tool call.
+    #[must_use]
+    pub fn labelled(mut self, label: &str) -> Self {
+        self.author.label = Some(label.into());
+        self
+    }
+
+    /// Returns the workspace.
+    pub fn workspace(&self) -> Workspace {
+        Workspace::of(self.shared.clone())
+    }
+
+    /// Writes like [`FileSystem::write`], without a future: nothing in it waits.
+    pub(crate) fn write_sync(
+        &self,
+        path: &VPath,
+        data: &[u8],
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        self.write_now(path, data, options)
+    }
+
+    async fn wait_for_change(
+        &self,
+        since: &Cursor,
+        options: &ChangesOptions,
+    ) -> Result<(), FsError> {
+        let Some(wait) = options.wait else { return Ok(()) };
+        let arrival = self.shared.events.arrival();
+        tokio::pin!(arrival);
+        // Registered before the look, so that nothing comes between.
+        arrival.as_mut().enable();
+        if self.shared.events.since(since, 1)?.events.is_empty() {
+            // Running out of time is an answer, too.
+            timeout(wait, arrival).await.ok();
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl FileSystem for WorkspaceFs {
+    async fn read(&self, path: &VPath) -> Result<Content, FsError> {
+        self.read_now(path)
+    }
+
+    async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
+        self.read_range_now(path, offset, len)
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        self.write_now(path, &data, options)
+    }
+
+    async fn append(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        self.append_now(path, &data, options)
+    }
+
+    async fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+        self.edit_now(path, edit)
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.stat_now(path, Op::Stat)
+    }
+
+    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.stat_now(path, Op::Lstat)
+    }
+
+    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        self.readdir_now(path)
+    }
+
+    async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        self.mkdir_now(path, options)
+    }
+
+    async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+        self.rm_now(path, options)
+    }
+
+    async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
+        self.cp_now(from, to, options)
+    }
+
+    async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
+        self.mv_now(from, to, options)
+    }
+
+    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        self.symlink_now(target, path)
+    }
+
+    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
+        self.readlink_now(path)
+    }
+
+    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
+        self.realpath_now(path)
+    }
+
+    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        self.utimes_now(path, mtime)
+    }
+
+    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        self.chmod_now(path, mode)
+    }
+
+    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
+        self.set_metadata_now(path, &metadata)
+    }
+
+    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
+        self.walk_now(path, options)
+    }
+
+    async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
+        yfs_vfs::glob::glob(self, query).await
+    }
+
+    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
+        yfs_vfs::grep::grep(self, query).await
+    }
+
+    async fn totals(&self, path: &VPath) -> Result<Totals, FsError> {
+        self.totals_now(path)
+    }
+
+    async fn cursor(&self) -> Result<Cursor, FsError> {
+        self.refreshed(Op::Watch)?;
+        Ok(self.shared.events.cursor())
+    }
+
+    async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
+        self.refreshed(Op::Watch)?;
+        self.wait_for_change(since, options).await?;
+        self.shared.events.since(since, options.limit)
+    }
+}

@@ -1,0 +1,285 @@
+//! Moving and copying, also over what is there: rows and contents in one transaction.
+//!
+//! What is replaced keeps its identity: it gets the other's content as the least edit, so that whoever
+//! has it open stays bound to it.
+
+use std::collections::HashMap;
+
+use yfs_engine::{
+    content::ContentError,
+    hash::ContentHash,
+    id::FileId,
+    main_doc::MainDoc,
+    ops::{self, CopyPlan, MovePlan, OpError},
+    path::VPath,
+    table::{FileRow, RowChanges, RowWrite},
+    time::Millis,
+    tree::Follow,
+};
+use yfs_vfs::{CopyOptions, FsCode, FsError, MoveOptions, Op};
+
+use super::{
+    WorkspaceFs,
+    replace::listed,
+    structure::{new_doc, op_code, replace_link},
+    translate::{Holds, fs_error, resolve},
+};
+use crate::{
+    any,
+    shared::{NewDoc, Plan, Shared},
+    together::{Becomes, DocEdit, Seen},
+};
+
+/// A call that moves or copies, for what it has to say when it fails.
+#[derive(Debug, Clone, Copy)]
+struct Call<'a> {
+    op: Op,
+    from: &'a VPath,
+    to: &'a VPath,
+    now: Millis,
+}
+
+/// What makes a file hold what another does.
+struct Overwrite {
+    changes: RowChanges,
+    edit: DocEdit,
+    /// The text that it was made from.
+    seen: Option<Seen>,
+}
+
+impl Call<'_> {
+    fn fail(&self, code: FsCode) -> FsError {
+        FsError::new(code, self.op, self.from).to(self.to)
+    }
+
+    fn lift(&self, error: OpError) -> FsError {
+        self.fail(op_code(error.code))
+    }
+}
+
+impl WorkspaceFs {
+    pub(super) fn mv_now(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: &MoveOptions,
+    ) -> Result<(), FsError> {
+        self.refreshed(Op::Rename)?;
+        let call = Call { op: Op::Rename, from, to, now: self.shared.now() };
+        self.structural(Op::Rename, from, |main| {
+            if from.is_root() || to.is_root() {
+                return Err(call.fail(FsCode::EBUSY));
+            }
+            let wanted = ops::MoveOptions { replace: options.replace, parents: options.parents };
+            match ops::plan_move(main.tree(), from, to, call.now, wanted) {
+                Ok(MovePlan::Nothing) => Ok(Plan::rows(Vec::new(), ())),
+                Ok(MovePlan::Write(writes)) => Ok(Plan::rows(writes, ())),
+                Ok(MovePlan::Replace { source, target }) => {
+                    self.replace_by_move(main, call, &source, &target)
+                }
+                Err(error) => Err(call.lift(error)),
+            }
+        })
+    }
+
+    /// Plans to write the source's content into the target and to trash the source.
+    fn replace_by_move(
+        &self,
+        main: &MainDoc,
+        call: Call<'_>,
+        source: &FileId,
+        target: &FileId,
+    ) -> Result<Plan<()>, FsError> {
+        let Overwrite { changes, edit, seen } = self.plan_overwrite(main, call, source, target)?;
+        let held = match &edit.becomes {
+            Becomes::Text(text) => ContentHash::of(text.as_bytes()),
+            Becomes::Blob(blob) => blob.hash,
+        };
+        let replaced = serde_json::json!({
+            ops::REPLACED_KEY: target.as_str(),
+            ops::HELD_KEY: held.to_string(),
+        });
+        let trash = RowChanges {
+            trashed_at: Some(Some(call.now)),
+            meta: Some(any::from_json(&replaced)),
+            ..RowChanges::default()
+        };
+        let writes = vec![
+            RowWrite::Update { id: target.clone(), changes },
+            RowWrite::Update { id: source.clone(), changes: trash },
+        ];
+        // Whatever is logged in the source before it goes is to be in the target.
+        let seen = seen.into_iter().collect();
+        Ok(Plan { edits: vec![edit], seen, ..Plan::rows(writes, ()) })
+    }
+
+    pub(super) fn cp_now(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: &CopyOptions,
+    ) -> Result<(), FsError> {
+        self.refreshed(Op::Cp)?;
+        let call = Call { op: Op::Cp, from, to, now: self.shared.now() };
+        self.structural(Op::Cp, from, |main| {
+            check_copy(main, call, options)?;
+            match self.copy_over_link(main, call)? {
+                Some(plan) => Ok(plan),
+                None => self.copy_tree(main, call, options),
+            }
+        })
+    }
+
+    fn copy_tree(
+        &self,
+        main: &MainDoc,
+        call: Call<'_>,
+        options: &CopyOptions,
+    ) -> Result<Plan<()>, FsError> {
+        let mut new_id = || self.shared.options.ids.file_id();
+        let copy = ops::CopyOptions { recursive: options.recursive, parents: options.parents };
+        let (paths, now) = ((call.from, call.to), call.now);
+        let planned = ops::plan_copy(main.tree(), main, paths, now, &mut new_id, copy);
+        let CopyPlan { writes, contents } = planned.map_err(|error| call.lift(error))?;
+        let mut plan = Plan::rows(writes, ());
+        let places = plan.writes.iter().enumerate();
+        let places: HashMap<FileId, usize> =
+            places.filter_map(|(place, write)| Some((written_id(write)?.clone(), place))).collect();
+        for (source, target) in contents {
+            let write = places.get(&target).and_then(|place| plan.writes.get_mut(*place));
+            match write {
+                Some(RowWrite::Update { changes, .. }) => {
+                    let over = self.plan_overwrite(main, call, &source, &target)?;
+                    *changes = over.changes;
+                    plan.edits.push(over.edit);
+                }
+                Some(RowWrite::Create { row, .. }) => {
+                    plan.contents.extend(self.copied_content(main, call, &source, row)?);
+                }
+                _ => (),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Plans to copy a file over a link, which is replaced itself; nothing if it is not like that.
+    fn copy_over_link(&self, main: &MainDoc, call: Call<'_>) -> Result<Option<Plan<()>>, FsError> {
+        let is_link = main.tree().resolve(call.to, Follow::No).is_ok_and(|it| it.link().is_some());
+        let source = resolve(main, Op::Cp, call.from, Follow::No);
+        let source = source.map_err(|error| error.to(call.to))?;
+        let old = source.id().filter(|_| is_link && !source.is_folder());
+        let Some(old) = old.and_then(|id| main.files().get(id)).map(|entry| entry.row) else {
+            return Ok(None);
+        };
+        let id = self.shared.options.ids.file_id();
+        let planned =
+            replace_link(main, call.to, id, call.now).map_err(|error| call.lift(error))?;
+        let mut plan = Plan::rows(planned.unwrap_or_default(), ());
+        if let Some(RowWrite::Create { row, .. }) = plan.writes.last_mut() {
+            row.updated_at = old.updated_at;
+            (row.mode, row.link, row.blob) = (old.mode, old.link.clone(), old.blob);
+            row.size = old.size;
+            if old.link.is_none() {
+                plan.contents.extend(self.copied_content(main, call, &old.id, row)?);
+            }
+        }
+        Ok(Some(plan))
+    }
+
+    /// Plans to give a file the content, the permission bits and the time of another.
+    fn plan_overwrite(
+        &self,
+        main: &MainDoc,
+        call: Call<'_>,
+        source: &FileId,
+        target: &FileId,
+    ) -> Result<Overwrite, FsError> {
+        let row = |id: &FileId| main.files().get(id).map(|entry| entry.row);
+        let (Some(row), Some(old)) = (row(source), row(target)) else {
+            return Err(call.fail(FsCode::ENOENT));
+        };
+        let mut changes = RowChanges {
+            mode: Some(row.mode),
+            updated_at: Some(self.shared.time_of(&row)),
+            ..RowChanges::default()
+        };
+        let (size, becomes, seen) = match Holds::of(&row) {
+            Holds::Text => {
+                let text = self.shared.text(source);
+                let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
+                changes.blob = old.blob.is_some().then_some(None);
+                let seen = Seen { id: source.clone(), head: text.head, goes: true };
+                (text.content.len() as u64, Becomes::Text(text.content), Some(seen))
+            }
+            Holds::Blob(blob) => {
+                let info = self.shared.store.blob_info(&blob.hash);
+                let info = info.map_err(|error| fs_error(error.into(), call.op, call.from))?;
+                // What is known and not here replaces nothing.
+                info.ok_or_else(|| call.fail(FsCode::EIO))?;
+                changes.blob = Some(Some(blob));
+                (blob.size, Becomes::Blob(listed(blob)), None)
+            }
+        };
+        changes.size = Some(size);
+        let author = self.content_author(&self.author);
+        Ok(Overwrite { changes, edit: DocEdit::new(target, becomes, author), seen })
+    }
+
+    /// Prepares the document of a copy, and gives its row the size of what is copied.
+    fn copied_content(
+        &self,
+        main: &MainDoc,
+        call: Call<'_>,
+        source: &FileId,
+        row: &mut FileRow,
+    ) -> Result<Option<NewDoc>, FsError> {
+        let Some(old) = main.files().get(source).map(|entry| entry.row) else { return Ok(None) };
+        row.updated_at = self.shared.time_of(&old);
+        let mut doc = self.shared.new_doc(&row.id);
+        let author = self.content_author(&self.author);
+        let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
+        if let Some(blob) = old.blob {
+            let noted = doc.add_blob_version(&listed(blob), &author).map_err(failed)?;
+            return Ok(noted.map(|update| new_doc(&row.id, update, None)));
+        }
+        let text = self.shared.text(source);
+        let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
+        row.size = text.content.len() as u64;
+        row.meta = old.meta.filter(|_| old.trashed_at.is_none());
+        let written = doc.append(&text.content, &author).map_err(failed)?;
+        Ok(written.update.map(|update| new_doc(&row.id, update, Some(row.size))))
+    }
+}
+
+impl Shared {
+    /// Returns when a file last changed, as far as that is known here.
+    fn time_of(&self, row: &FileRow) -> Millis {
+        let (_, touched) = self.live.get(&row.id);
+        touched.map_or(row.updated_at, |touched| touched.max(row.updated_at))
+    }
+}
+
+/// Refuses what no copy is made of, whatever is at the destination.
+fn check_copy(main: &MainDoc, call: Call<'_>, options: &CopyOptions) -> Result<(), FsError> {
+    let source = resolve(main, Op::Cp, call.from, Follow::No);
+    let source = source.map_err(|error| error.to(call.to))?;
+    if source.is_folder() && !options.recursive {
+        return Err(call.fail(FsCode::EISDIR));
+    }
+    if source.is_folder() && call.to.starts_with(&source.path()) {
+        return Err(call.fail(FsCode::EINVAL));
+    }
+    if !options.replace && main.tree().resolve(call.to, Follow::No).is_ok() {
+        return Err(call.fail(FsCode::EEXIST));
+    }
+    Ok(())
+}
+
+/// Returns the file that a write makes or changes.
+fn written_id(write: &RowWrite) -> Option<&FileId> {
+    match write {
+        RowWrite::Create { row, .. } => Some(&row.id),
+        RowWrite::Update { id, .. } => Some(id),
+        _ => None,
+    }
+}

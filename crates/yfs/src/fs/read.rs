@@ -1,0 +1,376 @@
+//! The calls that read.
+
+use bytes::Bytes;
+use serde_json::Value;
+use yfs_engine::{
+    id::FileId,
+    main_doc::MainDoc,
+    path::VPath,
+    table::{Attributes, BlobRef},
+    time::Millis,
+    tree::{Follow, NodeRef},
+};
+use yfs_store::DocName;
+use yfs_vfs::{
+    Content, DirEntry, FileKind, FsCode, FsError, Op, Stat, Totals, WalkEntry, WalkOptions,
+    stat::{DEFAULT_DIRECTORY_MODE, mime_of},
+};
+
+use super::{
+    WorkspaceFs,
+    translate::{
+        Found, Holds, bytes_of, file_kind, fs_error, mode_of, resolve, resolve_file, version_token,
+    },
+};
+use crate::{any::to_json, error::WorkspaceError, shared::Shared, workspace::CREATED_KEY};
+
+/// The member of a row's `meta` that holds the media type.
+pub(crate) const MIME_KEY: &str = "mime";
+
+/// The member of a row's `meta` that holds the custom metadata.
+pub(crate) const CUSTOM_KEY: &str = "custom";
+
+impl WorkspaceFs {
+    /// Looks at the log first where nothing follows it.
+    pub(super) fn refreshed(&self, op: Op) -> Result<(), FsError> {
+        self.shared.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
+    }
+
+    pub(super) fn read_now(&self, path: &VPath) -> Result<Content, FsError> {
+        self.refreshed(Op::Open)?;
+        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        self.read_found(path, &found)
+    }
+
+    /// Reads a file that was found.
+    pub(super) fn read_found(&self, path: &VPath, found: &Found) -> Result<Content, FsError> {
+        match found.holds {
+            Holds::Text => {
+                let text = self.shared.text(&found.id);
+                let text = text.map_err(|error| fs_error(error, Op::Read, path))?;
+                let version = version_token(text.head, &Holds::Text);
+                Ok(Content { data: bytes_of(text.content), version })
+            }
+            Holds::Blob(blob) => {
+                let version = self.version_of(found, path)?;
+                let data = self.read_blob(path, blob, 0, blob.size)?;
+                Ok(Content { data, version })
+            }
+        }
+    }
+
+    pub(super) fn read_range_now(
+        &self,
+        path: &VPath,
+        offset: u64,
+        len: u64,
+    ) -> Result<Bytes, FsError> {
+        self.refreshed(Op::Open)?;
+        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        if let Holds::Blob(blob) = found.holds {
+            let start = offset.min(blob.size);
+            return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
+        }
+        let text = self.shared.text(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
+        let data = bytes_of(text.content);
+        let start = offset.min(data.len() as u64);
+        let end = start.saturating_add(len).min(data.len() as u64);
+        Ok(data.slice(start as usize..end as usize))
+    }
+
+    fn read_blob(
+        &self,
+        path: &VPath,
+        blob: BlobRef,
+        start: u64,
+        end: u64,
+    ) -> Result<Bytes, FsError> {
+        let bytes = self.shared.store.read_blob(&blob.hash, start..end);
+        let bytes =
+            bytes.map_err(|error| fs_error(WorkspaceError::Store(error), Op::Read, path))?;
+        Ok(bytes.into())
+    }
+
+    /// Returns the token of a file's present state.
+    pub(super) fn version_of(
+        &self,
+        found: &Found,
+        path: &VPath,
+    ) -> Result<yfs_vfs::VersionToken, FsError> {
+        let head = self.shared.store.doc_head(&DocName::from(&found.id));
+        let head = head.map_err(|error| fs_error(error.into(), Op::Stat, path))?;
+        Ok(version_token(head, &found.holds))
+    }
+
+    pub(super) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
+        self.refreshed(op)?;
+        let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
+        let shown = {
+            let main = self.shared.main.read();
+            let node = resolve(&main, op, path, follow)?;
+            shown(&main, node)
+        };
+        match shown {
+            Some((stat, holds)) => self.stat_of(stat, holds, path),
+            None => self.stat_of_root().map_err(|error| fs_error(error, op, path)),
+        }
+    }
+
+    fn stat_of_root(&self) -> Result<Stat, WorkspaceError> {
+        let mut stat = Stat::new(self.shared.id.clone(), FileKind::Directory);
+        stat.mode = DEFAULT_DIRECTORY_MODE;
+        (stat.created, stat.mtime) = self.shared.times_of_root()?;
+        Ok(stat)
+    }
+
+    /// Fills in what is asked of the content rather than of the row, without the main document's
+    /// lock.
+    fn stat_of(&self, mut stat: Stat, holds: Holds, path: &VPath) -> Result<Stat, FsError> {
+        let mut measured = Measured {
+            is_text: stat.kind == FileKind::File && holds == Holds::Text,
+            size: &mut stat.size,
+            mtime: &mut stat.mtime,
+        };
+        let is_known = self.shared.measure(&stat.id, &mut measured);
+        if !is_known {
+            stat.size = self
+                .shared
+                .text_size_or(&stat.id, stat.size)
+                .map_err(|error| fs_error(error, Op::Stat, path))?;
+        }
+        if stat.kind == FileKind::File {
+            let found = Found { holds, id: stat.id.clone() };
+            stat.version = Some(self.version_of(&found, path)?);
+        }
+        Ok(stat)
+    }
+
+    pub(super) fn readdir_now(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        self.refreshed(Op::Scandir)?;
+        let mut entries = Vec::new();
+        let mut texts = Vec::new();
+        {
+            let main = self.shared.main.read();
+            let node = resolve(&main, Op::Scandir, path, Follow::Yes)?;
+            if !node.is_folder() {
+                return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
+            }
+            entries.reserve_exact(node.n_children());
+            texts.reserve_exact(node.n_children());
+            for (_, child) in node.children() {
+                let Some((entry, is_text)) = listed(&main, child) else { continue };
+                entries.push(entry);
+                texts.push(is_text);
+            }
+        }
+        let measured = self.shared.measure_all(entries.iter_mut().zip(&texts));
+        measured.map_err(|error| fs_error(error, Op::Scandir, path))?;
+        Ok(entries)
+    }
+
+    pub(super) fn walk_now(
+        &self,
+        path: &VPath,
+        options: &WalkOptions,
+    ) -> Result<Vec<WalkEntry>, FsError> {
+        self.refreshed(Op::Walk)?;
+        let mut found = Vec::new();
+        {
+            let main = self.shared.main.read();
+            let node = resolve(&main, Op::Walk, path, Follow::Yes)?;
+            if !node.is_folder() {
+                return Err(FsError::new(FsCode::ENOTDIR, Op::Walk, path));
+            }
+            let mut pending = vec![(node.children(), path.clone())];
+            while let Some((children, at)) = pending.last_mut() {
+                let Some((_, child)) = children.next() else {
+                    pending.pop();
+                    continue;
+                };
+                if !options.hidden && child.name().starts_with('.') {
+                    continue;
+                }
+                if found.len() >= options.max_entries {
+                    return Err(FsError::new(FsCode::EFBIG, Op::Walk, path));
+                }
+                let child_path = at.join(child.name());
+                let Some((entry, is_text)) = listed(&main, child) else { continue };
+                found.push((WalkEntry::new(child_path.clone(), entry), is_text));
+                if child.is_folder() && pending.len() < options.max_depth {
+                    pending.push((child.children(), child_path));
+                }
+            }
+        }
+        let measured = found.iter_mut().map(|(found, is_text)| (&mut found.entry, &*is_text));
+        self.shared.measure_all(measured).map_err(|error| fs_error(error, Op::Walk, path))?;
+        Ok(found.into_iter().map(|(found, _)| found).collect())
+    }
+
+    pub(super) fn totals_now(&self, path: &VPath) -> Result<Totals, FsError> {
+        let stat = self.stat_now(path, Op::Lstat).map_err(|error| error.during(Op::Totals))?;
+        let mut totals = Totals::default();
+        match stat.kind {
+            FileKind::Directory => {
+                for found in self.walk_now(path, &WalkOptions::default())? {
+                    totals.n_directories += u64::from(found.entry.kind == FileKind::Directory);
+                    if found.entry.kind == FileKind::File {
+                        totals.n_files += 1;
+                        totals.n_bytes += found.entry.size;
+                    }
+                }
+            }
+            FileKind::File => {
+                totals.n_files = 1;
+                totals.n_bytes = stat.size;
+            }
+            _ => (),
+        }
+        Ok(totals)
+    }
+
+    pub(super) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
+        self.refreshed(Op::Readlink)?;
+        let main = self.shared.main.read();
+        let node = resolve(&main, Op::Readlink, path, Follow::No)?;
+        let target = node.link().map(str::to_owned);
+        target.ok_or_else(|| FsError::new(FsCode::EINVAL, Op::Readlink, path))
+    }
+
+    pub(super) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
+        self.refreshed(Op::Realpath)?;
+        let main = self.shared.main.read();
+        Ok(resolve(&main, Op::Realpath, path, Follow::Yes)?.path())
+    }
+}
+
+impl Shared {
+    /// Puts in what is known of a content. Tells whether that is all: else the length of a text has
+    /// to be looked up.
+    fn measure(&self, id: &FileId, measured: &mut Measured<'_>) -> bool {
+        let (size, touched) = self.live.get(id);
+        if let Some(touched) = touched {
+            *measured.mtime = touched.max(*measured.mtime);
+        }
+        match size {
+            _ if !measured.is_text => true,
+            Some(size) => {
+                *measured.size = size;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Measures a listing; what is not known is looked up at once.
+    fn measure_all<'a>(
+        &self,
+        entries: impl Iterator<Item = (&'a mut DirEntry, &'a bool)>,
+    ) -> Result<(), WorkspaceError> {
+        let mut unknown = Vec::new();
+        for (entry, is_text) in entries {
+            let (size, mtime) = (&mut entry.size, &mut entry.mtime);
+            let mut measured = Measured { is_text: *is_text, size, mtime };
+            if !self.measure(&entry.id, &mut measured) {
+                unknown.push(entry);
+            }
+        }
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<DocName> = unknown.iter().map(|entry| DocName::from(&entry.id)).collect();
+        for (entry, fact) in unknown.into_iter().zip(self.store.doc_facts(&names)?) {
+            match fact {
+                Some(fact) => {
+                    self.live.set_size(&entry.id, fact.size);
+                    entry.size = fact.size;
+                }
+                None => entry.size = self.text_size_or(&entry.id, entry.size)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns when the workspace was made, and when something was last put into its root, renamed
+    /// in it or taken out of it.
+    fn times_of_root(&self) -> Result<(Millis, Millis), WorkspaceError> {
+        let created = self.store.get_meta(CREATED_KEY)?;
+        let created = created.and_then(|bytes| String::from_utf8(bytes).ok()?.parse().ok());
+        let created = created.map_or(Millis(0), Millis);
+        let main = self.main.read();
+        let root = main.tree().root();
+        let here = root.children().map(|(_, child)| child).chain(root.trashed_children());
+        let changed = here.filter_map(|child| main.files().get(child.id()?)).map(|entry| {
+            let structural = Millis::from_f64(entry.structural_ts);
+            structural.max(entry.row.created_at)
+        });
+        let changed = changed.max().unwrap_or(created).max(created);
+        Ok((if created == Millis(0) { changed } else { created }, changed))
+    }
+
+    /// Returns the length of a text that may not have arrived: then what its author reported.
+    fn text_size_or(&self, id: &FileId, reported: u64) -> Result<u64, WorkspaceError> {
+        let is_here = self.store.doc_head(&DocName::from(id))? != yfs_store::Seq::ZERO;
+        if is_here { self.text_size(id) } else { Ok(reported) }
+    }
+
+    /// Finds the file at a path, through links.
+    pub(crate) fn resolve_file(&self, path: &VPath) -> Result<FileId, FsError> {
+        Ok(resolve_file(&self.main.read(), Op::Open, path)?.id)
+    }
+}
+
+/// What a row reports of a content, to be put right by what is known of the content itself.
+struct Measured<'a> {
+    /// Whether the content is a text, whose length the row may tell wrongly.
+    is_text: bool,
+    size: &'a mut u64,
+    mtime: &'a mut Millis,
+}
+
+/// Describes a node as its row does; nothing for the root.
+fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, Holds)> {
+    let id = node.id()?;
+    let row = main.files().attributes(id)?;
+    let kind = file_kind(&row);
+    let mut stat = Stat::new(id.clone(), kind);
+    stat.mode = mode_of(&row);
+    (stat.size, stat.mtime) = (reported_size(&row), row.updated_at);
+    stat.created = row.created_at;
+    if kind == FileKind::File {
+        let mime = meta_member(&row, MIME_KEY);
+        stat.mime = Some(match mime {
+            Some(Value::String(mime)) => mime.into(),
+            _ => mime_of(node.name()),
+        });
+    }
+    if let Some(Value::Object(custom)) = meta_member(&row, CUSTOM_KEY) {
+        stat.metadata = custom;
+    }
+    Some((stat, row.blob.map_or(Holds::Text, |blob| Holds::Blob(*blob))))
+}
+
+/// Describes an entry of a listing as its row does, and tells whether it holds a text.
+fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
+    let id = child.id()?;
+    let row = main.files().attributes(id)?;
+    let mut entry = DirEntry::new(child.name(), id.clone(), file_kind(&row));
+    entry.mode = mode_of(&row);
+    (entry.size, entry.mtime) = (reported_size(&row), row.updated_at);
+    let is_text = entry.kind == FileKind::File && row.blob.is_none();
+    Some((entry, is_text))
+}
+
+/// Returns the length of what reading the file returns, as its row tells.
+fn reported_size(row: &Attributes<'_>) -> u64 {
+    match (file_kind(row), row.blob) {
+        (FileKind::Directory, _) => 0,
+        (FileKind::Symlink, _) => row.link.map_or(0, |link| link.len() as u64),
+        (_, Some(blob)) => blob.size,
+        (_, None) => row.size,
+    }
+}
+
+fn meta_member(row: &Attributes<'_>, key: &str) -> Option<Value> {
+    let Some(yfs_engine::Any::Map(meta)) = row.meta else { return None };
+    meta.get(key).map(to_json)
+}

@@ -1,0 +1,344 @@
+//! Replacing what a file holds: text by text as the least edit, and the changes between texts and
+//! blobs.
+
+use std::sync::Arc;
+
+use yfs_engine::{
+    content::{self, ContentError, ContentForm, NewBlob},
+    path::VPath,
+    table::{BlobRef, RowChanges, RowWrite},
+};
+use yfs_store::Seq;
+use yfs_vfs::{
+    Author, Base, Edit, EditRefusal, Edited, FsCode, FsError, Op, Overlap, WriteOptions, Written,
+};
+
+use super::{
+    WorkspaceFs,
+    translate::{Found, Holds, fs_error, head_of_token, is_of_blob, resolve_file, version_token},
+    write::MAX_ATTEMPTS,
+};
+use crate::{
+    any,
+    content::RawEdit,
+    error::WorkspaceError,
+    fs::read::{CUSTOM_KEY, MIME_KEY},
+    shared::Plan,
+    together::{Becomes, DocEdit, Seen},
+};
+
+/// What a new file is to hold.
+#[derive(Debug)]
+pub(crate) enum NewContent {
+    /// Text, as the first update of its document.
+    Text {
+        /// Nothing if the text is empty.
+        update: Option<Vec<u8>>,
+        size: u64,
+    },
+    /// Bytes that are in the store already.
+    Blob { blob: BlobRef, update: Option<Vec<u8>> },
+}
+
+/// A file that is to be written to: by whom, and on what condition.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writing<'a> {
+    pub(super) op: Op,
+    pub(super) path: &'a VPath,
+    pub(super) found: &'a Found,
+    /// The last record that its document may have.
+    pub(super) expected: Option<Seq>,
+    pub(super) by: &'a Author,
+}
+
+impl Writing<'_> {
+    pub(super) fn fail(&self, code: FsCode) -> FsError {
+        FsError::new(code, self.op, self.path)
+    }
+
+    pub(super) fn lift(&self, error: WorkspaceError) -> FsError {
+        fs_error(error, self.op, self.path)
+    }
+}
+
+impl WorkspaceFs {
+    pub(super) fn author(&self, author: Option<&Author>) -> Author {
+        author.cloned().unwrap_or_else(|| self.author.clone())
+    }
+
+    pub(super) fn content_author(&self, by: &Author) -> content::Author {
+        content::Author { actor: by.actor.clone(), at: self.shared.now(), label: by.label.clone() }
+    }
+
+    /// Returns the head that the caller's expected version names, after a first comparison.
+    pub(super) fn expected_head(
+        &self,
+        op: Op,
+        path: &VPath,
+        found: &Found,
+        options: &WriteOptions,
+    ) -> Result<Option<Seq>, FsError> {
+        let Some(token) = &options.expected_version else { return Ok(None) };
+        if self.version_of(found, path)? != *token {
+            return Err(FsError::new(FsCode::ESTALE, op, path));
+        }
+        Ok(head_of_token(token))
+    }
+
+    /// Makes `data` what a file holds: of a text and a text as the least edit of what its writer had
+    /// read, else as a whole.
+    pub(super) fn replace(
+        &self,
+        it: Writing<'_>,
+        data: &[u8],
+        base: Option<&Base>,
+    ) -> Result<Written, FsError> {
+        match (&it.found.holds, content::classify(data)) {
+            (Holds::Text, ContentForm::Text(text)) => self.replace_text(it, text, base),
+            (_, form) => {
+                self.check_unmerged_base(it, base)?;
+                match form {
+                    ContentForm::Blob => self.put_bytes(it, data),
+                    ContentForm::Text(text) => self.become_text(it, text),
+                }
+            }
+        }
+    }
+
+    fn replace_text(
+        &self,
+        it: Writing<'_>,
+        text: &str,
+        base: Option<&Base>,
+    ) -> Result<Written, FsError> {
+        let base = self.content_base(it, base)?;
+        let author = self.content_author(it.by);
+        self.edited(it, |doc| {
+            let written = doc.write(text, base.as_ref().map(OwnedBase::as_base), &author)?;
+            let overlaps = written.overlaps.into_iter().map(|overlap| Overlap {
+                offset: overlap.at as u64,
+                len: (overlap.inserted.len() + overlap.theirs.len()) as u64,
+                actor: None,
+            });
+            Ok(RawEdit { value: overlaps.collect(), update: written.update })
+        })
+    }
+
+    /// Finds what the writer had read.
+    fn content_base(
+        &self,
+        it: Writing<'_>,
+        base: Option<&Base>,
+    ) -> Result<Option<OwnedBase>, FsError> {
+        let stale = || it.fail(FsCode::ESTALE);
+        match base {
+            None => Ok(None),
+            Some(Base::Content(bytes)) => match std::str::from_utf8(bytes) {
+                Ok(text) => Ok(Some(OwnedBase::Text(text.to_owned()))),
+                Err(_) => Err(stale()),
+            },
+            Some(Base::Version(token)) => {
+                if self.version_of(it.found, it.path)? == *token {
+                    return Ok(None);
+                }
+                if is_of_blob(token) {
+                    return Err(stale());
+                }
+                let head = head_of_token(token).ok_or_else(stale)?;
+                let doc = self.shared.doc_at(&it.found.id, head);
+                let doc = doc.map_err(|error| it.lift(error))?.ok_or_else(stale)?;
+                Ok(Some(OwnedBase::Version(doc.version())))
+            }
+        }
+    }
+
+    /// Refuses a base that cannot be merged with, unless it is what the file holds.
+    fn check_unmerged_base(&self, it: Writing<'_>, base: Option<&Base>) -> Result<(), FsError> {
+        let is_current = match base {
+            None => true,
+            Some(Base::Version(token)) => self.version_of(it.found, it.path)? == *token,
+            Some(Base::Content(bytes)) => self.read_now(it.path)?.data == *bytes,
+        };
+        if is_current { Ok(()) } else { Err(it.fail(FsCode::ESTALE)) }
+    }
+
+    pub(super) fn append_bytes(&self, it: Writing<'_>, data: &[u8]) -> Result<Written, FsError> {
+        let before = self.read_now(it.path)?;
+        let whole = [&before.data[..], data].concat();
+        // Nothing may come between, or it would be overwritten.
+        let expected = it.expected.or_else(|| head_of_token(&before.version));
+        self.put_bytes(Writing { expected, ..it }, &whole)
+    }
+
+    /// Makes bytes the content of a file: the blob is kept, its version noted in the document, and
+    /// the row points to it.
+    fn put_bytes(&self, it: Writing<'_>, data: &[u8]) -> Result<Written, FsError> {
+        let blob = self.put_blob(it.op, it.path, data)?;
+        self.change_form(it, Holds::Blob(blob), blob.size, &|| Becomes::Blob(listed(blob)))
+    }
+
+    /// Makes a text the content of a file that holds a blob.
+    fn become_text(&self, it: Writing<'_>, text: &str) -> Result<Written, FsError> {
+        let text: Arc<str> = text.into();
+        self.change_form(it, Holds::Text, text.len() as u64, &|| Becomes::Text(text.clone()))
+    }
+
+    /// Changes document and row of a file in one transaction.
+    fn change_form(
+        &self,
+        it: Writing<'_>,
+        holds: Holds,
+        size: u64,
+        becomes: &dyn Fn() -> Becomes,
+    ) -> Result<Written, FsError> {
+        let id = &it.found.id;
+        let author = self.content_author(it.by);
+        let changes = RowChanges {
+            blob: Some(if let Holds::Blob(blob) = holds { Some(blob) } else { None }),
+            size: Some(size),
+            updated_at: Some(author.at),
+            ..RowChanges::default()
+        };
+        let made = self.shared.structural_plan(|main| {
+            let entry = main.files().get(id).filter(|entry| entry.row.trashed_at.is_none());
+            // Somebody removed it since it was found.
+            entry.ok_or_else(|| it.fail(FsCode::ESTALE))?;
+            let head = self.shared.pool.acquire(id).with(|loaded| loaded.head)?;
+            if it.expected.is_some_and(|expected| expected != head) {
+                return Err(it.fail(FsCode::ESTALE).into());
+            }
+            let seen = it.expected.map(|head| Seen { id: id.clone(), head, goes: false });
+            let write = RowWrite::Update { id: id.clone(), changes: changes.clone() };
+            let edit = DocEdit::new(id, becomes(), author.clone());
+            let seen = seen.into_iter().collect();
+            Ok::<_, WorkspaceError>(Plan { edits: vec![edit], seen, ..Plan::rows(vec![write], ()) })
+        });
+        let made = made.map_err(|error| it.lift(error))?;
+        let head = made.edits.iter().find_map(DocEdit::head).unwrap_or_default();
+        Ok(Written::new(id.clone(), version_token(head, &holds), size, false))
+    }
+
+    pub(super) fn put_blob(&self, op: Op, path: &VPath, data: &[u8]) -> Result<BlobRef, FsError> {
+        let mut reader = data;
+        let info = self.shared.store.put_blob(&mut reader, self.shared.now());
+        let info = info.map_err(|error| fs_error(error.into(), op, path))?;
+        Ok(BlobRef { hash: info.hash, size: info.size })
+    }
+
+    /// Writes what a write says besides content: mode, media type, metadata, time.
+    pub(super) fn write_row_options(
+        &self,
+        op: Op,
+        path: &VPath,
+        id: &yfs_engine::id::FileId,
+        options: &WriteOptions,
+    ) -> Result<(), FsError> {
+        let changes = RowChanges {
+            mode: options.mode.map(|mode| Some(mode & 0o7777)),
+            updated_at: options.mtime,
+            meta: meta_patch(options),
+            ..RowChanges::default()
+        };
+        if changes == RowChanges::default() {
+            return Ok(());
+        }
+        if options.mtime.is_some() {
+            self.shared.settle_time(id);
+        }
+        self.structural(op, path, |_| {
+            let write = RowWrite::Update { id: id.clone(), changes: changes.clone() };
+            Ok(Plan::rows(vec![write], ()))
+        })
+    }
+
+    /// Prepares the content of a new file.
+    pub(super) fn new_content(
+        &self,
+        op: Op,
+        path: &VPath,
+        id: &yfs_engine::id::FileId,
+        data: &[u8],
+        by: &Author,
+    ) -> Result<NewContent, FsError> {
+        let author = self.content_author(by);
+        let mut doc = self.shared.new_doc(id);
+        let failed = |error: ContentError| fs_error(error.into(), op, path);
+        match content::classify(data) {
+            ContentForm::Text(text) => {
+                let update = doc.append(text, &author).map_err(failed)?.update;
+                Ok(NewContent::Text { update, size: text.len() as u64 })
+            }
+            ContentForm::Blob => {
+                let blob = self.put_blob(op, path, data)?;
+                let update = doc.add_blob_version(&listed(blob), &author).map_err(failed)?;
+                Ok(NewContent::Blob { blob, update })
+            }
+        }
+    }
+
+    pub(super) fn edit_now(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+        self.refreshed(Op::Edit)?;
+        for _ in 0..MAX_ATTEMPTS {
+            match self.edit_found(path, edit) {
+                // Without a condition only a file that is gone is stale.
+                Err(error) if error.code == FsCode::ESTALE && edit.expected_version.is_none() => (),
+                edited => return edited,
+            }
+        }
+        Err(FsError::new(FsCode::EBUSY, Op::Edit, path))
+    }
+
+    fn edit_found(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+        let found = resolve_file(&self.shared.main.read(), Op::Edit, path)?;
+        if found.holds != Holds::Text {
+            return Err(FsError::edit_refused(path, EditRefusal::NotText));
+        }
+        let options = WriteOptions {
+            expected_version: edit.expected_version.clone(),
+            ..WriteOptions::default()
+        };
+        let expected = self.expected_head(Op::Edit, path, &found, &options)?;
+        let by = self.author(edit.author.as_ref());
+        let author = self.content_author(&by);
+        let mut n_replaced = 0;
+        let it = Writing { op: Op::Edit, path, found: &found, expected, by: &by };
+        let written = self.edited(it, |doc| {
+            n_replaced =
+                edit.count(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
+            let edited = doc.edit(&edit.old, &edit.new, edit.all, &author)?;
+            Ok(RawEdit { update: edited.update, value: Vec::new() })
+        })?;
+        Ok(Edited { n_replaced, version: written.version })
+    }
+}
+
+/// What a writer had read, kept while the document is looked for.
+enum OwnedBase {
+    Version(content::Version),
+    Text(String),
+}
+
+impl OwnedBase {
+    fn as_base(&self) -> content::Base<'_> {
+        match self {
+            Self::Version(version) => content::Base::Version(version),
+            Self::Text(text) => content::Base::Text(text),
+        }
+    }
+}
+
+pub(super) fn listed(blob: BlobRef) -> NewBlob {
+    NewBlob { hash: blob.hash, size: blob.size, mime: None }
+}
+
+/// Returns the merge patch of a row's `meta` that a write asks for.
+pub(super) fn meta_patch(options: &WriteOptions) -> Option<yfs_engine::Any> {
+    let mut patch = serde_json::Map::new();
+    if let Some(mime) = &options.mime {
+        patch.insert(MIME_KEY.to_owned(), mime.as_str().into());
+    }
+    if let Some(custom) = &options.metadata {
+        patch.insert(CUSTOM_KEY.to_owned(), custom.clone().into());
+    }
+    (!patch.is_empty()).then(|| any::object(&patch))
+}

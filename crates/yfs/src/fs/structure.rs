@@ -1,0 +1,274 @@
+//! The calls that change the tree. The engine plans them; here the plans meet contents and options.
+
+use yfs_engine::{
+    id::FileId,
+    main_doc::MainDoc,
+    ops::{self, OpCode, OpError},
+    path::{MAX_PATH_LEN, VPath},
+    table::{FileRow, NodeKind, RowChanges, RowWrite},
+    time::Millis,
+    tree::Follow,
+};
+use yfs_vfs::{
+    Create, FsCode, FsError, Metadata, MkdirOptions, Op, RemoveOptions, WriteOptions, Written,
+};
+
+use super::{
+    WorkspaceFs,
+    replace::{NewContent, meta_patch},
+    translate::{Found, Holds, fs_error},
+};
+use crate::{
+    any,
+    error::WorkspaceError,
+    fs::read::CUSTOM_KEY,
+    shared::{NewDoc, Plan, Shared},
+};
+
+impl WorkspaceFs {
+    /// Creates a file. Answers nothing where somebody else was faster, and that is no error.
+    pub(super) fn create(
+        &self,
+        op: Op,
+        path: &VPath,
+        data: &[u8],
+        options: &WriteOptions,
+    ) -> Result<Option<Written>, FsError> {
+        let id = self.shared.options.ids.file_id();
+        let now = self.shared.now();
+        let create = ops::CreateOptions {
+            create_new: options.create == Create::New || !options.follow,
+            parents: options.parents,
+            mode: options.mode.map(|mode| mode & 0o7777),
+        };
+        let plan =
+            |main: &MainDoc| plan_create(main, path, id.clone(), now, create, options.create);
+        // Asked before any byte is stored, so that a refused call leaves none behind.
+        plan(&self.shared.main.read()).map_err(|error| op_error(error, op, path))?;
+        let by = self.author(options.author.as_ref());
+        let content = self.new_content(op, path, &id, data, &by)?;
+        let (size, blob, update) = match content {
+            NewContent::Text { update, size } => (size, None, update),
+            NewContent::Blob { blob, update } => (blob.size, Some(blob), update),
+        };
+        let created = self.structural(op, path, |main| {
+            let planned = plan(main).map_err(|error| op_error(error, op, path))?;
+            let Some(mut writes) = planned else { return Ok(Plan::rows(Vec::new(), false)) };
+            if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
+                row.size = size;
+                row.blob = blob;
+                row.updated_at = options.mtime.unwrap_or(now);
+                row.meta = meta_patch(options);
+            }
+            let text_size = blob.is_none().then_some(size);
+            let content = update.clone().map(|update| new_doc(&id, update, text_size));
+            Ok(Plan { contents: content.into_iter().collect(), ..Plan::rows(writes, true) })
+        })?;
+        if !created {
+            return Ok(None);
+        }
+        if blob.is_none() {
+            self.shared.live.set_size(&id, size);
+        }
+        let holds = blob.map_or(Holds::Text, Holds::Blob);
+        let version = self.version_of(&Found { id: id.clone(), holds }, path)?;
+        Ok(Some(Written::new(id, version, size, true)))
+    }
+
+    pub(super) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        self.refreshed(Op::Mkdir)?;
+        let now = self.shared.now();
+        let mkdir = ops::MkdirOptions {
+            recursive: options.recursive,
+            mode: options.mode.map(|mode| mode & 0o7777),
+        };
+        self.structural(Op::Mkdir, path, |main| {
+            let planned = ops::plan_mkdir(main.tree(), path, now, mkdir);
+            let planned = planned.map_err(|error| op_error(error, Op::Mkdir, path))?;
+            Ok(Plan::rows(planned.map(|plan| plan.writes).unwrap_or_default(), ()))
+        })
+    }
+
+    pub(super) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+        self.refreshed(Op::Rm)?;
+        let now = self.shared.now();
+        let removed = self.structural(Op::Rm, path, |main| {
+            if path.is_root() {
+                return Err(FsError::new(FsCode::EBUSY, Op::Rm, path));
+            }
+            let writes = ops::plan_trash(main.tree(), path, now, options.recursive);
+            Ok(Plan::rows(writes.map_err(|error| op_error(error, Op::Rm, path))?, ()))
+        });
+        match removed {
+            Err(error) if options.force && is_absent(error.code) => Ok(()),
+            removed => removed,
+        }
+    }
+
+    pub(super) fn symlink_now(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        self.refreshed(Op::Symlink)?;
+        let (id, now) = (self.shared.options.ids.file_id(), self.shared.now());
+        self.structural(Op::Symlink, path, |main| {
+            check_target(target, path)?;
+            let options =
+                ops::CreateOptions { create_new: true, parents: true, ..Default::default() };
+            let made = ops::plan_create_file(main.tree(), path, id.clone(), now, options);
+            let mut writes = made.map_err(|error| op_error(error, Op::Symlink, path))?.writes;
+            if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
+                row.link = Some(target.into());
+                row.size = target.len() as u64;
+            }
+            Ok(Plan::rows(writes, ()))
+        })
+    }
+
+    pub(super) fn utimes_now(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        self.refreshed(Op::Utimes)?;
+        let id = self.attribute(Op::Utimes, path, |main| {
+            ops::plan_touch(main.tree(), main, path, mtime, Follow::Yes)
+        })?;
+        if let Some(id) = id {
+            self.shared.settle_time(&id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn chmod_now(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        self.refreshed(Op::Chmod)?;
+        self.attribute(Op::Chmod, path, |main| ops::plan_chmod(main.tree(), main, path, mode))?;
+        Ok(())
+    }
+
+    pub(super) fn set_metadata_now(
+        &self,
+        path: &VPath,
+        metadata: &Metadata,
+    ) -> Result<(), FsError> {
+        self.refreshed(Op::SetMetadata)?;
+        self.attribute(Op::SetMetadata, path, |main| {
+            let node = main.tree().resolve(path, Follow::Yes)?;
+            let old =
+                node.id().and_then(|id| main.files().get(id)).and_then(|entry| entry.row.meta);
+            let patch = any::replace_member(old.as_ref(), CUSTOM_KEY, metadata);
+            ops::plan_meta(main.tree(), path, &patch)
+        })?;
+        Ok(())
+    }
+
+    /// Changes attributes of what is at a path, and returns its id if there was anything to change.
+    fn attribute(
+        &self,
+        op: Op,
+        path: &VPath,
+        plan: impl Fn(&MainDoc) -> Result<Vec<RowWrite>, OpError>,
+    ) -> Result<Option<FileId>, FsError> {
+        self.structural(op, path, |main| {
+            if main.tree().resolve(path, Follow::Yes).is_ok_and(|node| node.is_root()) {
+                return Err(FsError::new(FsCode::EPERM, op, path));
+            }
+            let writes = plan(main).map_err(|error| op_error(error, op, path))?;
+            let id = writes.first().and_then(updated_id).cloned();
+            Ok(Plan::rows(writes, id))
+        })
+    }
+
+    /// Changes structure, with errors in the words of the trait.
+    pub(super) fn structural<T>(
+        &self,
+        op: Op,
+        path: &VPath,
+        mut plan: impl FnMut(&MainDoc) -> Result<Plan<T>, FsError>,
+    ) -> Result<T, FsError> {
+        let done = self.shared.structural(|main| plan(main).map_err(WorkspaceError::Fs));
+        done.map_err(|error| fs_error(error, op, path))
+    }
+}
+
+impl Shared {
+    /// Forgets that a file was touched: its time was set by hand.
+    pub(crate) fn settle_time(&self, id: &FileId) {
+        self.live.reported(id);
+        self.unreported.lock().remove(id);
+    }
+}
+
+/// Plans a file, or answers nothing where there is one and that is no error.
+fn plan_create(
+    main: &MainDoc,
+    path: &VPath,
+    id: FileId,
+    now: Millis,
+    options: ops::CreateOptions,
+    create: Create,
+) -> Result<Option<Vec<RowWrite>>, OpError> {
+    let planned = ops::plan_create_file(main.tree(), path, id.clone(), now, options);
+    match planned {
+        Ok(plan) => Ok((!plan.existed).then_some(plan.writes)),
+        Err(error) if error.code == OpCode::Exists && create != Create::New => {
+            Ok(replace_link(main, path, id, now)?)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Plans a file in the place of a link, which goes to the trash; nothing where there is no link.
+pub(super) fn replace_link(
+    main: &MainDoc,
+    path: &VPath,
+    id: FileId,
+    now: Millis,
+) -> Result<Option<Vec<RowWrite>>, OpError> {
+    let node = main.tree().resolve(path, Follow::No)?;
+    let (Some(link), Some(_)) = (node.id(), node.link()) else { return Ok(None) };
+    let trashed = RowChanges { trashed_at: Some(Some(now)), ..RowChanges::default() };
+    let parent = node.parent().and_then(|parent| parent.id().cloned());
+    let mut row = FileRow::new(id, node.stored_name(), parent, NodeKind::File, now);
+    row.updated_at = now;
+    Ok(Some(vec![
+        RowWrite::Update { id: link.clone(), changes: trashed },
+        RowWrite::Create { row, derived: false },
+    ]))
+}
+
+/// Checks what a symbolic link is to say.
+fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
+    let fail = |code| Err(FsError::new(code, Op::Symlink, path));
+    match target.len() {
+        0 => fail(FsCode::ENOENT),
+        len if len >= MAX_PATH_LEN => fail(FsCode::ENAMETOOLONG),
+        _ if target.contains('\0') => fail(FsCode::EINVAL),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn new_doc(id: &FileId, update: Vec<u8>, text_size: Option<u64>) -> NewDoc {
+    NewDoc { id: id.clone(), update, text_size }
+}
+
+fn updated_id(write: &RowWrite) -> Option<&FileId> {
+    match write {
+        RowWrite::Update { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+fn is_absent(code: FsCode) -> bool {
+    matches!(code, FsCode::ENOENT | FsCode::ENOTDIR)
+}
+
+pub(crate) fn op_error(error: OpError, op: Op, path: &VPath) -> FsError {
+    FsError::new(op_code(error.code), op, path)
+}
+
+pub(super) fn op_code(code: OpCode) -> FsCode {
+    match code {
+        OpCode::NotFound => FsCode::ENOENT,
+        OpCode::Exists => FsCode::EEXIST,
+        OpCode::NotADirectory => FsCode::ENOTDIR,
+        OpCode::IsADirectory => FsCode::EISDIR,
+        OpCode::NotEmpty => FsCode::ENOTEMPTY,
+        OpCode::NameTooLong => FsCode::ENAMETOOLONG,
+        OpCode::Loop => FsCode::ELOOP,
+        _ => FsCode::EINVAL,
+    }
+}

@@ -1,0 +1,184 @@
+//! The calls that write contents.
+
+use yfs_engine::{
+    content::ContentDoc,
+    path::VPath,
+    tree::{Follow, LookupError, Place},
+};
+use yfs_vfs::{Base, Create, FsCode, FsError, Op, Overlap, WriteOptions, Written};
+
+use super::{
+    WorkspaceFs,
+    replace::Writing,
+    translate::{Found, Holds, check_lengths, fs_error, lookup_error, version_token},
+};
+use crate::{content::RawEdit, error::WorkspaceError};
+
+/// How often a call starts over because a file came or went meanwhile.
+pub(super) const MAX_ATTEMPTS: usize = 64;
+
+/// What a write does to the content.
+#[derive(Debug, Clone, Copy)]
+enum Change<'a> {
+    Replace(&'a [u8]),
+    Append(&'a [u8]),
+}
+
+impl WorkspaceFs {
+    pub(super) fn write_now(
+        &self,
+        path: &VPath,
+        data: &[u8],
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        self.change(Op::Open, path, Change::Replace(data), options)
+    }
+
+    pub(super) fn append_now(
+        &self,
+        path: &VPath,
+        data: &[u8],
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        let options = WriteOptions { base: None, follow: true, ..options.clone() };
+        self.change(Op::Append, path, Change::Append(data), &options)
+    }
+
+    /// Writes to what is at the path, or creates it; starts over where somebody was faster.
+    fn change(
+        &self,
+        op: Op,
+        path: &VPath,
+        change: Change<'_>,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        self.refreshed(op)?;
+        self.shared.check_writable().map_err(|error| fs_error(error, op, path))?;
+        for _ in 0..MAX_ATTEMPTS {
+            let written = match self.find_target(op, path, options)? {
+                Some(found) => self.change_file(op, path, &found, change, options).map(Some),
+                None => self.create_with(op, path, change, options),
+            };
+            match written {
+                Ok(Some(written)) => return Ok(written),
+                // Without a condition only a file that is gone is stale.
+                Err(error) if error.code != FsCode::ESTALE || is_conditional(options) => {
+                    return Err(error);
+                }
+                _ => (),
+            }
+        }
+        Err(FsError::new(FsCode::EBUSY, op, path))
+    }
+
+    /// Finds the file to write to, or nothing where one is to be created.
+    fn find_target(
+        &self,
+        op: Op,
+        path: &VPath,
+        options: &WriteOptions,
+    ) -> Result<Option<Found>, FsError> {
+        let fail = |code| Err(FsError::new(code, op, path));
+        check_lengths(op, path)?;
+        let main = self.shared.main.read();
+        let follow =
+            if options.follow && options.create != Create::New { Follow::Yes } else { Follow::No };
+        let node = match main.tree().place(path, follow) {
+            Ok(Place::Taken(node)) => node,
+            Ok(Place::Free { .. }) => return absent(op, path, options),
+            Err(LookupError::NotFound { .. }) if options.parents => {
+                return absent(op, path, options);
+            }
+            Err(error) => return Err(lookup_error(error, op, path)),
+        };
+        if options.create == Create::New {
+            return fail(FsCode::EEXIST);
+        }
+        if node.is_folder() {
+            return fail(FsCode::EISDIR);
+        }
+        let entry = node.id().and_then(|id| main.files().get(id));
+        let row = entry.expect("what the tree shows is in the table").row;
+        // A link that is not followed gives way to a file.
+        if row.link.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Found { holds: Holds::of(&row), id: row.id }))
+    }
+
+    fn create_with(
+        &self,
+        op: Op,
+        path: &VPath,
+        change: Change<'_>,
+        options: &WriteOptions,
+    ) -> Result<Option<Written>, FsError> {
+        let (Change::Replace(data) | Change::Append(data)) = change;
+        self.create(op, path, data, options)
+    }
+
+    fn change_file(
+        &self,
+        op: Op,
+        path: &VPath,
+        found: &Found,
+        change: Change<'_>,
+        options: &WriteOptions,
+    ) -> Result<Written, FsError> {
+        let expected = self.expected_head(op, path, found, options)?;
+        let by = self.author(options.author.as_ref());
+        let it = Writing { op, path, found, expected, by: &by };
+        let written = match (&found.holds, change) {
+            (Holds::Text, Change::Append(data)) => match std::str::from_utf8(data) {
+                Ok(text) => self.append_text(it, text)?,
+                Err(_) => self.append_bytes(it, data)?,
+            },
+            (Holds::Blob(_), Change::Append(data)) => self.append_bytes(it, data)?,
+            (_, Change::Replace(data)) => self.replace(it, data, options.base.as_ref())?,
+        };
+        let mode = options.mode.filter(|_| matches!(change, Change::Replace(_)));
+        let options = WriteOptions { mode, ..options.clone() };
+        self.write_row_options(op, path, &found.id, &options)?;
+        Ok(written)
+    }
+
+    fn append_text(&self, it: Writing<'_>, text: &str) -> Result<Written, FsError> {
+        let author = self.content_author(it.by);
+        self.edited(it, |doc| {
+            let written = doc.append(text, &author)?;
+            Ok(RawEdit { update: written.update, value: Vec::new() })
+        })
+    }
+
+    /// Runs an edit of a text, and describes what it made.
+    pub(super) fn edited(
+        &self,
+        it: Writing<'_>,
+        edit: impl FnOnce(&mut ContentDoc) -> Result<RawEdit<Vec<Overlap>>, WorkspaceError>,
+    ) -> Result<Written, FsError> {
+        let id = &it.found.id;
+        let edited = self.shared.edit_text(id, it.expected, edit);
+        let edited = edited.map_err(|error| it.lift(error))?;
+        let edited = edited.ok_or_else(|| it.fail(FsCode::ESTALE))?;
+        let version = version_token(edited.text.head, &Holds::Text);
+        let size = edited.text.content.len() as u64;
+        let mut written = Written::new(id.clone(), version, size, false);
+        written.overlaps = edited.value;
+        Ok(written)
+    }
+}
+
+fn is_conditional(options: &WriteOptions) -> bool {
+    options.expected_version.is_some() || options.base.is_some()
+}
+
+fn absent(op: Op, path: &VPath, options: &WriteOptions) -> Result<Option<Found>, FsError> {
+    if options.create == Create::Never {
+        return Err(FsError::new(FsCode::ENOENT, op, path));
+    }
+    let has_read = matches!(options.base, Some(Base::Version(_)));
+    if options.expected_version.is_some() || has_read {
+        return Err(FsError::new(FsCode::ESTALE, op, path));
+    }
+    Ok(None)
+}

@@ -1,0 +1,263 @@
+//! Bringing a directory of the host's into a workspace.
+//!
+//! Files are read by several threads, and made in transactions of at most `MAX_ROWS` rows, all
+//! under one label. Running it again does only what is missing: folder ids are derived, files that are
+//! equal are left alone, changed ones are written as the least edit.
+
+mod files;
+mod scan;
+
+pub(crate) use self::scan::RESERVED;
+
+use std::{fmt, path::Path};
+
+use yfs_engine::path::VPath;
+use yfs_vfs::{FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions};
+
+use self::scan::{Found, What};
+use crate::{
+    Workspace, WorkspaceFs,
+    error::Result,
+    fs::batch::{NewNode, NewWhat},
+};
+
+/// The greatest number of rows in one transaction.
+pub(crate) const MAX_ROWS: usize = 1_000;
+
+/// How a directory is brought in.
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// Whether what `.gitignore` files name is left out.
+    pub gitignore: bool,
+    /// Whether names that begin with a dot are brought in. `.git` and `.yfs` never are.
+    pub hidden: bool,
+    /// Larger files are left out and reported, in bytes.
+    pub max_file_len: u64,
+    /// How many threads read files; 0 for as many as there are processors.
+    pub n_threads: usize,
+}
+
+/// How far an import or export is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Objects that are done.
+    pub n_done: u64,
+    /// Objects in all, as far as they are known.
+    pub n_total: u64,
+    /// Bytes of content that are done.
+    pub n_bytes: u64,
+}
+
+/// What an import did.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// Files that were made.
+    pub n_created: u64,
+    /// Files that were there and got other content.
+    pub n_updated: u64,
+    /// Files, folders and links that were there already, and equal.
+    pub n_unchanged: u64,
+    /// Folders that were made.
+    pub n_folders: u64,
+    /// Links that were made.
+    pub n_links: u64,
+    /// Bytes of files that were read.
+    pub n_bytes: u64,
+    /// What was left out, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Something that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it is, as far as it can be shown.
+    pub path: String,
+    /// Why.
+    pub why: SkipReason,
+}
+
+/// Why something was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// Its name is not UTF-8.
+    NotUtf8,
+    /// Its name may not be used where it should go.
+    BadName(String),
+    /// It is a fifo, a socket or a device.
+    Special,
+    /// It is larger than the limit.
+    TooLarge {
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// Something of another kind is where it should go.
+    InTheWay,
+    /// Something else is where it should go, and was to be left alone.
+    Exists,
+    /// It is a link that leads out of the tree.
+    Escapes,
+    /// Its name belongs to tools: `.git`, `.yfs`.
+    Reserved,
+    /// It could not be read or written.
+    Failed(String),
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        Self { gitignore: true, hidden: true, max_file_len: 256 << 20, n_threads: 0 }
+    }
+}
+
+impl Workspace {
+    /// Brings a file or directory of the host's in, so that what is in `from` is in `to` afterwards.
+    ///
+    /// What the workspace has beyond that stays. What cannot be brought in is left out and reported;
+    /// an error means that the import ended early, and may be run again.
+    pub fn import(
+        &self,
+        from: &Path,
+        to: &VPath,
+        options: &ImportOptions,
+        progress: &dyn Fn(&Progress),
+    ) -> Result<ImportReport> {
+        let fs = self.fs().for_operation("import");
+        Importer { fs, options, progress, report: ImportReport::default(), at: Progress::default() }
+            .run(from, to)
+    }
+}
+
+struct Importer<'a> {
+    fs: WorkspaceFs,
+    options: &'a ImportOptions,
+    progress: &'a dyn Fn(&Progress),
+    report: ImportReport,
+    at: Progress,
+}
+
+impl Importer<'_> {
+    fn run(mut self, from: &Path, to: &VPath) -> Result<ImportReport> {
+        let to = &self.destination(from, to)?;
+        let scan = scan::scan(from, to, self.options)?;
+        self.report.skipped = scan.skipped;
+        self.at.n_total = scan.found.len() as u64;
+        let root = if scan.is_directory { Some(to.clone()) } else { to.parent() };
+        if let Some(root) = root.filter(|root| !root.is_root()) {
+            self.fs.make_folder(&root, &MkdirOptions::recursive())?;
+        }
+        let (files, others): (Vec<Found>, Vec<Found>) =
+            scan.found.into_iter().partition(|it| matches!(it.what, What::File));
+        // Folders come before what they hold, as they were found.
+        let others = self.missing(others)?;
+        for batch in others.chunks(MAX_ROWS) {
+            self.make_others(batch)?;
+        }
+        files::import(&mut self, &files)?;
+        self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(self.report)
+    }
+
+    /// Returns where `from` itself goes: a single file goes into a folder, if one is there.
+    fn destination(&self, from: &Path, to: &VPath) -> Result<VPath> {
+        let name = from.file_name().and_then(|name| name.to_str());
+        let Some(name) = name.filter(|_| from.is_file()) else { return Ok(to.clone()) };
+        let is_folder = to.is_root() || self.fs.look(to)?.is_some_and(|stat| stat.is_directory());
+        Ok(if is_folder { to.join(name) } else { to.clone() })
+    }
+
+    /// Leaves what is there already out of folders and links; replaces links that say other things.
+    fn missing(&mut self, others: Vec<Found>) -> Result<Vec<Found>> {
+        let mut missing = Vec::with_capacity(others.len());
+        for found in others {
+            let Some(stat) = self.fs.look(&found.to)? else {
+                missing.push(found);
+                continue;
+            };
+            match (&found.what, stat.kind) {
+                (What::Folder, FileKind::Directory) => self.unchanged(),
+                (What::Link(target), FileKind::Symlink) => {
+                    if self.fs.link_target(&found.to)? == **target {
+                        self.unchanged();
+                        continue;
+                    }
+                    self.fs.remove(&found.to, &RemoveOptions::default())?;
+                    missing.push(found);
+                }
+                _ => self.skip(&found, SkipReason::InTheWay),
+            }
+        }
+        Ok(missing)
+    }
+
+    fn make_others(&mut self, batch: &[Found]) -> Result<()> {
+        let node = |found: &Found| NewNode {
+            path: found.to.clone(),
+            mode: found.mode,
+            mtime: found.mtime,
+            what: match &found.what {
+                What::Link(target) => self.fs.prepare_link(target),
+                _ => NewWhat::Folder,
+            },
+        };
+        let nodes: Vec<NewNode> = batch.iter().map(node).collect();
+        let made = self.fs.create_many(&nodes)?;
+        for (found, made) in batch.iter().zip(made) {
+            match (made, &found.what) {
+                (Err(error), _) => self.skip(found, SkipReason::of(&error)),
+                (Ok(()), What::Link(_)) => self.done(0, |report| report.n_links += 1),
+                (Ok(()), _) => self.done(0, |report| report.n_folders += 1),
+            }
+        }
+        (self.progress)(&self.at);
+        Ok(())
+    }
+
+    fn unchanged(&mut self) {
+        self.done(0, |report| report.n_unchanged += 1);
+    }
+
+    fn skip(&mut self, found: &Found, why: SkipReason) {
+        let path = found.from.display().to_string();
+        self.done(0, |report| report.skipped.push(Skipped { path, why }));
+    }
+
+    fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ImportReport)) {
+        count(&mut self.report);
+        self.report.n_bytes += n_bytes;
+        self.at.n_done += 1;
+        self.at.n_bytes += n_bytes;
+    }
+}
+
+impl SkipReason {
+    /// Says why the workspace did not take something.
+    pub(crate) fn of(error: &FsError) -> Self {
+        match error.code {
+            FsCode::EEXIST | FsCode::EISDIR | FsCode::ENOTDIR => Self::InTheWay,
+            FsCode::EINVAL | FsCode::ENAMETOOLONG if error.op == Op::Open => {
+                let source = error.source.as_ref();
+                Self::BadName(
+                    source.map_or_else(|| error.code.message().to_owned(), ToString::to_string),
+                )
+            }
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUtf8 => f.write_str("the name is not UTF-8"),
+            Self::BadName(why) => write!(f, "the name cannot be used: {why}"),
+            Self::Special => f.write_str("neither a file, a directory nor a link"),
+            Self::TooLarge { size } => write!(f, "{size} bytes are more than the limit"),
+            Self::InTheWay => f.write_str("something of another kind is in the way"),
+            Self::Exists => f.write_str("something else is there (replace it with --force)"),
+            Self::Escapes => f.write_str("the link leads out of the directory"),
+            Self::Reserved => f.write_str("the name belongs to another tool"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Reading files with several threads, and making them in batches.
+
+use std::{
+    fs, io,
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread,
+};
+
+use yfs_vfs::{FileKind, FsCode, FsError};
+
+use super::{Importer, MAX_ROWS, SkipReason, scan::Found};
+use crate::{
+    WorkspaceFs,
+    error::Result,
+    fs::batch::{NewNode, NewWhat},
+};
+
+/// How many files a thread takes at a time.
+const CHUNK: usize = 64;
+
+/// How many bytes of new content wait for one transaction at most.
+const MAX_BYTES: usize = 16 << 20;
+
+/// What a thread found out about a file.
+struct Outcome<'a> {
+    found: &'a Found,
+    n_bytes: u64,
+    what: Verdict,
+}
+
+enum Verdict {
+    New(Box<NewNode>),
+    Updated,
+    Unchanged,
+    Skipped(SkipReason),
+    /// The workspace failed; the import ends.
+    Failed(FsError),
+}
+
+/// Imports files, whose folders are there.
+pub(super) fn import(importer: &mut Importer<'_>, files: &[Found]) -> Result<()> {
+    let n_threads = match importer.options.n_threads {
+        0 => thread::available_parallelism().map_or(2, usize::from),
+        n_threads => n_threads,
+    };
+    let max_len = importer.options.max_file_len;
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let fs = importer.fs.clone();
+    thread::scope(|scope| {
+        let (sender, outcomes) = sync_channel(n_threads * CHUNK);
+        for _ in 0..n_threads.min(files.len().div_ceil(CHUNK)) {
+            let (sender, fs, next, stop) = (sender.clone(), &fs, &next, &stop);
+            scope.spawn(move || work(fs, files, (next, stop), max_len, &sender));
+        }
+        drop(sender);
+        let mut batch = Batch::default();
+        let done = (|| {
+            for outcome in &outcomes {
+                importer.take(outcome, &mut batch)?;
+                if batch.nodes.len() >= MAX_ROWS || batch.n_bytes >= MAX_BYTES {
+                    importer.commit(&mut batch)?;
+                }
+            }
+            importer.commit(&mut batch)
+        })();
+        // Threads that still work must not wait for a reader that has gone: the channel closes here.
+        stop.store(true, Ordering::Relaxed);
+        drop(outcomes);
+        done
+    })
+}
+
+#[derive(Default)]
+struct Batch<'a> {
+    nodes: Vec<NewNode>,
+    found: Vec<(&'a Found, u64)>,
+    n_bytes: usize,
+}
+
+fn work<'a>(
+    fs: &WorkspaceFs,
+    files: &'a [Found],
+    (next, stop): (&AtomicUsize, &AtomicBool),
+    max_len: u64,
+    outcomes: &SyncSender<Outcome<'a>>,
+) {
+    loop {
+        let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+        if start >= files.len() || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        for found in &files[start..files.len().min(start + CHUNK)] {
+            if outcomes.send(look_at(fs, found, max_len)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn look_at<'a>(fs: &WorkspaceFs, found: &'a Found, max_len: u64) -> Outcome<'a> {
+    let mut n_bytes = 0;
+    let what = match read(found, max_len) {
+        Ok(data) => {
+            n_bytes = data.len() as u64;
+            compare(fs, found, &data).unwrap_or_else(|error| match error.code {
+                FsCode::EIO | FsCode::ENOSPC | FsCode::EROFS => Verdict::Failed(error),
+                _ => Verdict::Skipped(SkipReason::of(&error)),
+            })
+        }
+        Err(why) => Verdict::Skipped(why),
+    };
+    Outcome { found, n_bytes, what }
+}
+
+fn read(found: &Found, max_len: u64) -> Result<Vec<u8>, SkipReason> {
+    let failed = |error: io::Error| SkipReason::Failed(error.to_string());
+    let data = fs::read(&found.from).map_err(failed)?;
+    let size = data.len() as u64;
+    // It may have grown since it was found.
+    if size > max_len { Err(SkipReason::TooLarge { size }) } else { Ok(data) }
+}
+
+/// Compares a file with what is where it goes, and writes it there if that is a file.
+fn compare(fs: &WorkspaceFs, found: &Found, data: &[u8]) -> Result<Verdict, FsError> {
+    let Some(stat) = fs.look(&found.to)? else {
+        let prepared = fs.prepare(&found.to, data)?;
+        return Ok(Verdict::New(Box::new(NewNode {
+            path: found.to.clone(),
+            mode: found.mode,
+            mtime: found.mtime,
+            what: NewWhat::File(prepared),
+        })));
+    };
+    if stat.kind != FileKind::File {
+        return Ok(Verdict::Skipped(SkipReason::InTheWay));
+    }
+    if stat.size == data.len() as u64 && fs.holds(&found.to, data)? {
+        return Ok(Verdict::Unchanged);
+    }
+    fs.overwrite(&found.to, data, found.mode, found.mtime)?;
+    Ok(Verdict::Updated)
+}
+
+impl Importer<'_> {
+    fn take<'f>(&mut self, outcome: Outcome<'f>, batch: &mut Batch<'f>) -> Result<()> {
+        let Outcome { found, n_bytes, what } = outcome;
+        match what {
+            Verdict::New(node) => {
+                if let NewWhat::File(prepared) = &node.what {
+                    batch.n_bytes += prepared.weight();
+                }
+                batch.nodes.push(*node);
+                batch.found.push((found, n_bytes));
+            }
+            Verdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
+            Verdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
+            Verdict::Skipped(why) => self.skip(found, why),
+            Verdict::Failed(error) => return Err(error.into()),
+        }
+        if self.at.n_done.is_multiple_of(256) {
+            (self.progress)(&self.at);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, batch: &mut Batch<'_>) -> Result<()> {
+        if batch.nodes.is_empty() {
+            return Ok(());
+        }
+        let made = self.fs.create_many(&batch.nodes)?;
+        for ((found, n_bytes), made) in batch.found.iter().zip(made) {
+            match made {
+                Ok(()) => self.done(*n_bytes, |report| report.n_created += 1),
+                // Somebody made it meanwhile: then it is compared after all.
+                Err(error) if error.code == FsCode::EEXIST => {
+                    let again = look_at(&self.fs, found, self.options.max_file_len);
+                    self.settle(found, again.n_bytes, again.what)?;
+                }
+                Err(error) => self.skip(found, SkipReason::of(&error)),
+            }
+        }
+        *batch = Batch::default();
+        (self.progress)(&self.at);
+        Ok(())
+    }
+
+    fn settle(&mut self, found: &Found, n_bytes: u64, what: Verdict) -> Result<()> {
+        match what {
+            // It came and went; the next run will bring it in.
+            Verdict::New(_) => self.skip(found, SkipReason::InTheWay),
+            Verdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
+            Verdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
+            Verdict::Skipped(why) => self.skip(found, why),
+            Verdict::Failed(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}

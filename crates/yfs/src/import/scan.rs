@@ -1,0 +1,172 @@
+//! Finding what there is to import.
+
+use std::{
+    fs::Metadata,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::UNIX_EPOCH,
+};
+
+use ignore::{DirEntry, WalkBuilder};
+use smol_str::SmolStr;
+use yfs_engine::{name::Name, path::VPath, time::Millis};
+use yfs_vfs::stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE};
+
+use super::{ImportOptions, SkipReason, Skipped};
+use crate::error::{Result, WorkspaceError};
+
+/// Directories and files that belong to tools, at any depth.
+pub(crate) const RESERVED: [&str; 2] = [".git", ".yfs"];
+
+/// Something to import.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Where it is on the host.
+    pub(crate) from: PathBuf,
+    /// Where it goes.
+    pub(crate) to: VPath,
+    pub(crate) what: What,
+    /// Permission bits, unless they are what a new object gets anyway.
+    pub(crate) mode: Option<u32>,
+    pub(crate) mtime: Option<Millis>,
+}
+
+/// What it is.
+#[derive(Debug)]
+pub(crate) enum What {
+    Folder,
+    Link(SmolStr),
+    File,
+}
+
+/// Everything that was found, each folder before what it holds.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) found: Vec<Found>,
+    pub(crate) skipped: Vec<Skipped>,
+    /// Whether a directory was given, and not one file.
+    pub(crate) is_directory: bool,
+}
+
+/// Lists what is in `from`.
+pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<Scan> {
+    let host = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
+    // The directory itself may be named by a link; links in it are not followed.
+    let root = from.canonicalize().map_err(host)?;
+    let meta = root.metadata().map_err(host)?;
+    let mut scan = Scan { found: Vec::new(), skipped: Vec::new(), is_directory: meta.is_dir() };
+    if !meta.is_dir() {
+        scan.take(&root, to.clone(), &meta, options);
+        return Ok(scan);
+    }
+    std::fs::read_dir(&root).map_err(host)?;
+    let refused = Arc::new(Mutex::new(Vec::new()));
+    for entry in walker(&root, options, refused.clone()) {
+        match entry {
+            Ok(entry) if entry.depth() == 0 => (),
+            Ok(entry) => scan.take_entry(&root, to, &entry, options),
+            Err(error) => {
+                let path = failed_path(&error).unwrap_or(&root).display().to_string();
+                let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                scan.skipped.push(Skipped { path, why: SkipReason::Failed(why) });
+            }
+        }
+    }
+    scan.skipped.append(&mut refused.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(scan)
+}
+
+fn walker(root: &Path, options: &ImportOptions, refused: Arc<Mutex<Vec<Skipped>>>) -> ignore::Walk {
+    let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
+    let hidden = options.hidden;
+    WalkBuilder::new(root)
+        .standard_filters(false)
+        .git_ignore(options.gitignore)
+        .git_exclude(options.gitignore)
+        .parents(options.gitignore && in_repository)
+        .require_git(false)
+        .follow_links(false)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(move |entry| {
+            if entry.depth() == 0 {
+                return true;
+            }
+            let why = match entry.file_name().to_str() {
+                Some(name) if RESERVED.contains(&name) => return false,
+                Some(name) if !hidden && name.starts_with('.') => return false,
+                Some(name) => match Name::new(name) {
+                    Ok(_) => return true,
+                    Err(error) => SkipReason::BadName(error.to_string()),
+                },
+                None => SkipReason::NotUtf8,
+            };
+            let path = entry.path().display().to_string();
+            refused.lock().unwrap_or_else(PoisonError::into_inner).push(Skipped { path, why });
+            false
+        })
+        .build()
+}
+
+impl Scan {
+    fn take_entry(&mut self, root: &Path, to: &VPath, entry: &DirEntry, options: &ImportOptions) {
+        let path = entry.path();
+        let skip = |why| Skipped { path: path.display().to_string(), why };
+        let relative = path.strip_prefix(root).ok().and_then(Path::to_str);
+        let Some(relative) = relative else {
+            self.skipped.push(skip(SkipReason::NotUtf8));
+            return;
+        };
+        let to = match to.resolve(relative) {
+            Ok(to) => to,
+            Err(error) => {
+                self.skipped.push(skip(SkipReason::BadName(error.to_string())));
+                return;
+            }
+        };
+        match path.symlink_metadata() {
+            Ok(meta) => self.take(path, to, &meta, options),
+            Err(error) => self.skipped.push(skip(SkipReason::Failed(error.to_string()))),
+        }
+    }
+
+    fn take(&mut self, from: &Path, to: VPath, meta: &Metadata, options: &ImportOptions) {
+        let skip = |why| Skipped { path: from.display().to_string(), why };
+        let kind = meta.file_type();
+        let (what, default_mode) = if kind.is_dir() {
+            (What::Folder, DEFAULT_DIRECTORY_MODE)
+        } else if kind.is_symlink() {
+            match from.read_link().map(|target| target.to_str().map(SmolStr::new)) {
+                Ok(Some(target)) => (What::Link(target), 0o777),
+                Ok(None) => return self.skipped.push(skip(SkipReason::NotUtf8)),
+                Err(error) => {
+                    return self.skipped.push(skip(SkipReason::Failed(error.to_string())));
+                }
+            }
+        } else if !kind.is_file() {
+            return self.skipped.push(skip(SkipReason::Special));
+        } else if meta.len() > options.max_file_len {
+            return self.skipped.push(skip(SkipReason::TooLarge { size: meta.len() }));
+        } else {
+            (What::File, DEFAULT_FILE_MODE)
+        };
+        let mode = meta.permissions().mode() & 0o7777;
+        let mode = Some(mode).filter(|mode| *mode != default_mode && !kind.is_symlink());
+        self.found.push(Found { from: from.to_owned(), to, what, mode, mtime: mtime(meta) });
+    }
+}
+
+fn mtime(meta: &Metadata) -> Option<Millis> {
+    let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Millis)
+}
+
+fn failed_path(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            failed_path(err)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,56 @@
+//! The collaborative filesystem that an application embeds.
+//!
+//! A [`Workspace`] is one tree of files. Its contents are CRDTs, so that any number of processes,
+//! editors and agents may change it at once, and nobody's work is lost. [`Workspace::fs`] is the tree
+//! as a [`FileSystem`](yfs_vfs::FileSystem); [`Workspace::port`] is a document as a Yjs peer sees it.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use yfs::{Options, Workspace};
+//! use yfs_engine::path::VPath;
+//! use yfs_store::MemoryStore;
+//! use yfs_vfs::{Edit, FileSystem, WriteOptions};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! // `Workspace::create_at(path, ..)` keeps it in an SQLite file, for any number of processes.
+//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default())?;
+//! let (fs, plan) = (workspace.fs(), VPath::parse("/docs/plan.md")?);
+//! fs.write(&plan, "1. Listen\n2. Answer\n".into(), &WriteOptions::default()).await?;
+//! fs.edit(&plan, &Edit::once("Answer", "Answer well")).await?;
+//! assert_eq!(&fs.read(&plan).await?.data[..], b"1. Listen\n2. Answer well\n");
+//! workspace.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod any;
+mod cache;
+pub mod clock;
+mod content;
+pub mod error;
+mod events;
+pub mod export;
+mod follow;
+pub mod fs;
+pub mod import;
+mod live;
+mod load;
+pub mod options;
+pub mod pool;
+pub mod port;
+mod report;
+mod shared;
+mod together;
+pub mod workspace;
+
+pub use crate::{
+    error::WorkspaceError,
+    export::{ExportOptions, ExportReport},
+    fs::WorkspaceFs,
+    import::{ImportOptions, ImportReport, Progress, SkipReason, Skipped},
+    options::Options,
+    pool::{DocHandle, Provider},
+    port::DocPort,
+    workspace::{Workspace, trash::Trashed},
+};

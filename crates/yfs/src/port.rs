@@ -1,0 +1,144 @@
+//! One document as a server of the Yjs sync protocol needs it: states, diffs, updates in and out.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use yfs_engine::{gate::Source, id::FileId};
+use yfs_store::{Batch, DocName};
+
+use crate::{
+    error::{Result, WorkspaceError},
+    pool::DocHandle,
+    shared::Shared,
+};
+
+/// A document of a workspace: the main document, or the content of a file.
+///
+/// A content document stays in memory while a port to it exists.
+#[derive(Debug, Clone)]
+pub struct DocPort {
+    shared: Arc<Shared>,
+    target: Target,
+}
+
+#[derive(Debug, Clone)]
+enum Target {
+    Main,
+    Content(DocHandle),
+}
+
+impl DocPort {
+    /// Opens a document by its guid.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::NoFile`] unless it is the main document or a file in the files table:
+    /// knowing an id gives no right to a document.
+    pub(crate) fn open(shared: &Arc<Shared>, guid: &str) -> Result<Self> {
+        shared.refresh()?;
+        let id = FileId::parse(guid).map_err(|_| WorkspaceError::NoDocument(guid.to_owned()))?;
+        let target = if id == shared.id {
+            Target::Main
+        } else if shared.is_file(&id) {
+            Target::Content(shared.pool.acquire(&id))
+        } else {
+            return Err(WorkspaceError::NoFile(id));
+        };
+        Ok(Self { shared: shared.clone(), target })
+    }
+
+    /// Returns the guid of the document.
+    pub fn guid(&self) -> &FileId {
+        match &self.target {
+            Target::Main => &self.shared.id,
+            Target::Content(handle) => handle.id(),
+        }
+    }
+
+    /// Follows the updates from now on. Subscribe before asking for a diff, and nothing is missed.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<[u8]>> {
+        match &self.target {
+            Target::Main => self.shared.main_updates.subscribe(),
+            Target::Content(handle) => handle.subscribe(),
+        }
+    }
+
+    /// Returns the state vector (lib0 v1), which is the payload of a SyncStep1.
+    pub fn state_vector(&self) -> Result<Vec<u8>> {
+        match &self.target {
+            Target::Main => Ok(self.shared.main.read().state_vector()),
+            Target::Content(handle) => handle.with(|loaded| loaded.doc.gate().state_vector()),
+        }
+    }
+
+    /// Returns what a peer with this state vector lacks (update v1): the payload of a SyncStep2.
+    pub fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>> {
+        match &self.target {
+            Target::Main => Ok(self.shared.main.read().encode_diff(state_vector)?),
+            Target::Content(handle) => {
+                Ok(handle.with(|loaded| loaded.doc.gate().encode_diff(state_vector))??)
+            }
+        }
+    }
+
+    /// Tells whether the document has everything that an update says, changing nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::Refused`] where [`receive`](Self::receive) would refuse it.
+    pub fn holds(&self, update: &[u8]) -> Result<bool> {
+        let is_new = match &self.target {
+            Target::Main => self.shared.main.read().check(update, Source::Wire)?,
+            Target::Content(handle) => {
+                handle.with(|loaded| loaded.doc.gate().check(update, Source::Wire))??
+            }
+        };
+        Ok(!is_new)
+    }
+
+    /// Takes a peer's update: gate, log, then everybody else. When it returns, the update is in the
+    /// log, and every subscriber has been sent it, the sender's own included.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::Refused`] where the gate refuses; the update is put into quarantine.
+    pub fn receive(&self, update: &[u8]) -> Result<()> {
+        self.shared.check_writable()?;
+        let received = match &self.target {
+            Target::Main => self.shared.receive_main(update),
+            Target::Content(handle) => self.receive_content(handle, update),
+        };
+        if let Err(WorkspaceError::Refused(refusal)) = &received {
+            let doc = DocName::from(self.guid());
+            self.shared.store.quarantine(&doc, update, &refusal.to_string(), self.shared.now())?;
+        }
+        received
+    }
+
+    fn receive_content(&self, handle: &DocHandle, update: &[u8]) -> Result<()> {
+        let mut slot = handle.locked()?;
+        let loaded = slot.as_mut().expect("`locked` loads");
+        let received = loaded.doc.receive(update, Source::Wire)?;
+        if !received.changed && !received.parked {
+            return Ok(());
+        }
+        let now = self.shared.now();
+        let batch = Batch::one(DocName::from(handle.id()), update.to_vec(), now);
+        match self.shared.append(batch) {
+            Ok(seq) => loaded.head = loaded.head.max(seq),
+            Err(error) => {
+                // The document is ahead of the log: drop it, the log decides.
+                *slot = None;
+                return Err(error);
+            }
+        }
+        handle.charge(update);
+        handle.publish(update);
+        self.shared.texts.forget(handle.id());
+        self.shared.live.changed(handle.id(), now);
+        drop(slot);
+        self.shared.touch(handle.id(), now);
+        self.shared.events.push_content(&self.shared, handle.id(), now, None);
+        Ok(())
+    }
+}

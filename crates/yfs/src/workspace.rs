@@ -1,0 +1,218 @@
+//! A workspace: what an application opens.
+
+use std::{path::Path, sync::Arc};
+
+use yfs_engine::{
+    actor::Actor,
+    id::{FileId, WorkspaceId},
+    main_doc::MainDoc,
+    path::VPath,
+    table::WriterIds,
+};
+use yfs_store::{DocName, SqliteStore, Store, WriterClaim};
+use yfs_vfs::Author;
+
+use crate::{
+    WorkspaceFs,
+    error::{Result, WorkspaceError},
+    follow, load,
+    options::Options,
+    pool::{DocHandle, Pool},
+    port::DocPort,
+    shared::Shared,
+};
+
+pub mod compact;
+pub mod conflicts;
+pub mod stats;
+pub mod transfer;
+pub mod trash;
+pub mod versions;
+
+/// The key under which the store keeps the workspace's id.
+const ID_KEY: &str = "workspace";
+
+/// The key under which the store keeps when the workspace was made, in milliseconds as decimal digits.
+pub(crate) const CREATED_KEY: &str = "created";
+
+/// A tree of files that people, agents, tools and other machines change at the same time.
+///
+/// Clones are handles on the same workspace. [`close`](Self::close) it in the end: what was written
+/// is in the log either way, but only closing reports sizes and gives client ids back.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    shared: Arc<Shared>,
+}
+
+impl Workspace {
+    /// Makes an empty workspace in a store that holds none.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::Exists`] if the store holds a workspace.
+    pub fn create(store: Arc<dyn Store>, options: Options) -> Result<Self> {
+        let id = options.ids.file_id();
+        let stored = store.init_meta(ID_KEY, id.as_str().as_bytes())?;
+        if stored != id.as_str().as_bytes() {
+            return Err(WorkspaceError::Exists);
+        }
+        let now = options.clock.now().0.to_string();
+        store.init_meta(CREATED_KEY, now.as_bytes())?;
+        Self::open(store, options)
+    }
+
+    /// Opens the workspace that the store holds.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::NotFound`] if it holds none.
+    pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self> {
+        let id = stored_id(&*store)?.ok_or(WorkspaceError::NotFound)?;
+        let claim = if options.read_only { None } else { Some(store.claim_writer()?) };
+        let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
+        let report = load::main(&*store, &DocName::from(&id), &mut main)?;
+        let content_client =
+            claim.as_ref().map_or_else(|| options.ids.client_id(), |it| it.content);
+        let limits = options.limits;
+        let new_doc =
+            move |id: &FileId| yfs_engine::content::ContentDoc::new(id, content_client, limits);
+        let provider = options.provider.clone();
+        let pool = Pool::new(store.clone(), options.doc_budget, provider, Box::new(new_doc));
+        let follow = options.follow;
+        let shared =
+            Arc::new(Shared::new(store, options, main, pool, claim, content_client, report.upto));
+        if follow {
+            follow::spawn(&shared);
+        }
+        Ok(Self { shared })
+    }
+
+    /// Makes a workspace in an SQLite file that does not exist yet.
+    pub fn create_at(file: &Path, options: Options) -> Result<Self> {
+        Self::create(Arc::new(SqliteStore::create_new(file)?), options)
+    }
+
+    /// Opens the workspace in an SQLite file; to read it only, also where nothing may be written.
+    pub fn open_at(file: &Path, options: Options) -> Result<Self> {
+        let open = if options.read_only { SqliteStore::open_read_only } else { SqliteStore::open };
+        Self::open(Arc::new(open(file)?), options)
+    }
+
+    pub(crate) fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Returns the id of the workspace, which is the guid of its main document.
+    pub fn id(&self) -> &WorkspaceId {
+        &self.shared.id
+    }
+
+    /// Returns the workspace as a filesystem, on behalf of whoever [`Options::actor`] names.
+    pub fn fs(&self) -> WorkspaceFs {
+        self.fs_for(self.shared.options.actor.clone())
+    }
+
+    /// Returns the workspace as a filesystem, on behalf of `actor`.
+    pub fn fs_for(&self, actor: Actor) -> WorkspaceFs {
+        WorkspaceFs::new(self.shared.clone(), Author { actor, label: None })
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// Opens a document for a server of the sync protocol: the main document by the workspace's id,
+    /// or a file's content by the file's id.
+    pub fn port(&self, guid: &str) -> Result<DocPort> {
+        DocPort::open(&self.shared, guid)
+    }
+
+    /// Returns a handle that keeps a file's content document in memory (seed 001, `acquire`).
+    ///
+    /// # Errors
+    ///
+    /// As looking up a path; [`WorkspaceError::NoFile`] for what has no document.
+    pub fn acquire(&self, path: &VPath) -> Result<DocHandle> {
+        let id = self.file_id(path)?;
+        Ok(self.shared.pool.acquire(&id))
+    }
+
+    /// Returns a handle if the content document is in memory (seed 001, `peek`).
+    pub fn peek(&self, path: &VPath) -> Result<Option<DocHandle>> {
+        let id = self.file_id(path)?;
+        Ok(self.shared.pool.peek(&id))
+    }
+
+    /// Reads a file's text into the cache and returns it; the document does not stay (seed 001,
+    /// `loadAndCache`).
+    pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
+        let id = self.file_id(path)?;
+        Ok(self.shared.text(&id)?.content)
+    }
+
+    /// Takes in what other processes have logged; returns whether there was anything.
+    pub fn catch_up(&self) -> Result<bool> {
+        self.shared.check_open()?;
+        self.shared.catch_up()
+    }
+
+    /// Returns when everything written so far survives a power cut.
+    pub fn flush(&self) -> Result<()> {
+        self.shared.check_open()?;
+        if !self.shared.options.read_only {
+            self.shared.report_all()?;
+        }
+        Ok(self.shared.store.flush()?)
+    }
+
+    /// Flushes and closes the workspace, for all handles on it.
+    pub fn close(self) -> Result<()> {
+        close(&self.shared)
+    }
+
+    fn file_id(&self, path: &VPath) -> Result<FileId> {
+        self.shared.refresh()?;
+        Ok(self.shared.resolve_file(path)?)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Nobody is left to tell. What was acknowledged is in the log.
+        close(self).ok();
+    }
+}
+
+fn close(shared: &Shared) -> Result<()> {
+    let is_writer = !shared.options.read_only && shared.check_open().is_ok();
+    let reported = if is_writer { shared.report_all() } else { Ok(()) };
+    if !shared.set_closed() {
+        return Ok(());
+    }
+    reported?;
+    if is_writer {
+        shared.compact_due()?;
+    }
+    let claim: Option<WriterClaim> = shared.claim.lock().take();
+    if let Some(claim) = claim {
+        shared.store.release_writer(claim)?;
+    }
+    Ok(shared.store.flush()?)
+}
+
+fn stored_id(store: &dyn Store) -> Result<Option<WorkspaceId>> {
+    let Some(bytes) = store.get_meta(ID_KEY)? else { return Ok(None) };
+    let text = String::from_utf8_lossy(&bytes);
+    FileId::parse(&text).map(Some).map_err(|_| WorkspaceError::NoDocument(text.into_owned()))
+}
+
+fn writer_ids(claim: Option<&WriterClaim>, options: &Options) -> WriterIds {
+    match claim {
+        Some(claim) => WriterIds { rows: claim.rows, cells: claim.cells, meta: claim.meta },
+        None => {
+            let random = || options.ids.client_id();
+            WriterIds { rows: random(), cells: random(), meta: random() }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Compaction: replacing what was logged by what it came to.
+
+use yfs_engine::gate::{DocRole, merge};
+use yfs_store::{Compacted, DocName, DocStats, MergeError, Merged, Record};
+
+use super::Workspace;
+use crate::{error::Result, shared::Shared};
+
+/// A document is due when it has more records than this…
+const MANY_RECORDS: u64 = 64;
+
+/// …and they are larger than its snapshot, so that a large document is not rewritten for little.
+const MIN_SHARE: u64 = 1;
+
+/// What compaction came to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct CompactReport {
+    /// How many documents were looked at.
+    pub n_documents: u64,
+    /// How many were compacted.
+    pub n_compacted: u64,
+    /// How many records stayed, because they wait for something that has not arrived.
+    pub n_kept: u64,
+    /// The size before of what was compacted, in bytes.
+    pub bytes_before: u64,
+    /// The size after, in bytes.
+    pub bytes_after: u64,
+}
+
+impl Workspace {
+    /// Compacts every document that has records beside its snapshot, while others go on.
+    ///
+    /// `progress` is told how many documents are done, and of how many.
+    pub fn compact(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CompactReport> {
+        self.shared.check_writable()?;
+        let documents = self.shared.store.documents()?;
+        let n_documents = documents.len() as u64;
+        let mut report = CompactReport { n_documents, ..CompactReport::default() };
+        for (done, stats) in documents.iter().enumerate() {
+            progress(done as u64, n_documents);
+            if stats.n_records > 0 {
+                report.add(self.shared.compact_doc(&stats.doc)?);
+            }
+        }
+        progress(n_documents, n_documents);
+        Ok(report)
+    }
+}
+
+impl CompactReport {
+    fn add(&mut self, compacted: Compacted) {
+        if let Compacted::Done { n_kept, bytes_before, bytes_after, .. } = compacted {
+            self.n_compacted += 1;
+            self.n_kept += n_kept;
+            self.bytes_before += bytes_before;
+            self.bytes_after += bytes_after;
+        }
+    }
+}
+
+impl Shared {
+    /// Compacts one document; it does no harm that others write to it meanwhile.
+    pub(crate) fn compact_doc(&self, doc: &DocName) -> Result<Compacted> {
+        let role = if *doc == self.main_name { DocRole::Main } else { DocRole::Content };
+        Ok(self.store.compact(doc, &|snapshot, records| merge_records(role, snapshot, records))?)
+    }
+
+    /// Compacts what this process has written to, where that has grown enough.
+    pub(crate) fn compact_due(&self) -> Result<()> {
+        let written = std::mem::take(&mut *self.written.lock());
+        for doc in written {
+            if self.store.doc_stats(&doc)?.is_some_and(|stats| is_due(&stats)) {
+                self.compact_doc(&doc)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_due(stats: &DocStats) -> bool {
+    stats.n_records > MANY_RECORDS && stats.bytes > stats.snapshot_bytes * MIN_SHARE
+}
+
+fn merge_records(
+    role: DocRole,
+    snapshot: Option<&[u8]>,
+    records: &[Record],
+) -> std::result::Result<Merged, MergeError> {
+    let updates: Vec<Vec<u8>> = records.iter().map(|record| record.data.clone()).collect();
+    let merged = merge(role, snapshot, &updates)?;
+    Ok(Merged { state: merged.state, absorbed: merged.absorbed })
+}

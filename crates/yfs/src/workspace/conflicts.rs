@@ -1,0 +1,208 @@
+//! What people did to each other, for people to look at: how each was settled, and where it is.
+
+use smol_str::SmolStr;
+use yfs_engine::{
+    Any,
+    content::ContentDoc,
+    hash::ContentHash,
+    id::FileId,
+    main_doc::MainDoc,
+    ops,
+    table::FileRow,
+    tree::{Conflict as TreeConflict, OrphanReason},
+};
+use yfs_store::{DocName, Seq};
+
+use super::Workspace;
+use crate::{error::Result, shared::Shared};
+
+/// One thing that rules settled, or that looks wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// What sort of thing.
+    pub kind: ConflictKind,
+    /// The file or folder that it is about.
+    pub id: FileId,
+    /// Where that is shown.
+    pub path: String,
+    /// What happened, for a person to read.
+    pub detail: String,
+}
+
+/// What sort of conflict it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ConflictKind {
+    /// Several files of one name in one folder: all but one are shown with a number.
+    Name,
+    /// Folders were moved into each other: one is shown where it was.
+    Cycle,
+    /// The folder that holds it is missing: it is shown at the root.
+    Orphan,
+    /// It changed inside a folder that somebody else put into the trash.
+    Stranded,
+    /// Its stored name cannot be shown as it is.
+    InvalidName,
+    /// It was written by a clock that is more than a day ahead.
+    FutureTimestamp,
+    /// It was replaced by several people at once; the other contents are among its versions.
+    Blob,
+    /// It was moved over another file, is in the trash, and was edited by somebody who did not know:
+    /// the other file lacks that.
+    Late,
+}
+
+/// A file in the trash whose content another file took over.
+struct Replaced {
+    row: FileRow,
+    by: FileId,
+    /// The hash of what was taken over.
+    held: String,
+}
+
+impl ConflictKind {
+    /// Returns the word that stands for the kind.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Cycle => "cycle",
+            Self::Orphan => "orphan",
+            Self::Stranded => "stranded",
+            Self::InvalidName => "invalid-name",
+            Self::FutureTimestamp => "future-timestamp",
+            Self::Blob => "blob",
+            Self::Late => "late",
+        }
+    }
+}
+
+impl Workspace {
+    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, and reads what was
+    /// moved over other files and is still in the trash.
+    pub fn conflicts(&self) -> Result<Vec<Conflict>> {
+        let shared = &self.shared;
+        shared.refresh()?;
+        let now = shared.now();
+        let (mut conflicts, blobs, replaced) = {
+            let main = shared.main.read();
+            let settled = main.tree().conflicts(now);
+            let conflicts: Vec<Conflict> =
+                settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
+            (conflicts, visible_blobs(&main), replaced_files(&main))
+        };
+        for id in blobs {
+            let n_others = shared.pool.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
+            if n_others > 0 {
+                let path = path_of(&shared.main.read(), &id);
+                let detail = format!("{n_others} other contents were written at the same time");
+                conflicts.push(Conflict { kind: ConflictKind::Blob, id, path, detail });
+            }
+        }
+        for file in replaced {
+            if shared.holds_more(&file)? {
+                let main = shared.main.read();
+                let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
+                let detail = format!("changed after it was moved over {over}, which lacks that");
+                conflicts.push(Conflict {
+                    kind: ConflictKind::Late,
+                    id: file.row.id,
+                    path,
+                    detail,
+                });
+            }
+        }
+        Ok(conflicts)
+    }
+}
+
+impl Shared {
+    /// Tells whether a file in the trash holds anything else than what was taken over from it.
+    fn holds_more(&self, file: &Replaced) -> Result<bool> {
+        if let Some(blob) = file.row.blob {
+            return Ok(blob.hash.to_string() != file.held);
+        }
+        // What has not arrived says nothing.
+        if self.store.doc_head(&DocName::from(&file.row.id))? == Seq::ZERO {
+            return Ok(false);
+        }
+        let text = self.text(&file.row.id)?;
+        Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.held)
+    }
+}
+
+fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<Conflict> {
+    let make = |kind, id: &FileId, detail: String| Conflict {
+        kind,
+        id: id.clone(),
+        path: path_of(main, id),
+        detail,
+    };
+    match conflict {
+        TreeConflict::Name { name, winner, others, .. } => others
+            .iter()
+            .map(|(id, shown): &(FileId, SmolStr)| {
+                let detail = format!("is stored as {name:?} like {winner}, and shown as {shown:?}");
+                make(ConflictKind::Name, id, detail)
+            })
+            .collect(),
+        TreeConflict::Cycle { breaker, members, .. } => {
+            let names: Vec<String> = members.iter().map(|id| path_of(main, id)).collect();
+            let detail = format!("was moved into what is in it: {}", names.join(", "));
+            vec![make(ConflictKind::Cycle, breaker, detail)]
+        }
+        TreeConflict::Orphan { id, parent, reason } => {
+            let detail = match reason {
+                OrphanReason::Missing => format!("the folder {parent} is not here"),
+                OrphanReason::NotAFolder => format!("{parent} is not a folder"),
+            };
+            vec![make(ConflictKind::Orphan, id, detail)]
+        }
+        TreeConflict::Stranded { trashed, ids } => {
+            let folder = path_of(main, trashed);
+            let detail = format!("changed after {folder} was put into the trash");
+            ids.iter().map(|id| make(ConflictKind::Stranded, id, detail.clone())).collect()
+        }
+        TreeConflict::InvalidName { id, stored } => {
+            let detail = format!("the stored name is {:?}", stored.as_str());
+            vec![make(ConflictKind::InvalidName, id, detail)]
+        }
+        TreeConflict::Future { id, timestamp } => {
+            let detail = format!("was written at {timestamp} ms, which has not come yet");
+            vec![make(ConflictKind::FutureTimestamp, id, detail)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn path_of(main: &MainDoc, id: &FileId) -> String {
+    main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
+}
+
+fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
+    let visible = main.tree().nodes().filter(|node| node.is_visible() && !node.is_folder());
+    let ids = visible.filter_map(|node| node.id());
+    ids.filter(|id| main.files().get(id).is_some_and(|entry| entry.row.blob.is_some()))
+        .cloned()
+        .collect()
+}
+
+fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
+    let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
+    let rows = trashed.filter_map(|node| Some(main.files().get(node.id()?)?.row));
+    let replaced = rows.filter_map(|row| {
+        let Some(Any::Map(meta)) = &row.meta else { return None };
+        let text = |key| match meta.get(key)? {
+            Any::String(text) => Some(&**text),
+            _ => None,
+        };
+        let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
+        let held = text(ops::HELD_KEY)?.to_owned();
+        Some(Replaced { by, held, row })
+    });
+    replaced.collect()
+}
+
+fn n_concurrent(doc: &ContentDoc) -> usize {
+    doc.blob_heads().len().saturating_sub(1)
+}

@@ -1,0 +1,65 @@
+//! What a workspace holds, in numbers.
+
+use yfs_engine::id::WorkspaceId;
+use yfs_store::{Quarantined, StoreStats};
+
+use super::Workspace;
+use crate::error::Result;
+
+/// What a workspace holds, in numbers. Sizes are in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Which workspace.
+    pub id: WorkspaceId,
+    /// Files and links, those in the trash among them.
+    pub n_files: u64,
+    /// Folders, those in the trash among them.
+    pub n_folders: u64,
+    /// What was trashed, not counting what that hides.
+    pub n_trashed: u64,
+    /// Updates that wait for something that has not arrived.
+    pub n_parked: u64,
+    /// Content documents in memory.
+    pub n_open: u64,
+    /// Their estimated size.
+    pub open_bytes: u64,
+    /// Texts in the cache.
+    pub n_cached: u64,
+    /// Their size.
+    pub cached_bytes: u64,
+    /// The size of the main document as one update.
+    pub main_bytes: u64,
+    /// What the store holds.
+    pub store: StoreStats,
+}
+
+impl Workspace {
+    /// Counts what there is.
+    pub fn stats(&self) -> Result<Stats> {
+        let shared = &self.shared;
+        shared.refresh()?;
+        let (n_open, open_bytes) = shared.pool.usage();
+        let (n_cached, cached_bytes) = shared.texts.usage();
+        let store = shared.store.stats()?;
+        let main = shared.main.read();
+        Ok(Stats {
+            id: shared.id.clone(),
+            n_files: main.tree().n_files() as u64,
+            n_folders: main.tree().n_folders() as u64,
+            n_trashed: main.tree().n_trashed() as u64,
+            n_parked: main.doc().parked().len() as u64,
+            n_open: n_open as u64,
+            open_bytes,
+            n_cached: n_cached as u64,
+            cached_bytes,
+            main_bytes: main.encode_state().len() as u64,
+            store,
+        })
+    }
+
+    /// Returns the updates of peers that the gate refused, oldest first.
+    pub fn quarantined(&self) -> Result<Vec<Quarantined>> {
+        Ok(self.shared.store.quarantined()?)
+    }
+}

@@ -1,0 +1,254 @@
+//! The trash: what is in it, how it comes back, and how it goes for good.
+//!
+//! Deleting for good has two phases (DESIGN, "Permanent delete"). [`Workspace::purge`] marks what goes;
+//! a restore still reverses it. [`Workspace::expire`] deletes what was marked long enough ago, counted
+//! from when this store first saw the mark, never from a peer's clock.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use yfs_engine::{
+    hash::ContentHash, id::FileId, main_doc::MainDoc, ops, path::VPath, table::NodeKind,
+    time::Millis, tree::TrashItem,
+};
+use yfs_store::DocName;
+use yfs_vfs::{FileKind, FsCode, FsError, Op};
+
+use super::Workspace;
+use crate::{
+    error::{Result, WorkspaceError},
+    fs::op_error,
+    shared::{Plan, Shared},
+};
+
+/// How long what was purged is kept, unless the caller says otherwise.
+pub const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How many rows are written in one transaction.
+const MAX_ROWS: usize = 1_000;
+
+/// Something in the trash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trashed {
+    /// What was trashed.
+    pub id: FileId,
+    /// Its stored name.
+    pub name: String,
+    /// What sort of object it is.
+    pub kind: FileKind,
+    /// When it was trashed, by the clock of whoever did it.
+    pub trashed_at: Millis,
+    /// Where it was.
+    pub original: String,
+    /// How many objects are hidden with it.
+    pub n_hidden: u64,
+    /// Where, below it, somebody changed something after it was trashed.
+    pub stranded: Vec<String>,
+    /// Whether it was purged, and only waits for its time.
+    pub purging: bool,
+}
+
+/// What was deleted for good.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Expired {
+    /// Rows of the files table.
+    pub n_rows: u64,
+    /// Content documents.
+    pub n_documents: u64,
+    /// How many bytes of content documents and blobs.
+    pub n_bytes: u64,
+}
+
+impl Workspace {
+    /// Lists the trash: first what holds work that somebody did meanwhile, then the latest.
+    pub fn trash(&self) -> Result<Vec<Trashed>> {
+        self.shared.refresh()?;
+        let main = self.shared.main.read();
+        Ok(main.tree().trash().iter().map(|item| describe(&main, item)).collect())
+    }
+
+    /// Brings something back from the trash, and returns where it is now.
+    ///
+    /// Without `to` it returns to where it was or, if that is gone, to the nearest folder above that
+    /// is there. A purge is reversed.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if there is no such id, `EINVAL` if it is not in the trash, `EEXIST` if something is at
+    /// `to`.
+    pub fn restore(&self, id: &FileId, to: Option<&VPath>) -> Result<VPath> {
+        self.shared.structural(|main| {
+            let writes = ops::plan_restore(main.tree(), main, id, to);
+            Ok::<_, WorkspaceError>(Plan::rows(writes.map_err(|error| refused(error, id))?, ()))
+        })?;
+        let path = self.shared.main.read().tree().path_of(id);
+        path.ok_or_else(|| WorkspaceError::NoFile(id.clone()))
+    }
+
+    /// Marks things in the trash, and all that is in them, to be deleted for good after their
+    /// retention; returns how many rows were marked.
+    pub fn purge(&self, ids: &[FileId]) -> Result<u64> {
+        let purge_id = self.shared.options.ids.file_id();
+        let mut n_marked = 0;
+        for id in ids {
+            n_marked += self.shared.structural(|main| {
+                let writes = ops::plan_purge(main.tree(), id, purge_id.as_str());
+                let writes = writes.map_err(|error| refused(error, id))?;
+                let n_writes = writes.len() as u64;
+                Ok::<_, WorkspaceError>(Plan::rows(writes, n_writes))
+            })?;
+        }
+        self.shared.note_purged()?;
+        Ok(n_marked)
+    }
+
+    /// Deletes what was purged at least `retention` ago: rows first; contents and blobs that no row
+    /// names after as long again.
+    pub fn expire(&self, retention: Duration) -> Result<Expired> {
+        self.shared.check_writable()?;
+        self.shared.note_purged()?;
+        let mut expired = self.shared.expire_rows(retention)?;
+        let (n_documents, n_bytes) = self.shared.expire_documents(retention)?;
+        expired.n_documents = n_documents;
+        expired.n_bytes = n_bytes + self.shared.expire_blobs(retention)?;
+        Ok(expired)
+    }
+}
+
+impl Shared {
+    /// Notes which purges this store sees for the first time.
+    fn note_purged(&self) -> Result<()> {
+        let keys: Vec<String> = {
+            let main = self.main.read();
+            let purged = main.tree().nodes().filter(|node| node.is_purged() && !node.is_visible());
+            purged.filter_map(|node| node.id().map(purge_key)).collect()
+        };
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        Ok(self.store.note_first_seen(&keys, self.now())?)
+    }
+
+    fn is_old(&self, key: &str, retention: Duration) -> Result<bool> {
+        let Some(since) = self.store.first_seen(key)? else { return Ok(false) };
+        let age = self.now().0.saturating_sub(since.0);
+        Ok(u128::try_from(age).is_ok_and(|age| age >= retention.as_millis()))
+    }
+
+    fn expire_rows(&self, retention: Duration) -> Result<Expired> {
+        let purged: Vec<FileId> = {
+            let main = self.main.read();
+            let purged = main.tree().nodes().filter(|node| node.is_purged() && !node.is_visible());
+            purged.filter_map(|node| node.id().cloned()).collect()
+        };
+        let mut due = Vec::new();
+        for id in purged {
+            if self.is_old(&purge_key(&id), retention)? {
+                due.push(id);
+            }
+        }
+        let deleted = self.structural(|main| {
+            let mut plan = ops::plan_expire(main.tree(), &due);
+            plan.writes.truncate(MAX_ROWS * 100);
+            let n_writes = plan.writes.len() as u64;
+            Ok::<_, WorkspaceError>(Plan::rows(plan.writes, n_writes))
+        })?;
+        let keys: Vec<String> = due.iter().map(purge_key).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        self.store.clear_first_seen(&keys)?;
+        Ok(Expired { n_rows: deleted, ..Expired::default() })
+    }
+
+    /// Removes contents whose rows have been gone for the retention.
+    fn expire_documents(&self, retention: Duration) -> Result<(u64, u64)> {
+        let mut removed = (0, 0);
+        for stats in self.store.documents()? {
+            if stats.doc == self.main_name {
+                continue;
+            }
+            let id = FileId::from(&stats.doc);
+            let key = format!("rowless:{id}");
+            if self.main.read().files().get(&id).is_some() {
+                self.store.clear_first_seen(&[&key])?;
+                continue;
+            }
+            self.store.note_first_seen(&[&key], self.now())?;
+            if self.is_old(&key, retention)? && self.pool.close(&id) {
+                removed.0 += 1;
+                removed.1 += self.store.forget(&DocName::from(&id))?;
+                self.store.clear_first_seen(&[&key])?;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes blobs that nothing names and that are older than the retention.
+    fn expire_blobs(&self, retention: Duration) -> Result<u64> {
+        if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {
+            return Ok(0);
+        }
+        let Some(named) = self.named_blobs()? else { return Ok(0) };
+        let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
+        let older_than = Millis(self.now().0.saturating_sub(age));
+        Ok(self.store.remove_blobs(older_than, &|hash| named.contains(hash))?)
+    }
+
+    /// Returns every blob that a row or a version of a file names, or nothing if an update that waits
+    /// for others may name more.
+    fn named_blobs(&self) -> Result<Option<BTreeSet<ContentHash>>> {
+        let mut named: BTreeSet<ContentHash> = {
+            let main = self.main.read();
+            main.files().iter().filter_map(|entry| Some(entry.row.blob?.hash)).collect()
+        };
+        for stats in self.store.documents()? {
+            if stats.doc == self.main_name {
+                continue;
+            }
+            let handle = self.pool.acquire(&FileId::from(&stats.doc));
+            let (versions, is_complete) = handle
+                .with(|loaded| (loaded.doc.blobs(), loaded.doc.gate().parked().is_empty()))?;
+            if !is_complete {
+                return Ok(None);
+            }
+            named.extend(versions.into_iter().map(|version| version.hash));
+        }
+        Ok(Some(named))
+    }
+}
+
+fn purge_key(id: &FileId) -> String {
+    format!("purged:{id}")
+}
+
+fn refused(error: ops::OpError, id: &FileId) -> WorkspaceError {
+    if error.code == ops::OpCode::NotFound && error.path.as_str().ends_with(id.as_str()) {
+        return WorkspaceError::NoFile(id.clone());
+    }
+    let path = error.path.clone();
+    let mut error = op_error(error, Op::Rm, &path);
+    if error.code == FsCode::EINVAL {
+        error = FsError::new(FsCode::EINVAL, Op::Rm, path.as_str());
+    }
+    WorkspaceError::Fs(error)
+}
+
+fn describe(main: &MainDoc, item: &TrashItem) -> Trashed {
+    let row = main.files().get(&item.id).map(|entry| entry.row);
+    let kind = match (item.kind, row.is_some_and(|row| row.link.is_some())) {
+        (NodeKind::Folder, _) => FileKind::Directory,
+        (NodeKind::File, true) => FileKind::Symlink,
+        (NodeKind::File, false) => FileKind::File,
+    };
+    let in_trash = |id: &FileId| {
+        let node = main.tree().node(id);
+        node.and_then(|node| node.path_in_trash()).map_or_else(|| id.to_string(), |(_, path)| path)
+    };
+    Trashed {
+        id: item.id.clone(),
+        name: item.name.to_string(),
+        kind,
+        trashed_at: item.trashed_at,
+        original: item.original.to_string(),
+        n_hidden: main.tree().node(&item.id).map_or(0, |node| node.n_hidden() as u64),
+        stranded: item.stranded.iter().map(in_trash).collect(),
+        purging: item.purged,
+    }
+}

@@ -1,0 +1,338 @@
+//! Moving and copying over what is there: one transaction, whatever happens around it.
+
+#[path = "support/handles.rs"]
+mod support;
+
+use std::{
+    sync::{Arc, Barrier},
+    thread,
+};
+
+use expect_test::expect;
+use support::{Pair, append, at, cat, create, ls, now, put, two_processes, until_equal};
+use yfs::{Options, Workspace};
+use yfs_engine::{
+    content::{Author, ContentDoc},
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    time::Millis,
+};
+use yfs_store::{Fault, FaultStore, MemoryStore, StoreError};
+use yfs_vfs::{
+    ChangesOptions, CopyOptions, Cursor, FileSystem, FsCode, FsError, MoveOptions, RemoveOptions,
+    WriteOptions,
+};
+
+/// What the store of these tests fails with.
+const FULL: StoreError = StoreError::Full { action: "append" };
+
+/// Somebody who has a file open elsewhere.
+struct Editor {
+    id: FileId,
+    doc: ContentDoc,
+}
+
+impl Editor {
+    fn open(workspace: &Workspace, id: &FileId) -> Self {
+        let client = ClientId::new(77).expect("a client id");
+        let mut doc = ContentDoc::new(id, client, Limits::default());
+        let port = workspace.port(id.as_str()).expect("a port");
+        let all = port.diff(&doc.gate().state_vector()).expect("a state");
+        doc.receive(&all, Source::Wire).expect("taken");
+        Self { id: id.clone(), doc }
+    }
+
+    /// Types at the end, and returns what is to be sent.
+    fn type_text(&mut self, text: &str) -> Vec<u8> {
+        let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+        self.doc.append(text, &author).expect("typed").update.expect("an update")
+    }
+}
+
+fn on_faults() -> (Arc<FaultStore>, Workspace) {
+    let faults = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
+    let workspace = Workspace::create(faults.clone(), Options::default()).expect("a workspace");
+    (faults, workspace)
+}
+
+fn mv(workspace: &Workspace, from: &str, to: &str) -> Result<(), FsError> {
+    now(workspace.fs().mv(&at(from), &at(to), &MoveOptions::default()))
+}
+
+fn cp(workspace: &Workspace, from: &str, to: &str) -> Result<(), FsError> {
+    let options = CopyOptions { recursive: true, ..CopyOptions::default() };
+    now(workspace.fs().cp(&at(from), &at(to), &options))
+}
+
+fn put_bytes(workspace: &Workspace, path: &str, data: &'static [u8]) {
+    now(workspace.fs().write(&at(path), data.into(), &WriteOptions::default())).expect("written");
+}
+
+fn bytes(workspace: &Workspace, path: &str) -> Vec<u8> {
+    now(workspace.fs().read(&at(path))).expect("read").data.to_vec()
+}
+
+fn id_of(workspace: &Workspace, path: &str) -> FileId {
+    now(workspace.fs().stat(&at(path))).expect("there").id
+}
+
+#[test]
+fn one_append_moves_over_a_file_whatever_the_two_hold() {
+    let sorts: [&[u8]; 2] = [b"text\n", b"\xff\x00bytes"];
+    for (over, under) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let (faults, workspace) = on_faults();
+        put_bytes(&workspace, "/s", sorts[over]);
+        put_bytes(&workspace, "/t", sorts[under]);
+        append(&workspace, "/t", "more");
+        let id = id_of(&workspace, "/t");
+        faults.fail(Fault::Append, 1, FULL);
+        mv(&workspace, "/s", "/t").unwrap();
+        assert_eq!((bytes(&workspace, "/t"), ls(&workspace)), (sorts[over].into(), "/t".into()));
+        assert_eq!(id_of(&workspace, "/t"), id);
+        let size = now(workspace.fs().stat(&at("/t"))).unwrap().size;
+        assert_eq!(size, sorts[over].len() as u64);
+        let next = now(workspace.fs().append(&at("/t"), "x".into(), &WriteOptions::default()));
+        assert_eq!(next.unwrap_err().code, FsCode::ENOSPC, "it took one append");
+    }
+}
+
+#[test]
+fn one_append_makes_bytes_of_a_text_and_a_text_of_bytes() {
+    let sorts: [&[u8]; 2] = [b"text\n", b"\xff\x00bytes"];
+    for (old, new) in [(0, 1), (1, 0), (1, 1)] {
+        let (faults, workspace) = on_faults();
+        put_bytes(&workspace, "/a", sorts[old]);
+        let before = now(workspace.fs().stat(&at("/a"))).unwrap();
+        let write = |data: &'static [u8]| {
+            now(workspace.fs().write(&at("/a"), data.into(), &WriteOptions::default()))
+        };
+        faults.fail(Fault::Append, 0, FULL);
+        assert_eq!(write(sorts[new]).unwrap_err().code, FsCode::ENOSPC);
+        assert_eq!(now(workspace.fs().stat(&at("/a"))).unwrap(), before);
+        faults.fail(Fault::Append, 1, FULL);
+        let written = write(sorts[new]).unwrap();
+        let read = now(workspace.fs().read(&at("/a"))).unwrap();
+        assert_eq!((&read.data[..], &read.version), (sorts[new], &written.version));
+        assert_eq!(write(b"x").unwrap_err().code, FsCode::ENOSPC, "it took one append");
+        let again = Workspace::open(faults.clone(), Options::default()).unwrap();
+        assert_eq!(bytes(&again, "/a"), sorts[new]);
+    }
+}
+
+#[test]
+fn one_append_copies_a_folder_over_another() {
+    let (faults, workspace) = on_faults();
+    put(&workspace, "/a/one", "new 1");
+    put(&workspace, "/a/two", "new 2");
+    put(&workspace, "/a/three", "new 3");
+    put(&workspace, "/b/one", "old 1");
+    put_bytes(&workspace, "/b/two", b"\xff\x00");
+    put(&workspace, "/b/four", "stays");
+    faults.fail(Fault::Append, 1, FULL);
+    cp(&workspace, "/a", "/b").unwrap();
+    expect!["/a /a/one /a/three /a/two /b /b/four /b/one /b/three /b/two"]
+        .assert_eq(&ls(&workspace));
+    assert_eq!(cat(&workspace, "/b/one"), "new 1");
+    assert_eq!(cat(&workspace, "/b/two"), "new 2");
+    assert_eq!(cat(&workspace, "/b/three"), "new 3");
+    let refused = now(workspace.fs().mkdir(&at("/c"), &yfs_vfs::MkdirOptions::default()));
+    assert_eq!(refused.unwrap_err().code, FsCode::ENOSPC, "it took one append");
+}
+
+#[test]
+fn a_failing_append_changes_nothing() {
+    for call in [mv, cp] {
+        let (faults, workspace) = on_faults();
+        put(&workspace, "/s", "new\n");
+        put(&workspace, "/t", "old\n");
+        let id = id_of(&workspace, "/t");
+        let port = workspace.port(id.as_str()).unwrap();
+        let mut follower = port.subscribe();
+        let (cursor, vector) =
+            (now(workspace.fs().cursor()).unwrap(), port.state_vector().unwrap());
+        faults.fail(Fault::Append, 0, FULL);
+        assert_eq!(call(&workspace, "/s", "/t").unwrap_err().code, FsCode::ENOSPC);
+
+        assert_eq!(ls(&workspace), "/s /t");
+        assert_eq!(
+            (cat(&workspace, "/s"), cat(&workspace, "/t")),
+            ("new\n".into(), "old\n".into())
+        );
+        assert_eq!(port.state_vector().unwrap(), vector);
+        assert!(follower.try_recv().is_err());
+        assert!(workspace.trash().unwrap().is_empty());
+        let changes = now(workspace.fs().changes(&cursor, &ChangesOptions::default())).unwrap();
+        assert_eq!(changes.events, []);
+
+        // What comes next is what the log has, also for who reads it afresh.
+        append(&workspace, "/t", "more\n");
+        call(&workspace, "/s", "/t").unwrap();
+        append(&workspace, "/t", "end\n");
+        let again = Workspace::open(faults.clone(), Options::default()).unwrap();
+        assert_eq!(cat(&again, "/t"), "new\nend\n");
+        assert_eq!(cat(&workspace, "/t"), "new\nend\n");
+    }
+}
+
+#[test]
+fn who_has_the_target_open_gets_one_update_and_keeps_what_they_type() {
+    let workspace = create();
+    put(&workspace, "/s", "one\ntwo\nTHREE\n");
+    put(&workspace, "/t", "one\ntwo\nthree\n");
+    let mut ada = Editor::open(&workspace, &id_of(&workspace, "/t"));
+    let port = workspace.port(ada.id.as_str()).unwrap();
+    let mut follower = port.subscribe();
+    let typed = ada.type_text("typed\n");
+    mv(&workspace, "/s", "/t").unwrap();
+    let update = follower.try_recv().expect("an update");
+    assert!(follower.try_recv().is_err());
+    ada.doc.receive(&update, Source::Wire).unwrap();
+    assert_eq!(ada.doc.text(), "one\ntwo\nTHREE\ntyped\n");
+    port.receive(&typed).unwrap();
+    assert_eq!(cat(&workspace, "/t"), "one\ntwo\nTHREE\ntyped\n");
+}
+
+#[test]
+fn what_is_typed_in_the_source_until_it_goes_is_in_the_target() {
+    let workspace = create();
+    put(&workspace, "/s", "draft\n");
+    put(&workspace, "/t", "old\n");
+    assert_eq!(cat(&workspace, "/s"), "draft\n");
+    let mut ada = Editor::open(&workspace, &id_of(&workspace, "/s"));
+    let typed = ada.type_text("typed\n");
+    workspace.port(ada.id.as_str()).unwrap().receive(&typed).unwrap();
+    mv(&workspace, "/s", "/t").unwrap();
+    assert_eq!(cat(&workspace, "/t"), "draft\ntyped\n");
+}
+
+#[test]
+fn what_another_process_logged_in_the_source_is_in_the_target() {
+    let (here, there, _dir) = two_processes();
+    for round in 0..20 {
+        put(&here, "/s", "first\n");
+        put(&here, "/t", "old\n");
+        until_equal(&here, &there, &["/s", "/t"]);
+        append(&there, "/s", "second\n");
+        // Whether or not the first process has heard of that.
+        mv(&here, "/s", "/t").unwrap();
+        assert_eq!(cat(&here, "/t"), "first\nsecond\n", "round {round}");
+    }
+}
+
+#[test]
+fn of_two_processes_that_replace_one_file_each_does_so_whole() {
+    let (here, there, _dir) = two_processes();
+    for round in 0..20 {
+        let texts = [&here, &there].map(|workspace| {
+            let name = if std::ptr::eq(workspace, &here) { "a" } else { "b" };
+            let text = format!("by {name} in round {round}\n").repeat(20);
+            put(workspace, &format!("/{name}"), &text);
+            (format!("/{name}"), text)
+        });
+        put(&here, "/t", &format!("before round {round}\n"));
+        until_equal(&here, &there, &["/t", "/a", "/b"]);
+        let barrier = Barrier::new(2);
+        thread::scope(|scope| {
+            for (workspace, (from, _)) in [&here, &there].into_iter().zip(&texts) {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    mv(workspace, from, "/t").unwrap();
+                });
+            }
+        });
+        until_equal(&here, &there, &["/t"]);
+        assert_eq!(ls(&here), "/t");
+        let left = cat(&here, "/t");
+        assert!(texts.iter().any(|(_, text)| *text == left), "round {round}: {left}");
+    }
+    let trash = here.trash().unwrap();
+    assert_eq!(trash.len(), 40, "every source is in the trash");
+}
+
+/// Shows the changes since, in order of their paths.
+fn told(workspace: &Workspace, since: &Cursor) -> String {
+    let changes = now(workspace.fs().changes(since, &ChangesOptions::default())).expect("changes");
+    let shown = changes.events.iter().map(|it| {
+        let actor = it.actor.as_ref().map_or("nobody".into(), ToString::to_string);
+        format!("{:?} {} by {actor}", it.kind, it.path)
+    });
+    let mut shown: Vec<String> = shown.collect();
+    shown.sort();
+    shown.join(", ")
+}
+
+#[test]
+fn a_change_is_told_once_here_and_in_another_process() {
+    for (call, expected) in [
+        (
+            mv as fn(&Workspace, &str, &str) -> Result<(), FsError>,
+            expect![[r#"
+            here: Changed /t by system:, Removed /s by nobody
+            there: Changed /t by nobody, Removed /s by nobody"#]],
+        ),
+        (
+            cp,
+            expect![[r#"
+            here: Changed /t by system:
+            there: Changed /t by nobody"#]],
+        ),
+    ] {
+        let Pair { a, b, .. } = &Pair::new();
+        put(a, "/s", "longer than before\n");
+        put(a, "/t", "old\n");
+        assert_eq!(cat(b, "/t"), "old\n");
+        let since = [a, b].map(|workspace| now(workspace.fs().cursor()).unwrap());
+        call(a, "/s", "/t").unwrap();
+        expected.assert_eq(&format!("here: {}\nthere: {}", told(a, &since[0]), told(b, &since[1])));
+        assert_eq!(cat(b, "/t"), "longer than before\n");
+    }
+}
+
+#[test]
+fn an_edit_that_comes_too_late_is_reported_until_somebody_looks() {
+    let workspace = create();
+    put(&workspace, "/s", "draft\n");
+    put(&workspace, "/t", "old\n");
+    let mut ada = Editor::open(&workspace, &id_of(&workspace, "/s"));
+    mv(&workspace, "/s", "/t").unwrap();
+    assert_eq!(workspace.conflicts().unwrap(), []);
+    let typed = ada.type_text("typed offline\n");
+    workspace.port(ada.id.as_str()).unwrap().receive(&typed).unwrap();
+    let conflicts = workspace.conflicts().unwrap();
+    let shown = conflicts.iter().map(|it| format!("{} {}", it.kind.as_str(), it.detail));
+    expect!["late changed after it was moved over /t, which lacks that"]
+        .assert_eq(&shown.collect::<Vec<_>>().join(", "));
+    assert_eq!(conflicts[0].id, ada.id);
+    assert_eq!(cat(&workspace, "/t"), "draft\n");
+
+    workspace.restore(&ada.id, Some(&at("/late"))).unwrap();
+    assert_eq!(cat(&workspace, "/late"), "draft\ntyped offline\n");
+    append(&workspace, "/late", "and on\n");
+    assert_eq!(workspace.conflicts().unwrap(), []);
+    now(workspace.fs().rm(&at("/late"), &RemoveOptions::default())).unwrap();
+    assert_eq!(workspace.conflicts().unwrap(), [], "it was removed on purpose");
+}
+
+#[test]
+fn a_writer_that_finds_the_source_gone_begins_again() {
+    let workspace = create();
+    for round in 0..50 {
+        put(&workspace, "/s", "");
+        put(&workspace, "/t", "old\n");
+        let barrier = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                barrier.wait();
+                append(&workspace, "/s", "line\n");
+            });
+            barrier.wait();
+            mv(&workspace, "/s", "/t").unwrap();
+        });
+        let new = now(workspace.fs().read(&at("/s"))).map(|content| content.data.to_vec());
+        let left = new.unwrap_or_else(|_| bytes(&workspace, "/t"));
+        assert_eq!(left, b"line\n", "round {round}");
+        now(workspace.fs().rm(&at("/s"), &RemoveOptions::default())).ok();
+    }
+    assert_eq!(workspace.conflicts().unwrap(), []);
+}
