@@ -1,0 +1,247 @@
+//! Many documents over one connection, as Hocuspocus 4 frames them (`docs/format/hocuspocus.md`).
+//!
+//! Every frame begins with a *key*: the name of the document, and behind a NUL the number of a
+//! session where one connection opens a document more than once. Answers carry the key of what they
+//! answer. A key must be opened with a token before anything else is heard under it: what comes
+//! earlier is dropped, which loses nothing, since a client offers all that it has once it is in.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use yfs_engine::lib0::{Lib0Error, Reader, write_string, write_var_uint};
+
+use crate::{
+    document::SyncError,
+    hub::{Access, Answer, HubSession, Place},
+    message::ProtocolError,
+    presence::Connection,
+};
+
+/// How long a key may be, in bytes.
+const MAX_KEY_LEN: usize = 512;
+
+/// How long a token may be, in bytes.
+const MAX_TOKEN_LEN: usize = 16 << 10;
+
+/// How many documents one connection may have open.
+pub const MAX_DOCUMENTS: usize = 1024;
+
+const SYNC: u64 = 0;
+const AWARENESS: u64 = 1;
+const AUTH: u64 = 2;
+const QUERY_AWARENESS: u64 = 3;
+const SYNC_REPLY: u64 = 4;
+const STATELESS: u64 = 5;
+const CLOSE: u64 = 7;
+const SYNC_STATUS: u64 = 8;
+
+const TOKEN: u64 = 0;
+const DENIED: u64 = 1;
+const AUTHENTICATED: u64 = 2;
+
+/// A frame that asks whether the other is still there. It has no key.
+pub const PING: [u8; 1] = [9];
+
+/// The answer to [`PING`].
+pub const PONG: [u8; 1] = [10];
+
+/// A document that was opened for one key of one connection. Dropping it leaves it.
+pub trait Seat: Place {
+    /// Returns the connection in the document's room.
+    fn connection(&self) -> Connection;
+
+    /// Tells everybody at the document, the peer included, of an awareness update.
+    fn relay(&self, update: &[u8]);
+}
+
+/// Whoever knows the documents and who may open them.
+pub trait Desk {
+    /// What it opens.
+    type Seat: Seat;
+
+    /// Opens a document for a key. What others do there is sent with this key from then on, by
+    /// whoever holds the connection.
+    ///
+    /// # Errors
+    ///
+    /// Why not, in words for the peer.
+    fn open(&mut self, request: &Request<'_>) -> Result<(Self::Seat, Access), String>;
+}
+
+/// A peer's wish to open a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The key under which the peer speaks of it.
+    pub key: &'a str,
+    /// The name of the document.
+    pub name: &'a str,
+    /// What shows that the peer may; empty if it has nothing.
+    pub token: &'a str,
+}
+
+/// One connection, as the hub sees it.
+#[derive(Debug)]
+pub struct Collab<S> {
+    open: BTreeMap<String, (HubSession, S)>,
+}
+
+impl<S> Default for Collab<S> {
+    fn default() -> Self {
+        Self { open: BTreeMap::new() }
+    }
+}
+
+impl<S: Seat> Collab<S> {
+    /// Takes a frame, and returns the frames to be sent.
+    ///
+    /// What one document refuses ends that document's part and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// If the connection must end: it sent what is not a frame, or a document failed.
+    pub fn receive<D: Desk<Seat = S>>(
+        &mut self,
+        desk: &mut D,
+        frame: &[u8],
+        now: Duration,
+    ) -> Result<Vec<Vec<u8>>, SyncError> {
+        if frame == PING {
+            return Ok(vec![PONG.to_vec()]);
+        }
+        if frame == PONG {
+            return Ok(Vec::new());
+        }
+        let mut reader = Reader::new(frame);
+        let key = reader.string()?;
+        if key.len() > MAX_KEY_LEN {
+            return Err(Lib0Error::Parts.into());
+        }
+        let message = &frame[reader.position()..];
+        match reader.var_uint()? {
+            AUTH => match reader.var_uint()? {
+                TOKEN => self.admit(desk, key, reader.string()?),
+                // Only hubs send the others.
+                other => Err(ProtocolError::UnknownType(other).into()),
+            },
+            SYNC | AWARENESS | QUERY_AWARENESS => self.pass(key, message, now),
+            // As Sync, between hubs; whoever sends it wants no SyncStep1.
+            SYNC_REPLY => {
+                let message = [&[SYNC as u8], &frame[reader.position()..]].concat();
+                let mut frames = self.pass(key, &message, now)?;
+                frames.truncate(1);
+                Ok(frames)
+            }
+            CLOSE => {
+                self.open.remove(key);
+                Ok(Vec::new())
+            }
+            // Nobody here has anything to say beside the documents.
+            STATELESS => Ok(Vec::new()),
+            other => Err(ProtocolError::UnknownType(other).into()),
+        }
+    }
+
+    /// Returns how many documents are open.
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Tells whether no document is open.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    fn admit<D: Desk<Seat = S>>(
+        &mut self,
+        desk: &mut D,
+        key: &str,
+        token: &str,
+    ) -> Result<Vec<Vec<u8>>, SyncError> {
+        if token.len() > MAX_TOKEN_LEN {
+            return Err(Lib0Error::Parts.into());
+        }
+        // Whoever asks again begins again.
+        self.open.remove(key);
+        if self.open.len() >= MAX_DOCUMENTS {
+            return Ok(vec![denied(key, "too many documents on one connection")]);
+        }
+        let name = key.split_once('\0').map_or(key, |(name, _)| name);
+        let (seat, access) = match desk.open(&Request { key, name, token }) {
+            Ok(opened) => opened,
+            Err(reason) => return Ok(vec![denied(key, &reason)]),
+        };
+        let session = HubSession::with_prefix(seat.connection(), access, prefix(key));
+        let mut frames = vec![authenticated(key, access)];
+        frames.extend(session.presence(&seat));
+        self.open.insert(key.to_owned(), (session, seat));
+        Ok(frames)
+    }
+
+    /// Passes a message on to the document's session.
+    fn pass(
+        &mut self,
+        key: &str,
+        message: &[u8],
+        now: Duration,
+    ) -> Result<Vec<Vec<u8>>, SyncError> {
+        let Some((session, seat)) = self.open.get_mut(key) else { return Ok(Vec::new()) };
+        match session.receive(seat, message, now) {
+            Ok(Answer { mut frames, relay, applied }) => {
+                if let Some(update) = relay {
+                    seat.relay(&update);
+                }
+                frames.extend(applied.map(|applied| status(key, applied)));
+                Ok(frames)
+            }
+            Err(failed @ SyncError::Failed(_)) => Err(failed),
+            Err(error) => {
+                self.open.remove(key);
+                Ok(vec![status(key, false), close(key, &error.reason())])
+            }
+        }
+    }
+}
+
+/// Writes what a frame of this key begins with.
+pub fn prefix(key: &str) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(key.len() + 2);
+    write_string(&mut frame, key);
+    frame
+}
+
+/// Writes the frame that ends one document's part of the connection.
+pub fn close(key: &str, reason: &str) -> Vec<u8> {
+    let mut frame = start(key, &[CLOSE]);
+    write_string(&mut frame, reason);
+    frame
+}
+
+fn denied(key: &str, reason: &str) -> Vec<u8> {
+    let mut frame = start(key, &[AUTH, DENIED]);
+    write_string(&mut frame, reason);
+    frame
+}
+
+fn authenticated(key: &str, access: Access) -> Vec<u8> {
+    let mut frame = start(key, &[AUTH, AUTHENTICATED]);
+    let scope = match access {
+        Access::ReadWrite => "read-write",
+        Access::ReadOnly => "readonly",
+    };
+    write_string(&mut frame, scope);
+    frame
+}
+
+fn status(key: &str, applied: bool) -> Vec<u8> {
+    start(key, &[SYNC_STATUS, u64::from(applied)])
+}
+
+fn start(key: &str, kinds: &[u64]) -> Vec<u8> {
+    let mut frame = prefix(key);
+    for kind in kinds {
+        write_var_uint(&mut frame, *kind);
+    }
+    frame
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Frames as Hocuspocus 4 sends them, against a desk with one document.
+
+use std::{cell::RefCell, rc::Rc};
+
+use super::*;
+use crate::{document::Document, message::Message, presence::Room};
+
+const NOW: Duration = Duration::from_secs(1);
+
+/// The update that the document refuses.
+const BAD: &[u8] = b"bad";
+
+/// A document that remembers what it was told, and its room.
+#[derive(Debug, Default)]
+struct Shared {
+    room: Room,
+    updates: Vec<Vec<u8>>,
+    relayed: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Chair {
+    shared: Rc<RefCell<Shared>>,
+    connection: Connection,
+}
+
+/// Opens the document `doc` to who says `open` or `look`.
+#[derive(Debug, Default)]
+struct Office(Rc<RefCell<Shared>>);
+
+impl Desk for Office {
+    type Seat = Chair;
+
+    fn open(&mut self, request: &Request<'_>) -> Result<(Chair, Access), String> {
+        let access = match (request.name, request.token) {
+            ("doc", "open") => Access::ReadWrite,
+            ("doc", "look") => Access::ReadOnly,
+            _ => return Err("no".to_owned()),
+        };
+        let connection = self.0.borrow_mut().room.enter();
+        Ok((Chair { shared: self.0.clone(), connection }, access))
+    }
+}
+
+impl Document for Chair {
+    fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
+        Ok(vec![0])
+    }
+
+    fn diff(&self, _state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
+        Ok(vec![0, 0])
+    }
+
+    fn receive(&mut self, update: &[u8]) -> Result<(), SyncError> {
+        if update == BAD {
+            return Err(Lib0Error::End.into());
+        }
+        self.shared.borrow_mut().updates.push(update.to_vec());
+        Ok(())
+    }
+
+    fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
+        Ok(update == [0, 0])
+    }
+}
+
+impl Place for Chair {
+    fn meet(
+        &mut self,
+        connection: Connection,
+        update: &[u8],
+        now: Duration,
+    ) -> Result<Option<Vec<u8>>, SyncError> {
+        Ok(self.shared.borrow_mut().room.receive(connection, update, now)?)
+    }
+
+    fn everybody(&self) -> Option<Vec<u8>> {
+        self.shared.borrow().room.all()
+    }
+}
+
+impl Seat for Chair {
+    fn connection(&self) -> Connection {
+        self.connection
+    }
+
+    fn relay(&self, update: &[u8]) {
+        self.shared.borrow_mut().relayed.push(update.to_vec());
+    }
+}
+
+/// A key, and behind it these bytes.
+fn frame(key: &str, rest: &[u8]) -> Vec<u8> {
+    [&prefix(key), rest].concat()
+}
+
+fn token(key: &str, token: &str) -> Vec<u8> {
+    let mut frame = frame(key, &[2, 0]);
+    write_string(&mut frame, token);
+    write_string(&mut frame, "4.8.0");
+    frame
+}
+
+fn update(key: &str, update: &[u8]) -> Vec<u8> {
+    Message::Update(update).encode_after(&prefix(key))
+}
+
+/// A connection on which `key` was opened with a token.
+fn opened(key: &str, with: &str) -> (Office, Collab<Chair>) {
+    let (mut office, mut collab) = (Office::default(), Collab::default());
+    collab.receive(&mut office, &token(key, with), NOW).unwrap();
+    assert_eq!(collab.len(), 1);
+    (office, collab)
+}
+
+#[test]
+fn a_client_is_let_in_and_synced() {
+    let (mut office, mut collab) = (Office::default(), Collab::default());
+    let scope = [&[2, 2, 10][..], b"read-write"].concat();
+    let answer = collab.receive(&mut office, &token("doc", "open"), NOW).unwrap();
+    assert_eq!(answer, [frame("doc", &scope)]);
+    let answer = collab.receive(&mut office, &frame("doc", &[0, 0, 1, 0]), NOW).unwrap();
+    assert_eq!(answer, [frame("doc", &[0, 1, 2, 0, 0]), frame("doc", &[0, 0, 1, 0])]);
+    // What it had, and each change, is confirmed.
+    let answer = collab.receive(&mut office, &frame("doc", &[0, 1, 2, 0, 0]), NOW).unwrap();
+    assert_eq!(answer, [frame("doc", &[8, 1])]);
+    let answer = collab.receive(&mut office, &update("doc", b"new"), NOW).unwrap();
+    assert_eq!(answer, [frame("doc", &[8, 1])]);
+    assert_eq!(office.0.borrow().updates, [&[0, 0][..], b"new"]);
+    assert_eq!(collab.receive(&mut office, &PING, NOW).unwrap(), [PONG]);
+}
+
+#[test]
+fn who_is_not_let_in_is_not_heard() {
+    let (mut office, mut collab) = (Office::default(), Collab::<Chair>::default());
+    assert!(collab.receive(&mut office, &update("doc", b"early"), NOW).unwrap().is_empty());
+    let answer = collab.receive(&mut office, &token("doc", "wrong"), NOW).unwrap();
+    assert_eq!(answer, [frame("doc", &[2, 1, 2, b'n', b'o'])]);
+    assert!(collab.receive(&mut office, &update("doc", b"still"), NOW).unwrap().is_empty());
+    assert!(office.0.borrow().updates.is_empty());
+    // Who loses the right to a document that was open is out as well.
+    let (mut office, mut collab) = opened("doc", "open");
+    collab.receive(&mut office, &token("doc", "wrong"), NOW).unwrap();
+    assert!(collab.is_empty());
+}
+
+#[test]
+fn who_may_only_look_changes_nothing() {
+    let (mut office, mut collab) = opened("doc", "look");
+    let answer = collab.receive(&mut office, &update("doc", b"new"), NOW).unwrap();
+    assert_eq!(answer, [frame("doc", &[8, 0])]);
+    // Having nothing new is no fault.
+    let answer = collab.receive(&mut office, &frame("doc", &[0, 1, 2, 0, 0]), NOW).unwrap();
+    assert_eq!(answer, [frame("doc", &[8, 1])]);
+    assert!(office.0.borrow().updates.is_empty());
+}
+
+#[test]
+fn sessions_of_one_document_are_apart() {
+    let (mut office, mut collab) = opened("doc\0one", "open");
+    let answer = collab.receive(&mut office, &token("doc\0two", "open"), NOW).unwrap();
+    assert!(answer[0].starts_with(&prefix("doc\0two")));
+    assert_eq!(collab.len(), 2);
+    let bad = collab.receive(&mut office, &update("doc\0one", BAD), NOW).unwrap();
+    let reason = close("doc\0one", "malformed message");
+    assert_eq!(bad, [frame("doc\0one", &[8, 0]), reason]);
+    assert_eq!(collab.len(), 1);
+    let answer = collab.receive(&mut office, &update("doc\0two", b"new"), NOW).unwrap();
+    assert_eq!(answer, [frame("doc\0two", &[8, 1])]);
+    collab.receive(&mut office, &frame("doc\0two", &[7]), NOW).unwrap();
+    assert!(collab.is_empty());
+}
+
+#[test]
+fn presence_is_relayed_and_told_to_who_comes() {
+    let (mut office, mut collab) = opened("doc\0one", "open");
+    let presence = [1, 6, 1, 7, 1, 2, b'{', b'}'];
+    let answer = collab.receive(&mut office, &frame("doc\0one", &presence), NOW).unwrap();
+    assert!(answer.is_empty());
+    assert_eq!(office.0.borrow().relayed, [&presence[2..]]);
+    let answer = collab.receive(&mut office, &token("doc\0two", "look"), NOW).unwrap();
+    assert_eq!(answer[1], frame("doc\0two", &presence));
+}
+
+#[test]
+fn what_is_no_frame_ends_the_connection() {
+    let (mut office, mut collab) = opened("doc", "open");
+    let long = "x".repeat(MAX_KEY_LEN + 1);
+    let frames = [
+        vec![],
+        vec![9, 9],
+        vec![255; 20],
+        frame("doc", &[]),
+        frame("doc", &[99]),
+        token(&long, ""),
+    ];
+    for bytes in frames {
+        assert!(collab.receive(&mut office, &bytes, NOW).is_err(), "{bytes:?}");
+    }
+    // A client may not say what servers say.
+    assert!(collab.receive(&mut office, &frame("doc", &[2, 2, 0]), NOW).is_err());
+    assert!(collab.receive(&mut office, &frame("doc", &[6, 0]), NOW).is_err());
+}

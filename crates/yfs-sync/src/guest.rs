@@ -1,0 +1,226 @@
+//! The side that joins: what a peer sends to a hub, and makes of its answers.
+
+use std::time::Duration;
+
+use crate::{
+    document::{Document, SyncError},
+    message::Message,
+    presence::{self, Connection, Entry, GONE, MAX_STATE_LEN, Room},
+};
+
+/// How often we say that we are still here.
+const RENEWAL: Duration = Duration::from_secs(15);
+
+/// After how long a silence a connection counts as dead: a hub sends our own renewals back.
+const SILENCE: Duration = Duration::from_secs(45);
+
+/// One document at a hub, as the peer that joined sees it. It outlives the connection: after a cut,
+/// [`join`](Self::join) again.
+#[derive(Debug, Default)]
+pub struct GuestSession {
+    is_synced: bool,
+    heard: Duration,
+    own: Option<Own>,
+    others: Room,
+    hub: Option<Connection>,
+}
+
+/// What we say of ourselves.
+#[derive(Debug)]
+struct Own {
+    id: u64,
+    clock: u64,
+    /// `null` if we have gone.
+    state: String,
+    renewed: Duration,
+}
+
+impl GuestSession {
+    /// Returns what is sent first on a new connection: what we have, and who we are.
+    pub fn join(
+        &mut self,
+        document: &impl Document,
+        now: Duration,
+    ) -> Result<Vec<Vec<u8>>, SyncError> {
+        self.is_synced = false;
+        self.heard = now;
+        self.others = Room::behind_hub();
+        self.hub = Some(self.others.enter());
+        let first = Message::Step1(&document.state_vector()?).encode();
+        Ok([Some(first), self.renewal(now)].into_iter().flatten().collect())
+    }
+
+    /// Takes a frame of the hub's, and returns what it is answered with.
+    ///
+    /// # Errors
+    ///
+    /// If the connection must end.
+    pub fn receive(
+        &mut self,
+        document: &mut impl Document,
+        frame: &[u8],
+        now: Duration,
+    ) -> Result<Vec<Vec<u8>>, SyncError> {
+        self.heard = now;
+        match Message::decode(frame)? {
+            Message::Step1(state_vector) => {
+                return Ok(vec![Message::Step2(&document.diff(state_vector)?).encode()]);
+            }
+            Message::Step2(update) => {
+                document.receive(update)?;
+                self.is_synced = true;
+            }
+            Message::Update(update) => document.receive(update)?,
+            Message::Awareness(update) => return self.meet(update, now),
+            Message::QueryAwareness => return Ok(self.renewal(now).into_iter().collect()),
+            Message::Denied(reason) => return Err(SyncError::Denied(reason.to_owned())),
+        }
+        Ok(Vec::new())
+    }
+
+    /// Writes the frame that tells the hub of an update of ours.
+    pub fn update(&self, update: &[u8]) -> Vec<u8> {
+        Message::Update(update).encode()
+    }
+
+    /// Says something else of ourselves: a state as JSON, or nothing to be gone. Returns the frame to
+    /// be sent, unless the state is too large to be sent at all.
+    pub fn show(&mut self, client: u64, state: Option<&str>, now: Duration) -> Option<Vec<u8>> {
+        let state = state.unwrap_or(GONE);
+        if state.len() > MAX_STATE_LEN {
+            return None;
+        }
+        let clock = self.own.as_ref().map_or(0, |own| own.clock) + 1;
+        self.own = Some(Own { id: client, clock, state: state.to_owned(), renewed: now });
+        self.renewal(now)
+    }
+
+    /// Lets time pass, and returns what is to be sent.
+    pub fn tick(&mut self, now: Duration) -> Option<Vec<u8>> {
+        self.others.expire(now);
+        let own = self.own.as_mut()?;
+        if own.state == GONE || now.saturating_sub(own.renewed) < RENEWAL {
+            return None;
+        }
+        own.clock += 1;
+        self.renewal(now)
+    }
+
+    /// Tells whether the hub has sent all that it had when we joined.
+    pub fn is_synced(&self) -> bool {
+        self.is_synced
+    }
+
+    /// Tells whether the hub has been silent for so long that the connection must be dead.
+    pub fn is_dead(&self, now: Duration) -> bool {
+        now.saturating_sub(self.heard) >= SILENCE
+    }
+
+    /// Returns the state of each other client.
+    pub fn others(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.others.states()
+    }
+
+    fn meet(&mut self, update: &[u8], now: Duration) -> Result<Vec<Vec<u8>>, SyncError> {
+        let mut entries = presence::decode(update)?;
+        let mut is_contradicted = false;
+        if let Some(own) = &mut self.own {
+            for entry in entries.iter().filter(|entry| entry.id == own.id) {
+                // The hub holds that we have gone, or remembers us from before.
+                if entry.clock >= own.clock && entry.state != own.state && own.state != GONE {
+                    own.clock = entry.clock + 1;
+                    is_contradicted = true;
+                }
+            }
+            entries.retain(|entry| entry.id != own.id);
+        }
+        if let Some(hub) = self.hub {
+            self.others.receive(hub, &presence::encode(&entries), now)?;
+        }
+        Ok(is_contradicted.then(|| self.renewal(now)).flatten().into_iter().collect())
+    }
+
+    fn renewal(&mut self, now: Duration) -> Option<Vec<u8>> {
+        let own = self.own.as_mut()?;
+        own.renewed = now;
+        let entry = Entry { id: own.id, clock: own.clock, state: &own.state };
+        Some(Message::Awareness(&presence::encode(&[entry])).encode())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presence::EXPIRY;
+
+    const NOW: Duration = Duration::from_secs(100);
+
+    /// A document that nobody writes to.
+    #[derive(Debug)]
+    struct Empty;
+
+    impl Document for Empty {
+        fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
+            Ok(vec![0])
+        }
+
+        fn diff(&self, _state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
+            Ok(vec![0, 0])
+        }
+
+        fn receive(&mut self, _update: &[u8]) -> Result<(), SyncError> {
+            Ok(())
+        }
+
+        fn holds(&self, _update: &[u8]) -> Result<bool, SyncError> {
+            Ok(true)
+        }
+    }
+
+    fn says(id: u64, clock: u64, state: &str) -> Vec<u8> {
+        Message::Awareness(&presence::encode(&[Entry { id, clock, state }])).encode()
+    }
+
+    #[test]
+    fn it_joins_as_stock_clients_do() {
+        let mut guest = GuestSession::default();
+        assert_eq!(guest.join(&Empty, NOW).unwrap(), [[0, 0, 1, 0]]);
+        let step1 = Message::Step1(&[0]).encode();
+        assert_eq!(guest.receive(&mut Empty, &step1, NOW).unwrap(), [[0, 1, 2, 0, 0]]);
+        assert!(!guest.is_synced());
+        assert!(guest.receive(&mut Empty, &[0, 1, 2, 0, 0], NOW).unwrap().is_empty());
+        assert!(guest.is_synced());
+        let denied = guest.receive(&mut Empty, &Message::Denied("no").encode(), NOW);
+        assert!(matches!(denied, Err(SyncError::Denied(reason)) if reason == "no"));
+    }
+
+    #[test]
+    fn it_renews_itself_and_contradicts_who_says_that_it_has_gone() {
+        let mut guest = GuestSession::default();
+        guest.join(&Empty, NOW).unwrap();
+        assert_eq!(guest.show(7, Some("{}"), NOW), Some(says(7, 1, "{}")));
+        assert_eq!(guest.tick(NOW + RENEWAL / 2), None);
+        let later = NOW + RENEWAL;
+        assert_eq!(guest.tick(later), Some(says(7, 2, "{}")));
+        // The echo of it is nothing new.
+        assert!(guest.receive(&mut Empty, &says(7, 2, "{}"), later).unwrap().is_empty());
+        let answer = guest.receive(&mut Empty, &says(7, 3, GONE), later).unwrap();
+        assert_eq!(answer, [says(7, 4, "{}")]);
+        assert_eq!(guest.show(7, None, later), Some(says(7, 5, GONE)));
+        assert!(guest.receive(&mut Empty, &says(7, 5, GONE), later).unwrap().is_empty());
+    }
+
+    #[test]
+    fn others_are_seen_until_they_fall_silent() {
+        let mut guest = GuestSession::default();
+        guest.join(&Empty, NOW).unwrap();
+        for id in 1..=100 {
+            guest.receive(&mut Empty, &says(id, 1, "{}"), NOW).unwrap();
+        }
+        assert_eq!(guest.others().count(), 100);
+        assert!(!guest.is_dead(NOW + EXPIRY));
+        guest.tick(NOW + EXPIRY);
+        assert_eq!(guest.others().count(), 0);
+        assert!(guest.is_dead(NOW + SILENCE));
+    }
+}

@@ -1,0 +1,171 @@
+//! The hub's side of one peer at one document.
+
+use std::time::Duration;
+
+use crate::{
+    document::{Document, SyncError},
+    message::Message,
+    presence::{Connection, Room},
+};
+
+/// What a peer may do with a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Everything.
+    ReadWrite,
+    /// See it, and be seen.
+    ReadOnly,
+}
+
+/// One peer at one document, as the hub sees it.
+#[derive(Debug)]
+pub struct HubSession {
+    connection: Connection,
+    access: Access,
+    /// What every frame begins with.
+    prefix: Vec<u8>,
+}
+
+/// What a message leads to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The frames to be sent to the peer, in this order.
+    pub frames: Vec<Vec<u8>>,
+    /// The awareness update that everybody at the document is to be told, the peer included.
+    pub relay: Option<Vec<u8>>,
+    /// If the message carried an update: whether the document has it now.
+    pub applied: Option<bool>,
+}
+
+impl HubSession {
+    /// Begins a session of a connection that is in the document's room.
+    pub fn new(connection: Connection, access: Access) -> Self {
+        Self { connection, access, prefix: Vec::new() }
+    }
+
+    /// As [`HubSession::new`]; every frame begins with `prefix`.
+    pub fn with_prefix(connection: Connection, access: Access, prefix: Vec<u8>) -> Self {
+        Self { connection, access, prefix }
+    }
+
+    /// Returns the connection, which leaves the room when the session ends.
+    pub fn connection(&self) -> Connection {
+        self.connection
+    }
+
+    /// Returns what every frame begins with.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// Takes a message, without prefix.
+    ///
+    /// # Errors
+    ///
+    /// If the session must end.
+    pub fn receive(
+        &self,
+        place: &mut impl Place,
+        message: &[u8],
+        now: Duration,
+    ) -> Result<Answer, SyncError> {
+        let mut answer = Answer::default();
+        match Message::decode(message)? {
+            // What it lacks, what we have, who is here.
+            Message::Step1(state_vector) => {
+                let (diff, ours) = (place.diff(state_vector)?, place.state_vector()?);
+                answer.frames.push(self.frame(&Message::Step2(&diff)));
+                answer.frames.push(self.frame(&Message::Step1(&ours)));
+                answer.frames.extend(self.presence(place));
+            }
+            Message::Step2(update) | Message::Update(update) => {
+                answer.applied = Some(self.apply(place, update)?);
+            }
+            Message::Awareness(update) => {
+                answer.relay = place.meet(self.connection, update, now)?;
+            }
+            Message::QueryAwareness => answer.frames.extend(self.presence(place)),
+            // Only hubs send it.
+            Message::Denied(_) => (),
+        }
+        Ok(answer)
+    }
+
+    /// Writes the frame that passes an update on.
+    pub fn update(&self, update: &[u8]) -> Vec<u8> {
+        self.frame(&Message::Update(update))
+    }
+
+    /// Writes the frame that tells who is here, if anybody is.
+    pub fn presence(&self, place: &impl Place) -> Option<Vec<u8>> {
+        Some(self.frame(&Message::Awareness(&place.everybody()?)))
+    }
+
+    fn apply(&self, document: &mut impl Document, update: &[u8]) -> Result<bool, SyncError> {
+        match self.access {
+            Access::ReadWrite => document.receive(update).map(|()| true),
+            Access::ReadOnly => document.holds(update),
+        }
+    }
+
+    fn frame(&self, message: &Message<'_>) -> Vec<u8> {
+        message.encode_after(&self.prefix)
+    }
+}
+
+/// A document and the room of those who look at it.
+pub trait Place: Document {
+    /// Takes an awareness update of a connection, and returns what is to be relayed
+    /// ([`Room::receive`]).
+    fn meet(
+        &mut self,
+        connection: Connection,
+        update: &[u8],
+        now: Duration,
+    ) -> Result<Option<Vec<u8>>, SyncError>;
+
+    /// Returns the presence of all, if anybody is here ([`Room::all`]).
+    fn everybody(&self) -> Option<Vec<u8>>;
+}
+
+/// A document and its room, held by whoever calls.
+#[derive(Debug)]
+pub struct At<'a, D> {
+    /// The document.
+    pub document: &'a mut D,
+    /// Its room.
+    pub room: &'a mut Room,
+}
+
+impl<D: Document> Document for At<'_, D> {
+    fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
+        self.document.state_vector()
+    }
+
+    fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
+        self.document.diff(state_vector)
+    }
+
+    fn receive(&mut self, update: &[u8]) -> Result<(), SyncError> {
+        self.document.receive(update)
+    }
+
+    fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
+        self.document.holds(update)
+    }
+}
+
+impl<D: Document> Place for At<'_, D> {
+    fn meet(
+        &mut self,
+        connection: Connection,
+        update: &[u8],
+        now: Duration,
+    ) -> Result<Option<Vec<u8>>, SyncError> {
+        Ok(self.room.receive(connection, update, now)?)
+    }
+
+    fn everybody(&self) -> Option<Vec<u8>> {
+        self.room.all()
+    }
+}

@@ -1,0 +1,71 @@
+//! The protocols that Yjs clients speak, as state machines.
+//!
+//! A session is one peer at one document. It takes the bytes of a message, asks or tells the
+//! [`Document`], and answers with the frames that are to be sent. Sockets, tasks and clocks belong to
+//! whoever holds the session: times come in as arguments, counted from any fixed moment.
+//!
+//! - [`hub`] is the side that others meet at, [`guest`] the side that joins it.
+//! - [`presence`] is who is looking at a document.
+//! - [`collab`] carries many documents over one connection, as Hocuspocus frames them.
+//! - [`network`] is a bad network in memory, for tests.
+//!
+//! # Invariants
+//!
+//! - No bytes make it panic, and nothing is allocated that is not in proportion to them.
+//! - A message that is refused has changed nothing.
+//! - An update is acknowledged after the document has taken it, never before.
+//!
+//! # Example
+//!
+//! ```
+//! use std::time::Duration;
+//! use yfs_sync::{
+//!     Document, SyncError,
+//!     guest::GuestSession,
+//!     hub::{Access, At, HubSession},
+//!     presence::Room,
+//! };
+//!
+//! /// A document that only counts.
+//! struct Counted(usize);
+//!
+//! impl Document for Counted {
+//!     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
+//!         Ok(vec![0])
+//!     }
+//!     fn diff(&self, _state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
+//!         Ok(vec![0, 0])
+//!     }
+//!     fn receive(&mut self, _update: &[u8]) -> Result<(), SyncError> {
+//!         self.0 += 1;
+//!         Ok(())
+//!     }
+//!     fn holds(&self, _update: &[u8]) -> Result<bool, SyncError> {
+//!         Ok(self.0 > 0)
+//!     }
+//! }
+//!
+//! let now = Duration::ZERO;
+//! let (mut here, mut there) = (Counted(0), Counted(0));
+//! let mut room = Room::default();
+//! let hub = HubSession::new(room.enter(), Access::ReadWrite);
+//! let mut guest = GuestSession::default();
+//! for frame in guest.join(&here, now)? {
+//!     let mut place = At { document: &mut there, room: &mut room };
+//!     for frame in hub.receive(&mut place, &frame, now)?.frames {
+//!         guest.receive(&mut here, &frame, now)?;
+//!     }
+//! }
+//! assert!(guest.is_synced());
+//! # Ok::<(), SyncError>(())
+//! ```
+
+pub mod collab;
+mod document;
+pub mod guest;
+pub mod hub;
+pub mod message;
+pub mod network;
+pub mod presence;
+
+pub use crate::document::{Document, SyncError};

@@ -1,0 +1,130 @@
+//! The messages of y-websocket (`docs/format/y-websocket.md`), one per WebSocket frame.
+//!
+//! Reading is strict and never allocates more than the frame; bytes after a message are ignored, as
+//! clients up to version 3.1 do.
+
+use thiserror::Error;
+use yfs_engine::lib0::{Lib0Error, Reader, write_buffer, write_var_uint};
+
+const SYNC: u64 = 0;
+const AWARENESS: u64 = 1;
+const AUTH: u64 = 2;
+const QUERY_AWARENESS: u64 = 3;
+
+const STEP_1: u64 = 0;
+const STEP_2: u64 = 1;
+const UPDATE: u64 = 2;
+
+const DENIED: u64 = 0;
+
+/// A message, its payload borrowed from the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// What the sender has: a state vector. The answer is a [`Step2`](Self::Step2).
+    Step1(&'a [u8]),
+    /// What the receiver lacked: an update.
+    Step2(&'a [u8]),
+    /// An update.
+    Update(&'a [u8]),
+    /// Presence of clients: an awareness update.
+    Awareness(&'a [u8]),
+    /// Access was refused, and why; only servers send it.
+    Denied(&'a str),
+    /// Asks for the presence of all clients.
+    QueryAwareness,
+}
+
+/// Why a frame is not a message.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ProtocolError {
+    /// It ends too early, or a number in it is too large.
+    #[error("malformed message")]
+    Malformed(#[from] Lib0Error),
+    /// It is of a kind that we do not know.
+    #[error("unknown message type {0}")]
+    UnknownType(u64),
+}
+
+impl<'a> Message<'a> {
+    /// Reads a frame.
+    pub fn decode(frame: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut reader = Reader::new(frame);
+        match reader.var_uint()? {
+            SYNC => match reader.var_uint()? {
+                STEP_1 => Ok(Self::Step1(reader.buffer()?)),
+                STEP_2 => Ok(Self::Step2(reader.buffer()?)),
+                UPDATE => Ok(Self::Update(reader.buffer()?)),
+                other => Err(ProtocolError::UnknownType(other)),
+            },
+            AWARENESS => Ok(Self::Awareness(reader.buffer()?)),
+            AUTH => match reader.var_uint()? {
+                DENIED => Ok(Self::Denied(reader.string()?)),
+                other => Err(ProtocolError::UnknownType(other)),
+            },
+            QUERY_AWARENESS => Ok(Self::QueryAwareness),
+            other => Err(ProtocolError::UnknownType(other)),
+        }
+    }
+
+    /// Writes a frame.
+    pub fn encode(&self) -> Vec<u8> {
+        self.encode_after(&[])
+    }
+
+    /// Writes a frame that begins with `prefix`, which tells whom it is for.
+    pub fn encode_after(&self, prefix: &[u8]) -> Vec<u8> {
+        let (kinds, payload): (&[u64], Option<&[u8]>) = match self {
+            Self::Step1(payload) => (&[SYNC, STEP_1], Some(payload)),
+            Self::Step2(payload) => (&[SYNC, STEP_2], Some(payload)),
+            Self::Update(payload) => (&[SYNC, UPDATE], Some(payload)),
+            Self::Awareness(payload) => (&[AWARENESS], Some(payload)),
+            Self::Denied(reason) => (&[AUTH, DENIED], Some(reason.as_bytes())),
+            Self::QueryAwareness => (&[QUERY_AWARENESS], None),
+        };
+        let payload_len = payload.map_or(0, <[u8]>::len);
+        let mut frame = Vec::with_capacity(prefix.len() + payload_len + 8);
+        frame.extend_from_slice(prefix);
+        for kind in kinds {
+            write_var_uint(&mut frame, *kind);
+        }
+        if let Some(payload) = payload {
+            write_buffer(&mut frame, payload);
+        }
+        frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back() {
+        let messages = [
+            Message::Step1(&[0]),
+            Message::Step2(&[0, 0]),
+            Message::Update(&[1, 2, 3]),
+            Message::Awareness(&[0]),
+            Message::Denied("not yours"),
+            Message::QueryAwareness,
+        ];
+        for message in messages {
+            assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_reference() {
+        // An empty document's first messages, as recorded from y-websocket.
+        assert_eq!(Message::Step1(&[0]).encode(), [0, 0, 1, 0]);
+        assert_eq!(Message::Step2(&[0, 0]).encode(), [0, 1, 2, 0, 0]);
+    }
+
+    #[test]
+    fn bad_frames_are_refused() {
+        for frame in [&[][..], &[0], &[0, 9], &[2], &[9], &[0, 0, 5, 1], &[1, 255, 255, 255, 255]] {
+            assert!(Message::decode(frame).is_err(), "{frame:?}");
+        }
+    }
+}

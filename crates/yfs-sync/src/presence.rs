@@ -1,0 +1,293 @@
+//! Presence: who is looking at a document, as the y-protocols awareness CRDT keeps it.
+//!
+//! Nobody reads more of a state than its client id and clock. A connection owns the ids that it
+//! introduced: others cannot speak for them, and they vanish when it closes, or when they were not
+//! renewed for [`EXPIRY`].
+
+use std::{collections::BTreeMap, time::Duration};
+
+use yfs_engine::{
+    id::ClientId,
+    lib0::{Lib0Error, Reader, write_string, write_var_uint},
+};
+
+/// How long a state is kept that nobody renews. Clients renew theirs every 15 seconds.
+pub const EXPIRY: Duration = Duration::from_secs(30);
+
+/// The greatest size of one client's state, in bytes.
+pub const MAX_STATE_LEN: usize = 64 << 10;
+
+/// How many clients one connection may speak for.
+const MAX_CLIENTS_PER_CONNECTION: usize = 64;
+
+/// How many clients one document may have, and one message may speak of.
+const MAX_CLIENTS: usize = 10_000;
+
+/// How many bytes all states of one document may have.
+const MAX_BYTES: usize = 16 << 20;
+
+/// The state that says that a client has gone.
+pub(crate) const GONE: &str = "null";
+
+/// A connection to a room, which owns the clients that it introduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connection(u64);
+
+/// What is said of one client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The client.
+    pub id: u64,
+    /// How often it has said something else.
+    pub clock: u64,
+    /// What it says, as JSON; `null` if it has gone.
+    pub state: &'a str,
+}
+
+/// The presence of all clients of one document.
+#[derive(Debug)]
+pub struct Room {
+    clients: BTreeMap<u64, Client>,
+    max_clients_per_connection: usize,
+    /// The sum of the lengths of all states.
+    bytes: usize,
+    n_connections: u64,
+}
+
+#[derive(Debug)]
+struct Client {
+    clock: u64,
+    state: String,
+    connection: Connection,
+    renewed: Duration,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let max_clients_per_connection = MAX_CLIENTS_PER_CONNECTION;
+        Self { clients: BTreeMap::new(), max_clients_per_connection, bytes: 0, n_connections: 0 }
+    }
+}
+
+impl Room {
+    /// Makes a room whose one connection may speak for all: it leads to a hub.
+    pub(crate) fn behind_hub() -> Self {
+        Self { max_clients_per_connection: MAX_CLIENTS, ..Self::default() }
+    }
+
+    /// Lets a connection in.
+    pub fn enter(&mut self) -> Connection {
+        self.n_connections += 1;
+        Connection(self.n_connections)
+    }
+
+    /// Takes an awareness update in, and returns what everybody is to be told, its sender included:
+    /// clients count on hearing something every 30 seconds.
+    pub fn receive(
+        &mut self,
+        connection: Connection,
+        update: &[u8],
+        now: Duration,
+    ) -> Result<Option<Vec<u8>>, Lib0Error> {
+        let mut entries = decode(update)?;
+        let own = |client: &&Client| client.connection == connection;
+        let mut n_own = self.clients.values().filter(own).count();
+        entries.retain(|entry| self.accept(connection, &mut n_own, entry, now));
+        Ok((!entries.is_empty()).then(|| encode(&entries)))
+    }
+
+    /// Returns the presence of all, if there is anybody.
+    pub fn all(&self) -> Option<Vec<u8>> {
+        let mut entries = Vec::with_capacity(self.clients.len());
+        for (id, client) in &self.clients {
+            entries.push(Entry { id: *id, clock: client.clock, state: &client.state });
+        }
+        (!entries.is_empty()).then(|| encode(&entries))
+    }
+
+    /// Removes the clients of a connection, and returns what tells the others.
+    pub fn leave(&mut self, connection: Connection) -> Option<Vec<u8>> {
+        self.remove(|client| client.connection == connection)
+    }
+
+    /// Removes the clients that were not renewed in time, and returns what tells everybody.
+    pub fn expire(&mut self, now: Duration) -> Option<Vec<u8>> {
+        self.remove(|client| now.saturating_sub(client.renewed) >= EXPIRY)
+    }
+
+    /// Returns the state of each client.
+    pub fn states(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.clients.iter().map(|(id, client)| (*id, client.state.as_str()))
+    }
+
+    /// Tells whether nobody is here.
+    pub fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    fn remove(&mut self, goes: impl Fn(&Client) -> bool) -> Option<Vec<u8>> {
+        let mut gone = Vec::new();
+        self.clients.retain(|id, client| {
+            let goes = goes(client);
+            if goes {
+                self.bytes -= client.state.len();
+                gone.push(Entry { id: *id, clock: client.clock + 1, state: GONE });
+            }
+            !goes
+        });
+        (!gone.is_empty()).then(|| encode(&gone))
+    }
+
+    fn accept(
+        &mut self,
+        connection: Connection,
+        n_own: &mut usize,
+        entry: &Entry<'_>,
+        now: Duration,
+    ) -> bool {
+        let Entry { id, clock, state } = *entry;
+        let known = self.clients.get(&id);
+        match known {
+            Some(known) if known.connection != connection => return false,
+            // The same clock again is a renewal: it is sent on, so that its sender hears from us.
+            Some(known) if clock < known.clock => return false,
+            Some(_) => (),
+            None if state == GONE => return false,
+            None if self.clients.len() >= MAX_CLIENTS => return false,
+            None if *n_own >= self.max_clients_per_connection => return false,
+            None => (),
+        }
+        let before = known.map_or(0, |known| known.state.len());
+        if state == GONE {
+            self.clients.remove(&id);
+            self.bytes -= before;
+            *n_own -= 1;
+            return true;
+        }
+        let bytes = self.bytes - before + state.len();
+        if state.len() > MAX_STATE_LEN || bytes > MAX_BYTES {
+            return false;
+        }
+        self.bytes = bytes;
+        let client = Client { clock, state: state.to_owned(), connection, renewed: now };
+        if self.clients.insert(id, client).is_none() {
+            *n_own += 1;
+        }
+        true
+    }
+}
+
+/// Reads an awareness update.
+///
+/// # Errors
+///
+/// If it ends too early, speaks of too many clients, or of ids and clocks that JavaScript cannot hold.
+pub fn decode(update: &[u8]) -> Result<Vec<Entry<'_>>, Lib0Error> {
+    let mut reader = Reader::new(update);
+    let n_clients = reader.var_uint()?;
+    if n_clients > MAX_CLIENTS as u64 {
+        return Err(Lib0Error::Parts);
+    }
+    let number = |reader: &mut Reader<'_>| {
+        let number = reader.var_uint()?;
+        if number < ClientId::LIMIT { Ok(number) } else { Err(Lib0Error::Number) }
+    };
+    let mut entries = Vec::new();
+    for _ in 0..n_clients {
+        let (id, clock) = (number(&mut reader)?, number(&mut reader)?);
+        entries.push(Entry { id, clock, state: reader.string()? });
+    }
+    Ok(entries)
+}
+
+/// Writes an awareness update.
+pub fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
+    let mut update = Vec::new();
+    write_var_uint(&mut update, entries.len() as u64);
+    for entry in entries {
+        write_var_uint(&mut update, entry.id);
+        write_var_uint(&mut update, entry.clock);
+        write_string(&mut update, entry.state);
+    }
+    update
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(100);
+
+    fn one(id: u64, clock: u64, state: &str) -> Vec<u8> {
+        encode(&[Entry { id, clock, state }])
+    }
+
+    /// A room with client 7 at clock 5, and another connection.
+    fn room() -> (Room, Connection, Connection) {
+        let mut room = Room::default();
+        let (a, b) = (room.enter(), room.enter());
+        assert_eq!(room.receive(a, &one(7, 5, "{}"), NOW), Ok(Some(one(7, 5, "{}"))));
+        (room, a, b)
+    }
+
+    #[test]
+    fn presence_comes_and_goes_with_its_connection() {
+        let (mut room, a, b) = room();
+        assert_eq!(room.all(), Some(one(7, 5, "{}")));
+        assert_eq!(room.leave(b), None);
+        assert_eq!(room.leave(a), Some(one(7, 6, GONE)));
+        assert_eq!(room.all(), None);
+        assert_eq!(room.bytes, 0);
+    }
+
+    #[test]
+    fn nobody_speaks_for_another_connection() {
+        let (mut room, _, b) = room();
+        assert_eq!(room.receive(b, &one(7, 9, GONE), NOW), Ok(None));
+        assert_eq!(room.all(), Some(one(7, 5, "{}")));
+    }
+
+    #[test]
+    fn old_news_is_dropped_and_renewals_pass() {
+        let (mut room, a, _) = room();
+        assert_eq!(room.receive(a, &one(7, 4, "{}"), NOW), Ok(None));
+        assert_eq!(room.receive(a, &one(7, 5, "{}"), NOW), Ok(Some(one(7, 5, "{}"))));
+    }
+
+    #[test]
+    fn who_is_not_renewed_expires() {
+        let (mut room, a, b) = room();
+        room.receive(b, &one(8, 1, "{}"), NOW).unwrap();
+        let later = NOW + EXPIRY - Duration::from_millis(1);
+        assert_eq!(room.expire(later), None);
+        room.receive(a, &one(7, 5, "{}"), later).unwrap();
+        assert_eq!(room.expire(NOW + EXPIRY), Some(one(8, 2, GONE)));
+        assert_eq!(room.all(), Some(one(7, 5, "{}")));
+        // Its id is free again, for whoever comes first.
+        assert!(room.receive(a, &one(8, 1, "{}"), later).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_connection_speaks_for_so_many_and_no_more() {
+        let mut room = Room::default();
+        let a = room.enter();
+        let entry = |id| Entry { id, clock: 1, state: "{}" };
+        let many: Vec<_> = (0..=MAX_CLIENTS_PER_CONNECTION as u64).map(entry).collect();
+        let told = room.receive(a, &encode(&many), NOW).unwrap().unwrap();
+        assert_eq!(decode(&told).unwrap().len(), MAX_CLIENTS_PER_CONNECTION);
+        let long = "x".repeat(MAX_STATE_LEN + 1);
+        assert_eq!(room.receive(a, &one(1, 2, &long), NOW), Ok(None));
+    }
+
+    #[test]
+    fn broken_updates_are_refused() {
+        let mut room = Room::default();
+        let a = room.enter();
+        assert!(room.receive(a, &[255, 255, 3], NOW).is_err());
+        assert!(room.receive(a, &[2, 7, 1, 2, b'{', b'}'], NOW).is_err());
+        assert_eq!(room.all(), None);
+        // A clock that could not be counted on from.
+        assert_eq!(room.receive(a, &one(7, u64::MAX, "{}"), NOW), Err(Lib0Error::Number));
+        assert_eq!(room.receive(a, &one(1 << 53, 1, "{}"), NOW), Err(Lib0Error::Number));
+    }
+}

@@ -1,0 +1,373 @@
+//! A hub and guests over a bad network: whatever it loses, repeats, reorders and cuts, all have the
+//! same in the end, everything that anybody wrote, once.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proptest::prelude::*;
+use yfs_engine::{
+    content::{Author, ContentDoc},
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    main_doc::MainDoc,
+    table::{FileRow, NodeKind, RowWrite, WriterIds},
+    time::Millis,
+};
+use yfs_sync::{
+    Document, SyncError,
+    guest::GuestSession,
+    hub::{Access, At, HubSession},
+    network::{End, Faults, LinkId, Network},
+    presence::Room,
+};
+
+/// How many replicas there are; the first is the hub's.
+const N_REPLICAS: usize = 5;
+
+/// A document of either kind, and what came out of it that the hub has to pass on.
+#[derive(Debug)]
+struct Replica {
+    doc: Doc,
+    number: usize,
+    news: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum Doc {
+    Main(Box<MainDoc>),
+    Content(Box<ContentDoc>),
+}
+
+impl Replica {
+    fn new(is_main: bool, number: usize) -> Self {
+        let id = FileId::parse("document").unwrap();
+        let ids = |n: u64| ClientId::from_random(1000 * (number as u64 + 1) + n);
+        let doc = if is_main {
+            let writer = WriterIds { rows: ids(1), cells: ids(2), meta: ids(3) };
+            Doc::Main(Box::new(MainDoc::new(&id, writer, Limits::default())))
+        } else {
+            Doc::Content(Box::new(ContentDoc::new(&id, ids(4), Limits::default())))
+        };
+        Self { doc, number, news: Vec::new() }
+    }
+
+    /// Writes the `n`-th thing of this replica: a line somewhere, or a file.
+    fn write(&mut self, n: usize, at: usize) -> Vec<u8> {
+        let mark = self.mark(n);
+        match &mut self.doc {
+            Doc::Main(main) => {
+                let id = FileId::parse(&mark).unwrap();
+                let row = FileRow::new(id, &mark, None, NodeKind::File, Millis(7));
+                let update = main.plan(&[RowWrite::Create { row, derived: false }], Millis(7));
+                let update = update.unwrap();
+                main.commit(&update);
+                update
+            }
+            Doc::Content(doc) => {
+                let text = doc.text();
+                let starts: Vec<_> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+                let at = starts.get(at % (starts.len() + 1)).copied().unwrap_or(0);
+                let author =
+                    Author { actor: "human:ana".parse().unwrap(), at: Millis(7), label: None };
+                let written = doc.replace_range(at..at, &format!("{mark}\n"), &author);
+                written.unwrap().update.unwrap()
+            }
+        }
+    }
+
+    fn mark(&self, n: usize) -> String {
+        format!("r{}w{n:03}", self.number)
+    }
+
+    /// What a user sees.
+    fn shown(&self) -> String {
+        match &self.doc {
+            Doc::Main(_) => self.marks().join("\n"),
+            Doc::Content(doc) => doc.text(),
+        }
+    }
+
+    fn marks(&self) -> Vec<String> {
+        let mut marks: Vec<String> = match &self.doc {
+            Doc::Main(main) => {
+                main.files().iter().map(|entry| entry.row.name.to_string()).collect()
+            }
+            Doc::Content(doc) => doc.text().lines().map(str::to_owned).collect(),
+        };
+        marks.sort_unstable();
+        marks
+    }
+}
+
+impl Document for Replica {
+    fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
+        Ok(match &self.doc {
+            Doc::Main(main) => main.state_vector(),
+            Doc::Content(doc) => doc.gate().state_vector(),
+        })
+    }
+
+    fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
+        Ok(match &self.doc {
+            Doc::Main(main) => main.encode_diff(state_vector)?,
+            Doc::Content(doc) => doc.gate().encode_diff(state_vector)?,
+        })
+    }
+
+    fn receive(&mut self, update: &[u8]) -> Result<(), SyncError> {
+        let (is_new, refused) = match &mut self.doc {
+            Doc::Main(main) => {
+                let changes = main.receive(update, Source::Wire)?;
+                (changes.changed || changes.parked, changes.refused)
+            }
+            Doc::Content(doc) => {
+                let received = doc.receive(update, Source::Wire)?;
+                (received.changed || received.parked, received.refused)
+            }
+        };
+        assert_eq!(refused, [], "nobody sends what must be refused");
+        if is_new {
+            self.news.push(update.to_vec());
+        }
+        Ok(())
+    }
+
+    fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
+        Ok(!match &self.doc {
+            Doc::Main(main) => main.check(update, Source::Wire)?,
+            Doc::Content(doc) => doc.gate().check(update, Source::Wire)?,
+        })
+    }
+}
+
+struct Guest {
+    session: GuestSession,
+    replica: Replica,
+    link: Option<LinkId>,
+}
+
+/// The hub, its guests, and the network between them.
+struct World {
+    network: Network,
+    room: Room,
+    hub: Replica,
+    seats: BTreeMap<LinkId, HubSession>,
+    guests: Vec<Guest>,
+    n_writes: usize,
+    written: Vec<String>,
+    now: Duration,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Write {
+        who: usize,
+        at: usize,
+    },
+    Cut {
+        who: usize,
+    },
+    Join {
+        who: usize,
+    },
+    Deliver {
+        n: usize,
+    },
+    /// Nothing is heard for a while.
+    Wait,
+}
+
+impl World {
+    fn new(seed: u64, faults: Faults, is_main: bool) -> Self {
+        let guest = |number| Guest {
+            session: GuestSession::default(),
+            replica: Replica::new(is_main, number),
+            link: None,
+        };
+        Self {
+            network: Network::new(seed, faults),
+            room: Room::default(),
+            hub: Replica::new(is_main, 0),
+            seats: BTreeMap::new(),
+            guests: (1..N_REPLICAS).map(guest).collect(),
+            n_writes: 0,
+            written: Vec::new(),
+            now: Duration::ZERO,
+        }
+    }
+
+    fn play(&mut self, step: &Step) {
+        match *step {
+            Step::Write { who, at } => self.write(who % N_REPLICAS, at),
+            Step::Cut { who } => self.cut(who % self.guests.len()),
+            Step::Join { who } => self.join(who % self.guests.len()),
+            Step::Deliver { n } => (0..n).for_each(|_| {
+                self.deliver();
+            }),
+            Step::Wait => self.wait(),
+        }
+    }
+
+    fn write(&mut self, who: usize, at: usize) {
+        let n = self.n_writes;
+        self.n_writes += 1;
+        let replica = if who == 0 { &mut self.hub } else { &mut self.guests[who - 1].replica };
+        self.written.push(replica.mark(n));
+        let update = replica.write(n, at);
+        if who == 0 {
+            self.hub.news.push(update);
+            self.publish();
+        } else if let Some(link) = self.guests[who - 1].link {
+            let frame = self.guests[who - 1].session.update(&update);
+            self.network.send(link, End::Hub, frame);
+        }
+    }
+
+    fn cut(&mut self, who: usize) {
+        let Some(link) = self.guests[who].link.take() else { return };
+        self.network.cut(link);
+        let seat = self.seats.remove(&link).unwrap();
+        if let Some(update) = self.room.leave(seat.connection()) {
+            self.relay(&update);
+        }
+    }
+
+    fn join(&mut self, who: usize) {
+        self.cut(who);
+        let link = self.network.connect();
+        self.seats.insert(link, HubSession::new(self.room.enter(), Access::ReadWrite));
+        let guest = &mut self.guests[who];
+        guest.link = Some(link);
+        guest.replica.news.clear();
+        guest.session.show(who as u64, Some("{}"), self.now);
+        for frame in guest.session.join(&guest.replica, self.now).unwrap() {
+            self.network.send(link, End::Hub, frame);
+        }
+    }
+
+    /// Lets ten seconds pass.
+    fn wait(&mut self) {
+        self.now += Duration::from_secs(10);
+        for guest in &mut self.guests {
+            if let (Some(link), Some(frame)) = (guest.link, guest.session.tick(self.now)) {
+                self.network.send(link, End::Hub, frame);
+            }
+        }
+        if let Some(update) = self.room.expire(self.now) {
+            self.relay(&update);
+        }
+    }
+
+    fn deliver(&mut self) -> bool {
+        let Some(delivery) = self.network.deliver() else { return false };
+        let (link, now) = (delivery.link, self.now);
+        match delivery.to {
+            End::Hub => {
+                let mut place = At { document: &mut self.hub, room: &mut self.room };
+                let answer = self.seats[&link].receive(&mut place, &delivery.frame, now).unwrap();
+                for frame in answer.frames {
+                    self.network.send(link, End::Guest, frame);
+                }
+                if let Some(update) = answer.relay {
+                    self.relay(&update);
+                }
+                self.publish();
+            }
+            End::Guest => {
+                let guest = self.guests.iter_mut().find(|guest| guest.link == Some(link)).unwrap();
+                let Guest { session, replica, .. } = guest;
+                for frame in session.receive(replica, &delivery.frame, now).unwrap() {
+                    self.network.send(link, End::Hub, frame);
+                }
+            }
+        }
+        true
+    }
+
+    /// Passes on what the hub has heard of, to everybody.
+    fn publish(&mut self) {
+        for update in std::mem::take(&mut self.hub.news) {
+            for (link, seat) in &self.seats {
+                self.network.send(*link, End::Guest, seat.update(&update));
+            }
+        }
+    }
+
+    fn relay(&mut self, update: &[u8]) {
+        let frame = yfs_sync::message::Message::Awareness(update).encode();
+        for link in self.seats.keys() {
+            self.network.send(*link, End::Guest, frame.clone());
+        }
+    }
+
+    /// Lets everybody meet over a network that has become good.
+    fn settle(&mut self) {
+        self.network.set_faults(Faults::default());
+        (0..self.guests.len()).for_each(|who| self.join(who));
+        while self.deliver() {}
+    }
+
+    fn check(&mut self) {
+        self.written.sort_unstable();
+        assert_eq!(self.hub.marks(), self.written, "what was written is there, once");
+        for guest in &self.guests {
+            assert_eq!(guest.replica.shown(), self.hub.shown());
+            assert_eq!(guest.replica.state_vector().unwrap(), self.hub.state_vector().unwrap());
+            assert!(guest.session.is_synced());
+            assert_eq!(guest.session.others().count(), N_REPLICAS - 2, "all are seen");
+        }
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let who = 0..N_REPLICAS;
+    let step = prop_oneof![
+        6 => (who.clone(), 0..50_usize).prop_map(|(who, at)| Step::Write { who, at }),
+        1 => who.clone().prop_map(|who| Step::Cut { who }),
+        2 => who.prop_map(|who| Step::Join { who }),
+        6 => (1..20_usize).prop_map(|n| Step::Deliver { n }),
+        1 => Just(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+fn faults() -> impl Strategy<Value = Faults> {
+    (0..40_u32, 0..40_u32, 0..60_u32).prop_map(|(lost, repeated, reordered)| Faults {
+        lost,
+        repeated,
+        reordered,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn all_have_everything_once(
+        seed in any::<u64>(),
+        faults in faults(),
+        is_main in any::<bool>(),
+        steps in steps(),
+    ) {
+        let mut world = World::new(seed, faults, is_main);
+        for step in &steps {
+            world.play(step);
+        }
+        world.settle();
+        world.check();
+    }
+
+    #[test]
+    fn no_bytes_make_a_session_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), kind in 0..5_u8) {
+        let mut world = World::new(1, Faults::default(), false);
+        let seat = HubSession::new(world.room.enter(), Access::ReadWrite);
+        // Most of the time a message of a kind that exists.
+        let bytes = if kind < 4 { [&[0, kind][..], &bytes].concat() } else { bytes };
+        let bytes = if kind == 3 { bytes[1..].to_vec() } else { bytes };
+        let mut place = At { document: &mut world.hub, room: &mut world.room };
+        seat.receive(&mut place, &bytes, Duration::ZERO).ok();
+        let Guest { session, replica, .. } = &mut world.guests[0];
+        session.receive(replica, &bytes, Duration::ZERO).ok();
+    }
+}
