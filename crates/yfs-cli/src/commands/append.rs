@@ -1,0 +1,51 @@
+//! `yfs append`: to the end of a file, beside all others who append.
+
+use clap::Args;
+use yfs_vfs::{Create, WriteOptions};
+
+use crate::{
+    commands::{content::ContentArgs, write::report},
+    context::Context,
+    errors::Result,
+};
+
+const HELP: &str = "\
+Appends of several processes all land, each in one piece.
+
+Examples:
+  echo 'done' | yfs append log.txt
+  yfs append notes.md --content $'\\n- one more thing\\n'
+
+JSON: {path, id, version, size, created, overlaps}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct AppendArgs {
+    /// The file; it and the directories above it are made
+    #[arg(value_name = "PATH")]
+    path: String,
+    /// Where the content comes from.
+    #[command(flatten)]
+    content: ContentArgs,
+    /// Fail if nothing is there
+    #[arg(long)]
+    no_create: bool,
+    /// Fail if the directory above is missing
+    #[arg(long)]
+    no_parents: bool,
+}
+
+/// Appends.
+pub(crate) async fn run(args: AppendArgs, context: &mut Context) -> Result {
+    let path = context.path(&args.path)?;
+    let options = WriteOptions {
+        create: if args.no_create { Create::Never } else { Create::IfMissing },
+        parents: !args.no_parents,
+        ..WriteOptions::default()
+    };
+    let fs = context.writer()?;
+    let data = args.content.read()?;
+    let written = fs.append(&path.path, data, &options).await?;
+    report(context, &path, &written)
+}

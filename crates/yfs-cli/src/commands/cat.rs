@@ -1,0 +1,72 @@
+//! `yfs cat`: files, one after the other.
+
+use clap::Args;
+use futures::StreamExt;
+use yfs_vfs::StreamOptions;
+
+use crate::{
+    context::{Context, Fs},
+    errors::Result,
+    json,
+    shown::Shown,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs cat notes/today.md
+  yfs cat -n src/main.rs
+  yfs cat logo.png > logo.png
+
+JSON: one object a line: {path, size, version, content} where the file is UTF-8, else base64 instead of content.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CatArgs {
+    /// What to print
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Number the lines
+    #[arg(short, long)]
+    number: bool,
+}
+
+/// Prints.
+pub(crate) async fn run(args: CatArgs, context: &mut Context) -> Result {
+    let fs = context.reader()?;
+    let mut n_lines = 0;
+    for path in context.paths(&args.paths) {
+        let part = match (context.out.json, args.number) {
+            (true, _) => print_json(context, &fs, &path).await,
+            (false, true) => print_numbered(context, &fs, &path, &mut n_lines).await,
+            (false, false) => print(context, &fs, &path).await,
+        };
+        context.settle(part)?;
+    }
+    Ok(())
+}
+
+async fn print(context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+    let mut chunks = fs.read_stream(&path.path, &StreamOptions::default()).await?;
+    while let Some(chunk) = chunks.next().await {
+        context.out.raw(&chunk?.data)?;
+    }
+    Ok(())
+}
+
+async fn print_json(context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+    let content = fs.read(&path.path).await?;
+    let mut value = json::content(path.path.as_str(), &content.data);
+    value["version"] = content.version.as_str().into();
+    context.out.json_line(&value)
+}
+
+async fn print_numbered(context: &mut Context, fs: &Fs, path: &Shown, n_lines: &mut u64) -> Result {
+    let content = fs.read(&path.path).await?;
+    for line in content.data.split_inclusive(|byte| *byte == b'\n') {
+        *n_lines += 1;
+        context.out.raw(format!("{n_lines:6}\t").as_bytes())?;
+        context.out.raw(line)?;
+    }
+    Ok(())
+}

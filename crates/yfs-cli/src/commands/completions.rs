@@ -1,0 +1,28 @@
+//! `yfs completions`: scripts for shells.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::{args::Cli, context::Context, errors::Result};
+
+const HELP: &str = "\
+Examples:
+  yfs completions bash > ~/.local/share/bash-completion/completions/yfs
+  yfs completions zsh > ~/.zfunc/_yfs
+  yfs completions fish > ~/.config/fish/completions/yfs.fish";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CompletionsArgs {
+    /// For which shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Prints the script.
+pub(crate) fn run(args: CompletionsArgs, context: &mut Context) -> Result {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "yfs", &mut script);
+    context.out.raw(&script)
+}

@@ -1,0 +1,83 @@
+//! `yfs cp`: copying files and trees.
+
+use clap::Args;
+use yfs_vfs::{CopyOptions, FileKind, FsCode, FsError, Op};
+
+use crate::{
+    commands::destination::{Transfer, TransferArgs},
+    context::{Context, Fs},
+    errors::Result,
+    shown::Shown,
+};
+
+const HELP: &str = "\
+A copy has the mode and time of its source, and an identity of its own.
+
+Examples:
+  yfs cp a.md b.md
+  yfs cp -r src backup              into backup if that is a directory
+  yfs cp -rT src backup             as backup, merged with what is there
+  yfs cp -n a.md b.md               not if b.md exists
+
+JSON: one object a line: {from, to}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CpArgs {
+    #[command(flatten)]
+    transfer: TransferArgs,
+    /// Directories with all they hold; links as links
+    #[arg(short, short_alias = 'R', long, visible_short_alias = 'a')]
+    recursive: bool,
+}
+
+/// Copies.
+pub(crate) async fn run(args: CpArgs, context: &mut Context) -> Result {
+    let fs = context.writer()?;
+    for transfer in args.transfer.transfers(context, &fs).await? {
+        let part = copy(&args, context, &fs, transfer).await;
+        context.settle(part)?;
+    }
+    Ok(())
+}
+
+async fn copy(args: &CpArgs, context: &mut Context, fs: &Fs, transfer: Transfer) -> Result {
+    let Transfer { from, to } = transfer;
+    // Without -r, what a link points to is copied.
+    let source = match args.recursive {
+        true => from.path.clone(),
+        false => {
+            fs.realpath(&from.path).await.map_err(|error| error.during(Op::Cp).to(&to.path))?
+        }
+    };
+    let from = Shown { path: source, ..from };
+    if args.transfer.no_clobber {
+        copy_new(fs, from.clone(), to.clone()).await?;
+    } else {
+        let options = CopyOptions { recursive: args.recursive, replace: true, parents: false };
+        fs.cp(&from.path, &to.path, &options).await?;
+    }
+    Transfer { from, to }.report(context)
+}
+
+/// Copies what is not there yet; directories are merged.
+async fn copy_new(fs: &Fs, from: Shown, to: Shown) -> Result<(), FsError> {
+    let options = CopyOptions { recursive: true, replace: false, parents: false };
+    let mut pending = vec![(from, to)];
+    while let Some((from, to)) = pending.pop() {
+        match fs.cp(&from.path, &to.path, &options).await {
+            Err(error) if error.code == FsCode::EEXIST => (),
+            done => {
+                done?;
+                continue;
+            }
+        }
+        let both = [fs.lstat(&from.path).await?.kind, fs.lstat(&to.path).await?.kind];
+        if both == [FileKind::Directory; 2] {
+            let below = fs.readdir(&from.path).await?;
+            pending.extend(below.iter().map(|it| (from.join(&it.name), to.join(&it.name))));
+        }
+    }
+    Ok(())
+}

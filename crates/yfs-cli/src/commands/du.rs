@@ -1,0 +1,180 @@
+//! `yfs du`: what trees add up to.
+
+use clap::Args;
+use serde_json::json;
+use yfs_engine::path::VPath;
+use yfs_vfs::{FileKind, FsError, WalkEntry, WalkOptions};
+
+use crate::{
+    context::{Context, Fs},
+    errors::Result,
+    shown::Shown,
+    text::human_size,
+};
+
+const HELP: &str = "\
+Sizes are those of the content, in units of 1,024 bytes, rounded up; directories themselves weigh
+nothing.
+
+Examples:
+  yfs du -sh              everything, in one line
+  yfs du -h -d 1          what is directly in /, with all below
+  yfs du -ab src          every file, in bytes
+
+JSON: one object a line: {path, kind, n_bytes, n_files, n_directories}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP, disable_help_flag = true)]
+pub(crate) struct DuArgs {
+    /// What to add up; without it, /
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    /// Files, too
+    #[arg(short, long)]
+    all: bool,
+    /// One line for each PATH
+    #[arg(short, long, conflicts_with_all = ["all", "max_depth"])]
+    summarize: bool,
+    /// In bytes
+    #[arg(short, long)]
+    bytes: bool,
+    /// Sizes such as 1.5K
+    #[arg(short, long)]
+    human_readable: bool,
+    /// A line for the sum of all
+    #[arg(short = 'c', long)]
+    total: bool,
+    /// Only what is at most so many levels down
+    #[arg(short = 'd', long, value_name = "N")]
+    max_depth: Option<usize>,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// What lies below a directory that is being added up.
+struct Open {
+    shown: String,
+    path: VPath,
+    depth: usize,
+    n_bytes: u64,
+    n_files: u64,
+    n_directories: u64,
+}
+
+/// Adds up.
+pub(crate) async fn run(args: DuArgs, context: &mut Context) -> Result {
+    let fs = context.reader()?;
+    let operands =
+        if args.paths.is_empty() { vec![Shown::root()] } else { context.paths(&args.paths) };
+    let mut total = 0;
+    for operand in operands {
+        match add_up(&args, context, &fs, &operand).await {
+            Ok(n_bytes) => total += n_bytes,
+            failed => context.settle(failed.map(drop))?,
+        }
+    }
+    if args.total && !context.out.json {
+        args.print(context, total, "total")?;
+    }
+    Ok(())
+}
+
+async fn add_up(args: &DuArgs, context: &mut Context, fs: &Fs, root: &Shown) -> Result<u64> {
+    let stat = fs.lstat(&root.path).await?;
+    if !stat.is_directory() {
+        let n_bytes = if stat.is_file() { stat.size } else { 0 };
+        let n_files = u64::from(stat.is_file());
+        let item = Open { n_bytes, n_files, ..Open::new(root, root.path.clone(), 0) };
+        args.print_entry(context, &item, stat.kind)?;
+        return Ok(n_bytes);
+    }
+    let entries: Result<Vec<WalkEntry>, FsError> =
+        fs.walk(&root.path, &WalkOptions::default()).await;
+    let base = root.path.components().count();
+    let mut open = vec![Open::new(root, root.path.clone(), 0)];
+    for WalkEntry { path, entry, .. } in entries? {
+        let depth = path.components().count() - base;
+        close_to(args, context, &mut open, depth)?;
+        let n_bytes = if entry.kind == FileKind::File { entry.size } else { 0 };
+        let n_files = u64::from(entry.kind == FileKind::File);
+        let item = Open { n_bytes, n_files, ..Open::new(root, path, depth) };
+        if entry.kind == FileKind::Directory {
+            if let Some(parent) = open.last_mut() {
+                parent.n_directories += 1;
+            }
+            open.push(item);
+            continue;
+        }
+        if args.all && args.shows(depth) {
+            args.print_entry(context, &item, entry.kind)?;
+        }
+        if let Some(parent) = open.last_mut() {
+            parent.n_bytes += n_bytes;
+            parent.n_files += n_files;
+        }
+    }
+    close_to(args, context, &mut open, 0)
+}
+
+/// Prints the directories that are complete, and adds them to those above, until `depth` are open.
+/// Returns the size of the last.
+fn close_to(
+    args: &DuArgs,
+    context: &mut Context,
+    open: &mut Vec<Open>,
+    depth: usize,
+) -> Result<u64> {
+    let mut n_bytes = 0;
+    while open.len() > depth {
+        let Some(done) = open.pop() else { break };
+        if args.shows(done.depth) {
+            args.print_entry(context, &done, FileKind::Directory)?;
+        }
+        n_bytes = done.n_bytes;
+        if let Some(parent) = open.last_mut() {
+            parent.n_bytes += done.n_bytes;
+            parent.n_files += done.n_files;
+            parent.n_directories += done.n_directories;
+        }
+    }
+    Ok(n_bytes)
+}
+
+impl Open {
+    fn new(root: &Shown, path: VPath, depth: usize) -> Self {
+        let shown = root.below(&path);
+        Self { shown, path, depth, n_bytes: 0, n_files: 0, n_directories: 0 }
+    }
+}
+
+impl DuArgs {
+    fn shows(&self, depth: usize) -> bool {
+        let max_depth = if self.summarize { Some(0) } else { self.max_depth };
+        max_depth.is_none_or(|max_depth| depth <= max_depth)
+    }
+
+    fn print_entry(&self, context: &mut Context, item: &Open, kind: FileKind) -> Result {
+        if context.out.json {
+            return context.out.json_line(&json!({
+                "path": item.path.as_str(),
+                "kind": crate::json::kind(kind),
+                "n_bytes": item.n_bytes,
+                "n_files": item.n_files,
+                "n_directories": item.n_directories,
+            }));
+        }
+        self.print(context, item.n_bytes, &item.shown)
+    }
+
+    fn print(&self, context: &mut Context, n_bytes: u64, name: &str) -> Result {
+        let size = match (self.bytes, self.human_readable) {
+            (_, true) => human_size(n_bytes),
+            (true, false) => n_bytes.to_string(),
+            (false, false) => n_bytes.div_ceil(1024).to_string(),
+        };
+        let name = context.out.safe(name).into_owned();
+        context.out.line(&format!("{size}\t{name}"))
+    }
+}

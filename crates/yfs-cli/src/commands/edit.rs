@@ -1,0 +1,91 @@
+//! `yfs edit`: find and replace, in one step that nothing comes between.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use yfs_vfs::{Edit, VersionToken};
+
+use crate::{
+    commands::{content::read_host_text, write::version},
+    context::Context,
+    errors::{Failure, Result},
+};
+
+const HELP: &str = "\
+The text must be there exactly once, unless --all is given; else nothing changes. Of several edits that
+are made at once all land.
+
+Examples:
+  yfs edit plan.md draft final
+  yfs edit plan.md --old '- [ ] ship' --new '- [x] ship'
+  yfs edit src/main.rs --old foo --new bar --all
+  yfs edit plan.md --old-file old.txt --new-file - < new.txt
+
+JSON: {path, n_replaced, version}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct EditArgs {
+    /// The file
+    #[arg(value_name = "PATH")]
+    path: String,
+    /// The text to replace, and what takes its place
+    #[arg(value_names = ["OLD", "NEW"], num_args = 2)]
+    #[arg(conflicts_with_all = ["old", "new", "old_file", "new_file"])]
+    texts: Vec<String>,
+    /// The text to replace
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    old: Option<String>,
+    /// What takes its place
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    new: Option<String>,
+    /// A file on this machine with the text to replace; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "old")]
+    old_file: Option<PathBuf>,
+    /// A file on this machine with what takes its place; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "new")]
+    new_file: Option<PathBuf>,
+    /// Replace every occurrence
+    #[arg(long)]
+    all: bool,
+    /// Fail unless this is the version now
+    #[arg(long, value_name = "VERSION", value_parser = version)]
+    expect: Option<VersionToken>,
+}
+
+/// Edits.
+pub(crate) async fn run(args: EditArgs, context: &mut Context) -> Result {
+    let path = context.path(&args.path)?;
+    let is_stdin = |file: &Option<PathBuf>| file.as_ref().is_some_and(|it| it.as_os_str() == "-");
+    if is_stdin(&args.old_file) && is_stdin(&args.new_file) {
+        return Err(Failure::usage("standard input cannot be both texts"));
+    }
+    let mut texts = args.texts.into_iter();
+    let (old, new) = (texts.next(), texts.next());
+    let edit = Edit {
+        old: text("--old", args.old.or(old), args.old_file)?,
+        new: text("--new", args.new.or(new), args.new_file)?,
+        all: args.all,
+        expected_version: args.expect,
+        author: None,
+    };
+    let edited = context.writer()?.edit(&path.path, &edit).await?;
+    if context.out.json {
+        return context.out.json_line(&json!({
+            "path": path.path.as_str(),
+            "n_replaced": edited.n_replaced,
+            "version": edited.version.as_str(),
+        }));
+    }
+    Ok(())
+}
+
+fn text(option: &str, typed: Option<String>, file: Option<PathBuf>) -> Result<String> {
+    match (typed, file) {
+        (Some(text), _) => Ok(text),
+        (None, Some(file)) => read_host_text(&file),
+        (None, None) => Err(Failure::usage(format!("{option} or {option}-file is missing"))),
+    }
+}

@@ -1,0 +1,74 @@
+//! `yfs export`: into a directory of this machine.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use yfs::ExportOptions;
+
+use crate::{
+    commands::import::{skipped_json, tell_skipped},
+    context::Context,
+    errors::Result,
+    progress::Progress,
+    text::{amount, counted},
+};
+
+const HELP: &str = "\
+Every file appears whole or not at all, and nothing is written outside DIR. Files that are there and
+equal are left alone; those that differ are replaced only with --force. Links that lead out of DIR are
+left out, and so are names that belong to other tools (.git, .yfs).
+
+Examples:
+  yfs export / /tmp/copy
+  yfs export /site build --force
+
+JSON: {n_written, n_unchanged, n_folders, n_bytes, skipped: [{path, why}]}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ExportArgs {
+    /// What to write
+    #[arg(value_name = "PATH")]
+    from: String,
+    /// The directory, which is made if it is missing
+    #[arg(value_name = "DIR")]
+    to: PathBuf,
+    /// Replace files and links that are there and differ
+    #[arg(long)]
+    force: bool,
+    /// Also links that lead out of DIR
+    #[arg(long)]
+    unsafe_links: bool,
+}
+
+/// Exports.
+pub(crate) fn run(args: ExportArgs, context: &mut Context) -> Result {
+    let from = context.path(&args.from)?;
+    let options = ExportOptions {
+        force: args.force,
+        unsafe_links: args.unsafe_links,
+        ..ExportOptions::default()
+    };
+    let workspace = context.readable()?;
+    let bar = Progress::new(&context.globals, "exporting");
+    let report =
+        workspace.export(&from.path, &args.to, &options, &|at| bar.set(at.n_done, at.n_total));
+    drop(bar);
+    let report = report?;
+    tell_skipped(context, &report.skipped);
+    if context.out.json {
+        return context.out.json_line(&json!({
+            "n_written": report.n_written,
+            "n_unchanged": report.n_unchanged,
+            "n_folders": report.n_folders,
+            "n_bytes": report.n_bytes,
+            "skipped": skipped_json(&report.skipped),
+        }));
+    }
+    let written = counted(report.n_written, "file", "files");
+    let bytes = amount(report.n_bytes);
+    context.remark(&format!("{written} written ({bytes}), {} unchanged", report.n_unchanged));
+    Ok(())
+}

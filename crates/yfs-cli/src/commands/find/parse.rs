@@ -1,0 +1,256 @@
+//! Reading the words of a `find` expression.
+
+use yfs_vfs::FileKind;
+
+use super::expression::{Action, Node, Plan, Range, Test};
+use crate::{mode::ModeChange, pattern::fnmatch, when};
+
+/// How deep parentheses and negations may nest.
+const MAX_NESTING: usize = 256;
+
+/// Tells whether the expression begins with this word; what comes before are paths.
+pub(super) fn begins_expression(word: &str) -> bool {
+    word == "!" || word == "(" || (word.len() > 1 && word.starts_with('-'))
+}
+
+/// Reads an expression.
+pub(super) fn parse(words: &[String]) -> Result<Plan, String> {
+    let now = when::now();
+    let root = Node::And(Vec::new());
+    let mut parser = Parser {
+        words: words.iter(),
+        plan: Plan { root, max_depth: None, min_depth: 0, depth_first: false, now },
+        nesting: 0,
+        peeked: None,
+    };
+    let root = if words.is_empty() { Node::And(Vec::new()) } else { parser.or()? };
+    if let Some(word) = parser.next() {
+        return Err(match word {
+            ")" => "')' without '('".to_owned(),
+            word => format!("paths must come before the expression: '{word}'"),
+        });
+    }
+    let has_action = root.any(&|node| matches!(node, Node::Action(_)));
+    let root = match has_action {
+        true => root,
+        false => Node::And(vec![root, Node::Action(Action::Print)]),
+    };
+    Ok(Plan { root, ..parser.plan })
+}
+
+struct Parser<'a> {
+    words: std::slice::Iter<'a, String>,
+    plan: Plan,
+    nesting: usize,
+    peeked: Option<&'a str>,
+}
+
+impl<'a> Parser<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        self.peeked.take().or_else(|| self.words.next().map(String::as_str))
+    }
+
+    fn peek(&mut self) -> Option<&'a str> {
+        if self.peeked.is_none() {
+            self.peeked = self.words.next().map(String::as_str);
+        }
+        self.peeked
+    }
+
+    fn or(&mut self) -> Result<Node, String> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return Err("the expression nests too deeply".to_owned());
+        }
+        let mut nodes = vec![self.and()?];
+        while matches!(self.peek(), Some("-o" | "-or")) {
+            self.next();
+            nodes.push(self.and()?);
+        }
+        self.nesting -= 1;
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Or(nodes) })
+    }
+
+    fn and(&mut self) -> Result<Node, String> {
+        let mut nodes = vec![self.factor()?];
+        loop {
+            match self.peek() {
+                Some("-a" | "-and") => {
+                    self.next();
+                    nodes.push(self.factor()?);
+                }
+                None | Some("-o" | "-or" | ")") => return Ok(Node::And(nodes)),
+                Some(_) => nodes.push(self.factor()?),
+            }
+        }
+    }
+
+    fn factor(&mut self) -> Result<Node, String> {
+        let mut negated = false;
+        while matches!(self.peek(), Some("!" | "-not")) {
+            self.next();
+            negated = !negated;
+        }
+        let node = match self.next() {
+            Some("(") => {
+                let node = self.or()?;
+                match self.next() {
+                    Some(")") => node,
+                    _ => return Err("'(' without ')'".to_owned()),
+                }
+            }
+            Some(word @ (")" | "-o" | "-or" | "-a" | "-and")) => {
+                return Err(format!("expected a test before '{word}'"));
+            }
+            Some(word) => self.primary(word)?,
+            None => return Err("expected a test at the end of the expression".to_owned()),
+        };
+        Ok(if negated { Node::Not(Box::new(node)) } else { node })
+    }
+
+    fn primary(&mut self, word: &str) -> Result<Node, String> {
+        let test = match word {
+            "-print" => return Ok(Node::Action(Action::Print)),
+            "-print0" => return Ok(Node::Action(Action::Print0)),
+            "-delete" => {
+                self.plan.depth_first = true;
+                return Ok(Node::Action(Action::Delete));
+            }
+            "-prune" => return Ok(Node::Prune),
+            "-quit" => return Ok(Node::Quit),
+            "-depth" => {
+                self.plan.depth_first = true;
+                Test::Constant(true)
+            }
+            "-maxdepth" => {
+                self.plan.max_depth = Some(self.number(word)?);
+                Test::Constant(true)
+            }
+            "-mindepth" => {
+                self.plan.min_depth = self.number(word)?;
+                Test::Constant(true)
+            }
+            _ => self.test(word)?,
+        };
+        Ok(Node::Test(test))
+    }
+
+    fn test(&mut self, word: &str) -> Result<Test, String> {
+        let day_ms = 86_400_000;
+        Ok(match word {
+            "-true" => Test::Constant(true),
+            "-false" => Test::Constant(false),
+            "-name" => Test::Name(fnmatch(self.value(word)?, false)?),
+            "-iname" => Test::Name(fnmatch(self.value(word)?, true)?),
+            "-path" | "-wholename" => Test::Path(fnmatch(self.value(word)?, false)?),
+            "-ipath" | "-iwholename" => Test::Path(fnmatch(self.value(word)?, true)?),
+            "-type" => Test::Kind(kinds(self.value(word)?)?),
+            "-size" => size(self.value(word)?)?,
+            "-empty" => Test::Empty,
+            "-mtime" => Test::Age(range(self.value(word)?)?, day_ms),
+            "-mmin" => Test::Age(range(self.value(word)?)?, 60_000),
+            "-newer" => Test::Newer(self.value(word)?.to_owned(), None),
+            "-newermt" => Test::NewerThan(when::parse(self.value(word)?, self.plan.now)?),
+            "-perm" => mode(self.value(word)?)?,
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                return Err(format!("{word} is not supported: use -print0 | xargs -0"));
+            }
+            _ => return Err(format!("unknown predicate '{word}'")),
+        })
+    }
+
+    fn value(&mut self, word: &str) -> Result<&'a str, String> {
+        self.next().ok_or_else(|| format!("missing argument to '{word}'"))
+    }
+
+    fn number(&mut self, word: &str) -> Result<usize, String> {
+        let value = self.value(word)?;
+        value.parse().map_err(|_| format!("{word}: '{value}' is no number"))
+    }
+}
+
+fn kinds(text: &str) -> Result<Vec<FileKind>, String> {
+    let kind = |letter: &str| match letter {
+        "f" => Ok(FileKind::File),
+        "d" => Ok(FileKind::Directory),
+        "l" => Ok(FileKind::Symlink),
+        other => Err(format!("unknown argument to -type: '{other}'")),
+    };
+    text.split(',').map(kind).collect()
+}
+
+fn range(text: &str) -> Result<Range, String> {
+    let number = |digits: &str| digits.parse().map_err(|_| format!("'{text}' is no number"));
+    Ok(match text.chars().next() {
+        Some('+') => Range::Above(number(&text[1..])?),
+        Some('-') => Range::Below(number(&text[1..])?),
+        _ => Range::Exactly(number(text)?),
+    })
+}
+
+fn size(text: &str) -> Result<Test, String> {
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 'c')) => (&text[..at], 1),
+        Some((at, 'w')) => (&text[..at], 2),
+        Some((at, 'b')) => (&text[..at], 512),
+        Some((at, 'k')) => (&text[..at], 1 << 10),
+        Some((at, 'M')) => (&text[..at], 1 << 20),
+        Some((at, 'G')) => (&text[..at], 1 << 30),
+        _ => (text, 512),
+    };
+    Ok(Test::Size(range(number)?, unit))
+}
+
+fn mode(text: &str) -> Result<Test, String> {
+    let sign = text.chars().next().filter(|sign| matches!(sign, '-' | '/')).unwrap_or('=');
+    let bits = ModeChange::parse(text.trim_start_matches(['-', '/']))?;
+    Ok(Test::Mode(sign, bits.apply(0, false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<Plan, String> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn good_expressions_are_read() {
+        for text in [
+            "",
+            "-name *.rs",
+            "-name a -o -name b",
+            "! -name a -print",
+            "( -name a -o -name b ) -type f,l -size +10k",
+            "-maxdepth 2 -mtime -7 -print0",
+            "-name x -prune -o -print",
+            "-not -not -empty",
+        ] {
+            check(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+    }
+
+    #[test]
+    fn bad_expressions_say_why() {
+        let cases = [
+            ("-name", "missing argument to '-name'"),
+            ("-type x", "unknown argument to -type: 'x'"),
+            ("-size big", "'big' is no number"),
+            ("( -name a", "'(' without ')'"),
+            ("-name a )", "')' without '('"),
+            ("-o -name a", "expected a test before '-o'"),
+            ("-name a -o", "expected a test at the end of the expression"),
+            ("-frobnicate", "unknown predicate '-frobnicate'"),
+            ("-maxdepth x", "-maxdepth: 'x' is no number"),
+            ("-exec rm", "-exec is not supported: use -print0 | xargs -0"),
+            ("!", "expected a test at the end of the expression"),
+        ];
+        for (text, why) in cases {
+            assert_eq!(check(text).unwrap_err(), why, "{text}");
+        }
+        let deep = format!("{}-true", "( ".repeat(100_000));
+        assert_eq!(check(&deep).unwrap_err(), "the expression nests too deeply");
+    }
+}

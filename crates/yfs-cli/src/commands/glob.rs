@@ -1,0 +1,83 @@
+//! `yfs glob`: paths by pattern.
+
+use clap::Args;
+use yfs_vfs::GlobQuery;
+
+use crate::{context::Context, errors::Result, json};
+
+const HELP: &str = "\
+* stands for any characters but /, ** for any number of directories, ? for one character, [a-z] for one
+of a class, {a,b} for either. A pattern without a / is looked for at every depth. Quote patterns, or
+your shell expands them.
+
+Examples:
+  yfs glob '*.md'
+  yfs glob 'src/**/*.{ts,tsx}'
+  yfs glob --hidden --root docs '.*'
+
+JSON: one object a line: {path, name, id, kind, size, mode, mtime}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct GlobArgs {
+    /// What to find
+    #[arg(value_name = "PATTERN", required = true)]
+    patterns: Vec<String>,
+    /// Where to look
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    root: String,
+    /// Also names that begin with a dot
+    #[arg(long)]
+    hidden: bool,
+    /// Upper and lower case are the same
+    #[arg(short, long)]
+    ignore_case: bool,
+    /// Directories, too
+    #[arg(short, long)]
+    directories: bool,
+    /// At most so many for each pattern
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// A NUL behind each path, instead of a newline
+    #[arg(short = '0', long)]
+    null: bool,
+}
+
+/// Finds paths.
+pub(crate) async fn run(args: GlobArgs, context: &mut Context) -> Result {
+    let fs = context.reader()?;
+    let root = context.path(&args.root)?;
+    for pattern in &args.patterns {
+        let query = GlobQuery {
+            root: root.path.clone(),
+            hidden: args.hidden,
+            ignore_case: args.ignore_case,
+            directories: args.directories,
+            limit: args.limit.unwrap_or(usize::MAX),
+            ..GlobQuery::new(pattern)
+        };
+        let found = match fs.glob(&query).await {
+            Ok(found) => found,
+            Err(error) => {
+                context.fail(&error.into());
+                continue;
+            }
+        };
+        for item in &found.entries {
+            if context.out.json {
+                context.out.json_line(&json::entry(item.path.as_str(), &item.entry))?;
+            } else if args.null {
+                context.out.raw(item.path.as_str().as_bytes())?;
+                context.out.raw(b"\0")?;
+            } else {
+                let path = context.out.name(item.entry.kind, item.path.as_str());
+                context.out.line(&path)?;
+            }
+        }
+        if found.cut.is_some() {
+            context.remark(&format!("{pattern}: there is more than {} paths", found.entries.len()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! `yfs grep`: lines by pattern, printed as POSIX `grep` prints them.
+
+use clap::Args;
+use serde_json::{Value, json};
+use yfs_vfs::{FileKind, FileMatches, GrepLine, GrepQuery, GrepResult};
+
+use crate::{
+    context::{Context, Fs},
+    errors::{EXIT_USAGE, Failure, Result},
+    output::Role,
+    shown::Shown,
+};
+
+const HELP: &str = "\
+Directories are searched with all that lies below. Patterns are those of Rust's regex crate: as -E of
+POSIX, with \\d, \\w, \\b and the like.
+
+Exit status: 0 if a line was found, 1 if none, 2 if something failed.
+
+Examples:
+  yfs grep TODO                       everywhere
+  yfs grep -n -C 2 'fn \\w+' src
+  yfs grep -F -l 'a.b(c)' --include '*.rs'
+  yfs grep -c . notes.md              how many lines are not empty
+
+JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]}; with -l
+{path}; with -c {path, count}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP, disable_help_flag = true)]
+pub(crate) struct GrepArgs {
+    /// What to find
+    #[arg(value_name = "PATTERN", required_unless_present = "regexp", allow_hyphen_values = true)]
+    pattern: Option<String>,
+    /// Where to look; without it, /
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    /// What to find, if it begins with a dash; several are joined by or
+    #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
+    regexp: Vec<String>,
+    /// Upper and lower case are the same
+    #[arg(short, long)]
+    ignore_case: bool,
+    /// Print line numbers
+    #[arg(short = 'n', long)]
+    line_number: bool,
+    /// Print only the names of files with matches
+    #[arg(short = 'l', long)]
+    files_with_matches: bool,
+    /// Print only how many lines match
+    #[arg(short, long)]
+    count: bool,
+    /// Print nothing; the exit status says it
+    #[arg(short = 'q', long)]
+    silent: bool,
+    /// A match begins and ends at a word's border
+    #[arg(short, long)]
+    word_regexp: bool,
+    /// The pattern is literal text
+    #[arg(short = 'F', long)]
+    fixed_strings: bool,
+    /// Accepted: it is always so
+    #[arg(short = 'E', long, hide = true)]
+    extended_regexp: bool,
+    /// Accepted: it is always so
+    #[arg(short = 'r', long, hide = true, short_alias = 'R')]
+    recursive: bool,
+    /// Lines to show after each match
+    #[arg(short = 'A', long, value_name = "N")]
+    after_context: Option<usize>,
+    /// Lines to show before each match
+    #[arg(short = 'B', long, value_name = "N")]
+    before_context: Option<usize>,
+    /// Lines to show around each match
+    #[arg(short = 'C', long, value_name = "N")]
+    context: Option<usize>,
+    /// Only files that this finds, as `yfs glob` does
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+    /// Not what this finds
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// At most so many lines of each file
+    #[arg(short, long, value_name = "N")]
+    max_count: Option<usize>,
+    /// Also names that begin with a dot
+    #[arg(long)]
+    hidden: bool,
+    /// Never print names of files
+    #[arg(short = 'h', long)]
+    no_filename: bool,
+    /// Always print names of files
+    #[arg(short = 'H', long)]
+    with_filename: bool,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// Finds lines.
+pub(crate) async fn run(mut args: GrepArgs, context: &mut Context) -> Result {
+    if !args.regexp.is_empty() {
+        // With -e the first operand is a path.
+        args.paths.splice(0..0, args.pattern.take());
+    }
+    let pattern = args.joined_pattern();
+    let fs = context.reader()?;
+    let n_operands = args.paths.len();
+    let roots = if n_operands == 0 { vec![Shown::root()] } else { context.paths(&args.paths) };
+    let mut n_matches = 0;
+    let mut printer = Printer { args: &args, with_names: false, first: true };
+    for root in roots {
+        let query = args.query(&pattern, &root);
+        let found = match fs.grep(&query).await {
+            Ok(found) => found,
+            Err(error) => {
+                context.fail(&error.into());
+                continue;
+            }
+        };
+        n_matches += found.n_matches;
+        let is_directory = is_directory(&fs, &root).await;
+        let several = n_operands > 1 || is_directory;
+        printer.with_names = args.with_filename || (several && !args.no_filename);
+        if args.silent {
+            continue;
+        }
+        printer.print(context, &root, &found, is_directory)?;
+        if found.n_unreadable > 0 {
+            let n = found.n_unreadable;
+            context.fail(&Failure::other(format!("{}: {n} files could not be read", root.typed)));
+        }
+    }
+    let code = match (n_matches > 0, context.has_failed()) {
+        (true, _) if args.silent => 0,
+        (_, true) => EXIT_USAGE,
+        (found, false) => u8::from(!found),
+    };
+    context.exit_with(code);
+    Ok(())
+}
+
+async fn is_directory(fs: &Fs, root: &Shown) -> bool {
+    matches!(fs.stat(&root.path).await, Ok(stat) if stat.kind == FileKind::Directory)
+}
+
+impl GrepArgs {
+    fn joined_pattern(&self) -> String {
+        let patterns = self.pattern.iter().chain(&self.regexp);
+        // A newline between patterns means or, as in POSIX.
+        let parts: Vec<&str> = patterns.flat_map(|pattern| pattern.split('\n')).collect();
+        match parts.as_slice() {
+            [one] => (*one).to_owned(),
+            parts if self.fixed_strings => {
+                let escaped: Vec<String> = parts.iter().map(|part| regex::escape(part)).collect();
+                escaped.join("|")
+            }
+            parts => parts.iter().map(|part| format!("(?:{part})")).collect::<Vec<_>>().join("|"),
+        }
+    }
+
+    fn query(&self, pattern: &str, root: &Shown) -> GrepQuery {
+        let several =
+            self.pattern.iter().chain(&self.regexp).flat_map(|it| it.split('\n')).count() > 1;
+        let around = self.context.unwrap_or(0);
+        let only_names = self.silent || self.files_with_matches;
+        let shows_context = !only_names && !self.count;
+        let lines =
+            |n_lines: Option<usize>| if shows_context { n_lines.unwrap_or(around) } else { 0 };
+        GrepQuery {
+            root: root.path.clone(),
+            literal: self.fixed_strings && !several,
+            ignore_case: self.ignore_case,
+            whole_word: self.word_regexp,
+            before: lines(self.before_context),
+            after: lines(self.after_context),
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            hidden: self.hidden,
+            max_per_file: if only_names { 1 } else { self.max_count.unwrap_or(usize::MAX) },
+            max_total: if self.silent { 1 } else { usize::MAX },
+            ..GrepQuery::new(pattern)
+        }
+    }
+}
+
+/// Prints what was found.
+struct Printer<'a> {
+    args: &'a GrepArgs,
+    with_names: bool,
+    /// Whether nothing was printed yet, and so no `--` is needed before what comes.
+    first: bool,
+}
+
+impl Printer<'_> {
+    fn print(
+        &mut self,
+        context: &mut Context,
+        root: &Shown,
+        found: &GrepResult,
+        is_directory: bool,
+    ) -> Result {
+        for file in &found.files {
+            let name = root.below(&file.path);
+            if self.args.files_with_matches {
+                self.print_name(context, file, &name)?;
+            } else if self.args.count {
+                self.print_count(context, file.path.as_str(), &name, file.n_matches)?;
+            } else {
+                self.print_lines(context, file, &name)?;
+            }
+        }
+        // Only a file that was named is told to have none.
+        if self.args.count && found.files.is_empty() && !is_directory {
+            self.print_count(context, root.path.as_str(), &root.typed, 0)?;
+        }
+        Ok(())
+    }
+
+    fn print_name(&self, context: &mut Context, file: &FileMatches, name: &str) -> Result {
+        if context.out.json {
+            return context.out.json_line(&json!({ "path": file.path.as_str() }));
+        }
+        let name = context.out.painted(Role::Place, &context.out.safe(name));
+        context.out.line(&name)
+    }
+
+    fn print_count(&self, context: &mut Context, path: &str, name: &str, count: usize) -> Result {
+        if context.out.json {
+            return context.out.json_line(&json!({ "path": path, "count": count }));
+        }
+        let prefix = self.prefix(context, name, None, true);
+        context.out.line(&format!("{prefix}{count}"))
+    }
+
+    fn print_lines(&mut self, context: &mut Context, file: &FileMatches, name: &str) -> Result {
+        let has_context = self.args.context.is_some()
+            || self.args.after_context.is_some()
+            || self.args.before_context.is_some();
+        let mut previous: Option<u64> = None;
+        for line in &file.lines {
+            if context.out.json {
+                context.out.json_line(&line_json(file, line))?;
+                continue;
+            }
+            let adjoins = previous.is_some_and(|previous| previous + 1 == line.number);
+            if has_context && !adjoins && !self.first {
+                let separator = context.out.painted(Role::Separator, "--");
+                context.out.line(&separator)?;
+            }
+            (previous, self.first) = (Some(line.number), false);
+            let prefix = self.prefix(context, name, Some(line.number), line.is_match);
+            let text = painted_line(context, line);
+            context.out.line(&format!("{prefix}{text}"))?;
+        }
+        Ok(())
+    }
+
+    fn prefix(&self, context: &Context, name: &str, number: Option<u64>, is_match: bool) -> String {
+        let out = &context.out;
+        let separator = out.painted(Role::Separator, if is_match { ":" } else { "-" });
+        let mut prefix = String::new();
+        if self.with_names {
+            prefix += &out.painted(Role::Place, &out.safe(name));
+            prefix += &separator;
+        }
+        if let Some(number) = number.filter(|_| self.args.line_number) {
+            prefix += &out.painted(Role::Number, &number.to_string());
+            prefix += &separator;
+        }
+        prefix
+    }
+}
+
+fn painted_line(context: &Context, line: &GrepLine) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    for range in &line.matches {
+        text += &context.out.safe(&line.text[at..range.start]);
+        text += &context.out.painted(Role::Match, &context.out.safe(&line.text[range.clone()]));
+        at = range.end;
+    }
+    text += &context.out.safe(&line.text[at..]);
+    if line.cut {
+        text += " [...]";
+    }
+    text
+}
+
+fn line_json(file: &FileMatches, line: &GrepLine) -> Value {
+    let matches: Vec<[usize; 2]> = line.matches.iter().map(|it| [it.start, it.end]).collect();
+    let mut value = json!({
+        "path": file.path.as_str(),
+        "line": line.number,
+        "text": line.text,
+        "matches": matches,
+        "is_match": line.is_match,
+    });
+    if line.cut {
+        value["cut"] = true.into();
+    }
+    value
+}

@@ -1,0 +1,72 @@
+//! `yfs init`: an empty workspace.
+
+use std::{fs, path::PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use yfs::{Options, Workspace};
+
+use crate::{
+    context::Context,
+    discover,
+    errors::{Failure, Result},
+};
+
+const HELP: &str = "\
+The workspace is DIR/.yfs/workspace.db. Copy it with `yfs backup`, never while it is in use otherwise.
+
+Examples:
+  yfs init                     in this directory
+  yfs init ~/work              in another, which is made if it is missing
+  yfs init --workspace x.db    in this file
+
+JSON: {id, file}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct InitArgs {
+    /// Where; without it, here
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Makes a workspace.
+pub(crate) fn run(args: InitArgs, context: &mut Context) -> Result {
+    let named = context.globals.workspace.clone();
+    let file = match (args.dir, named) {
+        (Some(dir), _) => discover::file_below(&dir),
+        (None, Some(named)) if named.is_dir() => discover::file_below(&named),
+        (None, Some(named)) => named,
+        (None, None) => discover::file_below(&PathBuf::from(".")),
+    };
+    let options = Options::one_shot(context.actor());
+    let workspace = create(&file, options)?;
+    let id = workspace.id().clone();
+    let shown = file.canonicalize().unwrap_or(file).display().to_string();
+    workspace.close()?;
+    if context.out.json {
+        return context.out.json_line(&json!({ "id": id.as_str(), "file": shown }));
+    }
+    context.remark(&format!("made an empty workspace in {shown}"));
+    Ok(())
+}
+
+/// Makes a workspace in a file that does not exist yet, and the directory that holds it.
+pub(crate) fn create(file: &std::path::Path, options: Options) -> Result<Workspace> {
+    if file.exists() {
+        return Err(Failure::other(format!("{}: there is a workspace already", file.display())));
+    }
+    let mut made = None;
+    if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
+        fs::create_dir_all(dir).map_err(|error| Failure::host(dir, &error))?;
+        made = Some(dir);
+    }
+    Workspace::create_at(file, options).map_err(|error| {
+        // A refused command leaves nothing behind; what is not empty stays.
+        if let Some(dir) = made {
+            fs::remove_dir(dir).ok();
+        }
+        error.into()
+    })
+}

@@ -1,0 +1,81 @@
+//! `yfs ln`: symbolic links.
+
+use clap::Args;
+use serde_json::json;
+use yfs_vfs::{FsError, Op, RemoveOptions};
+
+use crate::{
+    commands::destination::is_directory,
+    context::{Context, Fs},
+    errors::Result,
+    shown::Shown,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs ln -s ../common/logo.png logo.png
+  yfs ln -s target.md links           makes links/target.md if links is a directory
+  yfs ln -sf v2 current               replaces a link
+
+JSON: {path, target}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct LnArgs {
+    /// What the link says; it need not be there
+    #[arg(value_name = "TARGET", allow_hyphen_values = true)]
+    target: String,
+    /// Where the link is made; without it, under the target's name in /
+    #[arg(value_name = "LINK")]
+    link: Option<String>,
+    /// A symbolic link
+    #[arg(short, long)]
+    symbolic: bool,
+    /// Replace a file or link that is there
+    #[arg(short, long)]
+    force: bool,
+    /// Take LINK as itself even if it is a directory
+    #[arg(short = 'T', long, visible_short_alias = 'n')]
+    no_target_directory: bool,
+}
+
+/// Makes a link.
+pub(crate) async fn run(args: LnArgs, context: &mut Context) -> Result {
+    let fs = context.writer()?;
+    let mut link = match &args.link {
+        Some(link) => context.path(link)?,
+        None => Shown::root(),
+    };
+    if !args.no_target_directory && is_directory(&fs, &link).await {
+        let name = args.target.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        if !matches!(name, "" | "." | "..") {
+            link = link.join(name);
+        }
+    }
+    if !args.symbolic {
+        let existing = context.path(&args.target)?;
+        fs.link(&existing.path, &link.path).await?;
+        return Ok(());
+    }
+    if args.force {
+        clear(&fs, &link).await?;
+    }
+    fs.symlink(&args.target, &link.path).await?;
+    if context.out.json {
+        let value = json!({ "path": link.path.as_str(), "target": args.target });
+        context.out.json_line(&value)?;
+    }
+    Ok(())
+}
+
+/// Removes a file or link that is in the way; a directory stays, and then is.
+async fn clear(fs: &Fs, link: &Shown) -> Result<(), FsError> {
+    match fs.lstat(&link.path).await {
+        Ok(stat) if !stat.is_directory() => {
+            let options = RemoveOptions { recursive: false, force: true };
+            fs.rm(&link.path, &options).await.map_err(|error| error.during(Op::Symlink))
+        }
+        _ => Ok(()),
+    }
+}

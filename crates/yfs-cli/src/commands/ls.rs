@@ -1,0 +1,253 @@
+//! `yfs ls`: names in directories, as POSIX `ls` lists them.
+
+use std::cmp::Reverse;
+
+use clap::Args;
+use serde_json::Value;
+use yfs_engine::path::VPath;
+use yfs_vfs::{DirEntry, FileKind, Stat};
+
+use crate::{
+    context::{Context, Fs},
+    errors::Result,
+    json, mode,
+    shown::Shown,
+    text::human_size,
+    when,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs ls                 what is in /
+  yfs ls -la docs        all names in /docs, with modes, sizes and times
+  yfs ls -R --json       everything, one JSON object a line
+  yfs ls -t | head -1    what changed last
+
+JSON: one object a line: {path, name, id, kind, size, mode, mtime[, target]}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP, disable_help_flag = true)]
+pub(crate) struct LsArgs {
+    /// What to list; without it, /
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    /// Also names that begin with a dot, and . and ..
+    #[arg(short, long)]
+    all: bool,
+    /// Also names that begin with a dot
+    #[arg(short = 'A', long)]
+    almost_all: bool,
+    /// Directories themselves, not what they hold
+    #[arg(short, long)]
+    directory: bool,
+    /// Mode, size in bytes, time of the last change, name
+    #[arg(short)]
+    long: bool,
+    /// One name a line
+    #[arg(short = '1')]
+    one: bool,
+    /// What lies below, too
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// Last changed first
+    #[arg(short = 't')]
+    by_time: bool,
+    /// Largest first
+    #[arg(short = 'S')]
+    by_size: bool,
+    /// The other way round
+    #[arg(short, long)]
+    reverse: bool,
+    /// Sizes such as 1.5K
+    #[arg(short, long)]
+    human_readable: bool,
+    /// A / behind directories, a @ behind links
+    #[arg(short = 'F', long)]
+    classify: bool,
+    /// The id of each file
+    #[arg(short = 'i', long)]
+    id: bool,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// One name to print.
+struct Row {
+    path: VPath,
+    /// As it is printed.
+    name: String,
+    entry: DirEntry,
+    target: Option<String>,
+}
+
+/// Lists.
+pub(crate) async fn run(args: LsArgs, context: &mut Context) -> Result {
+    let fs = context.reader()?;
+    let operands =
+        if args.paths.is_empty() { vec![Shown::root()] } else { context.paths(&args.paths) };
+    let n_operands = args.paths.len();
+    let (mut rows, mut dirs) = (Vec::new(), Vec::new());
+    for operand in operands {
+        match look(&args, &fs, &operand).await {
+            Ok(stat) if stat.is_directory() && !args.directory => dirs.push((operand, stat)),
+            Ok(stat) => rows.push(row_of(&fs, operand, stat).await),
+            Err(error) => context.fail(&error.into()),
+        }
+    }
+    args.sort(&mut rows);
+    sort_dirs(&args, &mut dirs);
+    let mut first = rows.is_empty();
+    args.print(context, &rows)?;
+    let with_headings = n_operands > 1 || args.recursive;
+    let mut pending: Vec<Shown> = dirs.into_iter().rev().map(|(dir, _)| dir).collect();
+    while let Some(dir) = pending.pop() {
+        let mut rows = match list(&args, &fs, &dir).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                context.fail(&error.into());
+                continue;
+            }
+        };
+        args.sort(&mut rows);
+        if with_headings && !context.out.json {
+            let heading = context.out.safe(&dir.typed).into_owned();
+            context.out.line(&format!("{}{heading}:", if first { "" } else { "\n" }))?;
+        }
+        first = false;
+        args.print(context, &rows)?;
+        if args.recursive {
+            let below = |row: &&Row| {
+                row.entry.kind == FileKind::Directory && row.name != "." && row.name != ".."
+            };
+            pending.extend(rows.iter().filter(below).rev().map(|row| dir.join(&row.name)));
+        }
+    }
+    Ok(())
+}
+
+async fn look(args: &LsArgs, fs: &Fs, operand: &Shown) -> Result<Stat, yfs_vfs::FsError> {
+    let stat = fs.lstat(&operand.path).await?;
+    if stat.kind != FileKind::Symlink || args.long || args.directory || args.classify {
+        return Ok(stat);
+    }
+    // A link that leads nowhere is listed as itself.
+    Ok(fs.stat(&operand.path).await.unwrap_or(stat))
+}
+
+async fn list(args: &LsArgs, fs: &Fs, dir: &Shown) -> Result<Vec<Row>, yfs_vfs::FsError> {
+    let mut rows = Vec::new();
+    if args.all {
+        for (name, path) in
+            [(".", dir.path.clone()), ("..", dir.path.parent().unwrap_or_else(VPath::root))]
+        {
+            let entry = entry_of(name, &fs.stat(&path).await?);
+            rows.push(Row { path, name: name.to_owned(), entry, target: None });
+        }
+    }
+    for entry in fs.readdir(&dir.path).await? {
+        if !args.all && !args.almost_all && entry.name.starts_with('.') {
+            continue;
+        }
+        let path = dir.path.join(&entry.name);
+        let target = target_of(fs, &path, entry.kind).await;
+        rows.push(Row { path, name: entry.name.to_string(), entry, target });
+    }
+    Ok(rows)
+}
+
+async fn row_of(fs: &Fs, shown: Shown, stat: Stat) -> Row {
+    let entry = entry_of(shown.path.file_name().unwrap_or("/"), &stat);
+    let target = target_of(fs, &shown.path, stat.kind).await;
+    Row { path: shown.path, name: shown.typed, entry, target }
+}
+
+async fn target_of(fs: &Fs, path: &VPath, kind: FileKind) -> Option<String> {
+    // A link that has just gone is listed without its target.
+    if kind == FileKind::Symlink { fs.readlink(path).await.ok() } else { None }
+}
+
+fn entry_of(name: &str, stat: &Stat) -> DirEntry {
+    let mut entry = DirEntry::new(name, stat.id.clone(), stat.kind);
+    (entry.size, entry.mtime, entry.mode) = (stat.size, stat.mtime, stat.mode);
+    entry
+}
+
+fn sort_dirs(args: &LsArgs, dirs: &mut [(Shown, Stat)]) {
+    match (args.by_time, args.by_size) {
+        (true, _) => dirs.sort_by_key(|(dir, stat)| (Reverse(stat.mtime), dir.typed.clone())),
+        _ => dirs.sort_by(|a, b| a.0.typed.cmp(&b.0.typed)),
+    }
+    if args.reverse {
+        dirs.reverse();
+    }
+}
+
+impl LsArgs {
+    fn sort(&self, rows: &mut [Row]) {
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        if self.by_size {
+            rows.sort_by_key(|row| Reverse(row.entry.size));
+        } else if self.by_time {
+            rows.sort_by_key(|row| Reverse(row.entry.mtime));
+        }
+        if self.reverse {
+            rows.reverse();
+        }
+    }
+
+    fn print(&self, context: &mut Context, rows: &[Row]) -> Result {
+        if context.out.json {
+            for row in rows {
+                let mut value: Value = json::entry(row.path.as_str(), &row.entry);
+                if let Some(target) = &row.target {
+                    value["target"] = target.as_str().into();
+                }
+                context.out.json_line(&value)?;
+            }
+            return Ok(());
+        }
+        if self.long {
+            return self.print_long(context, rows);
+        }
+        let cell = |row: &Row| {
+            let id = if self.id { format!("{} ", row.entry.id) } else { String::new() };
+            (row.entry.kind, format!("{id}{}{}", row.name, self.mark(row)))
+        };
+        let cells: Vec<(FileKind, String)> = rows.iter().map(cell).collect();
+        context.out.columns(&cells, self.one || self.id)
+    }
+
+    fn print_long(&self, context: &mut Context, rows: &[Row]) -> Result {
+        let size = |row: &Row| match self.human_readable {
+            true => human_size(row.entry.size),
+            false => row.entry.size.to_string(),
+        };
+        let width = rows.iter().map(|row| size(row).len()).max().unwrap_or(0);
+        let now = when::now();
+        for row in rows {
+            let id = if self.id { format!("{} ", row.entry.id) } else { String::new() };
+            let picture = mode::picture(row.entry.kind, row.entry.mode);
+            let time = when::short(row.entry.mtime, now);
+            let name = context.out.name(row.entry.kind, &row.name);
+            let tail = match &row.target {
+                Some(target) => format!(" -> {}", context.out.safe(target)),
+                None => self.mark(row).to_owned(),
+            };
+            context
+                .out
+                .line(&format!("{id}{picture} {:>width$} {time} {name}{tail}", size(row)))?;
+        }
+        Ok(())
+    }
+
+    fn mark(&self, row: &Row) -> &'static str {
+        match row.entry.kind {
+            FileKind::Directory if self.classify => "/",
+            FileKind::Symlink if self.classify && !self.long => "@",
+            FileKind::File if self.classify && row.entry.mode & 0o111 != 0 => "*",
+            _ => "",
+        }
+    }
+}

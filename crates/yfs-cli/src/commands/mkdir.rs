@@ -1,0 +1,59 @@
+//! `yfs mkdir`: directories.
+
+use clap::Args;
+use serde_json::json;
+use yfs_vfs::MkdirOptions;
+
+use crate::{
+    context::{Context, Fs},
+    errors::{Failure, Result},
+    mode::ModeChange,
+    shown::Shown,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs mkdir docs
+  yfs mkdir -p src/deep/er      also what is missing above; fine if it is there
+  yfs mkdir -m 700 private
+
+JSON: one object a line: {path, id}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct MkdirArgs {
+    /// What to make
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Also what is missing above; no error if it is there
+    #[arg(short, long)]
+    parents: bool,
+    /// Permission bits
+    #[arg(short, long, value_name = "MODE")]
+    mode: Option<String>,
+}
+
+/// Makes directories.
+pub(crate) async fn run(args: MkdirArgs, context: &mut Context) -> Result {
+    let change = args.mode.as_deref().map(ModeChange::parse).transpose().map_err(Failure::Usage)?;
+    // Symbolic modes count from what a directory has when nobody says anything.
+    let mode = change.map(|it| it.apply(yfs_vfs::stat::DEFAULT_DIRECTORY_MODE, true));
+    let options = MkdirOptions { recursive: args.parents, mode };
+    let fs = context.writer()?;
+    for path in context.paths(&args.paths) {
+        let part = make(context, &fs, &path, &options).await;
+        context.settle(part)?;
+    }
+    Ok(())
+}
+
+async fn make(context: &mut Context, fs: &Fs, path: &Shown, options: &MkdirOptions) -> Result {
+    fs.mkdir(&path.path, options).await?;
+    if context.out.json {
+        let id = fs.stat(&path.path).await?.id;
+        let value = json!({ "path": path.path.as_str(), "id": id.as_str() });
+        context.out.json_line(&value)?;
+    }
+    Ok(())
+}

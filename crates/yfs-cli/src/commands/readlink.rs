@@ -1,0 +1,72 @@
+//! `yfs readlink`: where links lead.
+
+use clap::Args;
+use serde_json::json;
+use yfs_vfs::{FsCode, FsError};
+
+use crate::{
+    context::{Context, Fs},
+    errors::Result,
+    shown::Shown,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs readlink current             what the link says
+  yfs readlink -f current/a.md     the path without any link
+
+JSON: one object a line: {path, target}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ReadlinkArgs {
+    /// What to read
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Follow every link of the path; its last name may be missing
+    #[arg(short = 'f', long)]
+    canonicalize: bool,
+    /// No newline behind the last
+    #[arg(short, long)]
+    no_newline: bool,
+}
+
+/// Reads links.
+pub(crate) async fn run(args: ReadlinkArgs, context: &mut Context) -> Result {
+    let fs = context.reader()?;
+    for path in context.paths(&args.paths) {
+        let target = match args.canonicalize {
+            true => canonical(&fs, &path).await,
+            false => fs.readlink(&path.path).await,
+        };
+        match target {
+            Ok(target) if context.out.json => {
+                let value = json!({ "path": path.path.as_str(), "target": target });
+                context.out.json_line(&value)?;
+            }
+            Ok(target) => {
+                let target = context.out.safe(&target).into_owned();
+                context.out.raw(target.as_bytes())?;
+                if !args.no_newline || args.paths.len() > 1 {
+                    context.out.raw(b"\n")?;
+                }
+            }
+            Err(error) => context.fail(&error.into()),
+        }
+    }
+    Ok(())
+}
+
+async fn canonical(fs: &Fs, path: &Shown) -> Result<String, FsError> {
+    match (fs.realpath(&path.path).await, path.path.parent(), path.path.file_name()) {
+        (Err(error), Some(parent), Some(name)) if error.code == FsCode::ENOENT => {
+            // A link that leads nowhere is followed as far as it goes by tools; here it is an error.
+            if fs.lstat(&path.path).await.is_ok() {
+                return Err(error);
+            }
+            Ok(fs.realpath(&parent).await?.join(name).to_string())
+        }
+        (found, ..) => Ok(found?.to_string()),
+    }
+}

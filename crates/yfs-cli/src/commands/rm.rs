@@ -1,0 +1,67 @@
+//! `yfs rm`: to the trash.
+
+use clap::Args;
+use serde_json::json;
+use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
+
+use crate::{
+    context::{Context, Fs},
+    errors::{Failure, Result},
+    shown::Shown,
+};
+
+const HELP: &str = "\
+What is removed is in the trash; see `yfs help trash`.
+
+Examples:
+  yfs rm old.md
+  yfs rm -r build
+  yfs rm -f maybe.txt       no error if it is not there
+
+JSON: one object a line: {path, removed}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct RmArgs {
+    /// What to remove
+    #[arg(value_name = "PATH", required_unless_present = "force")]
+    paths: Vec<String>,
+    /// Directories with all they hold
+    #[arg(short, long, short_alias = 'R')]
+    recursive: bool,
+    /// Empty directories, too
+    #[arg(short, long)]
+    dir: bool,
+    /// No error if nothing is there
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// Removes.
+pub(crate) async fn run(args: RmArgs, context: &mut Context) -> Result {
+    let fs = context.writer()?;
+    for path in context.paths(&args.paths) {
+        let part = remove(&args, context, &fs, &path).await;
+        context.settle(part)?;
+    }
+    Ok(())
+}
+
+async fn remove(args: &RmArgs, context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+    if !args.recursive && !args.dir {
+        // The filesystem would take an empty directory; `rm` does not.
+        let is_directory = matches!(fs.lstat(&path.path).await, Ok(stat) if stat.is_directory());
+        if is_directory {
+            return Err(Failure::Fs(FsError::new(FsCode::EISDIR, Op::Rm, &path.path)));
+        }
+    }
+    let was_there = !args.force || fs.lstat(&path.path).await.is_ok();
+    let options = RemoveOptions { recursive: args.recursive, force: args.force };
+    fs.rm(&path.path, &options).await?;
+    if context.out.json {
+        let value = json!({ "path": path.path.as_str(), "removed": was_there });
+        context.out.json_line(&value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! `yfs serve`: a directory for editors.
+
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use clap::Args;
+use serde_json::json;
+use yfs::{ImportOptions, Options, Workspace, WorkspaceError};
+use yfs_engine::path::VPath;
+use yfs_server::{ServeOptions, Server, serve::DEFAULT_PORT};
+
+use crate::{
+    commands::{import, init},
+    context::Context,
+    discover,
+    errors::{Failure, Result},
+    progress::Progress,
+};
+
+/// The setting of the store that says how far the import of the directory is.
+const IMPORT_KEY: &str = "serve.import";
+const UNFINISHED: &[u8] = b"unfinished";
+const FINISHED: &[u8] = b"finished";
+
+const HELP: &str = "\
+If DIR has no workspace yet, one is made from what is in it. The files in DIR then stay as they are;
+what is edited is in the workspace. Other commands work while it runs. Ctrl-C ends it.
+
+Examples:
+  yfs serve .
+  yfs serve fixtures/handbook --port 0      any port that is free
+  curl http://127.0.0.1:4680/api/tree
+
+JSON: one object when it listens: {url, sync, workspace}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ServeArgs {
+    /// The directory; without it, the workspace found from here upwards
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The port; 0 for any that is free
+    #[arg(short, long, default_value_t = DEFAULT_PORT)]
+    port: u16,
+    /// Where to listen; loopback addresses only
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// Open it in a browser
+    #[arg(long)]
+    open: bool,
+}
+
+/// Serves until it is told to end.
+pub(crate) async fn run(args: ServeArgs, context: &mut Context) -> Result {
+    // First of all, so that nothing is made where the port is taken.
+    let options = ServeOptions { host: args.host, port: args.port };
+    let server = Server::bind(&options).await.map_err(anyhow::Error::from)?;
+    let workspace = open(&args, context)?;
+    let address = server.address();
+    let url = format!("http://{address}/");
+    let sync = format!("ws://{address}/sync");
+    let id = workspace.id().to_string();
+    if context.out.json {
+        let value = json!({ "url": url, "sync": sync, "workspace": id });
+        context.out.json_line(&value)?;
+    } else {
+        context.out.line(&format!("serving {url}"))?;
+        context.out.line(&format!("  files       {url}api/tree"))?;
+        context
+            .out
+            .line(&format!("  y-websocket {sync}, room {id} (the files table) or a file's id"))?;
+    }
+    context.out.flush()?;
+    if args.open {
+        open_browser(&url);
+    }
+    server.run(workspace.clone(), told_to_end()).await.map_err(anyhow::Error::from)?;
+    workspace.flush()?;
+    workspace.close()?;
+    context.remark("ended");
+    Ok(())
+}
+
+/// Opens the workspace of the directory, which is made from what is in it if there is none.
+fn open(args: &ServeArgs, context: &mut Context) -> Result<Workspace> {
+    let options = Options { actor: context.actor(), ..Options::default() };
+    let file = match &args.dir {
+        None => context.file()?,
+        Some(dir) => {
+            let meta = dir.metadata().map_err(|error| Failure::host(dir, &error))?;
+            if !meta.is_dir() {
+                return Err(Failure::other(format!("{}: Not a directory", dir.display())));
+            }
+            let file = discover::file_below(dir);
+            if !file.is_file() {
+                return make(dir, &file, options, context);
+            }
+            file
+        }
+    };
+    let workspace = Workspace::open_at(&file, options)?;
+    let is_whole = is_whole(&workspace)?;
+    if let (Some(dir), false) = (&args.dir, is_whole) {
+        context.remark("finishing an import that was interrupted");
+        fill(&workspace, dir, context)?;
+    }
+    Ok(workspace)
+}
+
+fn make(dir: &Path, file: &Path, options: Options, context: &mut Context) -> Result<Workspace> {
+    let workspace = init::create(file, options)?;
+    set_whole(&workspace, false)?;
+    fill(&workspace, dir, context)?;
+    Ok(workspace)
+}
+
+/// Tells whether everything that the workspace is to begin with has been brought in.
+fn is_whole(workspace: &Workspace) -> Result<bool> {
+    let state = workspace.store().get_meta(IMPORT_KEY).map_err(WorkspaceError::from)?;
+    Ok(state.is_none_or(|state| state != UNFINISHED))
+}
+
+fn set_whole(workspace: &Workspace, whole: bool) -> Result {
+    let state = if whole { FINISHED } else { UNFINISHED };
+    Ok(workspace.store().set_meta(IMPORT_KEY, state).map_err(WorkspaceError::from)?)
+}
+
+/// Brings in what is in a directory.
+fn fill(workspace: &Workspace, dir: &Path, context: &mut Context) -> Result {
+    let bar = Progress::new(&context.globals, "importing");
+    let wanted = ImportOptions::default();
+    let report =
+        workspace.import(dir, &VPath::root(), &wanted, &|at| bar.set(at.n_done, at.n_total));
+    drop(bar);
+    let report = report?;
+    for skipped in &report.skipped {
+        context.remark(&format!("{}: skipped: {}", skipped.path, skipped.why));
+    }
+    workspace.flush()?;
+    set_whole(workspace, true)?;
+    context.remark(&format!("new workspace: {}", import::summary(&report)));
+    Ok(())
+}
+
+/// Completes on Ctrl-C, or when the system asks the process to end.
+async fn told_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+        // Then Ctrl-C alone ends it; without that, only the system does.
+        tokio::signal::ctrl_c().await.ok();
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => (),
+        _ = terminated.recv() => (),
+    }
+}
+
+/// Asks the desktop to show a page. It is a courtesy: where there is none, the URL is printed anyway.
+fn open_browser(url: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    Command::new(program).arg(url).spawn().ok();
+}

@@ -1,0 +1,139 @@
+//! `yfs stat`: what is known of a file without reading it.
+
+use clap::Args;
+use yfs_vfs::{FileKind, FsError, Stat};
+
+use crate::{
+    context::{Context, Fs},
+    errors::{Failure, Result},
+    json, mode,
+    shown::Shown,
+    when,
+};
+
+const HELP: &str = "\
+Formats, as GNU stat has them: %n name, %N name with a link's target, %s size, %a and %A mode, %F kind,
+%Y and %y time of the last change, %W and %w of the creation, %i id, %h number of names, %% a percent
+sign; and %v the version, for `yfs write --expect`.
+
+Examples:
+  yfs stat plan.md
+  yfs stat -c '%s %n' a.md b.md
+  yfs stat -L current             what the link leads to
+
+JSON: one object a line: {path, id, kind, size, mode, mtime, created, mime, version, metadata[, target]}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct StatArgs {
+    /// What to describe
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Follow a link at the end
+    #[arg(short = 'L', long)]
+    dereference: bool,
+    /// Print this for each
+    #[arg(short = 'c', long, value_name = "FORMAT")]
+    format: Option<String>,
+}
+
+/// Describes.
+pub(crate) async fn run(args: StatArgs, context: &mut Context) -> Result {
+    let fs = context.reader()?;
+    for path in context.paths(&args.paths) {
+        let part = describe(&args, context, &fs, &path).await;
+        context.settle(part)?;
+    }
+    Ok(())
+}
+
+async fn describe(args: &StatArgs, context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+    let (stat, target) = look(fs, path, args.dereference).await?;
+    if context.out.json {
+        let value = json::stat(path.path.as_str(), &stat, target.as_deref());
+        return context.out.json_line(&value);
+    }
+    if let Some(format) = &args.format {
+        let text = formatted(format, path, &stat, target.as_deref())?;
+        return context.out.line(&text);
+    }
+    let name = context.out.safe(&path.typed).into_owned();
+    let link = match &target {
+        Some(target) => format!(" -> {}", context.out.safe(target)),
+        None => String::new(),
+    };
+    let octal = json::octal(stat.mode);
+    let picture = mode::picture(stat.kind, stat.mode);
+    context.out.line(&format!("    Path: {name}{link}"))?;
+    context.out.line(&format!("    Kind: {}", kind_name(&stat)))?;
+    context.out.line(&format!("    Size: {}", stat.size))?;
+    context.out.line(&format!("      Id: {}", stat.id))?;
+    context.out.line(&format!("    Mode: ({octal}/{picture})"))?;
+    context.out.line(&format!("  Modify: {}", when::long(stat.mtime)))?;
+    context.out.line(&format!("   Birth: {}", when::long(stat.created)))?;
+    if let Some(mime) = &stat.mime {
+        context.out.line(&format!("    Mime: {mime}"))?;
+    }
+    if let Some(version) = &stat.version {
+        context.out.line(&format!(" Version: {version}"))?;
+    }
+    if !stat.metadata.is_empty() {
+        let metadata = serde_json::Value::Object(stat.metadata.clone());
+        context.out.line(&format!("Metadata: {metadata}"))?;
+    }
+    Ok(())
+}
+
+async fn look(fs: &Fs, path: &Shown, follow: bool) -> Result<(Stat, Option<String>), FsError> {
+    let stat = if follow { fs.stat(&path.path).await? } else { fs.lstat(&path.path).await? };
+    let target = match stat.kind {
+        FileKind::Symlink => Some(fs.readlink(&path.path).await?),
+        _ => None,
+    };
+    Ok((stat, target))
+}
+
+fn kind_name(stat: &Stat) -> &'static str {
+    match stat.kind {
+        FileKind::File if stat.size == 0 => "regular empty file",
+        FileKind::File => "regular file",
+        FileKind::Directory => "directory",
+        FileKind::Symlink => "symbolic link",
+        _ => "other",
+    }
+}
+
+fn formatted(format: &str, path: &Shown, stat: &Stat, target: Option<&str>) -> Result<String> {
+    let mut text = String::new();
+    let mut chars = format.chars();
+    while let Some(char) = chars.next() {
+        if char != '%' {
+            text.push(char);
+            continue;
+        }
+        let seconds = |millis: i64| millis.div_euclid(1000).to_string();
+        text += &match chars.next() {
+            Some('n') => path.typed.clone(),
+            Some('N') => match target {
+                Some(target) => format!("'{}' -> '{target}'", path.typed),
+                None => format!("'{}'", path.typed),
+            },
+            Some('s') => stat.size.to_string(),
+            Some('a') => format!("{:o}", stat.mode),
+            Some('A') => mode::picture(stat.kind, stat.mode),
+            Some('F') => kind_name(stat).to_owned(),
+            Some('Y') => seconds(stat.mtime.0),
+            Some('y') => when::long(stat.mtime),
+            Some('W') => seconds(stat.created.0),
+            Some('w') => when::long(stat.created),
+            Some('i') => stat.id.to_string(),
+            Some('h') => stat.n_links.to_string(),
+            Some('v') => stat.version.as_ref().map_or("-", |it| it.as_str()).to_owned(),
+            Some('%') => "%".to_owned(),
+            Some(other) => return Err(Failure::usage(format!("invalid directive '%{other}'"))),
+            None => return Err(Failure::usage("a format ends with '%'")),
+        };
+    }
+    Ok(text)
+}

@@ -1,0 +1,58 @@
+//! `yfs tail`: the end of files.
+
+use clap::Args;
+
+use crate::{
+    commands::head::{self, Count, Cut, Headings, end_of_first, start_of_last},
+    context::Context,
+    errors::Result,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs tail log.txt            the last ten lines
+  yfs tail -n 1 log.txt
+  yfs tail -n +5 log.txt      from the fifth line on
+  yfs tail -c 100 data.bin
+
+JSON: one object a line: {path, size, content} or base64 instead of content.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct TailArgs {
+    /// What to print
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// How many lines; +N to begin with the Nth
+    #[arg(short = 'n', long, value_name = "N", default_value = "10", allow_hyphen_values = true)]
+    lines: String,
+    /// How many bytes, instead of lines; +N to begin with the Nth
+    #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
+    bytes: Option<String>,
+    #[command(flatten)]
+    headings: Headings,
+}
+
+/// Prints.
+pub(crate) async fn run(args: TailArgs, context: &mut Context) -> Result {
+    let cut = Cut { lines: last_lines, bytes: last_bytes };
+    head::print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut)
+        .await
+}
+
+fn last_bytes(data: &[u8], count: Count) -> &[u8] {
+    let start = match count.sign {
+        Some('+') => count.number.saturating_sub(1).min(data.len()),
+        _ => data.len().saturating_sub(count.number),
+    };
+    &data[start..]
+}
+
+fn last_lines(data: &[u8], count: Count) -> &[u8] {
+    let start = match count.sign {
+        Some('+') => end_of_first(data, count.number.saturating_sub(1)),
+        _ => start_of_last(data, count.number),
+    };
+    &data[start..]
+}

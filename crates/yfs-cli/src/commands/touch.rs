@@ -1,0 +1,104 @@
+//! `yfs touch`: times.
+
+use bytes::Bytes;
+use clap::Args;
+use yfs_engine::time::Millis;
+use yfs_vfs::{Create, FsCode, FsError, WriteOptions};
+
+use crate::{
+    context::{Context, Fs},
+    errors::{Failure, Result},
+    json,
+    shown::Shown,
+    when,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs touch new.md                        makes it, if it is not there
+  yfs touch -d '2026-01-31 12:00' a.md
+  yfs touch -d '3 days ago' -c a.md       not if it is not there
+  yfs touch -r a.md b.md                  the time of a.md
+
+JSON: one object a line, as of `yfs stat`.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct TouchArgs {
+    /// What to touch
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// This time: a date, a date and a time, @SECONDS, `3 days ago`
+    #[arg(short, long, value_name = "DATE", conflicts_with_all = ["stamp", "reference"])]
+    date: Option<String>,
+    #[arg(
+        help = "This time: [[CC]YY]MMDDhhmm[.ss]",
+        short = 't',
+        value_name = "STAMP",
+        conflicts_with = "reference"
+    )]
+    stamp: Option<String>,
+    /// The time of this file
+    #[arg(short, long, value_name = "PATH")]
+    reference: Option<String>,
+    /// Create nothing
+    #[arg(short = 'c', long)]
+    no_create: bool,
+    /// Accepted: there is one time only
+    #[arg(short = 'm', hide = true)]
+    modification: bool,
+}
+
+/// Touches.
+pub(crate) async fn run(args: TouchArgs, context: &mut Context) -> Result {
+    let now = when::now();
+    let time = match (&args.date, &args.stamp) {
+        (Some(date), _) => Some(when::parse(date, now).map_err(Failure::Usage)?),
+        (_, Some(stamp)) => Some(when::parse_stamp(stamp, now).map_err(Failure::Usage)?),
+        _ => None,
+    };
+    let fs = context.writer()?;
+    let time = match &args.reference {
+        Some(reference) => fs.stat(&context.path(reference)?.path).await?.mtime,
+        None => time.unwrap_or(now),
+    };
+    for path in context.paths(&args.paths) {
+        let part = touch(&args, context, &fs, &path, time).await;
+        context.settle(part)?;
+    }
+    Ok(())
+}
+
+async fn touch(
+    args: &TouchArgs,
+    context: &mut Context,
+    fs: &Fs,
+    path: &Shown,
+    time: Millis,
+) -> Result {
+    match fs.utimes(&path.path, time).await {
+        Err(error) if error.code == FsCode::ENOENT && args.no_create => return Ok(()),
+        Err(error) if error.code == FsCode::ENOENT => create(fs, path, time).await?,
+        done => done?,
+    }
+    if context.out.json {
+        let stat = fs.stat(&path.path).await?;
+        context.out.json_line(&json::stat(path.path.as_str(), &stat, None))?;
+    }
+    Ok(())
+}
+
+async fn create(fs: &Fs, path: &Shown, time: Millis) -> Result<(), FsError> {
+    let options = WriteOptions {
+        create: Create::New,
+        mtime: Some(time),
+        parents: false,
+        ..WriteOptions::default()
+    };
+    match fs.write(&path.path, Bytes::new(), &options).await {
+        // Somebody was faster, which is as good; a link that leads nowhere is not.
+        Err(error) if error.code == FsCode::EEXIST => fs.utimes(&path.path, time).await,
+        done => done.map(drop),
+    }
+}

@@ -1,0 +1,186 @@
+//! `yfs trash`: what was removed, how it comes back, and how it goes for good.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use yfs::{Trashed, Workspace};
+use yfs_engine::id::FileId;
+
+use crate::{
+    context::Context,
+    errors::{Failure, Result},
+    json, when,
+};
+
+const HELP: &str = "\
+An ITEM is the id that `yfs trash ls` prints, or the path where it was (the latest, if several were).
+
+Examples:
+  yfs trash ls
+  yfs trash restore /notes/old.md
+  yfs trash restore k2f9… --to /elsewhere.md
+  yfs trash purge /secret.txt
+  yfs trash empty --older-than 30d
+
+JSON of ls: one object a line: {id, name, kind, original, trashed_at, n_hidden, stranded, purging}.
+JSON of restore: {id, path}; of purge: {n_marked}; of empty: {n_marked, n_rows, n_documents, n_bytes}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct TrashArgs {
+    /// What to do.
+    #[command(subcommand)]
+    command: TrashCommand,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum TrashCommand {
+    /// List what is in the trash: what others changed since comes first, then the latest
+    Ls,
+    /// Put things back where they were
+    Restore {
+        /// What
+        #[arg(value_name = "ITEM", required = true)]
+        items: Vec<String>,
+        /// Put it there instead
+        #[arg(long, value_name = "PATH")]
+        to: Option<String>,
+    },
+    /// Mark things to go for good; until then, restore still brings them back
+    Purge {
+        /// What
+        #[arg(value_name = "ITEM", required = true)]
+        items: Vec<String>,
+    },
+    /// Mark everything, and delete what was marked long enough ago
+    Empty {
+        /// Only what was trashed so long ago: 30d, 12h
+        #[arg(long, value_name = "AGE", value_parser = when::parse_duration)]
+        older_than: Option<Duration>,
+        /// How long what was marked is kept
+        #[arg(long, value_name = "AGE", default_value = "30d", value_parser = when::parse_duration)]
+        keep: Duration,
+    },
+}
+
+/// Does it.
+pub(crate) fn run(args: TrashArgs, context: &mut Context) -> Result {
+    match args.command {
+        TrashCommand::Ls => list(context),
+        TrashCommand::Restore { items, to } => restore(context, &items, to.as_deref()),
+        TrashCommand::Purge { items } => purge(context, &items),
+        TrashCommand::Empty { older_than, keep } => empty(context, older_than, keep),
+    }
+}
+
+fn list(context: &mut Context) -> Result {
+    let trash = context.readable()?.trash()?;
+    for item in &trash {
+        if context.out.json {
+            context.out.json_line(&describe(item))?;
+            continue;
+        }
+        let time = when::short(item.trashed_at, when::now());
+        let mut line =
+            format!("{}  {time}  {}", item.id, context.out.name(item.kind, &item.original));
+        if item.n_hidden > 0 {
+            line += &format!("  (and {} in it)", item.n_hidden);
+        }
+        if item.purging {
+            line += "  (purged)";
+        }
+        context.out.line(&line)?;
+        for path in &item.stranded {
+            let path = context.out.safe(path).into_owned();
+            context.out.line(&format!("    changed since: {path}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn restore(context: &mut Context, items: &[String], to: Option<&str>) -> Result {
+    if to.is_some() && items.len() > 1 {
+        return Err(Failure::usage("--to takes one ITEM"));
+    }
+    let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
+    let workspace = context.writable()?;
+    for item in items {
+        let restored =
+            find(&workspace, item).and_then(|id| Ok((workspace.restore(&id, to.as_ref())?, id)));
+        match restored {
+            Ok((path, id)) if context.out.json => {
+                let value = json!({ "id": id.as_str(), "path": path.as_str() });
+                context.out.json_line(&value)?;
+            }
+            Ok((path, _)) => context.remark(&format!("{path} is back")),
+            Err(failure) => context.fail(&failure),
+        }
+    }
+    Ok(())
+}
+
+fn purge(context: &mut Context, items: &[String]) -> Result {
+    let workspace = context.writable()?;
+    let mut ids = Vec::with_capacity(items.len());
+    for item in items {
+        match find(&workspace, item) {
+            Ok(id) => ids.push(id),
+            Err(failure) => context.fail(&failure),
+        }
+    }
+    let n_marked = workspace.purge(&ids)?;
+    if context.out.json {
+        return context.out.json_line(&json!({ "n_marked": n_marked }));
+    }
+    context.remark(&format!(
+        "{n_marked} marked; they go when `yfs trash empty` finds them old enough"
+    ));
+    Ok(())
+}
+
+fn empty(context: &mut Context, older_than: Option<Duration>, keep: Duration) -> Result {
+    let workspace = context.writable()?;
+    let limit = when::before(when::now(), older_than.unwrap_or_default());
+    let old = |item: &&Trashed| !item.purging && item.trashed_at <= limit;
+    let ids: Vec<FileId> =
+        workspace.trash()?.iter().filter(old).map(|item| item.id.clone()).collect();
+    let n_marked = workspace.purge(&ids)?;
+    let expired = workspace.expire(keep)?;
+    if context.out.json {
+        return context.out.json_line(&json!({
+            "n_marked": n_marked,
+            "n_rows": expired.n_rows,
+            "n_documents": expired.n_documents,
+            "n_bytes": expired.n_bytes,
+        }));
+    }
+    context.remark(&format!("{n_marked} marked, {} deleted for good", expired.n_rows));
+    Ok(())
+}
+
+/// Finds something in the trash, by id or by where it was.
+fn find(workspace: &Workspace, item: &str) -> Result<FileId> {
+    let trash = workspace.trash()?;
+    let by_id = trash.iter().find(|it| it.id.as_str() == item);
+    let path = if item.starts_with('/') { item.to_owned() } else { format!("/{item}") };
+    let at_path = trash.iter().filter(|it| it.original == path);
+    let found = by_id.or_else(|| at_path.max_by_key(|it| it.trashed_at));
+    let found = found.map(|it| it.id.clone());
+    found.ok_or_else(|| Failure::other(format!("{item}: not in the trash")))
+}
+
+fn describe(item: &Trashed) -> Value {
+    json!({
+        "id": item.id.as_str(),
+        "name": item.name,
+        "kind": json::kind(item.kind),
+        "original": item.original,
+        "trashed_at": when::rfc3339(item.trashed_at),
+        "n_hidden": item.n_hidden,
+        "stranded": item.stranded,
+        "purging": item.purging,
+    })
+}

@@ -1,0 +1,146 @@
+//! `yfs tree`: a directory and what lies below, drawn.
+
+use clap::Args;
+use serde_json::{Value, json};
+use yfs_vfs::{FileKind, WalkEntry, WalkOptions};
+
+use crate::{
+    context::{Context, Fs},
+    errors::Result,
+    json,
+    shown::Shown,
+    text::counted,
+};
+
+const HELP: &str = "\
+Examples:
+  yfs tree                everything that is not hidden
+  yfs tree -L 2 docs      two levels of /docs
+  yfs tree -d             directories only
+
+JSON: one nested object: {path, name, id, kind, size, mode, mtime[, children]}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct TreeArgs {
+    /// Where to begin; without it, /
+    #[arg(value_name = "PATH", default_value = "/", hide_default_value = true)]
+    path: String,
+    /// Also names that begin with a dot
+    #[arg(short, long)]
+    all: bool,
+    /// Directories only
+    #[arg(short, long)]
+    dirs_only: bool,
+    /// How many levels to show
+    #[arg(short = 'L', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    level: Option<u64>,
+}
+
+/// Draws.
+pub(crate) async fn run(args: TreeArgs, context: &mut Context) -> Result {
+    let fs = context.reader()?;
+    let root = context.path(&args.path)?;
+    let max_depth = args.level.map_or(usize::MAX, |level| level as usize);
+    let options = WalkOptions { max_depth, hidden: args.all, ..WalkOptions::default() };
+    let mut entries = fs.walk(&root.path, &options).await?;
+    entries.retain(|it| !args.dirs_only || it.entry.kind == FileKind::Directory);
+    if context.out.json {
+        return print_json(context, &fs, &root, entries).await;
+    }
+    draw(context, &fs, &root, &entries).await
+}
+
+async fn draw(context: &mut Context, fs: &Fs, root: &Shown, entries: &[WalkEntry]) -> Result {
+    let heading = context.out.name(FileKind::Directory, &root.typed);
+    context.out.line(&heading)?;
+    let depths: Vec<usize> = entries.iter().map(|it| depth(root, it)).collect();
+    let is_last = last_of_siblings(&depths);
+    let mut open: Vec<bool> = Vec::new();
+    let (mut n_dirs, mut n_files) = (0, 0);
+    for (at, WalkEntry { path, entry, .. }) in entries.iter().enumerate() {
+        open.truncate(depths[at] - 1);
+        let mut line: String =
+            open.iter().map(|is_open| if *is_open { "│   " } else { "    " }).collect();
+        line.push_str(if is_last[at] { "└── " } else { "├── " });
+        line.push_str(&context.out.name(entry.kind, &entry.name));
+        if entry.kind == FileKind::Symlink
+            && let Ok(target) = fs.readlink(path).await
+        {
+            line.push_str(&format!(" -> {}", context.out.safe(&target)));
+        }
+        context.out.line(&line)?;
+        open.push(!is_last[at]);
+        *(if entry.kind == FileKind::Directory { &mut n_dirs } else { &mut n_files }) += 1;
+    }
+    let dirs = counted(n_dirs, "directory", "directories");
+    context.out.line(&format!("\n{dirs}, {}", counted(n_files, "file", "files")))
+}
+
+/// Returns for each entry of a preorder listing whether it is the last of its directory.
+fn last_of_siblings(depths: &[usize]) -> Vec<bool> {
+    let mut is_last = vec![false; depths.len()];
+    // Whether a sibling follows, by depth.
+    let mut follows: Vec<bool> = Vec::new();
+    for (at, depth) in depths.iter().enumerate().rev() {
+        follows.truncate(depth + 1);
+        follows.resize(depth + 1, false);
+        is_last[at] = !std::mem::replace(&mut follows[*depth], true);
+    }
+    is_last
+}
+
+fn depth(root: &Shown, entry: &WalkEntry) -> usize {
+    entry.path.components().count() - root.path.components().count()
+}
+
+async fn print_json(
+    context: &mut Context,
+    fs: &Fs,
+    root: &Shown,
+    entries: Vec<WalkEntry>,
+) -> Result {
+    let mut top = json::stat(root.path.as_str(), &fs.stat(&root.path).await?, None);
+    top["children"] = json!([]);
+    // The directories that are being filled, the root first.
+    let mut open: Vec<Value> = vec![top];
+    for item in entries {
+        close_to(&mut open, depth(root, &item));
+        let mut value = json::entry(item.path.as_str(), &item.entry);
+        match item.entry.kind {
+            FileKind::Directory => value["children"] = json!([]),
+            FileKind::Symlink => value["target"] = fs.readlink(&item.path).await.ok().into(),
+            _ => (),
+        }
+        open.push(value);
+    }
+    close_to(&mut open, 1);
+    match open.pop() {
+        Some(top) => context.out.json_line(&top),
+        None => Ok(()),
+    }
+}
+
+/// Puts finished objects into their parents until `depth` are open.
+fn close_to(open: &mut Vec<Value>, depth: usize) {
+    while open.len() > depth {
+        let (Some(done), Some(parent)) = (open.pop(), open.last_mut()) else { return };
+        if let Some(children) = parent["children"].as_array_mut() {
+            children.push(done);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_sibling_is_found() {
+        // a, a/b, a/c, d
+        assert_eq!(last_of_siblings(&[1, 2, 2, 1]), [false, false, true, true]);
+        // a, a/b, a/b/c, a/d
+        assert_eq!(last_of_siblings(&[1, 2, 3, 2]), [true, false, true, true]);
+    }
+}

@@ -1,0 +1,47 @@
+//! Finding the workspace: named, or from the current directory upwards.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use crate::errors::{Failure, Result};
+
+/// The directory that holds a workspace, beside the files that it was made from.
+pub(crate) const DIR: &str = ".yfs";
+
+/// The file that is a workspace.
+pub(crate) const FILE: &str = "workspace.db";
+
+/// Returns the file of the workspace that is meant.
+pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
+    match named {
+        Some(named) => find_in(named),
+        None => {
+            let here = env::current_dir().map_err(|error| Failure::host(Path::new("."), &error))?;
+            let found = here.ancestors().map(file_below).find(|file| file.is_file());
+            found.ok_or_else(|| {
+                Failure::other(format!(
+                    "no workspace in {} or above it (make one with `yfs init`, or name one with --workspace)",
+                    here.display()
+                ))
+            })
+        }
+    }
+}
+
+/// Returns the file of the workspace at `named`: itself, or in a directory.
+pub(crate) fn find_in(named: &Path) -> Result<PathBuf> {
+    let meta = named.metadata().map_err(|error| Failure::host(named, &error))?;
+    if !meta.is_dir() {
+        return Ok(named.to_owned());
+    }
+    let places = [file_below(named), named.join(FILE)];
+    let found = places.into_iter().find(|file| file.is_file());
+    found.ok_or_else(|| Failure::other(format!("no workspace in {}", named.display())))
+}
+
+/// Returns where the workspace of a directory is, or would be.
+pub(crate) fn file_below(dir: &Path) -> PathBuf {
+    dir.join(DIR).join(FILE)
+}

@@ -1,0 +1,298 @@
+//! What failed, and how it is told: as POSIX tools do, or as JSON.
+
+use std::{
+    error::Error,
+    fmt::{self, Write as _},
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use serde_json::json;
+use yfs::WorkspaceError;
+use yfs_vfs::{FsCode, FsError};
+
+use crate::{args::Cli, text::Escaped};
+
+/// The result of a command.
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// The exit status where something failed.
+pub(crate) const EXIT_FAILED: u8 = 1;
+
+/// The exit status of wrong usage.
+pub(crate) const EXIT_USAGE: u8 = 2;
+
+/// The exit status where nobody reads standard output any more: what shells report of a tool that
+/// SIGPIPE ended.
+pub(crate) const EXIT_CLOSED: u8 = 141;
+
+/// Why a command, or a part of one, failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody reads standard output any more.
+    Closed,
+    /// The command makes no sense as it was typed.
+    Usage(String),
+    /// A call on a path.
+    Fs(FsError),
+    /// A call on the workspace as a whole.
+    Workspace(WorkspaceError),
+    /// Something about this command only.
+    Other(anyhow::Error),
+}
+
+/// What a failure says, in parts.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Parts {
+    code: &'static str,
+    op: Option<&'static str>,
+    path: Option<String>,
+    dest: Option<String>,
+    message: String,
+}
+
+/// Tells people or programs what failed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Report {
+    command: &'static str,
+    /// Whether programs want JSON.
+    pub(crate) json: bool,
+}
+
+impl Report {
+    /// Reports on behalf of what was typed.
+    pub(crate) fn of(cli: &Cli) -> Self {
+        Self { command: cli.command.name(), json: cli.globals.json }
+    }
+
+    /// Says that something failed, on standard error.
+    pub(crate) fn failure(self, failure: &Failure) {
+        let parts = failure.parts();
+        let text = if self.json {
+            let mut error = json!({ "code": parts.code, "message": parts.message });
+            let fields = [("op", parts.op.map(str::to_owned)), ("path", parts.path)];
+            for (key, value) in fields.into_iter().chain([("dest", parts.dest)]) {
+                if let Some(value) = value {
+                    error[key] = value.into();
+                }
+            }
+            json!({ "error": error }).to_string()
+        } else {
+            format!("yfs {}: {}", self.command, parts)
+        };
+        tell(&text);
+    }
+
+    /// Says something that is no failure.
+    pub(crate) fn remark(self, text: &str) {
+        if !self.json {
+            tell(&format!("yfs {}: {text}", self.command));
+        }
+    }
+
+    /// Says why nothing was done, and returns the exit code for it.
+    pub(crate) fn fatal(self, failure: &Failure) -> ExitCode {
+        if !matches!(failure, Failure::Closed) {
+            self.failure(failure);
+        }
+        failure.exit_code().into()
+    }
+}
+
+/// Writes a line to standard error. Where that fails, nobody is left to be told.
+fn tell(text: &str) {
+    writeln!(io::stderr().lock(), "{text}").ok();
+}
+
+/// Tells what clap thinks of the command line: help, version, or what was wrong.
+pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|arg| arg == "--json");
+    if !error.use_stderr() || !wants_json {
+        return match error.print() {
+            Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE)),
+            Err(_) => EXIT_CLOSED.into(),
+        };
+    }
+    let text = error.render().to_string();
+    let message = text.trim_start_matches("error: ").lines().next().unwrap_or("wrong usage");
+    tell(&json!({ "error": { "code": "USAGE", "message": message } }).to_string());
+    EXIT_USAGE.into()
+}
+
+impl Failure {
+    /// Makes a failure that this sentence says all of.
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self::Other(anyhow::Error::msg(message.into()))
+    }
+
+    /// Makes a failure of wrong usage.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    /// Makes a failure of the host's files.
+    pub(crate) fn host(path: &std::path::Path, error: &io::Error) -> Self {
+        let (path, message) = (path.display(), host_message(error));
+        Self::other(format!("{}: {message}", Escaped::new(&path.to_string())))
+    }
+
+    /// Returns the exit code of a command that ended with this.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Closed => EXIT_CLOSED,
+            Self::Usage(_) => EXIT_USAGE,
+            _ => EXIT_FAILED,
+        }
+    }
+
+    fn parts(&self) -> Parts {
+        match self {
+            Self::Closed => Parts { code: "EPIPE", ..Parts::default() },
+            Self::Usage(message) => {
+                Parts { code: "USAGE", message: message.clone(), ..Parts::default() }
+            }
+            Self::Fs(error) | Self::Workspace(WorkspaceError::Fs(error)) => Parts {
+                code: error.code.as_str(),
+                op: Some(error.op.as_str()),
+                path: error.path.as_deref().map(str::to_owned),
+                dest: error.dest.as_deref().map(str::to_owned),
+                message: fs_message(error),
+            },
+            Self::Workspace(WorkspaceError::Host { path, source, .. }) => Parts {
+                code: FsCode::of_io(source).as_str(),
+                path: Some(path.display().to_string()),
+                message: host_message(source),
+                ..Parts::default()
+            },
+            Self::Workspace(error) => {
+                Parts { code: "EWORKSPACE", message: chain(error), ..Parts::default() }
+            }
+            Self::Other(error) => {
+                Parts { code: "EOTHER", message: chain(error.as_ref()), ..Parts::default() }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}", Escaped::new(path))?;
+            if let Some(dest) = &self.dest {
+                write!(f, " -> {}", Escaped::new(dest))?;
+            }
+            f.write_str(": ")?;
+        }
+        write!(f, "{}", Escaped::new(&self.message))
+    }
+}
+
+impl From<FsError> for Failure {
+    fn from(error: FsError) -> Self {
+        Self::Fs(error)
+    }
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Workspace(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::other(host_message(&error)),
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// What `strerror` says, as tools print it, and the cause where it says more.
+fn fs_message(error: &FsError) -> String {
+    let what = capitalised(error.code.message());
+    match &error.source {
+        // The code alone would not help: the cause says what is wrong with the argument.
+        Some(source) if error.code == FsCode::EINVAL => without_picture(&chain(&**source)),
+        Some(source) => format!("{what} ({})", chain(&**source)),
+        None => what,
+    }
+}
+
+/// Leaves off the picture of a pattern, of several lines, that comes before what is wrong with it.
+fn without_picture(text: &str) -> String {
+    match text.rsplit_once("\nerror: ") {
+        Some((_, what)) => format!("bad pattern: {what}"),
+        None if text.starts_with("the literal \"\\n\"") => {
+            "bad pattern: it matches within one line, and has a newline".to_owned()
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// What the host says, as tools print it.
+fn host_message(error: &io::Error) -> String {
+    without_number(&error.to_string()).to_owned()
+}
+
+/// Leaves off Rust's "(os error 2)".
+fn without_number(text: &str) -> &str {
+    text.split(" (os error ").next().unwrap_or(text)
+}
+
+/// An error with its causes, which say no more than once what they say.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            // Writing into a string cannot fail.
+            write!(text, ": {next}").ok();
+        }
+        cause = error.source();
+    }
+    without_number(&text).to_owned()
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use yfs_engine::path::VPath;
+    use yfs_vfs::{EditRefusal, Op};
+
+    use super::*;
+
+    #[test]
+    fn failures_read_as_those_of_posix_tools() {
+        let path = VPath::parse("/a\u{1b}b").unwrap();
+        let cases: Vec<Failure> = vec![
+            FsError::new(FsCode::ENOENT, Op::Open, "/x").into(),
+            FsError::new(FsCode::ENOTEMPTY, Op::Rename, "/a").to("/b").into(),
+            FsError::edit_refused(&path, EditRefusal::NotFound).into(),
+            FsError::new(FsCode::EIO, Op::Read, "/x").caused_by(io::Error::other("torn")).into(),
+            Failure::host(std::path::Path::new("gone"), &io::ErrorKind::NotFound.into()),
+            Failure::usage("no operand"),
+        ];
+        let lines: Vec<String> = cases.iter().map(|case| case.parts().to_string()).collect();
+        expect![[r#"
+            /x: No such file or directory
+            /a -> /b: Directory not empty
+            /a\u{1b}b: the text to replace was not found
+            /x: Input/output error (torn)
+            gone: entity not found
+            no operand"#]]
+        .assert_eq(&lines.join("\n"));
+    }
+}

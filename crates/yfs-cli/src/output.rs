@@ -1,0 +1,197 @@
+//! Standard output: text or JSON, coloured or not, and quiet when nobody reads it.
+
+use std::{
+    borrow::Cow,
+    io::{self, BufWriter, IsTerminal, StdoutLock, Write},
+};
+
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+use yfs_vfs::FileKind;
+
+use crate::{
+    args::{ColorChoice, Globals},
+    errors::Result,
+    text::Escaped,
+};
+
+/// Where results go.
+pub(crate) struct Output {
+    stdout: BufWriter<StdoutLock<'static>>,
+    /// Whether a person is looking.
+    pub(crate) is_terminal: bool,
+    /// Whether programs want JSON.
+    pub(crate) json: bool,
+    color: bool,
+}
+
+/// What a piece of text is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A name of this kind of object.
+    Name(FileKind),
+    /// Where something was found.
+    Place,
+    /// A line number.
+    Number,
+    /// A separator.
+    Separator,
+    /// What matched.
+    Match,
+    /// A line that was added.
+    Added,
+    /// A line that was removed.
+    Removed,
+    /// A heading.
+    Heading,
+}
+
+impl Output {
+    /// Opens standard output.
+    pub(crate) fn new(globals: &Globals) -> Self {
+        let stdout = io::stdout().lock();
+        let is_terminal = stdout.is_terminal();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let color = match globals.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !plain,
+        };
+        let json = globals.json;
+        Self { stdout: BufWriter::new(stdout), is_terminal, json, color: color && !json }
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result {
+        Ok(self.stdout.write_all(bytes)?)
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&mut self, text: &str) -> Result {
+        self.raw(text.as_bytes())?;
+        self.raw(b"\n")
+    }
+
+    /// Writes a JSON value on one line.
+    pub(crate) fn json_line(&mut self, value: &Value) -> Result {
+        serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;
+        self.raw(b"\n")
+    }
+
+    /// Writes what is held back.
+    pub(crate) fn flush(&mut self) -> Result {
+        Ok(self.stdout.flush()?)
+    }
+
+    /// Returns a name as it may be shown: escaped on a terminal, as it is elsewhere.
+    pub(crate) fn safe<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        if self.is_terminal && name.chars().any(crate::text::steers) {
+            Cow::Owned(Escaped::new(name).to_string())
+        } else {
+            Cow::Borrowed(name)
+        }
+    }
+
+    /// Returns a text in the colour of its role.
+    pub(crate) fn painted(&self, role: Role, text: &str) -> String {
+        match role.color().filter(|_| self.color) {
+            Some(color) => format!("\u{1b}[{color}m{text}\u{1b}[0m"),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Returns a name, escaped and coloured.
+    pub(crate) fn name(&self, kind: FileKind, name: &str) -> String {
+        self.painted(Role::Name(kind), &self.safe(name))
+    }
+
+    /// Writes names in as many columns as fit, the first downwards; one a line if nobody looks.
+    pub(crate) fn columns(&mut self, cells: &[(FileKind, String)], one_each: bool) -> Result {
+        let width = if one_each || !self.is_terminal { 0 } else { terminal_width() };
+        let safe: Vec<(FileKind, String)> =
+            cells.iter().map(|(kind, name)| (*kind, self.safe(name).into_owned())).collect();
+        let widths: Vec<usize> = safe.iter().map(|(_, name)| name.width()).collect();
+        let grid = Grid::fit(&widths, width);
+        for row in 0..grid.n_rows {
+            let mut line = String::new();
+            for (column, column_width) in grid.widths.iter().enumerate() {
+                let Some((kind, name)) = safe.get(column * grid.n_rows + row) else { break };
+                line.push_str(&self.painted(Role::Name(*kind), name));
+                let is_last = (column + 1) * grid.n_rows + row >= safe.len();
+                if !is_last {
+                    let pad = column_width + GAP - widths[column * grid.n_rows + row];
+                    line.extend(std::iter::repeat_n(' ', pad));
+                }
+            }
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+}
+
+/// How many spaces stand between columns.
+const GAP: usize = 2;
+
+/// How names are laid out.
+struct Grid {
+    n_rows: usize,
+    widths: Vec<usize>,
+}
+
+impl Grid {
+    /// Finds the least number of rows whose columns fit into `width`.
+    fn fit(widths: &[usize], width: usize) -> Self {
+        let column_widths = |n_rows: usize| -> Vec<usize> {
+            widths.chunks(n_rows).map(|it| it.iter().copied().max().unwrap_or(0)).collect()
+        };
+        let total: usize = widths.iter().map(|it| it + GAP).sum();
+        // Fewer rows than this cannot fit, whatever the names.
+        let mut n_rows = total.div_ceil(width.max(1)).clamp(1, widths.len().max(1));
+        loop {
+            let columns = column_widths(n_rows);
+            let needed = columns.iter().sum::<usize>() + GAP * columns.len().saturating_sub(1);
+            if needed <= width || n_rows >= widths.len() {
+                let n_rows = if widths.is_empty() { 0 } else { n_rows };
+                return Self { n_rows, widths: columns };
+            }
+            n_rows += 1;
+        }
+    }
+}
+
+fn terminal_width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+}
+
+impl Role {
+    fn color(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Name(FileKind::Directory) => "1;34",
+            Self::Name(FileKind::Symlink) => "1;36",
+            Self::Name(_) => return None,
+            Self::Place => "35",
+            Self::Number | Self::Added => "32",
+            Self::Separator => "36",
+            Self::Match => "1;31",
+            Self::Removed => "31",
+            Self::Heading => "1",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_use_the_width_there_is() {
+        let grid = Grid::fit(&[3, 3, 3, 3, 3], 80);
+        assert_eq!((grid.n_rows, grid.widths.len()), (1, 5));
+        let grid = Grid::fit(&[3, 3, 3, 3, 3], 10);
+        assert_eq!((grid.n_rows, grid.widths.len()), (3, 2));
+        let grid = Grid::fit(&[30, 3], 10);
+        assert_eq!((grid.n_rows, grid.widths.len()), (2, 1));
+        assert_eq!(Grid::fit(&[], 10).n_rows, 0);
+    }
+}

@@ -1,0 +1,41 @@
+//! Progress on standard error, while a person is looking.
+
+use std::{
+    io::{IsTerminal, stderr},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::Globals;
+
+/// A bar, which shows nothing unless standard error is a terminal.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Starts a bar.
+    pub(crate) fn new(globals: &Globals, what: &'static str) -> Self {
+        let shown = stderr().is_terminal() && !globals.quiet && !globals.json;
+        let target =
+            if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
+        bar.set_style(style.expect("the template is well formed"));
+        bar.set_message(what);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// Shows how far the work is.
+    pub(crate) fn set(&self, done: u64, total: u64) {
+        self.0.set_length(total);
+        self.0.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

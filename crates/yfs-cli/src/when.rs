@@ -1,0 +1,168 @@
+//! Times and durations, as people write and read them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
+use yfs_engine::time::Millis;
+
+/// What `ls` considers recent: half a year, in milliseconds.
+const RECENT_MS: i64 = 31_556_952_000 / 2;
+
+/// Returns the time of day.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Writes a time for programs: RFC 3339, in UTC, with milliseconds.
+pub(crate) fn rfc3339(time: Millis) -> String {
+    match Timestamp::from_millisecond(time.0) {
+        Ok(timestamp) => format!("{timestamp:.3}"),
+        Err(_) => time.0.to_string(),
+    }
+}
+
+/// Writes a time as `ls -l` does: `Nov 21 23:51`, or `Nov 21  2024` if it is long ago or to come.
+pub(crate) fn short(time: Millis, now: Millis) -> String {
+    let age = now.0.saturating_sub(time.0);
+    let format = if (0..RECENT_MS).contains(&age) { "%b %e %H:%M" } else { "%b %e  %Y" };
+    local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
+}
+
+/// Writes a time in full, in the local time zone: `2026-11-21 23:51:25.123 +0000`.
+pub(crate) fn long(time: Millis) -> String {
+    let format = "%Y-%m-%d %H:%M:%S%.3f %z";
+    local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
+}
+
+fn local(time: Millis) -> Option<Zoned> {
+    Some(Timestamp::from_millisecond(time.0).ok()?.to_zoned(TimeZone::system()))
+}
+
+/// Reads a time: `@1700000000`, `2026-11-21`, `2026-11-21 23:51`, `2026-11-21T23:51:25Z`, `now`,
+/// `yesterday`, `3 days ago`. Without a zone it is local.
+pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
+    let text = text.trim();
+    let bad = || format!("invalid date '{text}'");
+    if let Some(seconds) = text.strip_prefix('@') {
+        let seconds: f64 = seconds.parse().map_err(|_| bad())?;
+        return Ok(Millis::from_f64(seconds * 1000.0));
+    }
+    let day_ms = 86_400_000;
+    match text {
+        "now" => return Ok(now),
+        "yesterday" => return Ok(Millis(now.0.saturating_sub(day_ms))),
+        "tomorrow" => return Ok(Millis(now.0.saturating_add(day_ms))),
+        _ => (),
+    }
+    if let Some(age) = text.strip_suffix(" ago") {
+        let age = parse_duration(age).map_err(|_| bad())?;
+        return Ok(before(now, age));
+    }
+    if let Ok(timestamp) = text.parse::<Timestamp>() {
+        return Ok(Millis(timestamp.as_millisecond()));
+    }
+    let local: civil::DateTime = text.parse().map_err(|_| bad())?;
+    of_local(local).ok_or_else(bad)
+}
+
+/// Reads a time as `touch -t` does: `[[CC]YY]MMDDhhmm[.ss]`.
+pub(crate) fn parse_stamp(text: &str, now: Millis) -> Result<Millis, String> {
+    let bad = || format!("invalid date format '{text}'");
+    let (digits, seconds) = text.split_once('.').unwrap_or((text, "00"));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits(digits) || !all_digits(seconds) || seconds.len() != 2 {
+        return Err(bad());
+    }
+    let (year, rest) = match digits.len() {
+        8 => (local(now).ok_or_else(bad)?.year(), digits),
+        10 => {
+            let two: i16 = digits[..2].parse().map_err(|_| bad())?;
+            (if two < 69 { 2000 + two } else { 1900 + two }, &digits[2..])
+        }
+        12 => (digits[..4].parse().map_err(|_| bad())?, &digits[4..]),
+        _ => return Err(bad()),
+    };
+    let field = |at: usize| rest[at..at + 2].parse::<i8>().map_err(|_| bad());
+    let second: i8 = seconds.parse().map_err(|_| bad())?;
+    let time = civil::DateTime::new(year, field(0)?, field(2)?, field(4)?, field(6)?, second, 0);
+    time.ok().and_then(of_local).ok_or_else(bad)
+}
+
+fn of_local(time: civil::DateTime) -> Option<Millis> {
+    Some(Millis(time.to_zoned(TimeZone::system()).ok()?.timestamp().as_millisecond()))
+}
+
+/// Reads a duration: `30d`, `12h`, `90 minutes`, `2 weeks`, `10s`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let bad = || format!("invalid duration '{text}' (such as 30d, 12h, 15m, 10s)");
+    let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim() {
+        "" | "s" | "sec" | "second" | "seconds" => 1,
+        "m" | "min" | "minute" | "minutes" => 60,
+        "h" | "hour" | "hours" => 3_600,
+        "d" | "day" | "days" => 86_400,
+        "w" | "week" | "weeks" => 7 * 86_400,
+        _ => return Err(bad()),
+    };
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    number.checked_mul(unit).map(Duration::from_secs).ok_or_else(bad)
+}
+
+/// Returns the time that was `age` before `now`.
+pub(crate) fn before(now: Millis, age: Duration) -> Millis {
+    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Millis(now.0.saturating_sub(age))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = Millis(1_700_000_000_000);
+
+    #[test]
+    fn times_are_read_in_many_forms() {
+        let cases = [
+            ("@1700000000", 1_700_000_000_000),
+            ("@1.5", 1_500),
+            ("2023-11-14T22:13:20Z", 1_700_000_000_000),
+            ("2023-11-14T23:13:20+01:00", 1_700_000_000_000),
+            ("now", NOW.0),
+            ("yesterday", NOW.0 - 86_400_000),
+            ("3 days ago", NOW.0 - 3 * 86_400_000),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text, NOW), Ok(Millis(expected)), "{text}");
+        }
+        for bad in ["", "noon-ish", "2023-13-01", "@x", "ago"] {
+            assert!(parse(bad, NOW).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn stamps_of_touch_are_local() {
+        let long = parse_stamp("202311142213.20", NOW).unwrap();
+        assert_eq!(parse_stamp("2311142213.20", NOW), Ok(long));
+        assert_eq!(parse("2023-11-14 22:13:20", NOW), Ok(long));
+        for bad in ["", "1", "202313142213", "2023111422xx", "202311142213.2"] {
+            assert!(parse_stamp(bad, NOW).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn times_are_written_for_programs_in_utc() {
+        assert_eq!(rfc3339(NOW), "2023-11-14T22:13:20.000Z");
+        assert_eq!(rfc3339(Millis(i64::MAX)), i64::MAX.to_string());
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(parse_duration("90 minutes"), Ok(Duration::from_secs(5_400)));
+        assert!(parse_duration("soon").is_err());
+        assert!(parse_duration("-1d").is_err());
+    }
+}

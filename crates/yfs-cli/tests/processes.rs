@@ -1,0 +1,186 @@
+//! Several processes on one workspace at once, and what the system does to a process.
+
+#![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+const N_PROCESSES: usize = 8;
+
+#[test]
+fn appends_and_edits_of_many_processes_all_land() {
+    let dir = workspace();
+    let body: String = (0..N_PROCESSES).map(|n| format!("line {n} old\n")).collect();
+    ok(dir.path(), &["write", "shared.txt", "--content", &body]);
+    let edits = (0..N_PROCESSES).map(|n| {
+        let (old, new) = (format!("line {n} old"), format!("line {n} new"));
+        spawn(dir.path(), &["edit", "shared.txt", &old, &new])
+    });
+    let appends = (0..N_PROCESSES).map(|n| {
+        let line = format!("appended {n}\n");
+        spawn(dir.path(), &["append", "shared.txt", "--content", &line])
+    });
+    let children: Vec<Child> = edits.chain(appends).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = ok(dir.path(), &["cat", "shared.txt"]);
+    for n in 0..N_PROCESSES {
+        assert_eq!(text.matches(&format!("line {n} new\n")).count(), 1, "{text}");
+        assert_eq!(text.matches(&format!("appended {n}\n")).count(), 1, "{text}");
+    }
+    assert!(!text.contains("old"), "{text}");
+}
+
+#[test]
+fn of_many_that_create_exactly_one_succeeds() {
+    let dir = workspace();
+    for round in 0..4 {
+        let name = format!("lock-{round}");
+        let children: Vec<Child> = (0..N_PROCESSES)
+            .map(|n| {
+                let content = n.to_string();
+                spawn(dir.path(), &["write", &name, "--create-new", "--content", &content])
+            })
+            .collect();
+        let outputs: Vec<Output> =
+            children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        let winners: Vec<usize> =
+            (0..N_PROCESSES).filter(|n| outputs[*n].status.success()).collect();
+        assert_eq!(winners.len(), 1, "round {round}: {outputs:?}");
+        assert_eq!(ok(dir.path(), &["cat", &name]), winners[0].to_string());
+        for output in outputs.iter().filter(|output| !output.status.success()) {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(stderr, format!("yfs write: /{name}: File exists\n"));
+        }
+    }
+}
+
+#[test]
+fn directories_made_by_many_processes_are_one() {
+    let dir = workspace();
+    let children: Vec<Child> = (0..N_PROCESSES)
+        .map(|n| spawn(dir.path(), &["write", &format!("a/b/c/{n}"), "--content", "x"]))
+        .collect();
+    for child in children {
+        assert!(child.wait_with_output().unwrap().status.success());
+    }
+    assert_eq!(ok(dir.path(), &["find", "/", "-type", "d"]), "/\n/a\n/a/b\n/a/b/c\n");
+    assert_eq!(ok(dir.path(), &["ls", "a/b/c"]).lines().count(), N_PROCESSES);
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    let dir = workspace();
+    for n in 0..5 {
+        let name = format!("f{n}");
+        ok(dir.path(), &["write", &name, "--content", "kept"]);
+        // A writer that waits for its input is killed in the middle.
+        let mut child = spawn(dir.path(), &["write", "never"]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(ok(dir.path(), &["cat", &name]), "kept");
+    }
+    assert_eq!(ok(dir.path(), &["ls"]).lines().count(), 5);
+    ok(dir.path(), &["fsck", "--quiet"]);
+}
+
+#[test]
+fn a_full_disk_is_one_clear_error_and_changes_nothing() {
+    let dir = workspace();
+    ok(dir.path(), &["write", "before", "--content", "before"]);
+    let file = dir.path().join(".yfs/workspace.db");
+    let n_blocks = fs::metadata(&file).unwrap().len() / 512 + 64;
+    // No file may grow beyond the limit; what a shell ignores, its children ignore too.
+    let script = format!("trap '' XFSZ; ulimit -f {n_blocks}; seq 1 400000 | yfs write big");
+    let output = sh(dir.path(), &script);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert_eq!(ok(dir.path(), &["ls"]), "before\n");
+    assert_eq!(ok(dir.path(), &["cat", "before"]), "before");
+    ok(dir.path(), &["fsck", "--quiet"]);
+    ok(dir.path(), &["write", "after", "--content", "after"]);
+}
+
+#[test]
+fn where_nothing_may_be_written_one_reads_and_a_write_is_one_clear_error() {
+    let dir = workspace();
+    ok(dir.path(), &["write", "f", "--content", "text"]);
+    // As somebody who may only read; root may do everything, so it steps down.
+    let script = "chmod 755 . && chmod 555 .yfs && chmod 444 .yfs/* && \
+        if [ $(id -u) = 0 ]; then as='setpriv --reuid 65534 --regid 65534 --clear-groups'; fi; \
+        $as yfs cat f; $as yfs write f --content other";
+    let output = sh(dir.path(), script);
+    sh(dir.path(), "chmod 755 .yfs; chmod 644 .yfs/*");
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if stderr.contains("setpriv") {
+        // Without that tool there is nobody to step down to.
+        return;
+    }
+    assert_eq!(stdout, "text", "{stderr}");
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert_eq!(ok(dir.path(), &["cat", "f"]), "text");
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_command_quietly() {
+    let dir = workspace();
+    let body = "x\n".repeat(50_000);
+    fs::write(dir.path().join("long"), &body).unwrap();
+    assert!(sh(dir.path(), "yfs write long < long").status.success());
+    for command in ["cat long", "cat -n long", "grep x long", "find / -print -print -print"] {
+        let script = format!("(yfs {command}; echo $? >&2) | true");
+        let output = sh(dir.path(), &script);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr == "141\n" || stderr == "0\n", "{command}: {stderr}");
+    }
+}
+
+fn workspace() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &["init", "--quiet"]);
+    dir
+}
+
+fn command(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_yfs"));
+    command.args(args).current_dir(dir).env_remove("YFS_WORKSPACE").stdin(Stdio::null());
+    command
+}
+
+fn spawn(dir: &Path, args: &[&str]) -> Child {
+    command(dir, args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn ok(dir: &Path, args: &[&str]) -> String {
+    let output = command(dir, args).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "yfs {args:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn sh(dir: &Path, script: &str) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_yfs")).parent().unwrap().to_owned();
+    let path = env::var_os("PATH").unwrap();
+    let path = env::join_paths(std::iter::once(program).chain(env::split_paths(&path))).unwrap();
+    Command::new("sh")
+        .args(["-c", script])
+        .current_dir(dir)
+        .env("PATH", path)
+        .env_remove("YFS_WORKSPACE")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}

@@ -1,0 +1,121 @@
+//! Runs the real command, as transcripts say: a shell line goes in, what it prints is compared.
+//!
+//! A transcript is a text file: lines that begin with `$ ` are run by `sh`, in one empty directory for
+//! the whole file; what follows each is what it printed, on standard output and standard error, and the
+//! exit status if that is not 0. `UPDATE_EXPECT=1` writes what really happened into the file; read the
+//! difference before you keep it. Ids and times that differ from run to run are replaced.
+
+#![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
+
+use std::{env, fs, path::Path, process::Command};
+
+use expect_test::expect_file;
+use regex::Regex;
+
+#[test]
+fn files_are_written_and_read() {
+    check("files");
+}
+
+#[test]
+fn trees_are_listed_and_changed() {
+    check("trees");
+}
+
+#[test]
+fn things_are_found() {
+    check("find");
+}
+
+#[test]
+fn lines_are_found() {
+    check("grep");
+}
+
+#[test]
+fn what_was_removed_comes_back() {
+    check("trash");
+}
+
+#[test]
+fn what_a_file_was_before_is_kept() {
+    check("versions");
+}
+
+#[test]
+fn directories_come_in_and_go_out() {
+    check("transfer");
+}
+
+#[test]
+fn programs_get_json() {
+    check("json");
+}
+
+#[test]
+fn bad_input_gives_one_clear_error() {
+    check("errors");
+}
+
+fn check(name: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/transcripts/{name}.txt"));
+    let script = fs::read_to_string(&file).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut happened = String::new();
+    let mut in_output = false;
+    for line in script.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            happened += &format!("$ {command}\n{}", run(dir.path(), command));
+            in_output = true;
+        } else if line.starts_with('#') || line.is_empty() && !in_output {
+            happened += &format!("{line}\n");
+            in_output = false;
+        }
+    }
+    expect_file![file].assert_eq(&happened);
+}
+
+fn run(dir: &Path, command: &str) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_yfs"));
+    let path = env::join_paths(
+        program
+            .parent()
+            .map(Path::to_owned)
+            .into_iter()
+            .chain(env::split_paths(&env::var_os("PATH").unwrap())),
+    );
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(dir)
+        .env("PATH", path.unwrap())
+        .envs([("TZ", "UTC"), ("LC_ALL", "C"), ("YFS_ACTOR", "human:ada"), ("COLUMNS", "80")])
+        .env_remove("YFS_WORKSPACE")
+        .env_remove("NO_COLOR")
+        .output()
+        .unwrap();
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text += "[no newline]\n";
+    }
+    if !output.status.success() {
+        text += &format!("[exit {}]\n", output.status.code().unwrap_or(-1));
+    }
+    stable(&text, dir)
+}
+
+/// Replaces what differs from run to run.
+fn stable(text: &str, dir: &Path) -> String {
+    let text = text.replace(dir.canonicalize().unwrap().to_str().unwrap(), "<dir>");
+    let text = text.replace(dir.to_str().unwrap(), "<dir>");
+    let rules = [
+        (r"\b(\d{4})-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4}|Z)", "<time $1>"),
+        (r"<time 20(2[5-9]|[3-9]\d)>", "<now>"),
+        (r"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d\b", "<recent>"),
+        (r"\b[0-9a-z]{15}\b", "<id>"),
+        (r#""version":"[^"]*""#, r#""version":"<version>""#),
+        (r#""(main|record|snapshot|file|blob)_bytes":\d+"#, r#""${1}_bytes":<n>"#),
+    ];
+    rules.iter().fold(text, |text, (pattern, with)| {
+        Regex::new(pattern).unwrap().replace_all(&text, *with).into_owned()
+    })
+}
