@@ -1,0 +1,183 @@
+//! The `yfs` command, as people run it: built once, run in a process of its own.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{OnceLock, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+/// How long a server may take to say where it listens. Generous: it may have to import a tree.
+const START: Duration = Duration::from_secs(60);
+
+/// Returns the path of the program, which is built first if it is out of date.
+///
+/// # Panics
+///
+/// Panics if it does not build.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        // The whole workspace and a test, so that features are those that the tests were built with,
+        // and what is built is used again.
+        cargo.args(["build", "--offline", "--workspace", "--bin", "yfs", "--test", "tidy"]);
+        cargo.arg("--message-format=json-render-diagnostics");
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        let output = cargo.current_dir(crate::root()).output().expect("cargo runs this test");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "yfs does not build: {errors}");
+        let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
+        let mut messages = messages.lines().filter_map(|it| serde_json::from_str(it).ok());
+        let program = |message: Value| {
+            let is_program = message["target"]["kind"][0] == "bin";
+            message["executable"].as_str().filter(|_| is_program).map(PathBuf::from)
+        };
+        messages.find_map(program).expect("cargo says where it put the program")
+    })
+}
+
+/// What a run of the command left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// The exit status; `None` if it was killed.
+    pub code: Option<i32>,
+    /// What it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+/// Runs the command in a directory, to its end.
+///
+/// # Panics
+///
+/// Panics if it cannot be started.
+pub fn run(dir: &Path, args: &[&str], stdin: &[u8]) -> Ran {
+    let mut command = Command::new(program());
+    command.args(args).current_dir(dir).env_remove("YFS_WORKSPACE");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("yfs was just built");
+    let mut pipe = child.stdin.take().expect("stdin was piped");
+    let stdin = stdin.to_vec();
+    // Ends when everything is written or the command has closed its end, which it may.
+    let writer = thread::spawn(move || pipe.write_all(&stdin).ok());
+    let output = child.wait_with_output().expect("a child can be waited for");
+    writer.join().expect("the writer does not panic");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ran { code: output.status.code(), stdout: output.stdout, stderr }
+}
+
+/// As [`run`], and returns what it wrote to stdout.
+///
+/// # Panics
+///
+/// Panics if it fails or does not write UTF-8.
+pub fn ok(dir: &Path, args: &[&str]) -> String {
+    let ran = run(dir, args, b"");
+    assert_eq!(ran.code, Some(0), "yfs {args:?}: {}", ran.stderr);
+    String::from_utf8(ran.stdout).unwrap_or_else(|error| panic!("yfs {args:?}: {error}"))
+}
+
+/// A running `yfs serve`. Killed when dropped, as by `kill -9`.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Serves a directory on `port`, or on one that the system chooses if that is 0.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it does not say in time where it listens.
+    pub fn start(dir: &Path, port: u16) -> Self {
+        let mut command = Command::new(program());
+        command.args(["serve", "--port", &port.to_string()]).arg(dir);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("YFS_WORKSPACE");
+        let child = command.spawn().expect("yfs was just built");
+        let mut server = Self { child, port };
+        let stdout = server.child.stdout.take().expect("stdout was piped");
+        // Reads on to the end, so that the server never waits for its reader. Ends with the server.
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                sender.send(line).ok();
+            }
+        });
+        let deadline = Instant::now() + START;
+        while let Ok(line) = lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
+            if let Some(port) = port_in(&line) {
+                server.port = port;
+                return server;
+            }
+        }
+        panic!("yfs serve does not say where it listens");
+    }
+
+    /// Returns the port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Ends it as `kill -9` does.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    /// Ends it as Ctrl-C does, and returns its exit status.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it has to be told again.
+    pub fn interrupt(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args(["-INT", &id]).status();
+        assert!(told.is_ok_and(|status| status.success()), "the server runs");
+        self.child.wait().expect("a child can be waited for").code()
+    }
+
+    /// Fetches a path over HTTP, and returns the status and the body.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server does not answer.
+    pub fn get(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
+        let host = format!("127.0.0.1:{}", self.port);
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+            .expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the server answers in UTF-8");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+        assert!(!head.to_lowercase().contains("transfer-encoding"), "the body comes in one piece");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("an answer has a status"), body.to_owned())
+    }
+
+    fn end(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Finds the port of an address of this machine.
+fn port_in(line: &str) -> Option<u16> {
+    let (_, rest) = line.split_once("http://127.0.0.1:")?;
+    rest.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
+}

@@ -1,0 +1,37 @@
+//! What the tests share: the way to the fixtures, to the command, to real Yjs and to editors on
+//! the wire; scripts that workspaces play, worlds of replicas, and children that may be killed.
+
+pub mod command;
+pub mod editor;
+pub mod node;
+pub mod pair;
+pub mod process;
+pub mod replicas;
+pub mod rng;
+pub mod script;
+pub mod sources;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Returns the root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_owned()
+}
+
+/// Returns the path of something under `fixtures/`.
+pub fn fixture(name: &str) -> PathBuf {
+    root().join("fixtures").join(name)
+}
+
+/// Reads a file under `fixtures/`, whole.
+///
+/// # Panics
+///
+/// Panics if it is not there, which fails the test that asked.
+pub fn read_fixture(name: &str) -> Vec<u8> {
+    let path = fixture(name);
+    fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+}

@@ -1,0 +1,146 @@
+//! Children of a test: its own binary, run again in a role, which speaks to its parent in lines.
+//!
+//! The binary holds a test named `child`, which calls [`role`] and does nothing without one.
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+const ROLE: &str = "YFS_TEST_ROLE";
+const PLACE: &str = "YFS_TEST_PLACE";
+const NAME: &str = "YFS_TEST_NAME";
+
+/// A running child. Killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+/// What a child is told at its birth.
+#[derive(Debug, Clone)]
+pub struct Role {
+    /// What it is to do.
+    pub what: String,
+    /// Where.
+    pub place: PathBuf,
+    /// Who it is.
+    pub name: String,
+}
+
+/// Returns the role that this process is to play, if it is a child.
+pub fn role() -> Option<Role> {
+    let what = env::var(ROLE).ok()?;
+    let place = env::var(PLACE).expect("a parent says where").into();
+    Some(Role { what, place, name: env::var(NAME).expect("a parent says who") })
+}
+
+/// Says a line to the parent; it is out when this returns.
+///
+/// # Panics
+///
+/// Panics if the parent is gone.
+pub fn say(line: &str) {
+    let mut stdout = std::io::stdout().lock();
+    // The test harness prints lines of its own, one of them without an end.
+    writeln!(stdout, "\n> {line}").and_then(|()| stdout.flush()).expect("the parent listens");
+}
+
+/// Waits for a line of the parent's.
+///
+/// # Panics
+///
+/// Panics if there is none.
+pub fn hear() -> String {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).expect("the parent speaks");
+    assert!(!line.is_empty(), "the parent is gone");
+    line.trim_end().to_owned()
+}
+
+impl Process {
+    /// Runs this binary again, in a role.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it cannot be run.
+    pub fn spawn(role: &str, name: &str, place: &Path) -> Self {
+        let mut child = Command::new(env::current_exe().expect("this binary"))
+            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(NAME, name)
+            .env(PLACE, place)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this binary runs");
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().expect("stdout was piped"));
+        let (sender, lines) = channel();
+        // Ends with the child's output; what nobody waits for any more is dropped.
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if let Some(line) = line.strip_prefix("> ") {
+                    sender.send(line.to_owned()).ok();
+                }
+            }
+        });
+        Self { child, stdin, lines }
+    }
+
+    /// Says a line to the child.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the child is gone.
+    pub fn say(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("taken at the end only");
+        writeln!(stdin, "{line}").expect("the child listens");
+    }
+
+    /// Waits for a line of the child's.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the child is silent for two minutes.
+    pub fn hear(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(120)).expect("the child speaks")
+    }
+
+    /// Kills the child as `kill -9` does, and returns what it still said.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it cannot be killed.
+    pub fn kill(mut self) -> Vec<String> {
+        self.child.kill().expect("a child can be killed");
+        self.child.wait().expect("a child can be waited for");
+        self.lines.iter().collect()
+    }
+
+    /// Waits for the child's end, and returns what it said.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it failed.
+    pub fn finish(mut self) -> Vec<String> {
+        drop(self.stdin.take());
+        let status = self.child.wait().expect("a child can be waited for");
+        assert!(status.success(), "a child failed");
+        self.lines.iter().collect()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

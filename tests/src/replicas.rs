@@ -1,0 +1,14 @@
+//! Worlds of replicas: workspaces that know each other only by updates which are lost, doubled and
+//! late, whose clocks are wrong, and which are closed and opened in between.
+//!
+//! A [`World`] plays random histories from a seed. What must hold after every step is in
+//! [`view`], what must have become of everybody's work in [`ledger`].
+
+pub mod ledger;
+pub mod moves;
+pub mod plain;
+pub mod replica;
+pub mod view;
+pub mod world;
+
+pub use world::{History, World};

@@ -1,0 +1,95 @@
+//! Stock Hocuspocus clients at `/collab`: many documents over one socket, beside y-websocket clients
+//! of the same documents.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+
+use serde_json::{Value, json};
+use yfs_tests::{
+    command::{Server, ok},
+    editor::Editor,
+};
+
+#[test]
+fn one_socket_carries_many_documents() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        fs::write(dir.path().join(name), format!("this is {name}\n")).unwrap();
+    }
+    let server = Server::start(dir.path(), 0);
+    let [a, b, c] = ["/a.txt", "/b.txt", "/c.txt"].map(|path| guid_of(&server, path));
+    let mut ana = Editor::connect(server.port(), "ana");
+    for (at, room, shared) in [("a", &a, false), ("b1", &b, true), ("b2", &b, true)] {
+        ana.call(&json!({ "do": "open", "as": at, "room": room, "shared": shared }));
+    }
+    ana.call(&json!({ "do": "open", "as": "none", "room": "no-such-file" }));
+    for at in ["a", "b1", "b2"] {
+        // The server asked what we have, and confirmed that it has it.
+        wait(&mut ana, at, "saved");
+    }
+    wait(&mut ana, "none", "denied");
+    let state = ana.call(&json!({ "do": "state" }));
+    assert_eq!(state["documents"]["none"]["denied"], "no file no-such-file");
+    assert_eq!(state["documents"]["a"]["scope"], "read-write");
+    assert_eq!(state["documents"]["b2"]["text"], "this is b.txt\n");
+
+    // Across both protocols, both ways, and seen by each other.
+    let mut ben = Editor::open(server.port(), &a, "ben");
+    ben.insert(-1, "From Ben.\n");
+    ana.call(&json!({ "do": "wait", "as": "a", "text": ["From Ben."] }));
+    ana.call(&json!({ "do": "insert", "as": "a", "at": 0, "text": "From Ana 😀.\n" }));
+    ben.wait_for_text(&["From Ana 😀."]);
+    ana.call(&json!({ "do": "wait", "as": "a", "peers": 1 }));
+    assert_eq!(ben.call(&json!({ "do": "state" }))["peers"], 1);
+    // What is confirmed is in the log, for every process.
+    wait(&mut ana, "a", "saved");
+    assert_eq!(ok(dir.path(), &["cat", "/a.txt"]), "From Ana 😀.\nthis is a.txt\nFrom Ben.\n");
+    // Two sessions of one document on one socket are two peers.
+    ana.call(&json!({ "do": "insert", "as": "b1", "at": 0, "text": "once, " }));
+    ana.call(&json!({ "do": "wait", "as": "b2", "text": ["once, this is b"] }));
+    ana.call(&json!({ "do": "wait", "as": "b2", "peers": 1 }));
+
+    // What one document refuses ends that document's part, and no other's.
+    ana.call(&json!({ "do": "open", "as": "c", "room": c }));
+    wait(&mut ana, "c", "saved");
+    ana.call(&json!({ "do": "garble", "as": "c" }));
+    wait(&mut ana, "c", "closed");
+    let state = ana.call(&json!({ "do": "insert", "as": "b1", "at": 0, "text": "Still here: " }));
+    assert!(state["documents"]["c"]["closed"].as_str().unwrap().contains("malformed"), "{state}");
+    wait(&mut ana, "b1", "saved");
+    assert_eq!(ok(dir.path(), &["cat", "/c.txt"]), "this is c.txt\n");
+
+    // Who detaches is gone for the others, at once.
+    ana.call(&json!({ "do": "detach", "as": "b2" }));
+    ana.call(&json!({ "do": "wait", "as": "b1", "peers": 0 }));
+
+    // Offline, both sides write; then the server ends without a word, and comes back.
+    ana.call(&json!({ "do": "disconnect" }));
+    ana.call(&json!({ "do": "insert", "as": "a", "at": -1, "text": "Offline.\n" }));
+    let port = server.port();
+    server.kill();
+    ok(dir.path(), &["append", "/a.txt", "--content", "Meanwhile.\n"]);
+    let _server = Server::start(dir.path(), port);
+    let state = ana.call(&json!({ "do": "connect" }));
+    assert_eq!(state["n_connects"], 1, "one socket for all: {state}");
+    let both = ["Offline.\n", "Meanwhile.\n", "From Ben.\n"];
+    ana.call(&json!({ "do": "wait", "as": "a", "text": both }));
+    wait(&mut ana, "a", "saved");
+    ben.wait_for_text(&both);
+    let text = ok(dir.path(), &["cat", "/a.txt"]);
+    assert_eq!(ben.text(), text);
+    assert_eq!(text.matches("Offline.").count(), 1);
+}
+
+fn wait(editor: &mut Editor, at: &str, what: &str) {
+    editor.call(&json!({ "do": "wait", "as": at, "for": what }));
+}
+
+fn guid_of(server: &Server, path: &str) -> String {
+    let (status, body) = server.get("/api/tree");
+    assert_eq!(status, 200, "{body}");
+    let tree: Value = serde_json::from_str(&body).unwrap();
+    let entry = tree["entries"].as_array().unwrap().iter().find(|it| it["path"] == path).unwrap();
+    entry["guid"].as_str().unwrap().to_owned()
+}

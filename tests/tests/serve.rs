@@ -1,0 +1,75 @@
+//! `yfs serve`, from a folder on disk to an editor and back.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+use yfs_tests::{
+    command::{Server, ok, run},
+    editor::Editor,
+    fixture,
+};
+
+const PAGE: &str = "/runbooks/on-call.md";
+
+#[test]
+fn a_folder_is_imported_once_and_edited() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&fixture("handbook"), dir.path());
+    let before = fs::read_to_string(dir.path().join(&PAGE[1..])).unwrap();
+
+    let server = Server::start(dir.path(), 0);
+    let guid = guid_of(&server, PAGE).expect("the folder was imported");
+    let mut ana = Editor::open(server.port(), &guid, "ana");
+    assert_eq!(ana.text(), before);
+    ana.insert(0, "Typed by Ana 😀\n");
+    let with_ana = format!("Typed by Ana 😀\n{before}");
+    // Another process sees it as soon as it is in the log, and is seen by the editor.
+    let mut ben = Editor::open(server.port(), &guid, "ben");
+    ben.wait_for_text(&["Typed by Ana"]);
+    assert_eq!(ok(dir.path(), &["cat", PAGE]), with_ana);
+    ok(dir.path(), &["append", PAGE, "--content", "Appended.\n"]);
+    ana.wait_for_text(&["Appended."]);
+
+    // A port has one server, and a refusal leaves nothing behind.
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("file"), "text").unwrap();
+    let port = server.port().to_string();
+    let refused = run(other.path(), &["serve", ".", "--port", &port], b"");
+    let says = format!("yfs serve: cannot listen on 127.0.0.1:{port}: Address already in use\n");
+    assert_eq!((refused.code, refused.stderr), (Some(1), says));
+    assert!(!other.path().join(".yfs").exists());
+
+    assert_eq!(server.interrupt(), Some(0));
+    let expected = format!("{with_ana}Appended.\n");
+    assert_eq!(ok(dir.path(), &["cat", PAGE]), expected);
+    // What is in the workspace now counts, not what is on disk.
+    fs::write(dir.path().join(&PAGE[1..]), "other").unwrap();
+    let server = Server::start(dir.path(), 0);
+    assert_eq!(guid_of(&server, PAGE), Some(guid.clone()));
+    assert_eq!(Editor::open(server.port(), &guid, "late").text(), expected);
+    assert_eq!(server.interrupt(), Some(0));
+}
+
+fn guid_of(server: &Server, path: &str) -> Option<String> {
+    let (status, body) = server.get("/api/tree");
+    assert_eq!(status, 200, "{body}");
+    let tree: Value = serde_json::from_str(&body).unwrap();
+    let entry = tree["entries"].as_array().unwrap().iter().find(|it| it["path"] == path)?;
+    Some(entry["guid"].as_str().unwrap().to_owned())
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() && entry.file_name() != ".yfs" {
+            fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}
