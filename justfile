@@ -30,9 +30,10 @@ soak cases="20000" steps="1000000" seed=`od -An -N4 -tu4 /dev/urandom | tr -d ' 
 fuzz target="gate" seconds="60":
     cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}} -rss_limit_mb=2048
 
-# The Node packages that the tests hold yfs against, from their lock file.
+# The Node packages that the tests hold yfs against, from their lock files.
 node:
     npm --prefix tests/node ci --ignore-scripts --no-audit --no-fund
+    npm --prefix tests/node/editors ci --ignore-scripts --no-audit --no-fund
 
 # Licences, advisories, bans and sources of all dependencies (needs cargo-deny).
 deny:

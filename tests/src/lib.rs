@@ -1,8 +1,9 @@
-//! What the tests share: the way to the fixtures, to the command, to real Yjs and to editors on
+//! What the tests share: the way to the fixtures, to markdown, to the command, to real Yjs and to editors on
 //! the wire; scripts that workspaces play, worlds of replicas, and children that may be killed.
 
 pub mod command;
 pub mod editor;
+pub mod markdown;
 pub mod node;
 pub mod pair;
 pub mod process;

@@ -1,26 +1,30 @@
-//! Real Yjs, for Rust tests: installs the packages that `tests/node` locks, and talks to its scripts.
+//! Real Yjs and live editors, for Rust tests: installs the packages that `tests/node` locks, and talks to its scripts.
 //!
 //! Tests need Node.js and npm, and say so when they are missing; they do not skip, because a
 //! compatibility that nobody checked does not exist. Everything here panics on failure: it runs in
 //! tests only.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{BufRead, BufReader, ErrorKind, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
-    sync::Once,
+    sync::Mutex,
     thread,
 };
 
 use serde_json::{Value, json};
+
+/// The Node package with live editors, under [`dir`]. It is large, so only who needs it installs it.
+pub const EDITORS: &str = "editors";
 
 /// Returns the folder of the Node package.
 pub fn dir() -> PathBuf {
     crate::root().join("tests/node")
 }
 
-/// Installs the locked packages into `tests/node/node_modules`, unless they are there.
+/// Installs the locked packages of a folder under [`dir`], unless they are there.
 ///
 /// Several test processes may call this at once: the first one installs, under a lock on the lock
 /// file itself, and the others wait.
@@ -28,22 +32,29 @@ pub fn dir() -> PathBuf {
 /// # Panics
 ///
 /// Panics if Node.js or npm is missing, or npm fails.
-pub fn ensure_installed() {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        let locked = dir().join("package-lock.json");
-        let stamp = dir().join("node_modules/.installed-lock.json");
-        let file = File::open(&locked).expect("tests/node/package-lock.json is tracked");
-        file.lock().expect("a local file can be locked");
-        let wanted = fs::read(&locked).expect("the lock file was just opened");
-        if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-            return;
-        }
-        let flags = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
-        let output = output_of(Command::new("npm").args(flags).current_dir(dir()), "npm");
-        assert!(output.status.success(), "npm ci failed in tests/node: {}", stderr_of(&output));
-        fs::write(&stamp, wanted).expect("npm ci made node_modules");
-    });
+pub fn ensure_installed(folder: &str) {
+    static INSTALLED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut installed = INSTALLED.lock().expect("installing failed before");
+    if installed.contains(folder) {
+        return;
+    }
+    install(&dir().join(folder));
+    installed.insert(folder.to_owned());
+}
+
+fn install(dir: &Path) {
+    let locked = dir.join("package-lock.json");
+    let stamp = dir.join("node_modules/.installed-lock.json");
+    let file = File::open(&locked).expect("the lock file is tracked");
+    file.lock().expect("a local file can be locked");
+    let wanted = fs::read(&locked).expect("the lock file was just opened");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return;
+    }
+    let flags = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+    let output = output_of(Command::new("npm").args(flags).current_dir(dir), "npm");
+    assert!(output.status.success(), "npm ci failed in {}: {}", dir.display(), stderr_of(&output));
+    fs::write(&stamp, wanted).expect("npm ci made node_modules");
 }
 
 /// Runs a script of `tests/node` to its end, with this on its stdin.
@@ -71,9 +82,11 @@ pub fn run_script(name: &str, args: &[&str], stdin: &[u8]) -> Vec<u8> {
 ///
 /// Panics if Node.js is missing.
 pub fn spawn(name: &str, args: &[&str]) -> Child {
-    ensure_installed();
+    let script = dir().join(name);
+    let folder = Path::new(name).parent().and_then(Path::to_str).unwrap_or_default();
+    ensure_installed(folder);
     let mut command = Command::new("node");
-    command.arg(dir().join(name)).args(args).current_dir(dir());
+    command.arg(&script).args(args).current_dir(dir().join(folder));
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     command.spawn().unwrap_or_else(|error| missing("node", &error))
 }

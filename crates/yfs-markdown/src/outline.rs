@@ -143,8 +143,9 @@ impl<'a> Walk<'a> {
             "footnote_definition" => self.container(Kind::Footnote, element, false),
             "bullet_list" | "ordered_list" => return Some(self.list(element, list_before)),
             "table" => {
+                let n_rows = element.children.len();
                 for (at, row) in element.children.iter().enumerate() {
-                    let row = row.as_element().filter(|row| at == 0 || !row.children.is_empty());
+                    let row = row.as_element().filter(|row| at == 0 || !is_filler(row, n_rows));
                     if let Some(row) = row {
                         self.path.push(at as u32);
                         self.leaf(row);
@@ -214,6 +215,28 @@ impl<'a> Walk<'a> {
 
 pub(crate) fn is_empty_paragraph(element: &Element) -> bool {
     element.name == "paragraph" && element.children.is_empty()
+}
+
+/// Makes the row that stands below the head of a table which has no other: schemas ask for one.
+pub(crate) fn empty_row(head: &Element) -> Element {
+    let cells = head.children.iter().filter_map(Node::as_element).map(|cell| {
+        let paragraph = Element::new("paragraph").into();
+        let (name, attributes) = ("table_cell".into(), cell.attributes.clone());
+        Element { name, attributes, children: vec![paragraph], marks: Vec::new() }.into()
+    });
+    Element::new("table_row").holding(cells.collect())
+}
+
+/// Whether a row of a table of `n_rows` stands there only because tables must have one below their head.
+fn is_filler(row: &Element, n_rows: usize) -> bool {
+    let is_empty = |cell: &Node| {
+        cell.as_element().is_some_and(|cell| cell.children.iter().all(is_empty_block))
+    };
+    row.children.is_empty() || n_rows == 2 && row.children.iter().all(is_empty)
+}
+
+fn is_empty_block(node: &Node) -> bool {
+    node.as_element().is_some_and(is_empty_paragraph)
 }
 
 /// Whether, without a blank line between, the two would read as something else.

@@ -19,7 +19,7 @@ use emit::{Plan, emit};
 use inline::Care;
 
 use crate::{
-    outline::{Leaf, Outline},
+    outline::{Leaf, Outline, empty_row},
     parse::parse,
     same::same,
     schema::Profile,
@@ -65,7 +65,7 @@ pub(crate) fn take_care(
 fn reads_back(leaf: &Leaf<'_>, profile: Profile, care: Care) -> bool {
     let alone = match leaf.element.name.as_str() {
         "table_header_row" => {
-            let rows = vec![leaf.element.clone().into(), Element::new("table_row").into()];
+            let rows = vec![leaf.element.clone().into(), empty_row(leaf.element).into()];
             Element::new("table").holding(rows)
         }
         "table_row" => {

@@ -11,6 +11,7 @@ use super::{
     spread::is_spread,
 };
 use crate::{
+    outline::empty_row,
     schema::Profile,
     tree::{Element, MAX_DEPTH, Node, Value, push_inline},
 };
@@ -318,8 +319,13 @@ impl<'a> Builder<'a> {
             }
             Block::Table(_) => {
                 let (mut children, mut spans) = (children, spans);
-                if children.len() < 2 {
-                    children.push(Element::new("table_row").into());
+                if let [Node::Element(head)] = children.as_slice() {
+                    let row = match self.mode.strict {
+                        // Milkdown gives it cells on the first edit.
+                        true => Element::new("table_row"),
+                        false => empty_row(head),
+                    };
+                    children.push(row.into());
                     spans.push(leaf(range.end..range.end));
                 }
                 let table = Element::new("table").holding(children);
@@ -356,7 +362,8 @@ impl<'a> Builder<'a> {
             }
         }
         let lower = text.to_lowercase();
-        let id = lower.split_whitespace().collect::<Vec<_>>().join("-");
+        let words = lower.split(is_blank_to_javascript).filter(|word| !word.is_empty());
+        let id = words.collect::<Vec<_>>().join("-");
         if id.is_empty() {
             return id;
         }
@@ -481,6 +488,10 @@ fn filled(mut children: Vec<Node>, mut spans: Vec<Span>, at: usize) -> (Vec<Node
         spans.push(Span { range: at..at, children: Vec::new() });
     }
     (children, spans)
+}
+
+fn is_blank_to_javascript(it: char) -> bool {
+    it == '\u{feff}' || it != '\u{85}' && it.is_whitespace()
 }
 
 fn without_breaks(content: Vec<Node>) -> Vec<Node> {

@@ -7,6 +7,7 @@ use yfs_markdown::{
     parse::{parse, parse_like_editors},
     schema::{Profile, check},
     tree::{Element, Mark, Node},
+    write::write,
 };
 
 /// Counts equal trees by source, and lists the CommonMark examples that differ.
@@ -138,6 +139,19 @@ fn headings_and_items_are_labelled() {
     let text = "# A b\n\n## a  *B*\n\n#\n\nA\nb\n===\n\n3. x\n4. y\n   - [ ] z";
     let tree = parse(text, Profile::Gfm);
     expect![[r#"doc(heading{id="a-b" level=1}("A b") heading{id="a-b-#2" level=2}("a  " emphasis{marker="*"}:"B") heading{id="" level=1} heading{id="a-b-#3" level=1}("A" hardbreak{isInline=true} "b") ordered_list{order=3 spread=false}(list_item{label="3." listType="ordered" spread=false}(paragraph("x")) list_item{label="4." listType="ordered" spread=false}(paragraph("y") bullet_list{spread=false}(list_item{label="•" listType="bullet" spread=false checked=false}(paragraph("z"))))))"#]].assert_eq(&tree.to_string());
+}
+
+/// Milkdown would give the row its cells.
+#[test]
+fn a_table_that_is_all_head_has_cells_below() {
+    let expected = expect![[
+        r#"doc(table(table_header_row(table_header{colspan=1 rowspan=1 alignment="left"}(paragraph("a"))) table_row(table_cell{colspan=1 rowspan=1 alignment="left"}(paragraph))))"#
+    ]];
+    for text in ["|a|\n|:-|", "|a|\n|:-|\n||"] {
+        expected.assert_eq(&parse(text, Profile::Gfm).to_string());
+    }
+    let tree = parse("|a|\n|:-|\n||", Profile::Gfm);
+    assert_eq!(write(&tree, Profile::Gfm), "| a |\n| :-- |\n");
 }
 
 #[test]
