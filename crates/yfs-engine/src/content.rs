@@ -26,6 +26,7 @@ mod edit;
 mod form;
 mod log;
 mod rebase;
+mod rich;
 mod truncate;
 mod version;
 
@@ -37,7 +38,9 @@ mod tests;
 use std::sync::OnceLock;
 
 use thiserror::Error;
-use yrs::{Any, Array, GetString, ReadTxn, Text, WriteTxn, types::text::YChange};
+use yrs::{
+    Any, Array, GetString, ReadTxn, Snapshot, Text, TransactionMut, WriteTxn, types::text::YChange,
+};
 
 use self::{
     blobs::Blobs,
@@ -56,6 +59,7 @@ pub use self::{
 use crate::{
     gate::{DocRole, GatedDoc, Limits, Received, Refusal, RootIx, Scan, Source},
     id::{ClientId, FileId, ItemId},
+    kind::ContentKind,
 };
 
 /// The name of the root that holds text.
@@ -70,8 +74,11 @@ pub struct ContentDoc {
     limits: Limits,
     log: Log,
     blobs: Blobs,
+    kind: ContentKind,
     /// The current version, once somebody has asked for it.
     version: OnceLock<Version>,
+    /// The current file, once somebody has asked for it; of rich text only.
+    file: OnceLock<rich::File>,
 }
 
 /// What a writer had read.
@@ -134,7 +141,8 @@ pub enum ContentError {
 }
 
 impl ContentDoc {
-    /// Makes the empty document of a file, which `client` edits.
+    /// Makes the empty document of a file, which `client` edits. It holds plain text until
+    /// [`set_kind`](Self::set_kind) says otherwise.
     pub fn new(id: &FileId, client: ClientId, limits: Limits) -> Self {
         Self {
             gate: GatedDoc::new(id, DocRole::Content, client, limits),
@@ -143,7 +151,9 @@ impl ContentDoc {
             limits,
             log: Log::default(),
             blobs: Blobs::default(),
+            kind: ContentKind::Text,
             version: OnceLock::new(),
+            file: OnceLock::new(),
         }
     }
 
@@ -154,7 +164,7 @@ impl ContentDoc {
     /// As [`GatedDoc::receive`].
     pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
         let received = self.gate.receive(update, source);
-        self.version.take();
+        self.forget();
         for scan in received.iter().flat_map(|received| &received.scans) {
             self.absorb(scan);
         }
@@ -176,11 +186,25 @@ impl ContentDoc {
         self.client
     }
 
-    /// Returns the text.
+    /// Says how the content is kept, which depends on the file's name. It changes nothing in the document.
+    pub fn set_kind(&mut self, kind: ContentKind) {
+        if kind != self.kind {
+            self.kind = kind;
+            self.file.take();
+        }
+    }
+
+    /// Tells how the content is kept.
+    pub fn kind(&self) -> ContentKind {
+        self.kind
+    }
+
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
-        self.gate
-            .read(|txn| txn.get_text(TEXT).map(|text| text.get_string(txn)))
-            .unwrap_or_default()
+        match self.kind {
+            ContentKind::Text => self.plain_text(),
+            ContentKind::Rich(profile) => self.file(profile).text,
+        }
     }
 
     /// Returns the length of the text in bytes.
@@ -188,8 +212,22 @@ impl ContentDoc {
         self.text().len()
     }
 
-    /// Returns the length of the text in UTF-16 code units, without reading it.
-    pub fn len_utf16(&self) -> u32 {
+    /// Tells whether the file holds nothing.
+    pub fn is_empty(&self) -> bool {
+        match self.kind {
+            ContentKind::Text => self.len_utf16() == 0,
+            ContentKind::Rich(_) => self.text().is_empty(),
+        }
+    }
+
+    fn plain_text(&self) -> String {
+        self.gate
+            .read(|txn| txn.get_text(TEXT).map(|text| text.get_string(txn)))
+            .unwrap_or_default()
+    }
+
+    /// Returns the length of plain text in UTF-16 code units, without reading it.
+    fn len_utf16(&self) -> u32 {
         self.gate.read(|txn| txn.get_text(TEXT).map_or(0, |text| text.len(txn)))
     }
 
@@ -210,8 +248,12 @@ impl ContentDoc {
         if *version == self.version() {
             return Ok(self.text());
         }
-        let mut copy = self.copy()?;
-        Ok(compare_with(&mut copy, version).0)
+        match self.kind {
+            ContentKind::Text => Ok(compare_with(&mut self.copy()?, version).0),
+            ContentKind::Rich(profile) => {
+                Ok(self.fork(version)?.read(|txn| rich::read_file(txn, profile)).text)
+            }
+        }
     }
 
     /// Returns who wrote what, by client and clock.
@@ -232,6 +274,12 @@ impl ContentDoc {
     /// Returns the versions that no other replaces, the latest last. More than one is a conflict.
     pub fn blob_heads(&self) -> Vec<BlobVersion> {
         self.blobs.heads()
+    }
+
+    /// Forgets what was known of the content, after it changed.
+    fn forget(&mut self) {
+        self.version.take();
+        self.file.take();
     }
 
     fn absorb(&mut self, scan: &Scan) {
@@ -276,11 +324,22 @@ impl ContentDoc {
 /// that was not taken from a document may cut through the middle of a character, which cannot be
 /// mended: then the document must be a copy.
 fn compare_with(gate: &mut GatedDoc, version: &Version) -> (String, Runs) {
-    let (changes, _) = gate.edit(|txn| {
-        let Some(text) = txn.get_text(TEXT) else { return Vec::new() };
+    let (compared, _) = gate.edit(|txn| {
+        let text = txn.get_text(TEXT)?;
         let now = txn.snapshot();
-        text.diff_range(txn, Some(&now), Some(version.snapshot()), YChange::identity)
+        Some(laid_beside(txn, &text, &now, version.snapshot()))
     });
+    compared.unwrap_or_default()
+}
+
+/// Lays what one text said at a version beside what it says now, and returns the former.
+fn laid_beside(
+    txn: &mut TransactionMut<'_>,
+    text: &impl Text,
+    now: &Snapshot,
+    version: &Snapshot,
+) -> (String, Runs) {
+    let changes = text.diff_range(txn, Some(now), Some(version), YChange::identity);
     let (mut base, mut runs) = (String::new(), Runs::default());
     for change in changes {
         // Anything but a string has no length in the text.
@@ -299,7 +358,7 @@ fn compare_with(gate: &mut GatedDoc, version: &Version) -> (String, Runs) {
 }
 
 /// Puts an element at the front of an array, which yrs finds without walking the array.
-fn push_front(txn: &mut yrs::TransactionMut<'_>, root: RootIx, value: Any) {
+fn push_front(txn: &mut TransactionMut<'_>, root: RootIx, value: Any) {
     let array = txn.get_or_insert_array(root.name());
     array.insert(txn, 0, value);
 }

@@ -43,6 +43,7 @@ pub use refusal::Refusal;
 pub use role::{DocRole, Source};
 pub use scan::{Element, IdRange, RootIx, Scan};
 pub use update::UpdateBuilder;
+pub(crate) use update::write_delete_set;
 
 #[cfg(test)]
 mod tests;

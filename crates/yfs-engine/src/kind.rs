@@ -1,9 +1,10 @@
 //! What a file holds, by its name: the one place that decides which root of a content document is
 //! active.
 //!
-//! Seed 001 gives `.md` files a ProseMirror tree. That comes with the rich text issue; until then
-//! [`ContentKind::of`] answers `Text` for every category, and nothing else in the code base asks a
-//! name for its extension to find out how content is kept.
+//! Seed 001 gives `.md` files a ProseMirror tree. Nothing else in the code base asks a name for its extension to
+//! find out how content is kept.
+
+use yfs_markdown::schema::Profile;
 
 use crate::name::split_extension;
 
@@ -22,6 +23,8 @@ pub enum Category {
 pub enum ContentKind {
     /// In `Y.Text("text")`.
     Text,
+    /// In `Y.XmlFragment("richtext")`, by a schema profile, with `Y.Map("frontmatter")` beside it.
+    Rich(Profile),
 }
 
 impl Category {
@@ -33,10 +36,11 @@ impl Category {
 }
 
 impl ContentKind {
-    /// Tells how content of a category is kept.
-    pub fn of(category: Category) -> Self {
+    /// Tells how content of a category is kept in a workspace of a profile.
+    pub fn of(category: Category, profile: Profile) -> Self {
         match category {
-            Category::Text | Category::RichText => Self::Text,
+            Category::Text => Self::Text,
+            Category::RichText => Self::Rich(profile),
         }
     }
 }

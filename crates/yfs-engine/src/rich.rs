@@ -9,9 +9,11 @@
 //! what this does in milliseconds. [`read`] is linear too.
 
 mod encode;
+mod live;
 mod read;
 
-pub use encode::encode;
+pub use encode::{Inserter, Parent, encode};
+pub use live::{Kid, LiveElement, LiveText, Slot, live, nodes, to_any, to_value};
 pub use read::read;
 
 /// The root that holds the document.

@@ -27,7 +27,7 @@ pub fn same_node(left: &Node, right: &Node) -> bool {
 }
 
 /// Whether an attribute is only derived from what stands around.
-pub(crate) fn is_derived(element: &str, attribute: &str) -> bool {
+pub fn is_derived(element: &str, attribute: &str) -> bool {
     matches!((element, attribute), ("heading", "id") | ("list_item", "label" | "listType"))
 }
 

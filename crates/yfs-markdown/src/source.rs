@@ -31,7 +31,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use remember::remember;
-pub use render::render;
+pub use render::{Rendered, render, render_checked};
 
 use crate::write::emit::{Line, LineEnd};
 use key::Key;

@@ -182,6 +182,16 @@ impl Element {
         self.attribute(name).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Drops the marks of all elements below. Recurses: trees are of bounded depth.
+    pub(crate) fn drop_marks_of_elements(&mut self) {
+        self.marks = Vec::new();
+        for child in &mut self.children {
+            if let Node::Element(element) = child {
+                element.drop_marks_of_elements();
+            }
+        }
+    }
+
     /// Returns the text of all runs below, in order.
     pub fn plain_text(&self) -> String {
         let mut text = String::new();

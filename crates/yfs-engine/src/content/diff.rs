@@ -20,11 +20,14 @@ pub(crate) mod tests;
 mod compare;
 mod tokens;
 
-use std::ops::Range;
+use std::{
+    hash::{Hash, Hasher},
+    ops::Range,
+};
 
 use self::{
     compare::compare,
-    tokens::{Level, cluster_end, cluster_start},
+    tokens::{Level, Tokens, cluster_end, cluster_start},
 };
 
 /// One piece of the old text that gives way to one piece of the new.
@@ -78,6 +81,46 @@ pub fn utf16_len(text: &str) -> u32 {
     let units = |byte: &u8| u8::from(*byte & 0xc0 != 0x80) + u8::from(*byte >= 0xf0);
     let blocks = text.as_bytes().chunks(64);
     blocks.map(|block| u32::from(block.iter().map(units).sum::<u8>())).sum()
+}
+
+/// Returns which tokens of one sequence give way to which of another, as lines of a text would.
+pub(super) fn diff_tokens(old: &[[u8; 16]], new: &[[u8; 16]]) -> Vec<(Range<usize>, Range<usize>)> {
+    let prefix = common_prefix(old, new);
+    let suffix = common_suffix(&old[prefix..], &new[prefix..]);
+    let middle = |tokens: &[[u8; 16]]| lines_of(&tokens[prefix..tokens.len() - suffix]);
+    let (old, new) = (middle(old), middle(new));
+    if old.is_empty() && new.is_empty() {
+        return Vec::new();
+    }
+    let tokens =
+        |range: Range<usize>| prefix + range.start / LINE_LEN..prefix + range.end / LINE_LEN;
+    let changes = compare(&old, &new, Level::Line).into_iter();
+    changes.map(|change| (tokens(change.old), tokens(change.new))).collect()
+}
+
+/// The length of a token as a line, in bytes.
+const LINE_LEN: usize = 33;
+
+fn lines_of(tokens: &[[u8; 16]]) -> String {
+    let mut lines = String::with_capacity(LINE_LEN * tokens.len());
+    for token in tokens {
+        for byte in token {
+            let digit = |value: u8| char::from_digit(value.into(), 16).expect("below 16");
+            lines.extend([digit(byte >> 4), digit(byte & 15)]);
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+/// Returns a hash of each word of a text, without the blanks between.
+pub(super) fn word_hashes(text: &str) -> impl Iterator<Item = u64> {
+    let words = Tokens::new(text, Level::Word).filter(|word| !word.trim().is_empty());
+    words.map(|word| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        word.hash(&mut hasher);
+        hasher.finish()
+    })
 }
 
 /// A piece of the old text and the piece of the new text in its place, in bytes.

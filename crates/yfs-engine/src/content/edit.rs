@@ -16,9 +16,12 @@ use super::{
     push_front,
     rebase::{Length, Op, Overlap, Runs, Side, rebase},
 };
+use yfs_markdown::schema::Profile;
+
 use crate::{
     gate::RootIx,
     id::{ClientId, ItemId},
+    kind::ContentKind,
 };
 
 /// More changes than this are made in one pass over the text instead of one walk each.
@@ -62,6 +65,45 @@ impl ContentDoc {
     ) -> Result<Written, ContentError> {
         self.gate.health()?;
         check_len(new.len())?;
+        match self.kind {
+            ContentKind::Text => self.write_text(new, base, author),
+            ContentKind::Rich(profile) => self.write_whole(new, base, profile, author),
+        }
+    }
+
+    /// Writes a file of rich text.
+    fn write_whole(
+        &mut self,
+        new: &str,
+        base: Option<Base<'_>>,
+        profile: Profile,
+        author: &Author,
+    ) -> Result<Written, ContentError> {
+        match base {
+            None => self.write_rich(new, None, profile, author),
+            Some(Base::Version(version)) => {
+                let is_current = *version == self.version();
+                self.write_rich(new, Some(version).filter(|_| !is_current), profile, author)
+            }
+            Some(Base::Text(base)) => {
+                let current = self.text();
+                let runs = Runs::of_texts(base, &current);
+                let (ops, overlaps) = rebase(&runs, &diff(base, new), base, &current, new);
+                let merged = applied(&current, new, &ops);
+                check_len(merged.len())?;
+                let mut written = self.write_rich(&merged, None, profile, author)?;
+                written.overlaps.extend(overlaps);
+                Ok(written)
+            }
+        }
+    }
+
+    fn write_text(
+        &mut self,
+        new: &str,
+        base: Option<Base<'_>>,
+        author: &Author,
+    ) -> Result<Written, ContentError> {
         let current = self.text();
         let whole = || Runs::whole(Length::of(&current));
         let (base, runs) = match base {
@@ -145,12 +187,17 @@ impl ContentDoc {
     pub fn append(&mut self, text: &str, author: &Author) -> Result<Written, ContentError> {
         self.gate.health()?;
         // A code unit of UTF-16 takes at most three bytes, so this seldom has to read the text.
+        if text.is_empty() {
+            return Ok(Written::default());
+        }
+        if let ContentKind::Rich(profile) = self.kind {
+            let whole = self.text() + text;
+            check_len(whole.len())?;
+            return self.write_rich(&whole, None, profile, author);
+        }
         let len = 3 * self.len_utf16() as usize + text.len();
         if len > MAX_TEXT_BYTES {
             check_len(self.len_utf8() + text.len())?;
-        }
-        if text.is_empty() {
-            return Ok(Written::default());
         }
         let update = self.transact(author, |txn, root| root.push(txn, text))?;
         Ok(Written { update, overlaps: Vec::new() })
@@ -241,6 +288,10 @@ impl ContentDoc {
         }
         check_len(current.len() - shrunk + grown)?;
         debug_assert!(are_in_order(ops, current), "{ops:?}");
+        if let ContentKind::Rich(profile) = self.kind {
+            let whole = applied(current, new, ops);
+            return Ok(self.write_rich(&whole, None, profile, author)?.update);
+        }
         let len_utf16 = utf16_len(current);
         let mut edits: Vec<Edit<'_>> = ops.iter().map(|op| Edit::new(op, new)).collect();
         if self.len_utf16() != len_utf16 {
@@ -288,18 +339,34 @@ impl ContentDoc {
         author: &Author,
         edit: impl FnOnce(&mut TransactionMut<'_>, &TextRef),
     ) -> Result<Option<Vec<u8>>, ContentError> {
-        let entry = (!self.log.goes_on(self.client, author)).then(|| {
-            let before = (self.len_utf16() > 0).then(|| self.version());
+        let entry = self.entry(author);
+        self.transact_with(entry, |txn| {
+            let root = txn.get_or_insert_text(TEXT);
+            edit(txn, &root);
+        })
+    }
+
+    /// Returns the entry that the log needs before an edit, if a run begins with it.
+    pub(super) fn entry(&self, author: &Author) -> Option<Any> {
+        (!self.log.goes_on(self.client, author)).then(|| {
+            let before = (!self.is_empty()).then(|| self.version());
             log::run(author, before.as_ref())
-        });
+        })
+    }
+
+    /// Edits the document in one transaction, which begins with an entry in the log.
+    pub(super) fn transact_with(
+        &mut self,
+        entry: Option<Any>,
+        edit: impl FnOnce(&mut TransactionMut<'_>),
+    ) -> Result<Option<Vec<u8>>, ContentError> {
         let id = ItemId::new(self.client, self.gate.clock_of(self.client));
         let element = entry.clone();
         let (_, update) = self.gate.edit(|txn| {
             if let Some(element) = element {
                 push_front(txn, RootIx::Log, element);
             }
-            let root = txn.get_or_insert_text(TEXT);
-            edit(txn, &root);
+            edit(txn);
         });
         self.finish(update, entry.map(|entry| (RootIx::Log, id, entry)))
     }
@@ -309,7 +376,7 @@ impl ContentDoc {
         update: Option<Vec<u8>>,
         elements: impl IntoIterator<Item = (RootIx, ItemId, Any)>,
     ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.version.take();
+        self.forget();
         self.gate.health()?;
         for (root, id, value) in elements {
             self.insert(root, id, &value);
@@ -320,7 +387,7 @@ impl ContentDoc {
 
 impl Runs {
     /// Lays a text beside itself.
-    fn whole(length: Length) -> Self {
+    pub(super) fn whole(length: Length) -> Self {
         let mut runs = Self::default();
         runs.push(Side::Both, length);
         runs
@@ -372,6 +439,19 @@ fn delta<'a>(edits: &'a [Edit<'a>]) -> impl Iterator<Item = Delta<&'a str>> {
         let delete = (edit.delete > 0).then_some(Delta::Deleted(edit.delete));
         retain.into_iter().chain(insert).chain(delete)
     })
+}
+
+/// Makes changes of a text, in order of position.
+fn applied(current: &str, new: &str, ops: &[Op]) -> String {
+    let mut text = String::with_capacity(current.len());
+    let mut end = 0;
+    for op in ops {
+        text.push_str(&current[end..op.at.bytes]);
+        text.push_str(&new[op.insert.clone()]);
+        end = op.at.bytes + op.delete.bytes;
+    }
+    text.push_str(&current[end..]);
+    text
 }
 
 /// Checks what yrs takes on trust: that changes are in order, and of the text.

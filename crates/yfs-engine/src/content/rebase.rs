@@ -126,6 +126,25 @@ impl Runs {
         fits && old_end == Length::of(old) && new_end == Length::of(new)
     }
 
+    /// Returns where what is left of a stretch of the older text is in the newer, all in UTF-16 code
+    /// units.
+    pub(super) fn shared(&self, old: Range<u32>) -> Vec<Range<u32>> {
+        let (mut old_at, mut new_at) = (0, 0);
+        let mut shared = Vec::new();
+        for Run { side, length } in &self.runs {
+            if *side == Side::Both {
+                let from = old.start.max(old_at);
+                let to = old.end.min(old_at + length.units);
+                if from < to {
+                    shared.push(new_at + from - old_at..new_at + to - old_at);
+                }
+            }
+            old_at += if *side == Side::New { 0 } else { length.units };
+            new_at += if *side == Side::Old { 0 } else { length.units };
+        }
+        shared
+    }
+
     /// Adds a stretch at the end.
     pub(super) fn push(&mut self, side: Side, length: Length) {
         match self.runs.last_mut() {

@@ -1,4 +1,4 @@
-//! Writing updates by hand: with `rich::encode`, which fills empty documents, the only place where structs are written.
+//! Writing updates by hand: with `rich::encode`, for what editors hold, the only place where structs are written.
 //!
 //! yrs can only write relative to an index, and finds an index by walking the list. A row of the
 //! table is written relative to an item that we know by its id, at a cost that does not depend on
@@ -122,10 +122,14 @@ impl UpdateBuilder {
                 out.extend_from_slice(bytes);
             }
         }
-        normalise(&mut self.deletes);
-        self.deletes
-            .sort_by_key(|range| (std::cmp::Reverse::<ClientId>(range.client), range.start));
-        write_deletes(&mut out, &self.deletes);
+        write_delete_set(&mut out, self.deletes);
         out
     }
+}
+
+/// Writes deletions: clients in descending order, ranges joined where they touch.
+pub(crate) fn write_delete_set(out: &mut Vec<u8>, mut deletes: Vec<IdRange>) {
+    normalise(&mut deletes);
+    deletes.sort_by_key(|range| (std::cmp::Reverse::<ClientId>(range.client), range.start));
+    write_deletes(out, &deletes);
 }

@@ -4,12 +4,15 @@ use yfs_markdown::tree::{Element, Mark, Node, Text, Value};
 
 use super::ROOT;
 use crate::{
+    content::diff::utf16_len,
+    gate::{IdRange, write_delete_set},
     id::{ClientId, ItemId},
     lib0::{write_number, write_string, write_var_uint},
 };
 
 // Bits of the byte that every struct begins with, beside the kind of its content.
 const HAS_ORIGIN: u8 = 0x80;
+const HAS_RIGHT: u8 = 0x40;
 const HAS_KEY: u8 = 0x20;
 // Kinds of content.
 const STRING: u8 = 4;
@@ -35,127 +38,189 @@ const XML_TEXT: u8 = 6;
 /// # Ok::<(), yfs_engine::id::IdError>(())
 /// ```
 pub fn encode(document: &Element, client: ClientId) -> Vec<u8> {
-    let mut encoder = Encoder { client, structs: Vec::new(), n_structs: 0, clock: 0 };
-    encoder.children(None, &document.children);
-    let mut update = Vec::with_capacity(encoder.structs.len() + 24);
-    if encoder.n_structs > 0 {
-        write_var_uint(&mut update, 1);
-        write_var_uint(&mut update, encoder.n_structs);
-        write_var_uint(&mut update, client.get());
-    }
-    write_var_uint(&mut update, 0);
-    update.extend_from_slice(&encoder.structs);
-    // No deletions.
-    write_var_uint(&mut update, 0);
-    update
+    let mut inserter = Inserter::new(client, 0);
+    inserter.insert(Parent::Root, None, None, &document.children);
+    inserter.finish(Vec::new())
 }
 
-struct Encoder {
+/// What new children are put into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parent {
+    /// The root.
+    Root,
+    /// An element.
+    Element(ItemId),
+}
+
+/// Collects nodes that come into a document, and writes them as one update of one client.
+///
+/// It knows nothing of the document: who inserts says between which items.
+#[derive(Debug)]
+pub struct Inserter {
     client: ClientId,
+    first: u32,
+    clock: u32,
     structs: Vec<u8>,
     n_structs: u64,
-    clock: u32,
 }
 
-impl Encoder {
-    /// Begins a struct that takes `length` clocks, right of `origin` or first in `parent`; the root is no parent.
-    /// Returns its first clock.
-    fn begin(
+/// Between which items a struct goes.
+#[derive(Debug, Clone, Copy)]
+struct Between {
+    left: Option<ItemId>,
+    right: Option<ItemId>,
+}
+
+const ALONE: Between = Between { left: None, right: None };
+
+impl Inserter {
+    /// Begins with the next clock of a client.
+    pub fn new(client: ClientId, clock: u32) -> Self {
+        Self { client, first: clock, clock, structs: Vec::new(), n_structs: 0 }
+    }
+
+    /// Puts nodes into `parent`, between two of its children; returns the item of the last.
+    ///
+    /// Both neighbours must be given where there are any: an item without a right neighbour may end up behind
+    /// everything.
+    pub fn insert(
         &mut self,
-        kind: u8,
-        parent: Option<u32>,
-        origin: Option<u32>,
-        key: Option<&str>,
-        length: u32,
-    ) -> u32 {
-        let has_origin = if origin.is_some() { HAS_ORIGIN } else { 0 };
-        let has_key = if key.is_some() { HAS_KEY } else { 0 };
-        self.structs.push(kind | has_origin | has_key);
-        match (origin, parent) {
-            (Some(origin), _) => self.id(origin),
-            (None, Some(parent)) => {
-                self.structs.push(0);
-                self.id(parent);
-            }
-            (None, None) => {
-                self.structs.push(1);
-                write_string(&mut self.structs, ROOT);
-            }
-        }
-        // With an origin, the parent is the origin's.
-        if let (None, Some(key)) = (origin, key) {
-            write_string(&mut self.structs, key);
-        }
-        self.n_structs += 1;
-        let clock = self.clock;
-        self.clock += length;
-        clock
-    }
-
-    fn id(&mut self, clock: u32) {
-        let ItemId { client, clock } = ItemId::new(self.client, clock);
-        write_var_uint(&mut self.structs, client.get());
-        write_var_uint(&mut self.structs, u64::from(clock));
-    }
-
-    fn children(&mut self, parent: Option<u32>, children: &[Node]) {
-        let mut left = None;
-        let mut rest = children;
+        parent: Parent,
+        left: Option<ItemId>,
+        right: Option<ItemId>,
+        nodes: &[Node],
+    ) -> Option<ItemId> {
+        let mut between = Between { left, right };
+        let mut rest = nodes;
         while let Some(first) = rest.first() {
-            match first {
+            let item = match first {
                 Node::Element(element) => {
-                    left = Some(self.element(parent, left, element));
                     rest = &rest[1..];
+                    self.element(parent, between, element)
                 }
                 Node::Text(_) => {
                     let n_runs =
                         rest.iter().take_while(|node| matches!(node, Node::Text(_))).count();
                     let (runs, after) = rest.split_at(n_runs);
-                    left = Some(self.text(parent, left, runs));
                     rest = after;
+                    self.text(parent, between, runs)
+                }
+            };
+            between.left = Some(item);
+        }
+        between.left
+    }
+
+    /// Tells whether nothing was inserted.
+    pub fn is_empty(&self) -> bool {
+        self.n_structs == 0
+    }
+
+    /// Returns the clock after the last item.
+    pub fn clock(&self) -> u32 {
+        self.clock
+    }
+
+    /// Writes the update, which also deletes `deleted`.
+    pub fn finish(self, deleted: Vec<IdRange>) -> Vec<u8> {
+        let mut update = Vec::with_capacity(self.structs.len() + 16 * deleted.len() + 24);
+        if self.n_structs > 0 {
+            write_var_uint(&mut update, 1);
+            write_var_uint(&mut update, self.n_structs);
+            write_var_uint(&mut update, self.client.get());
+            write_var_uint(&mut update, u64::from(self.first));
+        } else {
+            write_var_uint(&mut update, 0);
+        }
+        update.extend_from_slice(&self.structs);
+        write_delete_set(&mut update, deleted);
+        update
+    }
+
+    /// Begins a struct that takes `length` clocks. Returns its first item.
+    fn begin(
+        &mut self,
+        kind: u8,
+        parent: Parent,
+        between: Between,
+        key: Option<&str>,
+        length: u32,
+    ) -> ItemId {
+        let Between { left, right } = between;
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        self.structs.push(
+            kind | flag(left.is_some(), HAS_ORIGIN)
+                | flag(right.is_some(), HAS_RIGHT)
+                | flag(key.is_some(), HAS_KEY),
+        );
+        for neighbour in [left, right].into_iter().flatten() {
+            self.id(neighbour);
+        }
+        // With a neighbour, the parent is the neighbour's.
+        if left.is_none() && right.is_none() {
+            match parent {
+                Parent::Element(parent) => {
+                    self.structs.push(0);
+                    self.id(parent);
+                }
+                Parent::Root => {
+                    self.structs.push(1);
+                    write_string(&mut self.structs, ROOT);
                 }
             }
+            if let Some(key) = key {
+                write_string(&mut self.structs, key);
+            }
         }
+        self.n_structs += 1;
+        let item = ItemId::new(self.client, self.clock);
+        self.clock += length;
+        item
+    }
+
+    fn id(&mut self, id: ItemId) {
+        write_var_uint(&mut self.structs, id.client.get());
+        write_var_uint(&mut self.structs, u64::from(id.clock));
     }
 
     /// Writes an element, then what it holds, then its attributes. Recurses: trees are of bounded depth.
-    fn element(&mut self, parent: Option<u32>, left: Option<u32>, element: &Element) -> u32 {
-        let clock = self.begin(TYPE, parent, left, None, 1);
+    fn element(&mut self, parent: Parent, between: Between, element: &Element) -> ItemId {
+        let item = self.begin(TYPE, parent, between, None, 1);
         self.structs.push(XML_ELEMENT);
         write_string(&mut self.structs, &element.name);
-        self.children(Some(clock), &element.children);
+        self.insert(Parent::Element(item), None, None, &element.children);
         for (name, value) in element.attributes.iter().filter(|(_, value)| !value.is_null()) {
-            self.begin(ANY, Some(clock), None, Some(name), 1);
+            self.begin(ANY, Parent::Element(item), ALONE, Some(name), 1);
             write_var_uint(&mut self.structs, 1);
             write_value(&mut self.structs, value);
         }
-        clock
+        item
     }
 
-    fn text(&mut self, parent: Option<u32>, left: Option<u32>, runs: &[Node]) -> u32 {
-        let clock = self.begin(TYPE, parent, left, None, 1);
+    fn text(&mut self, parent: Parent, between: Between, runs: &[Node]) -> ItemId {
+        let item = self.begin(TYPE, parent, between, None, 1);
         self.structs.push(XML_TEXT);
-        let mut left = None;
+        let mut last = ALONE;
         for run in runs {
             let Node::Text(Text { text, marks }) = run else { continue };
             for mark in marks {
-                left = Some(self.format(clock, left, mark, false));
+                last.left = Some(self.format(item, last, mark, false));
             }
-            let length = text.encode_utf16().count() as u32;
+            let length = utf16_len(text);
             if length > 0 {
-                let first = self.begin(STRING, Some(clock), left, None, length);
+                let first = self.begin(STRING, Parent::Element(item), last, None, length);
                 write_string(&mut self.structs, text);
-                left = Some(first + length - 1);
+                last.left = Some(ItemId::new(first.client, first.clock + length - 1));
             }
             for mark in marks {
-                left = Some(self.format(clock, left, mark, true));
+                last.left = Some(self.format(item, last, mark, true));
             }
         }
-        clock
+        item
     }
 
-    fn format(&mut self, parent: u32, left: Option<u32>, mark: &Mark, is_end: bool) -> u32 {
-        let clock = self.begin(FORMAT, Some(parent), left, None, 1);
+    fn format(&mut self, text: ItemId, between: Between, mark: &Mark, is_end: bool) -> ItemId {
+        let item = self.begin(FORMAT, Parent::Element(text), between, None, 1);
         write_string(&mut self.structs, &mark.name);
         let mut json = String::new();
         match is_end {
@@ -163,7 +228,7 @@ impl Encoder {
             false => write_json_object(&mut json, &mark.attributes),
         }
         write_string(&mut self.structs, &json);
-        clock
+        item
     }
 }
 

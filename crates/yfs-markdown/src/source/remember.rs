@@ -21,6 +21,8 @@ use crate::{
 
 /// Reads a text without front matter, and remembers what the tree does not say.
 ///
+/// Elements of the tree are without marks, since Yjs keeps none: a link around an image is remembered.
+///
 /// ```
 /// use yfs_markdown::{schema::Profile, source::{remember, render}};
 ///
@@ -32,7 +34,9 @@ pub fn remember(text: &str, profile: Profile) -> (Element, SourceMap) {
     let body = text.strip_prefix(MARK).unwrap_or(text);
     let physical = physical_lines(body);
     let normalised = normalise(body);
-    let (document, root) = parse_spans(&normalised, profile);
+    let (mut document, root) = parse_spans(&normalised, profile);
+    // Nobody keeps these, so whoever renders will not have them.
+    document.drop_marks_of_elements();
     let mut style = Style {
         end: most_common_end(&physical),
         has_mark: body.len() < text.len(),

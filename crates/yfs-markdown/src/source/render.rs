@@ -10,36 +10,51 @@ use crate::{
     write::{emit::emit, take_care, write},
 };
 
+/// A document as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text.
+    pub text: String,
+    /// Whether it reads back as the document. A document may hold what markdown cannot say.
+    pub is_exact: bool,
+}
+
 /// Writes a document, with the remembered bytes wherever they still mean what the tree says.
 ///
 /// The text means the tree; where markdown cannot say that, it means what [`write()`] of the same tree does.
 pub fn render(document: &Element, map: &SourceMap, profile: Profile) -> String {
+    render_checked(document, map, profile).text
+}
+
+/// Writes a document like [`render`], and tells whether the text says all of it.
+pub fn render_checked(document: &Element, map: &SourceMap, profile: Profile) -> Rendered {
     let outline = Outline::new(document);
     let keys = Key::of_leaves(&outline);
     let first = attempt(&outline, &keys, map, profile, &|_| false, false);
     let read = parse(&first, profile);
     if same(&read, document) {
-        return first;
+        return Rendered { text: first, is_exact: true };
     }
     // A tree may hold what markdown cannot say. Then what can be said is what counts.
     let canonical = write(document, profile);
     let meant = parse(&canonical, profile);
+    let is_exact = same(&meant, document);
     if same(&read, &meant) {
-        return first;
+        return Rendered { text: first, is_exact };
     }
     let careful = attempt(&outline, &keys, map, profile, &|_| false, true);
     let read = parse(&careful, profile);
     if same(&read, &meant) {
-        return careful;
+        return Rendered { text: careful, is_exact };
     }
     if let Some((from, to)) = difference(document, &read, &meant) {
         let is_forgotten = |top: usize| (from..to).contains(&top);
         let text = attempt(&outline, &keys, map, profile, &is_forgotten, true);
         if same(&parse(&text, profile), &meant) {
-            return text;
+            return Rendered { text, is_exact };
         }
     }
-    canonical
+    Rendered { text: canonical, is_exact }
 }
 
 fn attempt(

@@ -1,0 +1,76 @@
+//! Documents that markdown cannot say: what the writer did not touch stays as editors made it.
+//!
+//! An empty paragraph, a comment, a column that somebody made wider: the file does not say them, so who writes the file
+//! did not mean to remove them. What the writer's file changed is therefore found between two files, and put
+//! into the document block by block.
+
+use std::ops::Range;
+
+use yfs_markdown::tree::Node;
+
+use super::{align::changed, fingerprint};
+
+/// A stretch of what was read that differs in the document, in the new file, or in both.
+struct Region {
+    read: Range<usize>,
+    /// Whether the writer changed it.
+    is_new: bool,
+    /// By how many blocks the stretch is longer there.
+    grown_document: isize,
+    grown_new: isize,
+}
+
+/// Returns the blocks that a document is to hold: those of `new` where it differs from `read`, which is what the file
+/// said before, and those of `document` elsewhere.
+pub(super) fn merged(document: &[Node], read: &[Node], new: &[Node]) -> Vec<Node> {
+    let mut scratch = Vec::new();
+    let mut keys = |nodes: &[Node]| {
+        let keys = nodes.chunks(1).map(|node| fingerprint::of_nodes(node, &mut scratch));
+        keys.collect::<Vec<_>>()
+    };
+    let (document_keys, read_keys, new_keys) = (keys(document), keys(read), keys(new));
+    let mut hunks: Vec<Region> = Vec::new();
+    for (is_new, keys) in [(false, &document_keys), (true, &new_keys)] {
+        for (read, there) in changed(&read_keys, keys) {
+            let grown = there.len() as isize - read.len() as isize;
+            let (grown_document, grown_new) = if is_new { (0, grown) } else { (grown, 0) };
+            hunks.push(Region { read, is_new, grown_document, grown_new });
+        }
+    }
+    hunks.sort_by_key(|hunk| (hunk.read.start, hunk.read.end, hunk.is_new));
+    let mut merged = Vec::with_capacity(new.len());
+    let (mut at, mut by_document, mut by_new) = (0, 0, 0);
+    let shift = |range: Range<usize>, by: isize, grown: isize| {
+        range.start.saturating_add_signed(by)..range.end.saturating_add_signed(by + grown)
+    };
+    for region in joined(hunks) {
+        let Region { read, is_new, grown_document, grown_new } = region;
+        merged.extend_from_slice(&document[shift(at..read.start, by_document, 0)]);
+        merged.extend_from_slice(match is_new {
+            true => &new[shift(read.clone(), by_new, grown_new)],
+            false => &document[shift(read.clone(), by_document, grown_document)],
+        });
+        at = read.end;
+        by_document += grown_document;
+        by_new += grown_new;
+    }
+    merged.extend_from_slice(&document[at.saturating_add_signed(by_document)..]);
+    merged
+}
+
+/// Makes one of regions that overlap.
+fn joined(hunks: Vec<Region>) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    for hunk in hunks {
+        match regions.last_mut() {
+            Some(last) if hunk.read.start < last.read.end => {
+                last.read.end = last.read.end.max(hunk.read.end);
+                last.is_new |= hunk.is_new;
+                last.grown_document += hunk.grown_document;
+                last.grown_new += hunk.grown_new;
+            }
+            _ => regions.push(hunk),
+        }
+    }
+    regions
+}

@@ -1,0 +1,398 @@
+//! The least edit of a document: from what its writer had read to what they wrote, made in what is there now.
+//!
+//! Blocks are paired, and only what differs inside a pair is touched. Everything is found again by its item, so what others
+//! did since stays where it is. Nothing that others put in is ever deleted: of a block that goes while somebody typed in
+//! it, what they typed stays.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use yfs_markdown::{
+    schema::{Content, Place, Profile},
+    tree::{Attributes, Element, Node, Value},
+};
+use yrs::{
+    ReadTxn, Snapshot, Text as _, TransactionMut, Xml as _, XmlElementRef, XmlTextRef, types::Delta,
+};
+
+use super::{
+    super::{
+        laid_beside,
+        rebase::{Length, Overlap, Runs},
+    },
+    align::{Act, align, grouped},
+    fingerprint,
+    text::{Change, Marked, SlotPair},
+};
+use crate::{
+    gate::IdRange,
+    id::{ClientId, ItemId},
+    rich::{Inserter, Kid, LiveElement, LiveText, Parent, Slot, nodes, to_any},
+};
+
+/// What is to be done to a document.
+pub(super) struct Plan {
+    pub(super) inserter: Inserter,
+    pub(super) deleted: Vec<IdRange>,
+    pub(super) texts: Vec<(XmlTextRef, Vec<Delta<Arc<str>>>)>,
+    pub(super) attributes: Vec<(XmlElementRef, String, Option<Value>)>,
+    pub(super) overlaps: Vec<Overlap>,
+}
+
+/// How the base lies beside what is there now.
+pub(super) struct Beside<'a, 'doc> {
+    pub(super) txn: &'a mut TransactionMut<'doc>,
+    /// The version that the writer had read; nothing if that is what is there.
+    pub(super) version: Option<&'a Snapshot>,
+    pub(super) profile: Profile,
+}
+
+impl Plan {
+    /// Begins with the next item of a client.
+    pub(super) fn new(client: ClientId, clock: u32) -> Self {
+        Self {
+            inserter: Inserter::new(client, clock),
+            deleted: Vec::new(),
+            texts: Vec::new(),
+            attributes: Vec::new(),
+            overlaps: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.inserter.is_empty()
+            && self.deleted.is_empty()
+            && self.texts.is_empty()
+            && self.attributes.is_empty()
+    }
+
+    /// Makes `new` of the children of the root.
+    pub(super) fn document(
+        &mut self,
+        beside: &mut Beside<'_, '_>,
+        base: &[Kid],
+        live: &[Kid],
+        new: &[Node],
+    ) {
+        Level { plan: self, beside, parent: Parent::Root, live, places: places(live) }
+            .children(base, new);
+    }
+
+    fn delete(&mut self, ids: impl Iterator<Item = ItemId>) {
+        let ranges = ids.map(|id| IdRange { client: id.client, start: id.clock, len: 1 });
+        self.deleted.extend(ranges);
+    }
+
+    fn attributes(&mut self, base: &LiveElement, live: &LiveElement, new: &Element) {
+        let mut set = |name: &str, value: Option<Value>| {
+            self.attributes.push((live.handle.clone(), name.to_owned(), value));
+        };
+        for (name, value) in said(&new.attributes) {
+            let here = find(&live.attributes, name);
+            if find(&base.attributes, name) != Some(value) && here != Some(value) {
+                set(name, Some(value.clone()));
+            }
+        }
+        for (name, _) in &base.attributes {
+            let is_said = said(&new.attributes).any(|(it, _)| it == name);
+            let is_markdown = new.attributes.iter().any(|(it, _)| it == name);
+            if !is_said && is_markdown && find(&live.attributes, name).is_some() {
+                set(name, None);
+            }
+        }
+    }
+}
+
+fn said(attributes: &Attributes) -> impl Iterator<Item = (&smol_str::SmolStr, &Value)> {
+    attributes.iter().map(|(name, value)| (name, value)).filter(|(_, value)| !value.is_null())
+}
+
+fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
+    attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+/// Where each item is among children.
+fn places(live: &[Kid]) -> HashMap<ItemId, usize> {
+    let places = live.iter().enumerate();
+    places.flat_map(|(place, kid)| kid.ids().map(move |id| (id, place))).collect()
+}
+
+/// The children of one parent.
+struct Level<'a, 'b, 'c, 'doc> {
+    plan: &'a mut Plan,
+    beside: &'b mut Beside<'c, 'doc>,
+    parent: Parent,
+    live: &'a [Kid],
+    places: HashMap<ItemId, usize>,
+}
+
+/// Where the next child goes.
+#[derive(Default)]
+struct Cursor {
+    /// How many of the children that are there are before it.
+    at: usize,
+    /// The last that was put in there.
+    last: Option<ItemId>,
+}
+
+impl Cursor {
+    fn go_to(&mut self, at: usize) {
+        if at > self.at {
+            *self = Self { at, last: None };
+        }
+    }
+}
+
+impl Level<'_, '_, '_, '_> {
+    fn children(mut self, base: &[Kid], new: &[Node]) {
+        let groups = grouped(new);
+        let mut cursor = Cursor::default();
+        let acts = align(base, &groups);
+        let is_last =
+            |index: usize| acts[index..].iter().all(|it| matches!(it, Act::Insert { .. }));
+        for (index, act) in acts.iter().enumerate() {
+            match *act {
+                Act::Keep { old, new } | Act::Change { old, new } => {
+                    match self.place_of(&base[old]) {
+                        Some(place) => {
+                            cursor.go_to(place + 1);
+                            self.change(&base[old], place, groups[new]);
+                        }
+                        None if matches!(act, Act::Change { .. }) => {
+                            self.overlap(&base[old], groups[new], "", true);
+                            self.insert(&mut cursor, groups[new], false);
+                        }
+                        // Others deleted it, and the writer said nothing about it.
+                        None => {}
+                    }
+                }
+                Act::Delete { old } => {
+                    if let Some(place) = self.place_of(&base[old]) {
+                        self.delete(&base[old], place);
+                        cursor.go_to(place + 1);
+                    }
+                }
+                Act::Insert { new } => self.insert(&mut cursor, groups[new], !is_last(index)),
+            }
+        }
+    }
+
+    fn place_of(&self, base: &Kid) -> Option<usize> {
+        base.ids().find_map(|id| self.places.get(&id).copied())
+    }
+
+    /// Puts a child in, unless others have put the same there.
+    fn insert(&mut self, cursor: &mut Cursor, nodes: &[Node], may_be_there: bool) {
+        if may_be_there && self.beside.version.is_some() {
+            let mut scratch = Vec::new();
+            let wanted = fingerprint::of_nodes(nodes, &mut scratch);
+            let here = self.live.get(cursor.at);
+            if here.is_some_and(|kid| fingerprint::of_kid(kid, &mut scratch) == wanted) {
+                return cursor.go_to(cursor.at + 1);
+            }
+        }
+        let before = cursor.at.checked_sub(1).and_then(|at| self.live[at].ids().last());
+        let right = self.live.get(cursor.at).and_then(|kid| kid.ids().next());
+        let left = cursor.last.or(before);
+        cursor.last = self.plan.inserter.insert(self.parent, left, right, nodes);
+    }
+
+    fn change(&mut self, base: &Kid, place: usize, new: &[Node]) {
+        match (base, &self.live[place], new) {
+            (Kid::Element(base), Kid::Element(live), [Node::Element(new)]) => {
+                self.element(base, live, new);
+            }
+            (Kid::Text(base), Kid::Text(_), new) => self.text(base, new),
+            _ => {}
+        }
+    }
+
+    fn element(&mut self, base: &LiveElement, live: &LiveElement, new: &Element) {
+        self.plan.attributes(base, live, new);
+        let level = Level {
+            plan: self.plan,
+            beside: self.beside,
+            parent: Parent::Element(live.id),
+            live: &live.kids,
+            places: places(&live.kids),
+        };
+        level.children(&base.kids, &new.children);
+    }
+
+    fn text(&mut self, base: &LiveText, new: &[Node]) {
+        let (old, new) = (Marked::new(&base.runs), Marked::new(new));
+        let change = Change::new(&old, &new, self.beside.profile);
+        let mut start = 0;
+        for slot in &base.slots {
+            let range = start..start + slot.text.len();
+            start = range.end;
+            let place = self.places.get(&slot.id).copied();
+            let Some(live) = place.and_then(|place| slot_of(&self.live[place], slot.id)) else {
+                for piece in change.inserted(&range) {
+                    let text = new.text[piece].to_owned();
+                    self.overlap_of(slot.text.clone(), text.clone(), String::new(), true);
+                    self.beside_the_gone(base, text);
+                }
+                continue;
+            };
+            let beside = self.beside.runs(slot, live);
+            let (text, others) = (live.text.as_str(), live.others.as_slice());
+            let edit = change.edit(&SlotPair { range, live: text, beside, others });
+            self.plan.overlaps.extend(edit.overlaps);
+            if edit.delta.iter().any(|it| !matches!(it, Delta::Retain(_, None))) {
+                self.plan.texts.push((live.handle.clone(), edit.delta));
+            }
+        }
+    }
+
+    /// Puts text in whose `Y.XmlText` others deleted: behind what is left of the texts around.
+    fn beside_the_gone(&mut self, base: &LiveText, text: String) {
+        let place = base.slots.iter().find_map(|slot| self.places.get(&slot.id).copied());
+        let at = place.map_or(self.live.len(), |place| place + 1);
+        let left = at.checked_sub(1).and_then(|at| self.live[at].ids().last());
+        let right = self.live.get(at).and_then(|kid| kid.ids().next());
+        self.plan.inserter.insert(self.parent, left, right, &[Node::text(text, Vec::new())]);
+    }
+
+    /// Deletes a child, but not what others have put into it.
+    fn delete(&mut self, base: &Kid, place: usize) {
+        let live = &self.live[place];
+        let is_only = self.live.len() == 1;
+        if self.beside.version.is_none() || is_untouched(base, live) {
+            return match (base, live) {
+                // Editors empty the only text of a block; they are bound to it.
+                (Kid::Text(text), _) if is_only => self.text(text, &[]),
+                _ => self.plan.delete(live.ids()),
+            };
+        }
+        if let (Kid::Element(base), Kid::Element(live)) = (base, live) {
+            let theirs: String = texts_of(&live.kids);
+            self.overlap_of(texts_of(&base.kids), String::new(), theirs, false);
+        }
+        self.empty(base, place);
+    }
+
+    /// Deletes what the writer had read of a child, and leaves what must be there around what others
+    /// have put in: editors would delete it with all that it holds.
+    fn empty(&mut self, base: &Kid, place: usize) {
+        match (base, &self.live[place]) {
+            (Kid::Element(base), Kid::Element(live)) => {
+                let content = self.beside.profile.element(&live.name).map(|spec| spec.content);
+                let mut level = Level {
+                    plan: self.plan,
+                    beside: self.beside,
+                    parent: Parent::Element(live.id),
+                    live: &live.kids,
+                    places: places(&live.kids),
+                };
+                let is_untouched = |kid: &Kid, place: Option<usize>| {
+                    place.is_some_and(|place| is_untouched(kid, &live.kids[place]))
+                };
+                let n_touched =
+                    base.kids.iter().filter(|it| !is_untouched(it, level.place_of(it))).count();
+                let may_go = |index: usize| match content {
+                    // Whatever others have touched is one that stays.
+                    Some(Content::Blocks | Content::Many(_)) => n_touched > 0 || index > 0,
+                    Some(Content::ParagraphThenBlocks) => index > 0,
+                    _ => false,
+                };
+                for (index, kid) in base.kids.iter().enumerate() {
+                    let Some(place) = level.place_of(kid) else { continue };
+                    let is_inline = matches!(kid, Kid::Text(_)) || level.is_inline(kid);
+                    if is_inline || may_go(index) && is_untouched(kid, Some(place)) {
+                        level.delete(kid, place);
+                    } else {
+                        level.empty(kid, place);
+                    }
+                }
+            }
+            (Kid::Text(text), _) => self.text(text, &[]),
+            _ => {}
+        }
+    }
+
+    fn is_inline(&self, kid: &Kid) -> bool {
+        let Kid::Element(element) = kid else { return false };
+        let spec = self.beside.profile.element(&element.name);
+        spec.is_some_and(|spec| spec.place == Place::Inline)
+    }
+
+    fn overlap(&mut self, base: &Kid, new: &[Node], theirs: &str, deleted_by_both: bool) {
+        let mut inserted = String::new();
+        plain_text(new, &mut inserted);
+        let deleted = texts_of(std::slice::from_ref(base));
+        self.overlap_of(deleted, inserted, theirs.to_owned(), deleted_by_both);
+    }
+
+    fn overlap_of(
+        &mut self,
+        deleted: String,
+        inserted: String,
+        theirs: String,
+        deleted_by_both: bool,
+    ) {
+        self.plan.overlaps.push(Overlap { at: 0, deleted, inserted, theirs, deleted_by_both });
+    }
+}
+
+impl Beside<'_, '_> {
+    /// Lays what a text said beside what it says.
+    fn runs(&mut self, base: &Slot, live: &Slot) -> Runs {
+        let whole = || Runs::whole(Length::of(&base.text));
+        let Some(version) = self.version.filter(|_| base.text != live.text) else { return whole() };
+        let now = self.txn.snapshot();
+        let (text, runs) = laid_beside(self.txn, &live.handle, &now, version);
+        if text == base.text && runs.fit(&base.text, &live.text) {
+            runs
+        } else {
+            Runs::of_texts(&base.text, &live.text)
+        }
+    }
+}
+
+impl Plan {
+    /// Makes the edit.
+    pub(super) fn make(self, txn: &mut TransactionMut<'_>) -> Result<(), yrs::error::Error> {
+        if !self.inserter.is_empty() || !self.deleted.is_empty() {
+            let update = self.inserter.finish(self.deleted);
+            let update = yrs::updates::decoder::Decode::decode_v1(&update)?;
+            txn.apply_update(update)?;
+        }
+        for (text, delta) in self.texts {
+            text.apply_delta(txn, delta);
+        }
+        for (element, name, value) in self.attributes {
+            match value {
+                Some(value) => drop(element.insert_attribute(txn, name, to_any(&value))),
+                None => element.remove_attribute(txn, &name),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn slot_of(kid: &Kid, id: ItemId) -> Option<&Slot> {
+    let Kid::Text(text) = kid else { return None };
+    text.slots.iter().find(|slot| slot.id == id)
+}
+
+fn is_untouched(base: &Kid, live: &Kid) -> bool {
+    let mut scratch = Vec::new();
+    let same_items = base.ids().eq(live.ids());
+    same_items && fingerprint::of_kid(base, &mut scratch) == fingerprint::of_kid(live, &mut scratch)
+}
+
+fn texts_of(kids: &[Kid]) -> String {
+    let mut text = String::new();
+    plain_text(&nodes(kids), &mut text);
+    text
+}
+
+fn plain_text(nodes: &[Node], text: &mut String) {
+    for node in nodes {
+        match node {
+            Node::Text(run) => text.push_str(&run.text),
+            Node::Element(element) => plain_text(&element.children, text),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! One writer after the other.
+
+use serde_json::Value as Json;
+
+use super::{PROFILES, document, receive, replica, tree, write};
+use crate::content::ContentDoc;
+use yfs_markdown::{front_matter::split, parse::parse, same::same, schema::Profile};
+
+fn examples() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/markdown/gfm.jsonl");
+    let lines = std::fs::read_to_string(path).expect("the fixture is there");
+    let examples = lines.lines().map(|line| {
+        let json: Json = serde_json::from_str(line).expect("JSON");
+        json["md"].as_str().expect("text").to_owned()
+    });
+    examples.collect()
+}
+
+/// What a fresh reader of the log sees.
+fn as_stored(doc: &ContentDoc) -> String {
+    replica(doc, 99).text()
+}
+
+#[test]
+fn what_is_written_is_read_back_to_the_byte() {
+    for profile in PROFILES {
+        for text in examples() {
+            let mut doc = document(1, profile);
+            write(&mut doc, &text, None);
+            assert_eq!(as_stored(&doc), text, "{profile:?}");
+            let update = write(&mut doc, &text, None);
+            assert_eq!(update, None, "written again, in {profile:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_over_something_else_is_read_back_to_the_byte() {
+    for profile in PROFILES {
+        let mut doc = document(1, profile);
+        for text in examples() {
+            write(&mut doc, &text, None);
+            assert_eq!(as_stored(&doc), text, "{profile:?}");
+            let meant = parse(split(&text).body, profile);
+            assert!(same(&tree(&doc, profile), &meant), "{profile:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn front_matter_is_kept_and_patched() {
+    let mut doc = document(1, Profile::Gfm);
+    let file = "---\r\ntitle: 'Tides'  # for now\r\nlist: [a,  b]\r\n---\r\n\r\nHigh *water*\r\n";
+    write(&mut doc, file, None);
+    assert_eq!(as_stored(&doc), file);
+    let changed = file.replace("'Tides'", "Ebb");
+    let update = write(&mut doc, &changed, None).expect("it changed");
+    assert_eq!(as_stored(&doc), changed);
+    assert!(update.len() < 300, "{} bytes", update.len());
+    for raw in ["---\n{{ page.title }}\n---\nx\n", "---\na: [\n---\nx\n", "---\n---\nx\n", "x\n"] {
+        write(&mut doc, raw, None);
+        assert_eq!(as_stored(&doc), raw);
+    }
+}
+
+#[test]
+fn one_word_is_one_small_update() {
+    let paragraph = "Some words that *say* something, and `more` of them.\n\n";
+    let text = paragraph.repeat(100);
+    let mut doc = document(1, Profile::Gfm);
+    write(&mut doc, &text, None);
+    let at = text.len() / 2;
+    let changed = format!("{}{}", &text[..at], text[at..].replacen("words", "nouns", 1));
+    let mut other = replica(&doc, 2);
+    let update = write(&mut doc, &changed, None).expect("it changed");
+    assert!(update.len() <= 100, "{} bytes", update.len());
+    receive(&mut other, &update);
+    assert_eq!(other.text(), changed);
+}
+
+#[test]
+fn edits_and_appends_are_of_the_file() {
+    let mut doc = document(1, Profile::Gfm);
+    write(&mut doc, "# One\n\nTwo *three* four\n", None);
+    let author = super::author();
+    let edited = doc.edit("*three*", "**3**", false, &author).expect("it is there");
+    assert_eq!(edited.n_replaced, 1);
+    let appended = doc.append("- five\n", &author).expect("it can be edited");
+    assert!(appended.update.is_some());
+    assert_eq!(as_stored(&doc), "# One\n\nTwo **3** four\n- five\n");
+}
+
+#[test]
+fn a_file_that_holds_nothing_has_one_empty_paragraph() {
+    let mut doc = document(1, Profile::Gfm);
+    write(&mut doc, "", None);
+    assert_eq!(tree(&doc, Profile::Gfm).to_string(), "doc(paragraph)");
+    write(&mut doc, "x\n", None);
+    write(&mut doc, "", None);
+    assert_eq!(doc.text(), "");
+    assert_eq!(tree(&doc, Profile::Gfm).to_string(), "doc(paragraph)");
+}

@@ -1,0 +1,269 @@
+//! What changes in a text with marks: words and characters, and marks only where they differ.
+
+use std::{ops::Range, sync::Arc};
+
+use yfs_markdown::{
+    schema::Profile,
+    tree::{Mark, Node, Text, Value},
+};
+use yrs::{
+    Any,
+    types::{Attrs, Delta},
+};
+
+use super::super::{
+    diff::{Splice, diff, utf16_len},
+    rebase::{Op, Overlap, Runs, rebase},
+};
+use crate::rich::to_any;
+
+/// A text with marks, by bytes.
+#[derive(Debug)]
+pub(super) struct Marked<'a> {
+    pub(super) text: String,
+    /// Where each run ends, and what lies on it.
+    runs: Vec<(usize, &'a [Mark])>,
+}
+
+impl<'a> Marked<'a> {
+    pub(super) fn new(nodes: &'a [Node]) -> Self {
+        let (mut text, mut runs) = (String::new(), Vec::new());
+        for node in nodes {
+            let Node::Text(Text { text: run, marks }) = node else { continue };
+            text.push_str(run);
+            runs.push((text.len(), marks.as_slice()));
+        }
+        Self { text, runs }
+    }
+
+    /// Returns what lies on the character at a byte, and where that run ends.
+    fn at(&self, at: usize) -> (&'a [Mark], usize) {
+        let index = self.runs.partition_point(|(end, _)| *end <= at);
+        self.runs.get(index).map_or((&[], self.text.len()), |(end, marks)| (*marks, *end))
+    }
+}
+
+/// What is to be done to one `Y.XmlText`.
+#[derive(Debug, Default)]
+pub(super) struct TextEdit {
+    pub(super) delta: Vec<Delta<Arc<str>>>,
+    pub(super) overlaps: Vec<Overlap>,
+}
+
+/// One `Y.XmlText` as the writer had read it, and as it is.
+#[derive(Debug)]
+pub(super) struct SlotPair<'a> {
+    /// Which part of the base it is, in bytes.
+    pub(super) range: Range<usize>,
+    /// What it says now.
+    pub(super) live: &'a str,
+    /// How that lies beside what it said.
+    pub(super) beside: Runs,
+    /// Where something stands in it that is not text, in units of the text before.
+    pub(super) others: &'a [u32],
+}
+
+/// A change of a whole text, from which those of its slots follow.
+#[derive(Debug)]
+pub(super) struct Change<'a> {
+    base: &'a Marked<'a>,
+    new: &'a Marked<'a>,
+    splices: Vec<Splice>,
+    /// Marks that change on what stays, by bytes of the base.
+    formats: Vec<(Range<usize>, Attrs)>,
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn new(base: &'a Marked<'a>, new: &'a Marked<'a>, profile: Profile) -> Self {
+        let splices = diff(&base.text, &new.text);
+        let mut change = Self { base, new, splices, formats: Vec::new() };
+        change.compare_marks(profile);
+        change
+    }
+
+    /// Compares what lies on the characters that stay.
+    fn compare_marks(&mut self, profile: Profile) {
+        let (mut at, mut new_at) = (0, 0);
+        let ends: Vec<_> = self.splices.iter().map(|it| (it.old.clone(), it.new.clone())).collect();
+        let last = (self.base.text.len()..self.base.text.len(), 0..0);
+        for (old, new) in ends.into_iter().chain([last]) {
+            while at < old.start {
+                let (before, end) = self.base.at(at);
+                let (after, new_end) = self.new.at(new_at);
+                let len = (end.min(old.start) - at).min(new_end - new_at);
+                let attributes = mark_changes(before, after, profile);
+                if !attributes.is_empty() {
+                    self.formats.push((at..at + len, attributes));
+                }
+                (at, new_at) = (at + len, new_at + len);
+            }
+            (at, new_at) = (old.end, new.end);
+        }
+    }
+
+    /// Tells whether anything is put in that goes into a slot.
+    pub(super) fn inserted(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+        self.splices_of(range).into_iter().map(|it| it.new).filter(|it| !it.is_empty()).collect()
+    }
+
+    /// Returns the splices of one slot, in its own bytes and units.
+    fn splices_of(&self, range: &Range<usize>) -> Vec<Splice> {
+        let units_before = utf16_len(&self.base.text[..range.start]);
+        let mut splices = Vec::new();
+        for splice in &self.splices {
+            let Range { start, end } = splice.old;
+            // What is put in between two slots goes into the first.
+            let is_here = start > range.start || start == 0 && range.start == 0;
+            let insert = if is_here && start <= range.end {
+                splice.new.clone()
+            } else {
+                splice.new.end..splice.new.end
+            };
+            let (from, to) =
+                (start.clamp(range.start, range.end), end.clamp(range.start, range.end));
+            if from == to && insert.is_empty() {
+                continue;
+            }
+            splices.push(Splice {
+                at: utf16_len(&self.base.text[..from]) - units_before,
+                delete: utf16_len(&self.base.text[from..to]),
+                old: from - range.start..to - range.start,
+                new: insert,
+            });
+        }
+        splices
+    }
+
+    /// Returns what is to be done to one slot.
+    pub(super) fn edit(&self, slot: &SlotPair<'_>) -> TextEdit {
+        let base = &self.base.text[slot.range.clone()];
+        let splices = self.splices_of(&slot.range);
+        let (ops, overlaps) = rebase(&slot.beside, &splices, base, slot.live, &self.new.text);
+        let units = |at: usize| {
+            utf16_len(&base[..at.clamp(slot.range.start, slot.range.end) - slot.range.start])
+        };
+        let mut formats = Vec::new();
+        for (range, attributes) in &self.formats {
+            let shared = slot.beside.shared(units(range.start)..units(range.end));
+            formats.extend(shared.into_iter().map(|range| (range, attributes)));
+        }
+        let delta = self.delta(&ops, &formats, slot);
+        TextEdit { delta, overlaps }
+    }
+
+    /// Says changes as yrs applies them, in one pass.
+    fn delta(
+        &self,
+        ops: &[Op],
+        formats: &[(Range<u32>, &Attrs)],
+        slot: &SlotPair<'_>,
+    ) -> Vec<Delta<Arc<str>>> {
+        let mut writer = Writer { at: 0, others: slot.others, delta: Vec::new() };
+        let mut formats = formats.iter().peekable();
+        for op in ops {
+            // What stays and what changes lie beside each other.
+            while let Some((range, attributes)) =
+                formats.next_if(|(range, _)| range.start < op.at.units)
+            {
+                writer.retain(range.start, None);
+                writer.retain(range.end, Some(attributes));
+            }
+            self.write_op(&mut writer, op);
+        }
+        for (range, attributes) in formats {
+            writer.retain(range.start, None);
+            writer.retain(range.end, Some(attributes));
+        }
+        writer.delta
+    }
+
+    fn write_op(&self, writer: &mut Writer<'_>, op: &Op) {
+        writer.retain(op.at.units, None);
+        let mut at = op.insert.start;
+        while at < op.insert.end {
+            let (marks, end) = self.new.at(at);
+            let end = end.min(op.insert.end);
+            let text = self.new.text[at..end].into();
+            writer.delta.push(Delta::Inserted(text, Some(Box::new(attributes_of(marks)))));
+            at = end;
+        }
+        writer.delete(op.delete.units);
+    }
+}
+
+/// Writes a delta; places are units of the text, which what is not text comes on top of.
+struct Writer<'a> {
+    at: u32,
+    others: &'a [u32],
+    delta: Vec<Delta<Arc<str>>>,
+}
+
+impl Writer<'_> {
+    fn retain(&mut self, until: u32, attributes: Option<&Attrs>) {
+        if until > self.at {
+            let n_others = self.others.iter().filter(|it| (self.at..until).contains(it)).count();
+            let attributes = attributes.map(|it| Box::new(it.clone()));
+            self.delta.push(Delta::Retain(until - self.at + n_others as u32, attributes));
+            self.at = until;
+        }
+    }
+
+    /// Deletes text, and keeps what stands in it.
+    fn delete(&mut self, len: u32) {
+        let end = self.at + len;
+        while self.at < end {
+            let other = self.others.iter().copied().find(|it| (self.at..end).contains(it));
+            let until = other.unwrap_or(end);
+            if until > self.at {
+                self.delta.push(Delta::Deleted(until - self.at));
+            }
+            if let Some(other) = other {
+                let n_here = self.others.iter().filter(|it| **it == other).count();
+                self.delta.push(Delta::Retain(n_here as u32, None));
+                self.delta.push(Delta::Deleted(1));
+                self.at = until + 1;
+            } else {
+                self.at = until;
+            }
+        }
+    }
+}
+
+/// Returns the formats that turn some marks into others. Marks that markdown knows nothing of stay.
+fn mark_changes(before: &[Mark], after: &[Mark], profile: Profile) -> Attrs {
+    if before == after {
+        return Attrs::new();
+    }
+    let mut changes = Attrs::new();
+    for mark in after {
+        let is_there = before.iter().any(|it| it.name == mark.name && same_attributes(it, mark));
+        if !is_there {
+            changes.insert(mark.name.as_str().into(), attributes_any(mark));
+        }
+    }
+    for mark in before {
+        let is_known = profile.marks().iter().any(|spec| spec.name == mark.name);
+        if is_known && !after.iter().any(|it| it.name == mark.name) {
+            changes.insert(mark.name.as_str().into(), Any::Null);
+        }
+    }
+    changes
+}
+
+fn same_attributes(left: &Mark, right: &Mark) -> bool {
+    let said = |mark: &'_ Mark| {
+        let mut said: Vec<_> =
+            mark.attributes.iter().filter(|(_, value)| !value.is_null()).cloned().collect();
+        said.sort_by(|(left, _), (right, _)| left.cmp(right));
+        said
+    };
+    said(left) == said(right)
+}
+
+fn attributes_of(marks: &[Mark]) -> Attrs {
+    marks.iter().map(|mark| (mark.name.as_str().into(), attributes_any(mark))).collect()
+}
+
+fn attributes_any(mark: &Mark) -> Any {
+    to_any(&Value::Object(mark.attributes.clone()))
+}

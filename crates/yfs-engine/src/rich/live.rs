@@ -1,0 +1,235 @@
+//! What is under the root as it is in Yjs: elements and texts with the items that they are.
+//!
+//! A tree says what a document means. To change it one must know more: which item an element is, and where one
+//! `Y.XmlText` ends and the next begins, since two people who type into one empty paragraph leave two.
+
+use smol_str::SmolStr;
+use yfs_markdown::{
+    schema::{AttributeSpec, Profile},
+    tree::{Attributes, Element, MAX_DEPTH, Mark, Node, Value, push_inline},
+};
+use yrs::{
+    Any, BranchID, Out, ReadTxn, Text as _, Xml as _, XmlElementRef, XmlFragment, XmlOut,
+    XmlTextRef, branch::Branch, types::text::YChange,
+};
+
+use super::ROOT;
+use crate::{
+    content::diff::utf16_len,
+    id::{ClientId, ItemId},
+};
+
+/// A child: an element, or all texts between two of them.
+#[derive(Debug)]
+pub enum Kid {
+    /// An element.
+    Element(LiveElement),
+    /// Neighbouring texts; they may all be empty.
+    Text(LiveText),
+}
+
+/// An element and the item that it is.
+#[derive(Debug)]
+pub struct LiveElement {
+    /// Its item.
+    pub id: ItemId,
+    /// What yrs knows it by.
+    pub handle: XmlElementRef,
+    /// Its name.
+    pub name: SmolStr,
+    /// Its attributes, in the order of the schema; none is null.
+    pub attributes: Attributes,
+    /// What it holds.
+    pub kids: Vec<Kid>,
+}
+
+/// Neighbouring texts.
+#[derive(Debug)]
+pub struct LiveText {
+    /// The texts, in order; at least one.
+    pub slots: Vec<Slot>,
+    /// What they say together.
+    pub runs: Vec<Node>,
+}
+
+/// One `Y.XmlText`.
+#[derive(Debug)]
+pub struct Slot {
+    /// Its item.
+    pub id: ItemId,
+    /// What yrs knows it by.
+    pub handle: XmlTextRef,
+    /// What it says, without marks.
+    pub text: String,
+    /// Where something stands in it that is not text: how many code units of text are before each.
+    pub others: Vec<u32>,
+}
+
+impl Kid {
+    /// Returns the items that this is, in order.
+    pub fn ids(&self) -> impl Iterator<Item = ItemId> + Clone {
+        let (element, texts): (Option<ItemId>, &[Slot]) = match self {
+            Self::Element(element) => (Some(element.id), &[]),
+            Self::Text(text) => (None, &text.slots),
+        };
+        element.into_iter().chain(texts.iter().map(|slot| slot.id))
+    }
+}
+
+/// Reads what is under the root; nothing is what there is where nobody has written.
+pub fn live(txn: &impl ReadTxn, profile: Profile) -> Vec<Kid> {
+    let Some(fragment) = txn.get_xml_fragment(ROOT) else { return Vec::new() };
+    Reader { txn, profile }.kids(&fragment, 1)
+}
+
+/// Returns the tree that children are.
+pub fn nodes(kids: &[Kid]) -> Vec<Node> {
+    let mut nodes = Vec::with_capacity(kids.len());
+    for kid in kids {
+        match kid {
+            Kid::Element(element) => nodes.push(tree(element).into()),
+            Kid::Text(text) => text.runs.iter().for_each(|run| nodes.push(run.clone())),
+        }
+    }
+    nodes
+}
+
+/// Recurses: what is read is at most [`MAX_DEPTH`] deep.
+fn tree(element: &LiveElement) -> Element {
+    Element {
+        name: element.name.clone(),
+        attributes: element.attributes.clone(),
+        children: nodes(&element.kids),
+        marks: Vec::new(),
+    }
+}
+
+struct Reader<'a, T> {
+    txn: &'a T,
+    profile: Profile,
+}
+
+impl<T: ReadTxn> Reader<'_, T> {
+    fn kids(&self, parent: &impl XmlFragment, depth: usize) -> Vec<Kid> {
+        let mut kids = Vec::new();
+        if depth >= MAX_DEPTH {
+            return kids;
+        }
+        for child in parent.children(self.txn) {
+            match child {
+                XmlOut::Element(element) => {
+                    kids.extend(self.element(element, depth + 1).map(Kid::Element));
+                }
+                XmlOut::Text(text) => self.text(text, &mut kids),
+                XmlOut::Fragment(_) => {}
+            }
+        }
+        kids
+    }
+
+    fn element(&self, handle: XmlElementRef, depth: usize) -> Option<LiveElement> {
+        let id = item_of(handle.as_ref())?;
+        let name = SmolStr::new(handle.tag());
+        let attributes = handle.attributes(self.txn).filter_map(|(key, value)| match value {
+            Out::Any(value) if key != "ychange" => Some((SmolStr::new(key), to_value(&value))),
+            _ => None,
+        });
+        let mut attributes: Attributes = attributes.filter(|(_, value)| !value.is_null()).collect();
+        let spec = self.profile.element(&name).map_or(&[][..], |spec| spec.attributes);
+        in_order(&mut attributes, spec);
+        let kids = self.kids(&handle, depth);
+        Some(LiveElement { id, handle, name, attributes, kids })
+    }
+
+    fn text(&self, handle: XmlTextRef, kids: &mut Vec<Kid>) {
+        let Some(id) = item_of(handle.as_ref()) else { return };
+        if !matches!(kids.last(), Some(Kid::Text(_))) {
+            kids.push(Kid::Text(LiveText { slots: Vec::new(), runs: Vec::new() }));
+        }
+        let Some(Kid::Text(around)) = kids.last_mut() else { return };
+        let (mut whole, mut others, mut at) = (String::new(), Vec::new(), 0);
+        for chunk in handle.diff(self.txn, YChange::identity) {
+            let Out::Any(Any::String(text)) = chunk.insert else {
+                others.push(at);
+                continue;
+            };
+            at += utf16_len(&text);
+            whole.push_str(&text);
+            let formats = chunk.attributes.iter().flat_map(|formats| formats.iter());
+            let marks = formats.filter(|(_, value)| **value != Any::Null);
+            let mut marks: Vec<Mark> = marks.map(|(name, value)| self.mark(name, value)).collect();
+            marks.sort_by(|left, right| {
+                let rank = |mark: &Mark| self.profile.rank(&mark.name);
+                rank(left).cmp(&rank(right)).then_with(|| left.name.cmp(&right.name))
+            });
+            push_inline(&mut around.runs, Node::text(&*text, marks));
+        }
+        around.slots.push(Slot { id, handle, text: whole, others });
+    }
+
+    fn mark(&self, format: &str, value: &Any) -> Mark {
+        let name = mark_name(format);
+        let mut attributes = match to_value(value) {
+            Value::Object(entries) => entries,
+            _ => Attributes::new(),
+        };
+        let spec = self.profile.marks().iter().find(|spec| spec.name == name);
+        in_order(&mut attributes, spec.map_or(&[][..], |spec| spec.attributes));
+        Mark { name: SmolStr::new(name), attributes }
+    }
+}
+
+fn item_of(branch: &Branch) -> Option<ItemId> {
+    match branch.id() {
+        BranchID::Nested(id) => Some(ItemId::new(ClientId::new(id.client.get()).ok()?, id.clock)),
+        BranchID::Root(_) => None,
+    }
+}
+
+/// Marks that may overlap have a hash behind their name: `comment--UCrVW6WW`.
+fn mark_name(format: &str) -> &str {
+    let Some((name, hash)) = format.rsplit_once("--") else { return format };
+    let is_base64 = |it: u8| it.is_ascii_alphanumeric() || b"+/=".contains(&it);
+    if hash.len() == 8 && hash.bytes().all(is_base64) { name } else { format }
+}
+
+/// Puts attributes into the order of the schema, and unknown ones after, by name.
+fn in_order(attributes: &mut Attributes, specs: &[AttributeSpec]) {
+    let place = |name: &str| specs.iter().position(|spec| spec.name == name).unwrap_or(usize::MAX);
+    attributes.sort_by(|(left, _), (right, _)| {
+        place(left).cmp(&place(right)).then_with(|| left.cmp(right))
+    });
+}
+
+/// Returns a value of Yjs as one of a tree. Recurses: the gate bounds how deep values nest.
+pub fn to_value(any: &Any) -> Value {
+    match any {
+        Any::Null | Any::Undefined | Any::Buffer(_) => Value::Null,
+        Any::Bool(value) => Value::Bool(*value),
+        Any::Number(yrs::Number::Int(number)) => Value::Number(*number as f64),
+        Any::Number(yrs::Number::Float(number)) => Value::Number(*number),
+        Any::String(text) => Value::string(&**text),
+        Any::Array(values) => Value::Array(values.iter().map(to_value).collect()),
+        Any::Map(entries) => {
+            let mut entries: Vec<_> =
+                entries.iter().map(|(key, value)| (SmolStr::new(key), to_value(value))).collect();
+            entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+            Value::Object(entries)
+        }
+    }
+}
+
+/// Returns a value of a tree as one of Yjs. Recurses: values nest no deeper than what was read.
+pub fn to_any(value: &Value) -> Any {
+    match value {
+        Value::Null => Any::Null,
+        Value::Bool(value) => Any::Bool(*value),
+        Value::Number(number) => Any::Number(yrs::Number::try_i64(*number)),
+        Value::String(text) => Any::String(text.as_str().into()),
+        Value::Array(values) => Any::Array(values.iter().map(to_any).collect()),
+        Value::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| (key.to_string(), to_any(value)));
+            Any::Map(std::sync::Arc::new(entries.collect()))
+        }
+    }
+}
