@@ -5,7 +5,12 @@
 //! are neither; they show in their items and rows. Empty paragraphs beside other blocks have no lines, and so
 //! are left out.
 
-use crate::tree::{Element, Node, Value};
+use std::ops::Range;
+
+use crate::{
+    parse::Span,
+    tree::{Element, Node, Value},
+};
 
 /// A tree, flat.
 #[derive(Debug, Default)]
@@ -31,8 +36,8 @@ pub(crate) struct Leaf<'a> {
     pub(crate) stands_apart: bool,
     /// Which block of the document it is in.
     pub(crate) top: usize,
-    /// Where it is in the tree: the path of its block.
-    pub(crate) path: Vec<u32>,
+    /// Where its block stands in the text; empty where no text is known.
+    pub(crate) range: Range<usize>,
 }
 
 /// What a container is.
@@ -55,7 +60,8 @@ pub(crate) struct Container<'a> {
     pub(crate) parent: Option<usize>,
     /// The first leaf in it.
     pub(crate) first_leaf: usize,
-    pub(crate) path: Vec<u32>,
+    /// Where it stands in the text; empty where no text is known.
+    pub(crate) range: Range<usize>,
 }
 
 /// A list.
@@ -77,12 +83,20 @@ struct Walk<'a> {
     blank_before: bool,
     stands_apart: bool,
     top: usize,
-    path: Vec<u32>,
 }
 
 impl<'a> Outline<'a> {
     /// Lists the leaves of a document.
     pub(crate) fn new(document: &'a Element) -> Self {
+        Self::of(document, None)
+    }
+
+    /// Lists the leaves of a document that was read from a text.
+    pub(crate) fn with_spans(document: &'a Element, root: &Span) -> Self {
+        Self::of(document, Some(root))
+    }
+
+    fn of(document: &'a Element, root: Option<&Span>) -> Self {
         let mut walk = Walk {
             outline: Self::default(),
             container: None,
@@ -91,9 +105,8 @@ impl<'a> Outline<'a> {
             blank_before: false,
             stands_apart: false,
             top: 0,
-            path: Vec::new(),
         };
-        walk.blocks(&document.children, false, true);
+        walk.blocks(&document.children, root, false, true);
         walk.outline
     }
 
@@ -111,7 +124,7 @@ impl<'a> Outline<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn blocks(&mut self, children: &'a [Node], is_tight: bool, is_root: bool) {
+    fn blocks(&mut self, children: &'a [Node], span: Option<&Span>, is_tight: bool, is_root: bool) {
         let blocks = children.iter().enumerate();
         let blocks = blocks.filter_map(|(at, node)| Some((at, node.as_element()?)));
         let all_empty = children.iter().filter_map(Node::as_element).all(is_empty_paragraph);
@@ -128,37 +141,39 @@ impl<'a> Walk<'a> {
                 self.stands_apart = must_stand_apart(before, element);
                 self.blank_before = !is_tight || self.stands_apart;
             }
-            self.path.push(at as u32);
             let list_before = before.filter(|(before, _)| before.name == element.name);
-            let list = self.block(element, list_before.and_then(|(_, list)| list));
-            self.path.pop();
+            let list_before = list_before.and_then(|(_, list)| list);
+            let list = self.block(element, child(span, at), list_before);
             before = Some((element, list));
         }
     }
 
     /// Adds a block and what is in it. Returns which list it is.
-    fn block(&mut self, element: &'a Element, list_before: Option<usize>) -> Option<usize> {
+    fn block(
+        &mut self,
+        element: &'a Element,
+        span: Option<&Span>,
+        list_before: Option<usize>,
+    ) -> Option<usize> {
         match element.name.as_str() {
-            "blockquote" => self.container(Kind::Quote, element, false),
-            "footnote_definition" => self.container(Kind::Footnote, element, false),
-            "bullet_list" | "ordered_list" => return Some(self.list(element, list_before)),
+            "blockquote" => self.container(Kind::Quote, element, span, false),
+            "footnote_definition" => self.container(Kind::Footnote, element, span, false),
+            "bullet_list" | "ordered_list" => return Some(self.list(element, span, list_before)),
             "table" => {
                 let n_rows = element.children.len();
                 for (at, row) in element.children.iter().enumerate() {
                     let row = row.as_element().filter(|row| at == 0 || !is_filler(row, n_rows));
                     if let Some(row) = row {
-                        self.path.push(at as u32);
-                        self.leaf(row);
-                        self.path.pop();
+                        self.leaf(row, child(span, at));
                     }
                 }
             }
-            _ => self.leaf(element),
+            _ => self.leaf(element, span),
         }
         None
     }
 
-    fn leaf(&mut self, element: &'a Element) {
+    fn leaf(&mut self, element: &'a Element, span: Option<&Span>) {
         self.outline.leaves.push(Leaf {
             element,
             container: self.container,
@@ -167,25 +182,25 @@ impl<'a> Walk<'a> {
             blank_before: std::mem::take(&mut self.blank_before),
             stands_apart: std::mem::take(&mut self.stands_apart),
             top: self.top,
-            path: self.path.clone(),
+            range: range(span),
         });
     }
 
-    fn container(&mut self, kind: Kind, element: &'a Element, is_tight: bool) {
+    fn container(&mut self, kind: Kind, element: &'a Element, span: Option<&Span>, is_tight: bool) {
         let parent = self.container;
         self.container = Some(self.outline.containers.len());
         let first_leaf = self.outline.leaves.len();
-        let path = self.path.clone();
-        self.outline.containers.push(Container { kind, element, parent, first_leaf, path });
-        self.blocks(&element.children, is_tight, false);
+        let range = range(span);
+        self.outline.containers.push(Container { kind, element, parent, first_leaf, range });
+        self.blocks(&element.children, span, is_tight, false);
         if self.outline.leaves.len() == first_leaf {
             // It holds nothing that has lines, and yet has a line of its own.
-            self.leaf(element);
+            self.leaf(element, span);
         }
         self.container = parent;
     }
 
-    fn list(&mut self, element: &'a Element, before: Option<usize>) -> usize {
+    fn list(&mut self, element: &'a Element, span: Option<&Span>, before: Option<usize>) -> usize {
         let list = self.outline.lists.len();
         let is_alternate = before.is_some_and(|before| !self.outline.lists[before].is_alternate);
         let order = element.attribute("order").and_then(Value::as_number).unwrap_or(1.0);
@@ -204,13 +219,19 @@ impl<'a> Walk<'a> {
             let is_tight = tight.unwrap_or_else(|| flag(item, "spread") == Some(false));
             self.checked = flag(item, "checked");
             self.begins_item = true;
-            self.path.push(index as u32);
-            self.container(Kind::Item { list, index }, item, is_tight);
-            self.path.pop();
+            self.container(Kind::Item { list, index }, item, child(span, index), is_tight);
             self.checked = None;
         }
         list
     }
+}
+
+fn child(span: Option<&Span>, at: usize) -> Option<&Span> {
+    span.and_then(|span| span.children.get(at))
+}
+
+fn range(span: Option<&Span>) -> Range<usize> {
+    span.map(|span| span.range.clone()).unwrap_or_default()
 }
 
 pub(crate) fn is_empty_paragraph(element: &Element) -> bool {

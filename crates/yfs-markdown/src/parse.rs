@@ -67,7 +67,7 @@ pub(crate) fn parse_spans(normalised: &str, profile: Profile) -> (Element, Span)
 
 /// Line ends become `\n`, NUL becomes U+FFFD. The number of lines stays.
 pub(crate) fn normalise(text: &str) -> Cow<'_, str> {
-    if !text.contains(['\r', '\0']) {
+    if !text.as_bytes().contains(&b'\r') && !text.as_bytes().contains(&0) {
         return Cow::Borrowed(text);
     }
     let mut normalised = String::with_capacity(text.len());

@@ -111,7 +111,7 @@ impl Value {
 
     /// Whether this is [`Value::Null`].
     pub fn is_null(&self) -> bool {
-        *self == Self::Null
+        matches!(self, Self::Null)
     }
 }
 

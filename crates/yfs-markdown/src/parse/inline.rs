@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 use super::{Mode, mask::Masked};
 use crate::{
     schema::Profile,
-    tree::{Element, Mark, Node, Value, push_inline},
+    tree::{Element, Mark, Node, Value},
 };
 
 /// What an end of an inline tag has to undo.
@@ -63,11 +63,10 @@ impl<'a> Inline<'a> {
         match event {
             Event::Text(text) => self.text(&text, at.start),
             Event::Code(code) => {
-                let code = self.masked.restore(&code).into_owned();
+                let masked = self.masked;
                 let name = if self.is_gfm() { "inlineCode" } else { "code" };
                 self.push_mark(name, Mark::new(name));
-                let node = Node::text(code, self.marks.clone());
-                push_inline(&mut self.children, node);
+                self.push(&masked.restore(&code));
                 self.pop_mark();
             }
             Event::SoftBreak => self.soft_break(),
@@ -105,20 +104,26 @@ impl<'a> Inline<'a> {
             && !self.mode.strict;
         // In a table that this profile keeps as text, the backslash carries meaning.
         if is_escaped_bar {
-            push_inline(&mut self.children, Node::text("\\", self.marks.clone()));
+            self.push("\\");
         }
-        let text = self.masked.restore(text).into_owned();
-        let node = Node::text(text, self.marks.clone());
-        push_inline(&mut self.children, node);
+        let masked = self.masked;
+        self.push(&masked.restore(text));
+    }
+
+    /// Adds text under the open marks, to the run before where that has the same.
+    fn push(&mut self, text: &str) {
+        match self.children.last_mut() {
+            Some(Node::Text(last)) if last.marks == self.marks => last.text.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.children.push(Node::text(text, self.marks.clone())),
+        }
     }
 
     fn soft_break(&mut self) {
         match (self.mode.profile, self.mode.strict) {
             (Profile::Gfm, _) => self.element(Element::new("hardbreak").with("isInline", true)),
             (Profile::CommonMark, strict) => {
-                let text = if strict { " " } else { "\n" };
-                let node = Node::text(text, self.marks.clone());
-                push_inline(&mut self.children, node);
+                self.push(if strict { " " } else { "\n" });
             }
         }
     }
@@ -130,10 +135,7 @@ impl<'a> Inline<'a> {
                 let value = Value::string(html);
                 self.element(Element::new("html").with("value", value));
             }
-            Profile::CommonMark => {
-                let node = Node::text(html, self.marks.clone());
-                push_inline(&mut self.children, node);
-            }
+            Profile::CommonMark => self.push(html),
         }
     }
 

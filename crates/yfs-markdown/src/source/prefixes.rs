@@ -2,8 +2,7 @@
 
 use crate::{
     outline::{Kind, Outline},
-    parse::Span,
-    write::emit::{self, Prefix},
+    write::emit::{self, LineEnd, Prefix},
 };
 
 /// How long a remembered prefix may be, in bytes: it stands before each line.
@@ -60,20 +59,18 @@ impl Marker {
 /// Returns what each container puts before lines in this text.
 pub(super) fn read(
     outline: &Outline<'_>,
-    root: &Span,
-    lines: &[&str],
+    lines: &[(&str, Option<LineEnd>)],
     line_of: &dyn Fn(usize) -> usize,
 ) -> Vec<Prefix> {
     let mut prefixes: Vec<Prefix> = Vec::with_capacity(outline.containers.len());
     let mut open_lines: Vec<usize> = Vec::with_capacity(outline.containers.len());
     for (index, container) in outline.containers.iter().enumerate() {
-        let range = super::remember::span_at(root, &container.path).map(|it| it.range.clone());
-        let range = range.unwrap_or_default();
+        let range = &container.range;
         let open_line = line_of(range.start);
         let last_line = line_of(range.end.saturating_sub(1).max(range.start));
         // What is left of a line after what the containers around put before it.
         let inner = |line: usize| {
-            let mut rest = *lines.get(line)?;
+            let mut rest = lines.get(line)?.0;
             for outer in chain(outline, container.parent) {
                 let prefix = &prefixes[outer];
                 let is_first = open_lines[outer] == line;

@@ -1,6 +1,6 @@
 //! Text to tree and memory.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
     Record, SourceMap, Style,
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::{
     outline::{Kind, Outline},
-    parse::{MARK, Span, normalise, parse_spans},
+    parse::{MARK, normalise, parse_spans},
     schema::Profile,
     tree::Element,
     write::{
-        body::body,
+        body::{self, body},
         emit::{self, Line, LineEnd, Prefix},
         inline::Care,
     },
@@ -43,20 +43,15 @@ pub fn remember(text: &str, profile: Profile) -> (Element, SourceMap) {
         is_open: physical.last().is_some_and(|(_, end)| end.is_none()),
         has_definitions: false,
     };
-    let outline = Outline::new(&document);
-    let reader = Reader::new(&outline, &root, &normalised, physical, style.end);
-    let (leaves, gaps) = reader.read();
+    let outline = Outline::with_spans(&document, &root);
+    let reader = Reader::new(&outline, &normalised, &physical, style.end);
+    let says_something = |line: &Cut<'_>| !line.text.trim_matches([' ', '\t', '>']).is_empty();
     style.has_definitions =
-        gaps.iter().flatten().any(|line| !line.text.trim_matches([' ', '\t', '>']).is_empty());
-    let care = style.care();
-    let map = SourceMap {
-        style,
-        leaves: kept_leaves(&outline, &reader, leaves, profile, care)
-            .into_iter()
-            .map(|(key, records)| (key, without_needless_hint(records)))
-            .collect(),
-        gaps: kept_gaps(&outline, gaps),
-    };
+        (0..=outline.leaves.len()).any(|gap| reader.gap(gap).iter().any(says_something));
+    let keys = Key::of_leaves(&outline);
+    let leaves = kept_leaves(&reader, &keys, profile, style.care());
+    let gaps = kept_gaps(&reader, &keys);
+    let map = SourceMap { style, leaves, gaps };
     (document, map)
 }
 
@@ -65,11 +60,6 @@ impl Style {
     pub(super) fn care(self) -> Care {
         if self.has_definitions { Care::Brackets } else { Care::Little }
     }
-}
-
-/// Follows a path from the root.
-pub(super) fn span_at<'a>(root: &'a Span, path: &[u32]) -> Option<&'a Span> {
-    path.iter().try_fold(root, |span, at| span.children.get(*at as usize))
 }
 
 /// Returns the lines of a text and how each ends.
@@ -97,69 +87,110 @@ fn most_common_end(lines: &[(&str, Option<LineEnd>)]) -> LineEnd {
     ends.into_iter().max_by_key(|end| count(*end)).unwrap_or(LineEnd::Lf)
 }
 
+/// A line of the text without what the open containers put before it: a [`Line`] that is not kept yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cut<'a> {
+    text: &'a str,
+    is_whole: bool,
+    end: Option<LineEnd>,
+}
+
+impl Cut<'_> {
+    fn is_usual(self, text: &str) -> bool {
+        self.text == text && !self.is_whole && self.end.is_none()
+    }
+
+    fn to_line(self) -> Line {
+        Line { text: self.text.to_owned(), is_whole: self.is_whole, end: self.end }
+    }
+}
+
 /// A text beside its outline.
 struct Reader<'a> {
     outline: &'a Outline<'a>,
-    lines: Vec<(&'a str, Option<LineEnd>)>,
     end: LineEnd,
     prefixes: Vec<Prefix>,
     /// The first line of each leaf, and the one after its last.
     places: Vec<(usize, usize)>,
+    /// All lines, as the emitter would take them.
+    cuts: Vec<Cut<'a>>,
 }
 
 impl<'a> Reader<'a> {
     fn new(
         outline: &'a Outline<'a>,
-        root: &Span,
         normalised: &str,
-        lines: Vec<(&'a str, Option<LineEnd>)>,
+        lines: &[(&'a str, Option<LineEnd>)],
         end: LineEnd,
     ) -> Self {
-        let starts: Vec<usize> = std::iter::once(0)
-            .chain(normalised.match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
+        let breaks = normalised.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts: Vec<usize> = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
         let line_of = |at: usize| starts.partition_point(|start| *start <= at) - 1;
-        let texts: Vec<&str> = lines.iter().map(|(text, _)| *text).collect();
-        let prefixes = prefixes::read(outline, root, &texts, &line_of);
-        let places = places(outline, root, &texts, &line_of);
-        Self { outline, lines, end, prefixes, places }
+        let prefixes = prefixes::read(outline, lines, &line_of);
+        let places = places(outline, lines, &line_of);
+        let cuts = Vec::with_capacity(lines.len());
+        let mut reader = Self { outline, end, prefixes, places, cuts };
+        reader.cut(lines);
+        reader
     }
 
-    /// Cuts the text into the lines of leaves and those between, as the emitter would write them.
-    fn read(&self) -> (Vec<Vec<Line>>, Vec<Vec<Line>>) {
-        let (mut leaves, mut gaps) = (Vec::new(), Vec::new());
+    /// The lines of a leaf.
+    fn leaf(&self, index: usize) -> &[Cut<'a>] {
+        let (start, end) = self.places[index];
+        &self.cuts[start..end]
+    }
+
+    /// The lines before a leaf, or after the last.
+    fn gap(&self, index: usize) -> &[Cut<'a>] {
+        let start = index.checked_sub(1).map_or(0, |before| self.places[before].1);
+        let end = self.places.get(index).map_or(self.cuts.len(), |place| place.0);
+        &self.cuts[start..end]
+    }
+
+    fn cut(&mut self, lines: &[(&'a str, Option<LineEnd>)]) {
         let mut open: Vec<(usize, bool)> = Vec::new();
-        let mut at = 0;
-        for (index, (start, end)) in self.places.iter().copied().enumerate() {
+        for index in 0..self.places.len() {
+            let (start, end) = self.places[index];
             let chain = self.outline.chain(index);
             let n_shared = chain.iter().zip(&open).take_while(|(new, old)| **new == old.0).count();
             open.truncate(n_shared);
-            gaps.push((at..start).map(|line| self.line(line, &mut open)).collect());
+            self.cut_until(start, lines, &mut open);
             open.extend(chain[n_shared..].iter().map(|container| (*container, true)));
-            leaves.push((start..end).map(|line| self.line(line, &mut open)).collect());
+            self.cut_until(end, lines, &mut open);
             open.iter_mut().for_each(|(_, is_pending)| *is_pending = false);
-            at = end;
         }
-        open.clear();
-        gaps.push((at..self.lines.len()).map(|line| self.line(line, &mut open)).collect());
-        (leaves, gaps)
+        self.cut_until(lines.len(), lines, &mut Vec::new());
+    }
+
+    fn cut_until(
+        &mut self,
+        end: usize,
+        lines: &[(&'a str, Option<LineEnd>)],
+        open: &mut [(usize, bool)],
+    ) {
+        for line in &lines[self.cuts.len()..end] {
+            let cut = self.line(*line, open);
+            self.cuts.push(cut);
+        }
     }
 
     /// Takes off what the open containers put before a line. What cannot be written so is kept whole.
-    fn line(&self, index: usize, open: &mut [(usize, bool)]) -> Line {
-        let (text, end) = self.lines[index];
+    fn line(&self, line: (&'a str, Option<LineEnd>), open: &mut [(usize, bool)]) -> Cut<'a> {
+        let (text, end) = line;
         let end = end.filter(|end| *end != self.end);
+        let mut inner = Some(text);
         let mut prefix = String::new();
         for (container, is_pending) in open {
             let it = &self.prefixes[*container];
-            prefix.push_str(if std::mem::take(is_pending) { &it.first } else { &it.rest });
+            let part = if std::mem::take(is_pending) { &it.first } else { &it.rest };
+            prefix.push_str(part);
+            inner = inner.and_then(|inner| inner.strip_prefix(part.as_str()));
         }
-        let inner = text.strip_prefix(prefix.as_str()).filter(|inner| !inner.is_empty());
-        let is_blank = prefix.trim_end_matches([' ', '\t']) == text;
-        match inner {
-            Some(inner) => Line { text: inner.to_owned(), is_whole: false, end },
-            None if is_blank => Line { text: String::new(), is_whole: false, end },
-            None => Line { text: text.to_owned(), is_whole: true, end },
+        let is_blank = || prefix.trim_end_matches([' ', '\t']) == text;
+        match inner.filter(|inner| !inner.is_empty()) {
+            Some(inner) => Cut { text: inner, is_whole: false, end },
+            None if is_blank() => Cut { text: "", is_whole: false, end },
+            None => Cut { text, is_whole: true, end },
         }
     }
 }
@@ -167,19 +198,18 @@ impl<'a> Reader<'a> {
 /// Returns the lines of each leaf, in order and apart.
 fn places(
     outline: &Outline<'_>,
-    root: &Span,
-    lines: &[&str],
+    lines: &[(&str, Option<LineEnd>)],
     line_of: &dyn Fn(usize) -> usize,
 ) -> Vec<(usize, usize)> {
     let mut places = Vec::with_capacity(outline.leaves.len());
     let mut at = 0;
     for (index, leaf) in outline.leaves.iter().enumerate() {
-        let range = span_at(root, &leaf.path).map(|span| span.range.clone()).unwrap_or_default();
+        let range = &leaf.range;
         let mut start = line_of(range.start);
         let mut end = if range.is_empty() { start } else { line_of(range.end - 1) + 1 };
         let mut container = leaf.container.map(|it| &outline.containers[it]);
         while let Some(around) = container.filter(|it| it.first_leaf == index) {
-            let opens = span_at(root, &around.path).map_or(0, |span| line_of(span.range.start));
+            let opens = line_of(around.range.start);
             start = start.min(opens);
             end = end.max(opens + 1);
             container = around.parent.map(|it| &outline.containers[it]);
@@ -189,7 +219,7 @@ fn places(
         }
         start = start.clamp(at, lines.len());
         end = end.clamp(start, lines.len());
-        while end > start + 1 && lines[end - 1].trim().is_empty() {
+        while end > start + 1 && lines[end - 1].0.trim().is_empty() {
             end -= 1;
         }
         places.push((start, end));
@@ -200,73 +230,82 @@ fn places(
 
 /// Keeps the leaves that would be written otherwise.
 fn kept_leaves(
-    outline: &Outline<'_>,
     reader: &Reader<'_>,
-    leaves: Vec<Vec<Line>>,
+    keys: &[Key],
     profile: Profile,
     care: Care,
 ) -> BTreeMap<Key, Vec<Record>> {
+    let outline = reader.outline;
     let usual: Vec<Prefix> =
         (0..outline.containers.len()).map(|at| emit::prefix(outline, at)).collect();
+    let differs = |container: usize| reader.prefixes[container] != usual[container];
     // Where one item of a list is unusual, all are remembered: what is not was not there.
     let mut is_unusual = vec![false; outline.lists.len()];
     for (index, container) in outline.containers.iter().enumerate() {
         if let Kind::Item { list, .. } = container.kind {
-            is_unusual[list] |= reader.prefixes[index] != usual[index];
+            is_unusual[list] |= differs(index);
         }
     }
-    let keys = Key::of_leaves(outline);
-    let mut found: BTreeMap<Key, (bool, Vec<Record>)> = BTreeMap::new();
-    for (index, lines) in leaves.into_iter().enumerate() {
-        let chain = outline.chain(index);
-        let prefixes = chain.iter().map(|at| {
-            let Prefix { first, rest } = &reader.prefixes[*at];
-            (reader.prefixes[*at] != usual[*at]).then(|| (first.clone(), rest.clone()))
+    let has_usual_lines: Vec<bool> =
+        (0..keys.len()).map(|index| has_usual_lines(reader, index, profile, care)).collect();
+    let is_in_unusual = |container: &usize| match outline.containers[*container].kind {
+        Kind::Item { list, .. } => is_unusual[list],
+        _ => differs(*container),
+    };
+    let is_kept =
+        |index: usize| !has_usual_lines[index] || outline.chain(index).iter().any(is_in_unusual);
+    kept(keys, is_kept, |index| {
+        let prefixes = outline.chain(index).into_iter().map(|at| {
+            let Prefix { first, rest } = &reader.prefixes[at];
+            differs(at).then(|| (first.clone(), rest.clone()))
         });
-        let prefixes: Vec<_> = prefixes.collect();
-        let in_unusual = chain.iter().any(|at| match outline.containers[*at].kind {
-            Kind::Item { list, .. } => is_unusual[list],
-            _ => reader.prefixes[*at] != usual[*at],
-        });
-        let leaf = &outline.leaves[index];
-        let mut usual_lines = body(leaf, profile, care);
-        let opens = leaf.container.is_some_and(|it| outline.containers[it].first_leaf == index);
-        if usual_lines.is_empty() && opens {
-            usual_lines.push(String::new());
-        }
-        let is_usual_text = lines.len() == usual_lines.len()
-            && lines.iter().zip(usual_lines).all(|(line, usual)| *line == Line::new(usual));
-        let is_usual = is_usual_text && !in_unusual;
-        let lines = (!is_usual_text).then_some(lines);
+        let prefixes = prefixes.collect();
+        let lines = reader.leaf(index).iter().map(|line| line.to_line());
+        let lines = (!has_usual_lines[index]).then(|| lines.collect());
         let hint = index.checked_sub(1).map_or(START, |before| keys[before]).hint();
-        let (is_kept, records) = found.entry(keys[index]).or_default();
-        *is_kept |= !is_usual;
-        records.push(Record { hint, prefixes, lines });
-    }
-    kept(found)
+        Record { hint, prefixes, lines }
+    })
+    .into_iter()
+    .map(|(key, records)| (key, without_needless_hint(records)))
+    .collect()
 }
 
-fn kept_gaps(outline: &Outline<'_>, gaps: Vec<Vec<Line>>) -> BTreeMap<(Key, Key), Vec<Record>> {
-    let keys = Key::of_leaves(outline);
-    let mut n_by_key = BTreeMap::from([(START, 1), (END, 1)]);
-    keys.iter().for_each(|key| *n_by_key.entry(*key).or_insert(0) += 1);
-    let mut found: BTreeMap<(Key, Key), (bool, Vec<Record>)> = BTreeMap::new();
-    for (index, lines) in gaps.into_iter().enumerate() {
-        let before = index.checked_sub(1).map_or(START, |before| keys[before]);
-        let after = keys.get(index).copied().unwrap_or(END);
-        let has_blank = outline.leaves.get(index).is_some_and(|leaf| leaf.blank_before);
-        let usual: Cow<'_, [Line]> = match has_blank {
-            true => vec![Line::new(String::new())].into(),
-            false => Vec::new().into(),
-        };
-        let (is_kept, records) = found.entry((before, after)).or_default();
-        *is_kept |= *lines != *usual;
-        // Where both neighbours are the only ones of their kind, nothing more is needed to find the place.
-        let is_only = n_by_key.get(&before) == Some(&1) && n_by_key.get(&after) == Some(&1);
-        let hint = if is_only { 0 } else { Key::hint_around(&keys, index) };
-        records.push(Record { hint, prefixes: Vec::new(), lines: Some(lines) });
+/// Whether a leaf's lines are those that whoever remembers nothing writes.
+fn has_usual_lines(reader: &Reader<'_>, index: usize, profile: Profile, care: Care) -> bool {
+    let outline = reader.outline;
+    let leaf = &outline.leaves[index];
+    let opens = leaf.container.is_some_and(|it| outline.containers[it].first_leaf == index);
+    let body = body(leaf, profile, care);
+    let lines = reader.leaf(index);
+    if body.is_empty() {
+        return if opens { matches!(lines, [line] if line.is_usual("")) } else { lines.is_empty() };
     }
-    kept(found)
+    let mut usual = body::lines(&body);
+    lines.iter().all(|line| usual.next().is_some_and(|usual| line.is_usual(usual)))
+        && usual.next().is_none()
+}
+
+/// Keeps the gaps that would be written otherwise.
+fn kept_gaps(reader: &Reader<'_>, keys: &[Key]) -> BTreeMap<(Key, Key), Vec<Record>> {
+    let before = |gap: usize| gap.checked_sub(1).map_or(START, |before| keys[before]);
+    let after = |gap: usize| keys.get(gap).copied().unwrap_or(END);
+    let pairs: Vec<_> = (0..=keys.len()).map(|gap| (before(gap), after(gap))).collect();
+    let is_kept = |gap: usize| {
+        let has_blank = reader.outline.leaves.get(gap).is_some_and(|leaf| leaf.blank_before);
+        match (reader.gap(gap), has_blank) {
+            ([line], true) => !line.is_usual(""),
+            (lines, has_blank) => has_blank || !lines.is_empty(),
+        }
+    };
+    let mut n_by_key = HashMap::from([(START, 1), (END, 1)]);
+    keys.iter().for_each(|key| *n_by_key.entry(*key).or_insert(0) += 1);
+    kept(&pairs, is_kept, |gap| {
+        // Where both neighbours are the only ones of their kind, nothing more is needed to find the place.
+        let is_only = [before(gap), after(gap)].iter().all(|key| n_by_key.get(key) == Some(&1));
+        let hint = if is_only { 0 } else { Key::hint_around(keys, gap) };
+        let lines = reader.gap(gap).iter().map(|line| line.to_line()).collect();
+        Record { hint, prefixes: Vec::new(), lines: Some(lines) }
+    })
 }
 
 /// One record needs no hint. So a change beside it does not change it.
@@ -277,16 +316,28 @@ fn without_needless_hint(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// Drops what is as usual everywhere, and joins what is the same everywhere.
-fn kept<K: Ord>(found: BTreeMap<K, (bool, Vec<Record>)>) -> BTreeMap<K, Vec<Record>> {
-    let found = found.into_iter().filter(|(_, (is_kept, _))| *is_kept);
-    let joined = found.map(|(key, (_, mut records))| {
+/// Records what is not as usual, with all of the same key, and joins what is the same everywhere.
+fn kept<K: Ord + Copy>(
+    keys: &[K],
+    is_kept: impl Fn(usize) -> bool,
+    record: impl Fn(usize) -> Record,
+) -> BTreeMap<K, Vec<Record>> {
+    let kept = (0..keys.len()).filter(|index| is_kept(*index));
+    let mut found: BTreeMap<K, Vec<Record>> = kept.map(|index| (keys[index], Vec::new())).collect();
+    if found.is_empty() {
+        return found;
+    }
+    for (index, key) in keys.iter().enumerate() {
+        if let Some(records) = found.get_mut(key) {
+            records.push(record(index));
+        }
+    }
+    for records in found.values_mut() {
         let is_same =
             |it: &Record| it.prefixes == records[0].prefixes && it.lines == records[0].lines;
         if records.iter().all(is_same) && records[0].may_repeat() {
             records.truncate(1);
         }
-        (key, records)
-    });
-    joined.collect()
+    }
+    found
 }

@@ -10,15 +10,15 @@ use crate::{
     tree::{Element, Node},
 };
 
-/// Returns the lines of a leaf. Empty paragraphs have none.
-pub(crate) fn body(leaf: &Leaf<'_>, profile: Profile, care: Care) -> Vec<String> {
+/// Returns the lines of a leaf, separated by `\n`. Empty paragraphs have none, and no leaf has a single empty one.
+pub(crate) fn body(leaf: &Leaf<'_>, profile: Profile, care: Care) -> String {
     let element = leaf.element;
     let context = Context { profile, care, in_cell: false, begins_item: leaf.begins_item };
-    let mut lines = match element.name.as_str() {
+    let mut text = match element.name.as_str() {
         "heading" => heading(element, context),
         "code_block" => code(element),
-        "horizontal_rule" | "hr" if leaf.begins_item => vec!["***".to_owned()],
-        "horizontal_rule" | "hr" => vec!["---".to_owned()],
+        "horizontal_rule" | "hr" if leaf.begins_item => "***".to_owned(),
+        "horizontal_rule" | "hr" => "---".to_owned(),
         "table_header_row" => {
             let marks = cells(element).map(|cell| match cell.text_attribute("alignment") {
                 "left" => ":--",
@@ -27,33 +27,27 @@ pub(crate) fn body(leaf: &Leaf<'_>, profile: Profile, care: Care) -> Vec<String>
                 _ => "---",
             });
             let marks = marks.collect::<Vec<_>>().join(" | ");
-            vec![row(element, context), format!("| {marks} |")]
+            format!("{}\n| {marks} |", row(element, context))
         }
-        "table_row" => vec![row(element, context)],
+        "table_row" => row(element, context),
         _ => paragraph(element, context),
     };
     if let Some(is_checked) = leaf.checked {
-        let mark = if is_checked { "[x] " } else { "[ ] " };
-        match lines.first_mut() {
-            Some(first) => first.insert_str(0, mark),
-            None => lines.push(mark.to_owned()),
-        }
+        text.insert_str(0, if is_checked { "[x] " } else { "[ ] " });
     }
-    lines
+    text
 }
 
-fn lines(text: &str) -> Vec<String> {
-    match text.is_empty() {
-        true => Vec::new(),
-        false => text.split('\n').map(ToOwned::to_owned).collect(),
-    }
+/// Returns the lines of what [`body`] returned.
+pub(crate) fn lines(body: &str) -> impl Iterator<Item = &str> {
+    body.split('\n').filter(|_| !body.is_empty())
 }
 
-fn paragraph(element: &Element, context: Context) -> Vec<String> {
+fn paragraph(element: &Element, context: Context) -> String {
     if let [Node::Element(html)] = element.children.as_slice()
         && html.name == "html"
     {
-        return lines(html.text_attribute("value"));
+        return html.text_attribute("value").to_owned();
     }
     // A block of HTML that is kept as text.
     if let [Node::Text(text)] = element.children.as_slice()
@@ -62,43 +56,46 @@ fn paragraph(element: &Element, context: Context) -> Vec<String> {
         && text.marks.is_empty()
         && text.text.starts_with('<')
     {
-        return lines(&text.text);
+        return text.text.clone();
     }
-    lines(&inline(&element.children, context))
+    inline(&element.children, context)
 }
 
-fn heading(element: &Element, context: Context) -> Vec<String> {
+fn heading(element: &Element, context: Context) -> String {
     let level = element.attribute("level").and_then(crate::tree::Value::as_number).unwrap_or(1.0);
     let level = level.clamp(1.0, 6.0) as usize;
-    let text = inline(&element.children, context);
-    if text.contains('\n') && level <= 2 {
-        let mut lines = lines(&text);
-        lines.push(if level == 1 { "===" } else { "---" }.to_owned());
-        return lines;
+    let mut text = inline(&element.children, context);
+    if text.contains('\n') {
+        if level <= 2 {
+            text.push_str(if level == 1 { "\n===" } else { "\n---" });
+            return text;
+        }
+        text = text.replace("\\\n", " ").replace('\n', " ");
     }
-    let text = text.replace("\\\n", " ").replace('\n', " ");
     // After the marks, nothing opens a block.
     let is_needless = ["\\#", "\\-", "\\+", "\\>"].iter().any(|it| text.starts_with(it));
-    let mut text = if is_needless { text[1..].to_owned() } else { text };
+    if is_needless {
+        text.remove(0);
+    }
     let core = text.trim_end_matches('#').len();
     if core < text.len() && (core == 0 || text[..core].ends_with(' ')) {
         text.insert(text.len() - 1, '\\');
     }
-    let marks = "#".repeat(level);
-    vec![if text.is_empty() { marks } else { format!("{marks} {text}") }]
+    let marks = &"######"[..level];
+    if text.is_empty() { marks.to_owned() } else { format!("{marks} {text}") }
 }
 
-fn code(element: &Element) -> Vec<String> {
+fn code(element: &Element) -> String {
     let text = element.plain_text();
     let name = if element.attribute("params").is_some() { "params" } else { "language" };
     let info = escape::info(element.text_attribute(name));
     let marker = if info.contains('`') { '~' } else { '`' };
     let longest = text.split(|it| it != marker).map(str::len).max().unwrap_or_default();
     let fence = marker.to_string().repeat(longest.max(2) + 1);
-    let mut written = vec![format!("{fence}{info}")];
-    written.extend(lines(&text));
-    written.push(fence);
-    written
+    match text.is_empty() {
+        true => format!("{fence}{info}\n{fence}"),
+        false => format!("{fence}{info}\n{text}\n{fence}"),
+    }
 }
 
 fn cells(row: &Element) -> impl Iterator<Item = &Element> {

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{body::body, inline::Care};
+use super::{
+    body::{body, lines},
+    inline::Care,
+};
 use crate::{
     outline::{Kind, Outline},
     schema::Profile,
@@ -121,26 +124,23 @@ pub(crate) fn emit(outline: &Outline<'_>, plan: &Plan<'_>) -> String {
         emitter.open.truncate(n_shared);
         match &plan.gaps[index] {
             Some(lines) => lines.iter().for_each(|line| emitter.line(line)),
-            None if leaf.blank_before => emitter.line(&Line::new(String::new())),
+            None if leaf.blank_before => emitter.usual_line(""),
             None => {}
         }
         for container in &chain[n_shared..] {
             emitter.open.push(Open { container: *container, is_pending: true });
         }
-        let canonical: Vec<Line>;
-        let lines = match plan.bodies[index] {
-            Some(lines) => lines,
+        match plan.bodies[index] {
+            Some(lines) => lines.iter().for_each(|line| emitter.line(line)),
             None => {
-                let lines = body(leaf, plan.profile, plan.cares[index]);
-                canonical = lines.into_iter().map(Line::new).collect();
-                &canonical
+                let body = body(leaf, plan.profile, plan.cares[index]);
+                lines(&body).for_each(|line| emitter.usual_line(line));
             }
-        };
-        lines.iter().for_each(|line| emitter.line(line));
+        }
         // A container shows even where it holds nothing; unless it shared the line of another.
         let is_remembered = plan.bodies[index].is_some();
         if emitter.open.iter().any(|open| open.is_pending) && !is_remembered {
-            emitter.line(&Line::new(String::new()));
+            emitter.usual_line("");
         }
         emitter.open.iter_mut().for_each(|open| open.is_pending = false);
     }
@@ -164,23 +164,32 @@ struct Open {
 
 impl Emitter<'_> {
     fn line(&mut self, line: &Line) {
+        self.push_line(&line.text, line.is_whole, line.end);
+    }
+
+    /// Writes a line that ends like most, after the prefixes.
+    fn usual_line(&mut self, text: &str) {
+        self.push_line(text, false, None);
+    }
+
+    fn push_line(&mut self, text: &str, is_whole: bool, end: Option<LineEnd>) {
         let start = self.out.len();
         if start > self.plan.max_len {
             return;
         }
         for open in &mut self.open {
             let is_first = std::mem::take(&mut open.is_pending);
-            if !line.is_whole {
+            if !is_whole {
                 let prefix = &self.plan.prefixes[open.container];
                 self.out.push_str(if is_first { &prefix.first } else { &prefix.rest });
             }
         }
-        if line.text.is_empty() {
+        if text.is_empty() {
             // No blanks at the end of a line that has nothing else.
             let kept = self.out[start..].trim_end_matches([' ', '\t']).len();
             self.out.truncate(start + kept);
         }
-        self.out.push_str(&line.text);
-        self.out.push_str(line.end.unwrap_or(self.plan.end).as_str());
+        self.out.push_str(text);
+        self.out.push_str(end.unwrap_or(self.plan.end).as_str());
     }
 }

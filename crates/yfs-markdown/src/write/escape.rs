@@ -29,40 +29,59 @@ pub(super) struct Around {
 
 /// Appends text that stands for itself.
 pub(super) fn escape(text: &str, around: &Around, out: &mut String) {
-    let chars: Vec<char> = text.chars().collect();
-    let is_blank = |it: &char| *it == ' ' || *it == '\t';
-    let mut start = 0;
-    if around.begins_line {
-        // Blanks at the start of a line would vanish.
-        start = chars.iter().take_while(|it| is_blank(it)).count();
-        chars[..start].iter().for_each(|it| out.push_str(reference(*it)));
-        if start == 0
-            && let Some(at) = opener(text, around)
-        {
-            out.extend(&chars[..at]);
-            out.push('\\');
-            out.push(chars[at]);
-            start = at + 1;
-        }
-    }
-    let n_trailing = match around.ends_line && !around.in_cell {
-        true => chars.iter().rev().take_while(|it| is_blank(it)).count(),
-        false => 0,
+    let start = if around.begins_line { begin_line(text, around, out) } else { 0 };
+    let end = match around.ends_line && !around.in_cell {
+        true => text.trim_end_matches([' ', '\t']).len().max(start),
+        false => text.len(),
     };
-    let end = (chars.len() - n_trailing).max(start);
-    let brackets = Brackets::new(text);
-    let mut byte = chars[..start].iter().map(|it| it.len_utf8()).sum::<usize>();
+    let mut brackets = None;
+    let mut from = start;
     for at in start..end {
-        let before = if at > 0 { Some(chars[at - 1]) } else { around.before };
-        let after = chars.get(at + 1).copied().or(around.after);
-        let place = Place { before, after, at, n: chars.len(), rest: &text[byte..] };
-        if needs_backslash(chars[at], &place, &brackets, around) {
-            out.push('\\');
+        let byte = text.as_bytes()[at];
+        if !may_mean_something(byte) {
+            continue;
         }
-        push_line_break(out, chars[at]);
-        byte += chars[at].len_utf8();
+        if byte == b'\n' {
+            out.push_str(&text[from..at]);
+            out.push_str("&#10;");
+            from = at + 1;
+            continue;
+        }
+        let before = text[..at].chars().next_back().or(around.before);
+        let after = text[at + 1..].chars().next().or(around.after);
+        let place = Place { before, after, at, n: text.len(), rest: &text[at..] };
+        let brackets = || *brackets.get_or_insert_with(|| Brackets::new(text));
+        if needs_backslash(char::from(byte), &place, brackets, around) {
+            out.push_str(&text[from..at]);
+            out.push('\\');
+            from = at;
+        }
     }
-    chars[end.max(start)..].iter().for_each(|it| out.push_str(reference(*it)));
+    out.push_str(&text[from..end]);
+    text[end..].chars().for_each(|it| out.push_str(reference(it)));
+}
+
+/// Appends what a line begins with: blanks would vanish there, and some characters open a block. Returns how many bytes that
+/// were.
+fn begin_line(text: &str, around: &Around, out: &mut String) -> usize {
+    let n_blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
+    if n_blanks > 0 {
+        text[..n_blanks].chars().for_each(|it| out.push_str(reference(it)));
+        return n_blanks;
+    }
+    let Some(at) = opener(text, around) else { return 0 };
+    out.push_str(&text[..at]);
+    out.push('\\');
+    out.push_str(&text[at..=at]);
+    at + 1
+}
+
+/// Whether [`needs_backslash`] is to be asked of a character, or it is a line break.
+fn may_mean_something(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'\\' | b'`' | b'*' | b'_' | b'[' | b']' | b'<' | b'&' | b'~' | b'|' | b'!' | b'\n'
+    )
 }
 
 fn reference(blank: char) -> &'static str {
@@ -73,29 +92,37 @@ fn reference(blank: char) -> &'static str {
 struct Place<'a> {
     before: Option<char>,
     after: Option<char>,
+    /// Where it is, in bytes.
     at: usize,
+    /// How long the text is, in bytes.
     n: usize,
     /// The text from the character on.
     rest: &'a str,
 }
 
 /// Where the last of some sequences stands, so that no question scans the rest of the text.
+#[derive(Debug, Clone, Copy)]
 struct Brackets {
     last_target: Option<usize>,
     last_close: Option<usize>,
     is_definition: bool,
-    length: usize,
 }
 
 impl Brackets {
     fn new(text: &str) -> Self {
         let last_target = text.rfind("](").max(text.rfind("]["));
         let is_definition = text.starts_with('[') && text.contains("]:");
-        Self { last_target, last_close: text.rfind(']'), is_definition, length: text.len() }
+        Self { last_target, last_close: text.rfind(']'), is_definition }
     }
 }
 
-fn needs_backslash(it: char, place: &Place<'_>, brackets: &Brackets, around: &Around) -> bool {
+/// Whether a character, one of those that [`may_mean_something`], would mean something here.
+fn needs_backslash(
+    it: char,
+    place: &Place<'_>,
+    mut brackets: impl FnMut() -> Brackets,
+    around: &Around,
+) -> bool {
     let all = around.care == Care::Full;
     let is_space = |it: Option<char>| it.is_none_or(char::is_whitespace);
     let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
@@ -108,7 +135,8 @@ fn needs_backslash(it: char, place: &Place<'_>, brackets: &Brackets, around: &Ar
         '*' => all || !is_alone,
         '_' => all || !(is_alone || is_word(place.before) && is_word(place.after)),
         '[' => {
-            let at = brackets.length - place.rest.len();
+            let brackets = brackets();
+            let at = place.at;
             all || (around.care == Care::Brackets)
                 || brackets.last_target.is_some_and(|target| at < target)
                 || place.rest.starts_with("[^")

@@ -50,17 +50,17 @@ pub(crate) fn inline(children: &[Node], context: Context) -> String {
 
 struct Writer<'a> {
     context: Context,
-    runs: &'a [Run],
+    runs: &'a [Run<'a>],
     out: String,
-    open: Vec<Delimiter>,
+    open: Vec<Delimiter<'a>>,
 }
 
 /// For each mark of each run: the index of the first run after it that has the mark no more.
-fn extents(runs: &[Run]) -> Vec<Vec<usize>> {
+fn extents(runs: &[Run<'_>]) -> Vec<Vec<usize>> {
     let mut until: Vec<Vec<usize>> = vec![Vec::new(); runs.len()];
     for at in (0..runs.len()).rev() {
         let next = runs.get(at + 1);
-        let extent = |mark: &Delimiter| {
+        let extent = |mark: &Delimiter<'_>| {
             let same = next.and_then(|next| next.marks.iter().position(|it| it == mark));
             same.map_or(at + 1, |index| until[at + 1][index])
         };
@@ -69,18 +69,19 @@ fn extents(runs: &[Run]) -> Vec<Vec<usize>> {
     until
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     /// Writes the run at an index, after the delimiters that end and begin there.
     fn run(&mut self, at: usize, until: &[usize]) {
-        let run = &self.runs[at];
+        let runs: &'a [Run<'a>] = self.runs;
+        let run = &runs[at];
         let first_ended = self.open.iter().position(|mark| !run.marks.contains(mark));
         if let Some(first) = first_ended {
             self.close_from(first);
         }
-        let mut opening: Vec<(usize, &Delimiter)> = until
+        let mut opening: Vec<(usize, Delimiter<'a>)> = until
             .iter()
             .copied()
-            .zip(&run.marks)
+            .zip(run.marks.iter().copied())
             .filter(|(_, mark)| !self.open.contains(mark))
             .collect();
         // What reaches furthest is the outermost.
@@ -88,7 +89,7 @@ impl Writer<'_> {
         let mut autolink = None;
         for (until, mark) in opening {
             if let Delimiter::Link { href, title } = mark {
-                let is_text = matches!(&run.kind, RunKind::Text(text) if text == href);
+                let is_text = run.kind == RunKind::Text(href);
                 if is_text && title.is_empty() && until == at + 1 && escape::is_uri(href) {
                     autolink = Some(href);
                     continue;
@@ -106,18 +107,18 @@ impl Writer<'_> {
         }
     }
 
-    fn open_mark(&mut self, mark: &Delimiter) {
+    fn open_mark(&mut self, mark: Delimiter<'a>) {
         match mark {
             Delimiter::Link { .. } => self.out.push('['),
             mark => self.delimiter(mark),
         }
-        self.open.push(mark.clone());
+        self.open.push(mark);
     }
 
     fn close_from(&mut self, first: usize) {
         while self.open.len() > first {
             let Some(mark) = self.open.pop() else { return };
-            match &mark {
+            match mark {
                 Delimiter::Link { href, title } => {
                     self.out.push_str("](");
                     self.out.push_str(&escape::destination(href));
@@ -129,12 +130,12 @@ impl Writer<'_> {
         }
     }
 
-    fn delimiter(&mut self, mark: &Delimiter) {
+    fn delimiter(&mut self, mark: Delimiter<'_>) {
         match mark {
             Delimiter::Emphasis(marker) => self.out.push(match (self.context.care, marker) {
                 (Care::Other, '*') => '_',
                 (Care::Other, _) => '*',
-                _ => *marker,
+                _ => marker,
             }),
             Delimiter::Strong(marker) => self.out.extend([marker, marker]),
             Delimiter::Strike => self.out.push_str("~~"),
@@ -144,7 +145,7 @@ impl Writer<'_> {
 
     fn content(&mut self, at: usize) {
         let in_cell = self.context.in_cell;
-        match &self.runs[at].kind {
+        match self.runs[at].kind {
             RunKind::Text(text) => {
                 let around = self.around(at);
                 escape::escape(text, &around, &mut self.out);
@@ -185,7 +186,8 @@ impl Writer<'_> {
             None | Some(RunKind::Soft | RunKind::Hard) => Some('\n'),
             Some(_) => Some('*'),
         };
-        let is_link = |run: &Run| run.marks.iter().any(|it| matches!(it, Delimiter::Link { .. }));
+        let is_link =
+            |run: &Run<'_>| run.marks.iter().any(|it| matches!(it, Delimiter::Link { .. }));
         Around {
             profile: self.context.profile,
             care: self.context.care,

@@ -7,33 +7,33 @@ use crate::{
 };
 
 /// A mark that delimiters show.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Delimiter {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Delimiter<'a> {
     Emphasis(char),
     Strong(char),
     Strike,
-    Link { href: String, title: String },
+    Link { href: &'a str, title: &'a str },
 }
 
 /// What a run is.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum RunKind {
-    Text(String),
-    Code(String),
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum RunKind<'a> {
+    Text(&'a str),
+    Code(&'a str),
     Soft,
     Hard,
-    Image { source: String, alternative: String, title: String },
-    Html(String),
-    Footnote(String),
+    Image { source: &'a str, alternative: &'a str, title: &'a str },
+    Html(&'a str),
+    Footnote(&'a str),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Run {
-    pub(super) kind: RunKind,
-    pub(super) marks: Vec<Delimiter>,
+pub(super) struct Run<'a> {
+    pub(super) kind: RunKind<'a>,
+    pub(super) marks: Vec<Delimiter<'a>>,
 }
 
-impl Delimiter {
+impl Delimiter<'_> {
     /// Which of two that reach equally far is the outer one.
     pub(super) fn rank(&self) -> u8 {
         match self {
@@ -45,8 +45,8 @@ impl Delimiter {
     }
 }
 
-impl Run {
-    fn new(kind: RunKind, marks: &[Delimiter]) -> Self {
+impl<'a> Run<'a> {
+    fn new(kind: RunKind<'a>, marks: &[Delimiter<'a>]) -> Self {
         Self { kind, marks: marks.to_vec() }
     }
 
@@ -63,44 +63,38 @@ impl Run {
 }
 
 /// Returns the runs of a text block, with blanks moved out of delimiters.
-pub(super) fn runs(children: &[Node], profile: Profile) -> Vec<Run> {
-    let mut runs = Vec::new();
+pub(super) fn runs(children: &[Node], profile: Profile) -> Vec<Run<'_>> {
+    let mut runs = Vec::with_capacity(children.len());
     for node in children {
         match node {
             Node::Text(text) => {
                 let (marks, is_code) = delimiters(&text.marks);
                 match is_code {
-                    true => runs.push(Run::new(RunKind::Code(text.text.clone()), &marks)),
+                    true => runs.push(Run { kind: RunKind::Code(&text.text), marks }),
                     false => push_text(&mut runs, &text.text, &marks, profile),
                 }
             }
             Node::Element(element) => {
                 let (marks, _) = delimiters(&element.marks);
-                runs.extend(inline_element(element).map(|kind| Run::new(kind, &marks)));
+                runs.extend(inline_element(element).map(|kind| Run { kind, marks }));
             }
         }
     }
-    let mut runs = apart(runs);
     settle_blanks(&mut runs, profile);
     runs
 }
 
-fn delimiters(marks: &[Mark]) -> (Vec<Delimiter>, bool) {
-    let text = |mark: &Mark, name| {
-        mark.attribute(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let marker = |mark: &Mark| if text(mark, "marker") == "_" { '_' } else { '*' };
+fn delimiters(marks: &[Mark]) -> (Vec<Delimiter<'_>>, bool) {
     let mut found = Vec::new();
     let mut is_code = false;
     for mark in marks {
+        let text = |name| mark.attribute(name).and_then(Value::as_str).unwrap_or_default();
+        let marker = || if text("marker") == "_" { '_' } else { '*' };
         match mark.name.as_str() {
-            "em" | "emphasis" => found.push(Delimiter::Emphasis(marker(mark))),
-            "strong" => found.push(Delimiter::Strong(marker(mark))),
+            "em" | "emphasis" => found.push(Delimiter::Emphasis(marker())),
+            "strong" => found.push(Delimiter::Strong(marker())),
             "strike_through" => found.push(Delimiter::Strike),
-            "link" => {
-                let (href, title) = (text(mark, "href"), text(mark, "title"));
-                found.push(Delimiter::Link { href, title });
-            }
+            "link" => found.push(Delimiter::Link { href: text("href"), title: text("title") }),
             "code" | "inlineCode" => is_code = true,
             _ => {}
         }
@@ -108,8 +102,8 @@ fn delimiters(marks: &[Mark]) -> (Vec<Delimiter>, bool) {
     (found, is_code)
 }
 
-fn inline_element(element: &Element) -> Option<RunKind> {
-    let text = |name: &str| element.text_attribute(name).to_owned();
+fn inline_element(element: &Element) -> Option<RunKind<'_>> {
+    let text = |name: &str| element.text_attribute(name);
     Some(match element.name.as_str() {
         "hard_break" => RunKind::Hard,
         "hardbreak" => match element.attribute("isInline").and_then(Value::as_bool) {
@@ -126,12 +120,15 @@ fn inline_element(element: &Element) -> Option<RunKind> {
 }
 
 /// Cuts text at line breaks, and in the profile that keeps HTML as text, around tags.
-fn push_text(runs: &mut Vec<Run>, text: &str, marks: &[Delimiter], profile: Profile) {
+fn push_text<'a>(
+    runs: &mut Vec<Run<'a>>,
+    text: &'a str,
+    marks: &[Delimiter<'a>],
+    profile: Profile,
+) {
     if profile == Profile::Gfm {
         // Breaks are elements here: a line break in text is a character.
-        if !text.is_empty() {
-            runs.push(Run::new(RunKind::Text(text.to_owned()), marks));
-        }
+        push_apart(runs, text, marks);
         return;
     }
     if !text.contains('<') {
@@ -141,49 +138,42 @@ fn push_text(runs: &mut Vec<Run>, text: &str, marks: &[Delimiter], profile: Prof
     let mut from = 0;
     for (start, end) in html::tags(text) {
         push_lines(runs, &text[from..start], marks);
-        runs.push(Run::new(RunKind::Html(text[start..end].to_owned()), marks));
+        runs.push(Run::new(RunKind::Html(&text[start..end]), marks));
         from = end;
     }
     push_lines(runs, &text[from..], marks);
 }
 
-fn push_lines(runs: &mut Vec<Run>, text: &str, marks: &[Delimiter]) {
+fn push_lines<'a>(runs: &mut Vec<Run<'a>>, text: &'a str, marks: &[Delimiter<'a>]) {
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
             runs.push(Run::new(RunKind::Soft, marks));
         }
-        if !line.is_empty() {
-            runs.push(Run::new(RunKind::Text(line.to_owned()), marks));
-        }
+        push_apart(runs, line, marks);
     }
 }
 
-/// Makes runs of their own of blanks at the edges of delimited text.
-fn apart(runs: Vec<Run>) -> Vec<Run> {
-    let mut cut = Vec::with_capacity(runs.len());
-    for run in runs {
-        let is_delimited = run.marks.iter().any(|it| !matches!(it, Delimiter::Link { .. }));
-        let RunKind::Text(text) = &run.kind else {
-            cut.push(run);
-            continue;
-        };
-        let core = text.trim_matches([' ', '\t']);
-        if !is_delimited || core.is_empty() {
-            cut.push(run);
-            continue;
+/// Adds text; blanks at the edges of delimited text are runs of their own.
+fn push_apart<'a>(runs: &mut Vec<Run<'a>>, text: &'a str, marks: &[Delimiter<'a>]) {
+    let is_delimited = marks.iter().any(|it| !matches!(it, Delimiter::Link { .. }));
+    let core = text.trim_matches([' ', '\t']);
+    let parts = match is_delimited && !core.is_empty() {
+        true => {
+            let n_before = text.len() - text.trim_start_matches([' ', '\t']).len();
+            [&text[..n_before], core, &text[n_before + core.len()..]]
         }
-        let n_before = text.len() - text.trim_start_matches([' ', '\t']).len();
-        let parts = [&text[..n_before], core, &text[n_before + core.len()..]];
-        for part in parts.into_iter().filter(|part| !part.is_empty()) {
-            cut.push(Run::new(RunKind::Text(part.to_owned()), &run.marks));
-        }
-    }
-    cut
+        false => [text, "", ""],
+    };
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    runs.extend(parts.map(|part| Run::new(RunKind::Text(part), marks)));
 }
 
 /// Blanks keep a delimiter only between two runs that have it. Breaks get those that both sides have:
 /// Yjs keeps no marks on elements.
-fn settle_blanks(runs: &mut [Run], profile: Profile) {
+fn settle_blanks(runs: &mut [Run<'_>], profile: Profile) {
+    if runs.iter().all(|run| run.marks.is_empty()) {
+        return;
+    }
     let solid: Vec<usize> = (0..runs.len()).filter(|index| !runs[*index].is_blank()).collect();
     let mut n_before = 0_usize;
     for index in 0..runs.len() {
@@ -193,19 +183,20 @@ fn settle_blanks(runs: &mut [Run], profile: Profile) {
         }
         let before = n_before.checked_sub(1).map(|at| solid[at]);
         let after = solid.get(n_before).copied();
-        let none: &[Delimiter] = &[];
+        let none: &[Delimiter<'_>] = &[];
         let marks_at = |at: Option<usize>| at.map_or(none, |at| runs[at].marks.as_slice());
-        let shared =
-            |mark: &&Delimiter| marks_at(before).contains(mark) && marks_at(after).contains(mark);
+        let shared = |mark: &&Delimiter<'_>| {
+            marks_at(before).contains(mark) && marks_at(after).contains(mark)
+        };
         let run = &runs[index];
         let is_bare_soft =
             run.kind == RunKind::Soft && run.marks.is_empty() && profile == Profile::Gfm;
         let marks = if is_bare_soft || run.kind == RunKind::Hard {
-            marks_at(before).iter().filter(shared).cloned().collect()
+            marks_at(before).iter().filter(shared).copied().collect()
         } else {
             let is_kept =
-                |mark: &&Delimiter| matches!(mark, Delimiter::Link { .. }) || shared(mark);
-            run.marks.iter().filter(is_kept).cloned().collect()
+                |mark: &&Delimiter<'_>| matches!(mark, Delimiter::Link { .. }) || shared(mark);
+            run.marks.iter().filter(is_kept).copied().collect()
         };
         runs[index].marks = marks;
     }
