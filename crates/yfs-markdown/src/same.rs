@@ -40,13 +40,15 @@ fn same_marks(left: &[Mark], right: &[Mark]) -> bool {
 }
 
 fn same_attributes(owner: &str, left: &[(SmolStr, Value)], right: &[(SmolStr, Value)]) -> bool {
-    let count = |attributes: &[(SmolStr, Value)]| {
-        attributes
-            .iter()
-            .filter(|(name, value)| !value.is_null() && !is_derived(owner, name))
-            .count()
+    // Nearly always both are as our schemas have them.
+    let is_same = |((name, value), (other, it)): (&(SmolStr, Value), &(SmolStr, Value))| {
+        name == other && (value == it || is_derived(owner, name))
     };
-    let mut kept = left.iter().filter(|(name, value)| !value.is_null() && !is_derived(owner, name));
-    count(left) == count(right)
+    if left.len() == right.len() && left.iter().zip(right).all(is_same) {
+        return true;
+    }
+    let is_kept = |(name, value): &&(SmolStr, Value)| !value.is_null() && !is_derived(owner, name);
+    let mut kept = left.iter().filter(is_kept);
+    kept.clone().count() == right.iter().filter(is_kept).count()
         && kept.all(|(name, value)| right.iter().any(|(other, it)| other == name && it == value))
 }

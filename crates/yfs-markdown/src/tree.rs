@@ -135,14 +135,14 @@ impl From<&str> for Value {
 
 impl Mark {
     /// Makes a mark without attributes.
-    pub fn new(name: &str) -> Self {
-        Self { name: name.into(), attributes: Vec::new() }
+    pub fn new(name: &'static str) -> Self {
+        Self { name: SmolStr::new_static(name), attributes: Vec::new() }
     }
 
     /// Adds an attribute.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.attributes.push((name.into(), value.into()));
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.attributes.push((SmolStr::new_static(name), value.into()));
         self
     }
 
@@ -154,14 +154,15 @@ impl Mark {
 
 impl Element {
     /// Makes an element that has and holds nothing.
-    pub fn new(name: &str) -> Self {
-        Self { name: name.into(), attributes: Vec::new(), children: Vec::new(), marks: Vec::new() }
+    pub fn new(name: &'static str) -> Self {
+        let name = SmolStr::new_static(name);
+        Self { name, attributes: Vec::new(), children: Vec::new(), marks: Vec::new() }
     }
 
     /// Adds an attribute.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.attributes.push((name.into(), value.into()));
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.attributes.push((SmolStr::new_static(name), value.into()));
         self
     }
 

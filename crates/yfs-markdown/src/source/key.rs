@@ -103,13 +103,20 @@ impl Hasher {
         let is_kept = |(name, value): &&(smol_str::SmolStr, Value)| {
             !value.is_null() && !is_derived(owner, name)
         };
-        let mut kept: Vec<_> = attributes.iter().filter(is_kept).collect();
-        kept.sort_by(|left, right| left.0.cmp(&right.0));
-        for (name, value) in kept {
-            self.text(name);
-            self.value(value);
+        // What one is has no order.
+        if attributes.len() > 1 {
+            let mut kept: Vec<_> = attributes.iter().filter(is_kept).collect();
+            kept.sort_by(|left, right| left.0.cmp(&right.0));
+            kept.into_iter().for_each(|entry| self.attribute(entry));
+        } else {
+            attributes.iter().filter(is_kept).for_each(|entry| self.attribute(entry));
         }
         self.byte(0xfe);
+    }
+
+    fn attribute(&mut self, (name, value): &(smol_str::SmolStr, Value)) {
+        self.text(name);
+        self.value(value);
     }
 
     fn value(&mut self, value: &Value) {
