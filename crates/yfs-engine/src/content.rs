@@ -22,6 +22,7 @@
 //! [`ContentDoc::text`] copies the text; [`ContentDoc::version`] walks all items, once per change.
 
 mod blobs;
+mod convert;
 mod edit;
 mod form;
 mod log;
@@ -194,14 +195,14 @@ impl ContentDoc {
         }
     }
 
-    /// Tells how the content is kept.
+    /// Tells how the content is to be kept.
     pub fn kind(&self) -> ContentKind {
         self.kind
     }
 
     /// Returns the text of the file.
     pub fn text(&self) -> String {
-        match self.kind {
+        match self.held() {
             ContentKind::Text => self.plain_text(),
             ContentKind::Rich(profile) => self.file(profile).text,
         }
@@ -214,7 +215,7 @@ impl ContentDoc {
 
     /// Tells whether the file holds nothing.
     pub fn is_empty(&self) -> bool {
-        match self.kind {
+        match self.held() {
             ContentKind::Text => self.len_utf16() == 0,
             ContentKind::Rich(_) => self.text().is_empty(),
         }
@@ -248,12 +249,13 @@ impl ContentDoc {
         if *version == self.version() {
             return Ok(self.text());
         }
-        match self.kind {
-            ContentKind::Text => Ok(compare_with(&mut self.copy()?, version).0),
-            ContentKind::Rich(profile) => {
-                Ok(self.fork(version)?.read(|txn| rich::read_file(txn, profile)).text)
-            }
+        if !self.gate.has_root(crate::rich::ROOT) {
+            return Ok(compare_with(&mut self.copy()?, version).0);
         }
+        let mut then = Self::new(&self.id, self.client, self.limits);
+        then.kind = self.kind;
+        then.receive(&self.fork(version)?.encode_state(), Source::Store)?;
+        Ok(then.text())
     }
 
     /// Returns who wrote what, by client and clock.

@@ -11,6 +11,7 @@ use super::{
     Base, ContentDoc, ContentError, MAX_TEXT_BYTES, TEXT,
     blobs::{self, NewBlob},
     compare_with,
+    convert::merged,
     diff::{diff, utf16_len},
     log::{self, Author},
     push_front,
@@ -65,14 +66,38 @@ impl ContentDoc {
     ) -> Result<Written, ContentError> {
         self.gate.health()?;
         check_len(new.len())?;
-        match self.kind {
-            ContentKind::Text => self.write_text(new, base, author),
-            ContentKind::Rich(profile) => self.write_whole(new, base, profile, author),
-        }
+        let text;
+        let base = match (base, self.is_elsewhere(&base)?) {
+            (base, None) => base,
+            // Before it is converted: that is what the writer had read.
+            (_, Some(read)) => {
+                text = read;
+                Some(Base::Text(&text))
+            }
+        };
+        let converted = self.convert()?;
+        let mut written = match self.kind {
+            ContentKind::Text => self.write_text(new, base, author)?,
+            ContentKind::Rich(profile) => self.write_whole(new, base, profile, author)?,
+        };
+        written.update = merged(converted.into_iter().chain(written.update).collect())?;
+        Ok(written)
+    }
+
+    /// Returns what a writer had read, where that was not kept as the content will be.
+    fn is_elsewhere(&self, base: &Option<Base<'_>>) -> Result<Option<String>, ContentError> {
+        let needs_conversion = self.needs_conversion();
+        Ok(match base {
+            None if needs_conversion => Some(self.text()),
+            Some(Base::Version(version)) if needs_conversion || !self.is_of_now(version) => {
+                Some(self.text_at(version)?)
+            }
+            _ => None,
+        })
     }
 
     /// Writes a file of rich text.
-    fn write_whole(
+    pub(super) fn write_whole(
         &mut self,
         new: &str,
         base: Option<Base<'_>>,
@@ -98,7 +123,7 @@ impl ContentDoc {
         }
     }
 
-    fn write_text(
+    pub(super) fn write_text(
         &mut self,
         new: &str,
         base: Option<Base<'_>>,
@@ -159,6 +184,10 @@ impl ContentDoc {
         }
         let grown = places.len().saturating_mul(new.len());
         check_len((current.len() - places.len() * old.len()).saturating_add(grown))?;
+        if self.needs_conversion() {
+            let update = self.write(&replaced(&current, old, new, all), None, author)?.update;
+            return Ok(Edited { update, n_replaced: places.len() });
+        }
 
         let splices = diff(old, new);
         let mut ops = Vec::with_capacity(places.len() * splices.len());
@@ -190,10 +219,9 @@ impl ContentDoc {
         if text.is_empty() {
             return Ok(Written::default());
         }
-        if let ContentKind::Rich(profile) = self.kind {
+        if matches!(self.kind, ContentKind::Rich(_)) || self.needs_conversion() {
             let whole = self.text() + text;
-            check_len(whole.len())?;
-            return self.write_rich(&whole, None, profile, author);
+            return self.write(&whole, None, author);
         }
         let len = 3 * self.len_utf16() as usize + text.len();
         if len > MAX_TEXT_BYTES {
@@ -229,6 +257,9 @@ impl ContentDoc {
             insert: splice.new,
         };
         let ops: Vec<Op> = diff(old, new).into_iter().map(op).collect();
+        if self.needs_conversion() {
+            return self.write(&applied(&current, new, &ops), None, author);
+        }
         let update = self.apply(&current, new, &ops, author)?;
         Ok(Written { update, overlaps: Vec::new() })
     }
@@ -371,7 +402,7 @@ impl ContentDoc {
         self.finish(update, entry.map(|entry| (RootIx::Log, id, entry)))
     }
 
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         update: Option<Vec<u8>>,
         elements: impl IntoIterator<Item = (RootIx, ItemId, Any)>,
@@ -439,6 +470,10 @@ fn delta<'a>(edits: &'a [Edit<'a>]) -> impl Iterator<Item = Delta<&'a str>> {
         let delete = (edit.delete > 0).then_some(Delta::Deleted(edit.delete));
         retain.into_iter().chain(insert).chain(delete)
     })
+}
+
+fn replaced(current: &str, old: &str, new: &str, all: bool) -> String {
+    if all { current.replace(old, new) } else { current.replacen(old, new, 1) }
 }
 
 /// Makes changes of a text, in order of position.

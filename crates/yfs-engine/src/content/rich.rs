@@ -36,8 +36,9 @@ use yrs::{
     updates::encoder::{Encoder as _, EncoderV1},
 };
 
+pub(super) use self::memory::Memory;
 use self::{
-    memory::{Memory, MemoryEdit},
+    memory::MemoryEdit,
     plan::{Beside, Plan},
 };
 use super::{Author, ContentDoc, ContentError, TEXT, Version, Written, rebase::Overlap};
@@ -66,10 +67,46 @@ pub(super) fn read_file(txn: &impl ReadTxn, profile: Profile) -> File {
     file_of(&nodes(&live(txn, profile)), &Memory::read(txn), profile)
 }
 
-fn file_of(nodes: &[Node], memory: &Memory, profile: Profile) -> File {
+pub(super) fn file_of(nodes: &[Node], memory: &Memory, profile: Profile) -> File {
     let document = Element::new("doc").holding(nodes.to_vec());
     let Rendered { text, is_exact } = render_checked(&document, &memory.source(), profile);
     File { text: memory.front() + &text, is_exact }
+}
+
+/// Returns the document and the memory that a file becomes.
+pub(super) fn file_parts(text: &str, profile: Profile) -> (Element, Memory) {
+    let Split { front, body } = split(text);
+    let (document, source) = remember(body, profile);
+    let memory = Memory::new(front, &source);
+    (document, memory)
+}
+
+/// Tells by its names which profile a document keeps. Where it keeps to both, any will do.
+pub(super) fn profile_of(txn: &impl ReadTxn) -> Profile {
+    let kids = live(txn, Profile::Gfm);
+    if kids.iter().any(is_of_commonmark) { Profile::CommonMark } else { Profile::Gfm }
+}
+
+/// Recurses: what is read is of bounded depth.
+fn is_of_commonmark(kid: &Kid) -> bool {
+    let is_only = |element: bool, name: &str| {
+        let known = |profile: Profile| match element {
+            true => profile.element(name).is_some(),
+            false => profile.marks().iter().any(|mark| mark.name == name),
+        };
+        known(Profile::CommonMark) && !known(Profile::Gfm)
+    };
+    match kid {
+        Kid::Element(element) => {
+            is_only(true, &element.name)
+                || element.attributes.iter().any(|(name, _)| name == "tight")
+                || element.kids.iter().any(is_of_commonmark)
+        }
+        Kid::Text(text) => text.runs.iter().any(|run| match run {
+            Node::Text(run) => run.marks.iter().any(|mark| is_only(false, &mark.name)),
+            Node::Element(_) => false,
+        }),
+    }
 }
 
 impl ContentDoc {
@@ -90,9 +127,7 @@ impl ContentDoc {
         if new == read.file.text && !read.kids.is_empty() {
             return Ok(Written::default());
         }
-        let Split { front, body } = split(new);
-        let (document, source) = remember(body, profile);
-        let memory = Memory::new(front, &source);
+        let (document, memory) = file_parts(new, profile);
         let wanted = read.wanted(document, profile);
         let edit = read.memory.edit_to(&memory);
         self.change(read, wanted, edit, base, profile, author)

@@ -7,7 +7,7 @@ use yrs::{ClientID, ID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
 
 use crate::{
     id::{ClientId, FileId},
-    lib0::{Lib0Error, Reader},
+    lib0::{Lib0Error, Reader, write_var_uint},
 };
 
 /// What a content document was at some time: which items it had, and which of them were deleted.
@@ -40,6 +40,46 @@ impl Version {
     /// Returns the version as `Y.encodeSnapshot` encodes it.
     pub fn encode(&self) -> Vec<u8> {
         self.snapshot.encode_v1()
+    }
+
+    /// Returns the version encoded like [`encode`](Self::encode), clients in ascending order: equal versions
+    /// are equal bytes.
+    pub(super) fn encode_in_order(&self) -> Vec<u8> {
+        let deleted: Vec<_> = self.snapshot.delete_set.iter().collect();
+        let mut bytes = Vec::new();
+        write_var_uint(&mut bytes, deleted.len() as u64);
+        for (client, ranges) in deleted {
+            write_var_uint(&mut bytes, client.get());
+            let ranges: Vec<_> = ranges.iter().collect();
+            write_var_uint(&mut bytes, ranges.len() as u64);
+            for range in ranges {
+                write_var_uint(&mut bytes, range.start.into());
+                write_var_uint(&mut bytes, (range.end - range.start).into());
+            }
+        }
+        let mut clocks: Vec<_> = self.clocks().filter(|(_, clock)| *clock > 0).collect();
+        clocks.sort_unstable();
+        write_var_uint(&mut bytes, clocks.len() as u64);
+        for (client, clock) in clocks {
+            write_var_uint(&mut bytes, client.get());
+            write_var_uint(&mut bytes, clock.into());
+        }
+        bytes
+    }
+
+    /// Returns the version without what one client wrote.
+    pub(super) fn without(&self, client: ClientId) -> Self {
+        let gone = ClientID::new(client.get());
+        let clocks = self.snapshot.state_map.iter().filter(|(it, _)| **it != gone);
+        let state_map: StateVector = clocks.map(|(it, clock)| (*it, *clock)).collect();
+        let mut delete_set = IdSet::new();
+        for (it, ranges) in self.snapshot.delete_set.iter().filter(|(it, _)| **it != gone) {
+            for range in ranges.iter() {
+                delete_set.insert(ID::new(*it, range.start), range.end - range.start);
+            }
+        }
+        let snapshot = Arc::new(Snapshot::new(state_map, delete_set));
+        Self { snapshot, taken_from: self.taken_from.clone() }
     }
 
     /// Reads a version that somebody encoded, whatever the bytes are.

@@ -212,6 +212,17 @@ impl GatedDoc {
         self.places.end(client)
     }
 
+    /// Tells whether anything was ever put into a root.
+    pub fn has_root(&self, name: &str) -> bool {
+        self.places.roots.contains_key(name)
+    }
+
+    /// Returns how many of the first `len` items of a client are there and not deleted.
+    pub fn n_live(&self, client: ClientId, len: u32) -> u32 {
+        let known = len.min(self.places.end(client));
+        known - self.places.n_deleted(client, known)
+    }
+
     /// Returns the updates that wait for what has not arrived.
     pub fn parked(&self) -> &[Parked] {
         self.parked.as_slice()

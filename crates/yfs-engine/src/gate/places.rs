@@ -122,6 +122,15 @@ impl Places {
         if id.clock < client.end { find(&client.spans, id.clock) } else { None }
     }
 
+    /// Counts the deleted among the first `len` items of a client.
+    pub(crate) fn n_deleted(&self, client: ClientId, len: u32) -> u32 {
+        let Some(client) = self.clients.get(&client) else { return 0 };
+        let mut live = Vec::new();
+        let all = IdRange { client: ClientId::from_random(0), start: 0, len };
+        uncovered(&client.deleted, all, &mut live);
+        len - live.iter().map(|range| range.len).sum::<u32>()
+    }
+
     /// Adds deleted ranges and returns the parts that were not deleted before.
     pub(crate) fn delete(&mut self, ranges: &[IdRange]) -> Vec<IdRange> {
         let mut new = Vec::new();

@@ -24,7 +24,7 @@ const FRONT: &str = "front";
 
 /// What is remembered of a file.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Memory {
+pub(in crate::content) struct Memory {
     /// All entries of the source, the template included.
     source: BTreeMap<String, String>,
     /// What the front matter says, in order of key.
@@ -33,14 +33,14 @@ pub(super) struct Memory {
 
 /// What is to be written: a value, or nothing where the key goes.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct MemoryEdit {
+pub(in crate::content) struct MemoryEdit {
     source: Vec<(String, Option<String>)>,
     entries: Vec<(SmolStr, Option<Value>)>,
 }
 
 impl Memory {
     /// Reads what a document remembers.
-    pub(super) fn read(txn: &impl ReadTxn) -> Self {
+    pub(in crate::content) fn read(txn: &impl ReadTxn) -> Self {
         let mut source = BTreeMap::new();
         if let Some(map) = txn.get_map(SOURCE) {
             for (key, value) in map.iter(txn) {
@@ -98,7 +98,7 @@ impl Memory {
     }
 
     /// Returns what turns this into `new`.
-    pub(super) fn edit_to(&self, new: &Self) -> MemoryEdit {
+    pub(in crate::content) fn edit_to(&self, new: &Self) -> MemoryEdit {
         let gone = self.source.keys().filter(|key| !new.source.contains_key(*key));
         let come = new.source.iter().filter(|(key, value)| self.source.get(*key) != Some(*value));
         let source = gone
@@ -137,7 +137,7 @@ impl MemoryEdit {
         self.source.is_empty() && self.entries.is_empty()
     }
 
-    pub(super) fn make(self, txn: &mut TransactionMut<'_>) {
+    pub(in crate::content) fn make(self, txn: &mut TransactionMut<'_>) {
         let set =
             |map: &MapRef, txn: &mut TransactionMut<'_>, key: &str, value: Option<Any>| match value
             {

@@ -1,0 +1,128 @@
+//! What only one peer may do: merging what two would merge twice.
+//!
+//! It is for whoever keeps the log, as it hears of such work first; or for a person who asks.
+
+use yrs::{Any, Map as _, Out, ReadTxn as _, Text as _, WriteTxn as _, types::text::YChange};
+
+use super::{
+    super::{Author, Base, ContentDoc, ContentError, TEXT, Written, diff::utf16_len, rich},
+    CONVERSIONS, is_rich, merged, value,
+};
+use crate::{
+    gate::IdRange,
+    id::ClientId,
+    kind::ContentKind,
+    rich::{Kid, live, nodes},
+};
+
+impl ContentDoc {
+    /// Tells whether the content is there several times, each changed by somebody, or somebody wrote where it no
+    /// longer is.
+    pub fn needs_repair(&self) -> bool {
+        self.gate.has_root(CONVERSIONS) && (self.copies().len() > 1 || self.late().is_some())
+    }
+
+    /// Merges all that was written to copies of the content into one. Answers nothing where there is nothing
+    /// to do.
+    ///
+    /// One peer must do this: two that do it merge it twice.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn repair(&mut self, author: &Author) -> Result<Option<Vec<u8>>, ContentError> {
+        let mut updates: Vec<Vec<u8>> = self.convert()?.into_iter().collect();
+        if !self.gate.has_root(CONVERSIONS) {
+            return merged(updates);
+        }
+        for copy in self.copies().iter().skip(1) {
+            let client = copy.conversion.client;
+            // What of its source is in it comes from the source.
+            let last = self.conversions().into_iter().rfind(|it| it.client == client);
+            let from = last.map_or_else(|| copy.conversion.from.clone(), |last| last.from);
+            let before = self.source_text_at(&from, !copy.conversion.is_to_rich)?;
+            let (said, update) = match copy.conversion.is_to_rich {
+                true => self.take_blocks(client)?,
+                false => self.take_text(client)?,
+            };
+            updates.push(update);
+            let written = self.write_where_it_is(&said, Some(Base::Text(&before)), author)?;
+            updates.extend(written.update);
+        }
+        if let Some((before, now)) = self.late() {
+            let written = self.write_where_it_is(&now, Some(Base::Text(&before)), author)?;
+            updates.extend(written.update);
+            updates.extend(self.note()?);
+        }
+        merged(updates)
+    }
+
+    /// Deletes the blocks of a conversion with all that was put into them, and returns what they said.
+    fn take_blocks(&mut self, client: ClientId) -> Result<(String, Vec<u8>), ContentError> {
+        let (said, ranges) = self.gate.read(|txn| {
+            let profile = rich::profile_of(txn);
+            let mut kids = live(txn, profile);
+            kids.retain(|kid| kid.ids().all(|id| id.client == client));
+            let ids = kids.iter().flat_map(Kid::ids);
+            let ranges: Vec<_> =
+                ids.map(|id| IdRange { client, start: id.clock, len: 1 }).collect();
+            (rich::file_of(&nodes(&kids), &rich::Memory::read(txn), profile), ranges)
+        });
+        Ok((said.text, self.delete(ranges)?))
+    }
+
+    /// Deletes the text of a conversion with all that was put between its characters, and returns it.
+    fn take_text(&mut self, client: ClientId) -> Result<(String, Vec<u8>), ContentError> {
+        let (said, update) = self.gate.edit(|txn| {
+            let text = txn.get_or_insert_text(TEXT);
+            let (now, before) = (txn.snapshot(), yrs::Snapshot::default());
+            // Beside nothing, everything was added, and is told with its item.
+            let pieces = text.diff_range(txn, Some(&now), Some(&before), YChange::identity);
+            let (mut at, mut start, mut said, mut pending) =
+                (0, None, String::new(), String::new());
+            for piece in pieces {
+                let Out::Any(Any::String(piece_text)) = piece.insert else { continue };
+                let is_own = piece.ychange.is_some_and(|it| it.id.client.get() == client.get());
+                if is_own {
+                    start.get_or_insert(at);
+                    said.push_str(&std::mem::take(&mut pending));
+                    said.push_str(&piece_text);
+                } else if start.is_some() {
+                    pending.push_str(&piece_text);
+                }
+                at += utf16_len(&piece_text);
+            }
+            text.remove_range(txn, start.unwrap_or(0), utf16_len(&said));
+            said
+        });
+        self.finish(update, []).map(|update| (said, update.unwrap_or_default()))
+    }
+
+    fn write_where_it_is(
+        &mut self,
+        new: &str,
+        base: Option<Base<'_>>,
+        author: &Author,
+    ) -> Result<Written, ContentError> {
+        match self.held() {
+            ContentKind::Text => self.write_text(new, base, author),
+            ContentKind::Rich(profile) => self.write_whole(new, base, profile, author),
+        }
+    }
+
+    /// Notes of the conversion that is kept that what came late has been taken in.
+    fn note(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+        let Some(kept) = self.kept().map(|kept| kept.client) else { return Ok(None) };
+        let number = self.conversions().last().map_or(0, |last| last.number) + 1;
+        let (client, version) = (self.client, self.version());
+        let is_to_rich = is_rich(self.held());
+        self.transact_with(None, |txn| {
+            let value = value(number, is_to_rich, 0, &version);
+            txn.get_or_insert_map(CONVERSIONS).insert(
+                txn,
+                format!("{kept}:{client}:{number}"),
+                value,
+            );
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! Files whose names come to promise another kind of content.
+
+use proptest::prelude::*;
+use yfs_markdown::schema::Profile;
+use yrs::{Text as _, WriteTxn as _};
+
+use crate::{
+    actor::{Actor, ActorKind},
+    content::{Author, ContentDoc},
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    kind::ContentKind,
+    time::Millis,
+};
+
+const RICH: ContentKind = ContentKind::Rich(Profile::Gfm);
+
+fn author() -> Author {
+    Author::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
+}
+
+fn replica(client: u64, kind: ContentKind, others: &[&ContentDoc]) -> ContentDoc {
+    let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
+    let mut doc = ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), Limits::default());
+    doc.set_kind(kind);
+    others.iter().for_each(|other| hear(&mut doc, other));
+    doc
+}
+
+fn hear(doc: &mut ContentDoc, other: &ContentDoc) {
+    doc.receive(&other.gate().encode_state(), Source::Store).expect("it is an update");
+}
+
+fn everybody_hears(docs: &mut [ContentDoc]) {
+    let states: Vec<_> = docs.iter().map(|doc| doc.gate().encode_state()).collect();
+    for doc in docs {
+        for state in &states {
+            doc.receive(state, Source::Store).expect("it is an update");
+        }
+    }
+}
+
+fn rename(doc: &mut ContentDoc, kind: ContentKind) {
+    doc.set_kind(kind);
+    doc.convert().expect("it can be converted");
+    assert!(!doc.needs_conversion());
+}
+
+/// What the peer does that keeps the log.
+fn repair(doc: &mut ContentDoc) {
+    assert!(doc.needs_repair() || doc.needs_conversion() || doc.repair(&author()) == Ok(None));
+    doc.repair(&author()).expect("it can be repaired");
+    assert!(!doc.needs_repair());
+}
+
+fn write(doc: &mut ContentDoc, text: &str) {
+    let _ = doc.write(text, None, &author()).expect("it can be written");
+}
+
+fn type_plainly(doc: &mut ContentDoc, at: u32, text: &str) {
+    doc.gate.edit(|txn| txn.get_or_insert_text("text").insert(txn, at, text));
+    doc.forget();
+}
+
+const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";
+
+#[test]
+fn content_goes_to_and_fro_to_the_byte() {
+    let mut doc = replica(1, ContentKind::Text, &[]);
+    write(&mut doc, FILE);
+    for (kind, add) in [(RICH, "3\n"), (ContentKind::Text, "4\n"), (RICH, "5\n")] {
+        let before = doc.text();
+        doc.set_kind(kind);
+        assert!(doc.needs_conversion());
+        assert_eq!(doc.text(), before, "before anybody converts it");
+        rename(&mut doc, kind);
+        assert_eq!(doc.text(), before);
+        write(&mut doc, &(before.clone() + add));
+        let stored = replica(9, kind, &[&doc]);
+        assert_eq!(stored.text(), before + add);
+        assert_eq!(stored.held(), kind);
+    }
+}
+
+#[test]
+fn a_write_converts_first_and_is_one_update() {
+    let mut doc = replica(1, ContentKind::Text, &[]);
+    write(&mut doc, FILE);
+    let mut other = replica(2, RICH, &[&doc]);
+    doc.set_kind(RICH);
+    let new = FILE.replace("two", "2");
+    let update = doc.write(&new, None, &author()).expect("a write").update.expect("a change");
+    other.receive(&update, Source::Store).expect("it is an update");
+    assert_eq!(other.text(), new);
+    assert_eq!(other.held(), RICH);
+}
+
+#[test]
+fn several_who_convert_make_it_once() {
+    for kind in [RICH, ContentKind::Text] {
+        let from = if kind == RICH { ContentKind::Text } else { RICH };
+        let mut first = replica(1, from, &[]);
+        write(&mut first, FILE);
+        let mut docs: Vec<_> = (2..7).map(|client| replica(client, from, &[&first])).collect();
+        docs.iter_mut().for_each(|doc| rename(doc, kind));
+        everybody_hears(&mut docs);
+        for doc in &docs {
+            assert_eq!(doc.text(), FILE);
+            assert!(!doc.needs_conversion());
+        }
+    }
+}
+
+#[test]
+fn conversions_of_different_states_are_made_again() {
+    let mut first = replica(1, ContentKind::Text, &[]);
+    write(&mut first, "one\n\ntwo\n");
+    let mut docs: Vec<_> =
+        (2..5).map(|client| replica(client, ContentKind::Text, &[&first])).collect();
+    type_plainly(&mut docs[1], 3, "!");
+    docs.iter_mut().for_each(|doc| rename(doc, RICH));
+    everybody_hears(&mut docs);
+    docs.iter_mut().for_each(|doc| rename(doc, RICH));
+    everybody_hears(&mut docs);
+    for doc in &docs {
+        assert_eq!(doc.text(), "one!\n\ntwo\n");
+        assert!(!doc.needs_conversion());
+    }
+}
+
+#[test]
+fn a_copy_that_somebody_typed_in_stays() {
+    let mut first = replica(1, ContentKind::Text, &[]);
+    write(&mut first, "one\n\ntwo\n");
+    let mut docs: Vec<_> =
+        (2..4).map(|client| replica(client, ContentKind::Text, &[&first])).collect();
+    type_plainly(&mut docs[1], 3, "!");
+    docs.iter_mut().for_each(|doc| rename(doc, RICH));
+    write(&mut docs[0], "one\n\ntwo and more\n");
+    everybody_hears(&mut docs);
+    repair(&mut docs[0]);
+    everybody_hears(&mut docs);
+    for doc in &docs {
+        assert_eq!(doc.text(), "one!\n\ntwo and more\n");
+        assert!(!doc.needs_conversion());
+    }
+}
+
+#[test]
+fn what_was_typed_where_the_content_no_longer_is_comes_over() {
+    let mut doc = replica(1, ContentKind::Text, &[]);
+    write(&mut doc, "one\n\ntwo\n");
+    let mut late = replica(2, ContentKind::Text, &[&doc]);
+    rename(&mut doc, RICH);
+    write(&mut doc, "one\n\n**two**\n");
+    type_plainly(&mut late, 3, " late");
+    hear(&mut doc, &late);
+    assert_eq!(doc.text(), "one\n\n**two**\n");
+    repair(&mut doc);
+    assert_eq!(doc.text(), "one late\n\n**two**\n");
+    let heard = replica(3, RICH, &[&doc]);
+    assert_eq!(heard.text(), doc.text());
+    assert!(!heard.needs_conversion());
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Type(usize),
+    Convert(usize),
+    Hear(usize, usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let who = 0..5_usize;
+    prop_oneof![
+        who.clone().prop_map(Step::Type),
+        who.clone().prop_map(Step::Convert),
+        (who.clone(), who).prop_map(|(who, whom)| Step::Hear(who, whom)),
+    ]
+}
+
+fn word(number: u32) -> String {
+    format!("letter{number:02}word")
+}
+
+/// Some convert and heal while others type, each into what they see.
+fn run(n_docs: usize, to: ContentKind, steps: &[Step]) -> Result<(), TestCaseError> {
+    let from = if to == RICH { ContentKind::Text } else { RICH };
+    let mut first = replica(1, from, &[]);
+    let words: Vec<String> = (0..24).map(word).collect();
+    let blocks: Vec<String> = words.chunks(6).map(|words| words.join(" ")).collect();
+    write(&mut first, &(blocks.join("\n\n") + "\n"));
+    let mut docs: Vec<_> = (0..n_docs as u64).map(|it| replica(10 + it, from, &[&first])).collect();
+    let mut n_marks = 0;
+    for step in steps {
+        match *step {
+            Step::Type(who) => {
+                let doc = &mut docs[who % n_docs];
+                let text = doc.text();
+                // Each in a word of its own: who changes the same word twice has it twice.
+                let place = text.find(&word(n_marks)).map(|at| at + 4);
+                let Some(at) = place else { continue };
+                let mark = char::from_u32(0x1200 + n_marks).expect("a letter").to_string();
+                n_marks += 1;
+                let (before, after) = text.split_at(at);
+                let new = [before, &mark, after].concat();
+                // A person types where the content is.
+                let kind = doc.held();
+                let is = doc.kind();
+                doc.set_kind(kind);
+                write(doc, &new);
+                doc.set_kind(is);
+            }
+            Step::Convert(who) => rename(&mut docs[who % n_docs], to),
+            Step::Hear(who, whom) if who % n_docs != whom % n_docs => {
+                let state = docs[whom % n_docs].gate().encode_state();
+                docs[who % n_docs].receive(&state, Source::Store).expect("it is an update");
+            }
+            Step::Hear(..) => {}
+        }
+    }
+    everybody_hears(&mut docs);
+    // One of them sees to it, as the one who keeps the log would.
+    docs[0].set_kind(to);
+    repair(&mut docs[0]);
+    everybody_hears(&mut docs);
+    let text = docs[0].text();
+    for doc in &mut docs {
+        doc.set_kind(to);
+        prop_assert!(!doc.needs_conversion() && !doc.needs_repair());
+        prop_assert_eq!(&doc.text(), &text);
+    }
+    for word in words {
+        let plain: String =
+            text.chars().filter(|it| !('\u{1200}'..'\u{1400}').contains(it)).collect();
+        prop_assert_eq!(plain.matches(&word).count(), 1, "{:?} in {:?}", word, text);
+    }
+    for mark in 0..n_marks {
+        let mark = char::from_u32(0x1200 + mark).expect("a letter");
+        // What is typed into a copy that somebody else is just giving up goes with it, as typing into a block
+        // that somebody deletes does.
+        prop_assert!(text.matches(mark).count() <= 1, "{mark:?} in {text:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn content_is_there_once_whoever_converts(
+        n_docs in 2..6_usize,
+        steps in proptest::collection::vec(step(), 1..24),
+    ) {
+        run(n_docs, RICH, &steps)?;
+        run(n_docs, ContentKind::Text, &steps)?;
+    }
+}
