@@ -4,7 +4,7 @@
 //! Seed 001 gives `.md` files a ProseMirror tree. Nothing else in the code base asks a name for its extension to
 //! find out how content is kept.
 
-use yfs_markdown::schema::Profile;
+pub use yfs_markdown::schema::Profile;
 
 use crate::name::split_extension;
 
@@ -43,4 +43,23 @@ impl ContentKind {
             Category::RichText => Self::Rich(profile),
         }
     }
+}
+
+/// The setting of a workspace that names its profile.
+pub const PROFILE_SETTING: &str = "profile";
+
+/// The profile of workspaces that name none.
+pub const DEFAULT_PROFILE: Profile = Profile::Gfm;
+
+/// Returns the name under which a profile is stored and shown.
+pub fn profile_name(profile: Profile) -> &'static str {
+    match profile {
+        Profile::CommonMark => "commonmark",
+        Profile::Gfm => "gfm",
+    }
+}
+
+/// Returns the profile of a name.
+pub fn profile_named(name: &str) -> Option<Profile> {
+    [Profile::CommonMark, Profile::Gfm].into_iter().find(|it| profile_name(*it) == name)
 }

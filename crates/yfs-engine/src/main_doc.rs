@@ -41,6 +41,7 @@ use yrs::Any;
 use crate::{
     gate::{DocRole, GatedDoc, Limits, Refusal, Scan, Source},
     id::{FileId, WorkspaceId},
+    kind::{Category, ContentKind, DEFAULT_PROFILE, PROFILE_SETTING, Profile, profile_named},
     ops::Rows,
     path::VPath,
     table::{FileRow, FilesTable, RowWrite, Settings, TableError, WriterIds},
@@ -167,6 +168,20 @@ impl MainDoc {
     /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Returns which schema the workspace's rich text keeps.
+    pub fn profile(&self) -> Profile {
+        match self.settings.get(PROFILE_SETTING) {
+            Some(Any::String(name)) => profile_named(name).unwrap_or(DEFAULT_PROFILE),
+            _ => DEFAULT_PROFILE,
+        }
+    }
+
+    /// Returns how the content of a file is to be kept, in the trash or not.
+    pub fn content_kind(&self, id: &FileId) -> Option<ContentKind> {
+        let entry = self.files.get(id)?;
+        Some(ContentKind::of(Category::of(&entry.row.name), self.profile()))
     }
 
     /// Returns the document itself, to look at.

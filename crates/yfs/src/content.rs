@@ -6,7 +6,11 @@
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
-use yfs_engine::{content::ContentDoc, gate::Source, id::FileId};
+use yfs_engine::{
+    content::{Author, ContentDoc},
+    gate::Source,
+    id::FileId,
+};
 use yfs_store::{Batch, DocFact, DocName, Seq};
 
 use crate::{
@@ -110,6 +114,25 @@ impl Shared {
         }
     }
 
+    /// Puts a content where its file's name says, once, and merges what came to where it no longer is.
+    ///
+    /// It is for who keeps the log: what two processes merge is there twice.
+    pub(crate) fn settle_content(&self, id: &FileId) -> Result<()> {
+        let is_blob = || self.main.read().files().get(id).is_none_or(|it| it.row.blob.is_some());
+        if self.options.read_only || is_blob() {
+            return Ok(());
+        }
+        let is_settled = |doc: &ContentDoc| !doc.needs_conversion() && !doc.needs_repair();
+        if self.pool.acquire(id).with(|loaded| is_settled(&loaded.doc))? {
+            return Ok(());
+        }
+        let author = Author::new(self.options.actor.clone(), self.now());
+        self.edit_text(id, None, |doc| -> Result<_> {
+            Ok(RawEdit { update: doc.repair(&author)?, value: () })
+        })?;
+        Ok(())
+    }
+
     /// Locks a document that was found by its path, unless its file was moved over another since.
     fn lock_to_edit<'a>(
         &self,
@@ -159,6 +182,9 @@ impl Shared {
     pub(crate) fn doc_at(&self, id: &FileId, head: Seq) -> Result<Option<ContentDoc>> {
         let client = self.options.ids.client_id();
         let mut doc = ContentDoc::new(id, client, self.options.limits);
+        if let Some(kind) = self.main.read_recursive().content_kind(id) {
+            doc.set_kind(kind);
+        }
         if head == Seq::ZERO {
             return Ok(Some(doc));
         }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     gate::Limits,
+    kind::{DEFAULT_PROFILE, Profile},
 };
 
 use crate::{
@@ -17,6 +18,8 @@ use crate::{
 pub struct Options {
     /// On whose behalf changes are made that name nobody.
     pub actor: Actor,
+    /// Which schema the rich text of a workspace keeps that is made; one that is there has its own.
+    pub profile: Profile,
     /// Whether only reading is meant. A reader claims no client ids and leaves no trace.
     pub read_only: bool,
     /// Whether a thread follows what other processes log. Without it, each call looks first.
@@ -41,6 +44,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             actor: Actor::new(ActorKind::System, ""),
+            profile: DEFAULT_PROFILE,
             read_only: false,
             follow: true,
             doc_budget: 64 << 20,

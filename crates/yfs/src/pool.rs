@@ -22,7 +22,7 @@ use std::{
 use dashmap::DashMap;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
-use yfs_engine::{content::ContentDoc, gate::Source, id::FileId};
+use yfs_engine::{content::ContentDoc, gate::Source, id::FileId, kind::ContentKind};
 use yfs_store::{DocName, Record, Seq, Store};
 
 use crate::{error::Result, load};
@@ -47,6 +47,10 @@ pub trait Provider: fmt::Debug + Send + Sync {
 /// Makes an empty document for an id.
 pub(crate) type NewDoc = dyn Fn(&FileId) -> ContentDoc + Send + Sync;
 
+/// Tells how the content of a file is to be kept; nothing where there is no such file. It is asked while
+/// a document is locked, so it must not lock any.
+pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentKind> + Send + Sync;
+
 /// The documents in memory.
 pub(crate) struct Pool {
     entries: DashMap<FileId, Arc<Entry>>,
@@ -57,6 +61,7 @@ pub(crate) struct Pool {
     budget: u64,
     store: Arc<dyn Store>,
     new_doc: Box<NewDoc>,
+    kind_of: Box<KindOf>,
     provider: Option<Arc<dyn Provider>>,
 }
 
@@ -98,6 +103,7 @@ impl Pool {
         budget: u64,
         provider: Option<Arc<dyn Provider>>,
         new_doc: Box<NewDoc>,
+        kind_of: Box<KindOf>,
     ) -> Arc<Self> {
         Arc::new(Self {
             entries: DashMap::new(),
@@ -107,6 +113,7 @@ impl Pool {
             budget,
             store,
             new_doc,
+            kind_of,
             provider,
         })
     }
@@ -223,9 +230,14 @@ impl DocHandle {
     /// Locks the document, loaded.
     pub(crate) fn locked(&self) -> Result<MutexGuard<'_, Option<Loaded>>> {
         let mut slot = self.entry.slot.lock();
-        if slot.is_none() {
-            let pool = self.pool.upgrade().ok_or_else(crate::error::closed)?;
-            *slot = Some(pool.load(&self.entry)?);
+        let pool = self.pool.upgrade().ok_or_else(crate::error::closed)?;
+        let loaded = match &mut *slot {
+            Some(loaded) => loaded,
+            empty => empty.insert(pool.load(&self.entry)?),
+        };
+        // The file may have been renamed since.
+        if let Some(kind) = (pool.kind_of)(&self.entry.id) {
+            loaded.doc.set_kind(kind);
         }
         Ok(slot)
     }

@@ -40,6 +40,8 @@ impl DocPort {
         let target = if id == shared.id {
             Target::Main
         } else if shared.is_file(&id) {
+            // An editor would find nothing where the content is kept otherwise.
+            shared.settle_content(&id)?;
             Target::Content(shared.pool.acquire(&id))
         } else {
             return Err(WorkspaceError::NoFile(id));

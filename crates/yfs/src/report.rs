@@ -77,6 +77,7 @@ impl Shared {
     fn report_batch(&self, batch: &[(FileId, Unreported)]) -> Result<()> {
         let mut sizes = Vec::with_capacity(batch.len());
         for (id, edit) in batch {
+            self.settle_content(id)?;
             sizes.push((id, self.text_size(id)?, edit.last));
         }
         self.structural(|main| {

@@ -25,6 +25,7 @@ use yfs_engine::{
     content::ContentDoc,
     gate::Source,
     id::{ClientId, FileId, WorkspaceId},
+    kind::{ContentKind, PROFILE_SETTING, Profile, profile_name},
     main_doc::{EMPTY_UPDATE, MainDoc},
     table::{NodeKind, RowWrite},
     time::Millis,
@@ -53,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) main_name: DocName,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Options,
-    pub(crate) main: RwLock<MainDoc>,
+    pub(crate) main: Arc<RwLock<MainDoc>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) texts: TextCache,
     pub(crate) live: LiveFacts,
@@ -142,13 +143,13 @@ impl Shared {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         options: Options,
-        main: MainDoc,
+        main: Arc<RwLock<MainDoc>>,
         pool: Arc<Pool>,
         claim: Option<WriterClaim>,
         content_client: ClientId,
         upto: Seq,
     ) -> Self {
-        let id = main.tree().workspace().clone();
+        let id = main.read().tree().workspace().clone();
         Self {
             main_name: DocName::from(&id),
             events: EventLog::new(id.as_str()),
@@ -156,7 +157,7 @@ impl Shared {
             store,
             texts: TextCache::new(options.text_budget),
             options,
-            main: RwLock::new(main),
+            main,
             pool,
             live: LiveFacts::default(),
             unreported: Mutex::default(),
@@ -171,8 +172,34 @@ impl Shared {
     }
 
     /// Makes the empty document of a new file.
-    pub(crate) fn new_doc(&self, id: &FileId) -> ContentDoc {
-        ContentDoc::new(id, self.content_client, self.options.limits)
+    pub(crate) fn new_doc(&self, id: &FileId, kind: ContentKind) -> ContentDoc {
+        let mut doc = ContentDoc::new(id, self.content_client, self.options.limits);
+        doc.set_kind(kind);
+        doc
+    }
+
+    /// Says which schema the workspace's rich text keeps.
+    pub(crate) fn set_profile(&self, profile: Profile) -> Result<()> {
+        self.check_writable()?;
+        let mut log = self.log.lock();
+        let value = yfs_engine::Any::from(profile_name(profile));
+        loop {
+            self.catch_up_locked(&mut log)?;
+            let update =
+                self.main.read().plan_setting(PROFILE_SETTING, Some(&value), self.now())?;
+            let batch = Batch::one(self.main_name.clone(), update.clone(), self.now());
+            match self.store.append(batch.expecting(self.main_name.clone(), log.main_seen)) {
+                Ok(appended) => {
+                    log.main_seen = appended.last;
+                    log.pass_own(&appended);
+                    self.main.write().commit(&update);
+                    self.publish_main(&update);
+                    return Ok(());
+                }
+                Err(StoreError::HeadMoved { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Tells whether there is a file of this id, in the trash or not.

@@ -23,6 +23,7 @@ use parking_lot::MutexGuard;
 use yfs_engine::{
     content::{Author, ContentDoc, NewBlob},
     id::FileId,
+    kind::ContentKind,
 };
 use yfs_store::{Appended, Batch, DocFact, DocName, Seq};
 
@@ -53,6 +54,8 @@ pub(crate) enum Becomes {
     Text(Arc<str>),
     /// Bytes that are in the store.
     Blob(NewBlob),
+    /// What it holds, kept in another way.
+    Kept(ContentKind),
 }
 
 /// A content that a plan was made from.
@@ -107,6 +110,10 @@ impl DocEdit {
         Ok(match &self.becomes {
             Becomes::Text(text) => doc.write(text, None, &self.author)?.update,
             Becomes::Blob(blob) => doc.add_blob_version(blob, &self.author)?,
+            Becomes::Kept(kind) => {
+                doc.set_kind(*kind);
+                doc.convert()?
+            }
         })
     }
 }

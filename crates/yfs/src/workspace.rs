@@ -2,9 +2,11 @@
 
 use std::{path::Path, sync::Arc};
 
+use parking_lot::RwLock;
 use yfs_engine::{
     actor::Actor,
     id::{FileId, WorkspaceId},
+    kind::Profile,
     main_doc::MainDoc,
     path::VPath,
     table::WriterIds,
@@ -58,7 +60,10 @@ impl Workspace {
         }
         let now = options.clock.now().0.to_string();
         store.init_meta(CREATED_KEY, now.as_bytes())?;
-        Self::open(store, options)
+        let profile = options.profile;
+        let workspace = Self::open(store, options)?;
+        workspace.shared.set_profile(profile)?;
+        Ok(workspace)
     }
 
     /// Opens the workspace that the store holds.
@@ -77,7 +82,12 @@ impl Workspace {
         let new_doc =
             move |id: &FileId| yfs_engine::content::ContentDoc::new(id, content_client, limits);
         let provider = options.provider.clone();
-        let pool = Pool::new(store.clone(), options.doc_budget, provider, Box::new(new_doc));
+        let main = Arc::new(RwLock::new(main));
+        let names = main.clone();
+        // Asked while documents are locked, and by who holds `main` already.
+        let kind_of = move |id: &FileId| names.read_recursive().content_kind(id);
+        let (new_doc, kind_of) = (Box::new(new_doc), Box::new(kind_of));
+        let pool = Pool::new(store.clone(), options.doc_budget, provider, new_doc, kind_of);
         let follow = options.follow;
         let shared =
             Arc::new(Shared::new(store, options, main, pool, claim, content_client, report.upto));
@@ -105,6 +115,11 @@ impl Workspace {
     /// Returns the id of the workspace, which is the guid of its main document.
     pub fn id(&self) -> &WorkspaceId {
         &self.shared.id
+    }
+
+    /// Returns which schema the workspace's rich text keeps.
+    pub fn profile(&self) -> Profile {
+        self.shared.main.read().profile()
     }
 
     /// Returns the workspace as a filesystem, on behalf of whoever [`Options::actor`] names.

@@ -15,12 +15,10 @@ mod tests;
 
 use yrs::{
     Any, GetString as _, Map as _, Out, ReadTxn as _, Text as _, Update, WriteTxn as _,
-    types::text::YChange, updates::decoder::Decode as _,
+    updates::decoder::Decode as _,
 };
 
-use super::{
-    Author, Base, ContentDoc, ContentError, TEXT, Version, Written, diff::utf16_len, rich,
-};
+use super::{ContentDoc, ContentError, TEXT, Version, diff::utf16_len, rich};
 use crate::{
     gate::{IdRange, Source},
     id::ClientId,

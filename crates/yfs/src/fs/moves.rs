@@ -9,10 +9,11 @@ use yfs_engine::{
     content::ContentError,
     hash::ContentHash,
     id::FileId,
+    kind::{Category, ContentKind},
     main_doc::MainDoc,
     ops::{self, CopyPlan, MovePlan, OpError},
     path::VPath,
-    table::{FileRow, RowChanges, RowWrite},
+    table::{FileRow, NodeKind, RowChanges, RowWrite},
     time::Millis,
     tree::Follow,
 };
@@ -73,13 +74,33 @@ impl WorkspaceFs {
             let wanted = ops::MoveOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.now, wanted) {
                 Ok(MovePlan::Nothing) => Ok(Plan::rows(Vec::new(), ())),
-                Ok(MovePlan::Write(writes)) => Ok(Plan::rows(writes, ())),
+                Ok(MovePlan::Write(writes)) => {
+                    let edits = self.conversions(main, &writes);
+                    Ok(Plan { edits, ..Plan::rows(writes, ()) })
+                }
                 Ok(MovePlan::Replace { source, target }) => {
                     self.replace_by_move(main, call, &source, &target)
                 }
                 Err(error) => Err(call.lift(error)),
             }
         })
+    }
+
+    /// Plans to convert the contents of files whose new names promise another kind.
+    fn conversions(&self, main: &MainDoc, writes: &[RowWrite]) -> Vec<DocEdit> {
+        let renamed = writes.iter().filter_map(|write| match write {
+            RowWrite::Update { id, changes } => Some((id, changes.name.as_ref()?)),
+            _ => None,
+        });
+        let converted = renamed.filter_map(|(id, name)| {
+            let row = main.files().get(id)?.row;
+            let kind = ContentKind::of(Category::of(name), main.profile());
+            let is_text = row.kind == NodeKind::File && row.blob.is_none() && row.link.is_none();
+            let changes = Category::of(&row.name) != Category::of(name);
+            let author = self.content_author(&self.author);
+            (is_text && changes).then(|| DocEdit::new(id, Becomes::Kept(kind), author))
+        });
+        converted.collect()
     }
 
     /// Plans to write the source's content into the target and to trash the source.
@@ -94,6 +115,7 @@ impl WorkspaceFs {
         let held = match &edit.becomes {
             Becomes::Text(text) => ContentHash::of(text.as_bytes()),
             Becomes::Blob(blob) => blob.hash,
+            Becomes::Kept(_) => return Err(call.fail(FsCode::EIO)),
         };
         let replaced = serde_json::json!({
             ops::REPLACED_KEY: target.as_str(),
@@ -235,7 +257,8 @@ impl WorkspaceFs {
     ) -> Result<Option<NewDoc>, FsError> {
         let Some(old) = main.files().get(source).map(|entry| entry.row) else { return Ok(None) };
         row.updated_at = self.shared.time_of(&old);
-        let mut doc = self.shared.new_doc(&row.id);
+        let kind = ContentKind::of(Category::of(&row.name), main.profile());
+        let mut doc = self.shared.new_doc(&row.id, kind);
         let author = self.content_author(&self.author);
         let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
         if let Some(blob) = old.blob {
@@ -246,7 +269,7 @@ impl WorkspaceFs {
         let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
         row.size = text.content.len() as u64;
         row.meta = old.meta.filter(|_| old.trashed_at.is_none());
-        let written = doc.append(&text.content, &author).map_err(failed)?;
+        let written = doc.write(&text.content, None, &author).map_err(failed)?;
         Ok(written.update.map(|update| new_doc(&row.id, update, Some(row.size))))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use yfs_engine::{
     content::{self, ContentError, ContentForm, NewBlob},
+    kind::{Category, ContentKind},
     path::VPath,
     table::{BlobRef, RowChanges, RowWrite},
 };
@@ -261,11 +262,14 @@ impl WorkspaceFs {
         by: &Author,
     ) -> Result<NewContent, FsError> {
         let author = self.content_author(by);
-        let mut doc = self.shared.new_doc(id);
+        let name = path.components().next_back().unwrap_or_default();
+        let profile = self.shared.main.read_recursive().profile();
+        let kind = ContentKind::of(Category::of(name), profile);
+        let mut doc = self.shared.new_doc(id, kind);
         let failed = |error: ContentError| fs_error(error.into(), op, path);
         match content::classify(data) {
             ContentForm::Text(text) => {
-                let update = doc.append(text, &author).map_err(failed)?.update;
+                let update = doc.write(text, None, &author).map_err(failed)?.update;
                 Ok(NewContent::Text { update, size: text.len() as u64 })
             }
             ContentForm::Blob => {

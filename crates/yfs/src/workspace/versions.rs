@@ -114,7 +114,7 @@ fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
         };
         listed.push((info(run.at, Some(run.actor.clone()), run.label.clone()), stored));
     }
-    if listed.is_empty() && doc.len_utf16() > 0 {
+    if listed.is_empty() && !doc.is_empty() {
         listed.push((info(Millis(0), None, None), Stored::Current));
     }
     listed

@@ -54,7 +54,7 @@ fn repair(doc: &mut ContentDoc) {
 }
 
 fn write(doc: &mut ContentDoc, text: &str) {
-    let _ = doc.write(text, None, &author()).expect("it can be written");
+    assert!(doc.write(text, None, &author()).is_ok());
 }
 
 fn type_plainly(doc: &mut ContentDoc, at: u32, text: &str) {
