@@ -7,8 +7,8 @@ use yfs_engine::actor::Actor;
 
 use crate::commands::{
     append, cat, chmod, completions, cp, du, edit, export, find, glob, grep, head, import, init,
-    ln, ls, mkdir, mv, readlink, rm, serve, stat, tail, touch, trash, tree, upkeep, versions,
-    write,
+    ln, ls, mkdir, mv, profile, readlink, rm, serve, stat, tail, touch, trash, tree, upkeep,
+    versions, write,
 };
 
 /// A tree of files that people, agents and tools change at the same time, and nobody's work is lost.
@@ -166,6 +166,10 @@ pub(crate) enum Command {
     Fsck(upkeep::NoArgs),
     /// Write a consistent copy of the workspace
     Backup(upkeep::BackupArgs),
+    /// Which schema rich text keeps: print, convert
+    Profile(profile::ProfileArgs),
+    /// Put contents where they belong, once
+    Repair(profile::RepairArgs),
     /// Let editors in: serve a directory to Yjs clients
     Serve(serve::ServeArgs),
     /// Print a script that completes commands in a shell
@@ -207,6 +211,8 @@ impl Command {
             Self::Compact(_) => "compact",
             Self::Fsck(_) => "fsck",
             Self::Backup(_) => "backup",
+            Self::Profile(_) => "profile",
+            Self::Repair(_) => "repair",
             Self::Serve(_) => "serve",
             Self::Completions(_) => "completions",
         }

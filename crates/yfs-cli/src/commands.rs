@@ -24,6 +24,7 @@ pub(crate) mod ln;
 pub(crate) mod ls;
 pub(crate) mod mkdir;
 pub(crate) mod mv;
+pub(crate) mod profile;
 pub(crate) mod readlink;
 pub(crate) mod rm;
 pub(crate) mod serve;
@@ -78,6 +79,8 @@ pub(crate) async fn run(command: Command, context: &mut Context) -> Result {
         Command::Compact(_) => upkeep::compact(context),
         Command::Fsck(_) => upkeep::fsck(context),
         Command::Backup(args) => upkeep::backup(args, context),
+        Command::Profile(args) => profile::run(args, context),
+        Command::Repair(args) => profile::repair(args, context),
         Command::Serve(args) => serve::run(args, context).await,
         Command::Completions(args) => completions::run(args, context),
     }

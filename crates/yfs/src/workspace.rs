@@ -26,6 +26,7 @@ use crate::{
 
 pub mod compact;
 pub mod conflicts;
+pub mod document;
 pub mod stats;
 pub mod transfer;
 pub mod trash;

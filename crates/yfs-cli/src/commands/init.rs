@@ -7,6 +7,7 @@ use serde_json::json;
 use yfs::{Options, Workspace};
 
 use crate::{
+    commands::profile::ProfileName,
     context::Context,
     discover,
     errors::{Failure, Result},
@@ -19,6 +20,7 @@ Examples:
   yfs init                     in this directory
   yfs init ~/work              in another, which is made if it is missing
   yfs init --workspace x.db    in this file
+  yfs init --profile commonmark
 
 JSON: {id, file}.";
 
@@ -29,6 +31,9 @@ pub(crate) struct InitArgs {
     /// Where; without it, here
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Which schema markdown keeps, for editors to bind to
+    #[arg(long, value_enum, default_value = "gfm")]
+    profile: ProfileName,
 }
 
 /// Makes a workspace.
@@ -40,7 +45,8 @@ pub(crate) fn run(args: InitArgs, context: &mut Context) -> Result {
         (None, Some(named)) => named,
         (None, None) => discover::file_below(&PathBuf::from(".")),
     };
-    let options = Options::one_shot(context.actor());
+    let profile = args.profile.into();
+    let options = Options { profile, ..Options::one_shot(context.actor()) };
     let workspace = create(&file, options)?;
     let id = workspace.id().clone();
     let shown = file.canonicalize().unwrap_or(file).display().to_string();

@@ -41,10 +41,12 @@ pub(crate) async fn info(context: &mut Context) -> Result {
     let n_quarantined = workspace.quarantined()?.len();
     let file = context.file()?.display().to_string();
     let store = stats.store;
+    let profile = yfs_engine::kind::profile_name(workspace.profile());
     if context.out.json {
         return context.out.json_line(&json!({
             "id": stats.id.as_str(),
             "file": file,
+            "profile": profile,
             "n_files": totals.n_files,
             "n_directories": totals.n_directories,
             "n_bytes": totals.n_bytes,
@@ -67,6 +69,7 @@ pub(crate) async fn info(context: &mut Context) -> Result {
     let lines = [
         ("Workspace", stats.id.to_string()),
         ("File", file),
+        ("Profile", profile.to_owned()),
         ("On disk", human_size(store.file_bytes)),
         ("Files", format!("{} ({})", totals.n_files, human_size(totals.n_bytes))),
         ("Directories", totals.n_directories.to_string()),

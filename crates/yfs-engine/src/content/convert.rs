@@ -9,6 +9,7 @@
 //! The root `Y.Map("fs:conv")` lists conversions. The latest says where the content is; the name only says where it
 //! is to be. The rules are in `docs/format/content-document.md`.
 
+mod profile;
 mod repair;
 #[cfg(test)]
 mod tests;

@@ -28,7 +28,7 @@ use yfs_markdown::{
     parse::parse,
     schema::Profile,
     source::{Rendered, remember, render_checked},
-    tree::{Element, Node},
+    tree::{Element, Mark, Node},
 };
 use yrs::{
     ReadTxn, Text as _, WriteTxn,
@@ -44,6 +44,7 @@ use self::{
 use super::{Author, ContentDoc, ContentError, TEXT, Version, Written, rebase::Overlap};
 use crate::{
     gate::{DocRole, GatedDoc, Source},
+    kind::DEFAULT_PROFILE,
     rich::{Kid, live, nodes},
 };
 
@@ -81,32 +82,46 @@ pub(super) fn file_parts(text: &str, profile: Profile) -> (Element, Memory) {
     (document, memory)
 }
 
-/// Tells by its names which profile a document keeps. Where it keeps to both, any will do.
-pub(super) fn profile_of(txn: &impl ReadTxn) -> Profile {
-    let kids = live(txn, Profile::Gfm);
-    if kids.iter().any(is_of_commonmark) { Profile::CommonMark } else { Profile::Gfm }
+/// Tells by its names which profile a document keeps; nothing where they are those of both.
+pub(super) fn evident_profile(kids: &[Kid]) -> Option<Profile> {
+    kids.iter().find_map(|kid| match kid {
+        Kid::Element(element) => only_in(|profile| {
+            let Some(spec) = profile.element(&element.name) else { return false };
+            let is_known = |name: &str| spec.attributes.iter().any(|it| it.name == name);
+            element.attributes.iter().all(|(name, _)| is_known(name))
+        })
+        .or_else(|| evident_profile(&element.kids)),
+        Kid::Text(text) => text.runs.iter().find_map(|run| {
+            let Node::Text(run) = run else { return None };
+            let named = |mark: &Mark| {
+                only_in(|profile| profile.marks().iter().any(|spec| spec.name == mark.name))
+            };
+            run.marks.iter().find_map(named)
+        }),
+    })
 }
 
-/// Recurses: what is read is of bounded depth.
-fn is_of_commonmark(kid: &Kid) -> bool {
-    let is_only = |element: bool, name: &str| {
-        let known = |profile: Profile| match element {
-            true => profile.element(name).is_some(),
-            false => profile.marks().iter().any(|mark| mark.name == name),
-        };
-        known(Profile::CommonMark) && !known(Profile::Gfm)
+/// Tells whether two rows of blocks say the same.
+pub(super) fn say_the_same(left: &[Kid], right: &[Kid]) -> bool {
+    let mut scratch = Vec::new();
+    let mut prints = |kids: &[Kid]| {
+        kids.iter().map(|kid| fingerprint::of_kid(kid, &mut scratch)).collect::<Vec<_>>()
     };
-    match kid {
-        Kid::Element(element) => {
-            is_only(true, &element.name)
-                || element.attributes.iter().any(|(name, _)| name == "tight")
-                || element.kids.iter().any(is_of_commonmark)
-        }
-        Kid::Text(text) => text.runs.iter().any(|run| match run {
-            Node::Text(run) => run.marks.iter().any(|mark| is_only(false, &mark.name)),
-            Node::Element(_) => false,
-        }),
+    prints(left) == prints(right)
+}
+
+/// Returns the one profile of which something is true.
+fn only_in(is_in: impl Fn(Profile) -> bool) -> Option<Profile> {
+    match (is_in(Profile::CommonMark), is_in(Profile::Gfm)) {
+        (true, false) => Some(Profile::CommonMark),
+        (false, true) => Some(Profile::Gfm),
+        _ => None,
     }
+}
+
+/// Returns the profile that a document can be read by.
+pub(super) fn profile_of(txn: &impl ReadTxn) -> Profile {
+    evident_profile(&live(txn, DEFAULT_PROFILE)).unwrap_or(DEFAULT_PROFILE)
 }
 
 impl ContentDoc {

@@ -6,6 +6,7 @@ use yfs_engine::{
     content::ContentDoc,
     hash::ContentHash,
     id::FileId,
+    kind::Category,
     main_doc::MainDoc,
     ops,
     table::FileRow,
@@ -48,6 +49,12 @@ pub enum ConflictKind {
     FutureTimestamp,
     /// It was replaced by several people at once; the other contents are among its versions.
     Blob,
+    /// It holds everything twice, since peers that keep no rules converted it at once:
+    /// [`Workspace::repair`] keeps one half.
+    Doubled,
+    /// It was written to where its content no longer is, or its content is not where its name says:
+    /// [`Workspace::repair`] merges it.
+    Unsettled,
     /// It was moved over another file, is in the trash, and was edited by somebody who did not know:
     /// the other file lacks that.
     Late,
@@ -72,24 +79,26 @@ impl ConflictKind {
             Self::InvalidName => "invalid-name",
             Self::FutureTimestamp => "future-timestamp",
             Self::Blob => "blob",
+            Self::Doubled => "doubled",
+            Self::Unsettled => "unsettled",
             Self::Late => "late",
         }
     }
 }
 
 impl Workspace {
-    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, and reads what was
-    /// moved over other files and is still in the trash.
+    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, and reads rich text and what
+    /// was moved over other files and is still in the trash.
     pub fn conflicts(&self) -> Result<Vec<Conflict>> {
         let shared = &self.shared;
         shared.refresh()?;
         let now = shared.now();
-        let (mut conflicts, blobs, replaced) = {
+        let (mut conflicts, blobs, rich, replaced) = {
             let main = shared.main.read();
             let settled = main.tree().conflicts(now);
             let conflicts: Vec<Conflict> =
                 settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
-            (conflicts, visible_blobs(&main), replaced_files(&main))
+            (conflicts, visible_blobs(&main), rich_files(&main), replaced_files(&main))
         };
         for id in blobs {
             let n_others = shared.pool.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
@@ -98,6 +107,9 @@ impl Workspace {
                 let detail = format!("{n_others} other contents were written at the same time");
                 conflicts.push(Conflict { kind: ConflictKind::Blob, id, path, detail });
             }
+        }
+        for id in rich {
+            conflicts.extend(shared.unsettled(&id)?);
         }
         for file in replaced {
             if shared.holds_more(&file)? {
@@ -117,6 +129,20 @@ impl Workspace {
 }
 
 impl Shared {
+    /// Says what is wrong with how a content is kept.
+    fn unsettled(&self, id: &FileId) -> Result<Option<Conflict>> {
+        let (is_doubled, is_unsettled) = self.pool.acquire(id).with(|loaded| {
+            (loaded.doc.is_doubled(), loaded.doc.needs_conversion() || loaded.doc.needs_repair())
+        })?;
+        let (kind, detail) = match (is_doubled, is_unsettled) {
+            (true, _) => (ConflictKind::Doubled, "holds everything twice"),
+            (false, true) => (ConflictKind::Unsettled, "was written to where its content is not"),
+            (false, false) => return Ok(None),
+        };
+        let path = path_of(&self.main.read(), id);
+        Ok(Some(Conflict { kind, id: id.clone(), path, detail: detail.to_owned() }))
+    }
+
     /// Tells whether a file in the trash holds anything else than what was taken over from it.
     fn holds_more(&self, file: &Replaced) -> Result<bool> {
         if let Some(blob) = file.row.blob {
@@ -185,6 +211,21 @@ fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
     ids.filter(|id| main.files().get(id).is_some_and(|entry| entry.row.blob.is_some()))
         .cloned()
         .collect()
+}
+
+/// Returns the files that are kept as rich text.
+pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
+    let visible = main.tree().nodes().filter(|node| node.is_visible() && !node.is_folder());
+    let ids = visible.filter_map(|node| node.id());
+    let is_rich = |id: &&FileId| {
+        let row = main.files().get(id).map(|entry| entry.row);
+        row.is_some_and(|row| {
+            row.blob.is_none()
+                && row.link.is_none()
+                && Category::of(&row.name) == Category::RichText
+        })
+    };
+    ids.filter(is_rich).cloned().collect()
 }
 
 fn replaced_files(main: &MainDoc) -> Vec<Replaced> {

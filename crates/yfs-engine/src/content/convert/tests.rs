@@ -163,6 +163,36 @@ fn what_was_typed_where_the_content_no_longer_is_comes_over() {
     assert!(!heard.needs_conversion());
 }
 
+#[test]
+fn a_document_of_the_other_schema_is_converted() {
+    let mut doc = replica(1, ContentKind::Rich(Profile::CommonMark), &[]);
+    let file = FILE.to_owned() + "\nA *word*\n\n***\n\n| a | b |\n|---|---|\n| c | d |\n";
+    write(&mut doc, &file);
+    assert_eq!(doc.evident_profile(), Some(Profile::CommonMark));
+    assert_eq!(doc.keep_profile(Profile::CommonMark), Ok(None));
+    assert!(doc.keep_profile(Profile::Gfm).expect("it can be converted").is_some());
+    let heard = replica(2, RICH, &[&doc]);
+    assert_eq!(heard.text(), file);
+    assert_eq!(heard.evident_profile(), Some(Profile::Gfm));
+    let tree = heard.gate().read(|txn| crate::rich::read(txn, Profile::Gfm));
+    assert_eq!(yfs_markdown::schema::check(&tree, Profile::Gfm), Ok(()));
+}
+
+#[test]
+fn what_two_plain_peers_converted_is_repaired() {
+    let body = "# One\n\nTwo *three*.\n";
+    let mut docs: Vec<_> = (1..3).map(|client| replica(client, RICH, &[])).collect();
+    docs.iter_mut().for_each(|doc| write(doc, body));
+    everybody_hears(&mut docs);
+    assert!(docs[0].is_doubled());
+    assert!(docs[0].undouble(&author()).expect("it can be repaired").is_some());
+    everybody_hears(&mut docs);
+    for doc in &docs {
+        assert!(!doc.is_doubled());
+        assert_eq!(doc.text(), body);
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Type(usize),

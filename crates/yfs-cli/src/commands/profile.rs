@@ -1,0 +1,136 @@
+//! `yfs profile`: which schema rich text keeps. `yfs repair`: contents put where they belong, once.
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use yfs_engine::kind::{Profile, profile_name};
+
+use crate::{
+    context::Context,
+    errors::{Failure, Result},
+    progress::Progress,
+};
+
+const HELP: &str = "\
+Editors delete what they cannot build, so all markdown of a workspace keeps one schema:
+  gfm         the names of Milkdown: tables, tasks, strikethrough, footnotes, HTML
+  commonmark  the names of prosemirror-markdown
+
+Examples:
+  yfs profile                       print it
+  yfs profile convert commonmark    rewrite all documents; close all editors before
+
+JSON: {profile}; of convert: {profile, n_files, n_converted}.";
+
+/// What can be typed for `profile`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ProfileArgs {
+    /// What to do; without it, print the profile.
+    #[command(subcommand)]
+    command: Option<ProfileCommand>,
+}
+
+/// What to do with the profile.
+#[derive(Debug, Subcommand)]
+enum ProfileCommand {
+    /// Make all documents keep another schema
+    Convert {
+        /// The schema
+        profile: ProfileName,
+    },
+}
+
+/// A profile as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// The names of prosemirror-markdown
+    Commonmark,
+    /// The names of Milkdown
+    Gfm,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Commonmark => Self::CommonMark,
+            ProfileName::Gfm => Self::Gfm,
+        }
+    }
+}
+
+/// Prints or changes the profile.
+pub(crate) fn run(args: ProfileArgs, context: &mut Context) -> Result {
+    let Some(ProfileCommand::Convert { profile }) = args.command else {
+        let name = profile_name(context.readable()?.profile());
+        return match context.out.json {
+            true => context.out.json_line(&json!({ "profile": name })),
+            false => context.out.line(name),
+        };
+    };
+    let workspace = context.writable()?;
+    let bar = Progress::new(&context.globals, "converting");
+    let report = workspace.convert_profile(profile.into(), &mut |done, n| bar.set(done, n));
+    drop(bar);
+    let (report, name) = (report?, profile_name(profile.into()));
+    workspace.close()?;
+    if context.out.json {
+        return context.out.json_line(&json!({
+            "profile": name,
+            "n_files": report.n_files,
+            "n_converted": report.n_converted,
+        }));
+    }
+    let (n_converted, n_files) = (report.n_converted, report.n_files);
+    context.remark(&format!("{n_converted} of {n_files} documents converted to {name}"));
+    Ok(())
+}
+
+const REPAIR_HELP: &str = "\
+What `yfs conflicts` lists as `doubled` or `unsettled` needs this: a body that is there twice since peers that
+keep no rules converted it at once, or work in the form that a file had before it was renamed.
+
+Examples:
+  yfs repair plan.md
+  yfs repair --all
+
+JSON: one object for each file that changed: {path}.";
+
+/// What can be typed for `repair`.
+#[derive(Debug, Args)]
+#[command(after_help = REPAIR_HELP)]
+pub(crate) struct RepairArgs {
+    /// The files
+    #[arg(value_name = "PATH", required_unless_present = "all")]
+    paths: Vec<String>,
+    /// Whatever `yfs conflicts` lists
+    #[arg(long, conflicts_with = "paths")]
+    all: bool,
+}
+
+/// Repairs contents.
+pub(crate) fn repair(args: RepairArgs, context: &mut Context) -> Result {
+    let workspace = context.writable()?;
+    let typed = if args.all { listed(&workspace)? } else { args.paths };
+    for path in context.paths(&typed) {
+        match workspace.repair(&path.path) {
+            Ok(false) => {}
+            Ok(true) if context.out.json => {
+                context.out.json_line(&json!({ "path": path.path.as_str() }))?;
+            }
+            Ok(true) => {
+                let name = context.out.safe(&path.typed).into_owned();
+                context.out.line(&name)?;
+            }
+            Err(error) => context.fail(&Failure::from(error)),
+        }
+    }
+    Ok(workspace.close()?)
+}
+
+fn listed(workspace: &yfs::Workspace) -> Result<Vec<String>> {
+    use yfs::workspace::conflicts::ConflictKind;
+    let conflicts = workspace.conflicts()?.into_iter();
+    let broken =
+        conflicts.filter(|it| matches!(it.kind, ConflictKind::Doubled | ConflictKind::Unsettled));
+    Ok(broken.map(|conflict| conflict.path).collect())
+}
