@@ -1,0 +1,173 @@
+//! People type in live editors while agents write whole files that they read before.
+//!
+//! The editors run in Node: y-prosemirror with the schema of prosemirror-markdown, and Milkdown. What they send reaches
+//! the document, then an agent writes a file that it had read before anybody typed. Everything that was typed must be there
+//! afterwards, in the file and in the editor, and the caret behind what was typed last.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "tests say what they ran on")]
+
+use serde_json::{Value, json};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    content::{Author, Base, ContentDoc, Version},
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    kind::{ContentKind, Profile},
+    rich,
+    time::Millis,
+};
+use yfs_markdown::schema::check;
+use yfs_tests::node::{from_hex, run_script, to_hex};
+
+/// Pseudo-random numbers, the same on every run (xorshift64*).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
+    }
+
+    fn words(&mut self, n: usize) -> String {
+        const WORDS: [&str; 12] = [
+            "alpha", "beta", "*gamma*", "delta", "`eps`", "**zeta**", "eta", "[theta](t)", "iota",
+            "kappa", "lambda", "mu",
+        ];
+        (0..n).map(|_| WORDS[self.roll(WORDS.len())]).collect::<Vec<_>>().join(" ")
+    }
+
+    fn block(&mut self) -> String {
+        let (a, b, c) = (self.words(4), self.words(3), self.words(2));
+        match self.roll(9) {
+            0 => format!("## {c} heading"),
+            1 => format!("- {a}\n- {b}\n- {c}"),
+            2 => format!("1. {a}\n   - {b}\n   - {c}\n2. {b}"),
+            3 => format!("> {a}\n>\n> - {b}"),
+            4 => format!("```rust\nlet {b};\nend\n```"),
+            5 => format!("| {c} | two |\n|---|---|\n| {b} | x |\n| y | z |"),
+            _ => format!("{a}, {b} and {c}."),
+        }
+    }
+}
+
+/// One person and one agent.
+struct Scenario {
+    doc: ContentDoc,
+    base: Version,
+    read: String,
+    state: String,
+    typing: Vec<(usize, String)>,
+    dice: Dice,
+    then: Option<Vec<u8>>,
+}
+
+fn scenario(seed: usize, profile: Profile) -> Scenario {
+    let mut dice = Dice(seed as u64 * 0x9e37_79b9_7f4a_7c15 + 1);
+    (0..4).for_each(|_| drop(dice.roll(2)));
+    let blocks: Vec<String> = (0..3 + dice.roll(8)).map(|_| dice.block()).collect();
+    let read = blocks.join("\n\n") + "\n";
+    let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
+    let mut doc = ContentDoc::new(&id, ClientId::new(5).unwrap(), Limits::default());
+    doc.set_kind(ContentKind::Rich(profile));
+    assert!(doc.write(&read, None, &author()).unwrap().update.is_some());
+    let typing = (0..1 + dice.roll(3)).map(|n| {
+        let letter = char::from_u32(0xac00 + n as u32).unwrap();
+        (dice.roll(10_000), letter.to_string())
+    });
+    let typing = typing.collect();
+    let (base, state) = (doc.version(), to_hex(&doc.gate().encode_state()));
+    Scenario { doc, base, read, state, typing, dice, then: None }
+}
+
+fn author() -> Author {
+    Author::new(Actor::new(ActorKind::Agent, "writer"), Millis(1_000))
+}
+
+impl Scenario {
+    fn line(&self) -> String {
+        let then = self.then.as_deref().map(to_hex);
+        let (typing, update) = (&self.typing, &self.state);
+        format!("{}\n", json!({ "update": update, "client": 77, "typing": typing, "then": then }))
+    }
+
+    /// What the agent makes of the file.
+    fn edited(&mut self) -> String {
+        let mut blocks: Vec<String> =
+            self.read.trim_end().split("\n\n").map(str::to_owned).collect();
+        for _ in 0..1 + self.dice.roll(4) {
+            let at = self.dice.roll(blocks.len());
+            match self.dice.roll(6) {
+                0 if blocks.len() > 1 => drop(blocks.remove(at)),
+                1 => blocks.insert(at, self.dice.block()),
+                2 => blocks.push(self.dice.block()),
+                3 => blocks[at] = self.dice.block(),
+                4 => {
+                    let block = blocks.remove(at);
+                    blocks.insert(self.dice.roll(blocks.len() + 1), block);
+                }
+                _ => blocks[at] = blocks[at].replacen("alpha", "omega and more", 1),
+            }
+        }
+        blocks.join("\n\n") + "\n"
+    }
+
+    /// Takes in what was typed, and lets the agent write.
+    fn write(&mut self, updates: &Value) {
+        for update in updates.as_array().unwrap() {
+            let update = from_hex(update.as_str().unwrap());
+            self.doc.receive(&update, Source::Wire).unwrap();
+        }
+        let new = self.edited();
+        let base = Some(Base::Version(&self.base));
+        self.then = self.doc.write(&new, base, &author()).unwrap().update;
+    }
+}
+
+fn run(profile: Profile, seeds: std::ops::Range<usize>) {
+    let name = if profile == Profile::Gfm { "gfm" } else { "commonmark" };
+    let ask = |scenarios: &[Scenario]| {
+        let input: String = scenarios.iter().map(Scenario::line).collect();
+        let output = run_script("editors/type.mjs", &[name], input.as_bytes());
+        let output = String::from_utf8(output).unwrap();
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let mut scenarios: Vec<Scenario> =
+        seeds.clone().map(|seed| scenario(seed, profile)).collect();
+    let typed = ask(&scenarios);
+    assert_eq!(typed.len(), scenarios.len());
+    for (scenario, typed) in scenarios.iter_mut().zip(&typed) {
+        scenario.write(&typed["updates"]);
+    }
+    let heard = ask(&scenarios);
+    let mut n_bytes = 0;
+    for ((scenario, heard), seed) in scenarios.iter().zip(&heard).zip(seeds) {
+        let tree = scenario.doc.gate().read(|txn| rich::read(txn, profile));
+        check(&tree, profile).unwrap_or_else(|error| panic!("seed {seed}: {error} in {tree}"));
+        let (said, shown) = (tree.plain_text(), heard["shown"].as_str().unwrap());
+        assert_eq!(shown, said, "seed {seed}");
+        for (_, letter) in &scenario.typing {
+            assert!(said.contains(letter), "seed {seed}: {letter} is not in {said:?}");
+        }
+        let (_, last) = scenario.typing.last().unwrap();
+        let before = heard["beforeCaret"].as_str().unwrap();
+        assert!(before.ends_with(last), "seed {seed}: the caret is behind {before:?}");
+        if profile == Profile::CommonMark {
+            assert_eq!(heard["wrote"], 0, "seed {seed}: the editor wrote");
+        }
+        n_bytes += scenario.then.as_ref().map_or(0, Vec::len);
+    }
+    println!("{} of {name}, {} bytes a write", scenarios.len(), n_bytes / scenarios.len());
+}
+
+#[test]
+fn nothing_typed_in_prosemirror_is_lost() {
+    run(Profile::CommonMark, 0..1500);
+}
+
+#[test]
+fn nothing_typed_in_milkdown_is_lost() {
+    run(Profile::Gfm, 0..500);
+}
