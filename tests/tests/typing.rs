@@ -33,8 +33,18 @@ impl Dice {
 
     fn words(&mut self, n: usize) -> String {
         const WORDS: [&str; 12] = [
-            "alpha", "beta", "*gamma*", "delta", "`eps`", "**zeta**", "eta", "[theta](t)", "iota",
-            "kappa", "lambda", "mu",
+            "alpha",
+            "beta",
+            "*gamma*",
+            "delta",
+            "`eps`",
+            "**zeta**",
+            "eta",
+            "[theta](t)",
+            "iota",
+            "kappa",
+            "lambda",
+            "mu",
         ];
         (0..n).map(|_| WORDS[self.roll(WORDS.len())]).collect::<Vec<_>>().join(" ")
     }
@@ -134,8 +144,7 @@ fn run(profile: Profile, seeds: std::ops::Range<usize>) {
         let output = String::from_utf8(output).unwrap();
         output.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
     };
-    let mut scenarios: Vec<Scenario> =
-        seeds.clone().map(|seed| scenario(seed, profile)).collect();
+    let mut scenarios: Vec<Scenario> = seeds.clone().map(|seed| scenario(seed, profile)).collect();
     let typed = ask(&scenarios);
     assert_eq!(typed.len(), scenarios.len());
     for (scenario, typed) in scenarios.iter_mut().zip(&typed) {

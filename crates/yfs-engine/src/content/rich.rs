@@ -143,9 +143,16 @@ impl ContentDoc {
             return Ok(Written::default());
         }
         let (document, memory) = file_parts(new, profile);
+        let is_all = base.is_none() && read.is_said();
         let wanted = read.wanted(document, profile);
         let edit = read.memory.edit_to(&memory);
-        self.change(read, wanted, edit, base, profile, author)
+        let written = self.change(read, wanted, edit, base, profile, author)?;
+        if is_all {
+            // The document is what the file says and remembers the rest: nobody needs to render it.
+            debug_assert_eq!(self.gate.read(|txn| read_file(txn, profile)).text, new);
+            self.file.set(File { text: new.to_owned(), is_exact: true }).ok();
+        }
+        Ok(written)
     }
 
     /// Makes a document of what was read, in what is there now.
@@ -162,15 +169,17 @@ impl ContentDoc {
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
         let mut plan = Plan::new(self.client, clock);
         let (memory, _) = self.gate.edit(|txn| {
-            let live = live(txn, profile);
-            let memory = match base {
-                None => memory,
-                Some(_) => Memory::read(txn).still_to_do(&read.memory, memory),
+            let now;
+            let (live, memory) = match base {
+                None => (&read.kids, memory),
+                Some(_) => {
+                    now = live(txn, profile);
+                    (&now, Memory::read(txn).still_to_do(&read.memory, memory))
+                }
             };
             let version = base.map(Version::snapshot);
             let mut beside = Beside { txn, version, profile };
-            let before = if base.is_some() { &read.kids } else { &live };
-            plan.document(&mut beside, before, &live, &wanted);
+            plan.document(&mut beside, &read.kids, live, &wanted);
             memory
         });
         self.gate.health()?;
@@ -235,10 +244,14 @@ impl Read {
         Self { kids, memory, file }
     }
 
+    /// Tells whether the file says all that the document holds. What holds nothing at all was never written.
+    fn is_said(&self) -> bool {
+        self.file.is_exact || self.kids.is_empty()
+    }
+
     /// Returns the blocks that the document is to hold when the file says `document`.
     fn wanted(&self, document: Element, profile: Profile) -> Vec<Node> {
-        // What holds nothing at all was never written.
-        if self.file.is_exact || self.kids.is_empty() {
+        if self.is_said() {
             return document.children;
         }
         let before = parse(split(&self.file.text).body, profile);

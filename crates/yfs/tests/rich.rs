@@ -1,0 +1,240 @@
+//! Markdown files: rich text for editors, bytes for everybody else, and what renaming makes of both.
+
+#[path = "support/handles.rs"]
+mod support;
+
+use std::sync::Arc;
+
+use support::{Pair, append, at, cat, create, ls, now, put};
+use yfs::{DocPort, Options, Workspace, workspace::conflicts::ConflictKind};
+use yfs_engine::{
+    content::{Author, ContentDoc},
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    kind::{Category, ContentKind, Profile},
+    time::Millis,
+};
+use yfs_store::MemoryStore;
+use yfs_vfs::{Base, CopyOptions, Edit, FileSystem, MoveOptions, WriteOptions};
+
+const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";
+
+/// A peer that has the file open over the wire.
+fn open(port: &DocPort, client: u64, kind: ContentKind) -> ContentDoc {
+    let client = ClientId::new(client).expect("53 bits");
+    let mut doc = ContentDoc::new(port.guid(), client, Limits::default());
+    doc.set_kind(kind);
+    let all = port.diff(&doc.gate().state_vector()).expect("a state");
+    doc.receive(&all, Source::Wire).expect("taken");
+    doc
+}
+
+fn ada() -> Author {
+    Author::new("human:ada".parse().expect("an actor"), Millis(1))
+}
+
+fn id_of(workspace: &Workspace, path: &str) -> FileId {
+    workspace.document(&at(path)).expect("a document").guid
+}
+
+fn port(workspace: &Workspace, path: &str) -> DocPort {
+    workspace.port(id_of(workspace, path).as_str()).expect("a port")
+}
+
+fn mv(workspace: &Workspace, from: &str, to: &str) {
+    now(workspace.fs().mv(&at(from), &at(to), &MoveOptions::default())).expect("moved");
+}
+
+fn kind(workspace: &Workspace, path: &str) -> Option<ContentKind> {
+    workspace.document(&at(path)).expect("a document").kind
+}
+
+const RICH: ContentKind = ContentKind::Rich(Profile::Gfm);
+
+#[test]
+fn a_file_is_the_same_to_the_byte_and_in_size() {
+    let Pair { a, b, .. } = Pair::new();
+    put(&a, "/plan.md", FILE);
+    assert_eq!(cat(&b, "/plan.md"), FILE);
+    assert_eq!(now(b.fs().stat(&at("/plan.md"))).expect("there").size, FILE.len() as u64);
+    append(&b, "/plan.md", "* three\n");
+    let edit = Edit::once("two", "2");
+    assert_eq!(now(a.fs().edit(&at("/plan.md"), &edit)).expect("edited").n_replaced, 1);
+    let both = FILE.replace("two", "2") + "* three\n";
+    assert_eq!(cat(&b, "/plan.md"), both);
+    assert_eq!(now(b.fs().stat(&at("/plan.md"))).expect("there").size, both.len() as u64);
+    let info = b.document(&at("/plan.md")).expect("a document");
+    assert_eq!(
+        (info.category, info.kind, info.root()),
+        (Category::RichText, Some(RICH), Some("richtext"))
+    );
+    assert!(open(&port(&b, "/plan.md"), 9, RICH).text() == both);
+}
+
+#[test]
+fn an_empty_file_has_a_paragraph_to_type_in() {
+    let workspace = create();
+    put(&workspace, "/new.md", "");
+    assert_eq!(cat(&workspace, "/new.md"), "");
+    let doc = open(&port(&workspace, "/new.md"), 9, RICH);
+    let tree = doc.gate().read(|txn| yfs_engine::rich::read(txn, Profile::Gfm));
+    assert_eq!(tree.to_string(), "doc(paragraph)");
+}
+
+#[test]
+fn an_editor_and_a_writer_of_files_change_it_at_once() {
+    let workspace = create();
+    put(&workspace, "/plan.md", "# Plan\n\nOne.\n\nTwo.\n");
+    let read = now(workspace.fs().read(&at("/plan.md"))).expect("read");
+    let port = port(&workspace, "/plan.md");
+    let mut editor = open(&port, 9, RICH);
+    let typed = editor.edit("One.", "One, typed.", false, &ada()).expect("edited").update;
+    port.receive(&typed.expect("an update")).expect("taken");
+    let size = now(workspace.fs().stat(&at("/plan.md"))).expect("there").size;
+    assert_eq!(size, "# Plan\n\nOne, typed.\n\nTwo.\n".len() as u64);
+    let options =
+        WriteOptions { base: Some(Base::Version(read.version)), ..WriteOptions::default() };
+    now(workspace.fs().write(
+        &at("/plan.md"),
+        "# Plan\n\nOne.\n\nTwo, written.\n".into(),
+        &options,
+    ))
+    .expect("written");
+    assert_eq!(cat(&workspace, "/plan.md"), "# Plan\n\nOne, typed.\n\nTwo, written.\n");
+}
+
+#[test]
+fn renaming_converts_in_the_same_step() {
+    let Pair { a, b, .. } = Pair::new();
+    put(&a, "/plan.md", FILE);
+    let guid = id_of(&a, "/plan.md");
+    mv(&a, "/plan.md", "/plan.txt");
+    assert_eq!(
+        (cat(&b, "/plan.txt"), kind(&b, "/plan.txt")),
+        (FILE.to_owned(), Some(ContentKind::Text))
+    );
+    let doc = open(&port(&b, "/plan.txt"), 9, ContentKind::Text);
+    assert_eq!((doc.held(), doc.text()), (ContentKind::Text, FILE.to_owned()));
+    append(&b, "/plan.txt", "more\n");
+    mv(&b, "/plan.txt", "/again.md");
+    assert_eq!(cat(&a, "/again.md"), FILE.to_owned() + "more\n");
+    assert_eq!(open(&port(&a, "/again.md"), 10, RICH).held(), RICH);
+    assert_eq!(id_of(&a, "/again.md"), guid);
+    assert_eq!(a.conflicts().expect("listed"), []);
+}
+
+#[test]
+fn copying_and_moving_over_keep_to_the_name_of_the_target() {
+    let workspace = create();
+    put(&workspace, "/a.md", FILE);
+    put(&workspace, "/b.txt", "old\n");
+    let copy = |from: &str, to: &str| {
+        now(workspace.fs().cp(&at(from), &at(to), &CopyOptions::default())).expect("copied");
+    };
+    copy("/a.md", "/c.txt");
+    copy("/a.md", "/b.txt");
+    copy("/c.txt", "/d.md");
+    for path in ["/a.md", "/b.txt", "/c.txt", "/d.md"] {
+        assert_eq!(cat(&workspace, path), FILE, "{path}");
+        let kind = kind(&workspace, path).expect("it holds text");
+        assert_eq!(open(&port(&workspace, path), 9, kind).held(), kind, "{path}");
+    }
+    put(&workspace, "/c.txt", "new\n");
+    mv(&workspace, "/c.txt", "/a.md");
+    assert_eq!(cat(&workspace, "/a.md"), "new\n");
+    assert_eq!(open(&port(&workspace, "/a.md"), 9, RICH).held(), RICH);
+    assert_eq!(ls(&workspace), "/a.md /b.txt /d.md");
+}
+
+#[test]
+fn blobs_and_rich_text_change_into_each_other() {
+    let workspace = create();
+    put(&workspace, "/a.md", FILE);
+    let bytes = vec![0xff, 0xfe, 0];
+    let write = |data: Vec<u8>| {
+        now(workspace.fs().write(&at("/a.md"), data.into(), &WriteOptions::default()))
+    };
+    write(bytes.clone()).expect("written");
+    assert_eq!(now(workspace.fs().read(&at("/a.md"))).expect("read").data[..], bytes);
+    assert_eq!(kind(&workspace, "/a.md"), None);
+    mv(&workspace, "/a.md", "/b.txt");
+    mv(&workspace, "/b.txt", "/c.md");
+    put(&workspace, "/c.md", FILE);
+    assert_eq!(cat(&workspace, "/c.md"), FILE);
+    assert_eq!(open(&port(&workspace, "/c.md"), 9, RICH).text(), FILE);
+}
+
+/// As files were kept before there was rich text, and as a peer leaves them that renames and does not convert.
+#[test]
+fn markdown_that_is_kept_as_text_is_read_and_converted_when_somebody_needs_it() {
+    let Pair { a, b, .. } = Pair::new();
+    put(&a, "/text.txt", FILE);
+    // Only the row is renamed.
+    let main = a.port(a.id().as_str()).expect("the main document");
+    let renamed = rename_row(&a, &id_of(&a, "/text.txt"), "plain.md");
+    main.receive(&renamed).expect("taken");
+    assert_eq!(cat(&a, "/plain.md"), FILE);
+    assert_eq!(cat(&b, "/plain.md"), FILE);
+    assert_eq!(a.conflicts().expect("listed")[0].kind, ConflictKind::Unsettled);
+    // Opening it for an editor converts it, in every process to the same.
+    let (here, there) = (port(&a, "/plain.md"), port(&b, "/plain.md"));
+    let (here, there) = (open(&here, 9, RICH), open(&there, 10, RICH));
+    assert_eq!((here.held(), here.text()), (RICH, FILE.to_owned()));
+    assert_eq!((there.held(), there.text()), (RICH, FILE.to_owned()));
+    assert_eq!(a.conflicts().expect("listed"), []);
+}
+
+/// Returns the update with which another peer gives a file another name.
+fn rename_row(workspace: &Workspace, id: &FileId, name: &str) -> Vec<u8> {
+    use yfs_engine::{
+        main_doc::MainDoc,
+        table::{RowChanges, RowWrite, WriterIds},
+    };
+    let [rows, cells, meta] = [901, 902, 903].map(|it| ClientId::new(it).expect("53 bits"));
+    let mut peer = MainDoc::new(workspace.id(), WriterIds { rows, cells, meta }, Limits::default());
+    let main = workspace.port(workspace.id().as_str()).expect("the main document");
+    let all = main.diff(&peer.state_vector()).expect("a state");
+    peer.receive(&all, Source::Wire).expect("taken");
+    let changes = RowChanges { name: Some(name.into()), ..RowChanges::default() };
+    let write = RowWrite::Update { id: id.clone(), changes };
+    peer.plan(&[write], Millis(1)).expect("planned")
+}
+
+#[test]
+fn a_doubled_body_is_shown_and_repaired() {
+    let workspace = create();
+    put(&workspace, "/a.md", "# One\n\nTwo *three*.\n");
+    let port = port(&workspace, "/a.md");
+    let mut plain =
+        ContentDoc::new(port.guid(), ClientId::new(5).expect("53 bits"), Limits::default());
+    plain.set_kind(RICH);
+    let update = plain.write("# One\n\nTwo *three*.\n", None, &ada()).expect("written").update;
+    port.receive(&update.expect("an update")).expect("taken");
+    assert_eq!(cat(&workspace, "/a.md").matches("# One").count(), 2);
+    assert_eq!(workspace.conflicts().expect("listed")[0].kind, ConflictKind::Doubled);
+    assert!(workspace.repair(&at("/a.md")).expect("repaired"));
+    assert!(!workspace.repair(&at("/a.md")).expect("nothing to do"));
+    assert_eq!(cat(&workspace, "/a.md"), "# One\n\nTwo *three*.\n");
+    assert_eq!(workspace.conflicts().expect("listed"), []);
+}
+
+#[test]
+fn the_profile_is_chosen_kept_and_changed() {
+    let store = Arc::new(MemoryStore::new());
+    let options = Options { profile: Profile::CommonMark, ..Options::default() };
+    let workspace = Workspace::create(store.clone(), options).expect("a workspace");
+    put(&workspace, "/a.md", FILE);
+    put(&workspace, "/b.txt", FILE);
+    workspace.close().expect("closed");
+    let workspace = Workspace::open(store, Options::default()).expect("opened");
+    assert_eq!(workspace.profile(), Profile::CommonMark);
+    let profile =
+        |workspace: &Workspace| open(&port(workspace, "/a.md"), 9, RICH).evident_profile();
+    assert_eq!(profile(&workspace), Some(Profile::CommonMark));
+    let report = workspace.convert_profile(Profile::Gfm, &mut |_, _| ()).expect("converted");
+    assert_eq!((report.n_files, report.n_converted), (1, 1));
+    assert_eq!((workspace.profile(), profile(&workspace)), (Profile::Gfm, Some(Profile::Gfm)));
+    assert_eq!(cat(&workspace, "/a.md"), FILE);
+    let again = workspace.convert_profile(Profile::Gfm, &mut |_, _| ()).expect("converted");
+    assert_eq!(again.n_converted, 0);
+}
