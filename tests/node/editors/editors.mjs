@@ -32,3 +32,17 @@ async function milkdown() {
 
 /** Returns a function that opens an editor of a profile on a fragment. */
 export const editorOf = (profile) => (profile === 'gfm' ? milkdown() : prosemirror())
+
+/** Returns schema, parser and serialiser of a profile's editor. */
+export async function pipelineOf(profile) {
+  if (profile !== 'gfm') {
+    const { schema, defaultMarkdownParser, defaultMarkdownSerializer } = await import('prosemirror-markdown')
+    const parse = (text) => defaultMarkdownParser.parse(text)
+    return { schema, parse, serialize: (doc) => defaultMarkdownSerializer.serialize(doc) }
+  }
+  const { Editor, parserCtx, schemaCtx, serializerCtx } = await import('@milkdown/core')
+  const { commonmark } = await import('@milkdown/preset-commonmark')
+  const { gfm } = await import('@milkdown/preset-gfm')
+  const { ctx } = await Editor.make().use(commonmark).use(gfm).create()
+  return { schema: ctx.get(schemaCtx), parse: ctx.get(parserCtx), serialize: ctx.get(serializerCtx) }
+}

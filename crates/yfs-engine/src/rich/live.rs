@@ -94,6 +94,21 @@ pub fn nodes(kids: &[Kid]) -> Vec<Node> {
     nodes
 }
 
+/// Returns the tree that children become, without copying what they hold.
+pub(super) fn into_nodes(kids: Vec<Kid>) -> Vec<Node> {
+    let mut nodes = Vec::with_capacity(kids.len());
+    for kid in kids {
+        match kid {
+            Kid::Element(LiveElement { name, attributes, kids, .. }) => {
+                let children = into_nodes(kids);
+                nodes.push(Element { name, attributes, children, marks: Vec::new() }.into());
+            }
+            Kid::Text(text) => nodes.extend(text.runs),
+        }
+    }
+    nodes
+}
+
 /// Recurses: what is read is at most [`MAX_DEPTH`] deep.
 fn tree(element: &LiveElement) -> Element {
     Element {

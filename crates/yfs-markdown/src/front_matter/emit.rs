@@ -10,6 +10,9 @@ use super::{
 };
 use crate::tree::Value;
 
+/// How long a key may be that stands before its colon on one line (YAML 1.2, 7.4.2).
+const MAX_KEY: usize = 1000;
+
 /// Writes a map as YAML in block style, in the order given.
 pub fn write(values: &[(SmolStr, Value)]) -> String {
     let mut out = String::new();
@@ -159,8 +162,12 @@ fn key_text(key: &str) -> String {
 
 fn entries(values: &[(SmolStr, Value)], indent: usize, out: &mut String) {
     for (key, value) in values {
-        out.push_str(&" ".repeat(indent));
-        out.push_str(&key_text(key));
+        let (indented, key) = (" ".repeat(indent), key_text(key));
+        out.push_str(&indented);
+        match key.len() <= MAX_KEY {
+            true => out.push_str(&key),
+            false => out.extend(["? ", &key, "\n", &indented]),
+        }
         out.push(':');
         after_sign(value, indent, out);
     }

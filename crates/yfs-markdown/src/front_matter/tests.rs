@@ -1,6 +1,7 @@
 //! What npm `yaml` 2.9 says of the same text, and what a change does to a template.
 
 use expect_test::{Expect, expect};
+use smol_str::SmolStr;
 
 use super::{MAX_DEPTH, MAX_LEN, Unread, patch, read, same_entries, split, write};
 use crate::tree::Value;
@@ -278,4 +279,20 @@ fn what_is_written_reads_back() {
             "{old:?} {new:?}"
         );
     }
+}
+
+/// Found by fuzzing: what is short enough to be read may be too long when it is quoted.
+#[test]
+fn long_keys_come_back() {
+    let long = |it: &str| SmolStr::from(it.repeat(700));
+    let inner = Value::Object(vec![(long("\u{18}"), Value::from("deep\nlines\n"))]);
+    let list = Value::Array(vec![inner.clone(), Value::Null]);
+    let values = [
+        (long("ab"), Value::from(1.0)),
+        (long("\u{18}"), inner),
+        (long(": "), list),
+        ("k".into(), true.into()),
+    ];
+    let again = read(&write(&values)).expect("what is written can be read");
+    assert_eq!(again.entries, values);
 }

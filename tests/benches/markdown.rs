@@ -1,0 +1,122 @@
+//! Markdown to Yjs and back, beside the editors' own pipelines on the same texts, in MB of text a second of CPU.
+//!
+//! *Write* makes an update of a text, *read* the text of an update. Ours remember how the text was written and read
+//! back what they serve; the others do neither.
+
+#![expect(clippy::print_stdout, reason = "it prints a table")]
+
+use std::{hint::black_box, time::Duration};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+use yfs_engine::{
+    gate::{DocRole, GatedDoc, Limits, Source},
+    id::{ClientId, FileId},
+    rich,
+};
+use yfs_markdown::{
+    front_matter::split,
+    schema::Profile,
+    source::{SourceMap, remember, render},
+};
+use yfs_tests::{markdown, node::run_script};
+
+const SIZES: [usize; 3] = [5_000, 50_000, 500_000];
+/// How long each is run, after as long for caches.
+const MEASURED: Duration = Duration::from_secs(1);
+
+/// Seconds of CPU.
+struct Times {
+    write: f64,
+    read: f64,
+}
+
+/// What people wrote, one file after the other: handbook, documents of this repository, Node packages.
+fn corpus() -> String {
+    let mut files = markdown::of_repository();
+    files.sort_by_key(|file| !file.path.components().any(|it| it.as_os_str() == "handbook"));
+    files.extend(markdown::of_node_packages());
+    let bodies = files.iter().map(|file| format!("{}\n\n", split(&file.text).body.trim_end()));
+    bodies.collect()
+}
+
+/// As much of the text as is about so long, in whole blocks.
+fn beginning(text: &str, size: usize) -> &str {
+    let end = (size..text.len()).find(|at| text.as_bytes()[*at..].starts_with(b"\n\n"));
+    &text[..end.map_or(text.len(), |end| end + 1)]
+}
+
+fn write(text: &str, profile: Profile) -> (Vec<u8>, SourceMap) {
+    let (document, map) = remember(split(text).body, profile);
+    (rich::encode(&document, ClientId::from_random(3)), map)
+}
+
+fn read(update: &[u8], map: &SourceMap, profile: Profile) -> String {
+    let id = FileId::parse("0pvpappn8hn4dcp").expect("it is an id");
+    let reader = ClientId::from_random(7);
+    let mut doc = GatedDoc::new(&id, DocRole::Content, reader, Limits::default());
+    doc.receive(update, Source::Wire).expect("it was just encoded");
+    let document = doc.read(|txn| rich::read(txn, profile));
+    render(&document, map, profile)
+}
+
+fn ours(text: &str, profile: Profile) -> Times {
+    let (update, map) = write(text, profile);
+    assert_eq!(read(&update, &map, profile), text, "it comes back");
+    let write = time(|| black_box(write(text, profile)));
+    Times { write, read: time(|| black_box(read(&update, &map, profile))) }
+}
+
+fn theirs(texts: &[&str], profile: Profile) -> Vec<Times> {
+    let lines: String = texts.iter().map(|text| format!("{}\n", json!(text))).collect();
+    let name = if profile == Profile::Gfm { "gfm" } else { "commonmark" };
+    let output = run_script("editors/bench.mjs", &[name], lines.as_bytes());
+    let lines = String::from_utf8(output).expect("it prints JSON");
+    let times = lines.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("it prints JSON");
+        let seconds = |name: &str| line[name].as_f64().expect("it prints seconds");
+        Times { write: seconds("write"), read: seconds("read") }
+    });
+    times.collect()
+}
+
+fn time<T>(mut task: impl FnMut() -> T) -> f64 {
+    run(&mut task);
+    run(&mut task)
+}
+
+/// Runs it for a while, and returns the mean CPU time, in seconds.
+fn run<T>(task: &mut impl FnMut() -> T) -> f64 {
+    let before = cpu();
+    let mut n_runs = 0_u32;
+    while n_runs == 0 || cpu() - before < MEASURED {
+        task();
+        n_runs += 1;
+    }
+    (cpu() - before).as_secs_f64() / f64::from(n_runs)
+}
+
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+fn main() {
+    let corpus = corpus();
+    let texts = SIZES.map(|size| beginning(&corpus, size));
+    println!("| pipeline | text, bytes | write, MB/s | yfs | ratio | read, MB/s | yfs | ratio |");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    for (name, profile) in
+        [("prosemirror-markdown", Profile::CommonMark), ("Milkdown", Profile::Gfm)]
+    {
+        for (text, theirs) in texts.iter().zip(theirs(&texts, profile)) {
+            let ours = ours(text, profile);
+            let speed = |seconds: f64| text.len() as f64 / seconds / 1e6;
+            let figures = [(theirs.write, ours.write), (theirs.read, ours.read)];
+            let figures = figures.map(|(theirs, ours)| {
+                format!("{:.2} | {:.1} | {:.0}", speed(theirs), speed(ours), theirs / ours)
+            });
+            println!("| {name} | {} | {} |", text.len(), figures.join(" | "));
+        }
+    }
+}
