@@ -1,6 +1,6 @@
 //! Block events to elements, on a stack of our own: no recursion, whatever the input nests.
 
-use std::{collections::HashMap, mem, ops::Range};
+use std::{collections::HashMap, ops::Range};
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, OffsetIter, Options, Parser, Tag, TagEnd};
 
@@ -61,8 +61,8 @@ struct Item {
 struct Frame {
     block: Block,
     range: Range<usize>,
-    children: Vec<Node>,
-    spans: Vec<Span>,
+    /// Where its children begin among the nodes of the builder, and their spans among the spans.
+    first: usize,
     /// Which of the spans are paragraphs, and whether these are tight. Kept for items.
     paragraphs: Vec<(usize, bool)>,
     /// The text of code and HTML.
@@ -74,6 +74,10 @@ struct Builder<'a> {
     masked: &'a Masked<'a>,
     inline: Inline<'a>,
     stack: Vec<Frame>,
+    /// The finished children of all open blocks, outermost first. So each list of children is allocated once, as long as it is.
+    nodes: Vec<Node>,
+    /// Their spans.
+    spans: Vec<Span>,
     /// How many containers are open that are too deep to be built.
     n_ignored: usize,
     n_by_heading_id: HashMap<String, usize>,
@@ -97,7 +101,9 @@ pub(super) fn build(text: &str, mode: Mode) -> (Element, Span) {
         mode,
         masked: &masked,
         inline: Inline::new(mode, &masked),
-        stack: vec![Frame::new(Block::Document, 0..masked.text.len())],
+        stack: vec![Frame::new(Block::Document, 0..masked.text.len(), 0)],
+        nodes: Vec::new(),
+        spans: Vec::new(),
         n_ignored: 0,
         n_by_heading_id: HashMap::new(),
     }
@@ -105,9 +111,8 @@ pub(super) fn build(text: &str, mode: Mode) -> (Element, Span) {
 }
 
 impl Frame {
-    fn new(block: Block, range: Range<usize>) -> Self {
-        let (children, spans, paragraphs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { block, range, children, spans, paragraphs, text: String::new() }
+    fn new(block: Block, range: Range<usize>, first: usize) -> Self {
+        Self { block, range, first, paragraphs: Vec::new(), text: String::new() }
     }
 }
 
@@ -132,10 +137,8 @@ impl<'a> Builder<'a> {
         while self.stack.len() > 1 {
             self.close();
         }
-        let Some(Frame { children, spans, range, .. }) = self.stack.pop() else {
-            return (Element::new("doc"), Span { range: 0..0, children: Vec::new() });
-        };
-        let (children, spans) = filled(children, spans, range.end);
+        let range = self.top().range.clone();
+        let (children, spans) = filled(self.nodes, self.spans, range.end);
         (Element::new("doc").holding(children), Span { range, children: spans })
     }
 
@@ -168,7 +171,7 @@ impl<'a> Builder<'a> {
         );
         if !is_text_block {
             let block = Block::Paragraph { implicit: true };
-            self.stack.push(Frame::new(block, range.clone()));
+            self.push(block, range.clone());
         }
         let top = self.top();
         if matches!(top.block, Block::Paragraph { implicit: true }) {
@@ -211,7 +214,7 @@ impl<'a> Builder<'a> {
                 Block::Cell { is_head }
             }
         };
-        self.stack.push(Frame::new(block, range));
+        self.push(block, range);
     }
 
     fn start_leaf(&mut self, tag: Tag<'a>, range: Range<usize>) {
@@ -230,7 +233,7 @@ impl<'a> Builder<'a> {
             Tag::HtmlBlock => Block::Html,
             _ => Block::Paragraph { implicit: false },
         };
-        self.stack.push(Frame::new(block, range));
+        self.push(block, range);
     }
 
     /// The info string as written, which is what prosemirror-markdown keeps.
@@ -257,23 +260,32 @@ impl<'a> Builder<'a> {
         }
     }
 
+    fn push(&mut self, block: Block, range: Range<usize>) {
+        self.stack.push(Frame::new(block, range, self.nodes.len()));
+    }
+
+    /// How many children the block on top has.
+    fn n_children(&mut self) -> usize {
+        self.nodes.len() - self.top().first
+    }
+
     fn add(&mut self, node: Node, span: Span) {
-        let top = self.top();
-        top.children.push(node);
-        top.spans.push(span);
+        self.nodes.push(node);
+        self.spans.push(span);
     }
 
     /// Finishes the block on top and adds it to the one below.
     fn close(&mut self) {
-        let mut frame = self.stack.pop().expect("whoever closes has opened");
-        let children = mem::take(&mut frame.children);
-        let (range, spans) = (frame.range, mem::take(&mut frame.spans));
+        let frame = self.stack.pop().expect("whoever closes has opened");
+        let children: Vec<Node> = self.nodes.drain(frame.first..).collect();
+        let spans: Vec<Span> = self.spans.drain(frame.first..).collect();
+        let range = frame.range;
         let leaf = |range| Span { range, children: Vec::new() };
         match frame.block {
             Block::Document => {}
             Block::Paragraph { implicit } => {
                 let content = self.inline.take();
-                let index = self.top().spans.len();
+                let index = self.n_children();
                 self.top().paragraphs.push((index, implicit));
                 self.add(Element::new("paragraph").holding(content).into(), leaf(range));
             }
@@ -302,8 +314,7 @@ impl<'a> Builder<'a> {
                 self.add(note.holding(children).into(), Span { range, children: spans });
             }
             Block::Item { checked } => {
-                let frame = Frame { block: Block::Document, range, children, spans, ..frame };
-                self.close_item(checked, frame);
+                self.close_item(checked, range, (children, spans), &frame.paragraphs);
             }
             Block::List { start, items } => {
                 let list = self.list(start, &items).holding(children);
@@ -405,8 +416,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn close_item(&mut self, checked: Option<bool>, frame: Frame) {
-        let Frame { range, children, spans, paragraphs, .. } = frame;
+    fn close_item(
+        &mut self,
+        checked: Option<bool>,
+        range: Range<usize>,
+        (children, spans): (Vec<Node>, Vec<Span>),
+        paragraphs: &[(usize, bool)],
+    ) {
         let is_spread = is_spread(&self.masked.text, spans.iter().map(|span| span.range.clone()));
         let facts = Item {
             range: range.clone(),
@@ -460,7 +476,7 @@ impl<'a> Builder<'a> {
     }
 
     fn close_cell(&mut self, is_head: bool, content: Vec<Node>, range: Range<usize>) {
-        let column = self.top().children.len();
+        let column = self.n_children();
         let alignment = self.stack.iter().rev().nth(1).and_then(|frame| match &frame.block {
             Block::Table(alignments) => alignments.get(column).copied(),
             _ => None,
