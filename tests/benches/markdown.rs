@@ -1,7 +1,7 @@
 //! Markdown to Yjs and back, beside the editors' own pipelines on the same texts, in MB of text a second of CPU.
 //!
-//! *Write* makes an update of a text, *read* the text of an update. Ours remember how the text was written and read
-//! back what they serve; the others do neither.
+//! *Write* makes an update of a text, *read* the text of a document that is loaded, *load* a document of an update. Ours
+//! remember how the text was written, read back what they serve, and load through the gate; the others do nothing of it.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
@@ -29,6 +29,7 @@ const MEASURED: Duration = Duration::from_secs(1);
 struct Times {
     write: f64,
     read: f64,
+    load: f64,
 }
 
 /// What people wrote, one file after the other: handbook, documents of this repository, Node packages.
@@ -51,20 +52,28 @@ fn write(text: &str, profile: Profile) -> (Vec<u8>, SourceMap) {
     (rich::encode(&document, ClientId::from_random(3)), map)
 }
 
-fn read(update: &[u8], map: &SourceMap, profile: Profile) -> String {
+fn load(update: &[u8]) -> GatedDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("it is an id");
     let reader = ClientId::from_random(7);
     let mut doc = GatedDoc::new(&id, DocRole::Content, reader, Limits::default());
     doc.receive(update, Source::Wire).expect("it was just encoded");
+    doc
+}
+
+fn read(doc: &GatedDoc, map: &SourceMap, profile: Profile) -> String {
     let document = doc.read(|txn| rich::read(txn, profile));
     render(&document, map, profile)
 }
 
 fn ours(text: &str, profile: Profile) -> Times {
     let (update, map) = write(text, profile);
-    assert_eq!(read(&update, &map, profile), text, "it comes back");
-    let write = time(|| black_box(write(text, profile)));
-    Times { write, read: time(|| black_box(read(&update, &map, profile))) }
+    let doc = load(&update);
+    assert_eq!(read(&doc, &map, profile), text, "it comes back");
+    Times {
+        write: time(|| black_box(write(text, profile))),
+        read: time(|| black_box(read(&doc, &map, profile))),
+        load: time(|| black_box(load(&update))),
+    }
 }
 
 fn theirs(texts: &[&str], profile: Profile) -> Vec<Times> {
@@ -75,7 +84,7 @@ fn theirs(texts: &[&str], profile: Profile) -> Vec<Times> {
     let times = lines.lines().map(|line| {
         let line: Value = serde_json::from_str(line).expect("it prints JSON");
         let seconds = |name: &str| line[name].as_f64().expect("it prints seconds");
-        Times { write: seconds("write"), read: seconds("read") }
+        Times { write: seconds("write"), read: seconds("read"), load: seconds("load") }
     });
     times.collect()
 }
@@ -104,17 +113,20 @@ fn cpu() -> Duration {
 fn main() {
     let corpus = corpus();
     let texts = SIZES.map(|size| beginning(&corpus, size));
-    println!("| pipeline | text, bytes | write, MB/s | yfs | ratio | read, MB/s | yfs | ratio |");
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| pipeline | text, bytes | write, MB/s | yfs | ratio | read | yfs | ratio | load | yfs | ratio |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (name, profile) in
         [("prosemirror-markdown", Profile::CommonMark), ("Milkdown", Profile::Gfm)]
     {
         for (text, theirs) in texts.iter().zip(theirs(&texts, profile)) {
             let ours = ours(text, profile);
             let speed = |seconds: f64| text.len() as f64 / seconds / 1e6;
-            let figures = [(theirs.write, ours.write), (theirs.read, ours.read)];
+            let figures =
+                [(theirs.write, ours.write), (theirs.read, ours.read), (theirs.load, ours.load)];
             let figures = figures.map(|(theirs, ours)| {
-                format!("{:.2} | {:.1} | {:.0}", speed(theirs), speed(ours), theirs / ours)
+                format!("{:.2} | {:.1} | {:.1}", speed(theirs), speed(ours), theirs / ours)
             });
             println!("| {name} | {} | {} |", text.len(), figures.join(" | "));
         }

@@ -1,5 +1,6 @@
 // Times the editors' own pipelines: `node bench.mjs PROFILE`. Each line of stdin is a markdown text as JSON, each line of stdout
-// `{write, read}`: seconds of CPU to make a Yjs update of the text and the text of an update, by parser, serialiser and y-prosemirror.
+// `{write, read, load}`: seconds of CPU to make a Yjs update of the text, the text of a loaded document and a document of the
+// update, by parser, serialiser and y-prosemirror.
 
 import { createInterface } from 'node:readline'
 import * as Y from 'yjs'
@@ -18,11 +19,13 @@ function write(text) {
   return Y.encodeStateAsUpdate(doc)
 }
 
-function read(update) {
+function load(update) {
   const doc = new Y.Doc({ gc: false })
   Y.applyUpdate(doc, update)
-  return serialize(yXmlFragmentToProseMirrorRootNode(doc.getXmlFragment('richtext'), schema))
+  return doc
 }
+
+const read = (doc) => serialize(yXmlFragmentToProseMirrorRootNode(doc.getXmlFragment('richtext'), schema))
 
 /** All threads count, garbage collection and compiler too. */
 function cpu() {
@@ -48,6 +51,9 @@ function time(task) {
 for await (const line of createInterface({ input: process.stdin })) {
   const text = JSON.parse(line)
   const update = write(text)
-  console.log(JSON.stringify({ write: time(() => write(text)), read: time(() => read(update)) }))
+  const doc = load(update)
+  const tasks = { write: () => write(text), read: () => read(doc), load: () => load(update) }
+  const times = Object.entries(tasks).map(([name, task]) => [name, time(task)])
+  console.log(JSON.stringify(Object.fromEntries(times)))
 }
 process.exit(0)
