@@ -1,8 +1,8 @@
 //! Content documents: one per file, what the file holds and how it came to be.
 //!
-//! The text of a file is the root `Y.Text("text")`. Beside it are two arrays, `fs:log` for who wrote
-//! what ([`LogEntry`]) and `fs:blobs` for content that is kept by reference ([`BlobVersion`]). The
-//! format is described in `docs/format/content-document.md`.
+//! The text of a file is the root `Y.Text("text")`. Beside it are arrays: `fs:log` for who wrote
+//! what ([`LogEntry`]), `fs:blobs` for content that is kept by reference ([`BlobVersion`]), `fs:labels`
+//! for names of versions ([`Label`]), `fs:redactions` for what was erased ([`Redaction`]). The format is described in `docs/format/content-document.md`.
 //!
 //! > A write is the least edit of what its writer read.
 //!
@@ -21,13 +21,20 @@
 //! A write costs a comparison of both texts and, in yrs, a walk over the items before the change.
 //! [`ContentDoc::text`] copies the text; [`ContentDoc::version`] walks all items, once per change.
 
+mod anchor;
+mod blame;
 mod blobs;
 mod convert;
 mod edit;
 mod form;
+mod label;
 mod log;
+mod note;
 mod rebase;
+mod redact;
 mod rich;
+mod spans;
+mod timeline;
 mod truncate;
 mod version;
 
@@ -43,19 +50,26 @@ use yrs::{
     Any, Array, GetString, ReadTxn, Snapshot, Text, TransactionMut, WriteTxn, types::text::YChange,
 };
 
-use self::{
-    blobs::Blobs,
-    log::Log,
-    rebase::{Length, Runs, Side},
-};
 pub use self::{
+    anchor::{Anchor, AnchorError, Resolved, Stick},
+    blame::Piece,
     blobs::{BlobVersion, NewBlob},
     edit::{Edited, Written},
     form::{ContentForm, MAX_TEXT_BYTES, classify, line_range},
-    log::{Author, LogEntry, MAX_BEFORE_LEN, MAX_LABEL_LEN, MAX_RUN_MS},
+    label::Label,
+    log::{Author, LogEntry, MAX_LABEL_LEN, MAX_RUN_MS},
     rebase::Overlap,
+    redact::{Compacted, Erasable, Redaction, compact},
+    timeline::Past,
     truncate::PendingTruncate,
     version::{Version, VersionError},
+};
+use self::{
+    blobs::Blobs,
+    label::Labels,
+    log::Log,
+    rebase::{Length, Runs, Side},
+    redact::Redactions,
 };
 use crate::{
     gate::{DocRole, GatedDoc, Limits, Received, Refusal, RootIx, Scan, Source},
@@ -76,6 +90,8 @@ pub struct ContentDoc {
     log: Log,
     blobs: Blobs,
     kind: ContentKind,
+    labels: Labels,
+    redactions: Redactions,
     /// The current version, once somebody has asked for it.
     version: OnceLock<Version>,
     /// The current file, once somebody has asked for it; of rich text only.
@@ -133,6 +149,12 @@ pub enum ContentError {
         /// How much of it the document has.
         known: u32,
     },
+    /// Some of what the version held was erased for good.
+    #[error("some of this version was erased for good")]
+    Redacted,
+    /// A name is empty, too long, or several lines.
+    #[error("not a name for a version: one line of 1 to {MAX_LABEL_LEN} bytes")]
+    BadLabel,
     /// A peer put something into the root of the text that is not text and has no place in it.
     #[error("the document holds content that cannot be edited as text")]
     NotText,
@@ -153,6 +175,8 @@ impl ContentDoc {
             log: Log::default(),
             blobs: Blobs::default(),
             kind: ContentKind::Text,
+            labels: Labels::default(),
+            redactions: Redactions::default(),
             version: OnceLock::new(),
             file: OnceLock::new(),
         }
@@ -169,6 +193,7 @@ impl ContentDoc {
         for scan in received.iter().flat_map(|received| &received.scans) {
             self.absorb(scan);
         }
+        self.erase_redacted();
         received
     }
 
@@ -291,6 +316,7 @@ impl ContentDoc {
         for range in &scan.deleted {
             self.log.remove(range.client, range.start, range.end());
             self.blobs.remove(range.client, range.start, range.end());
+            self.labels.remove(range.client, range.start, range.end());
         }
     }
 
@@ -298,11 +324,18 @@ impl ContentDoc {
         match root {
             RootIx::Log => self.log.insert(id, value),
             RootIx::Blobs => self.blobs.insert(id, value),
+            RootIx::Labels => self.labels.insert(id, value),
+            RootIx::Redactions => self.redactions.insert(id, value),
             _ => {}
         }
     }
 
     fn check_known(&self, version: &Version) -> Result<(), ContentError> {
+        self.check_known_clocks(version)?;
+        self.check_whole(version)
+    }
+
+    fn check_known_clocks(&self, version: &Version) -> Result<(), ContentError> {
         for (client, wanted) in version.clocks() {
             let known = self.gate.clock_of(client);
             if known < wanted {

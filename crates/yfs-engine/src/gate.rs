@@ -20,6 +20,7 @@
 //! The format that is accepted and written is described in `docs/format/updates.md`.
 
 mod doc;
+mod erase;
 mod json;
 mod lazy;
 mod limits;
@@ -36,6 +37,7 @@ mod scan;
 mod update;
 
 pub use doc::{GatedDoc, Received, Tail};
+pub use erase::{Remains, deleted_by, erase};
 pub use limits::Limits;
 pub use merge::{Merged, merge};
 pub use parked::Parked;

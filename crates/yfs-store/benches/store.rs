@@ -151,7 +151,7 @@ fn reopen(path: &Path) {
 fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged { state, absorbed: vec![true; records.len()] })
+    Ok(Merged { state, absorbed: vec![true; records.len()], rewritten: Vec::new() })
 }
 
 fn compact(path: &Path) {

@@ -74,5 +74,5 @@ fn join_unless(
     for (record, _) in records.iter().zip(&absorbed).filter(|(_, absorbed)| **absorbed) {
         state.extend(&record.data);
     }
-    Ok(Merged { state, absorbed })
+    Ok(Merged { state, absorbed, rewritten: Vec::new() })
 }

@@ -42,7 +42,7 @@ pub enum Fault {
     Tail,
     /// [`Store::flush`], and appends that are synced.
     Flush,
-    /// [`Store::compact`].
+    /// [`Store::compact`] and [`Store::wipe`].
     Compact,
     /// Everything that reads or writes blobs.
     Blob,
@@ -135,6 +135,11 @@ impl Store for FaultStore {
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
         self.pass(Fault::Compact)?;
         self.below.compact(doc, merge)
+    }
+
+    fn wipe(&self) -> Result<(), StoreError> {
+        self.pass(Fault::Compact)?;
+        self.below.wipe()
     }
 
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {

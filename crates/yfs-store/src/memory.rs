@@ -314,11 +314,22 @@ impl Store for MemoryStore {
         for seq in &absorbed {
             bytes_before += data.log.remove(seq).map_or(0, |entry| entry.data.len() as u64);
         }
+        for (place, rewritten) in merged.rewritten {
+            let seq = before.updates[place].seq;
+            if let Some(entry) = data.log.get_mut(&seq) {
+                entry.data = rewritten.into();
+            }
+        }
         let at = data.mark();
         data.docs.entry(name.clone()).or_default().compacted = Some((last, at));
         self.shared.grown.notify_all();
         let n_absorbed = absorbed.len() as u64;
         Ok(Compacted::Done { n_absorbed, n_kept, bytes_before, bytes_after })
+    }
+
+    fn wipe(&self) -> Result<(), StoreError> {
+        // What was removed from memory is in no file.
+        self.state().map(drop)
     }
 
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {

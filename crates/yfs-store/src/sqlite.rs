@@ -299,6 +299,10 @@ impl Store for SqliteStore {
         self.inner.compact(doc, merge)
     }
 
+    fn wipe(&self) -> Result<(), StoreError> {
+        self.inner.wipe()
+    }
+
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
         self.inner.documents()
     }

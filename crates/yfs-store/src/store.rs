@@ -82,6 +82,12 @@ pub trait Store: Send + Sync + Debug {
     /// document was faster.
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError>;
 
+    /// Makes sure that no file of the store holds what was removed from it before: records and
+    /// snapshots that compaction replaced, documents that were forgotten, blobs.
+    ///
+    /// It may rewrite the whole store, and waits for whoever reads. Copies elsewhere are not reached.
+    fn wipe(&self) -> Result<(), StoreError>;
+
     /// Returns what there is of each document that was ever written, in no particular order.
     fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
 
@@ -198,6 +204,9 @@ pub struct Merged {
     pub state: Vec<u8>,
     /// For each record, whether all of it is in the snapshot.
     pub absorbed: Vec<bool>,
+    /// What records that stay are to say from now on, by their place. It must mean the same to
+    /// whoever has seen them.
+    pub rewritten: Vec<(usize, Vec<u8>)>,
 }
 
 /// What came of a compaction.

@@ -22,7 +22,7 @@ fn doc(number: usize) -> DocName {
 fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged { state, absorbed: vec![true; records.len()] })
+    Ok(Merged { state, absorbed: vec![true; records.len()], rewritten: Vec::new() })
 }
 
 fn content(number: usize, part: usize) -> Vec<u8> {

@@ -36,7 +36,11 @@ fn provoke(store: &dyn Store, fault: Fault) -> Result<(), StoreError> {
         Fault::Flush => store.flush(),
         Fault::Compact => {
             let merge = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
-                Ok(Merged { state: vec![1], absorbed: vec![true; records.len()] })
+                Ok(Merged {
+                    state: vec![1],
+                    absorbed: vec![true; records.len()],
+                    rewritten: Vec::new(),
+                })
             };
             store.compact(&doc("a"), &merge).map(drop)
         }

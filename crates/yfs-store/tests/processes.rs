@@ -104,7 +104,7 @@ fn lines_in(text: &[u8]) -> Vec<String> {
 fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged { state, absorbed: vec![true; records.len()] })
+    Ok(Merged { state, absorbed: vec![true; records.len()], rewritten: Vec::new() })
 }
 
 fn n_kills() -> usize {

@@ -4,7 +4,12 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use yfs_engine::{content::ContentError, gate::Refusal, id::FileId, table::TableError};
+use yfs_engine::{
+    content::{AnchorError, ContentError},
+    gate::Refusal,
+    id::FileId,
+    table::TableError,
+};
 use yfs_store::StoreError;
 use yfs_vfs::FsError;
 
@@ -45,6 +50,17 @@ pub enum WorkspaceError {
     /// A content takes no such edit; nothing changed.
     #[error("the content refused")]
     Content(#[from] ContentError),
+    /// Some of a version was erased for good, so it cannot be read.
+    #[error("version {number} of {path} was redacted: some of it was erased for good")]
+    Redacted {
+        /// Of which file.
+        path: String,
+        /// Which version.
+        number: u64,
+    },
+    /// An anchor is none, or of another text.
+    #[error(transparent)]
+    Anchor(#[from] AnchorError),
     /// A call on a path failed.
     #[error(transparent)]
     Fs(#[from] FsError),

@@ -120,10 +120,14 @@ impl DocPort {
     fn receive_content(&self, handle: &DocHandle, update: &[u8]) -> Result<()> {
         let mut slot = handle.locked()?;
         let loaded = slot.as_mut().expect("`locked` loads");
+        let n_redactions = loaded.doc.n_redactions();
         let received = loaded.doc.receive(update, Source::Wire)?;
         if !received.changed && !received.parked {
             return Ok(());
         }
+        // Who comes back with what was erased meanwhile does not bring it back.
+        let update = &*loaded.doc.without_redacted(update);
+        let erases = loaded.doc.n_redactions() > n_redactions;
         let now = self.shared.now();
         let batch = Batch::one(DocName::from(handle.id()), update.to_vec(), now);
         match self.shared.append(batch) {
@@ -139,6 +143,9 @@ impl DocPort {
         self.shared.texts.forget(handle.id());
         self.shared.live.changed(handle.id(), now);
         drop(slot);
+        if erases {
+            self.shared.redacted.lock().insert(DocName::from(handle.id()));
+        }
         self.shared.touch(handle.id(), now);
         self.shared.events.push_content(&self.shared, handle.id(), now, None);
         Ok(())

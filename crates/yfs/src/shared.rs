@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) unreported: Mutex<BTreeMap<FileId, Unreported>>,
     /// Documents that this process wrote to since it last looked whether they are to be compacted.
     pub(crate) written: Mutex<BTreeSet<DocName>>,
+    /// Documents of which peers erased content, and whose log may still hold it.
+    pub(crate) redacted: Mutex<BTreeSet<DocName>>,
     pub(crate) main_updates: broadcast::Sender<Arc<[u8]>>,
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// Under which client this process writes content.
@@ -162,6 +164,7 @@ impl Shared {
             live: LiveFacts::default(),
             unreported: Mutex::default(),
             written: Mutex::default(),
+            redacted: Mutex::default(),
             main_updates: broadcast::channel(MAIN_BACKLOG).0,
             claim: Mutex::new(claim),
             content_client,

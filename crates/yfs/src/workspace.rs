@@ -24,9 +24,13 @@ use crate::{
     shared::Shared,
 };
 
+pub mod anchors;
+pub mod blame;
 pub mod compact;
 pub mod conflicts;
 pub mod document;
+mod history;
+pub mod redact;
 pub mod stats;
 pub mod transfer;
 pub mod trash;

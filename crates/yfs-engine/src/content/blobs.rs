@@ -158,11 +158,13 @@ fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
     })
 }
 
-fn write_id(id: ItemId) -> String {
+/// Writes the id of an item as text.
+pub(super) fn write_id(id: ItemId) -> String {
     format!("{}:{}", id.client, id.clock)
 }
 
-fn read_id(text: &str) -> Option<ItemId> {
+/// Reads the id of an item.
+pub(super) fn read_id(text: &str) -> Option<ItemId> {
     let (client, clock) = text.split_once(':')?;
     Some(ItemId::new(ClientId::new(client.parse().ok()?).ok()?, clock.parse().ok()?))
 }

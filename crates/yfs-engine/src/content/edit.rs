@@ -16,6 +16,7 @@ use super::{
     log::{self, Author},
     push_front,
     rebase::{Length, Op, Overlap, Runs, Side, rebase},
+    timeline::is_sweeping,
 };
 use yfs_markdown::schema::Profile;
 
@@ -227,7 +228,7 @@ impl ContentDoc {
         if len > MAX_TEXT_BYTES {
             check_len(self.len_utf8() + text.len())?;
         }
-        let update = self.transact(author, |txn, root| root.push(txn, text))?;
+        let update = self.transact(author, false, |txn, root| root.push(txn, text))?;
         Ok(Written { update, overlaps: Vec::new() })
     }
 
@@ -297,7 +298,7 @@ impl ContentDoc {
         author: &Author,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.gate.health()?;
-        let value = log::claim(client, from, author);
+        let value = log::claim(client, from, author, &self.noted());
         let id = ItemId::new(self.client, self.gate.clock_of(self.client));
         let element = value.clone();
         let (_, update) = self.gate.edit(|txn| push_front(txn, RootIx::Log, element));
@@ -329,7 +330,8 @@ impl ContentDoc {
             let others = self.others(len_utf16)?;
             edits = edits.into_iter().flat_map(|edit| edit.around(&others)).collect();
         }
-        self.transact(author, |txn, root| {
+        let n_deleted = ops.iter().map(|op| op.delete.units).sum();
+        self.transact(author, is_sweeping(n_deleted, len_utf16), |txn, root| {
             if edits.len() > MAX_WALKS {
                 root.apply_delta(txn, delta(&edits));
                 return;
@@ -364,24 +366,18 @@ impl ContentDoc {
         if complete { Ok(others) } else { Err(ContentError::NotText) }
     }
 
-    /// Edits the text in one transaction, with an entry in the log where a run begins.
+    /// Edits the text in one transaction, with an entry in the log where a run begins. An edit that
+    /// stands `alone` is a run by itself.
     fn transact(
         &mut self,
         author: &Author,
+        alone: bool,
         edit: impl FnOnce(&mut TransactionMut<'_>, &TextRef),
     ) -> Result<Option<Vec<u8>>, ContentError> {
-        let entry = self.entry(author);
+        let entry = self.begin_run(author, alone);
         self.transact_with(entry, |txn| {
             let root = txn.get_or_insert_text(TEXT);
             edit(txn, &root);
-        })
-    }
-
-    /// Returns the entry that the log needs before an edit, if a run begins with it.
-    pub(super) fn entry(&self, author: &Author) -> Option<Any> {
-        (!self.log.goes_on(self.client, author)).then(|| {
-            let before = (!self.is_empty()).then(|| self.version());
-            log::run(author, before.as_ref())
         })
     }
 

@@ -9,13 +9,16 @@
 //! for example. Such a *claim* names the client and the clock from which it holds. What a client
 //! says about itself goes before what others say about it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap as Members},
+    sync::Arc,
+};
 
 use hashbrown::HashMap;
 use smol_str::SmolStr;
 use yrs::{Any, Number};
 
-use super::Version;
+use super::note::{Note, Notes};
 use crate::{
     actor::Actor,
     id::{ClientId, ItemId},
@@ -26,12 +29,11 @@ use crate::{
 /// A run ends when its writer does not edit for so long after it began, in milliseconds.
 pub const MAX_RUN_MS: i64 = 5 * 60 * 1000;
 
-/// The greatest size of an encoded version that an entry notes, in bytes. Documents with a long history
-/// of scattered deletions go without.
-pub const MAX_BEFORE_LEN: usize = 4 << 10;
-
 /// The greatest length of a label that we write, in bytes.
 pub const MAX_LABEL_LEN: usize = 128;
+
+/// The member of an entry whose run is one edit.
+const ALONE: &str = "alone";
 
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +63,19 @@ pub struct LogEntry {
     pub label: Option<SmolStr>,
     /// Whether another client says so.
     pub claimed: bool,
-    /// What the document was when the run began, where its writer noted it.
-    pub before: Option<Version>,
+    /// Whether the run is one edit that stands alone, such as a rewrite of most of the text.
+    pub alone: bool,
+    /// The entry that says all this.
+    pub entry: ItemId,
 }
 
 /// The entries of one document, in order.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     runs: BTreeMap<Key, Noted>,
+    /// What the document was at each entry. Those of entries that were deleted are kept, since others
+    /// build on them.
+    notes: Notes,
     /// Where the entry is that an item holds.
     keys: HashMap<ItemId, Key>,
 }
@@ -77,8 +84,7 @@ pub(super) struct Log {
 #[derive(Debug)]
 struct Noted {
     author: Author,
-    /// What the document was, encoded.
-    before: Option<Arc<[u8]>>,
+    alone: bool,
 }
 
 /// What orders entries: those of one client together, what it says itself before what others say.
@@ -104,10 +110,18 @@ impl Author {
     }
 }
 
+impl Key {
+    /// Returns what is before every entry of a client from a clock on.
+    fn at(client: ClientId, claimed: bool, from: u32) -> Self {
+        Self { client, claimed, from, item: ItemId::new(ClientId::from_random(0), 0) }
+    }
+}
+
 impl Log {
     /// Takes in an element of `fs:log`. What cannot be read as an entry is passed over.
     pub(super) fn insert(&mut self, item: ItemId, value: &Any) {
-        let Some((client, from, noted)) = parse(item, value) else { return };
+        let Some((client, from, noted, note)) = parse(item, value) else { return };
+        self.notes.insert(item, note);
         let key = Key { client, claimed: client != item.client, from, item };
         self.runs.insert(key, noted);
         self.keys.insert(item, key);
@@ -132,9 +146,10 @@ impl Log {
     /// Tells whether an edit of `author` by `client` goes on with the last run of that client.
     pub(super) fn goes_on(&self, client: ClientId, author: &Author) -> bool {
         let last = self.of(client, false).next_back();
-        last.is_some_and(|(_, Noted { author: last, .. })| {
+        last.is_some_and(|(_, Noted { author: last, alone })| {
             let age = author.at.0.saturating_sub(last.at.0);
-            last.actor == author.actor
+            !alone
+                && last.actor == author.actor
                 && last.label == author.label
                 && (0..MAX_RUN_MS).contains(&age)
         })
@@ -142,7 +157,7 @@ impl Log {
 
     pub(super) fn entries(&self) -> Vec<LogEntry> {
         let mut entries: Vec<LogEntry> = Vec::with_capacity(self.runs.len());
-        for (key, Noted { author, before }) in &self.runs {
+        for (key, Noted { author, alone }) in &self.runs {
             if let Some(last) = entries.last_mut()
                 && (last.client, last.claimed) == (key.client, key.claimed)
             {
@@ -156,18 +171,40 @@ impl Log {
                 at: author.at,
                 label: author.label.clone(),
                 claimed: key.claimed,
-                before: before.as_ref().and_then(|bytes| Version::decode(bytes).ok()),
+                alone: *alone,
+                entry: key.item,
             });
         }
         entries
     }
 
     pub(super) fn who(&self, item: ItemId) -> Option<&Author> {
+        self.run_of(item).0.map(|(_, author)| author)
+    }
+
+    /// Returns the entry of the run that an item belongs to and on whose behalf it was written, if that
+    /// is known, and up to which clock of its client that holds.
+    pub(super) fn run_of(&self, item: ItemId) -> (Option<(ItemId, &Author)>, u32) {
         let by = |claimed| {
-            let mut runs = self.of(item.client, claimed).rev();
-            runs.find(|(key, _)| key.from <= item.clock).map(|(_, noted)| &noted.author)
+            let behind = Key::at(item.client, claimed, item.clock.saturating_add(1));
+            let last = self.runs.range(Key::at(item.client, claimed, 0)..behind).next_back();
+            let end = Key::at(item.client, claimed, u32::MAX);
+            let next = self.runs.range(behind..end).next();
+            let run = last.map(|(key, noted)| (key.item, &noted.author));
+            (run, next.map_or(u32::MAX, |(key, _)| key.from))
         };
-        by(false).or_else(|| by(true))
+        // A claim holds until the client speaks for itself.
+        let (own, own_end) = by(false);
+        if own.is_some() {
+            return (own, own_end);
+        }
+        let (claimed, claimed_end) = by(true);
+        (claimed, claimed_end.min(own_end))
+    }
+
+    /// Returns what the document was at each entry.
+    pub(super) fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     fn of(
@@ -175,68 +212,63 @@ impl Log {
         client: ClientId,
         claimed: bool,
     ) -> impl DoubleEndedIterator<Item = (&Key, &Noted)> {
-        let bound = |clock| Key {
-            client,
-            claimed,
-            from: clock,
-            item: ItemId::new(ClientId::from_random(0), 0),
-        };
         // No item has the greatest clock, so the end is behind every entry.
-        self.runs.range(bound(0)..bound(u32::MAX))
+        self.runs.range(Key::at(client, claimed, 0)..Key::at(client, claimed, u32::MAX))
     }
 }
 
 /// Returns the entry that begins a run of the client that writes it, with what the document was
-/// before: nothing if it was empty.
-pub(super) fn run(author: &Author, before: Option<&Version>) -> Any {
-    let before = before.map(Version::encode).filter(|bytes| bytes.len() <= MAX_BEFORE_LEN);
-    match before {
-        Some(bytes) => value(author, [("was", Any::Buffer(bytes.into()))]),
-        None => value(author, []),
-    }
+/// before.
+pub(super) fn run(author: &Author, alone: bool, before: &Note) -> Any {
+    let alone = alone.then_some((ALONE, Any::Bool(true)));
+    value(author, alone.into_iter().chain(before.member()))
 }
 
-/// Returns the entry that says who sits behind another client.
-pub(super) fn claim(client: ClientId, from: u32, author: &Author) -> Any {
+/// Returns the entry that says who sits behind another client, with what the document was before.
+pub(super) fn claim(client: ClientId, from: u32, author: &Author, before: &Note) -> Any {
     let number = |number: f64| Any::Number(Number::Float(number));
-    let client = number(client.get() as f64);
-    value(author, [("client", client), ("from", number(f64::from(from)))])
+    let of = [("client", number(client.get() as f64)), ("from", number(f64::from(from)))];
+    value(author, of.into_iter().chain(before.member()))
 }
 
-fn value<const N: usize>(author: &Author, more: [(&str, Any); N]) -> Any {
-    let mut members = std::collections::HashMap::with_capacity(5);
+/// Returns an element that says who, when and what for, and something more.
+pub(super) fn value<'a>(author: &Author, more: impl IntoIterator<Item = (&'a str, Any)>) -> Any {
+    let mut members = Members::with_capacity(5);
     members.insert("actor".to_owned(), Any::from(author.actor.to_string()));
     members.insert("at".to_owned(), Any::Number(Number::Float(author.at.as_f64())));
     if let Some(label) = &author.label {
         members.insert("label".to_owned(), Any::from(label.as_str()));
     }
-    members.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    members.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     Any::Map(Arc::new(members))
 }
 
 /// Reads an entry: whose work it speaks of, from which clock on, and who did it.
-fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, Noted)> {
+fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, Noted, Note)> {
     let Any::Map(members) = value else { return None };
-    let text = |name| match members.get(name)? {
-        Any::String(text) => Some(&**text),
-        _ => None,
-    };
-    let number = |name| as_number(members.get(name)?);
-    let actor = text("actor")?.parse().ok()?;
-    let at = Millis::from_f64(number("at")?);
-    let label = text("label").map(|label| label[..label.floor_char_boundary(MAX_LABEL_LEN)].into());
-    let before = match members.get("was") {
-        Some(Any::Buffer(bytes)) if bytes.len() <= MAX_BEFORE_LEN => Some(bytes.clone()),
-        _ => None,
-    };
-    let noted = Noted { author: Author { actor, at, label }, before };
+    let author = parse_author(members)?;
+    let alone = matches!(members.get(ALONE), Some(Any::Bool(true)));
+    let (noted, note) = (Noted { author, alone }, Note::parse(item, members));
     if !members.contains_key("client") {
-        return Some((item.client, item.clock, noted));
+        return Some((item.client, item.clock, noted, note));
     }
+    let number = |name| as_number(members.get(name)?);
     let whole = |number: f64, limit: f64| {
         (number >= 0.0 && number < limit && number.fract() == 0.0).then_some(number)
     };
     let client = whole(number("client")?, ClientId::LIMIT as f64)? as u64;
     let from = whole(number("from")?, f64::from(u32::MAX))? as u32;
-    Some((ClientId::new(client).ok()?, from, noted))
+    Some((ClientId::new(client).ok()?, from, noted, note))
+}
+
+/// Reads who, when and what for.
+pub(super) fn parse_author(members: &Members<String, Any>) -> Option<Author> {
+    let text = |name| match members.get(name)? {
+        Any::String(text) => Some(&**text),
+        _ => None,
+    };
+    let actor = text("actor")?.parse().ok()?;
+    let at = Millis::from_f64(as_number(members.get("at")?)?);
+    let label = text("label").map(|label| label[..label.floor_char_boundary(MAX_LABEL_LEN)].into());
+    Some(Author { actor, at, label })
 }

@@ -1,6 +1,7 @@
 //! What a content document promises, case by case. Random scripts over several replicas are in
 //! [`replicas`].
 
+mod history;
 mod replicas;
 
 use expect_test::expect;

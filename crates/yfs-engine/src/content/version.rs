@@ -37,6 +37,11 @@ impl Version {
         Self { snapshot: Arc::new(snapshot), taken_from: Some(id.clone()) }
     }
 
+    /// Makes a version of what was read from entries, whoever wrote them.
+    pub(super) fn noted(snapshot: Snapshot) -> Self {
+        Self { snapshot: Arc::new(snapshot), taken_from: None }
+    }
+
     /// Returns the version as `Y.encodeSnapshot` encodes it.
     pub fn encode(&self) -> Vec<u8> {
         self.snapshot.encode_v1()
@@ -123,16 +128,22 @@ impl PartialEq for Version {
 
 impl Eq for Version {}
 
-fn read_snapshot(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Error> {
-    let mut deleted = Vec::new();
-    for _ in 0..read_count(reader, 3)? {
-        let client = read_client(reader)?;
-        for _ in 0..read_count(reader, 2)? {
-            let (start, len) = (reader.var_u32()?, reader.var_u32()?);
-            start.checked_add(len).ok_or(Lib0Error::Number)?;
-            deleted.push((ID::new(client, start), len));
+/// Reads a snapshot, and drops what it cannot have.
+pub(super) fn read_snapshot(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Error> {
+    let read = read_partial(reader)?;
+    let mut delete_set = IdSet::new();
+    for (client, ranges) in read.delete_set.iter() {
+        let end = read.state_map.get(client);
+        for range in ranges.iter().filter(|range| range.start < end) {
+            delete_set.range_mut(*client).insert(range.start..range.end.min(end));
         }
     }
+    Ok(Snapshot::new(read.state_map, delete_set))
+}
+
+/// Reads a snapshot that is one only together with others: it may delete what it does not have.
+pub(super) fn read_partial(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Error> {
+    let delete_set = read_deletes(reader)?;
     let n_clients = read_count(reader, 2)?;
     let mut clocks = Vec::with_capacity(n_clients);
     for _ in 0..n_clients {
@@ -142,14 +153,23 @@ fn read_snapshot(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Error> {
         return Err(Lib0Error::Number);
     }
     let state_map: StateVector = clocks.into_iter().filter(|(_, clock)| *clock > 0).collect();
-    let mut delete_set = IdSet::new();
-    for (id, len) in deleted {
-        let len = len.min(state_map.get(&id.client).saturating_sub(id.clock));
-        if len > 0 {
-            delete_set.insert(id, len);
+    Ok(Snapshot::new(state_map, delete_set))
+}
+
+/// Reads ranges of items, in the encoding of a delete set.
+pub(super) fn read_deletes(reader: &mut Reader<'_>) -> Result<IdSet, Lib0Error> {
+    let mut deleted = IdSet::new();
+    for _ in 0..read_count(reader, 3)? {
+        let client = read_client(reader)?;
+        for _ in 0..read_count(reader, 2)? {
+            let (start, len) = (reader.var_u32()?, reader.var_u32()?);
+            let end = start.checked_add(len).ok_or(Lib0Error::Number)?;
+            if len > 0 {
+                deleted.range_mut(client).insert(start..end);
+            }
         }
     }
-    Ok(Snapshot::new(state_map, delete_set))
+    Ok(deleted)
 }
 
 /// Reads how many things follow, of which each takes at least `min_len` bytes.

@@ -75,6 +75,20 @@ impl GatedDoc {
         }
     }
 
+    /// Makes an empty document that is otherwise like this one.
+    pub(super) fn emptied(&self) -> Self {
+        Self {
+            doc: self.doc.emptied(),
+            role: self.role,
+            limits: self.limits,
+            ours: self.ours.clone(),
+            places: Places::default(),
+            parked: ParkedSet::default(),
+            arrived: Vec::new(),
+            poisoned: None,
+        }
+    }
+
     /// Adds clients that live in this process, and as which nobody else may write.
     pub fn protect(&mut self, ids: &[ClientId]) {
         self.ours.extend(ids);

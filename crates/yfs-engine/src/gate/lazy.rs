@@ -48,6 +48,11 @@ impl LazyDoc {
         Self { guid: guid.clone(), role, client, waiting, made }
     }
 
+    /// Makes an empty document that is otherwise like this one.
+    pub(super) fn emptied(&self) -> Self {
+        Self::new(&self.guid, self.role, self.client)
+    }
+
     /// Returns the document; an empty one if yrs failed.
     pub(super) fn get(&self) -> &Doc {
         &self.made().doc

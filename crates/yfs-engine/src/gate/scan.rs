@@ -57,6 +57,10 @@ pub enum RootIx {
     Log,
     /// `fs:blobs` of a content document.
     Blobs,
+    /// `fs:labels` of a content document.
+    Labels,
+    /// `fs:redactions` of a content document.
+    Redactions,
 }
 
 impl Scan {
@@ -80,6 +84,8 @@ impl RootIx {
             Self::Meta => "fs:meta",
             Self::Log => "fs:log",
             Self::Blobs => "fs:blobs",
+            Self::Labels => "fs:labels",
+            Self::Redactions => "fs:redactions",
         }
     }
 
@@ -87,7 +93,7 @@ impl RootIx {
     pub fn of(role: DocRole, name: &str) -> Option<Self> {
         let roots: &[Self] = match role {
             DocRole::Main => &[Self::Files, Self::Cells, Self::Meta],
-            DocRole::Content => &[Self::Log, Self::Blobs],
+            DocRole::Content => &[Self::Log, Self::Blobs, Self::Labels, Self::Redactions],
         };
         roots.iter().copied().find(|root| root.name() == name)
     }

@@ -5,14 +5,15 @@ use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{
     Inner,
-    index::{KIND_FORGOTTEN, KIND_SNAPSHOT, Row},
+    index::{KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE, Row},
     log::checksum,
     schema::{INLINE_LEN, failed},
 };
-use crate::{Compacted, DocName, Loaded, MergeFn, Origin, StoreError};
+use crate::{Compacted, DocName, Loaded, MergeFn, Merged, Origin, StoreError};
 
 const COMPACT: &str = "compact a document";
 const FORGET: &str = "forget a document";
+const WIPE: &str = "wipe what was removed";
 
 /// Pages to give back to the system after a compaction, if many are free.
 const RECLAIMED_PAGES: u32 = 512;
@@ -43,7 +44,7 @@ impl Inner {
         if absorbed.is_empty() {
             return Ok(Compacted::Nothing);
         }
-        self.replace(name, &before, &absorbed, &merged.state, reaches, at)
+        self.replace(name, &before, &absorbed, &merged, reaches, at)
     }
 
     /// Puts a snapshot in place of records, unless somebody else did since `before` was loaded.
@@ -52,10 +53,11 @@ impl Inner {
         name: &DocName,
         before: &Loaded,
         absorbed: &[(u64, u32)],
-        state: &[u8],
+        merged: &Merged,
         reaches: u64,
         at: Millis,
     ) -> Result<Compacted, StoreError> {
+        let state = &merged.state;
         let hash = ContentHash::of(state);
         let mut writer = self.writer(COMPACT)?;
         let tx = writer.begin(false, COMPACT)?;
@@ -72,6 +74,7 @@ impl Inner {
         };
         let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
             .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
+            .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
             .map_err(failed(COMPACT))?;
         tx.commit().map_err(failed(COMPACT))?;
         {
@@ -92,6 +95,28 @@ impl Inner {
             bytes_before: old_snapshot + old_records,
             bytes_after: state.len() as u64,
         })
+    }
+
+    /// Writes the file anew with what is in it, and empties the write-ahead log.
+    ///
+    /// Nothing less is sure: deleted rows stay in their pages, and freed pages in the file, until
+    /// something else is written over them.
+    pub(super) fn wipe(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer(WIPE)?;
+        writer.known = None;
+        let wipe = || -> rusqlite::Result<bool> {
+            // The copy may be larger than the memory. It holds nothing that was deleted.
+            writer
+                .connection
+                .execute_batch("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;")?;
+            let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
+            writer.connection.query_row(empty, [], |row| row.get::<_, bool>(0))
+        };
+        let is_busy = wipe().map_err(failed(WIPE))?;
+        drop(writer);
+        self.syncer.wrote();
+        // Somebody reads what was in the log before.
+        if is_busy { Err(StoreError::Locked { action: WIPE }) } else { Ok(()) }
     }
 
     pub(super) fn forget(&self, name: &DocName) -> Result<u64, StoreError> {
@@ -194,6 +219,27 @@ fn delete_records(tx: &Connection, number: u32, doomed: &[(u64, u32)]) -> rusqli
         delete.execute((seq.cast_signed(), number))?;
         if *len as usize > INLINE_LEN {
             delete_body.execute([seq.cast_signed()])?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes records that stay say something else. Each stays where it was, in the log or beside it.
+fn rewrite_records(
+    tx: &Connection,
+    number: u32,
+    before: &Loaded,
+    merged: &Merged,
+) -> rusqlite::Result<()> {
+    for (place, data) in &merged.rewritten {
+        let record = &before.updates[*place];
+        let crc = checksum(number, KIND_UPDATE, record.origin, record.at, data);
+        let is_inline = record.data.len() <= INLINE_LEN;
+        let seq = record.seq.0.cast_signed();
+        tx.prepare_cached("UPDATE log SET crc = ?2, len = ?3, data = ?4 WHERE seq = ?1")?
+            .execute((seq, crc, data.len() as i64, is_inline.then_some(data)))?;
+        if !is_inline {
+            tx.prepare_cached("UPDATE body SET data = ?2 WHERE seq = ?1")?.execute((seq, data))?;
         }
     }
     Ok(())

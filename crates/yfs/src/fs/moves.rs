@@ -243,7 +243,9 @@ impl WorkspaceFs {
             }
         };
         changes.size = Some(size);
-        let author = self.content_author(&self.author);
+        let mut author = self.content_author(&self.author);
+        // A label of its own keeps apart what the file held before.
+        author.label.get_or_insert_with(|| "replaced by a file".into());
         Ok(Overwrite { changes, edit: DocEdit::new(target, becomes, author), seen })
     }
 

@@ -1,6 +1,11 @@
 //! Compaction: replacing what was logged by what it came to.
 
-use yfs_engine::gate::{DocRole, merge};
+use std::cell::Cell;
+
+use yfs_engine::{
+    content,
+    gate::{DocRole, merge},
+};
 use yfs_store::{Compacted, DocName, DocStats, MergeError, Merged, Record};
 
 use super::Workspace;
@@ -21,6 +26,8 @@ pub struct CompactReport {
     pub n_compacted: u64,
     /// How many records stayed, because they wait for something that has not arrived.
     pub n_kept: u64,
+    /// How many have records of what was erased for good.
+    pub n_erased: u64,
     /// The size before of what was compacted, in bytes.
     pub bytes_before: u64,
     /// The size after, in bytes.
@@ -39,8 +46,13 @@ impl Workspace {
         for (done, stats) in documents.iter().enumerate() {
             progress(done as u64, n_documents);
             if stats.n_records > 0 {
-                report.add(self.shared.compact_doc(&stats.doc)?);
+                let (compacted, erases) = self.shared.compact_and_erase(&stats.doc)?;
+                report.n_erased += u64::from(erases);
+                report.add(compacted);
             }
+        }
+        if report.n_erased > 0 {
+            self.shared.store.wipe()?;
         }
         progress(n_documents, n_documents);
         Ok(report)
@@ -61,12 +73,31 @@ impl CompactReport {
 impl Shared {
     /// Compacts one document; it does no harm that others write to it meanwhile.
     pub(crate) fn compact_doc(&self, doc: &DocName) -> Result<Compacted> {
-        let role = if *doc == self.main_name { DocRole::Main } else { DocRole::Content };
-        Ok(self.store.compact(doc, &|snapshot, records| merge_records(role, snapshot, records))?)
+        Ok(self.compact_and_erase(doc)?.0)
     }
 
-    /// Compacts what this process has written to, where that has grown enough.
+    /// Compacts one document, and tells whether it has records of what was erased for good.
+    fn compact_and_erase(&self, doc: &DocName) -> Result<(Compacted, bool)> {
+        let role = if *doc == self.main_name { DocRole::Main } else { DocRole::Content };
+        let erases = Cell::new(false);
+        let compacted = self.store.compact(doc, &|snapshot, records| {
+            let (merged, has_redactions) = merge_records(role, snapshot, records)?;
+            erases.set(has_redactions);
+            Ok(merged)
+        })?;
+        Ok((compacted, erases.get()))
+    }
+
+    /// Compacts what this process has written to, where that has grown enough, and at once what peers
+    /// erased something of.
     pub(crate) fn compact_due(&self) -> Result<()> {
+        let redacted = std::mem::take(&mut *self.redacted.lock());
+        for doc in &redacted {
+            self.compact_doc(doc)?;
+        }
+        if !redacted.is_empty() {
+            self.store.wipe()?;
+        }
         let written = std::mem::take(&mut *self.written.lock());
         for doc in written {
             if self.store.doc_stats(&doc)?.is_some_and(|stats| is_due(&stats)) {
@@ -81,12 +112,19 @@ fn is_due(stats: &DocStats) -> bool {
     stats.n_records > MANY_RECORDS && stats.bytes > stats.snapshot_bytes * MIN_SHARE
 }
 
+/// Merges records, and tells whether the document has records of what was erased for good.
 fn merge_records(
     role: DocRole,
     snapshot: Option<&[u8]>,
     records: &[Record],
-) -> std::result::Result<Merged, MergeError> {
+) -> std::result::Result<(Merged, bool), MergeError> {
     let updates: Vec<Vec<u8>> = records.iter().map(|record| record.data.clone()).collect();
-    let merged = merge(role, snapshot, &updates)?;
-    Ok(Merged { state: merged.state, absorbed: merged.absorbed })
+    if role == DocRole::Main {
+        let merged = merge(role, snapshot, &updates)?;
+        let (state, absorbed) = (merged.state, merged.absorbed);
+        return Ok((Merged { state, absorbed, rewritten: Vec::new() }, false));
+    }
+    let compacted = content::compact(snapshot, &updates)?;
+    let content::Compacted { state, absorbed, rewritten, has_redactions } = compacted;
+    Ok((Merged { state, absorbed, rewritten }, has_redactions))
 }

@@ -7,8 +7,15 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use yfs_engine::{
-    hash::ContentHash, id::FileId, main_doc::MainDoc, ops, path::VPath, table::NodeKind,
-    time::Millis, tree::TrashItem,
+    content::{BlobVersion, ContentDoc},
+    hash::ContentHash,
+    id::{FileId, ItemId},
+    main_doc::MainDoc,
+    ops,
+    path::VPath,
+    table::NodeKind,
+    time::Millis,
+    tree::TrashItem,
 };
 use yfs_store::DocName;
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
@@ -185,15 +192,29 @@ impl Shared {
         if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {
             return Ok(0);
         }
-        let Some(named) = self.named_blobs()? else { return Ok(0) };
+        let Some(named) = self.named_blobs(None)? else { return Ok(0) };
         let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
         let older_than = Millis(self.now().0.saturating_sub(age));
         Ok(self.store.remove_blobs(older_than, &|hash| named.contains(hash))?)
     }
 
-    /// Returns every blob that a row or a version of a file names, or nothing if an update that waits
-    /// for others may name more.
-    fn named_blobs(&self) -> Result<Option<BTreeSet<ContentHash>>> {
+    /// Returns every blob that a row or a version of a file names, these versions of this file left
+    /// out, or nothing if an update that waits for others may name more.
+    pub(super) fn blobs_named_beside(
+        &self,
+        id: &FileId,
+        versions: &[ItemId],
+    ) -> Result<Option<BTreeSet<ContentHash>>> {
+        if !self.main.read().doc().parked().is_empty() {
+            return Ok(None);
+        }
+        self.named_blobs(Some((id, versions)))
+    }
+
+    fn named_blobs(
+        &self,
+        left_out: Option<(&FileId, &[ItemId])>,
+    ) -> Result<Option<BTreeSet<ContentHash>>> {
         let mut named: BTreeSet<ContentHash> = {
             let main = self.main.read();
             main.files().iter().filter_map(|entry| Some(entry.row.blob?.hash)).collect()
@@ -204,14 +225,26 @@ impl Shared {
             }
             let handle = self.pool.acquire(&FileId::from(&stats.doc));
             let (versions, is_complete) = handle
-                .with(|loaded| (loaded.doc.blobs(), loaded.doc.gate().parked().is_empty()))?;
+                .with(|loaded| (unredacted(&loaded.doc), loaded.doc.gate().parked().is_empty()))?;
             if !is_complete {
                 return Ok(None);
             }
-            named.extend(versions.into_iter().map(|version| version.hash));
+            let left_out = left_out.filter(|(id, _)| *id == handle.id());
+            let is_left_out = |version: &BlobVersion| {
+                left_out.is_some_and(|(_, versions)| versions.contains(&version.id))
+            };
+            let versions = versions.into_iter().filter(|version| !is_left_out(version));
+            named.extend(versions.map(|version| version.hash));
         }
         Ok(Some(named))
     }
+}
+
+/// Returns the versions by reference that nobody erased.
+fn unredacted(doc: &ContentDoc) -> Vec<BlobVersion> {
+    let mut versions = doc.blobs();
+    versions.retain(|version| !doc.is_blob_redacted(version.id));
+    versions
 }
 
 fn purge_key(id: &FileId) -> String {

@@ -1,13 +1,13 @@
-//! The versions of a file: what it said when somebody's run of edits ended.
+//! The versions of a file: what it said when somebody's run of edits ended, or when somebody named it.
 //!
-//! Each run of edits by one actor notes in `fs:log` what the document was when it began. So a version
-//! is the state in which a run left the file: what the next run found, or what is there now.
+//! How they are found is the engine's: see `yfs_engine::content::Past`. A file that is kept by
+//! reference has the versions that its document lists.
 
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
     actor::Actor,
-    content::{BlobVersion, ContentDoc, LogEntry, Version},
+    content::{BlobVersion, ContentDoc, ContentError, Past},
     path::VPath,
     time::Millis,
 };
@@ -31,14 +31,28 @@ pub struct VersionInfo {
     pub actor: Option<Actor>,
     /// What for.
     pub label: Option<SmolStr>,
+    /// What people call it.
+    pub names: Vec<SmolStr>,
+    /// Whether some of it was erased for good, so that it cannot be read.
+    pub redacted: bool,
     /// Whether it is what the file holds now.
     pub current: bool,
 }
 
+/// Which version is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The one of this number.
+    Number(u64),
+    /// The latest that somebody gave this name.
+    Name(SmolStr),
+    /// The last one that was begun at or before this time.
+    At(Millis),
+}
+
 /// Where the content of a version is.
 enum Stored {
-    Text(Version),
-    Current,
+    Past(usize),
     Blob(BlobVersion),
 }
 
@@ -51,22 +65,44 @@ impl Workspace {
         Ok(listed.into_iter().map(|(info, _)| info).collect())
     }
 
+    /// Finds a version of a file, or nothing if there is no such one.
+    pub fn find_version(&self, path: &VPath, which: &Which) -> Result<Option<VersionInfo>> {
+        let mut listed = self.versions(path)?.into_iter();
+        Ok(match which {
+            Which::Number(number) => listed.find(|info| info.number == *number),
+            Which::Name(name) => listed.rfind(|info| info.names.contains(name)),
+            Which::At(time) => listed.rfind(|info| info.at <= *time),
+        })
+    }
+
     /// Returns what a file said at a version.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there is no version of that number.
+    /// `EINVAL` if there is no version of that number; [`WorkspaceError::Redacted`] if some of it was
+    /// erased for good.
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
         let found = self.found(path)?;
         let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
-        let failed = |error| FsError::new(FsCode::EIO, Op::Read, path).caused_by(error);
+        let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
         let read = self.shared.pool.acquire(&found.id).with(|loaded| {
             let mut listed = list(&loaded.doc, &found).into_iter();
-            let (_, stored) = listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
-            match stored {
-                Stored::Text(version) => loaded.doc.text_at(&version).map(Ok).map_err(failed),
-                Stored::Current => Ok(Ok(loaded.doc.text())),
-                Stored::Blob(blob) => Ok(Err(blob)),
+            let (info, stored) =
+                listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
+            if info.redacted {
+                return Err(redacted());
+            }
+            let index = match stored {
+                Stored::Blob(blob) => return Ok(Err(blob)),
+                Stored::Past(index) => index,
+            };
+            let version = loaded.doc.past(index).ok_or_else(no_such)?;
+            match loaded.doc.text_at(&version) {
+                Ok(text) => Ok(Ok(text)),
+                Err(ContentError::Redacted) => Err(redacted()),
+                Err(error) => {
+                    Err(FsError::new(FsCode::EIO, Op::Read, path).caused_by(error).into())
+                }
             }
         })??;
         match read {
@@ -75,58 +111,91 @@ impl Workspace {
         }
     }
 
-    /// Makes a version the content of its file again, as the least edit; nothing is taken back.
+    /// Makes a version the content of its file again, as the least edit of what is there; nothing is
+    /// taken back, and what others write meanwhile is kept.
     pub fn restore_version(&self, path: &VPath, number: u64) -> Result<Written> {
         let data = self.version_content(path, number)?;
         let fs = self.fs().labelled(&format!("restore version {number}"));
         Ok(fs.write_sync(path, &data, &WriteOptions::default())?)
     }
 
-    fn found(&self, path: &VPath) -> Result<Found> {
+    /// Names what a file holds now, on behalf of whoever the workspace was opened for.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::BadLabel`] if the name is empty, too long or several lines.
+    pub fn name_version(&self, path: &VPath, name: &str) -> Result<()> {
+        let found = self.found(path)?;
+        let author = self.author();
+        self.shared.log_change(&found.id, |doc| {
+            let blob = match &found.holds {
+                Holds::Text => None,
+                Holds::Blob(shown) => {
+                    let mut blobs = doc.blobs().into_iter();
+                    blobs.rfind(|blob| blob.hash == shown.hash).map(|blob| blob.id)
+                }
+            };
+            Ok(doc.add_label(name, blob, &author)?)
+        })?;
+        Ok(())
+    }
+
+    /// Takes a name away from the versions of a file that have it; tells whether any had.
+    pub fn unname_version(&self, path: &VPath, name: &str) -> Result<bool> {
+        let found = self.found(path)?;
+        self.shared.log_change(&found.id, |doc| Ok(doc.remove_label(name)?))
+    }
+
+    pub(super) fn found(&self, path: &VPath) -> Result<Found> {
         self.shared.refresh()?;
         Ok(resolve_file(&self.shared.main.read(), Op::Open, path)?)
     }
 }
 
+/// Lists the versions of what a document holds.
 fn list(doc: &ContentDoc, found: &Found) -> Vec<(VersionInfo, Stored)> {
-    let mut listed = if found.holds == Holds::Text { texts(doc) } else { blobs(doc) };
+    let mut listed = match &found.holds {
+        Holds::Text => {
+            let past = doc.timeline().into_iter().enumerate();
+            past.map(|(index, past)| (of_text(past), Stored::Past(index))).collect()
+        }
+        Holds::Blob(_) => blobs(doc),
+    };
     for (number, (info, _)) in (1..).zip(&mut listed) {
         info.number = number;
+    }
+    listed
+}
+
+fn of_text(past: Past) -> VersionInfo {
+    let (actor, at, label) = match past.author {
+        Some(author) => (Some(author.actor), author.at, author.label),
+        None => (None, Millis(0), None),
+    };
+    let Past { names, redacted, current, .. } = past;
+    VersionInfo { number: 0, at, actor, label, names, redacted, current }
+}
+
+fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
+    let labels = doc.labels();
+    let mut listed: Vec<_> = Vec::new();
+    for blob in doc.blobs() {
+        let names = labels.iter().filter(|label| label.blob == Some(blob.id));
+        let info = VersionInfo {
+            number: 0,
+            at: blob.at,
+            actor: blob.actor.clone(),
+            label: None,
+            names: names.map(|label| label.name.clone()).collect(),
+            redacted: doc.is_blob_redacted(blob.id),
+            current: false,
+        };
+        listed.push((info, Stored::Blob(blob)));
     }
     if let Some((info, _)) = listed.last_mut() {
         info.current = true;
     }
     listed
-}
-
-fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
-    let mut runs: Vec<LogEntry> = doc.log().into_iter().filter(|run| !run.claimed).collect();
-    runs.sort_by_key(|run| (run.at, run.client, run.from));
-    let mut listed = Vec::with_capacity(runs.len());
-    for (at, run) in runs.iter().enumerate() {
-        let stored = match runs.get(at + 1) {
-            None => Stored::Current,
-            Some(next) => match &next.before {
-                Some(version) => Stored::Text(version.clone()),
-                // Too large to be kept: the two runs count as one.
-                None => continue,
-            },
-        };
-        listed.push((info(run.at, Some(run.actor.clone()), run.label.clone()), stored));
-    }
-    if listed.is_empty() && !doc.is_empty() {
-        listed.push((info(Millis(0), None, None), Stored::Current));
-    }
-    listed
-}
-
-fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
-    let versions = doc.blobs().into_iter();
-    versions.map(|blob| (info(blob.at, blob.actor.clone(), None), Stored::Blob(blob))).collect()
-}
-
-fn info(at: Millis, actor: Option<Actor>, label: Option<SmolStr>) -> VersionInfo {
-    VersionInfo { number: 0, at, actor, label, current: false }
 }
 
 impl From<WorkspaceError> for FsError {

@@ -1,0 +1,230 @@
+//! Anchors: places in the text that stay where they are while others write.
+//!
+//! An anchor names the character that it stands beside by its item. It is what Yjs calls a relative
+//! position, byte for byte as `Y.encodeRelativePosition` writes it, so editors resolve ours and we
+//! theirs. It holds as long as the document does: across renames, restarts and compaction.
+
+use thiserror::Error;
+use yrs::{Assoc, BranchID, ID, StickyIndex};
+
+use super::{ContentDoc, ContentError, TEXT, diff::utf16_len, spans::bytes_of};
+use crate::{
+    id::{ClientId, ItemId},
+    kind::ContentKind,
+    lib0::{Lib0Error, Reader, write_string, write_var_int, write_var_uint},
+    rich::ROOT,
+};
+
+/// The longest name of a root that an anchor may stand in.
+const MAX_ROOT_LEN: usize = 64;
+
+/// A place in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anchor {
+    beside: Beside,
+    stick: Stick,
+}
+
+/// Which neighbour an anchor stays with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Stick {
+    /// The character behind it: what is inserted right there goes before the anchor.
+    #[default]
+    Right,
+    /// The character before it: what is inserted right there goes behind the anchor.
+    Left,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Beside {
+    Item(ItemId),
+    /// The end of a root, or its beginning if the anchor sticks to the left.
+    Root(String),
+    Type(ItemId),
+}
+
+/// Where an anchor is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolved {
+    /// Where in the text, in bytes.
+    pub offset: usize,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// Whether the character that it stands beside is still there. If not, this is where it was.
+    pub exact: bool,
+}
+
+/// Why an anchor is none, or cannot be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AnchorError {
+    /// The bytes are not a relative position.
+    #[error("not an anchor: malformed at byte {at}")]
+    Malformed {
+        /// How many bytes had been read.
+        at: usize,
+    },
+    /// It stands beside something that this document does not have, or not in its text.
+    #[error("the anchor belongs to another text, or to work that has not arrived")]
+    Elsewhere,
+    /// The document cannot be used.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+}
+
+impl Anchor {
+    /// Returns the anchor as `Y.encodeRelativePosition` encodes it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let write_id = |out: &mut Vec<u8>, id: &ItemId| {
+            write_var_uint(out, id.client.get());
+            write_var_uint(out, u64::from(id.clock));
+        };
+        match &self.beside {
+            Beside::Item(id) => {
+                out.push(0);
+                write_id(&mut out, id);
+            }
+            Beside::Root(name) => {
+                out.push(1);
+                write_string(&mut out, name);
+            }
+            Beside::Type(id) => {
+                out.push(2);
+                write_id(&mut out, id);
+            }
+        }
+        write_var_int(&mut out, if self.stick == Stick::Left { -1 } else { 0 });
+        out
+    }
+
+    /// Reads an anchor that somebody encoded, whatever the bytes are.
+    ///
+    /// # Errors
+    ///
+    /// [`AnchorError::Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, AnchorError> {
+        let mut reader = Reader::new(bytes);
+        read(&mut reader).map_err(|_| AnchorError::Malformed { at: reader.position() })
+    }
+}
+
+fn read(reader: &mut Reader<'_>) -> Result<Anchor, Lib0Error> {
+    let beside = match reader.u8()? {
+        kind @ (0 | 2) => {
+            let client = ClientId::new(reader.var_uint()?).map_err(|_| Lib0Error::Number)?;
+            let id = ItemId::new(client, reader.var_u32()?);
+            if kind == 0 { Beside::Item(id) } else { Beside::Type(id) }
+        }
+        1 => {
+            let name = reader.string()?;
+            if name.len() > MAX_ROOT_LEN {
+                return Err(Lib0Error::Parts);
+            }
+            Beside::Root(name.to_owned())
+        }
+        _ => return Err(Lib0Error::Number),
+    };
+    // Old versions of Yjs wrote no side.
+    let side = if reader.is_empty() { 0 } else { reader.var_int()? };
+    if !reader.is_empty() {
+        return Err(Lib0Error::Parts);
+    }
+    Ok(Anchor { beside, stick: if side < 0 { Stick::Left } else { Stick::Right } })
+}
+
+impl ContentDoc {
+    /// Anchors a place in the text, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::BadRange`] if there is no such place, or it is inside of a character.
+    pub fn anchor(&mut self, offset: usize, stick: Stick) -> Result<Anchor, ContentError> {
+        self.gate.health()?;
+        let (text, spans) = self.spans();
+        if !text.is_char_boundary(offset) {
+            return Err(ContentError::BadRange { start: offset, end: offset, len: text.len() });
+        }
+        let item = match stick {
+            Stick::Right => {
+                let after = spans.partition_point(|span| span.at + span.len <= offset);
+                spans.get(after).map(|span| {
+                    let from = span.at.max(offset);
+                    span.item_behind(utf16_len(&text[span.at..from]))
+                })
+            }
+            Stick::Left => {
+                let before = spans.partition_point(|span| span.at < offset).checked_sub(1);
+                before.map(|before| {
+                    let span = &spans[before];
+                    let end = offset.min(span.at + span.len);
+                    span.item_behind(utf16_len(&text[span.at..end]) - 1)
+                })
+            }
+        };
+        let beside = item.map_or_else(|| Beside::Root(self.root().to_owned()), Beside::Item);
+        Ok(Anchor { beside, stick })
+    }
+
+    /// Returns the root that holds the text.
+    fn root(&self) -> &'static str {
+        match self.kind {
+            ContentKind::Text => TEXT,
+            ContentKind::Rich(_) => ROOT,
+        }
+    }
+
+    /// Finds where an anchor is now. If what it stood beside is gone, that is the place where it was.
+    ///
+    /// # Errors
+    ///
+    /// [`AnchorError::Elsewhere`].
+    pub fn resolve(&mut self, anchor: &Anchor) -> Result<Resolved, AnchorError> {
+        self.gate.health().map_err(ContentError::from)?;
+        let (text, spans) = self.spans();
+        let found = |offset: usize, exact: bool| {
+            let line = 1 + text[..offset].matches('\n').count();
+            Ok(Resolved { offset, line, exact })
+        };
+        let item = match &anchor.beside {
+            Beside::Item(item) => *item,
+            Beside::Root(name) if name == self.root() => {
+                return found(if anchor.stick == Stick::Left { 0 } else { text.len() }, true);
+            }
+            Beside::Root(_) | Beside::Type(_) => return Err(AnchorError::Elsewhere),
+        };
+        if let Some(span) = spans.iter().find(|span| span.holds(item)) {
+            let n_units = item.clock - span.item.clock + u32::from(anchor.stick == Stick::Left);
+            let piece = &text[span.at..span.at + span.len];
+            return found(span.at + bytes_of(piece, n_units), true);
+        }
+        let (list, index) = self.place_of(item, anchor.stick).ok_or(AnchorError::Elsewhere)?;
+        let mut here = spans.iter().filter(|span| span.list == list);
+        let before = here.clone().take_while(|span| span.index <= index).last();
+        let offset = match (before, here.next()) {
+            (Some(span), _) => {
+                span.at + bytes_of(&text[span.at..span.at + span.len], index - span.index)
+            }
+            (None, Some(first)) => first.at,
+            (None, None) if list.is_none() => 0,
+            (None, None) => return Err(AnchorError::Elsewhere),
+        };
+        found(offset, false)
+    }
+
+    /// Returns where an item is or was: in which list, and where in it, as Yjs counts.
+    fn place_of(&self, item: ItemId, stick: Stick) -> Option<(Option<ItemId>, u32)> {
+        let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
+        let assoc = if stick == Stick::Left { Assoc::Before } else { Assoc::After };
+        let place = self.gate.read(|txn| StickyIndex::from_id(id, assoc).get_offset(txn))?;
+        let list = match place.branch.id() {
+            BranchID::Nested(id) => {
+                let client = ClientId::new(id.client.get()).ok()?;
+                Some(ItemId::new(client, id.clock))
+            }
+            BranchID::Root(name) if *name == *TEXT => None,
+            BranchID::Root(_) => return None,
+        };
+        Some((list, place.index))
+    }
+}

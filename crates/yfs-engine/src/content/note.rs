@@ -1,0 +1,303 @@
+//! Notes of what a document was, each as what it adds to an earlier one.
+//!
+//! A whole snapshot lists every range that was ever deleted, so a snapshot in each entry of the log
+//! would make the log grow with the square of the work. A note says only what came since the note of
+//! another entry that its writer had, so all notes together are about as large as all deletions.
+//! `docs/decisions/0011-notes-build-on-notes.md` has the figures.
+//!
+//! # Cost
+//!
+//! Reading a state costs the notes that it builds on, once each.
+
+use std::{
+    collections::{BTreeMap, HashMap as Members},
+    ops::Range,
+    sync::Arc,
+};
+
+use hashbrown::{HashMap, HashSet};
+use yrs::{Any, ClientID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
+
+use super::{
+    Version,
+    version::{read_partial, read_snapshot},
+};
+use crate::{
+    id::{ClientId, ItemId},
+    lib0::{Reader, write_var_uint},
+};
+
+/// The member of an entry that holds a whole snapshot.
+const WHOLE: &str = "was";
+
+/// The member of an entry that holds what came since another entry.
+const SINCE: &str = "more";
+
+/// What the document was when an entry was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Note {
+    /// It held nothing.
+    Nothing,
+    /// A snapshot.
+    Whole(Arc<[u8]>),
+    /// What it had beyond the note of another entry: that entry, and a partial snapshot.
+    Since(Arc<[u8]>),
+    /// The entry does not say.
+    Unknown,
+}
+
+/// The notes of a document, by the entry that holds them.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    notes: HashMap<ItemId, Note>,
+    /// The last that arrived; the next one builds on it.
+    latest: Option<ItemId>,
+}
+
+/// A state of a document that grows by notes.
+#[derive(Debug, Default, Clone)]
+pub(super) struct State {
+    clocks: HashMap<ClientId, u32>,
+    /// The deleted ranges of each client, where they begin and where they end; none touch.
+    deleted: HashMap<ClientId, BTreeMap<u32, u32>>,
+    seen: HashSet<ItemId>,
+    /// How many items are deleted.
+    n_deleted: u64,
+}
+
+impl Note {
+    /// Reads what the members of an entry say.
+    pub(super) fn parse(item: ItemId, members: &Members<String, Any>) -> Self {
+        match (members.get(WHOLE), members.get(SINCE)) {
+            (Some(Any::Buffer(bytes)), _) => Self::Whole(bytes.clone()),
+            (_, Some(Any::Buffer(bytes))) => Self::Since(bytes.clone()),
+            // Whoever has written before found something.
+            (None, None) if item.clock == 0 => Self::Nothing,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Returns the member of an entry that says it.
+    pub(super) fn member(&self) -> Option<(&'static str, Any)> {
+        match self {
+            Self::Whole(bytes) => Some((WHOLE, Any::Buffer(bytes.clone()))),
+            Self::Since(bytes) => Some((SINCE, Any::Buffer(bytes.clone()))),
+            Self::Nothing | Self::Unknown => None,
+        }
+    }
+
+    /// Returns the entry that it builds on.
+    pub(super) fn base(&self) -> Option<ItemId> {
+        let Self::Since(bytes) = self else { return None };
+        read_id(&mut Reader::new(bytes))
+    }
+}
+
+impl Notes {
+    /// Takes in the note of an entry.
+    pub(super) fn insert(&mut self, item: ItemId, note: Note) {
+        if note != Note::Unknown {
+            self.latest = Some(item);
+        }
+        self.notes.insert(item, note);
+    }
+
+    /// Returns the note of an entry.
+    pub(super) fn get(&self, item: ItemId) -> &Note {
+        self.notes.get(&item).unwrap_or(&Note::Unknown)
+    }
+
+    /// Notes a version in as few bytes as can be.
+    pub(super) fn take(&self, version: &Version) -> Note {
+        if version.clocks().next().is_none() {
+            return Note::Nothing;
+        }
+        let whole = version.encode();
+        let since = self.latest.and_then(|latest| self.since(latest, version));
+        match since {
+            Some(since) if since.len() < whole.len() => Note::Since(since.into()),
+            _ => Note::Whole(whole.into()),
+        }
+    }
+
+    fn since(&self, base: ItemId, version: &Version) -> Option<Vec<u8>> {
+        let mut state = State::default();
+        if !state.add(self, base) {
+            return None;
+        }
+        let newer = version.clocks().filter(|(client, clock)| *clock > state.clock(*client));
+        let clocks: StateVector =
+            newer.map(|(client, clock)| (ClientID::new(client.get()), clock)).collect();
+        let deleted = version.snapshot().delete_set.diff(&state.deleted());
+        let mut bytes = Vec::new();
+        write_var_uint(&mut bytes, base.client.get());
+        write_var_uint(&mut bytes, u64::from(base.clock));
+        bytes.extend(Snapshot::new(clocks, deleted).encode_v1());
+        Some(bytes)
+    }
+}
+
+impl State {
+    /// Adds what the note of an entry says; tells whether all that it builds on is known.
+    pub(super) fn add(&mut self, notes: &Notes, entry: ItemId) -> bool {
+        let mut next = Some(entry);
+        while let Some(item) = next.filter(|item| self.seen.insert(*item)) {
+            let note = notes.get(item);
+            if !self.add_note(note) {
+                self.seen.remove(&item);
+                return false;
+            }
+            next = note.base();
+        }
+        true
+    }
+
+    /// Adds what a note says that is not one of the log's own.
+    pub(super) fn add_noted(&mut self, notes: &Notes, note: &Note) -> bool {
+        note.base().is_none_or(|base| self.add(notes, base)) && self.add_note(note)
+    }
+
+    fn add_note(&mut self, note: &Note) -> bool {
+        let snapshot = match note {
+            Note::Nothing => return true,
+            Note::Unknown => return false,
+            Note::Whole(bytes) => read_snapshot(&mut Reader::new(bytes)).ok(),
+            Note::Since(bytes) => {
+                let mut reader = Reader::new(bytes);
+                read_id(&mut reader).and_then(|_| read_partial(&mut reader).ok())
+            }
+        };
+        let Some(snapshot) = snapshot else { return false };
+        self.add_snapshot(&snapshot);
+        true
+    }
+
+    /// Adds a snapshot.
+    pub(super) fn add_snapshot(&mut self, snapshot: &Snapshot) {
+        for (client, clock) in snapshot.state_map.iter() {
+            self.reach(client_of(*client), *clock);
+        }
+        for (client, ranges) in snapshot.delete_set.iter() {
+            let deleted = self.deleted.entry(client_of(*client)).or_default();
+            for range in ranges.iter() {
+                self.n_deleted += u64::from(insert(deleted, range.clone()));
+            }
+        }
+    }
+
+    /// Adds the items of a client up to a clock.
+    pub(super) fn reach(&mut self, client: ClientId, clock: u32) {
+        let known = self.clocks.entry(client).or_default();
+        *known = clock.max(*known);
+    }
+
+    /// Returns how many items of a client it has.
+    pub(super) fn clock(&self, client: ClientId) -> u32 {
+        self.clocks.get(&client).copied().unwrap_or(0)
+    }
+
+    /// Returns how many items of each client it has.
+    pub(super) fn clocks(&self) -> impl Iterator<Item = (ClientId, u32)> {
+        self.clocks.iter().map(|(client, clock)| (*client, *clock))
+    }
+
+    /// Returns how many items are deleted.
+    pub(super) fn n_deleted(&self) -> u64 {
+        self.n_deleted
+    }
+
+    /// Tells whether an item is deleted.
+    pub(super) fn deletes(&self, item: ItemId) -> bool {
+        let ranges = self.deleted.get(&item.client);
+        let before = ranges.and_then(|ranges| ranges.range(..=item.clock).next_back());
+        before.is_some_and(|(_, end)| *end > item.clock)
+    }
+
+    /// Tells whether any of the items is there, and not deleted.
+    pub(super) fn shows_any(&self, items: &IdSet) -> bool {
+        let shown = items.diff(&self.deleted());
+        shown.iter().any(|(client, ranges)| {
+            let end = self.clock(client_of(*client));
+            ranges.iter().any(|range| range.start < end)
+        })
+    }
+
+    /// Returns the state as a version.
+    pub(super) fn version(&self) -> Version {
+        let clocks = self.clocks.iter().filter(|(_, clock)| **clock > 0);
+        let clocks: StateVector =
+            clocks.map(|(client, clock)| (ClientID::new(client.get()), *clock)).collect();
+        let mut deleted = IdSet::new();
+        for (client, ranges) in self.deleted().iter() {
+            let end = clocks.get(client);
+            for range in ranges.iter().filter(|range| range.start < end) {
+                deleted.range_mut(*client).insert(range.start..range.end.min(end));
+            }
+        }
+        Version::noted(Snapshot::new(clocks, deleted))
+    }
+
+    fn deleted(&self) -> IdSet {
+        let mut deleted = IdSet::new();
+        for (client, ranges) in &self.deleted {
+            let set = deleted.range_mut(ClientID::new(client.get()));
+            ranges.iter().for_each(|(start, end)| set.insert(*start..*end));
+        }
+        deleted
+    }
+}
+
+/// Adds a range, joined with what it touches, and returns how much of it was new.
+fn insert(ranges: &mut BTreeMap<u32, u32>, mut range: Range<u32>) -> u32 {
+    let mut n_known = 0;
+    if let Some((start, end)) = ranges.range(..range.start).next_back()
+        && *end >= range.start
+    {
+        n_known += end - start;
+        (range.start, range.end) = (*start, range.end.max(*end));
+        ranges.remove(&range.start);
+    }
+    while let Some((start, end)) = ranges.range(range.start..=range.end).next() {
+        n_known += end - start;
+        range.end = range.end.max(*end);
+        let start = *start;
+        ranges.remove(&start);
+    }
+    ranges.insert(range.start, range.end);
+    range.end - range.start - n_known
+}
+
+fn read_id(reader: &mut Reader<'_>) -> Option<ItemId> {
+    let client = ClientId::new(reader.var_uint().ok()?).ok()?;
+    Some(ItemId::new(client, reader.var_u32().ok()?))
+}
+
+fn client_of(client: ClientID) -> ClientId {
+    ClientId::new(client.get()).expect("yrs masks client ids to 53 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::insert;
+
+    proptest! {
+        #[test]
+        fn ranges_are_sets(added in prop::collection::vec((0..60u32, 1..9u32), 0..40)) {
+            let (mut ranges, mut model) = (BTreeMap::new(), BTreeSet::new());
+            for (start, len) in added {
+                let n_before = model.len();
+                model.extend(start..start + len);
+                let n_new = insert(&mut ranges, start..start + len);
+                prop_assert_eq!(n_new as usize, model.len() - n_before);
+                let all: BTreeSet<u32> = ranges.iter().flat_map(|(start, end)| *start..*end).collect();
+                prop_assert_eq!(&all, &model);
+                let apart = ranges.iter().zip(ranges.keys().skip(1)).all(|((_, end), next)| end < next);
+                prop_assert!(apart);
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Redaction: erasing for good what a document once held and holds no more.
+//!
+//! A record in the array `fs:redactions` names items. Whoever has the record erases the content of
+//! those that are deleted (`gate/erase.rs`), now and whenever a deletion arrives later, and lets none
+//! of it in or out again. Only the record replicates; each peer erases by itself. What lives is never
+//! touched, whatever a record names.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use yrs::{Any, ClientID, ID, IdSet, updates::encoder::Encode};
+
+use super::{
+    Author, ContentDoc, ContentError, Version,
+    blobs::{read_id, write_id},
+    log,
+    note::State,
+    push_front,
+    version::read_deletes,
+};
+use crate::{
+    gate::{IdRange, Refusal, Remains, RootIx, deleted_by, erase},
+    id::{ClientId, ItemId},
+    lib0::Reader,
+};
+
+/// The member that names the items.
+const RANGES: &str = "ranges";
+
+/// The member that names versions of content by reference.
+const BLOBS: &str = "blobs";
+
+/// A record of what was erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redaction {
+    /// The item that says so.
+    pub id: ItemId,
+    /// Who erased it, when and why.
+    pub author: Author,
+    /// How many units of content it names.
+    pub n_units: u64,
+    /// The versions of content by reference that it names.
+    pub blobs: Vec<ItemId>,
+    ranges: IdSet,
+}
+
+/// What a redaction would erase.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Erasable {
+    /// Pieces of content, in order of their ids; what is not text is shown as JSON.
+    pub pieces: Vec<Remains>,
+    /// The versions of content by reference.
+    pub blobs: Vec<ItemId>,
+}
+
+/// The redactions of one document.
+#[derive(Debug, Default)]
+pub(super) struct Redactions {
+    known: BTreeMap<ItemId, Redaction>,
+    /// All that they name.
+    all: IdSet,
+    /// What of it is not erased here yet: it has not arrived, or is not deleted.
+    rest: IdSet,
+}
+
+impl Redactions {
+    /// Takes in an element of `fs:redactions`. A record holds even if somebody deletes it.
+    pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
+        let Some(redaction) = parse(id, value) else { return };
+        self.all.merge_with(redaction.ranges.clone());
+        self.rest.merge_with(redaction.ranges.clone());
+        self.known.insert(id, redaction);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Redaction> {
+        self.known.values()
+    }
+
+    /// Tells whether some of what a state shows was named.
+    pub(super) fn touch(&self, state: &State) -> bool {
+        !self.known.is_empty() && state.shows_any(&self.all)
+    }
+}
+
+impl Erasable {
+    /// Tells whether there is nothing to erase.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.blobs.is_empty()
+    }
+
+    /// Returns how many units of content there are.
+    pub fn n_units(&self) -> u64 {
+        self.pieces.iter().map(|piece| u64::from(piece.range.len)).sum()
+    }
+}
+
+impl ContentDoc {
+    /// Returns the records of what was erased, in order of time.
+    pub fn redactions(&self) -> Vec<Redaction> {
+        let mut redactions: Vec<Redaction> = self.redactions.iter().cloned().collect();
+        redactions.sort_by_key(|redaction| (redaction.author.at, redaction.id));
+        redactions
+    }
+
+    /// Returns what could be erased: all that was ever deleted, or of it what a version held.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::UnknownVersion`]; [`ContentError::Refused`] if the document is unusable.
+    pub fn erasable(&self, version: Option<&Version>) -> Result<Erasable, ContentError> {
+        let mut ranges = self.version().snapshot().delete_set.clone();
+        if let Some(version) = version {
+            self.check_known_clocks(version)?;
+            ranges.diff_with(&version.snapshot().delete_set);
+            ranges = up_to(&ranges, version);
+        }
+        let pieces = self.gate.remains(&to_ranges(&ranges))?;
+        Ok(Erasable { pieces, blobs: Vec::new() })
+    }
+
+    /// Erases content for good, and leaves a record of who did. What lives is not touched.
+    ///
+    /// The update carries the record; the document has erased the content when this returns. What
+    /// was logged of it before must be replaced by [`compact`].
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn redact(
+        &mut self,
+        erasable: &Erasable,
+        author: &Author,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.gate.health()?;
+        if erasable.is_empty() {
+            return Ok(None);
+        }
+        let mut ranges = IdSet::new();
+        for piece in &erasable.pieces {
+            let client = ClientID::new(piece.range.client.get());
+            ranges.range_mut(client).insert(piece.range.start..piece.range.end());
+        }
+        let ranges = (RANGES, Any::Buffer(ranges.encode_v1().into()));
+        let blobs: Vec<Any> = erasable.blobs.iter().map(|id| Any::from(write_id(*id))).collect();
+        let blobs = (!blobs.is_empty()).then(|| (BLOBS, Any::Array(blobs.into())));
+        let value = log::value(author, [ranges].into_iter().chain(blobs));
+        let id = ItemId::new(self.client, self.gate.clock_of(self.client));
+        let element = value.clone();
+        let (_, update) = self.gate.edit(|txn| push_front(txn, RootIx::Redactions, element));
+        let update = self.finish(update, [(RootIx::Redactions, id, value)])?;
+        self.erase_redacted();
+        Ok(update)
+    }
+
+    /// Returns an update without the content that was erased here.
+    pub fn without_redacted<'a>(&self, update: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.redactions.all.is_empty() {
+            return Cow::Borrowed(update);
+        }
+        let all = to_ranges(&self.redactions.all);
+        let mut ranges = self.gate.deleted_among(&all);
+        // What it brings and deletes by itself counts as well.
+        let mut deleted = IdSet::new();
+        for range in deleted_by(update).into_iter().flatten() {
+            let client = ClientID::new(range.client.get());
+            deleted.range_mut(client).insert(range.start..range.end());
+        }
+        deleted.intersect_with(&self.redactions.all);
+        ranges.extend(to_ranges(&deleted));
+        let ranges = to_ranges(&to_set(&ranges));
+        match erase(update, &ranges) {
+            Ok(Some(erased)) => Cow::Owned(erased),
+            Ok(None) | Err(_) => Cow::Borrowed(update),
+        }
+    }
+
+    /// Returns how many records of what was erased there are.
+    pub fn n_redactions(&self) -> usize {
+        self.redactions.known.len()
+    }
+
+    /// Tells whether a version of content by reference was erased.
+    pub fn is_blob_redacted(&self, blob: ItemId) -> bool {
+        self.redactions.iter().any(|redaction| redaction.blobs.contains(&blob))
+    }
+
+    /// Erases what is named, deleted, and still here.
+    pub(super) fn erase_redacted(&mut self) {
+        if self.redactions.rest.is_empty() {
+            return;
+        }
+        let due = self.gate.deleted_among(&to_ranges(&self.redactions.rest));
+        // What cannot be erased without a change of something else stays, and is tried again.
+        if !due.is_empty() && self.gate.erase(&due).is_ok() {
+            self.redactions.rest.diff_with(&to_set(&due));
+            self.forget();
+        }
+    }
+
+    /// Refuses a version of which some was erased.
+    pub(super) fn check_whole(&self, version: &Version) -> Result<(), ContentError> {
+        if self.redactions.all.is_empty() {
+            return Ok(());
+        }
+        let shown = self.redactions.all.diff(&version.snapshot().delete_set);
+        if up_to(&shown, version).is_empty() { Ok(()) } else { Err(ContentError::Redacted) }
+    }
+}
+
+fn parse(id: ItemId, value: &Any) -> Option<Redaction> {
+    let Any::Map(members) = value else { return None };
+    let author = log::parse_author(members)?;
+    let Some(Any::Buffer(bytes)) = members.get(RANGES) else { return None };
+    let mut reader = Reader::new(bytes);
+    let ranges = read_deletes(&mut reader).ok().filter(|_| reader.is_empty())?;
+    let blobs = match members.get(BLOBS) {
+        Some(Any::Array(ids)) => ids.iter().filter_map(|id| match id {
+            Any::String(id) => read_id(id),
+            _ => None,
+        }),
+        _ => return Some(redaction(id, author, ranges, Vec::new())),
+    };
+    let blobs = blobs.collect();
+    Some(redaction(id, author, ranges, blobs))
+}
+
+fn redaction(id: ItemId, author: Author, ranges: IdSet, blobs: Vec<ItemId>) -> Redaction {
+    let n_units = to_ranges(&ranges).iter().map(|range| u64::from(range.len)).sum();
+    Redaction { id, author, n_units, blobs, ranges }
+}
+
+/// Returns what of the items a version has.
+fn up_to(ranges: &IdSet, version: &Version) -> IdSet {
+    let mut known = IdSet::new();
+    for (client, ranges) in ranges.iter() {
+        let end = version.snapshot().state_map.get(client);
+        for range in ranges.iter().filter(|range| range.start < end) {
+            known.range_mut(*client).insert(range.start..range.end.min(end));
+        }
+    }
+    known
+}
+
+fn to_ranges(set: &IdSet) -> Vec<IdRange> {
+    let mut all = Vec::new();
+    for (client, ranges) in set.iter() {
+        let client = ClientId::new(client.get()).expect("yrs masks client ids to 53 bits");
+        let ranges = ranges.iter();
+        all.extend(ranges.map(|range| IdRange {
+            client,
+            start: range.start,
+            len: range.end - range.start,
+        }));
+    }
+    all.sort_unstable();
+    all
+}
+
+fn to_set(ranges: &[IdRange]) -> IdSet {
+    let mut set = IdSet::new();
+    for range in ranges {
+        set.insert(ID::new(ClientID::new(range.client.get()), range.start), range.len);
+    }
+    set
+}
+
+/// Updates that were merged, without what was erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compacted {
+    /// The state: an update that says everything that was absorbed.
+    pub state: Vec<u8>,
+    /// Which of the updates are in the state.
+    pub absorbed: Vec<bool>,
+    /// Updates that must stay, by their place, as they are without what was erased.
+    pub rewritten: Vec<(usize, Vec<u8>)>,
+    /// Whether there are records of what was erased.
+    pub has_redactions: bool,
+}
+
+/// Merges a snapshot and updates of a content document into one state, as
+/// [`gate::merge`](crate::gate::merge) does, and erases what redactions name.
+///
+/// # Errors
+///
+/// As [`gate::merge`](crate::gate::merge). Then nothing may be replaced.
+pub fn compact(snapshot: Option<&[u8]>, updates: &[Vec<u8>]) -> Result<Compacted, Refusal> {
+    use crate::gate::{DocRole, Limits, Merged, Source, merge};
+    let merged = merge(DocRole::Content, snapshot, updates)?;
+    let name = RootIx::Redactions.name().as_bytes();
+    if !merged.state.windows(name.len()).any(|bytes| bytes == name) {
+        let Merged { state, absorbed } = merged;
+        return Ok(Compacted { state, absorbed, rewritten: Vec::new(), has_redactions: false });
+    }
+    let id = crate::id::FileId::from_bytes([0; 16]);
+    let mut doc = ContentDoc::new(&id, ClientId::from_random(0), Limits::default());
+    doc.receive(&merged.state, Source::Store)?;
+    let kept = (0..).zip(updates).zip(&merged.absorbed).filter(|(_, absorbed)| !**absorbed);
+    let rewritten = kept.filter_map(|((place, update), _)| match doc.without_redacted(update) {
+        Cow::Owned(update) => Some((place, update)),
+        Cow::Borrowed(_) => None,
+    });
+    Ok(Compacted {
+        rewritten: rewritten.collect(),
+        state: doc.gate.encode_state(),
+        absorbed: merged.absorbed,
+        has_redactions: doc.n_redactions() > 0,
+    })
+}

@@ -1,0 +1,181 @@
+//! The served text with the items behind it: what blame and anchors stand on.
+//!
+//! This is the one place that knows how the text of a file is kept. Whatever serves bytes made of items
+//! can be blamed and anchored, once it says here which item is behind which bytes.
+//!
+//! Of rich text the file says more than the document holds: `#`, `- `, links. Each piece of a document is
+//! looked for in the file behind the piece before it; what lies between belongs to no item.
+
+use yfs_markdown::schema::Profile;
+use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
+
+use super::{ContentDoc, TEXT, Version, diff::utf16_len};
+use crate::{
+    id::{ClientId, ItemId},
+    kind::ContentKind,
+    rich::{Kid, live},
+};
+
+/// So many bytes at most stand between two pieces of rich text that follow each other, such as the
+/// address of a link.
+const MAX_BETWEEN: usize = 2 << 10;
+
+/// A stretch of the text that came from items which follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    /// Where it begins in the text, in bytes.
+    pub(super) at: usize,
+    /// Its length in bytes.
+    pub(super) len: usize,
+    /// The item of its first unit.
+    pub(super) item: ItemId,
+    /// How many units it has, each an item: code units of UTF-16.
+    pub(super) n_units: u32,
+    /// The `Y.XmlText` that holds the items; nothing of plain text.
+    pub(super) list: Option<ItemId>,
+    /// Where it begins in the list that holds the items, as Yjs counts.
+    pub(super) index: u32,
+}
+
+/// A piece of a list: what it says, its first item, and where it begins in the list.
+struct Piece {
+    text: String,
+    item: ItemId,
+    list: Option<ItemId>,
+    index: u32,
+}
+
+impl Span {
+    /// Returns the item so many units behind its first.
+    pub(super) fn item_behind(&self, n_units: u32) -> ItemId {
+        ItemId::new(self.item.client, self.item.clock + n_units)
+    }
+
+    /// Tells whether an item is in it.
+    pub(super) fn holds(&self, item: ItemId) -> bool {
+        let clocks = self.item.clock..self.item.clock + self.n_units;
+        self.item.client == item.client && clocks.contains(&item.clock)
+    }
+}
+
+impl ContentDoc {
+    /// Returns the text and what it is made of, in order.
+    pub(super) fn spans(&mut self) -> (String, Vec<Span>) {
+        let now = self.version();
+        match self.kind {
+            ContentKind::Text => self.plain_spans(&now),
+            ContentKind::Rich(profile) => self.rich_spans(&now, profile),
+        }
+    }
+
+    fn plain_spans(&mut self, now: &Version) -> (String, Vec<Span>) {
+        let (pieces, _) = self.gate.edit(|txn| match txn.get_text(TEXT) {
+            Some(text) => pieces(txn, &text, None, now),
+            None => Vec::new(),
+        });
+        let (mut text, mut spans) = (String::new(), Vec::with_capacity(pieces.len()));
+        for piece in &pieces {
+            spans.push(piece.at(text.len()));
+            text.push_str(&piece.text);
+        }
+        (text, spans)
+    }
+
+    fn rich_spans(&mut self, now: &Version, profile: Profile) -> (String, Vec<Span>) {
+        let text = self.text();
+        let (pieces, _) = self.gate.edit(|txn| {
+            let (kids, mut found) = (live(txn, profile), Vec::new());
+            pieces_of(txn, &kids, now, &mut found);
+            found
+        });
+        let (mut at, mut spans) = (0_usize, Vec::with_capacity(pieces.len()));
+        for piece in &pieces {
+            // What is written otherwise than it reads, escaped for example, is told by its lines.
+            let mut offset = 0;
+            for part in piece.text.split_inclusive(['\n', ' ']) {
+                let end = text.floor_char_boundary(at.saturating_add(MAX_BETWEEN + part.len()));
+                if let Some(place) = text[at..end].find(part) {
+                    spans.push(piece.part(offset, part).at(at + place));
+                    at += place + part.len();
+                }
+                offset += part.len();
+            }
+        }
+        (text, spans)
+    }
+}
+
+impl Piece {
+    /// Returns the span that it is at a place of the text.
+    fn at(&self, at: usize) -> Span {
+        Span {
+            at,
+            len: self.text.len(),
+            item: self.item,
+            n_units: utf16_len(&self.text),
+            list: self.list,
+            index: self.index,
+        }
+    }
+
+    fn part(&self, offset: usize, text: &str) -> Self {
+        let before = utf16_len(&self.text[..offset]);
+        Self {
+            text: text.to_owned(),
+            item: ItemId::new(self.item.client, self.item.clock + before),
+            list: self.list,
+            index: self.index + before,
+        }
+    }
+}
+
+/// Returns what texts under some nodes are made of. Recurses as deep as what was read.
+fn pieces_of(txn: &mut TransactionMut<'_>, kids: &[Kid], now: &Version, found: &mut Vec<Piece>) {
+    for kid in kids {
+        match kid {
+            Kid::Element(element) => pieces_of(txn, &element.kids, now, found),
+            Kid::Text(text) => {
+                for slot in &text.slots {
+                    found.extend(pieces(txn, &slot.handle, Some(slot.id), now));
+                }
+            }
+        }
+    }
+}
+
+/// Returns what a text is made of.
+fn pieces(
+    txn: &mut TransactionMut<'_>,
+    text: &impl Text,
+    list: Option<ItemId>,
+    now: &Version,
+) -> Vec<Piece> {
+    // Beside a version that has nothing every item is new, and each is told by itself.
+    let nothing = Snapshot::default();
+    let changes = text.diff_range(txn, Some(now.snapshot()), Some(&nothing), YChange::identity);
+    let (mut pieces, mut index) = (Vec::with_capacity(changes.len()), 0);
+    for change in changes {
+        let (Out::Any(Any::String(text)), Some(added)) = (&change.insert, &change.ychange) else {
+            index += 1;
+            continue;
+        };
+        let client = ClientId::new(added.id.client.get()).expect("yrs masks client ids");
+        let item = ItemId::new(client, added.id.clock);
+        pieces.push(Piece { text: text.to_string(), item, list, index });
+        index += utf16_len(text);
+    }
+    pieces
+}
+
+/// Returns how many bytes the first units of a text take; a unit in the middle of a character counts
+/// to its end.
+pub(super) fn bytes_of(text: &str, n_units: u32) -> usize {
+    let mut units = 0;
+    let mut chars = text.char_indices();
+    let at = chars.find(|(_, c)| {
+        let is_there = units >= n_units;
+        units += c.len_utf16() as u32;
+        is_there
+    });
+    at.map_or(text.len(), |(at, _)| at)
+}

@@ -1,0 +1,365 @@
+//! History under random scripts: several replicas with several actors each, and a network that drops,
+//! repeats and reorders.
+//!
+//! Every character that is typed is unique, so a naive model knows who typed it. In the end all replicas
+//! blame the same actor for each character, list the same versions with the same texts, and find the
+//! same places for anchors; nothing that was redacted is left in any of them, also not after one comes
+//! back that kept all of it; and no redaction ever changed a text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use yrs::{Doc, ReadTxn, StateVector, Transact, Update, updates::decoder::Decode};
+
+use super::{author, doc, raw, replicas::Random};
+use crate::{
+    content::{Anchor, Author, ContentDoc, ContentError, MAX_RUN_MS, Stick, Version, compact},
+    gate::Source,
+    time::Millis,
+};
+
+const N_SEEDS: u64 = 120;
+const N_REPLICAS: usize = 4;
+const ACTORS: [&str; 3] = ["x", "y", "z"];
+
+struct World {
+    random: Random,
+    replicas: Vec<ContentDoc>,
+    /// A plain peer, which keeps what others erase.
+    keeper: Doc,
+    network: Vec<Vec<Vec<u8>>>,
+    /// All updates that were ever made.
+    updates: Vec<Vec<u8>>,
+    now: i64,
+    n_typed: u32,
+    /// Who typed each character.
+    typed: BTreeMap<char, &'static str>,
+    /// What was erased.
+    erased: BTreeSet<char>,
+    anchors: Vec<(char, Anchor)>,
+    reads: Vec<(usize, Version, String)>,
+}
+
+fn typed_char(n: u32) -> char {
+    char::from_u32(0xf0000 + n).unwrap()
+}
+
+/// The characters of `bytes` that people typed, wherever they are.
+fn holds(bytes: &[u8], c: char) -> bool {
+    let mut utf8 = [0; 4];
+    let wanted = c.encode_utf8(&mut utf8).as_bytes();
+    bytes.windows(wanted.len()).any(|window| window == wanted)
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let replicas: Vec<ContentDoc> = (0..N_REPLICAS as u64).map(doc).collect();
+        Self {
+            random,
+            network: replicas.iter().map(|_| Vec::new()).collect(),
+            replicas,
+            keeper: raw(99),
+            updates: Vec::new(),
+            now: 1_795_296_141_108,
+            n_typed: 0,
+            typed: BTreeMap::new(),
+            erased: BTreeSet::new(),
+            anchors: Vec::new(),
+            reads: Vec::new(),
+        }
+    }
+
+    fn author(&mut self) -> (&'static str, Author) {
+        self.now += self.random.pick(&[1, 1000, MAX_RUN_MS / 3, MAX_RUN_MS]);
+        let name = self.random.pick(&ACTORS);
+        (name, Author { at: Millis(self.now), ..author(name) })
+    }
+
+    fn step(&mut self) {
+        let n = self.random.below(N_REPLICAS);
+        match self.random.below(20) {
+            0..6 => self.deliver(n),
+            6 => self.resync(n),
+            7..12 => self.type_some(n),
+            12..15 => self.delete_some(n),
+            15 => self.write_stale(n),
+            16 => self.anchor(n),
+            17 => self.label(n),
+            18 => self.read(n),
+            _ => self.redact(n),
+        }
+    }
+
+    fn send(&mut self, from: usize, update: Option<Vec<u8>>) {
+        let Some(update) = update else { return };
+        for to in (0..N_REPLICAS).filter(|to| *to != from) {
+            let copies = self.random.pick(&[0, 1, 1, 1, 2]);
+            self.network[to].extend((0..copies).map(|_| update.clone()));
+        }
+        self.keeper.transact_mut().apply_update(Update::decode_v1(&update).unwrap()).unwrap();
+        self.updates.push(update);
+    }
+
+    fn deliver(&mut self, to: usize) {
+        if !self.network[to].is_empty() {
+            let at = self.random.below(self.network[to].len());
+            let update = self.network[to].swap_remove(at);
+            self.replicas[to].receive(&update, Source::Wire).unwrap();
+        }
+    }
+
+    fn resync(&mut self, n: usize) {
+        let from = self.random.below(N_REPLICAS);
+        let update =
+            self.replicas[from].gate().encode_diff(&self.replicas[n].gate().state_vector());
+        self.replicas[n].receive(&update.unwrap(), Source::Wire).unwrap();
+    }
+
+    fn word(&mut self, name: &'static str) -> String {
+        let len = 1 + self.random.below(4) as u32;
+        let word: String = (self.n_typed..self.n_typed + len).map(typed_char).collect();
+        self.n_typed += len;
+        self.typed.extend(word.chars().map(|c| (c, name)));
+        word
+    }
+
+    fn place(&mut self, text: &str) -> usize {
+        let places: Vec<usize> =
+            text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        self.random.pick(&places)
+    }
+
+    fn type_some(&mut self, n: usize) {
+        let (name, author) = self.author();
+        let mut word = self.word(name);
+        if self.random.below(4) == 0 {
+            word.push('\n');
+        }
+        let text = self.replicas[n].text();
+        let at = self.place(&text);
+        let update = self.replicas[n].replace_range(at..at, &word, &author).unwrap().update;
+        self.send(n, update);
+    }
+
+    fn delete_some(&mut self, n: usize) {
+        let (_, author) = self.author();
+        let text = self.replicas[n].text();
+        let (a, b) = (self.place(&text), self.place(&text));
+        let range = a.min(b)..a.max(b);
+        let update = self.replicas[n].replace_range(range, "", &author).unwrap().update;
+        self.send(n, update);
+    }
+
+    fn read(&mut self, n: usize) {
+        self.reads.push((n, self.replicas[n].version(), self.replicas[n].text()));
+    }
+
+    fn write_stale(&mut self, n: usize) {
+        let Some(at) = self.reads.iter().position(|(of, ..)| *of == n) else { return };
+        let (_, version, text) = self.reads.swap_remove(at);
+        let (name, author) = self.author();
+        let place = self.place(&text);
+        let new = format!("{}{}{}", &text[..place], self.word(name), &text[place..]);
+        let base = Some(crate::content::Base::Version(&version));
+        match self.replicas[n].write(&new, base, &author) {
+            Ok(written) => self.send(n, written.update),
+            // What the writer had read was erased; nothing of it may come back.
+            Err(error) => assert_eq!(error, ContentError::Redacted),
+        }
+    }
+
+    fn anchor(&mut self, n: usize) {
+        let text = self.replicas[n].text();
+        let places: Vec<(usize, char)> =
+            text.char_indices().filter(|(_, c)| self.typed.contains_key(c)).collect();
+        if places.is_empty() {
+            return;
+        }
+        let (at, c) = self.random.pick(&places);
+        let anchor = self.replicas[n].anchor(at, Stick::Right).unwrap();
+        let left = self.replicas[n].anchor(at + c.len_utf8(), Stick::Left).unwrap();
+        for anchor in [anchor, left] {
+            assert_eq!(Anchor::decode(&anchor.encode()).unwrap(), anchor);
+            self.anchors.push((c, anchor));
+        }
+    }
+
+    fn label(&mut self, n: usize) {
+        let (_, author) = self.author();
+        let name = format!("name {}", self.n_typed);
+        let update = self.replicas[n].add_label(&name, None, &author).unwrap();
+        self.send(n, update);
+    }
+
+    fn redact(&mut self, n: usize) {
+        if self.random.below(3) > 0 {
+            return;
+        }
+        let (_, author) = self.author();
+        let doc = &mut self.replicas[n];
+        let timeline = doc.timeline();
+        let version = match self.random.below(2) {
+            0 if !timeline.is_empty() => doc.past(self.random.below(timeline.len())),
+            _ => None,
+        };
+        let erasable = doc.erasable(version.as_ref()).unwrap();
+        let text = doc.text();
+        let update = doc.redact(&erasable, &author).unwrap();
+        assert_eq!(doc.text(), text, "a redaction changed the text");
+        assert!(doc.erasable(version.as_ref()).unwrap().is_empty());
+        for piece in &erasable.pieces {
+            for c in piece.text.chars() {
+                assert!(!text.contains(c) || c == '\n');
+                self.erased.extend(self.typed.contains_key(&c).then_some(c));
+            }
+        }
+        self.send(n, update);
+    }
+
+    fn settle(mut self) {
+        // One comes back that kept everything, and one that never heard of anything.
+        let kept = self.keeper.transact().encode_diff_v1(&StateVector::default());
+        self.replicas.push(doc(50));
+        self.replicas[N_REPLICAS].receive(&kept, Source::Wire).unwrap();
+        for _ in 0..2 {
+            for n in 0..self.replicas.len() {
+                self.replicas[n].receive(&kept, Source::Wire).unwrap();
+                for from in 0..self.replicas.len() {
+                    let lacks = self.replicas[n].gate().state_vector();
+                    let update = self.replicas[from].gate().encode_diff(&lacks).unwrap();
+                    self.replicas[n].receive(&update, Source::Wire).unwrap();
+                }
+            }
+        }
+        // And one that loads what compaction made of the log.
+        let compacted = compact(None, &self.updates).unwrap();
+        assert!(compacted.absorbed.iter().all(|absorbed| *absorbed));
+        let mut loaded = doc(51);
+        loaded.receive(&compacted.state, Source::Store).unwrap();
+        self.replicas.push(loaded);
+        self.check_equal(&compacted.state);
+    }
+
+    fn check_equal(mut self, compacted: &[u8]) {
+        let (text, blamed) = self.replicas[0].blame();
+        let timeline = self.replicas[0].timeline();
+        let texts: Vec<_> =
+            (0..timeline.len()).map(|nth| past_text(&self.replicas[0], nth)).collect();
+        let places: Vec<_> =
+            self.anchors.iter().map(|(_, anchor)| self.replicas[0].resolve(anchor)).collect();
+        for piece in &blamed {
+            let actor = piece.author.as_ref().unwrap().actor.name.as_str();
+            for c in text[piece.range.clone()].chars().filter(|c| *c != '\n') {
+                assert_eq!(self.typed[&c], actor, "{c:?}");
+            }
+        }
+        assert_eq!(blamed.iter().map(|piece| piece.range.len()).sum::<usize>(), text.len());
+        for ((c, _), place) in self.anchors.iter().zip(&places) {
+            let place = place.as_ref().unwrap();
+            assert_eq!(place.exact, text.contains(*c));
+            let beside = [&text[place.offset..], &text[..place.offset]];
+            assert!(!place.exact || beside[0].starts_with(*c) || beside[1].ends_with(*c));
+        }
+        if let Some(now) = timeline.last() {
+            assert!(now.current && !now.redacted);
+            assert_eq!(texts.last().unwrap().as_ref().unwrap(), &text);
+        }
+        for (past, text) in timeline.iter().zip(&texts) {
+            assert_eq!(past.redacted, text.is_none(), "{past:?}");
+        }
+        for replica in &mut self.replicas {
+            assert_eq!(replica.blame(), (text.clone(), blamed.clone()));
+            assert_eq!(replica.redactions().len(), replica.n_redactions());
+            assert_eq!(replica.timeline(), timeline);
+            for (nth, text) in texts.iter().enumerate() {
+                assert_eq!(&past_text(replica, nth), text);
+            }
+            for ((_, anchor), place) in self.anchors.iter().zip(&places) {
+                assert_eq!(&replica.resolve(anchor), place);
+            }
+            let state = replica.gate().encode_state();
+            for c in &self.erased {
+                assert!(!holds(&state, *c), "{c:?} is still there");
+                assert!(!holds(compacted, *c), "{c:?} is still in the log");
+            }
+        }
+    }
+}
+
+/// The text of a version, or nothing if some of it was erased.
+fn past_text(doc: &ContentDoc, nth: usize) -> Option<String> {
+    match doc.text_at(&doc.past(nth).unwrap()) {
+        Ok(text) => Some(text),
+        Err(ContentError::Redacted) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn replicas_agree_on_history_and_forget_what_was_redacted() {
+    for seed in 1..=N_SEEDS {
+        let mut world = World::new(seed);
+        let settled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            for _ in 0..60 {
+                world.step();
+            }
+            world.settle();
+        }));
+        assert!(settled.is_ok(), "seed {seed}");
+    }
+}
+
+#[test]
+fn an_update_of_somebody_who_kept_it_is_cleaned() {
+    let (mut ada, mut bob) = (doc(1), doc(2));
+    let first = ada.append("the secret\n", &author("ada")).unwrap().update.unwrap();
+    bob.receive(&first, Source::Wire).unwrap();
+    let edited = ada.edit("secret", "12", false, &author("ada")).unwrap().update.unwrap();
+    let erasable = ada.erasable(None).unwrap();
+    let pieces: Vec<&str> = erasable.pieces.iter().map(|piece| piece.text.as_str()).collect();
+    assert_eq!(pieces.concat(), "secret");
+    let record = ada.redact(&erasable, &author("ada")).unwrap().unwrap();
+    for update in [&first, &edited, &record] {
+        let cleaned = ada.without_redacted(update);
+        assert!(!cleaned.windows(6).any(|bytes| bytes == b"secret"));
+    }
+    // Whoever never had it makes of the cleaned updates what the others have.
+    let mut eve = doc(3);
+    for update in [&first, &edited, &record] {
+        eve.receive(&ada.without_redacted(update), Source::Wire).unwrap();
+    }
+    bob.receive(&edited, Source::Wire).unwrap();
+    bob.receive(&record, Source::Wire).unwrap();
+    // The members of a value are in no order.
+    let state = |doc: &ContentDoc| {
+        let mut state = doc.gate().encode_state();
+        state.sort_unstable();
+        state
+    };
+    for doc in [&bob, &eve] {
+        assert_eq!(doc.text(), "the 12\n");
+        assert_eq!(state(doc), state(&ada));
+    }
+    assert_eq!(bob.redact(&bob.erasable(None).unwrap(), &author("bob")).unwrap(), None);
+}
+
+#[test]
+fn a_record_does_not_touch_what_lives() {
+    let mut ada = doc(1);
+    ada.append("alive\n", &author("ada")).unwrap().update.unwrap();
+    let mut liar = doc(1);
+    liar.receive(&ada.gate().encode_state(), Source::Store).unwrap();
+    liar.replace_range(0..6, "", &author("liar")).unwrap().update.unwrap();
+    let erasable = liar.erasable(None).unwrap();
+    // The record without the deletion.
+    let mut other = doc(2);
+    other.receive(&ada.gate().encode_state(), Source::Store).unwrap();
+    let record = other.redact(&erasable, &author("liar")).unwrap().unwrap();
+    assert_eq!(other.text(), "alive\n");
+    ada.receive(&record, Source::Wire).unwrap();
+    assert_eq!(ada.text(), "alive\n");
+    // Once it is deleted, the record holds.
+    let gone = ada.replace_range(0..6, "", &author("ada")).unwrap().update.unwrap();
+    other.receive(&gone, Source::Wire).unwrap();
+    assert!(!other.gate().encode_state().windows(5).any(|bytes| bytes == b"alive"));
+}

@@ -1,0 +1,273 @@
+//! The timeline of a document: the versions that it went through.
+//!
+//! Every run of edits notes in the log what it found. So a version is what a run left behind: what
+//! the run after it found, or what is there now. A label that names the middle of a run makes a version
+//! of what it named. Each version holds all that the versions before it held: where two people
+//! worked apart, the later one shows both.
+//!
+//! Runs are in order of time, but never before a run that they build on: a clock that is wrong
+//! misplaces the work of its owner and nobody else's.
+//!
+//! # Cost
+//!
+//! Listing costs all notes once, which is about as much as all deletions that there ever were.
+
+use std::collections::BTreeMap;
+
+use hashbrown::{HashMap, HashSet};
+use smol_str::SmolStr;
+use yrs::Any;
+
+use super::{
+    Author, ContentDoc, Label, LogEntry, Version, log,
+    note::{Note, State},
+};
+use crate::id::{ClientId, ItemId};
+
+/// A text shorter than this, in UTF-16 code units, is not worth a run when it is replaced.
+const MIN_SWEPT: u32 = 64;
+
+/// One version of what a document holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Past {
+    /// On whose behalf its last run was written and when that began, as far as anybody said so.
+    pub author: Option<Author>,
+    /// The entries of the runs that are in it and not in the version before.
+    pub runs: Vec<ItemId>,
+    /// The names that people gave it.
+    pub names: Vec<SmolStr>,
+    /// Whether some of what it held was erased for good.
+    pub redacted: bool,
+    /// Whether it is what the document holds now.
+    pub current: bool,
+}
+
+/// What ends one version and may begin another.
+enum Mark<'a> {
+    Run(&'a LogEntry),
+    Label(&'a Label, &'a Note),
+}
+
+/// Where something stands in time: never before what it builds on.
+type Order = (i64, u32);
+
+/// A pass over the marks.
+struct Pass<'a> {
+    doc: &'a ContentDoc,
+    /// The entries that mean something in a document, by client.
+    entries: BTreeMap<ClientId, Vec<u32>>,
+    state: State,
+    listed: Vec<Past>,
+    /// The run that is going on.
+    open: Option<&'a LogEntry>,
+    /// The runs that are not in a version yet.
+    runs: Vec<ItemId>,
+    /// Whether the version that is going on is one, whatever came of it.
+    is_due: bool,
+    /// How many items of content the last version had, and how many of them were deleted.
+    size: (u64, u64),
+}
+
+impl ContentDoc {
+    /// Returns the versions of the text, oldest first; the last is what the document holds now.
+    pub fn timeline(&self) -> Vec<Past> {
+        self.pass(usize::MAX).0
+    }
+
+    /// Returns one version of the [timeline](Self::timeline), to be read or compared with.
+    pub fn past(&self, index: usize) -> Option<Version> {
+        let (listed, state) = self.pass(index);
+        let past = listed.get(index)?;
+        Some(if past.current { self.version() } else { state.version() })
+    }
+
+    /// Returns the entry that begins a run, if this edit begins one; one that stands `alone` always
+    /// does.
+    pub(super) fn begin_run(&self, author: &Author, alone: bool) -> Option<Any> {
+        if !alone && self.log.goes_on(self.client, author) {
+            return None;
+        }
+        Some(log::run(author, alone, &self.noted()))
+    }
+
+    /// Notes what the document is now.
+    pub(super) fn noted(&self) -> Note {
+        self.log.notes().take(&self.version())
+    }
+
+    /// Goes along the timeline up to a version, and returns what the document was then.
+    fn pass(&self, last: usize) -> (Vec<Past>, State) {
+        let log = self.log.entries();
+        let mut marks: Vec<(Order, ItemId, Mark<'_>)> = Vec::new();
+        let orders = orders(&log, self);
+        for entry in &log {
+            marks.push((orders[&entry.entry], entry.entry, Mark::Run(entry)));
+        }
+        for (label, note) in self.labels.iter() {
+            let after = note.base().and_then(|base| orders.get(&base)).copied().unwrap_or_default();
+            let order = (label.author.at.0.max(after.0), after.1 + 1);
+            marks.push((order, label.id, Mark::Label(label, note)));
+        }
+        marks.sort_by_key(|(order, id, _)| (*order, *id));
+        let mut pass = Pass {
+            doc: self,
+            entries: self.entries(&log),
+            state: State::default(),
+            listed: Vec::new(),
+            open: None,
+            runs: Vec::new(),
+            is_due: false,
+            size: (0, 0),
+        };
+        for (_, _, mark) in &marks {
+            pass.meet(mark);
+            if pass.listed.len() > last {
+                return (pass.listed, pass.state);
+            }
+        }
+        pass.end();
+        (pass.listed, pass.state)
+    }
+
+    /// Returns the items that are no content.
+    fn entries(&self, log: &[LogEntry]) -> BTreeMap<ClientId, Vec<u32>> {
+        let mut entries: BTreeMap<ClientId, Vec<u32>> = BTreeMap::new();
+        let ids = log.iter().map(|entry| entry.entry);
+        let ids = ids.chain(self.labels.iter().map(|(label, _)| label.id));
+        let ids = ids.chain(self.labels.gone());
+        let ids = ids.chain(self.redactions.iter().map(|redaction| redaction.id));
+        for id in ids {
+            entries.entry(id.client).or_default().push(id.clock);
+        }
+        entries.values_mut().for_each(|clocks| clocks.sort_unstable());
+        entries
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn meet(&mut self, mark: &Mark<'a>) {
+        let is_known = match mark {
+            Mark::Run(entry) => self.state.add(self.doc.log.notes(), entry.entry),
+            Mark::Label(_, note) => self.doc.add_labelled(&mut self.state, note),
+        };
+        self.finish_run();
+        // What somebody noted may not have arrived here.
+        let gate = &self.doc.gate;
+        let mut clocks = self.state.clocks();
+        let is_known = is_known && clocks.all(|(client, clock)| clock <= gate.clock_of(client));
+        drop(clocks);
+        if is_known && (self.is_due || self.size() != self.size) {
+            self.list();
+        }
+        match mark {
+            Mark::Run(entry) => {
+                self.open = Some(entry);
+                self.runs.push(entry.entry);
+                // A claim may come to nothing.
+                self.is_due = !entry.claimed;
+            }
+            Mark::Label(label, _) => {
+                if self.listed.is_empty() {
+                    self.list();
+                }
+                let last = self.listed.last_mut().expect("there is one now");
+                last.names.push(label.name.clone());
+            }
+        }
+    }
+
+    /// Adds what the run that is going on did, if the next one does not know of it.
+    fn finish_run(&mut self) {
+        let Some(run) = self.open else { return };
+        if self.state.clock(run.client) > run.from {
+            return;
+        }
+        let doc = self.doc;
+        let end = run.to.unwrap_or_else(|| doc.gate.clock_of(run.client));
+        if let Some(to) = run.to {
+            self.state.add(doc.log.notes(), ItemId::new(run.client, to));
+        }
+        self.state.reach(run.client, end.min(doc.gate.clock_of(run.client)));
+    }
+
+    fn end(&mut self) {
+        let now = self.doc.version();
+        self.state.add_snapshot(now.snapshot());
+        if self.is_due || self.size() != self.size {
+            self.list();
+        }
+        if let Some(last) = self.listed.last_mut() {
+            last.current = true;
+            last.redacted = false;
+            last.runs.append(&mut self.runs);
+        }
+    }
+
+    fn list(&mut self) {
+        self.size = self.size();
+        self.is_due = false;
+        self.listed.push(Past {
+            author: self.open.map(|run| Author {
+                actor: run.actor.clone(),
+                at: run.at,
+                label: run.label.clone(),
+            }),
+            runs: std::mem::take(&mut self.runs),
+            names: Vec::new(),
+            redacted: self.doc.redactions.touch(&self.state),
+            current: false,
+        });
+    }
+
+    /// Returns how many items the state has that are content, and how many of them are deleted.
+    fn size(&self) -> (u64, u64) {
+        let units = self.state.clocks().map(|(client, clock)| {
+            let entries = self.entries.get(&client);
+            let n_entries = entries.map_or(0, |it| it.partition_point(|entry| *entry < clock));
+            u64::from(clock) - n_entries as u64
+        });
+        let gone = self.doc.labels.gone().filter(|label| self.state.deletes(*label));
+        (units.sum(), self.state.n_deleted() - gone.count() as u64)
+    }
+}
+
+/// Tells whether an edit that deletes so much of a text is to stand alone in the log.
+pub(super) fn is_sweeping(deleted: u32, len: u32) -> bool {
+    len >= MIN_SWEPT && deleted > len / 2
+}
+
+/// Returns where each entry stands in time.
+fn orders(log: &[LogEntry], doc: &ContentDoc) -> HashMap<ItemId, Order> {
+    let mut before: HashMap<ItemId, Vec<ItemId>> = HashMap::new();
+    let mut at: HashMap<ItemId, i64> = HashMap::new();
+    let mut last: Option<&LogEntry> = None;
+    for entry in log {
+        let known = before.entry(entry.entry).or_default();
+        known.extend(doc.log.notes().get(entry.entry).base());
+        let previous = last.filter(|last| !entry.claimed && last.client == entry.client);
+        known.extend(previous.filter(|last| !last.claimed).map(|last| last.entry));
+        at.insert(entry.entry, entry.at.0);
+        last = Some(entry);
+    }
+    let mut orders: HashMap<ItemId, Order> = HashMap::new();
+    for entry in log {
+        let mut stack = vec![entry.entry];
+        let mut waiting: HashSet<ItemId> = stack.iter().copied().collect();
+        while let Some(id) = stack.last().copied() {
+            let needed = before.get(&id).map_or(&[][..], Vec::as_slice);
+            let open = |other: &&ItemId| !orders.contains_key(*other) && at.contains_key(*other);
+            // What builds on itself is a lie, and stands where its time says.
+            let next = needed.iter().filter(open).find(|other| !waiting.contains(*other));
+            if let Some(next) = next.copied() {
+                waiting.insert(next);
+                stack.push(next);
+                continue;
+            }
+            let known = needed.iter().filter_map(|other| orders.get(other)).copied();
+            let (after, depth) = known.max().map_or((i64::MIN, 0), |(at, depth)| (at, depth + 1));
+            orders.insert(id, (at[&id].max(after), depth));
+            stack.pop();
+        }
+    }
+    orders
+}

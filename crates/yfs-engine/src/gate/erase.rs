@@ -1,0 +1,312 @@
+//! Erasing the content of deleted items for good.
+//!
+//! The content of an item gives way to content of kind *deleted* and of the same length, which is what
+//! Yjs itself makes of deleted items where it collects garbage. Ids, neighbours and clocks stay, so
+//! that syncing goes on with peers who still have the content and with those who do not.
+//!
+//! What is alive is never touched: the caller names deleted ranges, and the document checks.
+
+use std::ops::Range;
+
+use super::{
+    GatedDoc, Refusal,
+    limits::Limits,
+    parse::{Kind, Parsed, Struct, normalise, parse},
+    rewrite::{json_values, write_deletes, write_id},
+    role::{DocRole, Source},
+    same::canonical,
+    scan::IdRange,
+};
+use crate::{
+    id::{ClientId, ItemId},
+    lib0::{AnyLimits, Reader, read_any, skip_any, write_string, write_var_uint},
+};
+
+/// Content of deleted items that is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remains {
+    /// The items.
+    pub range: IdRange,
+    /// What they hold, where it is text or can be shown as text.
+    pub text: String,
+}
+
+impl GatedDoc {
+    /// Returns the content of items that are among `ranges` and deleted, in order of their ids. What
+    /// the arrays that we read hold is not among it.
+    ///
+    /// # Errors
+    ///
+    /// If the document is poisoned.
+    pub fn remains(&self, ranges: &[IdRange]) -> Result<Vec<Remains>, Refusal> {
+        self.health()?;
+        let ranges = self.deleted_among(ranges);
+        let state = self.encode_state();
+        let parsed = parse(&state, &Limits::default(), false)?;
+        let mut remains = Vec::new();
+        for run in &parsed.runs {
+            for item in &parsed.structs[run.first..run.end] {
+                if !has_content(item.kind) || self.is_read(ItemId::new(run.client, item.clock)) {
+                    continue;
+                }
+                for part in overlaps(&ranges, run.client, item.clock..item.clock + item.len) {
+                    let text = shown(&parsed, item, &part)?;
+                    let len = part.end - part.start;
+                    let range = IdRange { client: run.client, start: part.start, len };
+                    remains.push(Remains { range, text });
+                }
+            }
+        }
+        remains.sort_by_key(|remains| remains.range);
+        Ok(remains)
+    }
+
+    /// Returns the parts of ranges that are known to be deleted.
+    pub fn deleted_among(&self, ranges: &[IdRange]) -> Vec<IdRange> {
+        let mut deleted = Vec::new();
+        for range in ranges {
+            let Some(client) = self.places.clients.get(&range.client) else { continue };
+            let before = client.deleted.range(..=range.start).next_back();
+            let inside = client.deleted.range(range.start + 1..range.end());
+            for (start, end) in before.into_iter().chain(inside) {
+                let (start, end) = ((*start).max(range.start), (*end).min(range.end()));
+                if start < end {
+                    deleted.push(IdRange { client: range.client, start, len: end - start });
+                }
+            }
+        }
+        normalise(&mut deleted);
+        deleted
+    }
+
+    /// Erases the content of deleted items among `ranges`; tells whether there was any.
+    ///
+    /// # Errors
+    ///
+    /// If what would be left is not the same document without that content. Then nothing changed.
+    pub fn erase(&mut self, ranges: &[IdRange]) -> Result<bool, Refusal> {
+        self.health()?;
+        let ranges = self.deleted_among(ranges);
+        let state = self.encode_state();
+        let Some(erased) = erase(&state, &ranges)? else { return Ok(false) };
+        let mut copy = self.emptied();
+        copy.receive(&erased, Source::Store)?;
+        for parked in self.parked() {
+            let update = erase(&parked.update, &ranges)?;
+            copy.receive(update.as_deref().unwrap_or(&parked.update), Source::Store)?;
+        }
+        // Of a document that collects garbage only what lives is compared.
+        let alive = |state: &[u8]| canonical(DocRole::Main, state);
+        let is_same = copy.state_vector() == self.state_vector()
+            && alive(&state)? == alive(&copy.encode_state())?;
+        if !is_same {
+            let reason = "the document without what was erased differs".to_owned();
+            return Err(Refusal::Poisoned { reason });
+        }
+        *self = copy;
+        Ok(true)
+    }
+
+    fn is_read(&self, id: ItemId) -> bool {
+        let place = self.places.tag(id).map(|tag| tag.place() as usize);
+        place.is_some_and(|place| self.places.table[place].read.is_some())
+    }
+}
+
+/// Writes an update without the content of the items in `ranges`; nothing if it holds none.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn erase(update: &[u8], ranges: &[IdRange]) -> Result<Option<Vec<u8>>, Refusal> {
+    if ranges.is_empty() {
+        return Ok(None);
+    }
+    let parsed = parse(update, &Limits::default(), false)?;
+    let mut out = Vec::with_capacity(update.len());
+    let mut any = false;
+    write_var_uint(&mut out, parsed.runs.len() as u64);
+    for run in &parsed.runs {
+        let structs = &parsed.structs[run.first..run.end];
+        let (mut written, mut n_written) = (Vec::new(), 0);
+        for item in structs {
+            let whole = item.clock..item.clock + item.len;
+            let parts = if has_content(item.kind) {
+                overlaps(ranges, run.client, whole.clone())
+            } else {
+                Vec::new()
+            };
+            any |= !parts.is_empty();
+            n_written += write_parts(&mut written, &parsed, run.client, item, &parts)?;
+        }
+        write_var_uint(&mut out, n_written);
+        write_var_uint(&mut out, run.client.get());
+        write_var_uint(&mut out, structs.first().map_or(0, |item| u64::from(item.clock)));
+        out.extend(written);
+    }
+    write_deletes(&mut out, &parsed.deletes);
+    Ok(any.then_some(out))
+}
+
+/// Returns the ranges that an update deletes.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn deleted_by(update: &[u8]) -> Result<Vec<IdRange>, Refusal> {
+    Ok(parse(update, &Limits::default(), false)?.deletes)
+}
+
+/// Tells whether items of this kind hold what somebody wrote. A type holds nothing but its name, and
+/// what is in it hangs on it.
+fn has_content(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Json | Kind::Binary | Kind::String | Kind::Embed | Kind::Format | Kind::Any
+    )
+}
+
+/// Returns the parts of `of` that are in the ranges, which are sorted and apart.
+fn overlaps(ranges: &[IdRange], client: ClientId, of: Range<u32>) -> Vec<Range<u32>> {
+    let first = ranges.partition_point(|range| (range.client, range.end()) <= (client, of.start));
+    let here =
+        ranges[first..].iter().take_while(|range| range.client == client && range.start < of.end);
+    here.map(|range| range.start.max(of.start)..range.end().min(of.end)).collect()
+}
+
+/// Writes a struct with parts of it erased, and returns how many structs that made.
+fn write_parts(
+    out: &mut Vec<u8>,
+    parsed: &Parsed<'_>,
+    client: ClientId,
+    item: &Struct<'_>,
+    erased: &[Range<u32>],
+) -> Result<u64, Refusal> {
+    if erased.is_empty() {
+        out.extend_from_slice(&parsed.bytes[item.at..item.end]);
+        return Ok(1);
+    }
+    let mut n_written = 0;
+    let mut at = item.clock;
+    for part in erased {
+        if at < part.start {
+            write_links(out, parsed, client, item, at, item.kind);
+            write_content(out, parsed, item, &(at..part.start))?;
+            n_written += 1;
+        }
+        write_links(out, parsed, client, item, part.start, Kind::Deleted);
+        write_var_uint(out, u64::from(part.end - part.start));
+        n_written += 1;
+        at = part.end;
+    }
+    let end = item.clock + item.len;
+    if at < end {
+        write_links(out, parsed, client, item, at, item.kind);
+        write_content(out, parsed, item, &(at..end))?;
+        n_written += 1;
+    }
+    Ok(n_written)
+}
+
+/// Writes the head of the part of a struct that begins at a clock.
+fn write_links(
+    out: &mut Vec<u8>,
+    parsed: &Parsed<'_>,
+    client: ClientId,
+    item: &Struct<'_>,
+    at: u32,
+    kind: Kind,
+) {
+    let info = parsed.bytes[item.at] & 0xf0;
+    if at == item.clock {
+        out.push(info | kind as u8);
+        out.extend_from_slice(&parsed.bytes[item.at + 1..item.content_at]);
+        return;
+    }
+    out.push((info & 0x70) | 0x80 | kind as u8);
+    write_id(out, ItemId::new(client, at - 1));
+    if let Some(right) = item.right {
+        write_id(out, right);
+    }
+}
+
+/// Writes a part of the content of a struct. Only text and values have parts.
+fn write_content(
+    out: &mut Vec<u8>,
+    parsed: &Parsed<'_>,
+    item: &Struct<'_>,
+    part: &Range<u32>,
+) -> Result<(), Refusal> {
+    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+    let (skip, len) = ((part.start - item.clock) as usize, (part.end - part.start) as usize);
+    match item.kind {
+        Kind::String => write_string(out, &text_part(parsed, item, part)?),
+        Kind::Any => {
+            let mut reader = Reader::at(parsed.bytes, item.content_at);
+            reader.var_uint().map_err(malformed)?;
+            let mut pass = |n: usize| {
+                (0..n).try_for_each(|_| skip_any(&mut reader, ANY).map(drop))?;
+                Ok::<_, crate::lib0::Lib0Error>(reader.position())
+            };
+            let start = pass(skip).map_err(malformed)?;
+            let end = pass(len).map_err(malformed)?;
+            write_var_uint(out, len as u64);
+            out.extend_from_slice(&parsed.bytes[start..end]);
+        }
+        Kind::Json => {
+            write_var_uint(out, len as u64);
+            let mut reader = Reader::at(parsed.bytes, item.content_at);
+            reader.var_uint().map_err(malformed)?;
+            for nth in 0..skip + len {
+                let text = reader.string().map_err(malformed)?;
+                if nth >= skip {
+                    write_string(out, text);
+                }
+            }
+        }
+        _ => out.extend_from_slice(&parsed.bytes[item.content_at..item.end]),
+    }
+    Ok(())
+}
+
+const ANY: AnyLimits = AnyLimits { depth: usize::MAX, parts: usize::MAX };
+
+/// Returns a part of a text. Half of a character becomes U+FFFD, as in Yjs.
+fn text_part(parsed: &Parsed<'_>, item: &Struct<'_>, part: &Range<u32>) -> Result<String, Refusal> {
+    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+    let text = Reader::at(parsed.bytes, item.content_at).string().map_err(malformed)?;
+    let mut units = text.encode_utf16().skip((part.start - item.clock) as usize);
+    let units: Vec<u16> = units.by_ref().take((part.end - part.start) as usize).collect();
+    Ok(String::from_utf16_lossy(&units))
+}
+
+/// Returns a part of the content of a struct as text, for a person to look at.
+fn shown(parsed: &Parsed<'_>, item: &Struct<'_>, part: &Range<u32>) -> Result<String, Refusal> {
+    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+    let (skip, len) = ((part.start - item.clock) as usize, (part.end - part.start) as usize);
+    let mut reader = Reader::at(parsed.bytes, item.content_at);
+    Ok(match item.kind {
+        Kind::String => text_part(parsed, item, part)?,
+        Kind::Any | Kind::Json => {
+            let values = if item.kind == Kind::Json {
+                json_values(parsed.bytes, item)?
+            } else {
+                reader.var_uint().map_err(malformed)?;
+                let read = (0..item.len).map(|_| read_any(&mut reader, ANY));
+                read.collect::<Result<Vec<_>, _>>().map_err(malformed)?
+            };
+            let mut text = String::new();
+            for value in values.iter().skip(skip).take(len) {
+                value.to_json(&mut text);
+            }
+            text
+        }
+        Kind::Embed | Kind::Format => {
+            if item.kind == Kind::Format {
+                reader.string().map_err(malformed)?;
+            }
+            reader.string().map_err(malformed)?.to_owned()
+        }
+        _ => String::new(),
+    })
+}

@@ -1,0 +1,137 @@
+//! Blame: who wrote each line that is there now.
+//!
+//! A line is told as the work of whoever wrote most of its characters, its end included; among
+//! equals, of whoever wrote last. The shares of all are told as well.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use smol_str::SmolStr;
+use yfs_engine::{
+    actor::Actor,
+    content::{Author, Piece},
+    id::ItemId,
+    path::VPath,
+    time::Millis,
+};
+use yfs_vfs::{FsCode, FsError, Op};
+
+use super::Workspace;
+use crate::{error::Result, fs::Holds};
+
+/// One line of a file and who wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlameLine {
+    /// Its number: 1 is the first.
+    pub number: usize,
+    /// What it says, without its end.
+    pub text: String,
+    /// Who wrote most of it; nobody if that was not recorded.
+    pub actor: Option<Actor>,
+    /// When their latest run in it began.
+    pub at: Option<Millis>,
+    /// The version that this run made.
+    pub version: Option<u64>,
+    /// All who wrote in it, by run, in order of their first character.
+    pub shares: Vec<Share>,
+}
+
+/// What one run of edits wrote of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Share {
+    /// On whose behalf.
+    pub actor: Option<Actor>,
+    /// When the run began.
+    pub at: Option<Millis>,
+    /// What for.
+    pub label: Option<SmolStr>,
+    /// The version that the run made.
+    pub version: Option<u64>,
+    /// How many characters of the line it wrote, the end of the line included.
+    pub n_chars: usize,
+}
+
+impl Workspace {
+    /// Tells who wrote each line of a file.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` if the file holds no text.
+    pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
+        let found = self.found(path)?;
+        if found.holds != Holds::Text {
+            return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
+        }
+        let handle = self.shared.pool.acquire(&found.id);
+        let (text, pieces, timeline) = handle.with(|loaded| {
+            let (text, pieces) = loaded.doc.blame();
+            (text, pieces, loaded.doc.timeline())
+        })?;
+        let mut versions: HashMap<ItemId, u64> = HashMap::new();
+        for (number, past) in (1..).zip(&timeline) {
+            versions.extend(past.runs.iter().map(|run| (*run, number)));
+        }
+        Ok(lines(&text, &pieces, &versions))
+    }
+}
+
+/// Divides pieces among lines.
+fn lines(text: &str, pieces: &[Piece], versions: &HashMap<ItemId, u64>) -> Vec<BlameLine> {
+    let mut lines = Vec::new();
+    let (mut start, mut first) = (0, 0);
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        let end = start + line.len();
+        while pieces.get(first).is_some_and(|piece| piece.range.end <= start) {
+            first += 1;
+        }
+        let mut shares: Vec<(Option<ItemId>, Share)> = Vec::new();
+        for piece in pieces[first..].iter().take_while(|piece| piece.range.start < end) {
+            let part = piece.range.start.max(start)..piece.range.end.min(end);
+            let n_chars = text[part].chars().count();
+            match shares.iter_mut().find(|(run, _)| *run == piece.run) {
+                Some((_, share)) => share.n_chars += n_chars,
+                None => shares.push((piece.run, share(piece, n_chars, versions))),
+            }
+        }
+        let shares: Vec<Share> = shares.into_iter().map(|(_, share)| share).collect();
+        let latest = main_share(&shares);
+        lines.push(BlameLine {
+            number,
+            text: line.strip_suffix('\n').unwrap_or(line).to_owned(),
+            actor: latest.and_then(|share| share.actor.clone()),
+            at: latest.and_then(|share| share.at),
+            version: latest.and_then(|share| share.version),
+            shares,
+        });
+        start = end;
+    }
+    lines
+}
+
+fn share(piece: &Piece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> Share {
+    let author: Option<&Author> = piece.author.as_ref();
+    Share {
+        actor: author.map(|author| author.actor.clone()),
+        at: author.map(|author| author.at),
+        label: author.and_then(|author| author.label.clone()),
+        version: piece.run.and_then(|run| versions.get(&run).copied()),
+        n_chars,
+    }
+}
+
+/// Returns the latest share of whoever wrote most; among equals, of whoever wrote last.
+fn main_share(shares: &[Share]) -> Option<&Share> {
+    let mut by_actor: BTreeMap<Option<String>, (usize, &Share)> = BTreeMap::new();
+    for share in shares {
+        let key = share.actor.as_ref().map(ToString::to_string);
+        let (n_chars, latest) = by_actor.entry(key).or_insert((0, share));
+        *n_chars += share.n_chars;
+        if share.at > latest.at {
+            *latest = share;
+        }
+    }
+    let most = by_actor.into_values().max_by_key(|(n_chars, latest)| (*n_chars, latest.at));
+    most.map(|(_, latest)| latest)
+}

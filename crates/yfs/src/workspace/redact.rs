@@ -1,0 +1,238 @@
+//! Redaction: erasing for good what a file held and holds no more.
+//!
+//! The document gets a record of who erased what, which replicates; every peer that has it erases by
+//! itself (`yfs_engine::content`). Here the log is compacted at once, so that neither snapshot nor
+//! records hold the content, blobs that nothing else names are removed, and the store is wiped.
+//!
+//! Backups, exports and what others copied are out of reach.
+
+use std::collections::BTreeSet;
+
+use yfs_engine::{
+    content::{Author, ContentDoc, Erasable},
+    gate::Remains,
+    hash::ContentHash,
+    path::VPath,
+    time::Millis,
+};
+use yfs_store::{Compacted, DocName};
+use yfs_vfs::{FsCode, FsError, Op};
+
+use super::Workspace;
+use crate::{
+    error::{Result, WorkspaceError},
+    fs::{Found, Holds},
+};
+
+/// How often compaction is tried while others compact the same document.
+const MAX_ATTEMPTS: usize = 16;
+
+/// What is to be erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redact {
+    /// All that the file ever held and does not hold now.
+    History,
+    /// What one version held and the file does not hold now.
+    Version(u64),
+}
+
+/// What a redaction erases.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Redacted {
+    /// The pieces of text, each as it was typed.
+    pub pieces: Vec<String>,
+    /// How many characters these have, as Yjs counts.
+    pub n_units: u64,
+    /// The contents that were kept by reference.
+    pub blobs: Vec<ContentHash>,
+    /// Of these, what stays because something else names it.
+    pub kept: Vec<ContentHash>,
+}
+
+/// One record of what was erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedactionInfo {
+    /// Who erased it, when and why.
+    pub author: Author,
+    /// How many characters, as Yjs counts.
+    pub n_units: u64,
+    /// How many contents that were kept by reference.
+    pub n_blobs: usize,
+}
+
+impl Workspace {
+    /// Returns what a redaction would erase; changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there is no such version; `EPERM` if it is what the file holds now.
+    pub fn redactable(&self, path: &VPath, what: Redact) -> Result<Redacted> {
+        let found = self.found(path)?;
+        let handle = self.shared.pool.acquire(&found.id);
+        let erasable = handle.with(|loaded| self.erasable(&loaded.doc, &found, path, what))??;
+        let hashes = handle.with(|loaded| hashes(&loaded.doc, &erasable))?;
+        self.describe(&found, &erasable, hashes)
+    }
+
+    /// Erases content for good: from the document, from the log, and from the store's files.
+    ///
+    /// The text is as before, and so is every version that held none of it. Other versions cannot be
+    /// read any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`redactable`](Self::redactable). If the store could not be wiped since somebody reads it,
+    /// [`yfs_store::StoreError::Locked`]: the content is erased then, but its bytes may still be in a
+    /// file; [`compact`](Self::compact) wipes as well.
+    pub fn redact(&self, path: &VPath, what: Redact, reason: Option<&str>) -> Result<Redacted> {
+        self.shared.check_writable()?;
+        let found = self.found(path)?;
+        let mut author = self.author();
+        if let Some(reason) = reason {
+            author = author.with_label(reason);
+        }
+        if matches!(found.holds, Holds::Blob(_)) && what == Redact::History {
+            // Text from before the file became a blob is shown to nobody and counts as deleted.
+            let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
+            self.shared.log_change(&found.id, emptied)?;
+        }
+        let mut redacted = None;
+        self.shared.log_change(&found.id, |doc| {
+            let erasable = self.erasable(doc, &found, path, what)?;
+            let hashes = hashes(doc, &erasable);
+            let update = doc.redact(&erasable, &author)?;
+            redacted = Some((erasable, hashes));
+            Ok(update)
+        })?;
+        let Some((erasable, hashes)) = redacted else { return Ok(Redacted::default()) };
+        if erasable.is_empty() {
+            return Ok(Redacted::default());
+        }
+        self.shared.compact_fully(&DocName::from(&found.id))?;
+        let redacted = self.describe(&found, &erasable, hashes)?;
+        let gone: BTreeSet<&ContentHash> =
+            redacted.blobs.iter().filter(|hash| !redacted.kept.contains(hash)).collect();
+        if !gone.is_empty() {
+            let any_time = Millis(i64::MAX);
+            self.shared.store.remove_blobs(any_time, &|hash| !gone.contains(hash))?;
+        }
+        self.shared.store.wipe()?;
+        Ok(redacted)
+    }
+
+    /// Returns the records of what was erased from a file.
+    pub fn redactions(&self, path: &VPath) -> Result<Vec<RedactionInfo>> {
+        let found = self.found(path)?;
+        let redactions =
+            self.shared.pool.acquire(&found.id).with(|loaded| loaded.doc.redactions())?;
+        let info = redactions.into_iter().map(|redaction| RedactionInfo {
+            author: redaction.author,
+            n_units: redaction.n_units,
+            n_blobs: redaction.blobs.len(),
+        });
+        Ok(info.collect())
+    }
+
+    /// Finds what a redaction erases of a document.
+    fn erasable(
+        &self,
+        doc: &ContentDoc,
+        found: &Found,
+        path: &VPath,
+        what: Redact,
+    ) -> Result<Erasable> {
+        let fail = |code| WorkspaceError::from(FsError::new(code, Op::Read, path));
+        let shown = match &found.holds {
+            Holds::Blob(blob) => Some(blob.hash),
+            Holds::Text => None,
+        };
+        let mut blobs = doc.blobs();
+        let number = match what {
+            Redact::Version(number) => number,
+            Redact::History => {
+                blobs.retain(|blob| Some(blob.hash) != shown && !doc.is_blob_redacted(blob.id));
+                let mut erasable = doc.erasable(None)?;
+                erasable.blobs = blobs.into_iter().map(|blob| blob.id).collect();
+                return Ok(erasable);
+            }
+        };
+        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let index = index.ok_or_else(|| fail(FsCode::EINVAL))?;
+        if shown.is_some() {
+            let blob = blobs.get(index).ok_or_else(|| fail(FsCode::EINVAL))?;
+            if Some(blob.hash) == shown {
+                return Err(fail(FsCode::EPERM));
+            }
+            let is_there = !doc.is_blob_redacted(blob.id);
+            let blobs = is_there.then_some(blob.id).into_iter().collect();
+            return Ok(Erasable { pieces: Vec::new(), blobs });
+        }
+        let is_current = doc.timeline().get(index).is_some_and(|past| past.current);
+        if is_current {
+            return Err(fail(FsCode::EPERM));
+        }
+        let version = doc.past(index).ok_or_else(|| fail(FsCode::EINVAL))?;
+        Ok(doc.erasable(Some(&version))?)
+    }
+
+    fn describe(
+        &self,
+        found: &Found,
+        erasable: &Erasable,
+        blobs: Vec<ContentHash>,
+    ) -> Result<Redacted> {
+        let text = |piece: &Remains| piece.text.clone();
+        let kept = if blobs.is_empty() {
+            Vec::new()
+        } else {
+            let named = self.shared.blobs_named_beside(&found.id, &erasable.blobs)?;
+            // What waits for others may name any.
+            let is_kept = |hash: &&ContentHash| named.as_ref().is_none_or(|it| it.contains(*hash));
+            blobs.iter().filter(is_kept).copied().collect()
+        };
+        Ok(Redacted {
+            pieces: joined(&erasable.pieces, text),
+            n_units: erasable.n_units(),
+            blobs,
+            kept,
+        })
+    }
+}
+
+impl crate::shared::Shared {
+    /// Compacts a document until nobody else does at the same time.
+    fn compact_fully(&self, doc: &DocName) -> Result<()> {
+        for _ in 0..MAX_ATTEMPTS {
+            if self.compact_doc(doc)? != Compacted::Raced {
+                return Ok(());
+            }
+        }
+        Err(FsError::bare(FsCode::EBUSY, Op::Read).into())
+    }
+}
+
+/// Joins pieces that follow each other.
+fn joined(pieces: &[Remains], text: impl Fn(&Remains) -> String) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    let mut last: Option<&Remains> = None;
+    for piece in pieces {
+        let follows = last.is_some_and(|last| {
+            last.range.client == piece.range.client && last.range.end() == piece.range.start
+        });
+        match joined.last_mut() {
+            Some(before) if follows => before.push_str(&text(piece)),
+            _ => joined.push(text(piece)),
+        }
+        last = Some(piece);
+    }
+    joined
+}
+
+fn hashes(doc: &ContentDoc, erasable: &Erasable) -> Vec<ContentHash> {
+    let blobs = doc.blobs().into_iter();
+    let named = blobs.filter(|blob| erasable.blobs.contains(&blob.id)).map(|blob| blob.hash);
+    let named: BTreeSet<ContentHash> = named.collect();
+    named.into_iter().collect()
+}

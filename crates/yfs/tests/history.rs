@@ -1,0 +1,364 @@
+//! The history of files: timelines and names, blame, anchors, and what is erased for good.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/handles.rs"]
+mod support;
+
+use std::{fs, path::Path, sync::Arc};
+
+use expect_test::expect;
+use support::{at, cat, create, now, put};
+use yfs::{
+    Options, Workspace, WorkspaceError,
+    workspace::{anchors::Spot, redact::Redact, versions::Which},
+};
+use yfs_engine::{actor::Actor, content::Stick};
+use yfs_store::SqliteStore;
+use yfs_vfs::{CopyOptions, Edit, FileSystem, FsCode, MoveOptions, WriteOptions};
+
+fn write_as(workspace: &Workspace, actor: &str, path: &str, text: &str) {
+    let fs = workspace.fs_for(actor.parse::<Actor>().unwrap());
+    now(fs.write(&at(path), text.to_owned().into(), &WriteOptions::default())).unwrap();
+}
+
+/// The versions of a file: number, actor, label, names, and what they say.
+fn timeline(workspace: &Workspace, path: &str) -> String {
+    let mut shown = String::new();
+    for version in workspace.versions(&at(path)).unwrap() {
+        let text = match workspace.version_content(&at(path), version.number) {
+            Ok(text) => format!("{:?}", String::from_utf8_lossy(&text)),
+            Err(WorkspaceError::Redacted { .. }) => "redacted".to_owned(),
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(version.redacted, text == "redacted");
+        let actor = version.actor.map(|actor| actor.to_string()).unwrap_or_default();
+        let label = version.label.map(|label| format!(" ({label})")).unwrap_or_default();
+        let names: Vec<String> = version.names.iter().map(|name| format!(" [{name}]")).collect();
+        let (names, now) = (names.concat(), if version.current { " now" } else { "" });
+        shown += &format!("{} {actor}{label}{names} {text}{now}\n", version.number);
+    }
+    shown
+}
+
+fn blame(workspace: &Workspace, path: &str) -> String {
+    let lines = workspace.blame(&at(path)).unwrap();
+    let shown = lines.iter().map(|line| {
+        let actor = line.actor.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("{} {actor} v{} {}\n", line.number, line.version.unwrap_or(0), line.text)
+    });
+    shown.collect()
+}
+
+fn is_in_files(directory: &Path, secret: &str) -> bool {
+    fs::read_dir(directory).unwrap().any(|entry| {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+    })
+}
+
+#[test]
+fn a_rewrite_of_most_of_a_text_is_a_version_of_its_own() {
+    let workspace = create();
+    let long: String = (0..20).map(|n| format!("line {n} of the text\n")).collect();
+    put(&workspace, "/a.txt", &long);
+    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("line 3 ", "third "))).unwrap();
+    put(&workspace, "/a.txt", "everything else went away");
+    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("away", "off"))).unwrap();
+    let versions = workspace.versions(&at("/a.txt")).unwrap();
+    assert_eq!(versions.len(), 3);
+    let before = workspace.version_content(&at("/a.txt"), 1).unwrap();
+    assert_eq!(&before[..], long.replace("line 3 ", "third ").as_bytes());
+    let after = workspace.version_content(&at("/a.txt"), 2).unwrap();
+    assert_eq!(&after[..], b"everything else went away");
+}
+
+#[test]
+fn what_replaces_a_file_is_a_version_of_its_own() {
+    let workspace = create();
+    put(&workspace, "/a.txt", "one\n");
+    put(&workspace, "/b.txt", "one\ntwo\n");
+    now(workspace.fs().mv(&at("/b.txt"), &at("/a.txt"), &MoveOptions::default())).unwrap();
+    put(&workspace, "/c.txt", "one\nthree\n");
+    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("two", "2"))).unwrap();
+    now(workspace.fs().cp(&at("/c.txt"), &at("/a.txt"), &CopyOptions::default())).unwrap();
+    expect![[r#"
+        1 system: "one\n"
+        2 system: (replaced by a file) "one\ntwo\n"
+        3 system: "one\n2\n"
+        4 system: (replaced by a file) "one\nthree\n" now
+    "#]]
+    .assert_eq(&timeline(&workspace, "/a.txt"));
+}
+
+#[test]
+fn versions_have_names_and_are_found_by_name_and_time() {
+    let workspace = create();
+    put(&workspace, "/a.txt", "one\n");
+    workspace.name_version(&at("/a.txt"), "first draft").unwrap();
+    workspace.name_version(&at("/a.txt"), "to Bob").unwrap();
+    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("one", "two"))).unwrap();
+    workspace.name_version(&at("/a.txt"), "to Eve").unwrap();
+    let shown = timeline(&workspace, "/a.txt");
+    expect![[r#"
+        1 system: [first draft] [to Bob] "one\n"
+        2 system: [to Eve] "two\n" now
+    "#]]
+    .assert_eq(&shown);
+    let find = |which: Which| {
+        workspace.find_version(&at("/a.txt"), &which).unwrap().map(|version| version.number)
+    };
+    assert_eq!(find(Which::Name("to Bob".into())), Some(1));
+    assert_eq!(find(Which::Name("to nobody".into())), None);
+    assert_eq!(find(Which::Number(2)), Some(2));
+    let times: Vec<_> = workspace.versions(&at("/a.txt")).unwrap().iter().map(|it| it.at).collect();
+    assert_eq!(find(Which::At(times[1])), Some(2));
+    assert_eq!(find(Which::At(yfs_engine::time::Millis(times[0].0 - 1))), None);
+    assert!(workspace.unname_version(&at("/a.txt"), "to Bob").unwrap());
+    assert!(!workspace.unname_version(&at("/a.txt"), "to Bob").unwrap());
+    assert_eq!(find(Which::Name("to Bob".into())), None);
+    for name in ["", " ", "a\nb"] {
+        assert!(workspace.name_version(&at("/a.txt"), name).is_err());
+    }
+    // Two names for one version that follow each other make no version between them.
+    assert_eq!(timeline(&workspace, "/a.txt"), shown.replace(" [to Bob]", ""));
+}
+
+#[test]
+fn blame_survives_moves_compaction_and_reloads() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("w.db");
+    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    write_as(&workspace, "human:ada", "/a.txt", "first line\nsecond line\n\nthe end\n");
+    write_as(&workspace, "agent:bot", "/a.txt", "first line\nsecond lines\n\nthe end\nand more\n");
+    write_as(
+        &workspace,
+        "human:eve",
+        "/a.txt",
+        "first line\nsecond lines\n\nthis was written anew by eve, the end\nand more\n",
+    );
+    let shown = blame(&workspace, "/a.txt");
+    expect![[r#"
+        1 human:ada v1 first line
+        2 human:ada v1 second lines
+        3 human:ada v1 
+        4 human:eve v3 this was written anew by eve, the end
+        5 agent:bot v2 and more
+    "#]]
+    .assert_eq(&shown);
+    let lines = workspace.blame(&at("/a.txt")).unwrap();
+    let shares: Vec<_> = lines[1].shares.iter().map(|share| share.n_chars).collect();
+    assert_eq!(shares, [12, 1]);
+    let before = timeline(&workspace, "/a.txt");
+    now(workspace.fs().mv(&at("/a.txt"), &at("/b.txt"), &MoveOptions::default())).unwrap();
+    workspace.compact(&mut |_, _| ()).unwrap();
+    assert_eq!(blame(&workspace, "/b.txt"), shown);
+    workspace.close().unwrap();
+    let workspace = Workspace::open_at(&file, Options::reading()).unwrap();
+    assert_eq!(blame(&workspace, "/b.txt"), shown);
+    assert_eq!(timeline(&workspace, "/b.txt"), before);
+}
+
+#[test]
+fn anchors_hold_across_edits_moves_and_restarts() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("w.db");
+    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    put(&workspace, "/a.txt", "one\ntwo\nthree\n");
+    let two = workspace.anchor(&at("/a.txt"), Spot::Line(2), Stick::Right).unwrap();
+    let end = workspace.anchor(&at("/a.txt"), Spot::Line(4), Stick::Right).unwrap();
+    let text = two.to_string();
+    assert!(text.len() <= 40, "{text}");
+    put(&workspace, "/a.txt", "zero\none\ntwo\nthree\nfour\n");
+    now(workspace.fs().mv(&at("/a.txt"), &at("/b.txt"), &MoveOptions::default())).unwrap();
+    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.close().unwrap();
+    let workspace = Workspace::open_at(&file, Options::default()).unwrap();
+    let place = workspace.resolve_anchor(&text.parse().unwrap()).unwrap();
+    assert_eq!(
+        (place.path.as_str(), place.line, place.offset, place.exact),
+        ("/b.txt", 3, 9, true)
+    );
+    let place = workspace.resolve_anchor(&end).unwrap();
+    assert_eq!((place.line, place.exact), (6, true));
+    put(&workspace, "/b.txt", "zero\none\nthree\nfour\n");
+    let place = workspace.resolve_anchor(&two).unwrap();
+    assert_eq!((place.line, place.exact), (3, false));
+    workspace.redact(&at("/b.txt"), Redact::History, None).unwrap();
+    let place = workspace.resolve_anchor(&two).unwrap();
+    assert_eq!((place.line, place.offset, place.exact), (3, 9, false));
+    put(&workspace, "/other.txt", "two\n");
+    let other = workspace.anchor(&at("/other.txt"), Spot::Line(1), Stick::Left).unwrap();
+    assert!(workspace.anchor(&at("/other.txt"), Spot::Offset(9), Stick::Left).is_err());
+    let wrong = yfs::workspace::anchors::FileAnchor { file: other.file, ..two };
+    assert!(matches!(workspace.resolve_anchor(&wrong), Err(WorkspaceError::Anchor(_))));
+    assert!("nonsense".parse::<yfs::workspace::anchors::FileAnchor>().is_err());
+}
+
+#[test]
+fn what_is_redacted_is_gone_from_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("w.db");
+    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    write_as(&workspace, "human:ada", "/a.txt", "name: x\nkey: 7f3kSECRETd9\n");
+    workspace.compact(&mut |_, _| ()).unwrap();
+    write_as(&workspace, "agent:bot", "/a.txt", "name: x\nkey: -\n");
+    write_as(&workspace, "human:ada", "/a.txt", "name: y\nkey: -\n");
+    write_as(&workspace, "human:eve", "/a.txt", "name: y\nkey: -\nmore\n");
+    let looking = Options { follow: false, ..Options::default() };
+    let second = Workspace::open(Arc::new(SqliteStore::open(&file).unwrap()), looking).unwrap();
+    let held = second.acquire(&at("/a.txt")).unwrap();
+    assert_eq!(cat(&second, "/a.txt"), "name: y\nkey: -\nmore\n");
+    assert!(is_in_files(directory.path(), "SECRET"));
+    let is = |result: Result<_, WorkspaceError>, code| match result {
+        Err(WorkspaceError::Fs(error)) => error.code == code,
+        _ => false,
+    };
+    assert!(is(workspace.redact(&at("/a.txt"), Redact::Version(4), None), FsCode::EPERM));
+    assert!(is(workspace.redact(&at("/a.txt"), Redact::Version(9), None), FsCode::EINVAL));
+    let planned = workspace.redactable(&at("/a.txt"), Redact::Version(1)).unwrap();
+    assert_eq!(planned.pieces.concat().replace('x', ""), "7f3kSECRETd9");
+    assert!(is_in_files(directory.path(), "SECRET"));
+    let redacted = workspace.redact(&at("/a.txt"), Redact::Version(1), Some("leaked")).unwrap();
+    assert_eq!(redacted, planned);
+    assert!(!is_in_files(directory.path(), "SECRET"));
+    let shown = timeline(&workspace, "/a.txt");
+    expect![[r#"
+        1 human:ada redacted
+        2 agent:bot redacted
+        3 human:ada "name: y\nkey: -\n"
+        4 human:eve "name: y\nkey: -\nmore\n" now
+    "#]]
+    .assert_eq(&shown);
+    let records = workspace.redactions(&at("/a.txt")).unwrap();
+    assert_eq!((records.len(), records[0].n_units), (1, 13));
+    assert_eq!(records[0].author.label.as_deref(), Some("leaked"));
+    // Another process that has the document open hears of it, and serves none of it to anybody.
+    assert_eq!(timeline(&second, "/a.txt"), shown);
+    let state = second.port(held.id().as_str()).unwrap().diff(&[0]).unwrap();
+    assert!(!state.windows(6).any(|bytes| bytes == b"SECRET"));
+    write_as(&second, "human:eve", "/a.txt", "name: z\nkey: -\nmore\n");
+    workspace.compact(&mut |_, _| ()).unwrap();
+    assert!(!is_in_files(directory.path(), "SECRET"));
+    assert!(workspace.store().check().unwrap().problems.is_empty());
+}
+
+#[test]
+fn who_comes_back_with_old_content_does_not_bring_it_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("w.db");
+    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    put(&workspace, "/a.txt", "key: SECRET1\n");
+    let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
+    let port = workspace.port(id.as_str()).unwrap();
+    let old = port.diff(&[0]).unwrap();
+    put(&workspace, "/a.txt", "key: -\n");
+    workspace.redact(&at("/a.txt"), Redact::History, None).unwrap();
+    port.receive(&old).unwrap();
+    assert!(!is_in_files(directory.path(), "SECRET1"));
+    // Another workspace that knows the record only, and hears of the content last.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = Workspace::create_at(&elsewhere.path().join("w.db"), Options::default()).unwrap();
+    let main = workspace.port(workspace.id().as_str()).unwrap();
+    other.port(other.id().as_str()).unwrap().receive(&main.diff(&[0]).unwrap()).unwrap();
+    let other_port = other.port(id.as_str()).unwrap();
+    other_port.receive(&port.diff(&[0]).unwrap()).unwrap();
+    other_port.receive(&old).unwrap();
+    assert_eq!(cat(&other, "/a.txt"), "key: -\n");
+    assert!(!is_in_files(elsewhere.path(), "SECRET1"));
+}
+
+#[test]
+fn a_peer_that_hears_of_a_redaction_erases_its_own_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = create();
+    put(&workspace, "/a.txt", "key: SECRET2\n");
+    let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
+    let port = workspace.port(id.as_str()).unwrap();
+    let file = directory.path().join("w.db");
+    let other = Workspace::create_at(&file, Options::default()).unwrap();
+    let main = workspace.port(workspace.id().as_str()).unwrap();
+    other.port(other.id().as_str()).unwrap().receive(&main.diff(&[0]).unwrap()).unwrap();
+    let other_port = other.port(id.as_str()).unwrap();
+    other_port.receive(&port.diff(&[0]).unwrap()).unwrap();
+    assert!(is_in_files(directory.path(), "SECRET2"));
+    put(&workspace, "/a.txt", "key: -\n");
+    workspace.redact(&at("/a.txt"), Redact::History, None).unwrap();
+    let known = other_port.state_vector().unwrap();
+    other_port.receive(&port.diff(&known).unwrap()).unwrap();
+    other.close().unwrap();
+    assert!(!is_in_files(directory.path(), "SECRET2"));
+}
+
+#[test]
+fn versions_by_reference_are_erased_unless_something_else_names_them() {
+    let workspace = create();
+    let bytes = |n: u8| vec![0xff, 0xfe, n, n];
+    let write = |path: &str, n| {
+        let options = WriteOptions::default();
+        now(workspace.fs().write(&at(path), bytes(n).into(), &options)).unwrap();
+    };
+    write("/a.bin", 1);
+    write("/a.bin", 2);
+    write("/b.bin", 2);
+    write("/a.bin", 3);
+    workspace.name_version(&at("/a.bin"), "third").unwrap();
+    let is_there = |number| workspace.version_content(&at("/a.bin"), number).is_ok();
+    let redacted = workspace.redact(&at("/a.bin"), Redact::History, None).unwrap();
+    assert_eq!((redacted.blobs.len(), redacted.kept.len()), (2, 1));
+    assert_eq!([1, 2, 3].map(is_there), [false, false, true]);
+    assert_eq!(workspace.store().blobs().unwrap().len(), 2);
+    let named = workspace.find_version(&at("/a.bin"), &Which::Name("third".into())).unwrap();
+    assert_eq!(named.map(|version| version.number), Some(3));
+    assert_eq!(now(workspace.fs().read(&at("/b.bin"))).unwrap().data, bytes(2));
+    assert_eq!(now(workspace.fs().read(&at("/a.bin"))).unwrap().data, bytes(3));
+    assert!(workspace.blame(&at("/a.bin")).is_err());
+}
+
+#[test]
+fn rich_text_has_the_same_history() {
+    let workspace = create();
+    let first = "# Plan\n\nWe *start* here, see [the list](https://example.org/we-start).\n\n- one\n- two\n";
+    let second = first.replace("- two\n", "- two\n- three words more\n");
+    let third = second.replace("start* here", "begin* there, SECRET3 or not");
+    let fourth = third.replace(", SECRET3 or not", "");
+    write_as(&workspace, "human:ada", "/a.md", first);
+    write_as(&workspace, "agent:bot", "/a.md", &second);
+    write_as(&workspace, "human:eve", "/a.md", &third);
+    let two = workspace.anchor(&at("/a.md"), Spot::Line(6), Stick::Right).unwrap();
+    let here = Spot::Offset(third.find("there").unwrap());
+    let here = workspace.anchor(&at("/a.md"), here, Stick::Right).unwrap();
+    write_as(&workspace, "human:ada", "/a.md", &fourth.replace("# Plan\n", "# Plan\n\nNew.\n"));
+    let shown = blame(&workspace, "/a.md");
+    expect![[r#"
+        1 human:ada v1 # Plan
+        2  v0 
+        3 human:ada v4 New.
+        4  v0 
+        5 human:ada v1 We *begin* there, see [the list](https://example.org/we-start).
+        6  v0 
+        7 human:ada v1 - one
+        8 human:ada v1 - two
+        9 agent:bot v2 - three words more
+    "#]]
+    .assert_eq(&shown);
+    let lines = [&two, &here].map(|anchor| {
+        let place = workspace.resolve_anchor(anchor).unwrap();
+        (place.line, place.exact)
+    });
+    assert_eq!(lines, [(8, true), (5, true)]);
+    let versions = workspace.versions(&at("/a.md")).unwrap();
+    assert_eq!(versions.len(), 4);
+    assert_eq!(workspace.version_content(&at("/a.md"), 3).unwrap(), third.as_bytes());
+    let now_says = cat(&workspace, "/a.md");
+    let erased = workspace.redact(&at("/a.md"), Redact::Version(3), None).unwrap();
+    assert!(erased.pieces.iter().any(|piece| piece.contains("SECRET3")));
+    assert_eq!(cat(&workspace, "/a.md"), now_says);
+    assert_eq!(blame(&workspace, "/a.md"), shown);
+    let readable = [1, 2, 3, 4].map(|n| workspace.version_content(&at("/a.md"), n).is_ok());
+    // What was remembered of the source of a paragraph goes as a whole, and older versions had it, too.
+    assert_eq!(readable, [false, false, false, true]);
+    let id = now(workspace.fs().stat(&at("/a.md"))).unwrap().id;
+    let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();
+    assert!(!state.windows(7).any(|bytes| bytes == b"SECRET3"));
+}
