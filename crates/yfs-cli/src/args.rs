@@ -6,9 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use yfs_engine::actor::Actor;
 
 use crate::commands::{
-    append, cat, chmod, completions, cp, du, edit, export, find, glob, grep, head, import, init,
-    ln, ls, mkdir, mv, profile, readlink, rm, serve, stat, tail, touch, trash, tree, upkeep,
-    versions, write,
+    anchor, append, blame, cat, chmod, completions, cp, du, edit, export, find, glob, grep, head,
+    import, init, label, ln, ls, mkdir, mv, profile, readlink, redact, rm, serve, stat, tail,
+    touch, trash, tree, upkeep, versions, write,
 };
 
 /// A tree of files that people, agents and tools change at the same time, and nobody's work is lost.
@@ -147,6 +147,14 @@ pub(crate) enum Command {
     Trash(trash::TrashArgs),
     /// What a file was before: list, show, compare, restore
     Versions(versions::VersionsArgs),
+    /// Name what a file holds now
+    Label(label::LabelArgs),
+    /// Print who wrote each line
+    Blame(blame::BlameArgs),
+    /// Name a place that stays while others write, and find it again
+    Anchor(anchor::AnchorArgs),
+    /// Erase for good what a file held and holds no more
+    Redact(redact::RedactArgs),
     /// List what was settled by rules: equal names, cycles, work in trashed folders
     ///
     /// JSON: one object a line: {kind, id, path, detail}.
@@ -206,6 +214,10 @@ impl Command {
             Self::Du(_) => "du",
             Self::Trash(_) => "trash",
             Self::Versions(_) => "versions",
+            Self::Label(_) => "label",
+            Self::Blame(_) => "blame",
+            Self::Anchor(_) => "anchor",
+            Self::Redact(_) => "redact",
             Self::Conflicts(_) => "conflicts",
             Self::Info(_) => "info",
             Self::Compact(_) => "compact",

@@ -4,7 +4,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{args::Command, context::Context, errors::Result};
 
+pub(crate) mod anchor;
 pub(crate) mod append;
+pub(crate) mod blame;
 pub(crate) mod cat;
 pub(crate) mod chmod;
 pub(crate) mod completions;
@@ -20,12 +22,14 @@ pub(crate) mod grep;
 pub(crate) mod head;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod label;
 pub(crate) mod ln;
 pub(crate) mod ls;
 pub(crate) mod mkdir;
 pub(crate) mod mv;
 pub(crate) mod profile;
 pub(crate) mod readlink;
+pub(crate) mod redact;
 pub(crate) mod rm;
 pub(crate) mod serve;
 pub(crate) mod stat;
@@ -74,6 +78,10 @@ pub(crate) async fn run(command: Command, context: &mut Context) -> Result {
         Command::Du(args) => du::run(args, context).await,
         Command::Trash(args) => trash::run(args, context),
         Command::Versions(args) => versions::run(args, context).await,
+        Command::Label(args) => label::run(&args, context),
+        Command::Blame(args) => blame::run(&args, context),
+        Command::Anchor(args) => anchor::run(&args, context),
+        Command::Redact(args) => redact::run(&args, context),
         Command::Conflicts(_) => upkeep::conflicts(context),
         Command::Info(_) => upkeep::info(context).await,
         Command::Compact(_) => upkeep::compact(context),

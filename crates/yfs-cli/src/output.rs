@@ -93,6 +93,11 @@ impl Output {
         }
     }
 
+    /// Tells whether colours are used.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.color
+    }
+
     /// Returns a text in the colour of its role.
     pub(crate) fn painted(&self, role: Role, text: &str) -> String {
         match role.color().filter(|_| self.color) {

@@ -35,6 +35,11 @@ pub(crate) fn long(time: Millis) -> String {
     local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
 }
 
+/// Writes a time to the minute, in the local time zone: `2026-11-21 23:51`.
+pub(crate) fn minute(time: Millis) -> String {
+    local(time).map_or_else(|| "?".to_owned(), |it| it.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
 fn local(time: Millis) -> Option<Zoned> {
     Some(Timestamp::from_millisecond(time.0).ok()?.to_zoned(TimeZone::system()))
 }

@@ -43,6 +43,11 @@ fn what_a_file_was_before_is_kept() {
 }
 
 #[test]
+fn history_is_told_and_erased() {
+    check("history");
+}
+
+#[test]
 fn directories_come_in_and_go_out() {
     check("transfer");
 }
@@ -111,6 +116,7 @@ fn stable(text: &str, dir: &Path) -> String {
         (r"\b(\d{4})-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4}|Z)", "<time $1>"),
         (r"<time 20(2[5-9]|[3-9]\d)>", "<now>"),
         (r"\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d\b", "<recent>"),
+        (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "<minute>"),
         (r"\b[0-9a-z]{15}\b", "<id>"),
         (r#""version":"[^"]*""#, r#""version":"<version>""#),
         (r#""(main|record|snapshot|file|blob)_bytes":\d+"#, r#""${1}_bytes":<n>"#),

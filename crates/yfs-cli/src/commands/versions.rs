@@ -1,32 +1,40 @@
 //! `yfs versions`: what a file was before, and who wrote it.
 
+mod compare;
+
 use clap::{Args, Subcommand};
 use serde_json::json;
-use similar::{ChangeTag, TextDiff};
-use yfs::Workspace;
+use yfs::{
+    Workspace,
+    workspace::versions::{VersionInfo, Which},
+};
 
+use self::compare::{Sides, bracketed, print_unified, print_words, unified, words};
 use crate::{
     commands::write::report,
     context::Context,
     errors::{Failure, Result},
     json,
-    output::Role,
     shown::Shown,
     when,
 };
 
 const HELP: &str = "\
-Versions have numbers, from 1, as `yfs versions ls` prints them.
+A VERSION is a number, as `yfs versions ls` prints them; a name, as `yfs label` gives them; or a time:
+the last version that was begun by then. Runs of edits of one actor within five minutes are one version;
+a rewrite of most of a text, a restore and what replaces a file are versions of their own.
 
 Examples:
   yfs versions ls plan.md
+  yfs versions ls --named plan.md
   yfs versions show plan.md 3
+  yfs versions show plan.md '2 days ago'
   yfs versions diff plan.md 3           from version 3 to what it is now
-  yfs versions diff plan.md 2 5
+  yfs versions diff --word plan.md 'sent to Bob' 5
   yfs versions restore plan.md 3        writes it again; nothing is taken back
 
-JSON of ls: one object a line: {number, at, actor, label, current}; of show: {path, number, size,
-content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs write`.";
+JSON of ls: one object a line: {number, at, actor, label, names, redacted, current}; of show: {path,
+number, size, content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs write`.";
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -44,14 +52,17 @@ enum VersionsCommand {
     Ls {
         /// The file
         path: String,
+        /// Only those that somebody named
+        #[arg(long)]
+        named: bool,
     },
     /// Print a version
     Show {
         /// The file
         path: String,
         /// The version
-        #[arg(value_name = "N")]
-        number: u64,
+        #[arg(value_name = "VERSION")]
+        version: String,
     },
     /// Compare two versions
     Diff {
@@ -59,65 +70,104 @@ enum VersionsCommand {
         path: String,
         /// The first
         #[arg(value_name = "FROM")]
-        from: u64,
+        from: String,
         /// The second; without it, what the file holds now
         #[arg(value_name = "TO")]
-        to: Option<u64>,
+        to: Option<String>,
+        /// Mark words inside the lines
+        #[arg(long)]
+        word: bool,
     },
     /// Make a version the content again, as the least edit
     Restore {
         /// The file
         path: String,
         /// The version
-        #[arg(value_name = "N")]
-        number: u64,
+        #[arg(value_name = "VERSION")]
+        version: String,
     },
 }
 
 /// Does it.
 pub(crate) async fn run(args: VersionsArgs, context: &mut Context) -> Result {
     match args.command {
-        VersionsCommand::Ls { path } => list(context, &path),
-        VersionsCommand::Show { path, number } => show(context, &path, number),
-        VersionsCommand::Diff { path, from, to } => diff(context, &path, from, to),
-        VersionsCommand::Restore { path, number } => {
+        VersionsCommand::Ls { path, named } => list(context, &path, named),
+        VersionsCommand::Show { path, version } => show(context, &path, &version),
+        VersionsCommand::Diff { path, from, to, word } => {
+            diff(context, &path, &from, to.as_deref(), word)
+        }
+        VersionsCommand::Restore { path, version } => {
             let path = context.path(&path)?;
             let workspace = context.writable()?;
-            known(&workspace, &path, number)?;
-            let written = workspace.restore_version(&path.path, number)?;
+            let version = pick(&workspace, &path, &version)?;
+            let written = workspace.restore_version(&path.path, version.number)?;
             report(context, &path, &written)
         }
     }
 }
 
-fn list(context: &mut Context, path: &str) -> Result {
+/// Finds the version that somebody means by a number, a name or a time.
+pub(crate) fn pick(workspace: &Workspace, path: &Shown, typed: &str) -> Result<VersionInfo> {
+    let find = |which| workspace.find_version(&path.path, &which);
+    let number = typed.parse().ok().map(Which::Number);
+    if let Some(found) = find(number.clone().unwrap_or_else(|| Which::Name(typed.into())))? {
+        return Ok(found);
+    }
+    if let Some(Which::Number(number)) = number {
+        let latest = workspace.versions(&path.path)?.len();
+        let there = if latest == 0 { "it has none".to_owned() } else { format!("1 to {latest}") };
+        return Err(Failure::other(format!("{}: no version {number} ({there})", path.typed)));
+    }
+    let Ok(time) = when::parse(typed, when::now()) else {
+        return Err(Failure::other(format!("{}: no version is named {typed:?}", path.typed)));
+    };
+    let none = || Failure::other(format!("{}: no version is so old as {typed}", path.typed));
+    find(Which::At(time))?.ok_or_else(none)
+}
+
+fn list(context: &mut Context, path: &str, named: bool) -> Result {
     let path = context.path(path)?;
-    for version in context.readable()?.versions(&path.path)? {
+    let mut versions = context.readable()?.versions(&path.path)?;
+    versions.retain(|version| !named || !version.names.is_empty());
+    for version in versions {
         let actor = version.actor.as_ref().map(ToString::to_string);
         if context.out.json {
+            let names: Vec<&str> = version.names.iter().map(AsRef::as_ref).collect();
             context.out.json_line(&json!({
                 "number": version.number,
                 "at": when::rfc3339(version.at),
                 "actor": actor,
                 "label": version.label.as_deref(),
+                "names": names,
+                "redacted": version.redacted,
                 "current": version.current,
             }))?;
             continue;
         }
         let label = version.label.as_deref().unwrap_or_default();
         let actor = actor.as_deref().unwrap_or("-");
-        let now = if version.current { "  (now)" } else { "" };
-        let line = format!("{:>4}  {}  {actor}  {label}", version.number, when::long(version.at));
-        let line = context.out.safe(line.trim_end()).into_owned();
-        context.out.line(&format!("{line}{now}"))?;
+        let mut line =
+            format!("{:>4}  {}  {actor}  {label}", version.number, when::long(version.at));
+        line.truncate(line.trim_end().len());
+        for name in &version.names {
+            line += &format!("  [{name}]");
+        }
+        let mut line = context.out.safe(&line).into_owned();
+        if version.redacted {
+            line += "  (redacted)";
+        }
+        if version.current {
+            line += "  (now)";
+        }
+        context.out.line(&line)?;
     }
     Ok(())
 }
 
-fn show(context: &mut Context, path: &str, number: u64) -> Result {
+fn show(context: &mut Context, path: &str, version: &str) -> Result {
     let path = context.path(path)?;
     let workspace = context.readable()?;
-    known(&workspace, &path, number)?;
+    let number = pick(&workspace, &path, version)?.number;
     let content = workspace.version_content(&path.path, number)?;
     if context.out.json {
         let mut value = json::content(path.path.as_str(), &content);
@@ -127,61 +177,27 @@ fn show(context: &mut Context, path: &str, number: u64) -> Result {
     context.out.raw(&content)
 }
 
-fn diff(context: &mut Context, path: &str, from: u64, to: Option<u64>) -> Result {
+fn diff(context: &mut Context, path: &str, from: &str, to: Option<&str>, by_words: bool) -> Result {
     let path = context.path(path)?;
     let workspace = context.readable()?;
-    let latest = known(&workspace, &path, from)?;
-    let to = to.unwrap_or(latest);
-    known(&workspace, &path, to)?;
+    let from = pick(&workspace, &path, from)?.number;
+    let to = match to {
+        Some(to) => pick(&workspace, &path, to)?.number,
+        None => workspace.versions(&path.path)?.len() as u64,
+    };
     let text = |number: u64| -> Result<String> {
         let content = workspace.version_content(&path.path, number)?;
         String::from_utf8(content.into())
             .map_err(|_| Failure::other(format!("{}: version {number} is not text", path.typed)))
     };
     let (before, after) = (text(from)?, text(to)?);
-    let diff = TextDiff::from_lines(&before, &after);
-    let mut unified = diff.unified_diff();
-    let names =
-        (format!("{} (version {from})", path.path), format!("{} (version {to})", path.path));
-    let unified = unified.context_radius(3).header(&names.0, &names.1);
+    let name = |number: u64| format!("{} (version {number})", path.path);
+    let sides = Sides { names: [name(from), name(to)], texts: [&before, &after] };
     if context.out.json {
-        let value = json!({
-            "path": path.path.as_str(), "from": from, "to": to, "diff": unified.to_string(),
-        });
+        let diff = if by_words { words(&sides, &bracketed) } else { unified(&sides) };
+        let path = path.path.as_str();
+        let value = json!({ "path": path, "from": from, "to": to, "diff": diff });
         return context.out.json_line(&value);
     }
-    if diff.ops().iter().all(|op| op.tag() == similar::DiffTag::Equal) {
-        return Ok(());
-    }
-    for line in unified.to_string().split_inclusive('\n') {
-        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
-        let painted = match role_of(text) {
-            Some(role) => context.out.painted(role, &context.out.safe(text)),
-            None => context.out.safe(text).into_owned(),
-        };
-        context.out.raw(format!("{painted}{end}").as_bytes())?;
-    }
-    Ok(())
-}
-
-fn role_of(line: &str) -> Option<Role> {
-    let tag = match line.as_bytes().first()? {
-        _ if line.starts_with("---") || line.starts_with("+++") => return Some(Role::Heading),
-        b'@' => return Some(Role::Separator),
-        b'+' => ChangeTag::Insert,
-        b'-' => ChangeTag::Delete,
-        _ => return None,
-    };
-    Some(if tag == ChangeTag::Insert { Role::Added } else { Role::Removed })
-}
-
-/// Refuses a number that no version has; returns the latest.
-fn known(workspace: &Workspace, path: &Shown, number: u64) -> Result<u64> {
-    let versions = workspace.versions(&path.path)?;
-    let latest = versions.last().map_or(0, |version| version.number);
-    if versions.iter().any(|version| version.number == number) {
-        return Ok(latest);
-    }
-    let there = if latest == 0 { "it has none".to_owned() } else { format!("1 to {latest}") };
-    Err(Failure::other(format!("{}: no version {number} ({there})", path.typed)))
+    if by_words { print_words(context, &sides) } else { print_unified(context, &sides) }
 }

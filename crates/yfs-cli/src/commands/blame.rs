@@ -1,0 +1,100 @@
+//! `yfs blame`: who wrote each line.
+
+use std::{ops::RangeInclusive, str::FromStr};
+
+use clap::Args;
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+use yfs::workspace::blame::{BlameLine, Share};
+
+use crate::{context::Context, errors::Result, output::Role, when};
+
+const HELP: &str = "\
+Each line is told as the work of whoever wrote most of its characters; among equals, of whoever wrote
+last. Who only moved, renamed or restored the file is nobody here. The version is the one that the run
+of edits made: `yfs versions show PATH N`. `-` is who wrote without saying so.
+
+Examples:
+  yfs blame plan.md
+  yfs blame -L 10,20 plan.md
+  yfs blame --json plan.md              every share of every line
+
+JSON: one object a line: {line, text, actor, at, version, shares: [{actor, at, label, version,
+n_chars}]}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct BlameArgs {
+    /// The file
+    path: String,
+    /// Only these lines: 10,20 or 10, or ,20
+    #[arg(short = 'L', long = "lines", value_name = "FROM,TO")]
+    lines: Option<Lines>,
+}
+
+/// Which lines are wanted.
+#[derive(Debug, Clone)]
+struct Lines(RangeInclusive<usize>);
+
+impl FromStr for Lines {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("no range of lines: {text:?} (such as 10,20)");
+        let number = |text: &str, missing| match text {
+            "" => Ok(missing),
+            digits => digits.parse().ok().filter(|line| *line > 0).ok_or_else(bad),
+        };
+        let (from, to) = text.split_once(',').unwrap_or((text, text));
+        let (from, to) = (number(from, 1)?, number(to, usize::MAX)?);
+        if from <= to { Ok(Self(from..=to)) } else { Err(bad()) }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(args: &BlameArgs, context: &mut Context) -> Result {
+    let path = context.path(&args.path)?;
+    let mut lines = context.readable()?.blame(&path.path)?;
+    if let Some(Lines(wanted)) = &args.lines {
+        lines.retain(|line| wanted.contains(&line.number));
+    }
+    if context.out.json {
+        return lines.iter().try_for_each(|line| context.out.json_line(&describe(line)));
+    }
+    let name =
+        |line: &BlameLine| line.actor.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+    let widest = lines.iter().map(|line| name(line).width()).max().unwrap_or(0);
+    let digits = lines.last().map_or(1, |line| line.number.to_string().len());
+    for line in &lines {
+        let version = line.version.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let time = line.at.map_or_else(|| " ".repeat(16), when::minute);
+        let actor = context.out.safe(&name(line)).into_owned();
+        let pad = " ".repeat(widest.saturating_sub(actor.width()));
+        let head = format!("{version:>4}  {actor}{pad}  {time}");
+        let number = context.out.painted(Role::Number, &format!("{:>digits$}", line.number));
+        let text = context.out.safe(&line.text).into_owned();
+        context.out.line(format!("{head}  {number}  {text}").trim_end())?;
+    }
+    Ok(())
+}
+
+fn describe(line: &BlameLine) -> Value {
+    let share = |share: &Share| {
+        json!({
+            "actor": share.actor.as_ref().map(ToString::to_string),
+            "at": share.at.map(when::rfc3339),
+            "label": share.label.as_deref(),
+            "version": share.version,
+            "n_chars": share.n_chars,
+        })
+    };
+    json!({
+        "line": line.number,
+        "text": line.text,
+        "actor": line.actor.as_ref().map(ToString::to_string),
+        "at": line.at.map(when::rfc3339),
+        "version": line.version,
+        "shares": line.shares.iter().map(share).collect::<Vec<Value>>(),
+    })
+}

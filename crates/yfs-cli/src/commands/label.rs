@@ -1,0 +1,50 @@
+//! `yfs label`: names for versions.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::{
+    context::Context,
+    errors::{Failure, Result},
+};
+
+const HELP: &str = "\
+A name is one line of at most 128 bytes. `yfs versions` takes it wherever it takes a number; of two
+versions of one name the later is meant.
+
+Examples:
+  yfs label plan.md 'sent to Bob'       names what the file holds now
+  yfs versions diff plan.md 'sent to Bob'
+  yfs label --remove plan.md 'sent to Bob'
+
+JSON: {path, name, removed}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct LabelArgs {
+    /// The file
+    path: String,
+    /// The name
+    name: String,
+    /// Take the name away instead
+    #[arg(long)]
+    remove: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: &LabelArgs, context: &mut Context) -> Result {
+    let path = context.path(&args.path)?;
+    let workspace = context.writable()?;
+    if !args.remove {
+        workspace.name_version(&path.path, &args.name)?;
+    } else if !workspace.unname_version(&path.path, &args.name)? {
+        return Err(Failure::other(format!("{}: no version is named {:?}", path.typed, args.name)));
+    }
+    if context.out.json {
+        let path = path.path.as_str();
+        let value = json!({ "path": path, "name": args.name, "removed": args.remove });
+        context.out.json_line(&value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! `yfs redact`: erasing for good what a file held and holds no more.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+use serde_json::{Value, json};
+use yfs::workspace::redact::{Redact, Redacted};
+
+use crate::{
+    commands::versions::pick,
+    context::Context,
+    errors::{Failure, Result},
+    output::Role,
+    shown::Shown,
+    text::counted,
+    when,
+};
+
+const HELP: &str = "\
+What the file holds now is never touched: edit a secret out first, then redact. Versions that held what
+is erased cannot be read afterwards, and say so. Every peer that hears of it erases as well, and who
+comes back with old content does not bring it back. Out of reach are backups, exports, copies of the
+file, and who has read it. The whole workspace file is rewritten, so that no trace stays in it.
+
+Examples:
+  yfs redact --dry-run keys.txt         show what would be erased: all that was ever deleted
+  yfs redact keys.txt                   ask, then erase
+  yfs redact --version 3 keys.txt       only what version 3 held
+  yfs redact --list keys.txt            who erased what, and when
+
+JSON: {path, erased, n_chars, pieces, blobs, kept}; of --list: lines of {at, actor, reason, n_chars,
+n_blobs}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct RedactArgs {
+    /// The file
+    path: String,
+    /// Only what this version held: a number, a name or a time. Without it, all history
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// Show what would be erased, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// List who erased what
+    #[arg(long, conflicts_with_all = ["version", "dry_run", "yes", "reason"])]
+    list: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: &RedactArgs, context: &mut Context) -> Result {
+    let path = context.path(&args.path)?;
+    if args.list {
+        return list(context, &path);
+    }
+    let is_change = !args.dry_run;
+    let workspace = if is_change { context.writable()? } else { context.readable()? };
+    let what = match &args.version {
+        Some(version) => Redact::Version(pick(&workspace, &path, version)?.number),
+        None => Redact::History,
+    };
+    let planned = workspace.redactable(&path.path, what)?;
+    let is_empty = planned.pieces.is_empty() && planned.blobs.is_empty();
+    if args.dry_run || (is_empty && what != Redact::History) {
+        return report(context, &path, &planned, false);
+    }
+    if !args.yes {
+        if !io::stdin().is_terminal() {
+            return Err(Failure::usage("nobody can be asked here: --yes, or --dry-run"));
+        }
+        report(context, &path, &planned, false)?;
+        context.out.flush()?;
+        if !confirm()? {
+            context.remark("nothing was erased");
+            return Ok(());
+        }
+    }
+    let redacted = workspace.redact(&path.path, what, args.reason.as_deref())?;
+    if context.out.json {
+        return report(context, &path, &redacted, true);
+    }
+    context.remark(&summary(&redacted, "erased for good"));
+    Ok(())
+}
+
+fn list(context: &mut Context, path: &Shown) -> Result {
+    for record in context.readable()?.redactions(&path.path)? {
+        let (actor, reason) = (record.author.actor.to_string(), record.author.label.as_deref());
+        if context.out.json {
+            context.out.json_line(&json!({
+                "at": when::rfc3339(record.author.at),
+                "actor": actor,
+                "reason": reason,
+                "n_chars": record.n_units,
+                "n_blobs": record.n_blobs,
+            }))?;
+            continue;
+        }
+        let what = counts(record.n_units, record.n_blobs);
+        let time = when::long(record.author.at);
+        let line = format!("{time}  {actor}  {what}  {}", reason.unwrap_or_default());
+        let line = context.out.safe(line.trim_end()).into_owned();
+        context.out.line(&line)?;
+    }
+    Ok(())
+}
+
+fn report(context: &mut Context, path: &Shown, redacted: &Redacted, erased: bool) -> Result {
+    if context.out.json {
+        let hashes = |hashes: &[yfs_engine::hash::ContentHash]| -> Vec<Value> {
+            hashes.iter().map(|hash| hash.to_string().into()).collect()
+        };
+        return context.out.json_line(&json!({
+            "path": path.path.as_str(),
+            "erased": erased,
+            "n_chars": redacted.n_units,
+            "pieces": redacted.pieces,
+            "blobs": hashes(&redacted.blobs),
+            "kept": hashes(&redacted.kept),
+        }));
+    }
+    for line in redacted.pieces.iter().flat_map(|piece| piece.lines()) {
+        let line = context.out.safe(line).into_owned();
+        let line = context.out.painted(Role::Removed, &format!("-{line}"));
+        context.out.line(&line)?;
+    }
+    for hash in &redacted.blobs {
+        let kept =
+            if redacted.kept.contains(hash) { " (stays: something else names it)" } else { "" };
+        context.out.line(&format!("-blob {hash}{kept}"))?;
+    }
+    context.remark(&summary(redacted, "would be erased for good"));
+    Ok(())
+}
+
+fn summary(redacted: &Redacted, done: &str) -> String {
+    format!("{} {done}", counts(redacted.n_units, redacted.blobs.len()))
+}
+
+fn counts(n_units: u64, n_blobs: usize) -> String {
+    let chars = counted(n_units, "character", "characters");
+    if n_blobs == 0 {
+        return chars;
+    }
+    format!("{chars} and {}", counted(n_blobs as u64, "blob", "blobs"))
+}
+
+fn confirm() -> Result<bool> {
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "Erase this for good? [y/N] ").and_then(|()| stderr.flush()).ok();
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

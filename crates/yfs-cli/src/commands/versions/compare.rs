@@ -1,0 +1,133 @@
+//! How two versions differ: line by line, or word by word.
+
+use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
+
+use crate::{context::Context, errors::Result, output::Role};
+
+/// How many unchanged lines stand around a change.
+const CONTEXT: usize = 3;
+
+/// What is compared, and what the two sides are called.
+pub(super) struct Sides<'a> {
+    pub(super) names: [String; 2],
+    pub(super) texts: [&'a str; 2],
+}
+
+/// Returns a unified diff; nothing if the sides are equal.
+pub(super) fn unified(sides: &Sides<'_>) -> String {
+    let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
+    let mut unified = diff.unified_diff();
+    unified.context_radius(CONTEXT).header(&sides.names[0], &sides.names[1]).to_string()
+}
+
+/// Prints a unified diff.
+pub(super) fn print_unified(context: &mut Context, sides: &Sides<'_>) -> Result {
+    if sides.texts[0] == sides.texts[1] {
+        return Ok(());
+    }
+    for line in unified(sides).split_inclusive('\n') {
+        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+        let painted = match role_of(text) {
+            Some(role) => context.out.painted(role, &context.out.safe(text)),
+            None => context.out.safe(text).into_owned(),
+        };
+        context.out.raw(format!("{painted}{end}").as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Returns the places that differ as they read, with what went and what came marked inside the lines.
+pub(super) fn words(sides: &Sides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
+    let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
+    let (old, new) = (lines_of(sides.texts[0]), lines_of(sides.texts[1]));
+    let mut out = String::new();
+    for group in diff.grouped_ops(CONTEXT) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let lines = |from: usize, to: usize| format!("{},{}", from + 1, to - from);
+        let olds = lines(first.old_range().start, last.old_range().end);
+        let news = lines(first.new_range().start, last.new_range().end);
+        out += &format!("@@ -{olds} +{news} @@\n");
+        for op in &group {
+            out += &of_op(op, &old, &new, mark);
+        }
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Prints the places that differ word by word: in colours, or in brackets where there are none.
+pub(super) fn print_words(context: &mut Context, sides: &Sides<'_>) -> Result {
+    if sides.texts[0] == sides.texts[1] {
+        return Ok(());
+    }
+    let out = &context.out;
+    let mark = |tag: ChangeTag, text: &str| {
+        let text = out.safe(text);
+        match tag {
+            ChangeTag::Equal => text.into_owned(),
+            _ if !out.is_coloured() => bracketed(tag, &text),
+            ChangeTag::Delete => out.painted(Role::Removed, &text),
+            ChangeTag::Insert => out.painted(Role::Added, &text),
+        }
+    };
+    let text = words(sides, &mark);
+    context.out.raw(text.as_bytes())
+}
+
+/// Marks a piece with brackets, as `git diff --word-diff` does.
+pub(super) fn bracketed(tag: ChangeTag, text: &str) -> String {
+    match tag {
+        ChangeTag::Equal => text.to_owned(),
+        ChangeTag::Delete => format!("[-{text}-]"),
+        ChangeTag::Insert => format!("{{+{text}+}}"),
+    }
+}
+
+fn of_op(
+    op: &DiffOp,
+    old: &[&str],
+    new: &[&str],
+    mark: &dyn Fn(ChangeTag, &str) -> String,
+) -> String {
+    let (before, after) = (old[op.old_range()].concat(), new[op.new_range()].concat());
+    if op.tag() == DiffTag::Equal {
+        return mark(ChangeTag::Equal, &before);
+    }
+    let diff = TextDiff::from_words(&before, &after);
+    let mut pieces: Vec<(ChangeTag, String)> = Vec::new();
+    for change in diff.iter_all_changes() {
+        match pieces.last_mut() {
+            Some((tag, text)) if *tag == change.tag() => text.push_str(change.value()),
+            _ => pieces.push((change.tag(), change.value().to_owned())),
+        }
+    }
+    let mut out = String::new();
+    for (tag, text) in pieces {
+        // The end of a line stays outside, so that lines stay lines.
+        for line in text.split_inclusive('\n') {
+            let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+            if !text.is_empty() {
+                out += &mark(tag, text);
+            }
+            out += end;
+        }
+    }
+    out
+}
+
+fn lines_of(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+fn role_of(line: &str) -> Option<Role> {
+    let tag = match line.as_bytes().first()? {
+        _ if line.starts_with("---") || line.starts_with("+++") => return Some(Role::Heading),
+        b'@' => return Some(Role::Separator),
+        b'+' => ChangeTag::Insert,
+        b'-' => ChangeTag::Delete,
+        _ => return None,
+    };
+    Some(if tag == ChangeTag::Insert { Role::Added } else { Role::Removed })
+}
