@@ -3,7 +3,7 @@
 //! A whole snapshot lists every range that was ever deleted, so a snapshot in each entry of the log
 //! would make the log grow with the square of the work. A note says only what came since the note of
 //! another entry that its writer had, so all notes together are about as large as all deletions.
-//! `docs/decisions/0011-notes-build-on-notes.md` has the figures.
+//! `docs/decisions/0011-notes-build-on-notes.md` says more.
 //!
 //! # Cost
 //!

@@ -165,7 +165,7 @@ impl ContentDoc {
         profile: Profile,
         author: &Author,
     ) -> Result<Written, ContentError> {
-        let entry = self.begin_run(author, false);
+        let entry = self.entry(author);
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
         let mut plan = Plan::new(self.client, clock);
         let (memory, _) = self.gate.edit(|txn| {
