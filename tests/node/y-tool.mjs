@@ -169,6 +169,14 @@ const operations = {
     const snapshot = Y.decodeSnapshot(fromHex(request.snapshot))
     return Y.createDocFromSnapshot(docOf(request), snapshot).getText(request.root ?? 'text').toString()
   },
+  position: (request) => {
+    const type = docOf(request).getText(request.root ?? 'text')
+    return toHex(Y.encodeRelativePosition(Y.createRelativePositionFromTypeIndex(type, request.index, request.assoc ?? 0)))
+  },
+  resolve: (request) => {
+    const position = Y.decodeRelativePosition(fromHex(request.position))
+    return Y.createAbsolutePositionFromRelativePosition(position, docOf(request))?.index ?? null
+  },
   same_snapshot: ({ a, b }) => Y.equalSnapshots(Y.decodeSnapshot(fromHex(a)), Y.decodeSnapshot(fromHex(b))),
 }
 
