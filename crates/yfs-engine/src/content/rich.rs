@@ -133,7 +133,7 @@ impl ContentDoc {
         profile: Profile,
         author: &Author,
     ) -> Result<Written, ContentError> {
-        let fork = base.map(|version| self.fork(version)).transpose()?;
+        let fork = base.map(|version| self.fork_here(version)).transpose()?;
         let current = self.file(profile);
         let read = match &fork {
             None => self.gate.read(|txn| Read::of(txn, profile, Some(current))),
@@ -204,21 +204,25 @@ impl ContentDoc {
     /// Returns the document as it was at a version, to be read.
     pub(super) fn fork(&self, version: &Version) -> Result<GatedDoc, ContentError> {
         self.check_known(version)?;
-        let mut copy = self.copy()?;
-        let (encoded, _) = copy.edit(|txn| {
-            let mut encoder = EncoderV1::new();
-            // yrs 0.28.1 miswrites a block of which the version has only a part. So blocks are cut first,
-            // which nothing but a comparison does.
-            let text = txn.get_or_insert_text(TEXT);
-            let now = txn.snapshot();
-            text.diff_range(txn, Some(&now), Some(version.snapshot()), YChange::identity);
-            let encoded = txn.encode_state_from_snapshot(version.snapshot(), &mut encoder);
-            encoded.map(|()| encoder.to_vec())
-        });
-        let state = encoded.map_err(|_| ContentError::NotText)?;
-        let mut fork = GatedDoc::new(&self.id, DocRole::Content, self.client, self.limits);
-        fork.receive(&state, Source::Store)?;
-        Ok(fork)
+        let state = state_at(&mut self.copy()?, version)?;
+        self.of_state(&state)
+    }
+
+    /// Returns the document as it was at a version, like [`fork`](Self::fork), without copying all of it.
+    fn fork_here(&mut self, version: &Version) -> Result<GatedDoc, ContentError> {
+        // A version from elsewhere may cut through a character, which would harm what is there.
+        if !version.was_taken_from(&self.id) {
+            return self.fork(version);
+        }
+        self.check_known(version)?;
+        let state = state_at(&mut self.gate, version)?;
+        self.of_state(&state)
+    }
+
+    fn of_state(&self, state: &[u8]) -> Result<GatedDoc, ContentError> {
+        let mut doc = GatedDoc::new(&self.id, DocRole::Content, self.client, self.limits);
+        doc.receive(state, Source::Store)?;
+        Ok(doc)
     }
 
     /// Finds where in the file each overlap is.
@@ -234,6 +238,21 @@ impl ContentDoc {
             overlap.at = found.unwrap_or(0);
         }
     }
+}
+
+/// Returns what a document was at a version, as an update.
+fn state_at(gate: &mut GatedDoc, version: &Version) -> Result<Vec<u8>, ContentError> {
+    let (encoded, _) = gate.edit(|txn| {
+        let mut encoder = EncoderV1::new();
+        // yrs 0.28.1 miswrites a block of which the version has only a part. So blocks are cut first,
+        // which nothing but a comparison does.
+        let text = txn.get_or_insert_text(TEXT);
+        let now = txn.snapshot();
+        text.diff_range(txn, Some(&now), Some(version.snapshot()), YChange::identity);
+        let encoded = txn.encode_state_from_snapshot(version.snapshot(), &mut encoder);
+        encoded.map(|()| encoder.to_vec())
+    });
+    encoded.map_err(|_| ContentError::NotText)
 }
 
 impl Read {

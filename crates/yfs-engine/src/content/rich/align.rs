@@ -49,6 +49,9 @@ pub(super) fn grouped(nodes: &[Node]) -> Vec<&[Node]> {
 
 /// Says what becomes of children.
 pub(super) fn align(old: &[Kid], new: &[&[Node]]) -> Vec<Act> {
+    if old.is_empty() {
+        return (0..new.len()).map(|new| Act::Insert { new }).collect();
+    }
     let mut scratch = Vec::new();
     let old_keys: Vec<_> = old.iter().map(|kid| fingerprint::of_kid(kid, &mut scratch)).collect();
     let new_keys: Vec<_> =

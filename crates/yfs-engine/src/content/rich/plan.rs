@@ -148,8 +148,8 @@ impl Level<'_, '_, '_, '_> {
         let groups = grouped(new);
         let mut cursor = Cursor::default();
         let acts = align(base, &groups);
-        let is_last =
-            |index: usize| acts[index..].iter().all(|it| matches!(it, Act::Insert { .. }));
+        let is_insert = |it: &Act| matches!(it, Act::Insert { .. });
+        let n_last = acts.iter().rev().take_while(|it| is_insert(it)).count();
         for (index, act) in acts.iter().enumerate() {
             match *act {
                 Act::Keep { old, new } | Act::Change { old, new } => {
@@ -172,7 +172,9 @@ impl Level<'_, '_, '_, '_> {
                         cursor.go_to(place + 1);
                     }
                 }
-                Act::Insert { new } => self.insert(&mut cursor, groups[new], !is_last(index)),
+                Act::Insert { new } => {
+                    self.insert(&mut cursor, groups[new], index + n_last < acts.len())
+                }
             }
         }
     }
