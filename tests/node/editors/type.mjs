@@ -3,11 +3,11 @@
 // PROFILE is commonmark or gfm. Each line of stdin is `{update, client, typing, then}`: a document (an update in
 // hexadecimal), the client id of who types, what they type as `[place, text]`, and the update that arrives after that, or
 // null. A place counts the places in text, from the first on and round again. Each line of stdout is about one of them:
-// `{updates, shown, beforeCaret, wrote}`.
+// `{updates, shown, beforeCaret, afterwards}`.
 // - `updates`: what typing sent.
 // - `shown`: the text that the editor shows in the end.
 // - `beforeCaret`: the text before the caret, in its block.
-// - `wrote`: how many updates the editor wrote when `then` arrived.
+// - `afterwards`: what was sent when `then` had arrived.
 
 import { createInterface } from 'node:readline'
 import * as Y from 'yjs'
@@ -44,7 +44,7 @@ async function open(line) {
   const updates = []
   doc.on('update', (update) => updates.push(Buffer.from(update).toString('hex')))
   const editor = await openEditor(doc.getXmlFragment('richtext'))
-  return { doc, editor, updates, typing, then, wrote: 0 }
+  return { doc, editor, updates, typing, then }
 }
 
 function type({ editor: { view } }, [place, text]) {
@@ -78,9 +78,9 @@ async function inBatch(lines) {
     const { doc, selection } = editor.view.state
     const { $head } = selection
     const beforeCaret = $head.parent.textBetween(0, $head.parentOffset, '', ' ')
-    const wrote = then === null ? 0 : updates.length - n
     const sent = then === null ? updates : updates.slice(0, n - 1)
-    console.log(JSON.stringify({ updates: sent, shown: doc.textContent, beforeCaret, wrote }))
+    const afterwards = then === null ? [] : updates.slice(n)
+    console.log(JSON.stringify({ updates: sent, shown: doc.textContent, beforeCaret, afterwards }))
   }
   for (const { editor } of opened) await editor.close()
 }
