@@ -1,12 +1,12 @@
-//! What it costs to write and read a file of rich text, by its size.
-//!
-//! Besides the times, prints how many bytes updates take.
+//! What it costs to write and read a file of rich text, by its size: CPU time, the median of several rounds, and bytes of
+//! updates. `cargo bench -p yfs-engine --bench rich -- read/50KB` repeats one of them for a profiler.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
 use std::{hint::black_box, time::Duration};
 
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use rustix::time::{ClockId, clock_gettime};
+
 use yfs_engine::{
     actor::{Actor, ActorKind},
     content::{Author, Base, ContentDoc},
@@ -49,7 +49,7 @@ fn author() -> Author {
     Author::new(Actor::new(ActorKind::Agent, "reviewer-3"), Millis(1_795_296_141_108))
 }
 
-fn doc(client: u64) -> ContentDoc {
+fn doc_of(client: u64) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
     let client = ClientId::new((1 << 51) + client).unwrap();
     let mut doc = ContentDoc::new(&id, client, Limits::default());
@@ -58,70 +58,93 @@ fn doc(client: u64) -> ContentDoc {
 }
 
 fn written(text: &str) -> ContentDoc {
-    let mut doc = doc(1);
+    let mut doc = doc_of(1);
     assert!(doc.write(text, None, &author()).unwrap().update.is_some());
     doc
 }
 
 fn copy(from: &ContentDoc, client: u64) -> ContentDoc {
-    let mut doc = doc(client);
+    let mut doc = doc_of(client);
     doc.receive(&from.gate().encode_state(), Source::Store).unwrap();
     doc
 }
 
-fn benches(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("rich");
-    group.sample_size(10).measurement_time(Duration::from_secs(2));
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// What is asked for on the command line, if anything.
+struct Bench {
+    only: Option<String>,
+}
+
+impl Bench {
+    /// Times what `run` does to what `prepare` makes, and prints the median in milliseconds.
+    fn time<T, R>(&self, name: &str, prepare: impl Fn() -> T, run: impl Fn(&mut T) -> R) {
+        let n_rounds = match &self.only {
+            Some(only) if only != name => return,
+            Some(_) => 3_000,
+            None => 15,
+        };
+        let mut times = Vec::with_capacity(n_rounds);
+        for _ in 0..n_rounds {
+            let mut prepared = prepare();
+            let begun = cpu();
+            let result = run(&mut prepared);
+            times.push(cpu().saturating_sub(begun));
+            black_box(result);
+        }
+        times.sort_unstable();
+        println!("{name}: {:.3} ms", times[n_rounds / 2].as_secs_f64() * 1e3);
+    }
+}
+
+fn main() {
+    let only = std::env::args().skip(1).find(|it| !it.starts_with("--"));
+    let bench = Bench { only };
     for (name, n_sections) in SIZES {
         let old = text(n_sections);
-        let words = format!("section {}\n\nSome nouns", n_sections / 2);
-        let new = old.replacen(&format!("section {}\n\nSome words", n_sections / 2), &words, 1);
+        let middle = format!("section {}\n\nSome words", n_sections / 2);
+        let new = old.replacen(&middle, &middle.replace("words", "nouns"), 1);
         assert_ne!(old, new);
         let state = written(&old);
+        let mut doc = copy(&state, 2);
+        let first = doc.write(&new, None, &author()).unwrap().update.unwrap();
+        let second = doc.write(&old, None, &author()).unwrap().update.unwrap();
         println!(
-            "{name}: {} bytes of text, {} of state",
+            "{name}: {} bytes of text, {} of state; one word is {} bytes, {} within a run",
             old.len(),
-            state.gate().encode_state().len()
+            state.gate().encode_state().len(),
+            first.len(),
+            second.len()
         );
-        let update = copy(&state, 2).write(&new, None, &author()).unwrap().update.unwrap();
-        let again = {
-            let mut doc = copy(&state, 2);
-            doc.write(&new, None, &author()).unwrap();
-            doc.write(&old, None, &author()).unwrap().update.unwrap()
-        };
-        println!("{name}: one word, {} bytes, then {}", update.len(), again.len());
-        group.bench_function(BenchmarkId::new("create", name), |bencher| {
-            bencher.iter(|| black_box(written(&old)));
-        });
-        group.bench_function(BenchmarkId::new("read", name), |bencher| {
-            let fresh = || copy(&state, 2);
-            bencher.iter_batched_ref(fresh, |doc| black_box(doc.text()), BatchSize::LargeInput);
-        });
+        bench.time(&format!("create/{name}"), || (), |()| written(&old));
+        bench.time(
+            &format!("load/{name}"),
+            || state.gate().encode_state(),
+            |update| {
+                let mut doc = doc_of(2);
+                doc.receive(update, Source::Store).unwrap();
+                doc
+            },
+        );
+        bench.time(&format!("read/{name}"), || copy(&state, 2), |doc| doc.text());
         let version = state.version();
-        let fresh = || {
+        let later = || {
             let mut doc = copy(&state, 2);
             black_box(doc.text());
-            doc.append("More.\n", &author()).unwrap();
-            black_box(doc.text());
+            assert!(doc.append("More.\n", &author()).unwrap().update.is_some());
             doc
         };
-        group.bench_function(BenchmarkId::new("write_one_word", name), |bencher| {
-            let new = format!("{new}More.\n");
-            let write = |doc: &mut ContentDoc| doc.write(&new, None, &author()).unwrap();
-            bencher.iter_batched_ref(fresh, write, BatchSize::LargeInput);
+        let longer = format!("{new}More.\n");
+        bench.time(&format!("one word/{name}"), later, |doc| {
+            doc.write(&longer, None, &author()).unwrap()
         });
-        group.bench_function(BenchmarkId::new("write_one_word_stale", name), |bencher| {
-            let base = Base::Version(&version);
-            let write = |doc: &mut ContentDoc| doc.write(&new, Some(base), &author()).unwrap();
-            bencher.iter_batched_ref(fresh, write, BatchSize::LargeInput);
+        bench.time(&format!("one word, stale/{name}"), later, |doc| {
+            doc.write(&new, Some(Base::Version(&version)), &author()).unwrap()
         });
     }
     let blocks = "A paragraph with *some* words in it.\n\n".repeat(27_000);
-    group.bench_function("create/27000 blocks", |bencher| {
-        bencher.iter(|| black_box(written(&blocks)));
-    });
-    group.finish();
+    bench.time("create/27000 blocks", || (), |()| written(&blocks));
 }
-
-criterion_group!(rich, benches);
-criterion_main!(rich);

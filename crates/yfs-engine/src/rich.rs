@@ -13,6 +13,7 @@ mod live;
 mod read;
 
 pub use encode::{Inserter, Parent, encode};
+pub(crate) use live::into_nodes;
 pub use live::{Kid, LiveElement, LiveText, Slot, live, nodes, to_any, to_value};
 pub use read::read;
 

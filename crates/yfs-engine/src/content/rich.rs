@@ -45,7 +45,7 @@ use super::{Author, ContentDoc, ContentError, TEXT, Version, Written, rebase::Ov
 use crate::{
     gate::{DocRole, GatedDoc, Source},
     kind::DEFAULT_PROFILE,
-    rich::{Kid, live, nodes},
+    rich::{Kid, into_nodes, live, nodes},
 };
 
 /// A document as a file.
@@ -65,11 +65,11 @@ struct Read {
 
 /// Reads a document as a file.
 pub(super) fn read_file(txn: &impl ReadTxn, profile: Profile) -> File {
-    file_of(&nodes(&live(txn, profile)), &Memory::read(txn), profile)
+    file_of(into_nodes(live(txn, profile)), &Memory::read(txn), profile)
 }
 
-pub(super) fn file_of(nodes: &[Node], memory: &Memory, profile: Profile) -> File {
-    let document = Element::new("doc").holding(nodes.to_vec());
+pub(super) fn file_of(nodes: Vec<Node>, memory: &Memory, profile: Profile) -> File {
+    let document = Element::new("doc").holding(nodes);
     let Rendered { text, is_exact } = render_checked(&document, &memory.source(), profile);
     File { text: memory.front() + &text, is_exact }
 }
@@ -259,7 +259,7 @@ impl Read {
     fn of(txn: &impl ReadTxn, profile: Profile, file: Option<File>) -> Self {
         let kids = live(txn, profile);
         let memory = Memory::read(txn);
-        let file = file.unwrap_or_else(|| file_of(&nodes(&kids), &memory, profile));
+        let file = file.unwrap_or_else(|| file_of(nodes(&kids), &memory, profile));
         Self { kids, memory, file }
     }
 

@@ -95,7 +95,7 @@ pub fn nodes(kids: &[Kid]) -> Vec<Node> {
 }
 
 /// Returns the tree that children become, without copying what they hold.
-pub(super) fn into_nodes(kids: Vec<Kid>) -> Vec<Node> {
+pub(crate) fn into_nodes(kids: Vec<Kid>) -> Vec<Node> {
     let mut nodes = Vec::with_capacity(kids.len());
     for kid in kids {
         match kid {

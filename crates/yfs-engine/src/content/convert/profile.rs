@@ -50,7 +50,7 @@ impl ContentDoc {
         let file = self.gate.read(|txn| {
             let kids = live(txn, profile);
             let half = half_of(&kids)?;
-            Some(rich::file_of(&nodes(&kids[..half]), &rich::Memory::read(txn), profile))
+            Some(rich::file_of(nodes(&kids[..half]), &rich::Memory::read(txn), profile))
         });
         match file {
             Some(file) => Ok(self.write(&file.text, None, author)?.update),

@@ -66,7 +66,7 @@ impl ContentDoc {
             let ids = kids.iter().flat_map(Kid::ids);
             let ranges: Vec<_> =
                 ids.map(|id| IdRange { client, start: id.clock, len: 1 }).collect();
-            (rich::file_of(&nodes(&kids), &rich::Memory::read(txn), profile), ranges)
+            (rich::file_of(nodes(&kids), &rich::Memory::read(txn), profile), ranges)
         });
         Ok((said.text, self.delete(ranges)?))
     }

@@ -173,7 +173,7 @@ impl Level<'_, '_, '_, '_> {
                     }
                 }
                 Act::Insert { new } => {
-                    self.insert(&mut cursor, groups[new], index + n_last < acts.len())
+                    self.insert(&mut cursor, groups[new], index + n_last < acts.len());
                 }
             }
         }
