@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
-use yfs_engine::path::VPath;
+use yfs_engine::{kind::profile_name, path::VPath};
 use yfs_vfs::{FileKind, FileSystem, FsError, WalkEntry, WalkOptions};
 
 use crate::serve::App;
@@ -17,6 +17,8 @@ use crate::serve::App;
 struct Tree {
     /// The guid of the main document.
     workspace: String,
+    /// The schema of rich text: `gfm` or `commonmark`.
+    profile: &'static str,
     /// Everything in the tree, each directory before what it holds.
     entries: Vec<Node>,
 }
@@ -28,6 +30,9 @@ struct Node {
     /// The id; of a file it is the guid of its content document.
     guid: String,
     kind: &'static str,
+    /// The root that an editor of the file binds to: `text` or `richtext`. Absent of what is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<&'static str>,
     /// In bytes.
     size: u64,
     /// In milliseconds since the Unix epoch.
@@ -44,7 +49,12 @@ pub(crate) async fn tree(State(app): State<App>) -> Response {
 async fn list(app: &App) -> Result<Tree, FsError> {
     let found = app.workspace.fs().walk(&VPath::root(), &WalkOptions::default()).await?;
     let workspace = app.workspace.id().to_string();
-    Ok(Tree { workspace, entries: found.into_iter().map(Node::from).collect() })
+    let profile = profile_name(app.workspace.profile());
+    let entries = found.into_iter().map(|found| {
+        let info = app.workspace.document(&found.path).ok();
+        Node { root: info.and_then(|info| info.root()), ..Node::from(found) }
+    });
+    Ok(Tree { workspace, profile, entries: entries.collect() })
 }
 
 impl From<WalkEntry> for Node {
@@ -58,6 +68,7 @@ impl From<WalkEntry> for Node {
             path: path.to_string(),
             guid: entry.id.to_string(),
             kind,
+            root: None,
             size: entry.size,
             mtime: entry.mtime.0,
         }

@@ -87,7 +87,16 @@ impl Shared {
         if expected.is_some_and(|expected| expected != loaded.head) {
             return Ok(None);
         }
-        let raw = edit(&mut loaded.doc)?;
+        let raw = match edit(&mut loaded.doc) {
+            Ok(raw) => raw,
+            Err(error) => {
+                // A conversion that came before what was refused is not in the log.
+                if loaded.doc.was_converted() {
+                    *slot = None;
+                }
+                return Err(error);
+            }
+        };
         let Some(update) = raw.update else {
             let text = self.texts.get(id).unwrap_or_else(|| self.cache_text(id, loaded));
             return Ok(Some(Edited { text, value: raw.value }));

@@ -40,8 +40,12 @@ impl DocPort {
         let target = if id == shared.id {
             Target::Main
         } else if shared.is_file(&id) {
-            // An editor would find nothing where the content is kept otherwise.
-            shared.settle_content(&id)?;
+            // An editor would find nothing where the content is kept otherwise. What cannot be settled is
+            // served as it is.
+            match shared.settle_content(&id) {
+                Ok(()) | Err(WorkspaceError::Content(_) | WorkspaceError::ReadOnly) => {}
+                Err(error) => return Err(error),
+            }
             Target::Content(shared.pool.acquire(&id))
         } else {
             return Err(WorkspaceError::NoFile(id));

@@ -77,7 +77,11 @@ impl Shared {
     fn report_batch(&self, batch: &[(FileId, Unreported)]) -> Result<()> {
         let mut sizes = Vec::with_capacity(batch.len());
         for (id, edit) in batch {
-            self.settle_content(id)?;
+            match self.settle_content(id) {
+                // What cannot be settled stays as it is, and is listed among the conflicts.
+                Ok(()) | Err(WorkspaceError::Content(_)) => {}
+                Err(error) => return Err(error),
+            }
             sizes.push((id, self.text_size(id)?, edit.last));
         }
         self.structural(|main| {

@@ -148,8 +148,17 @@ impl<'a> LockedDocs<'a> {
         for edit in &plan.edits {
             let doc = locked.doc(&edit.id);
             doc.target = Some(edit);
-            // An edit that is refused has changed nothing.
-            let Some(update) = edit.make(&mut doc.loaded().doc)? else { continue };
+            let update = match edit.make(&mut doc.loaded().doc) {
+                Ok(update) => update,
+                Err(error) => {
+                    // A conversion that came before what was refused is not in the log.
+                    if doc.loaded().doc.was_converted() {
+                        *doc.slot = None;
+                    }
+                    return Err(error);
+                }
+            };
+            let Some(update) = update else { continue };
             let content = doc.loaded().doc.text().into();
             doc.edited = Some(Edited { update, content, place: 0 });
         }

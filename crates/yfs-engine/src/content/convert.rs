@@ -97,6 +97,21 @@ impl ContentDoc {
         }
     }
 
+    /// Tells whether the content was ever converted.
+    pub fn was_converted(&self) -> bool {
+        self.gate.has_root(CONVERSIONS)
+    }
+
+    /// Notes that somebody writes to a copy that nobody has noted yet.
+    pub(super) fn note_touch(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+        if !self.was_converted() {
+            return Ok(None);
+        }
+        // What has come late must be merged before it is noted.
+        let is_new = self.kept().is_some_and(|kept| kept.len > 0);
+        if is_new && self.late().is_none() { self.note() } else { Ok(None) }
+    }
+
     /// Tells whether a version knows of the last conversion.
     pub(super) fn is_of_now(&self, version: &Version) -> bool {
         let last = self.conversions().into_iter().rfind(|it| it.len > 0);
@@ -250,13 +265,18 @@ impl ContentDoc {
         let Some(to_rich) = conversions.last().map(|last| last.is_to_rich) else {
             return Vec::new();
         };
-        let here = conversions.into_iter().filter(|it| it.is_to_rich == to_rich);
+        let here = conversions.iter().filter(|it| it.is_to_rich == to_rich);
         let mut copies: Vec<Copy> = here
             .filter_map(|conversion| {
-                let Conversion { client, len, .. } = conversion;
+                let Conversion { client, len, .. } = *conversion;
                 let n_live = self.gate.n_live(client, len);
-                let is_touched = n_live < len || self.has_guests(client);
-                (n_live > 0).then_some(Copy { conversion, is_touched })
+                if n_live == 0 {
+                    return None;
+                }
+                // Whoever writes to a copy notes that, so that the rest is seldom asked.
+                let is_noted = conversions.iter().any(|it| it.client == client && it.len == 0);
+                let is_touched = is_noted || n_live < len || self.has_guests(client);
+                Some(Copy { conversion: conversion.clone(), is_touched })
             })
             .collect();
         copies.sort_by_key(|copy| copy.conversion.client);

@@ -81,7 +81,9 @@ impl ContentDoc {
             ContentKind::Text => self.write_text(new, base, author)?,
             ContentKind::Rich(profile) => self.write_whole(new, base, profile, author)?,
         };
-        written.update = merged(converted.into_iter().chain(written.update).collect())?;
+        let noted = if written.update.is_some() { self.note_touch()? } else { None };
+        let updates = converted.into_iter().chain(written.update).chain(noted);
+        written.update = merged(updates.collect())?;
         Ok(written)
     }
 

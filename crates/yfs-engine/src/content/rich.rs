@@ -65,7 +65,9 @@ struct Read {
 
 /// Reads a document as a file.
 pub(super) fn read_file(txn: &impl ReadTxn, profile: Profile) -> File {
-    file_of(into_nodes(live(txn, profile)), &Memory::read(txn), profile)
+    let kids = live(txn, profile);
+    let profile = evident_profile(&kids).unwrap_or(profile);
+    file_of(into_nodes(kids), &Memory::read(txn), profile)
 }
 
 pub(super) fn file_of(nodes: Vec<Node>, memory: &Memory, profile: Profile) -> File {
@@ -142,6 +144,8 @@ impl ContentDoc {
         if new == read.file.text && !read.kids.is_empty() {
             return Ok(Written::default());
         }
+        // A document that keeps the other schema goes on doing so: editors delete what is of two.
+        let profile = evident_profile(&read.kids).unwrap_or(profile);
         let (document, memory) = file_parts(new, profile);
         let is_all = base.is_none() && read.is_said();
         let wanted = read.wanted(document, profile);
@@ -259,7 +263,8 @@ impl Read {
     fn of(txn: &impl ReadTxn, profile: Profile, file: Option<File>) -> Self {
         let kids = live(txn, profile);
         let memory = Memory::read(txn);
-        let file = file.unwrap_or_else(|| file_of(nodes(&kids), &memory, profile));
+        let kept = evident_profile(&kids).unwrap_or(profile);
+        let file = file.unwrap_or_else(|| file_of(nodes(&kids), &memory, kept));
         Self { kids, memory, file }
     }
 

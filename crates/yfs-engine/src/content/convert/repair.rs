@@ -40,7 +40,9 @@ impl ContentDoc {
             // What of its source is in it comes from the source.
             let last = self.conversions().into_iter().rfind(|it| it.client == client);
             let from = last.map_or_else(|| copy.conversion.from.clone(), |last| last.from);
-            let before = self.source_text_at(&from, !copy.conversion.is_to_rich)?;
+            // Whoever listed it may have listed anything.
+            let before = self.source_text_at(&from, !copy.conversion.is_to_rich);
+            let Ok(before) = before else { continue };
             let (said, update) = match copy.conversion.is_to_rich {
                 true => self.take_blocks(client)?,
                 false => self.take_text(client)?,
@@ -111,7 +113,7 @@ impl ContentDoc {
     }
 
     /// Notes of the conversion that is kept that what came late has been taken in.
-    fn note(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+    pub(super) fn note(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         let Some(kept) = self.kept().map(|kept| kept.client) else { return Ok(None) };
         let number = self.conversions().last().map_or(0, |last| last.number) + 1;
         let (client, version) = (self.client, self.version());

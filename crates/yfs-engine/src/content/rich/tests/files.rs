@@ -4,7 +4,12 @@ use serde_json::Value as Json;
 
 use super::{PROFILES, document, receive, replica, tree, write};
 use crate::content::ContentDoc;
-use yfs_markdown::{front_matter::split, parse::parse, same::same, schema::Profile};
+use yfs_markdown::{
+    front_matter::split,
+    parse::parse,
+    same::same,
+    schema::{Profile, check},
+};
 
 fn examples() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/markdown/gfm.jsonl");
@@ -99,4 +104,21 @@ fn a_file_that_holds_nothing_has_one_empty_paragraph() {
     write(&mut doc, "", None);
     assert_eq!(doc.text(), "");
     assert_eq!(tree(&doc, Profile::Gfm).to_string(), "doc(paragraph)");
+}
+
+#[test]
+fn a_document_of_the_other_schema_is_read_and_keeps_it() {
+    use crate::kind::ContentKind;
+    for (profile, other) in [(PROFILES[0], PROFILES[1]), (PROFILES[1], PROFILES[0])] {
+        let mut doc = document(1, profile);
+        let file = "# One\n\n* Two *three* `four`\n\n***\n\nFive **six**\n";
+        write(&mut doc, file, None);
+        doc.set_kind(ContentKind::Rich(other));
+        assert_eq!(doc.text(), file);
+        let new = file.replace("four", "4").replace("six", "6");
+        let written = doc.write(&new, None, &super::author()).expect("a write");
+        assert!(written.update.is_some_and(|update| update.len() < 250));
+        assert_eq!(doc.text(), new);
+        assert_eq!(check(&tree(&doc, profile), profile), Ok(()), "{profile:?}");
+    }
 }
