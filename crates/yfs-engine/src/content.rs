@@ -90,6 +90,8 @@ pub struct ContentDoc {
     log: Log,
     blobs: Blobs,
     kind: ContentKind,
+    /// Whether edits are made by rule: they are nobody's, and the same items whoever makes them.
+    by_rule: bool,
     labels: Labels,
     redactions: Redactions,
     /// The current version, once somebody has asked for it.
@@ -175,6 +177,7 @@ impl ContentDoc {
             log: Log::default(),
             blobs: Blobs::default(),
             kind: ContentKind::Text,
+            by_rule: false,
             labels: Labels::default(),
             redactions: Redactions::default(),
             version: OnceLock::new(),

@@ -7,6 +7,7 @@ use yfs::{DocPort, Options, Workspace};
 use yfs_engine::{
     gate::{Limits, Source},
     id::{ClientId, FileId},
+    kind::{Category, ContentKind},
     main_doc::MainDoc,
     table::{FileRow, WriterIds},
     tree::{NodeRef, TreeIndex},
@@ -132,6 +133,13 @@ impl Replica {
     /// Opens a port, unless the file is not known here.
     pub fn port(&self, guid: &FileId) -> Option<DocPort> {
         self.workspace().port(guid.as_str()).ok()
+    }
+
+    /// Returns how the content of a file is to be kept.
+    pub fn kind(&self, guid: &FileId) -> ContentKind {
+        let rows = self.rows();
+        let name = rows.get(guid).map_or("", |row| row.name.as_str());
+        ContentKind::of(Category::of(name), self.workspace().profile())
     }
 
     /// Follows a document from now on.

@@ -11,11 +11,17 @@ use std::{
 
 use tempfile::TempDir;
 use yfs::WorkspaceError;
-use yfs_engine::id::FileId;
+use yfs_engine::{
+    content::ContentDoc,
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    kind::ContentKind,
+};
 use yfs_store::{MemoryStore, SqliteStore, Store, StoreExt};
 use yfs_vfs::FsCode;
 use yrs::{
-    Doc, GetString, OffsetKind, Options, ReadTxn, Text, Transact, Update, updates::decoder::Decode,
+    Doc, OffsetKind, Options, ReadTxn, Text, Transact, Update, XmlElementPrelim, XmlFragment,
+    XmlOut, XmlTextPrelim, updates::decoder::Decode,
 };
 
 use super::{
@@ -403,13 +409,17 @@ impl World {
         let Some(port) = replica.port(&guid) else { return };
         self.number += 1;
         let doc = editor(1_000_000 + u64::from(self.number), &port.diff(&[0]).expect("a diff"));
-        let text = doc.get_or_insert_text("text");
         let seen = doc.transact().state_vector();
         let typed = format!("typed {}", self.ledger.new_mark());
-        let len = text.len(&doc.transact()) as usize;
         // Never between the halves of a character.
-        let place = if self.rng.percent(50) { 0 } else { len };
-        text.insert(&mut doc.transact_mut(), place as u32, &typed);
+        let at_end = self.rng.percent(50);
+        if replica.kind(&guid) == ContentKind::Text {
+            let text = doc.get_or_insert_text("text");
+            let place = if at_end { text.len(&doc.transact()) } else { 0 };
+            text.insert(&mut doc.transact_mut(), place, &typed);
+        } else {
+            type_in_paragraph(&doc, at_end, &typed);
+        }
         let update = doc.transact().encode_diff_v1(&seen);
         let before = replica.view.clone();
         self.log.push(format!("{}: somebody types into {guid}: {typed}", replica.letter));
@@ -476,8 +486,12 @@ impl World {
             let mut first = None;
             for replica in &self.replicas {
                 let Some(port) = replica.port(guid) else { continue };
-                let doc = editor(1, &port.diff(&[0]).expect("a diff"));
-                let text = doc.get_or_insert_text("text").get_string(&doc.transact());
+                let client = ClientId::new(1).expect("53 bits");
+                let mut doc = ContentDoc::new(guid, client, Limits::default());
+                doc.set_kind(replica.kind(guid));
+                let state = port.diff(&[0]).expect("a diff");
+                doc.receive(&state, Source::Wire).expect("an honest state");
+                let text = doc.text();
                 let first = first.get_or_insert_with(|| text.clone());
                 assert_eq!(text, *first, "{guid} on {}", replica.letter);
             }
@@ -485,6 +499,26 @@ impl World {
             assert!(wrong.is_empty(), "texts are wrong:\n{}", wrong.join("\n"));
         }
     }
+}
+
+/// Types into the first or the last paragraph, as an editor that is bound to the document does.
+fn type_in_paragraph(doc: &Doc, at_end: bool, typed: &str) {
+    let fragment = doc.get_or_insert_xml_fragment("richtext");
+    let mut txn = doc.transact_mut();
+    let mut texts = fragment.successors(&txn).filter_map(|node| match node {
+        XmlOut::Text(text) => Some(text),
+        _ => None,
+    });
+    let found = if at_end { texts.last() } else { texts.next() };
+    let text = found.unwrap_or_else(|| {
+        let paragraph = match fragment.get(&txn, 0) {
+            Some(XmlOut::Element(paragraph)) => paragraph,
+            _ => fragment.insert(&mut txn, 0, XmlElementPrelim::empty("paragraph")),
+        };
+        paragraph.insert(&mut txn, 0, XmlTextPrelim::new(""))
+    });
+    let place = if at_end { text.len(&txn) } else { 0 };
+    text.insert(&mut txn, place, typed);
 }
 
 /// Opens a content document as an editor would.

@@ -209,9 +209,7 @@ impl ContentDoc {
         write_var_uint(&mut bytes, number);
         write_var_uint(&mut bytes, is_rich(self.kind).into());
         bytes.extend(version.encode_in_order());
-        let hash = blake3::hash(&bytes);
-        let hash = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("32 bytes"));
-        ClientId::new(MARK | (hash >> 12)).expect("53 bits")
+        id_of(&bytes)
     }
 
     fn delete(&mut self, ranges: Vec<IdRange>) -> Result<Vec<u8>, ContentError> {
@@ -309,6 +307,13 @@ impl ContentDoc {
         clone.receive(&self.gate.encode_state(), Source::Store)?;
         Ok(clone)
     }
+}
+
+/// Returns the client id that stands for some bytes.
+fn id_of(bytes: &[u8]) -> ClientId {
+    let hash = blake3::hash(bytes);
+    let hash = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("32 bytes"));
+    ClientId::new(MARK | (hash >> 12)).expect("53 bits")
 }
 
 fn is_rich(kind: ContentKind) -> bool {

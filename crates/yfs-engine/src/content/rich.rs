@@ -191,9 +191,10 @@ impl ContentDoc {
             return Ok(Written { update: None, overlaps: plan.overlaps });
         }
         let mut overlaps = std::mem::take(&mut plan.overlaps);
+        let by_rule = self.by_rule.then_some(profile);
         let update = self.transact_with(entry, |txn| {
             // The plan counts on being first.
-            plan.make(txn).expect("we built a valid update");
+            plan.make(txn, by_rule).expect("we built a valid update");
             memory.make(txn);
         })?;
         self.place(&mut overlaps, profile);

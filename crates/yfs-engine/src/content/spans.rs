@@ -6,7 +6,7 @@
 //! Of rich text the file says more than the document holds: `#`, `- `, links. Each piece of a document is
 //! looked for in the file behind the piece before it; what lies between belongs to no item.
 
-use yfs_markdown::schema::Profile;
+use yfs_markdown::{front_matter::split, schema::Profile};
 use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
 
 use super::{ContentDoc, TEXT, Version, diff::utf16_len};
@@ -62,7 +62,7 @@ impl ContentDoc {
     /// Returns the text and what it is made of, in order.
     pub(super) fn spans(&mut self) -> (String, Vec<Span>) {
         let now = self.version();
-        match self.kind {
+        match self.held() {
             ContentKind::Text => self.plain_spans(&now),
             ContentKind::Rich(profile) => self.rich_spans(&now, profile),
         }
@@ -88,7 +88,9 @@ impl ContentDoc {
             pieces_of(txn, &kids, now, &mut found);
             found
         });
-        let (mut at, mut spans) = (0_usize, Vec::with_capacity(pieces.len()));
+        // What is above the text is no part of it, whatever it says.
+        let front = text.len() - split(&text).body.len();
+        let (mut at, mut spans) = (front, Vec::with_capacity(pieces.len()));
         for piece in &pieces {
             // What is written otherwise than it reads, escaped for example, is told by its lines.
             let mut offset = 0;

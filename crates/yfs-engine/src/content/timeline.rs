@@ -84,7 +84,8 @@ impl ContentDoc {
     /// Returns the entry that begins a run, if this edit begins one; one that stands `alone` always
     /// does.
     pub(super) fn begin_run(&self, author: &Author, alone: bool) -> Option<Any> {
-        if !alone && self.log.goes_on(self.client, author) {
+        // What is done by rule is nobody's.
+        if self.by_rule || !alone && self.log.goes_on(self.client, author) {
             return None;
         }
         Some(log::run(author, alone, &self.noted()))

@@ -1,17 +1,19 @@
-//! What only one peer may do: merging what two would merge twice.
+//! Merging what was written to copies of the content, or where it no longer is.
 //!
-//! It is for whoever keeps the log, as it hears of such work first; or for a person who asks.
+//! It is made under a client id that is a hash of the document's state, and one mark at a time: peers in the same state
+//! make the same items, which Yjs merges to one. Peers in different states may merge the same work twice.
 
 use yrs::{Any, Map as _, Out, ReadTxn as _, Text as _, WriteTxn as _, types::text::YChange};
 
 use super::{
     super::{Author, Base, ContentDoc, ContentError, TEXT, Written, diff::utf16_len, rich},
-    CONVERSIONS, is_rich, merged, value,
+    CONVERSIONS, id_of, is_rich, merged, value,
 };
 use crate::{
-    gate::IdRange,
+    gate::{IdRange, Source},
     id::ClientId,
     kind::ContentKind,
+    lib0::write_string,
     rich::{Kid, live, nodes},
 };
 
@@ -25,16 +27,32 @@ impl ContentDoc {
     /// Merges all that was written to copies of the content into one. Answers nothing where there is nothing
     /// to do.
     ///
-    /// One peer must do this: two that do it merge it twice.
+    /// It does no harm that several peers do it, as long as they have heard the same.
     ///
     /// # Errors
     ///
     /// As [`ContentDoc::write`].
     pub fn repair(&mut self, author: &Author) -> Result<Option<Vec<u8>>, ContentError> {
-        let mut updates: Vec<Vec<u8>> = self.convert()?.into_iter().collect();
-        if !self.gate.has_root(CONVERSIONS) {
-            return merged(updates);
+        let converted = self.convert()?;
+        if !self.needs_repair() {
+            return Ok(converted);
         }
+        let mut clone = self.clone_for(self.repairer())?;
+        clone.by_rule = true;
+        let mut updates = Vec::new();
+        clone.merge_copies(author, &mut updates)?;
+        let repaired = merged(updates)?;
+        if let Some(update) = &repaired {
+            self.receive(update, Source::Store)?;
+        }
+        merged(converted.into_iter().chain(repaired).collect())
+    }
+
+    fn merge_copies(
+        &mut self,
+        author: &Author,
+        updates: &mut Vec<Vec<u8>>,
+    ) -> Result<(), ContentError> {
         for copy in self.copies().iter().skip(1) {
             let client = copy.conversion.client;
             // What of its source is in it comes from the source.
@@ -56,7 +74,16 @@ impl ContentDoc {
             updates.extend(written.update);
             updates.extend(self.note()?);
         }
-        merged(updates)
+        Ok(())
+    }
+
+    /// Returns the id that a state is repaired under.
+    fn repairer(&self) -> ClientId {
+        let mut bytes = Vec::new();
+        write_string(&mut bytes, "yfs repair 1");
+        write_string(&mut bytes, self.id.as_str());
+        bytes.extend(self.version().encode_in_order());
+        id_of(&bytes)
     }
 
     /// Deletes the blocks of a conversion with all that was put into them, and returns what they said.

@@ -353,15 +353,22 @@ impl Beside<'_, '_> {
 }
 
 impl Plan {
-    /// Makes the edit.
-    pub(super) fn make(self, txn: &mut TransactionMut<'_>) -> Result<(), yrs::error::Error> {
+    /// Makes the edit; with a profile, as the same items whoever makes it.
+    pub(super) fn make(
+        self,
+        txn: &mut TransactionMut<'_>,
+        by_rule: Option<Profile>,
+    ) -> Result<(), yrs::error::Error> {
         if !self.inserter.is_empty() || !self.deleted.is_empty() {
             let update = self.inserter.finish(self.deleted);
             let update = yrs::updates::decoder::Decode::decode_v1(&update)?;
             txn.apply_update(update)?;
         }
         for (text, delta) in self.texts {
-            text.apply_delta(txn, delta);
+            match by_rule {
+                None => text.apply_delta(txn, delta),
+                Some(profile) => super::text::apply_by_rule(txn, &text, delta, profile),
+            }
         }
         for (element, name, value) in self.attributes {
             match value {

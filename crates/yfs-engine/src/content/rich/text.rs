@@ -7,7 +7,7 @@ use yfs_markdown::{
     tree::{Mark, Node, Text, Value},
 };
 use yrs::{
-    Any,
+    Any, Text as _, TransactionMut, XmlTextRef,
     types::{Attrs, Delta},
 };
 
@@ -266,4 +266,37 @@ fn attributes_of(marks: &[Mark]) -> Attrs {
 
 fn attributes_any(mark: &Mark) -> Any {
     to_any(&Value::Object(mark.attributes.clone()))
+}
+
+/// Makes changes of a text one mark at a time: yrs writes several marks in an order that varies.
+pub(super) fn apply_by_rule(
+    txn: &mut TransactionMut<'_>,
+    text: &XmlTextRef,
+    delta: Vec<Delta<Arc<str>>>,
+    profile: Profile,
+) {
+    let mut at = 0;
+    for change in delta {
+        match change {
+            Delta::Deleted(len) => text.remove_range(txn, at, len),
+            Delta::Retain(len, attributes) => {
+                let mut attributes: Vec<_> = attributes.into_iter().flat_map(|it| *it).collect();
+                attributes.sort_by(|(left, _), (right, _)| left.cmp(right));
+                for attribute in attributes {
+                    text.format(txn, at, len, Attrs::from([attribute]));
+                }
+                at += len;
+            }
+            Delta::Inserted(inserted, attributes) => {
+                text.insert(txn, at, &inserted);
+                let len = utf16_len(&inserted);
+                for mark in profile.marks() {
+                    let value = attributes.as_ref().and_then(|it| it.get(mark.name)).cloned();
+                    let value = value.unwrap_or(Any::Null);
+                    text.format(txn, at, len, Attrs::from([(mark.name.into(), value)]));
+                }
+                at += len;
+            }
+        }
+    }
 }
