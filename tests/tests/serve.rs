@@ -11,7 +11,7 @@ use yfs_tests::{
     fixture,
 };
 
-const PAGE: &str = "/runbooks/on-call.md";
+const PAGE: &str = "/CODEOWNERS";
 
 #[test]
 fn a_folder_is_imported_once_and_edited() {

@@ -332,11 +332,11 @@ fn rich_text_has_the_same_history() {
     let shown = blame(&workspace, "/a.md");
     expect![[r#"
         1 human:ada v1 # Plan
-        2  v0 
+        2 human:ada v1 
         3 human:ada v4 New.
-        4  v0 
+        4 human:ada v4 
         5 human:ada v1 We *begin* there, see [the list](https://example.org/we-start).
-        6  v0 
+        6 human:ada v1 
         7 human:ada v1 - one
         8 human:ada v1 - two
         9 agent:bot v2 - three words more

@@ -10,11 +10,13 @@
 
 use std::ops::Range;
 
+use yfs_markdown::front_matter::split;
+
 use super::{
     Author, ContentDoc,
     spans::{Span, bytes_of},
 };
-use crate::id::ItemId;
+use crate::{id::ItemId, kind::ContentKind};
 
 /// A stretch of the text that one run of edits wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +30,53 @@ pub struct Piece {
 }
 
 impl ContentDoc {
-    /// Returns the text and who wrote which piece of it, in order and without gaps.
+    /// Returns the text and who wrote which piece of it, in order. What is in no piece, nobody is known to have written.
     pub fn blame(&mut self) -> (String, Vec<Piece>) {
         let (text, spans) = self.spans();
         let mut pieces = Vec::new();
         for span in &spans {
             self.blame_span(&text[span.at..span.at + span.len], span, &mut pieces);
         }
+        if matches!(self.held(), ContentKind::Rich(_)) {
+            pieces = self.with_syntax(&text, pieces);
+        }
         (text, pieces)
+    }
+
+    /// Gives what stands between pieces of rich text, which no item is behind, to whoever wrote beside it: to who
+    /// wrote what follows on the same line, else to who wrote what is before. Where one run wrote everything, front matter is
+    /// theirs as well.
+    fn with_syntax(&self, text: &str, pieces: Vec<Piece>) -> Vec<Piece> {
+        let [first, .., last] = &pieces[..] else { return self.of_one_run(text, pieces) };
+        if first.run == last.run && self.log.entries().len() == 1 {
+            return self.of_one_run(text, pieces);
+        }
+        let mut at = text.len() - split(text).body.len();
+        let mut filled: Vec<Piece> = Vec::with_capacity(2 * pieces.len());
+        for piece in pieces {
+            let gap = &text[at.min(piece.range.start)..piece.range.start];
+            let line = gap.rfind('\n').map_or(at, |newline| at + newline + 1);
+            if let Some(before) = filled.last_mut() {
+                before.range.end = line.max(before.range.end);
+            }
+            let start = if filled.is_empty() { at } else { line };
+            at = piece.range.end;
+            filled.push(Piece { range: start.min(piece.range.start)..at, ..piece });
+        }
+        if let Some(last) = filled.last_mut() {
+            last.range.end = text.len();
+        }
+        filled
+    }
+
+    /// Gives all of the text to the run that wrote any of it.
+    fn of_one_run(&self, text: &str, mut pieces: Vec<Piece>) -> Vec<Piece> {
+        let is_alone = self.log.entries().len() == 1;
+        pieces.truncate(1);
+        if let Some(piece) = pieces.first_mut().filter(|_| is_alone) {
+            piece.range = 0..text.len();
+        }
+        pieces
     }
 
     fn blame_span(&self, text: &str, span: &Span, pieces: &mut Vec<Piece>) {
