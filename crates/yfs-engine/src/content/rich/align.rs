@@ -5,7 +5,10 @@
 
 use std::ops::Range;
 
-use yfs_markdown::tree::Node;
+use yfs_markdown::{
+    schema::{Content, Profile},
+    tree::Node,
+};
 
 use super::{
     super::diff::{diff_tokens, word_hashes},
@@ -19,11 +22,9 @@ const MAX_CELLS: usize = 40_000;
 /// How far ahead a partner is sought then.
 const LOOK_AHEAD: usize = 8;
 
-/// How alike blocks must be to be one, between 0 and 1…
+/// How alike blocks must be to be one, between 0 and 1. Where there is only one on either side, they are one:
+/// the other may have to be the only one that its parent holds.
 const MIN_ALIKE: f32 = 0.4;
-
-/// …and where there is only one on either side.
-const MIN_ALIKE_ALONE: f32 = 0.15;
 
 /// How alike two blocks are that say nothing.
 const WORDLESS: f32 = 0.6;
@@ -133,7 +134,8 @@ impl Says {
             return Some(1.0);
         }
         let n_words = self.words.len() + other.words.len();
-        if n_words == 0 {
+        // A table has one header, whatever that says.
+        if n_words == 0 || self.name.as_deref().is_some_and(is_header) {
             return Some(WORDLESS);
         }
         let (mut n_shared, mut rest) = (0_usize, other.words.as_slice());
@@ -149,6 +151,13 @@ impl Says {
     }
 }
 
+fn is_header(name: &str) -> bool {
+    let elements = Profile::Gfm.elements().iter();
+    elements
+        .map(|spec| spec.content)
+        .any(|it| matches!(it, Content::Rows(first, _) if first == name))
+}
+
 fn collect(nodes: &[Node], words: &mut Vec<u64>) {
     for node in nodes {
         match node {
@@ -161,7 +170,7 @@ fn collect(nodes: &[Node], words: &mut Vec<u64>) {
 /// Returns which are one, in order on both sides.
 fn pairs(before: &[Says], after: &[Says]) -> Vec<(usize, usize)> {
     let alone = before.len() == 1 && after.len() == 1;
-    let least = if alone { MIN_ALIKE_ALONE } else { MIN_ALIKE };
+    let least = if alone { 0.0 } else { MIN_ALIKE };
     let score = |old: usize, new: usize| {
         before[old].alike(&after[new]).filter(|alike| *alike >= least).map_or(0.0, |it| it + 0.01)
     };

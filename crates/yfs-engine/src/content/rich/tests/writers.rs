@@ -83,3 +83,17 @@ fn what_markdown_cannot_say_stays_where_nobody_wrote() {
     let n_blocks = doc.gate.edit(|txn| fragment(txn).len(txn)).0;
     assert_eq!(n_blocks, 3);
 }
+
+#[test]
+fn a_table_has_one_header_and_a_cell_one_paragraph() {
+    let base = "> One\n\n| a | b |\n| - | - |\n| c | d |\n";
+    let theirs = base.replace("| a |", "| typed a |").replace("| c |", "| typed c |");
+    let ours = base.replace("| a | b |", "| x | y |").replace("| c | d |", "| v | w |\n| e | f |");
+    let mut first = document(1, Profile::Gfm);
+    write(&mut first, base, None);
+    let read = first.version();
+    write(&mut first, &theirs, None);
+    write(&mut first, &ours, Some(&read));
+    let text = first.text();
+    assert!(text.contains("typed") && text.contains("x") && text.contains('e'), "{text}");
+}
