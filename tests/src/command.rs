@@ -1,8 +1,7 @@
 //! The `yfs` command, as people run it: built once, run in a process of its own.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{OnceLock, mpsc},
@@ -11,6 +10,8 @@ use std::{
 };
 
 use serde_json::Value;
+
+use crate::http::Client;
 
 /// How long a server may take to say where it listens. Generous: it may have to import a tree.
 const START: Duration = Duration::from_secs(60);
@@ -94,14 +95,27 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves a directory on `port`, or on one that the system chooses if that is 0.
+    /// Serves a directory on `port`, or on one that the system chooses if that is 0; nobody needs a token.
     ///
     /// # Panics
     ///
     /// Panics if it does not say in time where it listens.
     pub fn start(dir: &Path, port: u16) -> Self {
+        Self::launch(dir, port, &["--open"])
+    }
+
+    /// As [`start`](Self::start); everybody needs a token.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it does not say in time where it listens.
+    pub fn start_with_tokens(dir: &Path, port: u16) -> Self {
+        Self::launch(dir, port, &[])
+    }
+
+    fn launch(dir: &Path, port: u16, more: &[&str]) -> Self {
         let mut command = Command::new(program());
-        command.args(["serve", "--port", &port.to_string()]).arg(dir);
+        command.args(["serve", "--port", &port.to_string()]).args(more).arg(dir);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("YFS_WORKSPACE");
         let child = command.spawn().expect("yfs was just built");
         let mut server = Self { child, port };
@@ -152,16 +166,8 @@ impl Server {
     ///
     /// Panics if the server does not answer.
     pub fn get(&self, path: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
-        let host = format!("127.0.0.1:{}", self.port);
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
-            .expect("the server reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("the server answers in UTF-8");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
-        assert!(!head.to_lowercase().contains("transfer-encoding"), "the body comes in one piece");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        (status.expect("an answer has a status"), body.to_owned())
+        let answer = Client { port: self.port, token: None }.get(path);
+        (answer.status, answer.text().to_owned())
     }
 
     fn end(&mut self) {

@@ -3,6 +3,7 @@
 
 pub mod command;
 pub mod editor;
+pub mod http;
 pub mod markdown;
 pub mod node;
 pub mod pair;

@@ -8,7 +8,7 @@ use yfs_engine::actor::Actor;
 use crate::commands::{
     anchor, append, blame, cat, chmod, completions, cp, du, edit, export, find, glob, grep, head,
     import, init, label, ln, ls, mkdir, mv, profile, readlink, redact, rm, serve, stat, tail,
-    touch, trash, tree, upkeep, versions, write,
+    token, touch, trash, tree, upkeep, versions, write,
 };
 
 /// A tree of files that people, agents and tools change at the same time, and nobody's work is lost.
@@ -180,6 +180,8 @@ pub(crate) enum Command {
     Repair(profile::RepairArgs),
     /// Let editors in: serve a directory to Yjs clients
     Serve(serve::ServeArgs),
+    /// Who may use the server: make, show and revoke tokens
+    Token(token::TokenArgs),
     /// Print a script that completes commands in a shell
     Completions(completions::CompletionsArgs),
 }
@@ -226,6 +228,7 @@ impl Command {
             Self::Profile(_) => "profile",
             Self::Repair(_) => "repair",
             Self::Serve(_) => "serve",
+            Self::Token(_) => "token",
             Self::Completions(_) => "completions",
         }
     }

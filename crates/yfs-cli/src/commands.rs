@@ -34,6 +34,7 @@ pub(crate) mod rm;
 pub(crate) mod serve;
 pub(crate) mod stat;
 pub(crate) mod tail;
+pub(crate) mod token;
 pub(crate) mod touch;
 pub(crate) mod trash;
 pub(crate) mod tree;
@@ -90,6 +91,7 @@ pub(crate) async fn run(command: Command, context: &mut Context) -> Result {
         Command::Profile(args) => profile::run(args, context),
         Command::Repair(args) => profile::repair(args, context),
         Command::Serve(args) => serve::run(args, context).await,
+        Command::Token(args) => token::run(args, context),
         Command::Completions(args) => completions::run(args, context),
     }
 }

@@ -35,6 +35,7 @@ mod role;
 mod same;
 mod scan;
 mod update;
+mod writers;
 
 pub use doc::{GatedDoc, Received, Tail};
 pub use erase::{Remains, deleted_by, erase};
@@ -46,6 +47,7 @@ pub use role::{DocRole, Source};
 pub use scan::{Element, IdRange, RootIx, Scan};
 pub use update::UpdateBuilder;
 pub(crate) use update::write_delete_set;
+pub use writers::writers;
 
 #[cfg(test)]
 mod tests;

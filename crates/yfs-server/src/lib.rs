@@ -2,8 +2,9 @@
 //!
 //! `/sync/{guid}` speaks the y-websocket protocol for one document: the main document under the
 //! workspace's id, a file's content under the file's id. `/collab` speaks Hocuspocus: any number of
-//! documents over one connection, named by their guids. `GET /api/tree` lists the files with their
-//! guids. `GET /healthz` answers `ok`.
+//! documents over one connection, named by their guids. `/api/files/{path}` has the files as HTTP resources,
+//! `GET /api/tree` lists them with their guids, `GET /events` tells what changes. `docs/format/http.md` and
+//! `GET /openapi.json` describe all of it.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -20,14 +21,26 @@
 //! # }
 //! ```
 //!
-//! This is the first form of the server: it binds to loopback and asks for no token. Pages of other
-//! origins are refused, so that a website cannot reach into a workspace through its visitor.
+//! Everybody shows a [token](access::Keys), unless the server is [open](ServeOptions::open) to this machine.
+//! Pages of other origins are refused, so that a website cannot reach into a workspace through its visitor.
 
+pub mod access;
+mod blobs;
+mod caller;
 mod collab;
+mod entry;
+mod events;
+mod files;
+mod listen;
+mod metrics;
+pub mod openapi;
 mod origin;
+mod problem;
 mod rooms;
+mod routes;
 pub mod serve;
 mod session;
 mod tree;
+mod wire;
 
 pub use crate::serve::{ServeError, ServeOptions, Server};

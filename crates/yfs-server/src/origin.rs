@@ -1,19 +1,85 @@
-//! Which web pages may talk to the server: those that it or another server on this machine sent.
+//! Which web pages may talk to the server: those that this machine sent, and those that its owner named.
 //!
 //! A browser sends the `Origin` of the page with each WebSocket handshake; other programs send none.
 //! Without the check, any website could reach a local server through its visitor's browser. A website
-//! that makes its own name point at this machine (DNS rebinding) shows in the `Host`.
+//! that makes its own name point at this machine (DNS rebinding) shows in the `Host`, which counts where no
+//! token is asked for.
 
-use axum::http::{HeaderMap, header};
+use std::{sync::Arc, time::Duration};
 
-/// Tells whether a request comes from no page or from a page of this machine, and asks for this
-/// machine by a name of its own.
-pub(crate) fn is_local(headers: &HeaderMap) -> bool {
-    let passes = |name: header::HeaderName, host_of: fn(&str) -> Option<&str>| {
-        let Some(value) = headers.get(name) else { return true };
-        value.to_str().is_ok_and(|value| host_of(value).is_some_and(is_loopback))
-    };
-    passes(header::ORIGIN, host_of_origin) && passes(header::HOST, host_of_authority)
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::problem::Problem;
+
+/// How long a browser may remember what it was allowed.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
+
+/// Which pages may talk to the server.
+#[derive(Debug, Clone)]
+pub(crate) struct Origins {
+    named: Arc<[String]>,
+    /// Whether the server may only be asked for by a name of this machine.
+    local_host_only: bool,
+}
+
+impl Origins {
+    pub(crate) fn new(named: &[String], local_host_only: bool) -> Self {
+        let named = named.iter().map(|origin| origin.trim_end_matches('/').to_owned());
+        Self { named: named.collect(), local_host_only }
+    }
+
+    /// Refuses requests of other pages.
+    pub(crate) async fn check(
+        &self,
+        headers: &HeaderMap,
+        request: Request,
+        next: Next,
+    ) -> Response {
+        if self.allows(headers) {
+            return next.run(request).await;
+        }
+        Problem::new(StatusCode::FORBIDDEN, "pages of this origin have no access").into_response()
+    }
+
+    /// Lets browsers show answers to the pages that may see them.
+    pub(crate) fn cors(&self) -> CorsLayer {
+        let origins = self.clone();
+        let allowed = move |origin: &HeaderValue, _: &_| origins.allows_origin(origin);
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::predicate(allowed))
+            .allow_methods([Method::GET, Method::PUT, Method::POST, Method::PATCH, Method::DELETE])
+            .allow_headers([
+                header::AUTHORIZATION,
+                header::CONTENT_TYPE,
+                header::IF_MATCH,
+                header::IF_NONE_MATCH,
+                header::IF_RANGE,
+                header::RANGE,
+            ])
+            .expose_headers([header::ETAG, header::CONTENT_RANGE, header::LAST_MODIFIED])
+            .max_age(PREFLIGHT_AGE)
+    }
+
+    fn allows(&self, headers: &HeaderMap) -> bool {
+        let origin = headers.get(header::ORIGIN);
+        let host = headers.get(header::HOST).filter(|_| self.local_host_only);
+        let is_local = |host: &HeaderValue| {
+            host.to_str().is_ok_and(|host| host_of_authority(host).is_some_and(is_loopback))
+        };
+        origin.is_none_or(|origin| self.allows_origin(origin)) && host.is_none_or(is_local)
+    }
+
+    fn allows_origin(&self, origin: &HeaderValue) -> bool {
+        let Ok(origin) = origin.to_str() else { return false };
+        let is_named = self.named.iter().any(|named| named.eq_ignore_ascii_case(origin));
+        is_named || host_of_origin(origin).is_some_and(is_loopback)
+    }
 }
 
 fn host_of_origin(origin: &str) -> Option<&str> {
@@ -36,19 +102,22 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn allows(origins: &Origins, name: header::HeaderName, value: &str) -> bool {
+        origins.allows(&HeaderMap::from_iter([(name, value.parse().unwrap())]))
+    }
+
     #[test]
-    fn only_pages_of_this_machine_pass() {
-        let passes = |origin: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ORIGIN, origin.parse().unwrap());
-            is_local(&headers)
-        };
-        assert!(is_local(&HeaderMap::new()));
+    fn only_pages_of_this_machine_and_named_ones_pass() {
+        let origins = Origins::new(&["https://docs.example.com/".to_owned()], false);
+        let passes = |origin| allows(&origins, header::ORIGIN, origin);
+        assert!(origins.allows(&HeaderMap::new()));
         assert!(passes("http://localhost:5173"));
         assert!(passes("http://127.0.0.1"));
         assert!(passes("http://[::1]:8080"));
+        assert!(passes("https://docs.example.com"));
         for origin in [
             "https://example.com",
+            "http://docs.example.com",
             "http://localhost.example.com",
             "http://127.0.0.1.example.com",
             "null",
@@ -59,14 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_are_answered() {
-        let passes = |host: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, host.parse().unwrap());
-            is_local(&headers)
-        };
+    fn without_tokens_only_names_of_this_machine_are_answered() {
+        let open = Origins::new(&[], true);
+        let passes = |host| allows(&open, header::HOST, host);
         assert!(passes("localhost:4680"));
         assert!(passes("[::1]:4680"));
         assert!(!passes("rebound.example.com:4680"));
+        let closed = Origins::new(&[], false);
+        assert!(allows(&closed, header::HOST, "files.example.com"));
     }
 }

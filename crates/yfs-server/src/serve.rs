@@ -1,4 +1,4 @@
-//! Binding the routes to a port, and ending in order.
+//! Binding to a port, serving, and ending in order.
 
 use std::{
     io,
@@ -6,40 +6,46 @@ use std::{
     sync::Arc,
 };
 
-use axum::{
-    Router,
-    extract::{Path, State, WebSocketUpgrade},
-    http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
-    routing::get,
-};
 use thiserror::Error;
-use tokio::net::TcpListener;
-use yfs::{Workspace, WorkspaceError};
+use tokio::{net::TcpListener, sync::Semaphore};
+use yfs::Workspace;
 
-use crate::{collab, origin::is_local, rooms::Rooms, session, tree::tree};
-
-/// The greatest size of one message, in bytes. A first sync of a large table is an honest 18 MB.
-const MAX_MESSAGE_LEN: usize = 64 << 20;
+use crate::{
+    access::{Access, Keys},
+    listen,
+    metrics::Metrics,
+    rooms::Rooms,
+    routes::router,
+};
 
 /// The port unless the caller says otherwise.
 pub const DEFAULT_PORT: u16 = 4680;
 
+/// How many states are computed and sent at once; who joins beyond that waits.
+const MAX_JOINS: usize = 8;
+
 /// How a workspace is served.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Where to listen. Addresses that are not loopback are refused: there are no tokens yet.
+    /// Where to listen.
     pub host: IpAddr,
     /// The port; 0 takes any that is free.
     pub port: u16,
+    /// Whether no token is asked for. For loopback addresses only.
+    pub open: bool,
+    /// Pages of which other origins may talk to the server, as `https://example.com`. Those of this machine
+    /// may.
+    pub origins: Vec<String>,
+    /// How many connections there may be at once; more wait to be accepted.
+    pub max_connections: usize,
 }
 
 /// Why serving failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address can be reached from other machines, and nothing would ask who they are.
-    #[error("refusing to listen on {0}: only loopback addresses until there are tokens")]
+    /// The address can be reached from other machines, and nobody would be asked who they are.
+    #[error("refusing to listen on {0} without tokens: other machines can reach it")]
     NotLoopback(IpAddr),
     /// The port is taken, or may not be used.
     #[error("cannot listen on {address}")]
@@ -59,19 +65,24 @@ pub enum ServeError {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    options: ServeOptions,
 }
 
 /// What the handlers share.
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) workspace: Workspace,
+    pub(crate) access: Access,
     pub(crate) rooms: Arc<Rooms>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Permits for what costs much.
+    pub(crate) joins: Arc<Semaphore>,
 }
 
 impl Server {
     /// Binds to the port.
     pub async fn bind(options: &ServeOptions) -> Result<Self, ServeError> {
-        if !options.host.is_loopback() {
+        if options.open && !options.host.is_loopback() {
             return Err(ServeError::NotLoopback(options.host));
         }
         let address = SocketAddr::new(options.host, options.port);
@@ -79,7 +90,7 @@ impl Server {
             .await
             .map_err(|source| ServeError::Listen { address, source })?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address })
+        Ok(Self { listener, address, options: options.clone() })
     }
 
     /// Returns where the server listens.
@@ -94,11 +105,20 @@ impl Server {
         workspace: Workspace,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<(), ServeError> {
-        let rooms = Arc::<Rooms>::default();
-        let router = router(App { workspace, rooms: rooms.clone() });
+        let access = match self.options.open {
+            true => Access::Open,
+            false => Access::Tokens(Keys::of(workspace.store().clone())),
+        };
+        let metrics = Arc::<Metrics>::default();
+        let rooms = Arc::new(Rooms::new(metrics.clone()));
+        let joins = Arc::new(Semaphore::new(MAX_JOINS));
+        let app = App { workspace, access, rooms: rooms.clone(), metrics, joins };
+        let router = router(app, &self.options);
         tokio::select! {
             never = rooms.keep() => match never {},
-            served = axum::serve(self.listener, router).into_future() => Ok(served?),
+            served = listen::serve(&self.listener, router, self.options.max_connections) => {
+                Ok(served?)
+            }
             () = stop => Ok(()),
         }
     }
@@ -106,57 +126,12 @@ impl Server {
 
 impl Default for ServeOptions {
     fn default() -> Self {
-        Self { host: Ipv4Addr::LOCALHOST.into(), port: DEFAULT_PORT }
-    }
-}
-
-fn router(app: App) -> Router {
-    Router::new()
-        .route("/", get(home))
-        .route("/healthz", get(async || "ok"))
-        .route("/api/tree", get(tree))
-        .route("/sync/{guid}", get(sync))
-        .route("/collab", get(collab))
-        .layer(axum::middleware::from_fn(local_only))
-        .with_state(app)
-}
-
-async fn home() -> &'static str {
-    "yfs\n\nGET /api/tree        the files, with the guid of each\n    /sync/{guid}     one document, by the y-websocket protocol\n    /collab          many documents, by the Hocuspocus protocol\nGET /healthz\n"
-}
-
-async fn local_only(
-    headers: HeaderMap,
-    request: axum::extract::Request,
-    next: axum::middleware::Next,
-) -> Response {
-    if is_local(&headers) {
-        next.run(request).await
-    } else {
-        (StatusCode::FORBIDDEN, "pages of other origins have no access\n").into_response()
-    }
-}
-
-async fn sync(
-    State(app): State<App>,
-    Path(guid): Path<String>,
-    upgrade: WebSocketUpgrade,
-) -> Response {
-    match app.workspace.port(&guid) {
-        Ok(port) => {
-            limited(upgrade).on_upgrade(move |socket| session::run(socket, port, app.rooms))
+        Self {
+            host: Ipv4Addr::LOCALHOST.into(),
+            port: DEFAULT_PORT,
+            open: false,
+            origins: Vec::new(),
+            max_connections: 16_384,
         }
-        Err(error @ (WorkspaceError::NoDocument(_) | WorkspaceError::NoFile(_))) => {
-            (StatusCode::NOT_FOUND, format!("{error}\n")).into_response()
-        }
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }
-}
-
-async fn collab(State(app): State<App>, upgrade: WebSocketUpgrade) -> Response {
-    limited(upgrade).on_upgrade(move |socket| collab::run(socket, app))
-}
-
-fn limited(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
-    upgrade.max_message_size(MAX_MESSAGE_LEN).max_frame_size(MAX_MESSAGE_LEN)
 }

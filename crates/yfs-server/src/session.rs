@@ -5,122 +5,87 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Bytes,
-    extract::ws::{CloseFrame, Message as Frame, WebSocket},
+use axum::extract::ws::WebSocket;
+use tokio::time::sleep_until;
+use yfs_sync::{collab::Seat as _, hub::HubSession, message::Message};
+
+use crate::{
+    entry::{Entry, Pass},
+    rooms::{Outbox, Outgoing, Seat},
+    serve::App,
+    wire::{Ending, Heard, Wire},
 };
-use tokio::sync::broadcast::{Receiver, error::RecvError};
-use yfs::DocPort;
-use yfs_sync::{
-    SyncError,
-    collab::Seat as _,
-    hub::{Access, HubSession},
-};
-
-use crate::rooms::{Rooms, Seat};
-
-/// Too far behind: come back and start over.
-const TRY_AGAIN_LATER: u16 = 1013;
-
-/// Why a connection ends.
-#[derive(Debug)]
-pub(crate) struct Ending {
-    code: u16,
-    reason: String,
-}
 
 struct Session {
-    socket: WebSocket,
+    app: App,
+    guid: String,
+    pass: Pass,
     hub: HubSession,
-    updates: Receiver<Arc<[u8]>>,
-    /// Before `seat`, which closes the room if nobody listens to it any more.
-    presence: Receiver<Bytes>,
+    outbox: Arc<Outbox>,
     seat: Seat,
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn run(socket: WebSocket, port: DocPort, rooms: Arc<Rooms>) {
-    let (seat, presence) = rooms.enter(port);
-    let hub = HubSession::new(seat.connection(), Access::ReadWrite);
-    // Subscribed before any state is taken, so that nothing falls between.
-    let updates = seat.port.subscribe();
-    let mut session = Session { socket, hub, seat, updates, presence };
-    let Err(ending) = session.serve().await else { return };
-    ending.send(&mut session.socket).await;
+pub(crate) async fn run(socket: WebSocket, app: App, guid: String, pass: Pass) {
+    let mut wire = Wire::new(socket, app.metrics.clone());
+    let ending = match enter(app, guid, pass) {
+        Ok(mut session) => session.serve(&mut wire).await.err(),
+        Err(ending) => {
+            // Clients up to version 3.0 know nothing of close codes.
+            let denied = Message::Denied(ending.reason()).encode();
+            wire.send([denied.into()]).await.ok();
+            Some(ending)
+        }
+    };
+    if let Some(ending) = ending {
+        wire.end(ending).await;
+    }
+}
+
+fn enter(app: App, guid: String, pass: Pass) -> Result<Session, Ending> {
+    let Entry { port, access } = app.open(&guid, &pass)?;
+    let outbox = Arc::<Outbox>::default();
+    // Entered before any state is taken, so that nothing falls between.
+    let seat = app.rooms.enter(port, &outbox, &[]);
+    let hub = HubSession::new(seat.connection(), access);
+    Ok(Session { app, guid, pass, hub, outbox, seat })
 }
 
 impl Session {
     /// Serves until the client leaves (`Ok`) or has to leave.
-    async fn serve(&mut self) -> Result<(), Ending> {
+    async fn serve(&mut self, wire: &mut Wire) -> Result<(), Ending> {
+        let mut tick = wire.next_tick();
         loop {
             tokio::select! {
-                frame = self.socket.recv() => match frame {
-                    Some(Ok(Frame::Binary(bytes))) => self.receive(&bytes).await?,
-                    Some(Ok(Frame::Close(_)) | Err(_)) | None => return Ok(()),
-                    // Pings are answered by the library; text is nothing that we know.
-                    Some(Ok(_)) => (),
+                heard = wire.hear() => match heard {
+                    Heard::Message(message) => self.receive(wire, &message).await?,
+                    Heard::Gone => return Ok(()),
                 },
-                update = self.updates.recv() => match update {
-                    Ok(update) => self.send(self.hub.update(&update)).await,
-                    Err(RecvError::Lagged(_)) => return Err(Ending::behind()),
-                    Err(RecvError::Closed) => return Err(Ending::closed()),
-                },
-                presence = self.presence.recv() => match presence {
-                    Ok(message) => self.send(message).await,
-                    // Presence renews itself.
-                    Err(RecvError::Lagged(_)) => (),
-                    Err(RecvError::Closed) => return Err(Ending::closed()),
-                },
+                frames = self.outbox.take() => {
+                    wire.send(frames?.into_iter().map(Outgoing::into_frame)).await?;
+                }
+                () = sleep_until(tick) => {
+                    tick = wire.next_tick();
+                    self.pass.check(&self.app, &self.guid)?;
+                    wire.tick().await?;
+                }
             }
         }
     }
 
-    async fn receive(&mut self, message: &[u8]) -> Result<(), Ending> {
-        let now = self.seat.now();
+    async fn receive(&mut self, wire: &mut Wire, message: &[u8]) -> Result<(), Ending> {
+        // Held until the state is sent, which bounds how many states are in memory.
+        let admitted = match Message::is_step_1(message) {
+            true => Some(self.app.admit().await?),
+            false => None,
+        };
+        let now = self.app.rooms.now();
         let answer = self.hub.receive(&mut self.seat, message, now)?;
-        for frame in answer.frames {
-            self.send(frame).await;
-        }
+        wire.send(answer.frames.into_iter().map(Into::into)).await?;
+        drop(admitted);
         if let Some(update) = answer.relay {
             self.seat.relay(&update);
         }
         Ok(())
     }
-
-    /// Sends a frame. A failure shows as the end of the stream at the next `recv`.
-    async fn send(&mut self, frame: impl Into<Bytes>) {
-        self.socket.send(Frame::Binary(frame.into())).await.ok();
-    }
-}
-
-impl Ending {
-    pub(crate) fn behind() -> Self {
-        Self { code: TRY_AGAIN_LATER, reason: "fell too far behind".to_owned() }
-    }
-
-    pub(crate) fn closed() -> Self {
-        Self { code: TRY_AGAIN_LATER, reason: "the workspace was closed".to_owned() }
-    }
-
-    /// Tells the client, which may be gone already.
-    pub(crate) async fn send(self, socket: &mut WebSocket) {
-        let frame = CloseFrame { code: self.code, reason: self.reason.as_str().into() };
-        socket.send(Frame::Close(Some(frame))).await.ok();
-    }
-}
-
-impl From<SyncError> for Ending {
-    fn from(error: SyncError) -> Self {
-        Self { code: error.code(), reason: short(error.reason()) }
-    }
-}
-
-/// Cuts a reason to what fits into a close frame (123 bytes, RFC 6455 section 5.5).
-fn short(mut reason: String) -> String {
-    let mut end = reason.len().min(123);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    reason.truncate(end);
-    reason
 }

@@ -1,16 +1,14 @@
 //! The tree as JSON: which files there are, and the guid under which each is synced.
 
-use axum::{
-    Json,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{Json, response::IntoResponse};
 use serde::Serialize;
-use yfs_engine::{kind::profile_name, path::VPath};
-use yfs_vfs::{FileKind, FileSystem, FsError, WalkEntry, WalkOptions};
+use yfs_engine::kind::profile_name;
+use yfs_vfs::{FileKind, WalkEntry, WalkOptions};
 
-use crate::serve::App;
+use crate::{
+    caller::{Caller, apart},
+    problem::Result,
+};
 
 /// The answer of `GET /api/tree`.
 #[derive(Debug, Serialize)]
@@ -39,22 +37,22 @@ struct Node {
     mtime: i64,
 }
 
-pub(crate) async fn tree(State(app): State<App>) -> Response {
-    match list(&app).await {
-        Ok(tree) => Json(tree).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
-    }
+/// Answers `GET /api/tree`.
+pub(crate) async fn tree(caller: Caller) -> Result {
+    let tree = apart(async { list(&caller).await }).await?;
+    Ok(Json(tree).into_response())
 }
 
-async fn list(app: &App) -> Result<Tree, FsError> {
-    let found = app.workspace.fs().walk(&VPath::root(), &WalkOptions::default()).await?;
-    let workspace = app.workspace.id().to_string();
-    let profile = profile_name(app.workspace.profile());
+async fn list(caller: &Caller) -> Result<Tree> {
+    let workspace = &caller.app.workspace;
+    let found = caller.fs().walk(&caller.grant.path, &WalkOptions::default()).await?;
     let entries = found.into_iter().map(|found| {
-        let info = app.workspace.document(&found.path).ok();
+        let info = workspace.document(&found.path).ok();
         Node { root: info.and_then(|info| info.root()), ..Node::from(found) }
     });
-    Ok(Tree { workspace, profile, entries: entries.collect() })
+    let entries = entries.collect();
+    let (id, profile) = (workspace.id().to_string(), profile_name(workspace.profile()));
+    Ok(Tree { workspace: id, profile, entries })
 }
 
 impl From<WalkEntry> for Node {

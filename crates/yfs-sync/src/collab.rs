@@ -12,7 +12,7 @@ use yfs_engine::lib0::{Lib0Error, Reader, write_string, write_var_uint};
 use crate::{
     document::SyncError,
     hub::{Access, Answer, HubSession, Place},
-    message::ProtocolError,
+    message::{Message, ProtocolError},
     presence::Connection,
 };
 
@@ -199,6 +199,12 @@ impl<S: Seat> Collab<S> {
             }
         }
     }
+}
+
+/// Tells whether a frame asks for what its sender lacks, which is the one question that costs.
+pub fn is_step_1(frame: &[u8]) -> bool {
+    let mut reader = Reader::new(frame);
+    reader.string().is_ok() && Message::is_step_1(&frame[reader.position()..])
 }
 
 /// Writes what a frame of this key begins with.

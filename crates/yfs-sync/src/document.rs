@@ -1,6 +1,6 @@
 //! What a session needs of the document that it syncs, and what can go wrong.
 
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
 use thiserror::Error;
 use yfs_engine::{gate::Refusal, lib0::Lib0Error};
@@ -13,7 +13,7 @@ pub trait Document {
     fn state_vector(&self) -> Result<Vec<u8>, SyncError>;
 
     /// Returns what a peer with this state vector lacks.
-    fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>, SyncError>;
+    fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError>;
 
     /// Takes a peer's update. When it returns, the update may be acknowledged: it is as durable as
     /// the document promises. Whoever else is to hear of it is the document's business.
@@ -21,6 +21,21 @@ pub trait Document {
 
     /// Tells whether the document has everything that an update says.
     fn holds(&self, update: &[u8]) -> Result<bool, SyncError>;
+}
+
+/// What a peer lacks, in pieces that others may be sent as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diff {
+    /// The update, as of some moment.
+    pub update: Arc<[u8]>,
+    /// The updates since that moment.
+    pub later: Vec<Arc<[u8]>>,
+}
+
+impl From<Vec<u8>> for Diff {
+    fn from(update: Vec<u8>) -> Self {
+        Self { update: update.into(), later: Vec::new() }
+    }
 }
 
 /// Why a session cannot go on.

@@ -64,7 +64,10 @@ impl GuestSession {
         self.heard = now;
         match Message::decode(frame)? {
             Message::Step1(state_vector) => {
-                return Ok(vec![Message::Step2(&document.diff(state_vector)?).encode()]);
+                let diff = document.diff(state_vector)?;
+                let mut frames = vec![Message::Step2(&diff.update).encode()];
+                frames.extend(diff.later.iter().map(|update| self.update(update)));
+                return Ok(frames);
             }
             Message::Step2(update) => {
                 document.receive(update)?;
@@ -151,7 +154,7 @@ impl GuestSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::presence::EXPIRY;
+    use crate::{document::Diff, presence::EXPIRY};
 
     const NOW: Duration = Duration::from_secs(100);
 
@@ -164,8 +167,8 @@ mod tests {
             Ok(vec![0])
         }
 
-        fn diff(&self, _state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
-            Ok(vec![0, 0])
+        fn diff(&self, _state_vector: &[u8]) -> Result<Diff, SyncError> {
+            Ok(vec![0, 0].into())
         }
 
         fn receive(&mut self, _update: &[u8]) -> Result<(), SyncError> {

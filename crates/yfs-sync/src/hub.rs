@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    document::{Document, SyncError},
+    document::{Diff, Document, SyncError},
     message::Message,
     presence::{Connection, Room},
 };
@@ -74,7 +74,9 @@ impl HubSession {
             // What it lacks, what we have, who is here.
             Message::Step1(state_vector) => {
                 let (diff, ours) = (place.diff(state_vector)?, place.state_vector()?);
-                answer.frames.push(self.frame(&Message::Step2(&diff)));
+                answer.frames.push(self.frame(&Message::Step2(&diff.update)));
+                let later = diff.later.iter().map(|update| self.update(update));
+                answer.frames.extend(later);
                 answer.frames.push(self.frame(&Message::Step1(&ours)));
                 answer.frames.extend(self.presence(place));
             }
@@ -142,7 +144,7 @@ impl<D: Document> Document for At<'_, D> {
         self.document.state_vector()
     }
 
-    fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
+    fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError> {
         self.document.diff(state_vector)
     }
 

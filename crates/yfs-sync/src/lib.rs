@@ -20,7 +20,7 @@
 //! ```
 //! use std::time::Duration;
 //! use yfs_sync::{
-//!     Document, SyncError,
+//!     Diff, Document, SyncError,
 //!     guest::GuestSession,
 //!     hub::{Access, At, HubSession},
 //!     presence::Room,
@@ -33,8 +33,8 @@
 //!     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
 //!         Ok(vec![0])
 //!     }
-//!     fn diff(&self, _state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
-//!         Ok(vec![0, 0])
+//!     fn diff(&self, _state_vector: &[u8]) -> Result<Diff, SyncError> {
+//!         Ok(vec![0, 0].into())
 //!     }
 //!     fn receive(&mut self, _update: &[u8]) -> Result<(), SyncError> {
 //!         self.0 += 1;
@@ -68,4 +68,4 @@ pub mod message;
 pub mod network;
 pub mod presence;
 
-pub use crate::document::{Document, SyncError};
+pub use crate::document::{Diff, Document, SyncError};

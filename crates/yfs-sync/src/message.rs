@@ -67,6 +67,11 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Tells whether a frame asks for what its sender lacks, which is the one question that costs.
+    pub fn is_step_1(frame: &[u8]) -> bool {
+        frame.starts_with(&[SYNC as u8, STEP_1 as u8])
+    }
+
     /// Writes a frame.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_after(&[])

@@ -15,7 +15,7 @@ use yfs_engine::{
     time::Millis,
 };
 use yfs_sync::{
-    Document, SyncError,
+    Diff, Document, SyncError,
     guest::GuestSession,
     hub::{Access, At, HubSession},
     network::{End, Faults, LinkId, Network},
@@ -108,11 +108,12 @@ impl Document for Replica {
         })
     }
 
-    fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
-        Ok(match &self.doc {
+    fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError> {
+        let update = match &self.doc {
             Doc::Main(main) => main.encode_diff(state_vector)?,
             Doc::Content(doc) => doc.gate().encode_diff(state_vector)?,
-        })
+        };
+        Ok(update.into())
     }
 
     fn receive(&mut self, update: &[u8]) -> Result<(), SyncError> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 use yfs_engine::{
+    actor::Actor,
     content::{Author, ContentDoc},
     gate::Source,
     id::FileId,
@@ -66,7 +67,7 @@ impl Shared {
         text
     }
 
-    /// Edits a text file.
+    /// Edits a text file on behalf of somebody.
     ///
     /// `edit` runs on the document as it is. With `expected`, the log takes the edit only if that is
     /// still the document's head; nothing (`None`) is answered where it is not, or where the file was
@@ -74,6 +75,7 @@ impl Shared {
     pub(crate) fn edit_text<T, E: From<WorkspaceError>>(
         &self,
         id: &FileId,
+        by: &Actor,
         expected: Option<Seq>,
         edit: impl FnOnce(&mut ContentDoc) -> Result<RawEdit<T>, E>,
     ) -> Result<Option<Edited<T>>, E> {
@@ -108,7 +110,7 @@ impl Shared {
                 self.texts.put(id, &text);
                 drop(slot);
                 self.touch(id, self.now());
-                self.events.push_content(self, id, self.now(), Some(&self.options.actor));
+                self.events.push_content(self, id, self.now(), Some(by));
                 Ok(Some(Edited { text, value: raw.value }))
             }
             // The document is ahead of the log: drop it, the log decides.
@@ -136,7 +138,7 @@ impl Shared {
             return Ok(());
         }
         let author = Author::new(self.options.actor.clone(), self.now());
-        self.edit_text(id, None, |doc| -> Result<_> {
+        self.edit_text(id, &author.actor, None, |doc| -> Result<_> {
             Ok(RawEdit { update: doc.repair(&author)?, value: () })
         })?;
         Ok(())

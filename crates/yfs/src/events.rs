@@ -13,6 +13,7 @@ use yfs_engine::{
     table::NodeKind,
     time::Millis,
 };
+use yfs_store::Origin;
 use yfs_vfs::{Change, ChangeKind, Changes, Cursor, FileKind, FsError};
 
 use crate::shared::Shared;
@@ -23,7 +24,7 @@ const CAPACITY: usize = 65_536;
 /// The last changes.
 #[derive(Debug)]
 pub(crate) struct EventLog {
-    /// Tells cursors of this log from those of another process.
+    /// Tells cursors of this log from those of another process, or of another time.
     epoch: String,
     ring: Mutex<Ring>,
     /// Wakes whoever waits for a change; whoever pushes notifies.
@@ -38,8 +39,8 @@ struct Ring {
 }
 
 impl EventLog {
-    pub(crate) fn new(epoch: &str) -> Self {
-        Self { epoch: epoch.to_owned(), ring: Mutex::default(), arrived: Notify::new() }
+    pub(crate) fn new(handle: Origin) -> Self {
+        Self { epoch: format!("{:x}", handle.0), ring: Mutex::default(), arrived: Notify::new() }
     }
 
     /// Adds the changes of contents to those of rows: each file is told of once.

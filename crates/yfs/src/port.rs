@@ -1,14 +1,20 @@
 //! One document as a server of the Yjs sync protocol needs it: states, diffs, updates in and out.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use tokio::sync::broadcast;
-use yfs_engine::{gate::Source, id::FileId};
+use yfs_engine::{
+    actor::Actor,
+    content::Author,
+    gate::{Source, writers},
+    id::FileId,
+    time::Millis,
+};
 use yfs_store::{Batch, DocName};
 
 use crate::{
     error::{Result, WorkspaceError},
-    pool::DocHandle,
+    pool::{DocHandle, Loaded},
     shared::Shared,
 };
 
@@ -19,6 +25,8 @@ use crate::{
 pub struct DocPort {
     shared: Arc<Shared>,
     target: Target,
+    /// On whose behalf updates come in, where that is known.
+    actor: Option<Actor>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,7 +58,15 @@ impl DocPort {
         } else {
             return Err(WorkspaceError::NoFile(id));
         };
-        Ok(Self { shared: shared.clone(), target })
+        Ok(Self { shared: shared.clone(), target, actor: None })
+    }
+
+    /// Says on whose behalf updates come in from now on. What a client writes that does not say itself for
+    /// whom is then noted to be theirs (decision 4).
+    #[must_use]
+    pub fn acting_for(mut self, actor: Actor) -> Self {
+        self.actor = Some(actor).filter(|actor| !actor.name.is_empty());
+        self
     }
 
     /// Returns the guid of the document.
@@ -111,7 +127,7 @@ impl DocPort {
     pub fn receive(&self, update: &[u8]) -> Result<()> {
         self.shared.check_writable()?;
         let received = match &self.target {
-            Target::Main => self.shared.receive_main(update),
+            Target::Main => self.shared.receive_main(update, self.actor.as_ref()),
             Target::Content(handle) => self.receive_content(handle, update),
         };
         if let Err(WorkspaceError::Refused(refusal)) = &received {
@@ -133,8 +149,11 @@ impl DocPort {
         let update = &*loaded.doc.without_redacted(update);
         let erases = loaded.doc.n_redactions() > n_redactions;
         let now = self.shared.now();
-        let batch = Batch::one(DocName::from(handle.id()), update.to_vec(), now);
-        match self.shared.append(batch) {
+        let claim = received.changed.then(|| self.claim(loaded, update, now)).flatten();
+        let updates: Vec<&[u8]> = iter::once(update).chain(claim.as_deref()).collect();
+        let name = DocName::from(handle.id());
+        let batch = updates.iter().map(|update| (name.clone(), update.to_vec())).collect();
+        match self.shared.append(Batch::new(batch, now)) {
             Ok(seq) => loaded.head = loaded.head.max(seq),
             Err(error) => {
                 // The document is ahead of the log: drop it, the log decides.
@@ -142,8 +161,10 @@ impl DocPort {
                 return Err(error);
             }
         }
-        handle.charge(update);
-        handle.publish(update);
+        for update in updates {
+            handle.charge(update);
+            handle.publish(update);
+        }
         self.shared.texts.forget(handle.id());
         self.shared.live.changed(handle.id(), now);
         drop(slot);
@@ -151,7 +172,20 @@ impl DocPort {
             self.shared.redacted.lock().insert(DocName::from(handle.id()));
         }
         self.shared.touch(handle.id(), now);
-        self.shared.events.push_content(&self.shared, handle.id(), now, None);
+        self.shared.events.push_content(&self.shared, handle.id(), now, self.actor.as_ref());
         Ok(())
+    }
+
+    /// Notes for whom the client of an update writes, if nothing is known of it yet. An update of several
+    /// clients passes on what others did, and says nothing of who they are.
+    fn claim(&self, loaded: &mut Loaded, update: &[u8], now: Millis) -> Option<Vec<u8>> {
+        let actor = self.actor.as_ref()?;
+        let writers = writers(update).ok()?;
+        let &[first] = writers.as_slice() else { return None };
+        if loaded.doc.who(first).is_some() {
+            return None;
+        }
+        // A document that takes no note has taken the update all the same.
+        loaded.doc.attribute(first.client, first.clock, &Author::new(actor.clone(), now)).ok()?
     }
 }

@@ -84,7 +84,7 @@ impl Shared {
             }
             sizes.push((id, self.text_size(id)?, edit.last));
         }
-        self.structural(|main| {
+        self.structural(None, |main| {
             let known = sizes.iter().filter_map(|(id, size, last)| {
                 let row = main.files().get(id)?.row;
                 let is_news = row.size != *size || row.updated_at < *last;

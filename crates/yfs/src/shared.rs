@@ -22,6 +22,7 @@ use std::{
 use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::broadcast;
 use yfs_engine::{
+    actor::Actor,
     content::ContentDoc,
     gate::Source,
     id::{ClientId, FileId, WorkspaceId},
@@ -154,7 +155,7 @@ impl Shared {
         let id = main.read().tree().workspace().clone();
         Self {
             main_name: DocName::from(&id),
-            events: EventLog::new(id.as_str()),
+            events: EventLog::new(store.origin()),
             id,
             store,
             texts: TextCache::new(options.text_budget),
@@ -346,18 +347,20 @@ impl Shared {
         }
     }
 
-    /// Changes the structure: `plan` checks and says what to write; it runs again where another
+    /// Changes the structure, on behalf of somebody unless it is upkeep: `plan` checks and says what to write; it runs again where another
     /// process was faster. A refusal is final only when it was made against the head.
     pub(crate) fn structural<T, E: From<WorkspaceError>>(
         &self,
+        by: Option<&Actor>,
         plan: impl FnMut(&MainDoc) -> Result<Plan<T>, E>,
     ) -> Result<T, E> {
-        Ok(self.structural_plan(plan)?.value)
+        Ok(self.structural_plan(by, plan)?.value)
     }
 
     /// Does what [`structural`](Self::structural) does, and returns the plan that was made.
     pub(crate) fn structural_plan<T, E: From<WorkspaceError>>(
         &self,
+        by: Option<&Actor>,
         mut plan: impl FnMut(&MainDoc) -> Result<Plan<T>, E>,
     ) -> Result<Plan<T>, E> {
         self.check_writable()?;
@@ -373,7 +376,7 @@ impl Shared {
             {
                 return Ok(planned);
             }
-            if self.append_plan(&mut log, &planned)? {
+            if self.append_plan(&mut log, by, &planned)? {
                 return Ok(planned);
             }
             self.catch_up_locked(&mut log)?;
@@ -381,7 +384,12 @@ impl Shared {
     }
 
     /// Logs a plan and makes it; answers false where the head has moved, or a content that was read.
-    fn append_plan<T>(&self, log: &mut LogState, plan: &Plan<T>) -> Result<bool> {
+    fn append_plan<T>(
+        &self,
+        log: &mut LogState,
+        by: Option<&Actor>,
+        plan: &Plan<T>,
+    ) -> Result<bool> {
         let now = self.now();
         let update = self.main.read().plan(&plan.writes, now)?;
         let mut updates = Vec::with_capacity(1 + plan.contents.len());
@@ -411,14 +419,17 @@ impl Shared {
         let changes = self.main.write().commit(&update);
         let mut events = row_events(&self.main.read(), &changes, now);
         let edited: Vec<FileId> = plan.edits.iter().map(|edit| edit.id.clone()).collect();
-        self.events.add_contents(self, &edited, Some(&self.options.actor), &mut events);
+        self.events.add_contents(self, &edited, by, &mut events);
+        for event in &mut events {
+            event.actor = by.cloned();
+        }
         self.events.push(events);
         self.publish_main(&update);
         Ok(true)
     }
 
     /// Takes an update of the main document from a peer: gate, log, then everybody else.
-    pub(crate) fn receive_main(&self, update: &[u8]) -> Result<()> {
+    pub(crate) fn receive_main(&self, update: &[u8], by: Option<&Actor>) -> Result<()> {
         self.check_writable()?;
         let _log = self.log.lock();
         if !self.main.read().check(update, Source::Wire)? {
@@ -426,7 +437,10 @@ impl Shared {
         }
         self.append(Batch::one(self.main_name.clone(), update.to_vec(), self.now()))?;
         let changes = self.main.write().receive(update, Source::Wire)?;
-        let events = row_events(&self.main.read(), &changes, self.now());
+        let mut events = row_events(&self.main.read(), &changes, self.now());
+        for event in &mut events {
+            event.actor = by.cloned();
+        }
         self.events.push(events);
         self.publish_main(update);
         Ok(())

@@ -148,6 +148,17 @@ impl Workspace {
         DocPort::open(&self.shared, guid)
     }
 
+    /// Returns where an object is; nothing if it is in the trash, or unknown.
+    pub fn path_of(&self, id: &FileId) -> Result<Option<VPath>> {
+        self.shared.refresh()?;
+        Ok(self.shared.main.read().tree().path_of(id))
+    }
+
+    /// Returns how many content documents are in memory, and their estimated size in bytes.
+    pub fn loaded(&self) -> (usize, u64) {
+        self.shared.pool.usage()
+    }
+
     /// Returns a handle that keeps a file's content document in memory (seed 001, `acquire`).
     ///
     /// # Errors

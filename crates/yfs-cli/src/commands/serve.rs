@@ -1,16 +1,20 @@
 //! `yfs serve`: a directory for editors.
 
 use std::{
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use yfs::{ImportOptions, Options, Workspace, WorkspaceError};
 use yfs_engine::path::VPath;
-use yfs_server::{ServeOptions, Server, serve::DEFAULT_PORT};
+use yfs_server::{
+    ServeOptions, Server,
+    access::{Grant, Keys},
+    serve::DEFAULT_PORT,
+};
 
 use crate::{
     commands::{import, init},
@@ -29,12 +33,16 @@ const HELP: &str = "\
 If DIR has no workspace yet, one is made from what is in it. The files in DIR then stay as they are;
 what is edited is in the workspace. Other commands work while it runs. Ctrl-C ends it.
 
+Whoever connects shows a token: as `Authorization: Bearer`, as `?token=`, or in Hocuspocus' own message.
+The owner's token is printed, and stays the same; `yfs token` makes others.
+
 Examples:
   yfs serve .
   yfs serve fixtures/handbook --port 0      any port that is free
-  curl http://127.0.0.1:4680/api/tree
+  yfs serve . --open                        no tokens; for this machine only
+  curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:4680/api/tree
 
-JSON: one object when it listens: {url, sync, workspace}.";
+JSON: one object when it listens: {url, sync, collab, workspace, token}.";
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -46,43 +54,81 @@ pub(crate) struct ServeArgs {
     /// The port; 0 for any that is free
     #[arg(short, long, default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// Where to listen; loopback addresses only
+    /// Where to listen; 0.0.0.0 for all networks
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
-    /// Open it in a browser
+    /// Ask for no token; for loopback addresses only
     #[arg(long)]
     open: bool,
+    /// Let pages of this origin in as well, as https://example.com; may be given several times
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+    /// How many connections there may be at once
+    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    max_connections: usize,
 }
 
 /// Serves until it is told to end.
 pub(crate) async fn run(args: ServeArgs, context: &mut Context) -> Result {
     // First of all, so that nothing is made where the port is taken.
-    let options = ServeOptions { host: args.host, port: args.port };
+    let options = ServeOptions {
+        host: args.host,
+        port: args.port,
+        open: args.open,
+        origins: args.origins.clone(),
+        max_connections: args.max_connections,
+    };
     let server = Server::bind(&options).await.map_err(anyhow::Error::from)?;
+    raise_file_limit();
     let workspace = open(&args, context)?;
-    let address = server.address();
-    let url = format!("http://{address}/");
-    let sync = format!("ws://{address}/sync");
-    let id = workspace.id().to_string();
-    if context.out.json {
-        let value = json!({ "url": url, "sync": sync, "workspace": id });
-        context.out.json_line(&value)?;
-    } else {
-        context.out.line(&format!("serving {url}"))?;
-        context.out.line(&format!("  files       {url}api/tree"))?;
-        context
-            .out
-            .line(&format!("  y-websocket {sync}, room {id} (the files table) or a file's id"))?;
-    }
-    context.out.flush()?;
-    if args.open {
-        open_browser(&url);
-    }
+    announce(&args, &workspace, server.address(), context)?;
     server.run(workspace.clone(), told_to_end()).await.map_err(anyhow::Error::from)?;
     workspace.flush()?;
     workspace.close()?;
     context.remark("ended");
     Ok(())
+}
+
+/// Tells where it listens, and what to show there.
+fn announce(
+    args: &ServeArgs,
+    workspace: &Workspace,
+    address: SocketAddr,
+    context: &mut Context,
+) -> Result {
+    let (url, ws) = (format!("http://{address}/"), format!("ws://{address}"));
+    let id = workspace.id().to_string();
+    let keys = Keys::of(workspace.store().clone());
+    let token = match args.open {
+        true => None,
+        false => Some(keys.issue(&Grant::owner(context.actor())).map_err(anyhow::Error::from)?),
+    };
+    if context.out.json {
+        let value = json!({
+            "url": url,
+            "sync": format!("{ws}/sync"),
+            "collab": format!("{ws}/collab"),
+            "workspace": id,
+            "token": token,
+        });
+        context.out.json_line(&value)?;
+    } else {
+        context.out.line(&format!("serving {url}"))?;
+        context.out.line(&format!("  files       {url}api/tree"))?;
+        let room = format!("room {id} (the files table) or a file's id");
+        context.out.line(&format!("  y-websocket {ws}/sync, {room}"))?;
+        context.out.line(&format!("  Hocuspocus  {ws}/collab"))?;
+        let token = token.as_deref().unwrap_or("none is asked for");
+        context.out.line(&format!("  token       {token}"))?;
+    }
+    context.out.flush()
+}
+
+/// Allows as many open files as the system lets us: each connection is one.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it may not be raised, fewer connections fit.
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
 }
 
 /// Opens the workspace of the directory, which is made from what is in it if there is none.
@@ -158,10 +204,4 @@ async fn told_to_end() {
         _ = tokio::signal::ctrl_c() => (),
         _ = terminated.recv() => (),
     }
-}
-
-/// Asks the desktop to show a page. It is a courtesy: where there is none, the URL is printed anyway.
-fn open_browser(url: &str) {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    Command::new(program).arg(url).spawn().ok();
 }

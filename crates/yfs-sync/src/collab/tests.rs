@@ -3,7 +3,11 @@
 use std::{cell::RefCell, rc::Rc};
 
 use super::*;
-use crate::{document::Document, message::Message, presence::Room};
+use crate::{
+    document::{Diff, Document},
+    message::Message,
+    presence::Room,
+};
 
 const NOW: Duration = Duration::from_secs(1);
 
@@ -47,8 +51,8 @@ impl Document for Chair {
         Ok(vec![0])
     }
 
-    fn diff(&self, _state_vector: &[u8]) -> Result<Vec<u8>, SyncError> {
-        Ok(vec![0, 0])
+    fn diff(&self, _state_vector: &[u8]) -> Result<Diff, SyncError> {
+        Ok(vec![0, 0].into())
     }
 
     fn receive(&mut self, update: &[u8]) -> Result<(), SyncError> {

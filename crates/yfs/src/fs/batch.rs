@@ -111,7 +111,7 @@ impl WorkspaceFs {
         nodes: &[NewNode],
     ) -> Result<Vec<Result<(), FsError>>, FsError> {
         let now = self.shared.now();
-        let made = self.shared.structural(|main| {
+        let made = self.shared.structural(Some(&self.author.actor), |main| {
             let mut planner = Planner::new(main, now, nodes.len());
             let results = nodes.iter().map(|node| planner.plan(node)).collect();
             let Planner { writes, contents, .. } = planner;

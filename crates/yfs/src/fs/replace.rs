@@ -200,7 +200,7 @@ impl WorkspaceFs {
             updated_at: Some(author.at),
             ..RowChanges::default()
         };
-        let made = self.shared.structural_plan(|main| {
+        let made = self.shared.structural_plan(Some(&author.actor), |main| {
             let entry = main.files().get(id).filter(|entry| entry.row.trashed_at.is_none());
             // Somebody removed it since it was found.
             entry.ok_or_else(|| it.fail(FsCode::ESTALE))?;

@@ -179,7 +179,9 @@ impl WorkspaceFs {
         path: &VPath,
         mut plan: impl FnMut(&MainDoc) -> Result<Plan<T>, FsError>,
     ) -> Result<T, FsError> {
-        let done = self.shared.structural(|main| plan(main).map_err(WorkspaceError::Fs));
+        let done = self
+            .shared
+            .structural(Some(&self.author.actor), |main| plan(main).map_err(WorkspaceError::Fs));
         done.map_err(|error| fs_error(error, op, path))
     }
 }

@@ -157,7 +157,7 @@ impl WorkspaceFs {
         edit: impl FnOnce(&mut ContentDoc) -> Result<RawEdit<Vec<Overlap>>, WorkspaceError>,
     ) -> Result<Written, FsError> {
         let id = &it.found.id;
-        let edited = self.shared.edit_text(id, it.expected, edit);
+        let edited = self.shared.edit_text(id, &it.by.actor, it.expected, edit);
         let edited = edited.map_err(|error| it.lift(error))?;
         let edited = edited.ok_or_else(|| it.fail(FsCode::ESTALE))?;
         let version = version_token(edited.text.head, &Holds::Text);

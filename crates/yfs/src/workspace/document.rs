@@ -79,14 +79,15 @@ impl Workspace {
             Author::new(self.shared.options.actor.clone(), self.shared.now()).with_label("repair");
         let mut is_changed = false;
         for is_second in [false, true] {
-            let edited = self.shared.edit_text(&found.id, None, |doc| -> Result<_> {
-                let update = match is_second {
-                    false => doc.repair(&author)?,
-                    true => doc.undouble(&author)?,
-                };
-                is_changed |= update.is_some();
-                Ok(RawEdit { update, value: () })
-            })?;
+            let edited =
+                self.shared.edit_text(&found.id, &author.actor, None, |doc| -> Result<_> {
+                    let update = match is_second {
+                        false => doc.repair(&author)?,
+                        true => doc.undouble(&author)?,
+                    };
+                    is_changed |= update.is_some();
+                    Ok(RawEdit { update, value: () })
+                })?;
             edited.ok_or_else(|| FsError::new(FsCode::ESTALE, Op::Edit, path))?;
         }
         Ok(is_changed)
@@ -111,7 +112,7 @@ impl Workspace {
         }
         for (done, id) in files.iter().enumerate() {
             progress(done as u64, n_files);
-            self.shared.edit_text(id, None, |doc| -> Result<_> {
+            self.shared.edit_text(id, &self.shared.options.actor, None, |doc| -> Result<_> {
                 let update = doc.keep_profile(profile)?;
                 report.n_converted += u64::from(update.is_some());
                 Ok(RawEdit { update, value: () })

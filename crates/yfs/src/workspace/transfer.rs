@@ -48,14 +48,15 @@ impl Workspace {
         self.shared.check_writable()?;
         other.shared.check_writable()?;
         self.shared.catch_up()?;
+        let by = Some(&self.shared.options.actor);
         let parcel = self.shared.pack(path)?;
         for hash in &parcel.blobs {
             copy_blob(&self.shared, &other.shared, hash)?;
         }
-        other.shared.structural(|main| unpack(main, &parcel, to))?;
+        other.shared.structural(by, |main| unpack(main, &parcel, to))?;
         other.flush()?;
         let (now, home) = (self.shared.now(), other.shared.id.clone());
-        self.shared.structural(|main| {
+        self.shared.structural(by, |main| {
             let mut writes = ops::plan_trash(main.tree(), path, now, true)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
             for write in &mut writes {

@@ -84,7 +84,7 @@ impl Workspace {
     /// `ENOENT` if there is no such id, `EINVAL` if it is not in the trash, `EEXIST` if something is at
     /// `to`.
     pub fn restore(&self, id: &FileId, to: Option<&VPath>) -> Result<VPath> {
-        self.shared.structural(|main| {
+        self.shared.structural(Some(&self.shared.options.actor), |main| {
             let writes = ops::plan_restore(main.tree(), main, id, to);
             Ok::<_, WorkspaceError>(Plan::rows(writes.map_err(|error| refused(error, id))?, ()))
         })?;
@@ -98,7 +98,7 @@ impl Workspace {
         let purge_id = self.shared.options.ids.file_id();
         let mut n_marked = 0;
         for id in ids {
-            n_marked += self.shared.structural(|main| {
+            n_marked += self.shared.structural(Some(&self.shared.options.actor), |main| {
                 let writes = ops::plan_purge(main.tree(), id, purge_id.as_str());
                 let writes = writes.map_err(|error| refused(error, id))?;
                 let n_writes = writes.len() as u64;
@@ -152,7 +152,7 @@ impl Shared {
                 due.push(id);
             }
         }
-        let deleted = self.structural(|main| {
+        let deleted = self.structural(None, |main| {
             let mut plan = ops::plan_expire(main.tree(), &due);
             plan.writes.truncate(MAX_ROWS * 100);
             let n_writes = plan.writes.len() as u64;

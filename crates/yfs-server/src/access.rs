@@ -1,0 +1,87 @@
+//! Who may do what: tokens, and what each of them grants.
+//!
+//! A token is text that says what it grants, signed with a key that only the store holds (a
+//! [capability](https://en.wikipedia.org/wiki/Capability-based_security)): any server of the store can check
+//! it, and nobody else can make one. `docs/format/tokens.md` describes the bytes.
+//!
+//! Whoever holds a token for the whole workspace may open every document. A token for a folder opens the
+//! documents of files below it, and not the main document, which tells of all files.
+
+mod grant;
+mod scoped;
+mod token;
+
+pub(crate) use self::scoped::scoped;
+pub use self::{
+    grant::{Grant, Rights},
+    token::{Keys, TokenError},
+};
+
+use axum::http::{HeaderMap, header};
+
+/// The prefix of a WebSocket sub-protocol that carries a token. A browser cannot set other headers.
+const PROTOCOL_PREFIX: &str = "yfs-token.";
+
+/// How a server knows who may do what.
+#[derive(Debug, Clone)]
+pub enum Access {
+    /// Everybody who can reach the server may do everything. For loopback addresses only.
+    Open,
+    /// Tokens are asked for.
+    Tokens(Keys),
+}
+
+impl Access {
+    /// Returns what a token grants; the empty text is no token.
+    ///
+    /// # Errors
+    ///
+    /// If it grants nothing here, or not any more.
+    pub fn check(&self, token: &str) -> Result<Grant, TokenError> {
+        match self {
+            Self::Open => Ok(Grant::everything()),
+            Self::Tokens(_) if token.is_empty() => Err(TokenError::Missing),
+            Self::Tokens(keys) => keys.check(token),
+        }
+    }
+
+    /// Returns what the token of a request grants.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub(crate) fn of_request(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> Result<Grant, TokenError> {
+        self.check(&token_of(headers, query).unwrap_or_default())
+    }
+}
+
+/// Finds the token of a request: `Authorization: Bearer`, a sub-protocol, or `?token=`, which is all that
+/// some clients can send.
+pub(crate) fn token_of(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| value.split_once(' '));
+    let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    if let Some((_, token)) = bearer {
+        return Some(token.trim().to_owned());
+    }
+    if let Some(protocol) = token_protocol(headers) {
+        return Some(protocol[PROTOCOL_PREFIX.len()..].to_owned());
+    }
+    let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    // A token needs no escapes, so one that has them is none.
+    pairs.filter(|(name, _)| *name == "token").map(|(_, token)| token.to_owned()).next()
+}
+
+/// Returns the sub-protocol that carries a token; the answer must name it.
+pub(crate) fn token_protocol(headers: &HeaderMap) -> Option<&str> {
+    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut offered = offered.filter_map(|value| value.to_str().ok()).flat_map(|it| it.split(','));
+    offered.find_map(|it| Some(it.trim()).filter(|it| it.starts_with(PROTOCOL_PREFIX)))
+}
+
+#[cfg(test)]
+mod tests;

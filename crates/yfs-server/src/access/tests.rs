@@ -1,0 +1,104 @@
+//! Tokens made, changed, ended; and a filesystem that ends where its grant does.
+
+use std::sync::Arc;
+
+use axum::http::HeaderValue;
+use yfs::{Options, Workspace};
+use yfs_engine::{path::VPath, time::Millis};
+use yfs_store::MemoryStore;
+use yfs_vfs::{FileSystem, FsCode, FsError, MoveOptions, WriteOptions};
+
+use super::*;
+
+fn grant(path: &str, rights: Rights) -> Grant {
+    let actor = "agent:tester".parse().unwrap();
+    Grant { path: VPath::parse(path).unwrap(), rights, ..Grant::owner(actor) }
+}
+
+fn keys() -> Keys {
+    Keys::of(Arc::new(MemoryStore::new()))
+}
+
+#[test]
+fn a_token_grants_what_it_says_and_only_where_it_was_made() {
+    let (keys, others) = (keys(), keys());
+    let grant = grant("/docs", Rights::Read);
+    let token = keys.issue(&grant).unwrap();
+    assert_eq!(keys.check(&token).unwrap(), grant);
+    assert_eq!(keys.issue(&grant).unwrap(), token);
+    assert!(matches!(others.check(&token), Err(TokenError::Invalid)));
+    for bad in ["", "yfs_", "yfs_.", "yfs_e30.e30", &token[4..], &format!("{token}A")] {
+        assert!(matches!(keys.check(bad), Err(TokenError::Invalid)), "{bad}");
+    }
+    // No byte of it can be changed.
+    for at in 0..token.len() {
+        let mut bytes = token.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        let changed = String::from_utf8(bytes).unwrap();
+        // The last character has bits that mean nothing; strict decoding refuses them, too.
+        assert!(keys.check(&changed).is_err(), "{at}: {changed}");
+    }
+}
+
+#[test]
+fn tokens_end() {
+    let keys = keys();
+    let ending = |at| Grant { expires: Some(Millis(at)), ..grant("/", Rights::Write) };
+    let check = |grant: &Grant| keys.check(&keys.issue(grant).unwrap());
+    assert!(matches!(check(&ending(1)), Err(TokenError::Expired)));
+    assert!(check(&ending(i64::MAX)).is_ok());
+    let one = Grant { id: "one".to_owned(), ..grant("/", Rights::Write) };
+    keys.revoke("one").unwrap();
+    assert!(matches!(check(&one), Err(TokenError::Revoked)));
+    let owner = keys.issue(&grant("/", Rights::Write)).unwrap();
+    keys.revoke_all().unwrap();
+    assert!(matches!(keys.check(&owner), Err(TokenError::Invalid)));
+}
+
+#[test]
+fn a_token_is_found_wherever_a_client_can_put_it() {
+    let headers = |name: header::HeaderName, value: &'static str| {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    };
+    let bearer = headers(header::AUTHORIZATION, "bearer yfs_a.b");
+    let protocol = headers(header::SEC_WEBSOCKET_PROTOCOL, "other, yfs-token.yfs_a.b");
+    let none = HeaderMap::new();
+    for (headers, query) in [(&bearer, None), (&protocol, None), (&none, Some("a=1&token=yfs_a.b"))]
+    {
+        assert_eq!(token_of(headers, query).as_deref(), Some("yfs_a.b"));
+    }
+    assert_eq!(token_of(&none, Some("tokens=1&atoken=2")), None);
+}
+
+#[tokio::test]
+async fn a_scoped_filesystem_ends_at_its_folder() {
+    let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default()).unwrap();
+    let path = |text: &str| VPath::parse(text).unwrap();
+    let all = workspace.fs();
+    for file in ["/in/a", "/out/b", "/inner/c"] {
+        all.write(&path(file), "text".into(), &WriteOptions::default()).await.unwrap();
+    }
+    all.symlink("/out", &path("/in/away")).await.unwrap();
+    all.symlink("../out/new", &path("/in/dangling")).await.unwrap();
+
+    let fs = scoped(&workspace, &grant("/in", Rights::Write));
+    fs.read(&path("/in/a")).await.unwrap();
+    fs.write(&path("/in/deep/new"), "x".into(), &WriteOptions::default()).await.unwrap();
+    let denied = |result: Result<(), FsError>| {
+        assert_eq!(result.unwrap_err().code, FsCode::EACCES);
+    };
+    for file in ["/out/b", "/inner/c", "/in/../out/b", "/in/away/b", "/", "/none"] {
+        denied(fs.read(&path(file)).await.map(drop));
+    }
+    for file in ["/out/new", "/in/away/new", "/in/dangling", "/in/away/deep/new"] {
+        denied(fs.write(&path(file), "x".into(), &WriteOptions::default()).await.map(drop));
+    }
+    let options = MoveOptions::default();
+    denied(fs.mv(&path("/in/a"), &path("/out/a"), &options).await);
+    denied(fs.mv(&path("/out/b"), &path("/in/b"), &options).await);
+    assert_eq!(all.readdir(&path("/out")).await.unwrap().len(), 1);
+
+    let fs = scoped(&workspace, &grant("/", Rights::Read));
+    fs.read(&path("/out/b")).await.unwrap();
+    denied(fs.write(&path("/out/b"), "x".into(), &WriteOptions::default()).await.map(drop));
+}

@@ -1,0 +1,165 @@
+//! Tokens as text: made, checked, revoked (`docs/format/tokens.md`).
+
+use std::{fmt, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use yfs_engine::{actor::Actor, path::VPath, time::Millis};
+use yfs_store::{Store, StoreError};
+
+use super::grant::{Grant, Rights};
+
+/// What every token begins with, so that scanners for leaked secrets can find them.
+const PREFIX: &str = "yfs_";
+
+/// The greatest length of a token that is looked at, in bytes.
+const MAX_LEN: usize = 8 << 10;
+
+/// The setting of the store that holds the key.
+const KEY_SETTING: &str = "server.key";
+
+/// The beginning of the setting that says that a grant was revoked.
+const REVOKED_SETTING: &str = "server.revoked.";
+
+/// The length of the signature, in bytes.
+const MAC_LEN: usize = 32;
+
+/// Makes and checks the tokens of one store.
+#[derive(Clone)]
+pub struct Keys {
+    store: Arc<dyn Store>,
+    clock: fn() -> Millis,
+}
+
+/// Why a token grants nothing.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// There is none.
+    #[error("a token is needed")]
+    Missing,
+    /// It was not made here, or was changed.
+    #[error("the token is not valid")]
+    Invalid,
+    /// Its time is over.
+    #[error("the token has expired")]
+    Expired,
+    /// It was taken back.
+    #[error("the token was revoked")]
+    Revoked,
+    /// The store could not be asked.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+}
+
+/// What a token says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claims {
+    id: String,
+    rights: String,
+    path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires: Option<i64>,
+    actor: String,
+}
+
+impl Keys {
+    /// Takes the key of a store, which is made when it is first needed.
+    pub fn of(store: Arc<dyn Store>) -> Self {
+        let clock = || yfs::clock::Clock::now(&yfs::clock::SystemClock);
+        Self { store, clock }
+    }
+
+    /// Makes the token of a grant. Equal grants have equal tokens.
+    pub fn issue(&self, grant: &Grant) -> Result<String, TokenError> {
+        let claims = Claims {
+            id: grant.id.clone(),
+            rights: grant.rights.as_str().to_owned(),
+            path: grant.path.to_string(),
+            expires: grant.expires.map(|at| at.0),
+            actor: grant.actor.to_string(),
+        };
+        let claims = serde_json::to_vec(&claims).expect("strings and numbers are JSON");
+        let mac = blake3::keyed_hash(&self.key()?, &claims);
+        let claims = URL_SAFE_NO_PAD.encode(claims);
+        Ok(format!("{PREFIX}{claims}.{}", URL_SAFE_NO_PAD.encode(mac.as_bytes())))
+    }
+
+    /// Returns what a token grants.
+    ///
+    /// # Errors
+    ///
+    /// If it grants nothing, or not any more.
+    pub fn check(&self, token: &str) -> Result<Grant, TokenError> {
+        let claims = self.verified(token)?;
+        let grant = claims.read().ok_or(TokenError::Invalid)?;
+        if grant.expires.is_some_and(|expires| expires <= (self.clock)()) {
+            return Err(TokenError::Expired);
+        }
+        if self.store.get_meta(&format!("{REVOKED_SETTING}{}", grant.id))?.is_some() {
+            return Err(TokenError::Revoked);
+        }
+        Ok(grant)
+    }
+
+    /// Takes back every token of a grant, for good.
+    pub fn revoke(&self, id: &str) -> Result<(), TokenError> {
+        let now = (self.clock)().0.to_string();
+        Ok(self.store.set_meta(&format!("{REVOKED_SETTING}{id}"), now.as_bytes())?)
+    }
+
+    /// Takes back every token of the store, the owner's included: there is a new key from now on.
+    pub fn revoke_all(&self) -> Result<(), TokenError> {
+        Ok(self.store.set_meta(KEY_SETTING, &random_key())?)
+    }
+
+    fn verified(&self, token: &str) -> Result<Claims, TokenError> {
+        let read = || {
+            let rest = token.strip_prefix(PREFIX).filter(|_| token.len() <= MAX_LEN)?;
+            let (claims, mac) = rest.split_once('.')?;
+            let claims = URL_SAFE_NO_PAD.decode(claims).ok()?;
+            let mac: [u8; MAC_LEN] = URL_SAFE_NO_PAD.decode(mac).ok()?.try_into().ok()?;
+            Some((claims, blake3::Hash::from_bytes(mac)))
+        };
+        let (claims, mac) = read().ok_or(TokenError::Invalid)?;
+        // Hashes of this library compare in constant time.
+        if blake3::keyed_hash(&self.key()?, &claims) != mac {
+            return Err(TokenError::Invalid);
+        }
+        serde_json::from_slice(&claims).map_err(|_| TokenError::Invalid)
+    }
+
+    fn key(&self) -> Result<[u8; 32], TokenError> {
+        let key = match self.store.get_meta(KEY_SETTING)? {
+            Some(key) => key,
+            None => self.store.init_meta(KEY_SETTING, &random_key())?,
+        };
+        key.try_into().map_err(|_| TokenError::Invalid)
+    }
+}
+
+impl Claims {
+    fn read(self) -> Option<Grant> {
+        Some(Grant {
+            id: self.id,
+            rights: Rights::parse(&self.rights)?,
+            path: VPath::parse(&self.path).ok()?,
+            expires: self.expires.map(Millis),
+            actor: self.actor.parse::<Actor>().ok()?,
+        })
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+fn random_key() -> [u8; 32] {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).expect("the operating system has a random source");
+    key
+}

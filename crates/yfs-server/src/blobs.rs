@@ -1,0 +1,79 @@
+//! Blobs: contents that are kept by their hash.
+
+use std::io::Cursor;
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{Path, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+use tokio::task::block_in_place;
+use yfs::clock::{Clock, SystemClock};
+use yfs_engine::hash::ContentHash;
+
+use crate::{
+    caller::Caller,
+    files::{ranged, unchanged},
+    problem::{Problem, Result},
+    serve::App,
+};
+
+/// Answers `GET /api/blobs/{hash}`.
+pub(crate) async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Path(hash): Path<String>,
+    headers: HeaderMap,
+) -> Result {
+    caller.needs_whole()?;
+    let hash = hash_of(&hash)?;
+    let store = app.workspace.store();
+    let info = block_in_place(|| store.blob_info(&hash))?;
+    let info =
+        info.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, format!("no blob {hash}")))?;
+    let etag = format!("\"{hash}\"");
+    if unchanged(&headers, &etag) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
+    }
+    let read = |range| block_in_place(|| store.read_blob(&hash, range)).map(Bytes::from);
+    let mut response = ranged(&headers, &etag, info.size, |range| Ok(read(range)?))?;
+    // A hash never stands for anything else.
+    let forever = "private, max-age=31536000, immutable".parse().expect("visible ASCII");
+    response.headers_mut().insert(header::CACHE_CONTROL, forever);
+    Ok(response)
+}
+
+/// Answers `PUT /api/blobs/{hash}`.
+pub(crate) async fn put(
+    State(app): State<App>,
+    caller: Caller,
+    Path(hash): Path<String>,
+    body: Bytes,
+) -> Result {
+    let expected = hash_of(&hash)?;
+    if ContentHash::of(&body) != expected {
+        return Err(Problem::bad_request(format!("the content does not have the hash {hash}")));
+    }
+    keep(&app, &caller, body)
+}
+
+/// Answers `POST /api/blobs`.
+pub(crate) async fn post(State(app): State<App>, caller: Caller, body: Bytes) -> Result {
+    keep(&app, &caller, body)
+}
+
+fn keep(app: &App, caller: &Caller, body: Bytes) -> Result<Response> {
+    caller.needs_whole()?;
+    caller.needs_write()?;
+    let put = || app.workspace.store().put_blob(&mut Cursor::new(&body), SystemClock.now());
+    let info = block_in_place(put)?;
+    let answer = json!({ "hash": info.hash.to_string(), "size": info.size });
+    Ok((StatusCode::CREATED, Json(answer)).into_response())
+}
+
+fn hash_of(text: &str) -> Result<ContentHash> {
+    text.parse().map_err(|_| Problem::bad_request(format!("not a hash: {text:?}")))
+}

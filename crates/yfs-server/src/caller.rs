@@ -1,0 +1,65 @@
+//! Who makes a request, and what they may do: taken from it before anything else.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
+use tokio::{runtime::Handle, task::block_in_place};
+use yfs_engine::path::VPath;
+use yfs_vfs::FileSystem;
+
+use crate::{
+    access::{Grant, scoped},
+    problem::Problem,
+    serve::App,
+};
+
+/// Whoever makes a request.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub(crate) grant: Grant,
+    pub(crate) app: App,
+}
+
+impl Caller {
+    /// Returns the files as they may see them.
+    pub(crate) fn fs(&self) -> Arc<dyn FileSystem> {
+        scoped(&self.app.workspace, &self.grant)
+    }
+
+    /// Refuses whoever may not see the whole workspace.
+    pub(crate) fn needs_whole(&self) -> Result<(), Problem> {
+        let refused = || Problem::forbidden("this needs a token for the whole workspace");
+        if self.grant.is_whole() { Ok(()) } else { Err(refused()) }
+    }
+
+    /// Refuses whoever may not write.
+    pub(crate) fn needs_write(&self) -> Result<(), Problem> {
+        let refused = || Problem::forbidden("this needs a token that allows writing");
+        if self.grant.may_write() { Ok(()) } else { Err(refused()) }
+    }
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let checked = app.access.of_request(&parts.headers, parts.uri.query());
+        let grant = checked.inspect_err(|_| {
+            app.metrics.refused_callers.inc();
+        })?;
+        Ok(Self { grant, app: app.clone() })
+    }
+}
+
+/// Runs what blocks, the workspace's calls above all, without holding up other connections.
+pub(crate) async fn apart<T>(call: impl Future<Output = T>) -> T {
+    block_in_place(|| Handle::current().block_on(call))
+}
+
+/// Reads a path of a request.
+pub(crate) fn path_of(text: &str) -> Result<VPath, Problem> {
+    VPath::parse(text).map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
+}

@@ -1,0 +1,147 @@
+//! `GET /events`: what changes, as it changes, by server-sent events.
+//!
+//! Each event is one change as JSON. The id of an event is a cursor: a client that reconnects sends the last
+//! one (`Last-Event-ID`, or `?since=`), and goes on there. Where the log no longer reaches back that far, the
+//! first event is `reset`: list everything again. Delivery is at least once.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    extract::Query,
+    http::HeaderMap,
+    response::{
+        IntoResponse,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures::{Stream, StreamExt, stream};
+use serde::{Deserialize, Serialize};
+use yfs::WorkspaceFs;
+use yfs_vfs::{Change, ChangeKind, ChangesOptions, Cursor, FileKind, FileSystem};
+
+use crate::{access::Grant, caller::Caller, problem::Result};
+
+/// How long one look at the log waits; a stream that nobody reads ends by then.
+const WAIT: Duration = Duration::from_secs(15);
+
+/// How many changes one look takes.
+const PAGE: usize = 256;
+
+/// What can be asked.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    since: Option<String>,
+}
+
+/// A change.
+#[derive(Debug, Serialize)]
+struct Told {
+    kind: &'static str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    id: String,
+    file: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<String>,
+    at: i64,
+}
+
+/// Follows the log for one client.
+#[derive(Debug)]
+struct Follower {
+    fs: WorkspaceFs,
+    grant: Grant,
+    at: Cursor,
+    reset: bool,
+}
+
+/// Answers `GET /events`.
+pub(crate) async fn events(
+    caller: Caller,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse> {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok().map(str::to_owned));
+    let fs = caller.app.workspace.fs();
+    let (at, reset) = match last.or(asked.since).map(Cursor::new) {
+        Some(cursor) if knows(&fs, &cursor).await => (cursor, false),
+        Some(_) => (fs.cursor().await?, true),
+        None => (fs.cursor().await?, false),
+    };
+    let follower = Follower { fs, grant: caller.grant, at, reset };
+    let events = follower.events().map(Ok::<_, Infallible>);
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(WAIT)))
+}
+
+async fn knows(fs: &WorkspaceFs, cursor: &Cursor) -> bool {
+    fs.changes(cursor, &ChangesOptions { limit: 1, wait: None }).await.is_ok()
+}
+
+impl Follower {
+    fn events(self) -> impl Stream<Item = Event> {
+        stream::unfold(self, async |mut follower| {
+            let events = follower.next().await?;
+            Some((stream::iter(events), follower))
+        })
+        .flatten()
+    }
+
+    /// Returns the next events, or nothing when the workspace is closed.
+    async fn next(&mut self) -> Option<Vec<Event>> {
+        if std::mem::take(&mut self.reset) {
+            return Some(vec![self.mark("reset")]);
+        }
+        let options = ChangesOptions { limit: PAGE, wait: Some(WAIT) };
+        match self.fs.changes(&self.at, &options).await {
+            Ok(changes) => {
+                self.at = changes.next;
+                let told = changes.events.iter().filter_map(|change| tell(change, &self.grant));
+                let mut events: Vec<Event> = told.map(|told| json("change", &told)).collect();
+                // The page's cursor stands after its last change, so the last event carries it.
+                let last = events.pop().map(|event| event.id(self.at.as_str()));
+                events.extend(last);
+                Some(events)
+            }
+            Err(error) if error.is_cursor_lost() => {
+                self.at = self.fs.cursor().await.ok()?;
+                Some(vec![self.mark("reset")])
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn mark(&self, name: &str) -> Event {
+        Event::default().event(name).id(self.at.as_str()).data("{}")
+    }
+}
+
+fn json(name: &str, told: &Told) -> Event {
+    let data = serde_json::to_string(told).expect("strings and numbers are JSON");
+    Event::default().event(name).data(data)
+}
+
+/// Says a change to a grant; one that is outside is not said, one that crosses the border is half of it.
+fn tell(change: &Change, grant: &Grant) -> Option<Told> {
+    let is_in = grant.covers(&change.path);
+    let (kind, path, from) = match &change.kind {
+        ChangeKind::Moved { from } => match (grant.covers(from), is_in) {
+            (true, true) => ("moved", &change.path, Some(from.to_string())),
+            (true, false) => ("removed", from, None),
+            (false, true) => ("created", &change.path, None),
+            (false, false) => return None,
+        },
+        _ if !is_in => return None,
+        ChangeKind::Created => ("created", &change.path, None),
+        ChangeKind::Removed => ("removed", &change.path, None),
+        _ => ("changed", &change.path, None),
+    };
+    let file = match change.file_kind {
+        FileKind::Directory => "directory",
+        FileKind::Symlink => "symlink",
+        _ => "file",
+    };
+    let actor = change.actor.as_ref().map(ToString::to_string);
+    let (path, id) = (path.to_string(), change.id.to_string());
+    Some(Told { kind, path, from, id, file, actor, at: change.at.0 })
+}

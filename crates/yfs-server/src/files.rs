@@ -1,0 +1,53 @@
+//! `/api/files/…`: the files of the workspace as HTTP resources.
+//!
+//! The `ETag` of a file is its version. A write that names it with `If-Match` is refused with 412 if somebody
+//! else wrote meanwhile, or with `?conflict=merge` merged with what they wrote (seed 001: nobody's work is
+//! lost).
+
+mod conditions;
+mod list;
+mod range;
+mod read;
+mod structure;
+mod write;
+
+pub(crate) use self::{conditions::unchanged, range::ranged};
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, Path},
+    routing::{get, post},
+};
+use yfs_engine::path::VPath;
+
+use crate::{caller::path_of, problem::Result, serve::App};
+
+/// The greatest size of a file in a request, in bytes.
+const MAX_FILE_LEN: usize = 128 << 20;
+
+/// Returns the routes.
+pub(crate) fn routes() -> Router<App> {
+    let file = get(read::get).put(write::put).post(write::append);
+    let file = file.patch(write::edit).delete(write::delete);
+    Router::new()
+        .route("/api/files", get(read::get))
+        .route("/api/files/", get(read::get))
+        .route("/api/files/{*path}", file)
+        .route("/api/stat/", get(read::stat))
+        .route("/api/stat/{*path}", get(read::stat))
+        .route("/api/mkdir", post(structure::mkdir))
+        .route("/api/move", post(structure::move_))
+        .route("/api/copy", post(structure::copy))
+        .route("/api/symlink", post(structure::symlink))
+        .route("/api/trash", get(structure::trash))
+        .route("/api/restore", post(structure::restore))
+        .route("/api/versions/{*path}", get(structure::versions))
+        .layer(DefaultBodyLimit::max(MAX_FILE_LEN))
+}
+
+/// The path behind the prefix of a route.
+type Rest = Option<Path<String>>;
+
+fn rest(path: Rest) -> Result<VPath> {
+    path_of(&format!("/{}", path.map_or_else(String::new, |Path(path)| path)))
+}

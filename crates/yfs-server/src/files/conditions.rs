@@ -1,0 +1,109 @@
+//! Conditional requests (RFC 9110, section 13).
+
+use axum::http::{HeaderMap, header};
+use yfs_engine::id::FileId;
+use yfs_vfs::{Create, FsCode, FsError, Op, VersionToken};
+
+use crate::problem::{Problem, Result};
+
+/// What a request asks of the state that it meets.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Conditions {
+    /// Whether the file may, must or must not exist.
+    pub(crate) create: Create,
+    /// The state that the client knows.
+    pub(crate) known: Option<Known>,
+}
+
+/// A state of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) version: VersionToken,
+    id: String,
+}
+
+impl Conditions {
+    /// Reads `If-Match` and `If-None-Match` of a request that writes.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self> {
+        let mut conditions = Self::default();
+        if let Some(tag) = text(headers, &header::IF_NONE_MATCH) {
+            if tag != "*" {
+                return Err(Problem::bad_request("a write takes no If-None-Match but `*`"));
+            }
+            conditions.create = Create::New;
+        }
+        if let Some(tag) = text(headers, &header::IF_MATCH) {
+            conditions.create = Create::Never;
+            if tag != "*" {
+                conditions.known = Some(Known::parse(tag)?);
+            }
+        }
+        Ok(conditions)
+    }
+}
+
+impl Known {
+    fn parse(tag: &str) -> Result<Self> {
+        let parsed = || {
+            let (version, id) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once(':')?;
+            let is_one = !id.contains('"');
+            is_one.then(|| Self { version: VersionToken::new(version), id: id.to_owned() })
+        };
+        parsed().ok_or_else(|| Problem::bad_request(format!("If-Match takes one ETag, not {tag}")))
+    }
+
+    /// Refuses if another file is at the path now.
+    pub(crate) fn check_file(&self, id: &FileId, path: &str) -> Result<()> {
+        if self.id == id.as_str() {
+            return Ok(());
+        }
+        Err(FsError::new(FsCode::ESTALE, Op::Write, path).into())
+    }
+}
+
+/// Writes the tag of a state.
+pub(crate) fn etag(id: &FileId, version: &VersionToken) -> String {
+    format!("\"{version}:{id}\"")
+}
+
+/// Tells whether a reader has this state already.
+pub(crate) fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
+    let Some(tags) = text(headers, &header::IF_NONE_MATCH) else { return false };
+    tags == "*" || tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn conditions_are_read() {
+        let of = |name: header::HeaderName, value| Conditions::of(&headers(&[(name, value)]));
+        assert_eq!(Conditions::of(&headers(&[])).unwrap(), Conditions::default());
+        let new = of(header::IF_NONE_MATCH, "*").unwrap();
+        assert_eq!((new.create, new.known), (Create::New, None));
+        let known = of(header::IF_MATCH, "\"17:abc\"").unwrap();
+        let state = Known { version: VersionToken::new("17"), id: "abc".to_owned() };
+        assert_eq!((known.create, known.known), (Create::Never, Some(state)));
+        for bad in ["17:abc", "\"17\"", "\"1:a\", \"2:b\""] {
+            let read = of(header::IF_MATCH, bad);
+            assert!(read.is_err(), "{bad}");
+        }
+        assert!(of(header::IF_NONE_MATCH, "\"17:abc\"").is_err());
+    }
+
+    #[test]
+    fn readers_say_what_they_have() {
+        let has = |value| unchanged(&headers(&[(header::IF_NONE_MATCH, value)]), "\"17:abc\"");
+        assert!(has("*") && has("\"17:abc\"") && has("\"1:x\", W/\"17:abc\""));
+        assert!(!has("\"18:abc\"") && !unchanged(&headers(&[]), "\"17:abc\""));
+    }
+}

@@ -1,0 +1,101 @@
+//! Parts of a content (RFC 9110, section 14).
+
+use std::ops::Range;
+
+use axum::{
+    body::Bytes,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+use crate::problem::{Problem, Result};
+
+/// What part of a content is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Range(Range<u64>),
+    /// There is no such part.
+    None,
+}
+
+/// Answers with a content of `size` bytes, or the part of it that is asked for. `read` returns a range.
+pub(crate) fn ranged(
+    headers: &HeaderMap,
+    etag: &str,
+    size: u64,
+    read: impl FnOnce(Range<u64>) -> Result<Bytes>,
+) -> Result {
+    let tag = HeaderValue::try_from(etag).expect("tags are visible ASCII");
+    let common = [(header::ETAG, tag), (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"))];
+    let (status, range, content_range) = match asked(headers, etag, size) {
+        Part::Whole => (StatusCode::OK, 0..size, None),
+        Part::Range(range) => {
+            let shown = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+            (StatusCode::PARTIAL_CONTENT, range, Some(shown))
+        }
+        Part::None => {
+            let detail = format!("the content has {size} bytes");
+            let mut response =
+                Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, detail).into_response();
+            let shown = format!("bytes */{size}").parse().expect("visible ASCII");
+            response.headers_mut().insert(header::CONTENT_RANGE, shown);
+            return Ok(response);
+        }
+    };
+    let mut response: Response = (status, common, read(range)?).into_response();
+    let answered = response.headers_mut();
+    let media_type = HeaderValue::from_static("application/octet-stream");
+    answered.insert(header::CONTENT_TYPE, media_type);
+    if let Some(shown) = content_range {
+        answered.insert(header::CONTENT_RANGE, shown.parse().expect("visible ASCII"));
+    }
+    Ok(response)
+}
+
+fn asked(headers: &HeaderMap, etag: &str, size: u64) -> Part {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    if text(header::IF_RANGE).is_some_and(|tag| tag != etag) {
+        return Part::Whole;
+    }
+    // What is not understood, several parts among it, is answered with the whole.
+    text(header::RANGE).and_then(|range| parse(range, size)).unwrap_or(Part::Whole)
+}
+
+fn parse(range: &str, size: u64) -> Option<Part> {
+    let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
+    let range = match (first.is_empty(), last.is_empty()) {
+        (true, true) => return None,
+        (true, false) => size.saturating_sub(last.parse().ok()?)..size,
+        (false, true) => first.parse().ok()?..size,
+        (false, false) => {
+            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+            if last < first {
+                return None;
+            }
+            first..size.min(last.saturating_add(1))
+        }
+    };
+    Some(if range.is_empty() { Part::None } else { Part::Range(range) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_read() {
+        let part = |text| parse(text, 100);
+        assert_eq!(part("bytes=0-9"), Some(Part::Range(0..10)));
+        assert_eq!(part("bytes=90-"), Some(Part::Range(90..100)));
+        assert_eq!(part("bytes=-10"), Some(Part::Range(90..100)));
+        assert_eq!(part("bytes=-1000"), Some(Part::Range(0..100)));
+        assert_eq!(part("bytes=99-18446744073709551615"), Some(Part::Range(99..100)));
+        assert_eq!(part("bytes=100-"), Some(Part::None));
+        assert_eq!(part("bytes=-0"), Some(Part::None));
+        for strange in ["bytes=-", "bytes=5-4", "bytes=0-1,4-5", "lines=1-2", "bytes=a-b", ""] {
+            assert_eq!(part(strange), None, "{strange}");
+        }
+        assert_eq!(parse("bytes=0-", 0), Some(Part::None));
+    }
+}

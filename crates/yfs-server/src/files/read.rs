@@ -1,0 +1,108 @@
+//! Reading files and directories.
+
+use axum::{
+    Json,
+    extract::Query,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use yfs_engine::path::VPath;
+use yfs_vfs::{FileSystem, Stat};
+
+use super::{
+    Rest,
+    conditions::{etag, unchanged},
+    list::{Known, list},
+    range::ranged,
+    rest,
+};
+use crate::{
+    caller::{Caller, apart},
+    problem::Result,
+};
+
+/// What can be asked of a read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    /// Whether a directory is listed with all that is below it.
+    recursive: bool,
+    /// Which version of a file, as `/api/versions` numbers them; without it, the present one.
+    version: Option<u64>,
+}
+
+/// Answers `GET /api/files/{path}`.
+pub(super) async fn get(
+    path: Rest,
+    caller: Caller,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Result {
+    let path = rest(path)?;
+    apart(async {
+        let fs = caller.fs();
+        let stat = fs.stat(&path).await?;
+        if stat.is_directory() {
+            let listing = list(&*fs, &path, asked.recursive).await?;
+            return Ok(Json(listing).into_response());
+        }
+        match asked.version {
+            Some(number) => past(&caller, &path, number, &headers),
+            None => present(&*fs, &path, stat, &headers).await,
+        }
+    })
+    .await
+}
+
+/// Answers `GET /api/stat/{path}`.
+pub(super) async fn stat(path: Rest, caller: Caller) -> Result {
+    let path = rest(path)?;
+    let stat = apart(async { caller.fs().lstat(&path).await }).await?;
+    Ok(Json(Known::new(&path, stat)).into_response())
+}
+
+async fn present(fs: &dyn FileSystem, path: &VPath, stat: Stat, headers: &HeaderMap) -> Result {
+    if let Some(version) = &stat.version
+        && unchanged(headers, &etag(&stat.id, version))
+    {
+        let tag = [(header::ETAG, etag(&stat.id, version))];
+        return Ok((StatusCode::NOT_MODIFIED, tag).into_response());
+    }
+    let content = fs.read(path).await?;
+    let (tag, data) = (etag(&stat.id, &content.version), content.data);
+    let part =
+        |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
+    let mut response = ranged(headers, &tag, data.len() as u64, part)?;
+    describe(&mut response, stat.mime.as_deref());
+    if let Ok(time) = jiff::Timestamp::from_millisecond(stat.mtime.0) {
+        let shown = time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        response.headers_mut().extend(shown.parse().map(|it| (header::LAST_MODIFIED, it)));
+    }
+    Ok(response)
+}
+
+fn past(caller: &Caller, path: &VPath, number: u64, headers: &HeaderMap) -> Result {
+    let data = caller.app.workspace.version_content(path, number)?;
+    let tag = format!("\"version-{number}\"");
+    let part =
+        |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
+    let mut response = ranged(headers, &tag, data.len() as u64, part)?;
+    // A number may come to stand for something else when late work arrives.
+    response.headers_mut().remove(header::ETAG);
+    describe(&mut response, None);
+    Ok(response)
+}
+
+/// Says what a content is. Whatever it is, a browser must not run it as a page of this server's.
+fn describe(response: &mut Response, mime: Option<&str>) {
+    let headers = response.headers_mut();
+    let text = mime.filter(|mime| mime.starts_with("text/"));
+    let shown = text.map(|mime| format!("{mime}; charset=utf-8"));
+    let shown = shown.as_deref().or(mime).and_then(|it| HeaderValue::from_str(it).ok());
+    headers.extend(shown.map(|it| (header::CONTENT_TYPE, it)));
+    let sandbox = HeaderValue::from_static("sandbox; default-src 'none'");
+    headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
+    let as_said = HeaderValue::from_static("nosniff");
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, as_said);
+}

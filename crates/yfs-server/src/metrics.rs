@@ -1,0 +1,139 @@
+//! What the server counts, for Prometheus (`GET /metrics`).
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use crate::{
+    caller::Caller,
+    problem::{Problem, Result},
+    serve::App,
+};
+
+/// The media type of the answer (OpenMetrics 1.0).
+const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The counters of one server.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    /// Open WebSocket connections.
+    pub(crate) connections: Gauge,
+    /// Documents open on connections, each as often as it is open.
+    pub(crate) seats: Gauge,
+    /// Updates that clients sent and the log took, or had already.
+    pub(crate) updates: Counter,
+    /// Frames sent over WebSockets.
+    pub(crate) frames: Counter,
+    /// Bytes sent over WebSockets, without what the protocol adds.
+    pub(crate) sent_bytes: Counter,
+    /// Bytes received over WebSockets.
+    pub(crate) received_bytes: Counter,
+    /// States that were computed for who joined.
+    pub(crate) states: Counter,
+    /// States that were given out again.
+    pub(crate) shared_states: Counter,
+    /// Connections and requests without a valid token.
+    pub(crate) refused_callers: Counter,
+    /// Connections that were ended, by close code.
+    pub(crate) endings: Family<Ending, Counter>,
+    /// Requests that were answered, by status.
+    pub(crate) requests: Family<Answered, Counter>,
+    documents: Gauge,
+    document_bytes: Gauge,
+    log_head: Gauge,
+    store_bytes: Gauge,
+}
+
+/// A close code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Ending {
+    pub(crate) code: u32,
+}
+
+/// How a request was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Answered {
+    pub(crate) status: u32,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("yfs"),
+            connections: Gauge::default(),
+            seats: Gauge::default(),
+            updates: Counter::default(),
+            frames: Counter::default(),
+            sent_bytes: Counter::default(),
+            received_bytes: Counter::default(),
+            states: Counter::default(),
+            shared_states: Counter::default(),
+            refused_callers: Counter::default(),
+            endings: Family::default(),
+            requests: Family::default(),
+            documents: Gauge::default(),
+            document_bytes: Gauge::default(),
+            log_head: Gauge::default(),
+            store_bytes: Gauge::default(),
+        };
+        metrics.register();
+        metrics
+    }
+}
+
+impl Metrics {
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("connections", "Open WebSocket connections", self.connections.clone());
+        registry.register("seats", "Documents open on connections", self.seats.clone());
+        registry.register("updates", "Updates received from clients", self.updates.clone());
+        registry.register("sent_frames", "Frames sent over WebSockets", self.frames.clone());
+        registry.register("sent_bytes", "Bytes sent over WebSockets", self.sent_bytes.clone());
+        let received = self.received_bytes.clone();
+        registry.register("received_bytes", "Bytes received over WebSockets", received);
+        registry.register("states", "States computed for joiners", self.states.clone());
+        let shared = self.shared_states.clone();
+        registry.register("shared_states", "States given to joiners once more", shared);
+        let refused = self.refused_callers.clone();
+        registry.register("refused_callers", "Requests without a valid token", refused);
+        let endings = self.endings.clone();
+        registry.register("endings", "WebSocket connections ended by the server", endings);
+        registry.register("requests", "HTTP requests answered", self.requests.clone());
+        registry.register("documents", "Content documents in memory", self.documents.clone());
+        let bytes = self.document_bytes.clone();
+        registry.register("document_bytes", "Their size in memory, estimated", bytes);
+        registry.register("log_head", "Position of the last record", self.log_head.clone());
+        registry.register("store_bytes", "Size of the store on disk", self.store_bytes.clone());
+    }
+}
+
+/// Answers `GET /metrics`.
+pub(crate) async fn metrics(State(app): State<App>, caller: Caller) -> Result {
+    caller.needs_whole()?;
+    let metrics: &Arc<Metrics> = &app.metrics;
+    let (documents, bytes) = app.workspace.loaded();
+    let stats = app.workspace.store().stats()?;
+    metrics.documents.set(to_gauge(documents as u64));
+    metrics.document_bytes.set(to_gauge(bytes));
+    metrics.log_head.set(to_gauge(stats.head.0));
+    metrics.store_bytes.set(to_gauge(stats.file_bytes));
+    let mut text = String::new();
+    let written = encode(&mut text, &metrics.registry);
+    written.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    let response: Response = ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response();
+    Ok(response)
+}
+
+fn to_gauge(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

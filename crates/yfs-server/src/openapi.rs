@@ -1,0 +1,11 @@
+//! `GET /openapi.json`: what this server answers, for programs.
+
+use axum::{http::header, response::IntoResponse};
+
+/// The document, by OpenAPI 3.1.
+pub const OPENAPI: &str = include_str!("openapi.json");
+
+/// Answers `GET /openapi.json`.
+pub(crate) async fn openapi() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
+}

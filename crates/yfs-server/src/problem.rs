@@ -1,0 +1,126 @@
+//! What failed, as HTTP tells it: a status, and JSON by RFC 9457 ("problem details").
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use yfs::WorkspaceError;
+use yfs_store::StoreError;
+use yfs_vfs::{FsCode, FsError};
+
+use crate::access::TokenError;
+
+/// The answer of a handler.
+pub(crate) type Result<T = Response> = std::result::Result<T, Problem>;
+
+/// Why a request was refused. Nothing has changed.
+#[derive(Debug, Serialize)]
+pub(crate) struct Problem {
+    #[serde(skip)]
+    status: StatusCode,
+    /// What sort of problem it is, in words that do not change.
+    title: &'static str,
+    /// What it is here.
+    detail: String,
+    /// The code that a filesystem would answer with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    /// The path concerned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+}
+
+impl Problem {
+    /// Makes a problem of a status.
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self { status, title, detail: detail.into(), code: None, path: None }
+    }
+
+    /// Says that a request makes no sense.
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// Says that a grant does not reach that far.
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.status;
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        let media_type = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, media_type);
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<FsError> for Problem {
+    fn from(error: FsError) -> Self {
+        let path = error.path.as_deref().map(str::to_owned);
+        let code = Some(error.code.as_str());
+        let detail = match &error.source {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        Self { code, path, ..Self::new(status_of(error.code), detail) }
+    }
+}
+
+impl From<WorkspaceError> for Problem {
+    fn from(error: WorkspaceError) -> Self {
+        let status = match &error {
+            WorkspaceError::Fs(_) => {
+                let WorkspaceError::Fs(error) = error else { unreachable!("just matched") };
+                return error.into();
+            }
+            WorkspaceError::NoDocument(_) | WorkspaceError::NoFile(_) => StatusCode::NOT_FOUND,
+            WorkspaceError::ReadOnly => StatusCode::FORBIDDEN,
+            WorkspaceError::Redacted { .. } => StatusCode::GONE,
+            WorkspaceError::Refused(_) | WorkspaceError::Anchor(_) => StatusCode::BAD_REQUEST,
+            WorkspaceError::Closed => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        WorkspaceError::from(error).into()
+    }
+}
+
+impl From<TokenError> for Problem {
+    fn from(error: TokenError) -> Self {
+        let status = match error {
+            TokenError::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::UNAUTHORIZED,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+fn status_of(code: FsCode) -> StatusCode {
+    match code {
+        FsCode::ENOENT => StatusCode::NOT_FOUND,
+        FsCode::EINVAL | FsCode::ENAMETOOLONG => StatusCode::BAD_REQUEST,
+        FsCode::EACCES | FsCode::EPERM | FsCode::EROFS => StatusCode::FORBIDDEN,
+        FsCode::ESTALE => StatusCode::PRECONDITION_FAILED,
+        FsCode::EFBIG => StatusCode::PAYLOAD_TOO_LARGE,
+        FsCode::ENOSPC => StatusCode::INSUFFICIENT_STORAGE,
+        FsCode::ENOSYS => StatusCode::NOT_IMPLEMENTED,
+        FsCode::EIO | FsCode::ECANCELED => StatusCode::INTERNAL_SERVER_ERROR,
+        // EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ELOOP, EBUSY, EXDEV: what is there stands against it.
+        _ => StatusCode::CONFLICT,
+    }
+}

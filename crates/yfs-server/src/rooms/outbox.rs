@@ -1,0 +1,150 @@
+//! What waits to be sent over one connection.
+//!
+//! It is bounded in bytes. An update is never dropped for a slow reader: the reader is. Presence may be
+//! dropped, since whoever is there says so again within 15 seconds.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use axum::body::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::wire::Ending;
+
+/// How many bytes may wait. A first state is not among them: it is sent, not kept.
+const MAX_BYTES: usize = 16 << 20;
+
+/// How many bytes may wait before presence is left out.
+const MAX_BYTES_LOSSY: usize = 256 << 10;
+
+/// What a frame costs beside its bytes.
+const OVERHEAD: usize = 64;
+
+/// What waits to be sent.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    queue: Mutex<Queue>,
+    /// Wakes the connection's task; whoever adds to the queue notifies.
+    filled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    frames: VecDeque<Outgoing>,
+    bytes: usize,
+    ending: Option<Ending>,
+}
+
+/// A frame: a beginning of the connection's own, and what many connections share.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    prefix: Arc<[u8]>,
+    body: Bytes,
+}
+
+impl Outgoing {
+    pub(crate) fn new(prefix: &Arc<[u8]>, body: &Bytes) -> Self {
+        Self { prefix: prefix.clone(), body: body.clone() }
+    }
+
+    /// Returns the whole frame.
+    pub(crate) fn into_frame(self) -> Bytes {
+        if self.prefix.is_empty() { self.body } else { [&*self.prefix, &self.body].concat().into() }
+    }
+
+    fn cost(&self) -> usize {
+        self.prefix.len() + self.body.len() + OVERHEAD
+    }
+}
+
+impl Outbox {
+    /// Adds a frame that must arrive. Where too much waits already, the connection ends.
+    pub(crate) fn push(&self, frame: Outgoing) {
+        let mut queue = self.queue.lock();
+        if queue.ending.is_some() {
+            return;
+        }
+        if !queue.frames.is_empty() && queue.bytes + frame.cost() > MAX_BYTES {
+            *queue = Queue { ending: Some(Ending::behind()), ..Queue::default() };
+        } else {
+            queue.add(frame);
+        }
+        drop(queue);
+        self.filled.notify_one();
+    }
+
+    /// Adds a frame that says itself again later, unless much waits already.
+    pub(crate) fn push_lossy(&self, frame: Outgoing) {
+        let mut queue = self.queue.lock();
+        if queue.ending.is_some() || queue.bytes > MAX_BYTES_LOSSY {
+            return;
+        }
+        queue.add(frame);
+        drop(queue);
+        self.filled.notify_one();
+    }
+
+    /// Ends the connection.
+    pub(crate) fn end(&self, ending: Ending) {
+        *self.queue.lock() = Queue { ending: Some(ending), ..Queue::default() };
+        self.filled.notify_one();
+    }
+
+    /// Waits until something is to be sent, and takes it; an error is why the connection ends.
+    pub(crate) async fn take(&self) -> Result<VecDeque<Outgoing>, Ending> {
+        loop {
+            {
+                let mut queue = self.queue.lock();
+                if let Some(ending) = queue.ending.take() {
+                    return Err(ending);
+                }
+                if !queue.frames.is_empty() {
+                    return Ok(std::mem::take(&mut *queue).frames);
+                }
+            }
+            self.filled.notified().await;
+        }
+    }
+}
+
+impl Queue {
+    fn add(&mut self, frame: Outgoing) {
+        self.bytes += frame.cost();
+        self.frames.push_back(frame);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(len: usize) -> Outgoing {
+        Outgoing::new(&Arc::default(), &Bytes::from(vec![0; len]))
+    }
+
+    #[tokio::test]
+    async fn frames_come_out_as_they_went_in() {
+        let outbox = Outbox::default();
+        let prefix: Arc<[u8]> = Arc::from(&b"key"[..]);
+        outbox.push(frame(3));
+        outbox.push_lossy(Outgoing::new(&prefix, &Bytes::from_static(b" body")));
+        let frames = outbox.take().await.unwrap().into_iter().map(Outgoing::into_frame);
+        assert_eq!(frames.collect::<Vec<_>>(), [&b"\0\0\0"[..], b"key body"]);
+    }
+
+    #[tokio::test]
+    async fn who_reads_too_slowly_loses_presence_first_and_then_the_connection() {
+        let outbox = Outbox::default();
+        outbox.push(frame(MAX_BYTES_LOSSY));
+        outbox.push_lossy(frame(1));
+        assert_eq!(outbox.take().await.unwrap().len(), 1);
+        // One frame may be of any size; it is what waits behind others that is bounded.
+        outbox.push(frame(2 * MAX_BYTES));
+        assert_eq!(outbox.take().await.unwrap().len(), 1);
+        for _ in 0..40 {
+            outbox.push(frame(MAX_BYTES / 32));
+        }
+        assert!(outbox.queue.lock().bytes <= MAX_BYTES);
+        assert_eq!(outbox.take().await.unwrap_err().code(), Ending::behind().code());
+    }
+}

@@ -1,0 +1,292 @@
+//! The files of a served workspace over HTTP: as any HTTP client uses them, with and without rights.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+use yfs_tests::{
+    command::{Server, ok},
+    http::{Answer, Client},
+};
+
+/// A served folder.
+struct Served {
+    dir: tempfile::TempDir,
+    server: Server,
+    client: Client,
+}
+
+impl Served {
+    fn start(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let server = Server::start_with_tokens(dir.path(), 0);
+        let token = ok(dir.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+        let client = Client { port: server.port(), token: Some(token) };
+        Self { dir, server, client }
+    }
+
+    fn with_token(&self, args: &[&str]) -> Client {
+        let args = [&["--quiet", "token", "new"], args].concat();
+        let token = ok(self.dir.path(), &args).trim().to_owned();
+        Client { token: Some(token), ..self.client.clone() }
+    }
+
+    fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+#[test]
+fn files_are_resources_with_versions() {
+    let served = Served::start(&[("a.txt", "one\ntwo\nthree\n")]);
+    let client = &served.client;
+    let read = client.get("/api/files/a.txt");
+    assert_eq!((read.status, read.text()), (200, "one\ntwo\nthree\n"));
+    assert_eq!(read.header("content-type"), "text/plain; charset=utf-8");
+    let tag = read.header("etag").to_owned();
+    let cached = client.send("GET", "/api/files/a.txt", &[("If-None-Match", &tag)], b"");
+    assert_eq!((cached.status, cached.body.len()), (304, 0));
+    let part = client.send("GET", "/api/files/a.txt", &[("Range", "bytes=4-6")], b"");
+    assert_eq!((part.status, part.text()), (206, "two"));
+    assert_eq!(part.header("content-range"), "bytes 4-6/14");
+    let beyond = client.send("GET", "/api/files/a.txt", &[("Range", "bytes=99-")], b"");
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, "bytes */14"));
+    let head = client.send("HEAD", "/api/files/a.txt", &[], b"");
+    assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, "14", 0));
+
+    // Somebody else changes another line. Who does not know is refused, or merged if they like.
+    ok(served.dir(), &["edit", "/a.txt", "--old", "one", "--new", "ONE"]);
+    let known = [("If-Match", tag.as_str())];
+    let mine = b"one\ntwo\nTHREE\n";
+    let refused = client.send("PUT", "/api/files/a.txt", &known, mine);
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (412, Some("ESTALE")));
+    assert_eq!(refused.header("content-type"), "application/problem+json");
+    let merged = client.send("PUT", "/api/files/a.txt?conflict=merge", &known, mine);
+    assert_eq!((merged.status, &merged.json()["created"]), (200, &json!(false)));
+    let now = client.get("/api/files/a.txt");
+    assert_eq!((now.text(), now.header("etag")), ("ONE\ntwo\nTHREE\n", merged.header("etag")));
+    // The tag that came with the answer is good for the next write.
+    let next = [("If-Match", merged.header("etag"))];
+    assert_eq!(client.send("PUT", "/api/files/a.txt", &next, b"done\n").status, 200);
+    assert_eq!(ok(served.dir(), &["cat", "/a.txt"]), "done\n");
+}
+
+#[test]
+fn files_are_made_moved_copied_and_removed() {
+    let served = Served::start(&[("a.txt", "text")]);
+    let client = &served.client;
+    let new = [("If-None-Match", "*")];
+    let made = client.send("PUT", "/api/files/deep/er/b.txt", &new, b"b");
+    assert_eq!((made.status, &made.json()["size"]), (201, &json!(1)));
+    assert_eq!(client.send("PUT", "/api/files/deep/er/b.txt", &new, b"c").status, 409);
+    assert_eq!(client.send("PUT", "/api/files/none", &[("If-Match", "*")], b"c").status, 404);
+    assert_eq!(client.send("POST", "/api/files/deep/er/b.txt", &[], b"+").status, 200);
+    let edit = json!({ "old": "b+", "new": "edited" });
+    let edited = post(client, "PATCH", "/api/files/deep/er/b.txt", &edit);
+    assert_eq!((edited.status, &edited.json()["replaced"]), (200, &json!(1)));
+    assert_eq!(post(client, "PATCH", "/api/files/deep/er/b.txt", &edit).status, 400);
+    let moved = json!({ "from": "/deep/er/b.txt", "to": "/c/d.txt" });
+    assert_eq!(post(client, "POST", "/api/move", &moved).status, 204);
+    let copy = json!({ "from": "/c", "to": "/e", "recursive": true });
+    assert_eq!(post(client, "POST", "/api/copy", &copy).status, 201);
+    assert_eq!(post(client, "POST", "/api/mkdir", &json!({ "path": "/f" })).status, 201);
+    assert_eq!(post(client, "POST", "/api/mkdir", &json!({ "path": "/f" })).status, 409);
+    let link = json!({ "path": "/f/l", "target": "../c/d.txt" });
+    assert_eq!(post(client, "POST", "/api/symlink", &link).status, 201);
+    assert_eq!(client.get("/api/files/f/l").text(), "edited");
+    assert_eq!(client.get("/api/stat/f/l").json()["kind"], "symlink");
+    let listed = client.get("/api/files/?recursive=true").json();
+    let paths: Vec<&str> = listed["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        paths,
+        ["/a.txt", "/c", "/c/d.txt", "/deep", "/deep/er", "/e", "/e/d.txt", "/f", "/f/l"]
+    );
+
+    // What is removed is in the trash, and comes back.
+    assert_eq!(client.send("DELETE", "/api/files/c", &[], b"").status, 409);
+    assert_eq!(client.send("DELETE", "/api/files/c?recursive=true", &[], b"").status, 204);
+    assert_eq!(client.get("/api/files/c/d.txt").status, 404);
+    let trash = client.get("/api/trash").json();
+    let restore = json!({ "id": trash["entries"][0]["id"] });
+    let restored = post(client, "POST", "/api/restore", &restore);
+    assert_eq!((restored.status, restored.json()), (200, json!({ "path": "/c" })));
+    assert_eq!(client.get("/api/files/c/d.txt").text(), "edited");
+    let versions = client.get("/api/versions/c/d.txt").json();
+    let first = versions["versions"][0]["number"].as_u64().unwrap();
+    assert_eq!(client.get(&format!("/api/files/c/d.txt?version={first}")).status, 200);
+
+    // Bytes that are no text come back as they were, whole and in part.
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    assert_eq!(client.send("PUT", "/api/files/image.png", &[], &bytes).status, 201);
+    let read = client.get("/api/files/image.png");
+    assert!(read.body == bytes && read.header("content-type") == "image/png");
+    let part = client.send("GET", "/api/files/image.png", &[("Range", "bytes=-5")], b"");
+    assert_eq!(part.body, bytes[bytes.len() - 5..]);
+    let blob = client.send("POST", "/api/blobs", &[], &bytes).json();
+    let path = format!("/api/blobs/{}", blob["hash"].as_str().unwrap());
+    assert_eq!(client.get(&path).body, bytes);
+    assert_eq!(client.send("PUT", &path, &[], b"other").status, 400);
+    assert_eq!(client.get("/api/blobs/nonsense").status, 400);
+}
+
+#[test]
+fn a_token_opens_what_it_is_for_and_nothing_else() {
+    let served = Served::start(&[("docs/in.txt", "in"), ("out.txt", "out")]);
+    let nobody = Client { token: None, ..served.client.clone() };
+    for path in ["/api/files/out.txt", "/api/tree", "/events", "/metrics", "/api/trash"] {
+        let answer = nobody.get(path);
+        assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer"), "{path}");
+    }
+    assert_eq!(nobody.get("/healthz").text(), "ok");
+    let stranger = Client { token: Some("yfs_e30.AAAA".to_owned()), ..nobody.clone() };
+    assert_eq!(stranger.get("/api/files/out.txt").status, 401);
+    let in_query = format!("/api/files/out.txt?token={}", served.client.token.as_deref().unwrap());
+    assert_eq!(nobody.get(&in_query).text(), "out");
+
+    let reader = served.with_token(&["--read"]);
+    assert_eq!(reader.get("/api/files/out.txt").text(), "out");
+    for (method, path) in
+        [("PUT", "out.txt"), ("POST", "out.txt"), ("DELETE", "out.txt"), ("PUT", "new")]
+    {
+        let answer = reader.send(method, &format!("/api/files/{path}"), &[], b"x");
+        assert_eq!(answer.status, 403, "{method} {path}");
+    }
+    assert_eq!(reader.send("POST", "/api/blobs", &[], b"x").status, 403);
+
+    let docs = served.with_token(&["--path", "/docs"]);
+    assert_eq!(docs.get("/api/files/docs/in.txt").text(), "in");
+    assert_eq!(docs.send("PUT", "/api/files/docs/new.txt", &[], b"x").status, 201);
+    for path in [
+        "/api/files/out.txt",
+        "/api/files/docs/../out.txt",
+        "/api/files/docs/%2e%2e/out.txt",
+        "/api/files/docs%2f..%2fout.txt",
+        "/api/files//out.txt",
+        "/api/files/",
+        "/api/stat/out.txt",
+        "/api/versions/out.txt",
+        "/api/trash",
+        "/metrics",
+    ] {
+        assert_eq!(docs.get(path).status, 403, "{path}");
+    }
+    let tree = docs.get("/api/tree").json();
+    let paths = tree["entries"].as_array().unwrap().iter().map(|it| it["path"].clone());
+    assert_eq!(paths.collect::<Vec<Value>>(), ["/docs/in.txt", "/docs/new.txt"]);
+    let escape = json!({ "from": "/docs/in.txt", "to": "/stolen.txt" });
+    for path in ["/api/move", "/api/copy"] {
+        assert_eq!(post(&docs, "POST", path, &escape).status, 403);
+    }
+
+    // A token that was taken back is worth nothing.
+    let shown = ok(served.dir(), &["token", "show", docs.token.as_deref().unwrap(), "--json"]);
+    let id: Value = serde_json::from_str(&shown).unwrap();
+    ok(served.dir(), &["token", "revoke", id["id"].as_str().unwrap()]);
+    assert_eq!(docs.get("/api/files/docs/in.txt").status, 401);
+    assert_eq!(served.client.get("/api/files/out.txt").status, 200);
+    // Nothing that was refused has happened.
+    assert_eq!(
+        ok(served.dir(), &["find", "/"]),
+        "/\n/docs\n/docs/in.txt\n/docs/new.txt\n/out.txt\n"
+    );
+}
+
+#[test]
+fn changes_are_told_as_they_happen() {
+    let served = Served::start(&[("a.txt", "text"), ("docs/b.txt", "text")]);
+    let agent = served.with_token(&["--for", "agent:scribe"]);
+    let docs = served.with_token(&["--read", "--path", "/docs"]);
+    let mut all = events(&served.client, &[]);
+    let mut below = events(&docs, &[]);
+    assert_eq!(agent.send("PUT", "/api/files/a.txt", &[], b"changed").status, 200);
+    let told = all.next().unwrap();
+    let expected = ("changed", "/a.txt", Some("agent:scribe"));
+    let words = |told: &Value| {
+        let word = |key: &str| told[key].as_str().map(str::to_owned);
+        (word("kind").unwrap(), word("path").unwrap(), word("actor"))
+    };
+    let (kind, path, actor) = words(&told.data);
+    assert_eq!((kind.as_str(), path.as_str(), actor.as_deref()), expected);
+    // Another process of the same workspace is heard of as well; what is elsewhere is not.
+    ok(served.dir(), &["mv", "/a.txt", "/docs/c.txt"]);
+    let moved = all.find(|it| it.data["kind"] == "moved").unwrap();
+    assert_eq!(
+        (&moved.data["path"], &moved.data["from"]),
+        (&json!("/docs/c.txt"), &json!("/a.txt"))
+    );
+    let seen = below.next().unwrap();
+    assert_eq!(
+        (&seen.data["kind"], &seen.data["path"]),
+        (&json!("created"), &json!("/docs/c.txt"))
+    );
+    // A client that was away goes on where it was; one from another time begins anew.
+    let id = moved.id.unwrap();
+    agent.send("PUT", "/api/files/docs/new.txt", &[], b"new");
+    let mut again = events(&served.client, &[("Last-Event-ID", &id)]);
+    assert!(again.any(|it| it.data["path"] == "/docs/new.txt"));
+    let mut lost = events(&served.client, &[("Last-Event-ID", "0-17")]);
+    assert_eq!(lost.next().unwrap().name, "reset");
+}
+
+#[test]
+fn everything_that_is_served_is_described() {
+    let served = Served::start(&[("a.txt", "text")]);
+    let described = served.client.get("/openapi.json").json();
+    assert_eq!(described["openapi"], "3.1.0");
+    let paths = described["paths"].as_object().unwrap();
+    for (path, item) in paths {
+        for (method, operation) in item.as_object().unwrap() {
+            if method == "parameters" {
+                continue;
+            }
+            assert!(operation["responses"].is_object(), "{method} {path}");
+            // Whatever is described is there: it knows the method, whatever else it says.
+            let asked =
+                path.replace("{path}", "a.txt").replace("{hash}", "x").replace("{guid}", "x");
+            let nobody = Client { token: None, ..served.client.clone() };
+            let status = nobody.send(&method.to_uppercase(), &asked, &[], b"").status;
+            assert!(![404, 405].contains(&status), "{method} {path}: {status}");
+        }
+    }
+    let metrics = served.client.get("/metrics");
+    assert!(metrics.text().contains("yfs_requests_total{status=\"200\"}"), "{}", metrics.text());
+    for line in served.client.get("/").text().lines().filter_map(|line| line.get(11..)) {
+        let path = line.split_whitespace().next().unwrap_or_default();
+        assert!(path.is_empty() || paths.contains_key(path), "{path} is not described");
+    }
+    assert_eq!(served.server.interrupt(), Some(0));
+}
+
+/// An event.
+struct Event {
+    name: String,
+    id: Option<String>,
+    data: Value,
+}
+
+fn events(client: &Client, headers: &[(&str, &str)]) -> impl Iterator<Item = Event> + use<> {
+    client.follow("/events", headers).filter_map(|chunk| {
+        let field = |name: &str| {
+            let line = chunk.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|value| value.trim_start_matches(':').trim().to_owned())
+        };
+        let data = serde_json::from_str(&field("data")?).unwrap();
+        Some(Event { name: field("event")?, id: field("id"), data })
+    })
+}
+
+fn post(client: &Client, method: &str, path: &str, body: &Value) -> Answer {
+    let json = [("Content-Type", "application/json")];
+    client.send(method, path, &json, body.to_string().as_bytes())
+}
