@@ -1,6 +1,6 @@
 // A stock y-websocket client, as an editor embeds it, driven by a test over a pipe.
 //
-//   node slice-client.mjs ws://127.0.0.1:PORT/sync ROOM [NAME]
+//   node slice-client.mjs ws://127.0.0.1:PORT/sync ROOM [NAME [TOKEN]]
 //
 // Reads one JSON command a line from stdin and answers each with one JSON line on stdout:
 //
@@ -23,9 +23,9 @@ import * as Y from 'yjs'
 import { WebsocketProvider } from 'y-websocket'
 import { waitFor } from './wait.mjs'
 
-const [server, room, name = 'client'] = process.argv.slice(2)
+const [server, room, name = 'client', token] = process.argv.slice(2)
 if (room === undefined) {
-  process.stderr.write('usage: slice-client.mjs SERVER ROOM [NAME]\n')
+  process.stderr.write('usage: slice-client.mjs SERVER ROOM [NAME [TOKEN]]\n')
   process.exit(2)
 }
 
@@ -35,6 +35,7 @@ const provider = new WebsocketProvider(server, room, doc, {
   WebSocketPolyfill: WebSocket,
   disableBc: true, // Two clients in one process must meet at the server and nowhere else.
   maxBackoffTime: 300,
+  params: token === undefined ? {} : { token },
 })
 provider.awareness.setLocalStateField('user', { name })
 

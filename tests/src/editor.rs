@@ -33,6 +33,14 @@ impl Editor {
         Self::start("slice-client.mjs", &[&url, room, name], name)
     }
 
+    /// As [`Editor::open`], showing a token.
+    pub fn open_with_token(port: u16, room: &str, name: &str, token: &str) -> Self {
+        let url = format!("ws://127.0.0.1:{port}/sync");
+        let mut editor = Self::start("slice-client.mjs", &[&url, room, name, token], name);
+        editor.wait_for("synced");
+        editor
+    }
+
     /// Connects a Hocuspocus client (`collab-client.mjs`) to `ws://127.0.0.1:port/collab`. It opens
     /// its documents by [`Editor::call`].
     pub fn connect(port: u16, name: &str) -> Self {

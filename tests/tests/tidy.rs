@@ -23,8 +23,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-vfs", &["yfs-engine"]),
     ("yfs-store", &["yfs-engine"]),
     ("yfs", &["yfs-engine", "yfs-store", "yfs-vfs"]),
-    ("yfs-server", &["yfs", "yfs-engine", "yfs-store", "yfs-sync", "yfs-vfs"]),
-    ("yfs-cli", &["yfs", "yfs-engine", "yfs-server", "yfs-store", "yfs-vfs"]),
+    ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
+    ("yfs-server", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync", "yfs-vfs"]),
+    ("yfs-cli", &["yfs", "yfs-engine", "yfs-replica", "yfs-server", "yfs-store", "yfs-vfs"]),
 ];
 
 /// A file that outgrows this holds two ideas.

@@ -6,9 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use yfs_engine::actor::Actor;
 
 use crate::commands::{
-    anchor, append, blame, cat, chmod, completions, cp, du, edit, export, find, glob, grep, head,
-    import, init, label, ln, ls, mkdir, mv, profile, readlink, redact, rm, serve, stat, tail,
-    token, touch, trash, tree, upkeep, versions, write,
+    anchor, append, blame, cat, chmod, clone, completions, cp, du, edit, export, find, glob, grep,
+    head, import, init, label, ln, ls, mkdir, mv, profile, readlink, redact, rm, serve, stat, sync,
+    tail, token, touch, trash, tree, upkeep, versions, write,
 };
 
 /// A tree of files that people, agents and tools change at the same time, and nobody's work is lost.
@@ -180,6 +180,10 @@ pub(crate) enum Command {
     Repair(profile::RepairArgs),
     /// Let editors in: serve a directory to Yjs clients
     Serve(serve::ServeArgs),
+    /// Bring a workspace of another machine here
+    Clone(clone::CloneArgs),
+    /// Exchange what changed with a server
+    Sync(sync::SyncArgs),
     /// Who may use the server: make, show and revoke tokens
     Token(token::TokenArgs),
     /// Print a script that completes commands in a shell
@@ -228,6 +232,8 @@ impl Command {
             Self::Profile(_) => "profile",
             Self::Repair(_) => "repair",
             Self::Serve(_) => "serve",
+            Self::Clone(_) => "clone",
+            Self::Sync(_) => "sync",
             Self::Token(_) => "token",
             Self::Completions(_) => "completions",
         }

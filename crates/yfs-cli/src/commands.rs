@@ -9,6 +9,7 @@ pub(crate) mod append;
 pub(crate) mod blame;
 pub(crate) mod cat;
 pub(crate) mod chmod;
+pub(crate) mod clone;
 pub(crate) mod completions;
 pub(crate) mod content;
 pub(crate) mod cp;
@@ -33,6 +34,7 @@ pub(crate) mod redact;
 pub(crate) mod rm;
 pub(crate) mod serve;
 pub(crate) mod stat;
+pub(crate) mod sync;
 pub(crate) mod tail;
 pub(crate) mod token;
 pub(crate) mod touch;
@@ -45,7 +47,9 @@ pub(crate) mod write;
 /// Makes the runtime that a command needs.
 pub(crate) fn runtime(command: &Command) -> std::io::Result<Runtime> {
     match command {
-        Command::Serve(_) => Builder::new_multi_thread().enable_all().build(),
+        Command::Serve(_) | Command::Clone(_) | Command::Sync(_) => {
+            Builder::new_multi_thread().enable_all().build()
+        }
         _ => Builder::new_current_thread().enable_all().build(),
     }
 }
@@ -91,6 +95,8 @@ pub(crate) async fn run(command: Command, context: &mut Context) -> Result {
         Command::Profile(args) => profile::run(args, context),
         Command::Repair(args) => profile::repair(args, context),
         Command::Serve(args) => serve::run(args, context).await,
+        Command::Clone(args) => clone::run(args, context).await,
+        Command::Sync(args) => sync::run(args, context).await,
         Command::Token(args) => token::run(args, context),
         Command::Completions(args) => completions::run(args, context),
     }

@@ -24,7 +24,7 @@
 mod anchor;
 mod blame;
 mod blobs;
-mod convert;
+pub(crate) mod convert;
 mod edit;
 mod form;
 mod label;

@@ -47,7 +47,7 @@ pub use role::{DocRole, Source};
 pub use scan::{Element, IdRange, RootIx, Scan};
 pub use update::UpdateBuilder;
 pub(crate) use update::write_delete_set;
-pub use writers::writers;
+pub use writers::{Inspected, inspect, writers};
 
 #[cfg(test)]
 mod tests;

@@ -55,7 +55,8 @@ impl Pass {
         app.check(guid, &self.grant(app)?)
     }
 
-    fn grant(&self, app: &App) -> Result<Grant, Ending> {
+    /// Returns what the token grants.
+    pub(crate) fn grant(&self, app: &App) -> Result<Grant, Ending> {
         app.access.check(&self.token).map_err(|error| {
             app.metrics.refused_callers.inc();
             Ending::unauthorized(error.to_string())

@@ -36,6 +36,7 @@ mod metrics;
 pub mod openapi;
 mod origin;
 mod problem;
+mod replicate;
 mod rooms;
 mod routes;
 pub mod serve;

@@ -18,6 +18,7 @@ use crate::{
     metrics::{Answered, metrics},
     openapi::openapi,
     origin::Origins,
+    replicate,
     serve::{App, ServeOptions},
     session,
     tree::tree,
@@ -49,6 +50,7 @@ pub(crate) fn router(app: App, options: &ServeOptions) -> Router {
         .merge(files::routes())
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(collab_))
+        .route("/replicate", get(replicate_))
         .layer(origins.cors())
         .layer(from_fn(move |headers: HeaderMap, request: Request, next: Next| {
             let origins = origins.clone();
@@ -88,6 +90,16 @@ async fn collab_(
 ) -> Response {
     let pass = Pass::of_request(&headers, &uri);
     upgraded(&headers, upgrade, move |socket| collab::run(socket, app, pass))
+}
+
+async fn replicate_(
+    State(app): State<App>,
+    headers: HeaderMap,
+    uri: Uri,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let pass = Pass::of_request(&headers, &uri);
+    upgraded(&headers, upgrade, move |socket| replicate::run(socket, app, pass))
 }
 
 fn upgraded<F: Future<Output = ()> + Send + 'static>(

@@ -7,6 +7,7 @@
 //! - [`hub`] is the side that others meet at, [`guest`] the side that joins it.
 //! - [`presence`] is who is looking at a document.
 //! - [`collab`] carries many documents over one connection, as Hocuspocus frames them.
+//! - [`replica`] is what two stores of one workspace say to each other.
 //! - [`network`] is a bad network in memory, for tests.
 //!
 //! # Invariants
@@ -67,5 +68,6 @@ pub mod hub;
 pub mod message;
 pub mod network;
 pub mod presence;
+pub mod replica;
 
 pub use crate::document::{Diff, Document, SyncError};

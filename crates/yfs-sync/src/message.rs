@@ -44,6 +44,9 @@ pub enum ProtocolError {
     /// It is of a kind that we do not know.
     #[error("unknown message type {0}")]
     UnknownType(u64),
+    /// It is of a version that we do not speak.
+    #[error("unknown protocol version {0}")]
+    UnknownVersion(u64),
 }
 
 impl<'a> Message<'a> {

@@ -89,6 +89,7 @@ impl Shared {
         if expected.is_some_and(|expected| expected != loaded.head) {
             return Ok(None);
         }
+        let was_converted = loaded.doc.was_converted();
         let raw = match edit(&mut loaded.doc) {
             Ok(raw) => raw,
             Err(error) => {
@@ -103,6 +104,9 @@ impl Shared {
             let text = self.texts.get(id).unwrap_or_else(|| self.cache_text(id, loaded));
             return Ok(Some(Edited { text, value: raw.value }));
         };
+        if loaded.doc.was_converted() && !was_converted {
+            self.note_converted([id])?;
+        }
         let content: Arc<str> = loaded.doc.text().into();
         match self.log_edit(&handle, loaded, &update, content.len() as u64, expected) {
             Ok(Some(head)) => {

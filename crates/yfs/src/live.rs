@@ -45,6 +45,11 @@ impl LiveFacts {
         self.facts.insert(id.clone(), Fact { size: None, touched: Some(at) });
     }
 
+    /// Forgets what was known, where the row says or will say what is.
+    pub(crate) fn forget(&self, id: &FileId) {
+        self.facts.remove(id);
+    }
+
     /// Notes that the row has been told of all changes so far.
     pub(crate) fn reported(&self, id: &FileId) {
         if let Some(mut fact) = self.facts.get_mut(id) {

@@ -227,6 +227,11 @@ impl DocHandle {
         Ok(f(slot.as_mut().expect("`locked` has loaded it")))
     }
 
+    /// Locks the slot of the document, loaded or not.
+    pub(crate) fn slot(&self) -> MutexGuard<'_, Option<Loaded>> {
+        self.entry.slot.lock()
+    }
+
     /// Locks the document, loaded.
     pub(crate) fn locked(&self) -> Result<MutexGuard<'_, Option<Loaded>>> {
         let mut slot = self.entry.slot.lock();

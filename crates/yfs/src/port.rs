@@ -10,7 +10,7 @@ use yfs_engine::{
     id::FileId,
     time::Millis,
 };
-use yfs_store::{Batch, DocName};
+use yfs_store::{Batch, DocName, Seq};
 
 use crate::{
     error::{Result, WorkspaceError},
@@ -127,8 +127,12 @@ impl DocPort {
     pub fn receive(&self, update: &[u8]) -> Result<()> {
         self.shared.check_writable()?;
         let received = match &self.target {
-            Target::Main => self.shared.receive_main(update, self.actor.as_ref()),
-            Target::Content(handle) => self.receive_content(handle, update),
+            Target::Main => self.shared.receive_main(update, self.actor.as_ref()).map(drop),
+            Target::Content(handle) => self.receive_content(handle, update).map(|seq| {
+                if seq.is_some() {
+                    self.shared.touch(handle.id(), self.shared.now());
+                }
+            }),
         };
         if let Err(WorkspaceError::Refused(refusal)) = &received {
             let doc = DocName::from(self.guid());
@@ -137,13 +141,30 @@ impl DocPort {
         received
     }
 
-    fn receive_content(&self, handle: &DocHandle, update: &[u8]) -> Result<()> {
+    /// Makes a port to a content as it is kept.
+    pub(crate) fn of_content(shared: &Arc<Shared>, id: &FileId) -> Self {
+        let target = Target::Content(shared.pool.acquire(id));
+        Self { shared: shared.clone(), target, actor: None }
+    }
+
+    /// Takes an update that was logged in another store, whose row says size and time.
+    pub(crate) fn receive_logged(&self, update: &[u8]) -> Result<Option<Seq>> {
+        let Target::Content(handle) = &self.target else { return Ok(None) };
+        let seq = self.receive_content(handle, update)?;
+        if seq.is_some() {
+            self.shared.live.forget(handle.id());
+        }
+        Ok(seq)
+    }
+
+    /// Takes an update of a content, and answers where it went, or nothing if it was known.
+    fn receive_content(&self, handle: &DocHandle, update: &[u8]) -> Result<Option<Seq>> {
         let mut slot = handle.locked()?;
         let loaded = slot.as_mut().expect("`locked` loads");
         let n_redactions = loaded.doc.n_redactions();
         let received = loaded.doc.receive(update, Source::Wire)?;
         if !received.changed && !received.parked {
-            return Ok(());
+            return Ok(None);
         }
         // Who comes back with what was erased meanwhile does not bring it back.
         let update = &*loaded.doc.without_redacted(update);
@@ -167,13 +188,14 @@ impl DocPort {
         }
         self.shared.texts.forget(handle.id());
         self.shared.live.changed(handle.id(), now);
+        let head = loaded.head;
         drop(slot);
         if erases {
             self.shared.redacted.lock().insert(DocName::from(handle.id()));
+            self.shared.note_redaction()?;
         }
-        self.shared.touch(handle.id(), now);
         self.shared.events.push_content(&self.shared, handle.id(), now, self.actor.as_ref());
-        Ok(())
+        Ok(Some(head))
     }
 
     /// Notes for whom the client of an update writes, if nothing is known of it yet. An update of several

@@ -19,7 +19,7 @@ use std::{
     },
 };
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use tokio::sync::broadcast;
 use yfs_engine::{
     actor::Actor,
@@ -43,7 +43,8 @@ use crate::{
     live::LiveFacts,
     options::Options,
     pool::Pool,
-    together::{DocEdit, LockedDocs, Seen},
+    replica::Mark,
+    together::{Becomes, DocEdit, LockedDocs, Seen},
 };
 
 /// How many updates of the main document a subscriber may fall behind.
@@ -71,6 +72,8 @@ pub(crate) struct Shared {
     /// Under which client this process writes content.
     content_client: ClientId,
     log: Mutex<LogState>,
+    /// The mark in the log that was handed out last.
+    pub(crate) mark: Mutex<Option<Mark>>,
     closed: AtomicBool,
     /// Wakes the follower when the workspace closes.
     pub(crate) wake: (Mutex<()>, Condvar),
@@ -170,6 +173,7 @@ impl Shared {
             claim: Mutex::new(claim),
             content_client,
             log: Mutex::new(LogState { tailed: upto, main_seen: upto }),
+            mark: Mutex::default(),
             closed: AtomicBool::new(false),
             wake: Default::default(),
         }
@@ -418,6 +422,8 @@ impl Shared {
         self.written.lock().insert(self.main_name.clone());
         let changes = self.main.write().commit(&update);
         let mut events = row_events(&self.main.read(), &changes, now);
+        let kept = plan.edits.iter().filter(|edit| matches!(edit.becomes, Becomes::Kept(_)));
+        self.note_converted(kept.map(|edit| &edit.id))?;
         let edited: Vec<FileId> = plan.edits.iter().map(|edit| edit.id.clone()).collect();
         self.events.add_contents(self, &edited, by, &mut events);
         for event in &mut events {
@@ -429,13 +435,18 @@ impl Shared {
     }
 
     /// Takes an update of the main document from a peer: gate, log, then everybody else.
-    pub(crate) fn receive_main(&self, update: &[u8], by: Option<&Actor>) -> Result<()> {
+    /// Answers where it went and which rows it changed, or nothing if it was known.
+    pub(crate) fn receive_main(
+        &self,
+        update: &[u8],
+        by: Option<&Actor>,
+    ) -> Result<Option<(Seq, Vec<FileId>)>> {
         self.check_writable()?;
         let _log = self.log.lock();
         if !self.main.read().check(update, Source::Wire)? {
-            return Ok(());
+            return Ok(None);
         }
-        self.append(Batch::one(self.main_name.clone(), update.to_vec(), self.now()))?;
+        let seq = self.append(Batch::one(self.main_name.clone(), update.to_vec(), self.now()))?;
         let changes = self.main.write().receive(update, Source::Wire)?;
         let mut events = row_events(&self.main.read(), &changes, self.now());
         for event in &mut events {
@@ -443,7 +454,19 @@ impl Shared {
         }
         self.events.push(events);
         self.publish_main(update);
-        Ok(())
+        Ok(Some((seq, changes.ids)))
+    }
+
+    /// Forgets what was known of a content that came from another store with its row.
+    pub(crate) fn content_arrived(&self, id: &FileId) {
+        self.texts.forget(id);
+        self.live.forget(id);
+        self.events.push_content(self, id, self.now(), None);
+    }
+
+    /// Holds the log still, so that several documents can be locked.
+    pub(crate) fn hold_log(&self) -> MutexGuard<'_, LogState> {
+        self.log.lock()
     }
 
     /// Appends to the log; answers nothing where the head of the expected document has moved.

@@ -37,7 +37,7 @@ pub mod trash;
 pub mod versions;
 
 /// The key under which the store keeps the workspace's id.
-const ID_KEY: &str = "workspace";
+pub(crate) const ID_KEY: &str = "workspace";
 
 /// The key under which the store keeps when the workspace was made, in milliseconds as decimal digits.
 pub(crate) const CREATED_KEY: &str = "created";
@@ -48,7 +48,7 @@ pub(crate) const CREATED_KEY: &str = "created";
 /// is in the log either way, but only closing reports sizes and gives client ids back.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Workspace {

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The root that lists conversions, by the client ids that they were made under.
-const CONVERSIONS: &str = "fs:conv";
+pub(crate) const CONVERSIONS: &str = "fs:conv";
 
 /// Changes whenever the same content is converted into other items.
 const VERSION: &str = "yfs conversion 1";

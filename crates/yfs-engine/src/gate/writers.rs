@@ -1,7 +1,12 @@
-//! Who speaks in an update.
+//! What an update says by itself, without the document that it is for.
 
-use super::{limits::Limits, parse::parse, refusal::Refusal};
-use crate::id::ItemId;
+use super::{
+    limits::Limits,
+    parse::{Parent, parse},
+    refusal::Refusal,
+    scan::RootIx,
+};
+use crate::{content::convert::CONVERSIONS, id::ItemId};
 
 /// Returns the first item of each client of which an update holds items.
 ///
@@ -12,4 +17,28 @@ pub fn writers(update: &[u8]) -> Result<Vec<ItemId>, Refusal> {
     let parsed = parse(update, &Limits::default(), false)?;
     let runs = parsed.runs.iter().filter(|run| run.first < run.end);
     Ok(runs.map(|run| ItemId::new(run.client, parsed.structs[run.first].clock)).collect())
+}
+
+/// What can be told of an update without its document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Inspected {
+    /// Whether it begins a list of what was erased for good.
+    pub has_redactions: bool,
+    /// Whether it lists that the content was moved between roots.
+    pub has_conversions: bool,
+}
+
+/// Looks at an update from a peer without the document that it is for.
+///
+/// # Errors
+///
+/// If every document would refuse it.
+pub fn inspect(update: &[u8], limits: &Limits) -> Result<Inspected, Refusal> {
+    let parsed = parse(update, limits, true)?;
+    let begins = |root| parsed.structs.iter().any(|it| it.parent == Parent::Root(root));
+    Ok(Inspected {
+        has_redactions: begins(RootIx::Redactions.name()),
+        has_conversions: begins(CONVERSIONS),
+    })
 }

@@ -98,6 +98,7 @@ impl Workspace {
             let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
             self.shared.log_change(&found.id, emptied)?;
         }
+        self.shared.note_redaction()?;
         let mut redacted = None;
         self.shared.log_change(&found.id, |doc| {
             let erasable = self.erasable(doc, &found, path, what)?;

@@ -1,0 +1,79 @@
+//! `yfs clone`: a workspace of another machine, here as well.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use yfs::{Options, Workspace};
+use yfs_replica::client::Remote;
+
+use crate::{
+    commands::sync,
+    context::Context,
+    discover,
+    errors::{Failure, Result},
+};
+
+const HELP: &str = "\
+The directory gets a workspace of its own with all files and their history. It works without the server;
+`yfs sync` exchanges what changed on either side since. An interrupted clone is finished by `yfs sync`.
+
+The token is kept in the workspace, so that `yfs sync` needs none: whoever can read the file can use it.
+
+Examples:
+  yfs clone http://localhost:4680 notes --token yfs_...
+  YFS_TOKEN=yfs_... yfs clone https://files.example.com notes
+  cd notes && yfs ls && yfs sync
+
+JSON: {workspace, dir, received, bytes_received, blobs}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CloneArgs {
+    /// The server: what `yfs serve` prints
+    url: String,
+    /// The directory; it is made if need be, and may hold no workspace yet
+    dir: PathBuf,
+    /// A token for the whole workspace
+    #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+}
+
+/// Does it.
+pub(crate) async fn run(args: CloneArgs, context: &mut Context) -> Result {
+    let file = discover::file_below(&args.dir);
+    if file.exists() {
+        let dir = args.dir.display();
+        return Err(Failure::other(format!("{dir}: there is a workspace already; see yfs sync")));
+    }
+    let remote = Remote::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
+    // First of all, so that nothing is made where nobody answers.
+    let id = remote.workspace_id().await.map_err(anyhow::Error::from)?;
+    let workspace = make(&file, &id, context)?;
+    remote.keep(&workspace).map_err(anyhow::Error::from)?;
+    let done = sync::exchange(&remote, &workspace, context).await;
+    let flushed = workspace.flush();
+    workspace.close()?;
+    flushed?;
+    let progress = done?;
+    if context.out.json {
+        let value = json!({
+            "workspace": id.to_string(),
+            "dir": args.dir.display().to_string(),
+            "received": progress.n_received,
+            "bytes_received": progress.bytes_received,
+            "blobs": progress.n_blobs,
+        });
+        return context.out.json_line(&value);
+    }
+    Ok(())
+}
+
+fn make(file: &Path, id: &yfs_engine::id::WorkspaceId, context: &mut Context) -> Result<Workspace> {
+    if let Some(parent) = file.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| Failure::host(parent, &error))?;
+    }
+    let options = Options::one_shot(context.actor());
+    Ok(Workspace::create_replica_at(file, id, options)?)
+}

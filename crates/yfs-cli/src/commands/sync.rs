@@ -1,0 +1,145 @@
+//! `yfs sync`: exchanging what changed with a server.
+
+use clap::Args;
+use serde_json::{Value, json};
+use yfs::{Options, Workspace};
+use yfs_replica::{
+    Progress as Exchanged,
+    client::{Event, Remote},
+};
+
+use crate::{
+    context::Context,
+    errors::{Failure, Result},
+    progress::Progress,
+    text::amount,
+};
+
+const HELP: &str = "\
+Both sides have everything afterwards. What was changed on both is merged, as if both had been connected;
+nobody's work is lost. Without a URL it is the server that the workspace was cloned from, or synced with
+last. With --watch it stays, sends and receives changes as they are made, and connects again when the line
+breaks, until Ctrl-C.
+
+Examples:
+  yfs sync
+  yfs sync http://localhost:4680 --token yfs_...
+  yfs sync --watch
+
+Exit status: 1 if the server cannot be reached or refuses. JSON: {sent, received, new, bytes_sent,
+bytes_received, blobs, refused}; with --watch one such object whenever both have everything.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct SyncArgs {
+    /// The server: what `yfs serve` prints
+    url: Option<String>,
+    /// A token for the whole workspace
+    #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Stay, and exchange changes as they are made
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Does it.
+pub(crate) async fn run(args: SyncArgs, context: &mut Context) -> Result {
+    let options = if args.watch {
+        Options { actor: context.actor(), ..Options::default() }
+    } else {
+        Options::one_shot(context.actor())
+    };
+    let workspace = Workspace::open_at(&context.file()?, options)?;
+    let remote = remote(&args, &workspace)?;
+    let done = if args.watch {
+        tokio::select! {
+            ended = follow(&remote, &workspace, context) => ended,
+            _ = tokio::signal::ctrl_c() => Ok(()),
+        }
+    } else {
+        exchange(&remote, &workspace, context).await.and_then(|progress| tell(&progress, context))
+    };
+    let flushed = workspace.flush();
+    workspace.close()?;
+    flushed?;
+    done
+}
+
+fn remote(args: &SyncArgs, workspace: &Workspace) -> Result<Remote> {
+    let remote = match &args.url {
+        Some(url) => Some(Remote::parse(url, args.token.as_deref()).map_err(anyhow::Error::from)?),
+        None => Remote::of(workspace).map_err(anyhow::Error::from)?,
+    };
+    let nowhere = || Failure::usage("say which server: yfs sync URL");
+    remote.ok_or_else(nowhere)
+}
+
+/// Exchanges everything once, and shows how far it is.
+pub(crate) async fn exchange(
+    remote: &Remote,
+    workspace: &Workspace,
+    context: &mut Context,
+) -> Result<Exchanged> {
+    let bar = Progress::new(&context.globals, "syncing");
+    let on_step = |it: &Exchanged| bar.set(it.n_received + it.n_sent, it.n_received + it.n_sent);
+    let done = remote.sync(workspace, on_step).await;
+    drop(bar);
+    let progress = done.map_err(anyhow::Error::from)?;
+    remote.keep(workspace).map_err(anyhow::Error::from)?;
+    for refused in &progress.refused {
+        context.fail(&Failure::other(format!("refused {refused}")));
+    }
+    if progress.n_lacking > 0 {
+        context.remark(&format!("{} blobs are on neither side", progress.n_lacking));
+    }
+    context.remark(&format!(
+        "{} updates received, {} new; {} sent; {} and {} transferred",
+        progress.n_received,
+        progress.n_new,
+        progress.n_sent,
+        amount(progress.bytes_received),
+        amount(progress.bytes_sent),
+    ));
+    Ok(progress)
+}
+
+async fn follow(remote: &Remote, workspace: &Workspace, context: &mut Context) -> Result {
+    let mut kept = false;
+    let mut lost: Result = Ok(());
+    let on_event = |event: Event<'_>| match event {
+        Event::InStep(progress) => {
+            if !std::mem::replace(&mut kept, true) {
+                context.remark(&format!("in step with {}", remote.url()));
+                lost = remote.keep(workspace).map_err(|error| anyhow::Error::from(error).into());
+            }
+            // A reader that has gone is noticed when the command ends.
+            if context.out.json {
+                context.out.json_line(&shown(progress)).and_then(|()| context.out.flush()).ok();
+            }
+        }
+        Event::Broken(error, rest) => {
+            kept = false;
+            context.remark(&format!("{error}; trying again in {:.1} s", rest.as_secs_f64()));
+        }
+    };
+    let Err(error) = remote.follow(workspace, on_event).await;
+    lost?;
+    Err(anyhow::Error::from(error).into())
+}
+
+fn tell(progress: &Exchanged, context: &mut Context) -> Result {
+    if context.out.json { context.out.json_line(&shown(progress)) } else { Ok(()) }
+}
+
+fn shown(progress: &Exchanged) -> Value {
+    json!({
+        "sent": progress.n_sent,
+        "received": progress.n_received,
+        "new": progress.n_new,
+        "bytes_sent": progress.bytes_sent,
+        "bytes_received": progress.bytes_received,
+        "blobs": progress.n_blobs,
+        "refused": progress.refused,
+    })
+}

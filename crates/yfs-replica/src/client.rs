@@ -1,0 +1,292 @@
+//! The side that connects: to a server, over WebSocket, again and again if it is to stay.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt, future::ready};
+use serde::{Deserialize, Serialize};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    tungstenite::{
+        Error as WireError, Message as Frame,
+        client::IntoClientRequest,
+        http::{HeaderValue, header},
+        protocol::{CloseFrame, WebSocketConfig},
+    },
+};
+use yfs::Workspace;
+use yfs_engine::{hash::ContentHash, id::WorkspaceId};
+use yfs_sync::replica::Message;
+
+use crate::{
+    carry::{apart, carry},
+    session::{Progress, Remembered, ReplicaError, Replication},
+};
+
+/// How long connecting may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The greatest size of a message, in bytes. It is that of the server.
+const MAX_MESSAGE_LEN: usize = 64 << 20;
+
+/// How long to rest before the first try after a connection broke, and before later ones at most.
+const RESTS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+
+/// The setting of the store that says which server it is a replica of.
+const REMOTE_SETTING: &str = "replica.remote";
+
+/// The beginning of the settings that say what was exchanged with a server.
+const REMEMBERED_SETTING: &str = "replica.remembered.";
+
+/// A server that has the same workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remote {
+    /// Its address, as `http://127.0.0.1:4680`.
+    url: String,
+    /// What is shown there.
+    token: Option<String>,
+}
+
+/// What becomes of a connection that is to stay.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Both sides have everything.
+    InStep(&'a Progress),
+    /// It broke; the next try is after this long.
+    Broken(&'a ReplicaError, Duration),
+}
+
+impl Remote {
+    /// Takes the address of a server: `http`, `https`, `ws` or `wss`, without a path, or with that of
+    /// the server behind a proxy. A `?token=` in it counts as the token.
+    ///
+    /// # Errors
+    ///
+    /// If it is no such address.
+    pub fn parse(url: &str, token: Option<&str>) -> Result<Self, ReplicaError> {
+        let bad = |reason: &str| ReplicaError::Connect {
+            url: url.split('?').next().unwrap_or_default().to_owned(),
+            reason: reason.to_owned(),
+            is_final: true,
+        };
+        let (url, query) = url.split_once('?').unwrap_or((url, ""));
+        let in_query = query.split('&').find_map(|pair| pair.strip_prefix("token="));
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| bad("it has no scheme"))?;
+        let scheme = match scheme {
+            "http" | "ws" => "ws",
+            "https" | "wss" => "wss",
+            _ => return Err(bad("only http, https, ws and wss are known")),
+        };
+        let rest = rest.trim_end_matches('/');
+        if rest.is_empty() {
+            return Err(bad("it has no host"));
+        }
+        let token = token.or(in_query).filter(|token| !token.is_empty()).map(str::to_owned);
+        Ok(Self { url: format!("{scheme}://{rest}"), token })
+    }
+
+    /// Returns the address, without the token.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the server that a workspace was cloned from or synced with last.
+    pub fn of(workspace: &Workspace) -> Result<Option<Self>, ReplicaError> {
+        let stored = workspace.store().get_meta(REMOTE_SETTING)?;
+        Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok()))
+    }
+
+    /// Remembers the server as the one of a workspace, with the token.
+    pub fn keep(&self, workspace: &Workspace) -> Result<(), ReplicaError> {
+        let text = serde_json::to_vec(self).expect("strings are JSON");
+        Ok(workspace.store().set_meta(REMOTE_SETTING, &text)?)
+    }
+
+    /// Asks which workspace the server has.
+    pub async fn workspace_id(&self) -> Result<WorkspaceId, ReplicaError> {
+        let mut socket = self.connect().await?;
+        let hello = Message::Hello { since: "" }.encode();
+        let asked = async {
+            socket.send(Frame::Binary(hello.into())).await.map_err(broken)?;
+            loop {
+                let frame = socket.next().await;
+                match frame.ok_or_else(|| ReplicaError::gone("it has gone"))?.map_err(broken)? {
+                    Frame::Binary(frame) => match Message::decode(&frame)? {
+                        Message::Welcome { workspace, .. } => return Ok(workspace),
+                        _ => return Err(ReplicaError::OutOfTurn("no welcome")),
+                    },
+                    Frame::Close(close) => return Err(closed(close)),
+                    _ => {}
+                }
+            }
+        };
+        let id = timeout(PATIENCE, asked).await.map_err(|_| self.failed("it does not answer"))?;
+        socket.close(None).await.ok();
+        id
+    }
+
+    /// Exchanges everything with the server once.
+    ///
+    /// `on_step` hears how far it is, after every message.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be reached, or the connection breaks. What was exchanged stays, and counts
+    /// the next time.
+    pub async fn sync(
+        &self,
+        workspace: &Workspace,
+        mut on_step: impl FnMut(&Progress),
+    ) -> Result<Progress, ReplicaError> {
+        let mut progress = Progress::default();
+        self.exchange(workspace, |session| {
+            progress = session.progress();
+            on_step(&progress);
+            session.is_done()
+        })
+        .await?;
+        Ok(progress)
+    }
+
+    /// Stays in step with the server, for ever, and connects again whenever the connection breaks.
+    ///
+    /// # Errors
+    ///
+    /// If trying again makes no sense: the server refuses the token, or has another workspace.
+    pub async fn follow(
+        &self,
+        workspace: &Workspace,
+        mut tell: impl FnMut(Event<'_>),
+    ) -> Result<std::convert::Infallible, ReplicaError> {
+        let mut rest = RESTS[0];
+        loop {
+            let mut told = None;
+            let on_step = |session: &Replication| {
+                if session.is_done() {
+                    rest = RESTS[0];
+                    let progress = session.progress();
+                    let news = (progress.n_sent, progress.n_new, progress.n_blobs);
+                    if told != Some(news) {
+                        told = Some(news);
+                        tell(Event::InStep(&progress));
+                    }
+                }
+                false
+            };
+            let error = match self.exchange(workspace, on_step).await {
+                Ok(()) => ReplicaError::gone("it has gone"),
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => error,
+            };
+            let wait = jittered(rest);
+            tell(Event::Broken(&error, wait));
+            tokio::time::sleep(wait).await;
+            rest = (rest * 2).min(RESTS[1]);
+        }
+    }
+
+    /// Exchanges over one connection until `is_over`, which is asked after every step.
+    async fn exchange(
+        &self,
+        workspace: &Workspace,
+        mut is_over: impl FnMut(&Replication) -> bool,
+    ) -> Result<(), ReplicaError> {
+        let key = self.setting();
+        let stored = workspace.store().get_meta(&key)?;
+        let mut saved: Remembered =
+            stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
+        let socket = self.connect().await?;
+        let mut session = Replication::guest(workspace.clone(), &saved);
+        let (sink, stream) = socket.split();
+        let sink = sink.sink_map_err(broken);
+        let sink = sink.with(|frame: Bytes| ready(Ok::<_, ReplicaError>(Frame::Binary(frame))));
+        let stream = stream.filter_map(|frame| ready(heard(frame)));
+        let mut save = |session: &Replication| {
+            let Some(now) = session.remembered().filter(|now| **now != saved) else {
+                return Ok(());
+            };
+            let text = serde_json::to_vec(now).expect("strings are JSON");
+            saved = now.clone();
+            apart(|| workspace.store().set_meta(&key, &text))
+        };
+        carry(&mut session, sink, stream, |session| {
+            save(session)?;
+            Ok(is_over(session))
+        })
+        .await?;
+        session.remember_all()?;
+        Ok(save(&session)?)
+    }
+
+    async fn connect(&self) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, ReplicaError> {
+        let url = format!("{}/replicate", self.url);
+        let mut request =
+            url.into_client_request().map_err(|error| self.final_error(error.to_string()))?;
+        if let Some(token) = &self.token {
+            let value = HeaderValue::try_from(format!("Bearer {token}"));
+            let value = value.map_err(|_| self.final_error("the token has strange characters"))?;
+            request.headers_mut().insert(header::AUTHORIZATION, value);
+        }
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE_LEN))
+            .max_frame_size(Some(MAX_MESSAGE_LEN));
+        let connecting = connect_async_with_config(request, Some(config), true);
+        match timeout(PATIENCE, connecting).await {
+            Ok(Ok((socket, _))) => Ok(socket),
+            Ok(Err(WireError::Http(response))) => {
+                let status = response.status();
+                let reason = format!("it answers {status}");
+                Err(if status.is_client_error() {
+                    self.final_error(reason)
+                } else {
+                    self.failed(reason)
+                })
+            }
+            Ok(Err(WireError::Url(error))) => Err(self.final_error(error.to_string())),
+            Ok(Err(error)) => Err(self.failed(error.to_string())),
+            Err(_) => Err(self.failed("it does not answer")),
+        }
+    }
+
+    fn setting(&self) -> String {
+        let hash = ContentHash::of(self.url.as_bytes()).to_string();
+        format!("{REMEMBERED_SETTING}{}", &hash[..16])
+    }
+
+    fn failed(&self, reason: impl Into<String>) -> ReplicaError {
+        ReplicaError::Connect { url: self.url.clone(), reason: reason.into(), is_final: false }
+    }
+
+    fn final_error(&self, reason: impl Into<String>) -> ReplicaError {
+        ReplicaError::Connect { url: self.url.clone(), reason: reason.into(), is_final: true }
+    }
+}
+
+/// Returns what a frame brings: bytes, an end, or nothing that matters here.
+fn heard(frame: Result<Frame, WireError>) -> Option<Result<Bytes, ReplicaError>> {
+    match frame {
+        Ok(Frame::Binary(bytes)) => Some(Ok(bytes)),
+        Ok(Frame::Close(close)) => Some(Err(closed(close))),
+        Ok(_) => None,
+        Err(error) => Some(Err(broken(error))),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` has")]
+fn broken(error: WireError) -> ReplicaError {
+    ReplicaError::gone(error.to_string())
+}
+
+/// Reads a close frame. The codes from 4400 to 4499 are for good.
+fn closed(frame: Option<CloseFrame>) -> ReplicaError {
+    let Some(frame) = frame else { return ReplicaError::gone("it has gone") };
+    let is_final = (4400..4500).contains(&u16::from(frame.code));
+    ReplicaError::Closed { reason: frame.reason.to_string(), is_final }
+}
+
+/// Makes a rest longer or shorter by up to a quarter, so that many do not come back at once.
+fn jittered(rest: Duration) -> Duration {
+    let random = getrandom::u32().unwrap_or_default();
+    rest.mul_f64(0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX))
+}

@@ -1,0 +1,40 @@
+//! Keeps two stores of one workspace in step, over WebSocket or anything that carries frames.
+//!
+//! Each side sends what it logged since the other last asked, and logs what the other sends: what changed is
+//! found in one round trip, however many documents there are, and only what changed is sent. See
+//! `docs/format/replicate.md` for the messages and `docs/decisions/0016` for why.
+//!
+//! - [`Replication`] is one side of one connection, without a wire.
+//! - [`carry`] moves its frames over any pair of a sink and a stream.
+//! - [`client`] connects to a server and keeps trying.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use yfs::{Options, Workspace};
+//! use yfs_replica::Replication;
+//! use yfs_store::MemoryStore;
+//!
+//! let here = Workspace::create(Arc::new(MemoryStore::new()), Options::default())?;
+//! let there = Workspace::create_replica(
+//!     Arc::new(MemoryStore::new()), here.id(), Options::default())?;
+//! let mut hub = Replication::hub(here.clone(), true);
+//! let mut guest = Replication::guest(there.clone(), &Default::default());
+//! while let Some(frame) = guest.next_frame()? {
+//!     hub.receive(&frame)?;
+//!     while let Some(frame) = hub.next_frame()? {
+//!         guest.receive(&frame)?;
+//!     }
+//! }
+//! assert!(guest.is_done());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod blobs;
+mod carry;
+pub mod client;
+mod session;
+
+pub use crate::{
+    carry::carry,
+    session::{Progress, Remembered, ReplicaError, Replication},
+};

@@ -1,0 +1,301 @@
+//! A hub and guests that write, sync over lines that are cut anywhere, compact, and go back in time: in the
+//! end all have the same, and nothing that anybody wrote is lost.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use futures::FutureExt;
+use proptest::prelude::*;
+use yfs::{Options, Workspace, clock::RandomIds};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
+use yfs_replica::{Remembered, Replication};
+use yfs_store::{MemoryStore, SqliteStore, Store};
+use yfs_vfs::{
+    Create, FileKind, FileSystem, MkdirOptions, MoveOptions, RemoveOptions, WalkOptions,
+    WriteOptions,
+};
+
+/// Runs a call of a workspace, which never waits.
+fn block_on<T>(call: impl Future<Output = T>) -> T {
+    call.now_or_never().unwrap()
+}
+
+/// How many stores there are; the first is the hub.
+const N_STORES: usize = 4;
+
+/// What happens.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Somebody appends a line of their own to a file, which is made if need be.
+    Append(usize, usize),
+    /// Somebody writes bytes that are no text.
+    Bytes(usize, usize),
+    Rename(usize, usize, usize),
+    Remove(usize, usize),
+    Compact(usize),
+    /// A guest and the hub exchange up to so many frames, then the line is cut.
+    Sync(usize, usize),
+    /// A store is closed and opened again.
+    Reopen(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (who, file) = (0..N_STORES, 0..6_usize);
+    prop_oneof![
+        4 => (who.clone(), file.clone()).prop_map(|(who, file)| Step::Append(who, file)),
+        1 => (who.clone(), file.clone()).prop_map(|(who, file)| Step::Bytes(who, file)),
+        1 => (who.clone(), file.clone(), file.clone()).prop_map(|(who, a, b)| Step::Rename(who, a, b)),
+        1 => (who.clone(), file).prop_map(|(who, file)| Step::Remove(who, file)),
+        1 => who.clone().prop_map(Step::Compact),
+        4 => (1..N_STORES, 0..40_usize).prop_map(|(who, n)| Step::Sync(who, n)),
+        1 => who.prop_map(Step::Reopen),
+    ]
+}
+
+/// A store and what its owner remembers of the hub.
+struct Peer {
+    store: Arc<dyn Store>,
+    workspace: Option<Workspace>,
+    remembered: Remembered,
+    number: usize,
+}
+
+impl Peer {
+    fn workspace(&self) -> Workspace {
+        self.workspace.clone().unwrap()
+    }
+
+    fn options(number: usize) -> Options {
+        let actor = Actor::new(ActorKind::Human, &number.to_string());
+        Options { ids: Arc::new(RandomIds), ..Options::one_shot(actor) }
+    }
+
+    fn reopen(&mut self) {
+        self.workspace.take().unwrap().close().unwrap();
+        let options = Self::options(self.number);
+        self.workspace = Some(Workspace::open(self.store.clone(), options).unwrap());
+    }
+}
+
+fn peers() -> Vec<Peer> {
+    let new_store = || Arc::new(MemoryStore::new());
+    let store = new_store();
+    let hub = Workspace::create(store.clone(), Peer::options(0)).unwrap();
+    let id = hub.id().clone();
+    let remembered = Remembered::default;
+    let mut peers = vec![Peer { store, workspace: Some(hub), remembered: remembered(), number: 0 }];
+    for number in 1..N_STORES {
+        let store = new_store();
+        let made = Workspace::create_replica(store.clone(), &id, Peer::options(number)).unwrap();
+        peers.push(Peer { store, workspace: Some(made), remembered: remembered(), number });
+    }
+    peers
+}
+
+fn path(file: usize) -> VPath {
+    VPath::parse(["/a.txt", "/b.md", "/d/c.txt", "/d/e.md", "/f.rs", "/g.bin"][file]).unwrap()
+}
+
+/// Exchanges up to so many frames of each side; tells whether both had everything.
+fn exchange(hub: &Workspace, guest: &mut Peer, mut frames: usize) -> bool {
+    let mut server = Replication::hub(hub.clone(), true);
+    let mut client = Replication::guest(guest.workspace(), &guest.remembered);
+    loop {
+        let (up, down) = (client.next_frame().unwrap(), server.next_frame().unwrap());
+        let is_over = client.is_done() && up.is_none() && down.is_none();
+        if is_over || frames == 0 {
+            guest.remembered = client.remembered().unwrap().clone();
+            assert!(client.progress().refused.is_empty(), "{:?}", client.progress());
+            return is_over;
+        }
+        frames -= 1;
+        up.into_iter().for_each(|frame| server.receive(&frame).unwrap());
+        down.into_iter().for_each(|frame| client.receive(&frame).unwrap());
+    }
+}
+
+/// Returns every file by path, with its bytes.
+fn tree(workspace: &Workspace) -> BTreeMap<String, Vec<u8>> {
+    let fs = workspace.fs();
+    let found = block_on(fs.walk(&VPath::root(), &WalkOptions::default())).unwrap();
+    let files = found.into_iter().filter(|it| it.entry.kind == FileKind::File);
+    files
+        .map(|it| (it.path.to_string(), block_on(fs.read(&it.path)).unwrap().data.to_vec()))
+        .collect()
+}
+
+fn play(steps: &[Step]) {
+    let mut peers = peers();
+    let mut written = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        match step.clone() {
+            Step::Append(who, file) => {
+                let line = format!("line {number} of {who}\n");
+                let fs = peers[who].workspace().fs();
+                let held = block_on(fs.read(&path(file))).map(|it| it.data).unwrap_or_default();
+                // Of bytes that two write at once one is the file's and the other an older version's.
+                if std::str::from_utf8(&held).is_err() {
+                    continue;
+                }
+                let appended =
+                    block_on(fs.append(&path(file), line.clone().into(), &WriteOptions::default()));
+                written.extend(appended.is_ok().then_some(line));
+            }
+            Step::Bytes(who, file) => {
+                let bytes: Vec<u8> = [0xff, 0xfe, who as u8, number as u8].repeat(700);
+                let options = WriteOptions { create: Create::New, ..WriteOptions::default() };
+                block_on(peers[who].workspace().fs().write(&path(file), bytes.into(), &options))
+                    .ok();
+            }
+            Step::Rename(who, from, to) => {
+                let options = MoveOptions { replace: false, parents: true };
+                block_on(peers[who].workspace().fs().mv(&path(from), &path(to), &options)).ok();
+            }
+            Step::Remove(who, file) => {
+                let fs = peers[who].workspace().fs();
+                block_on(fs.rm(&path(file), &RemoveOptions::default())).ok();
+            }
+            Step::Compact(who) => {
+                peers[who].workspace().compact(&mut |_, _| {}).unwrap();
+            }
+            Step::Sync(who, frames) => {
+                let hub = peers[0].workspace();
+                exchange(&hub, &mut peers[who], frames);
+            }
+            Step::Reopen(who) => peers[who].reopen(),
+        }
+    }
+    // Twice round, so that the first hears of the last.
+    for _ in 0..2 {
+        for who in 1..N_STORES {
+            let hub = peers[0].workspace();
+            assert!(exchange(&hub, &mut peers[who], 100_000), "guest {who} never has everything");
+        }
+    }
+    let expected = tree(&peers[0].workspace());
+    for peer in &peers[1..] {
+        assert!(tree(&peer.workspace()) == expected, "store {} is not as the hub", peer.number);
+        assert!(peer.store.quarantined().unwrap().is_empty());
+    }
+    assert_found(&peers[2].workspace(), &written);
+}
+
+/// Looks for every line that was ever written: in a file or in the trash.
+fn assert_found(workspace: &Workspace, written: &[String]) {
+    let back = VPath::parse("/back").unwrap();
+    block_on(workspace.fs().mkdir(&back, &MkdirOptions::recursive())).unwrap();
+    for trashed in workspace.trash().unwrap() {
+        let to = VPath::parse(&format!("/back/{}", trashed.id)).unwrap();
+        workspace.restore(&trashed.id, Some(&to)).unwrap();
+    }
+    let all = tree(workspace);
+    for line in written {
+        let holds = |bytes: &Vec<u8>| bytes.windows(line.len()).any(|it| it == line.as_bytes());
+        assert!(all.values().any(holds), "{line:?} is lost: {:?}", all.keys());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn all_have_everything_in_the_end(steps in proptest::collection::vec(step(), 1..60)) {
+        play(&steps);
+    }
+}
+
+#[test]
+fn nothing_new_is_one_round_trip() {
+    let mut peers = peers();
+    let hub = peers[0].workspace();
+    for n in 0..300 {
+        let file = VPath::parse(&format!("/{}/{n}.txt", n % 10)).unwrap();
+        block_on(hub.fs().write(&file, format!("file {n}\n").into(), &WriteOptions::default()))
+            .unwrap();
+    }
+    assert!(exchange(&hub, &mut peers[1], 1000));
+    // No document was loaded for that, on either side.
+    assert_eq!(peers[1].workspace().loaded().0, 0);
+    let changed = VPath::parse("/3/3.txt").unwrap();
+    block_on(hub.fs().append(&changed, "more\n".into(), &WriteOptions::default())).unwrap();
+    let mut server = Replication::hub(hub.clone(), true);
+    let mut client = Replication::guest(peers[1].workspace(), &peers[1].remembered);
+    server.receive(&client.next_frame().unwrap().unwrap()).unwrap();
+    let mut sizes = Vec::new();
+    while let Some(frame) = server.next_frame().unwrap() {
+        sizes.push(frame.len());
+        client.receive(&frame).unwrap();
+    }
+    // A welcome, the one update, and the place; with what the row says of it.
+    assert!(sizes.iter().sum::<usize>() < 1500, "{sizes:?}");
+    assert_eq!(client.progress().n_new, client.progress().n_received);
+    assert_eq!(tree(&peers[1].workspace()), tree(&hub));
+}
+
+#[test]
+fn a_hub_that_was_restored_from_a_copy_gets_back_what_it_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |file: &Path| -> Workspace {
+        Workspace::open(Arc::new(SqliteStore::open(file).unwrap()), Peer::options(0)).unwrap()
+    };
+    let file = dir.path().join("hub.db");
+    let hub = Workspace::create_at(&file, Peer::options(0)).unwrap();
+    let append = |to: &Workspace, line: &str| {
+        block_on(to.fs().append(&path(0), line.to_owned().into(), &WriteOptions::default()))
+            .unwrap();
+    };
+    append(&hub, "before\n");
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let made = Workspace::create_replica(store.clone(), hub.id(), Peer::options(1)).unwrap();
+    let remembered = Remembered::default();
+    let mut guest = Peer { store, workspace: Some(made), remembered, number: 1 };
+    assert!(exchange(&hub, &mut guest, 1000));
+    hub.flush().unwrap();
+    let copy = dir.path().join("copy.db");
+    hub.store().backup(&copy, &mut |_, _| {}).unwrap();
+    append(&guest.workspace(), "from the guest\n");
+    append(&hub, "of the hub\n");
+    assert!(exchange(&hub, &mut guest, 1000));
+    hub.close().unwrap();
+
+    // It goes back in time, and counts on beyond where it was.
+    let hub = open(&copy);
+    for n in 0..20 {
+        append(&hub, &format!("after {n}\n"));
+    }
+    assert!(exchange(&hub, &mut guest, 1000));
+    let text = String::from_utf8(tree(&hub)["/a.txt"].clone()).unwrap();
+    for line in ["before\n", "from the guest\n", "of the hub\n", "after 0\n", "after 19\n"] {
+        assert_eq!(text.matches(line).count(), 1, "{line:?} in {text:?}");
+    }
+    assert_eq!(tree(&guest.workspace()), tree(&hub));
+}
+
+#[test]
+fn another_workspace_is_refused_and_a_reader_writes_nothing() {
+    let hub = peers()[0].workspace();
+    let mut other = peers().remove(1);
+    let mut server = Replication::hub(hub.clone(), true);
+    let mut client = Replication::guest(other.workspace(), &other.remembered);
+    server.receive(&client.next_frame().unwrap().unwrap()).unwrap();
+    let welcome = server.next_frame().unwrap().unwrap();
+    assert!(client.receive(&welcome).unwrap_err().is_final());
+
+    other = peers().remove(1);
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let made = Workspace::create_replica(store, hub.id(), Peer::options(1)).unwrap();
+    other.workspace = Some(made);
+    let made = other.workspace();
+    block_on(made.fs().append(&path(0), "mine\n".into(), &WriteOptions::default())).unwrap();
+    let mut server = Replication::hub(hub.clone(), false);
+    let mut client = Replication::guest(made, &Remembered::default());
+    for _ in 0..20 {
+        client.next_frame().unwrap().into_iter().for_each(|frame| server.receive(&frame).unwrap());
+        server.next_frame().unwrap().into_iter().for_each(|frame| client.receive(&frame).unwrap());
+    }
+    assert!(client.is_done() && tree(&hub).is_empty());
+}

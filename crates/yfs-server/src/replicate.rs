@@ -1,0 +1,92 @@
+//! One WebSocket connection to another store of the workspace.
+
+use axum::{
+    body::Bytes,
+    extract::ws::{CloseFrame, Message as Frame, WebSocket},
+};
+use futures::{SinkExt, StreamExt, future::ready};
+use yfs_replica::{ReplicaError, Replication, carry};
+
+use crate::{
+    entry::Pass,
+    metrics::Ending as EndingLabel,
+    serve::App,
+    wire::{Ending, Wire},
+};
+
+/// What the other side did makes no sense.
+const BAD_MESSAGE: u16 = 4400;
+
+/// What we did failed.
+const FAILED: u16 = 1011;
+
+/// Serves a connection until it ends.
+pub(crate) async fn run(mut socket: WebSocket, app: App, mut pass: Pass) {
+    let grant = match enter(&app, &pass) {
+        Ok(may_write) => may_write,
+        Err(ending) => return Wire::new(socket, app.metrics.clone()).end(ending).await,
+    };
+    app.metrics.connections.inc();
+    let mut session = Replication::hub(app.workspace.clone(), grant);
+    let (sink, stream) = (&mut socket).split();
+    let sink = sink.sink_map_err(gone).with(|frame: Bytes| {
+        app.metrics.frames.inc();
+        app.metrics.sent_bytes.inc_by(frame.len() as u64);
+        ready(Ok::<_, ReplicaError>(Frame::Binary(frame)))
+    });
+    let stream = stream.filter_map(|frame| {
+        ready(match frame {
+            Ok(Frame::Binary(bytes)) => {
+                app.metrics.received_bytes.inc_by(bytes.len() as u64);
+                Some(Ok(bytes))
+            }
+            Ok(Frame::Close(_)) => Some(Err(ReplicaError::gone("it has gone"))),
+            Ok(_) => None,
+            Err(error) => Some(Err(gone(error))),
+        })
+    });
+    let guid = app.workspace.id().to_string();
+    let refused = |ending: Ending| ReplicaError::Closed {
+        reason: ending.reason().to_owned(),
+        is_final: true,
+    };
+    let done = carry(&mut session, sink, stream, |_| {
+        pass.check(&app, &guid).map(|()| false).map_err(refused)
+    })
+    .await;
+    app.metrics.connections.dec();
+    if let Err(error) = done {
+        end(&mut socket, &app, &error).await;
+    }
+}
+
+/// Tells whether a pass lets its holder write; one that is not for the whole workspace lets nobody in.
+fn enter(app: &App, pass: &Pass) -> Result<bool, Ending> {
+    let grant = pass.grant(app)?;
+    if !grant.is_whole() {
+        return Err(Ending::forbidden("this needs a token for the whole workspace"));
+    }
+    Ok(grant.may_write())
+}
+
+/// Tells the other side why the connection ends, if it is there.
+async fn end(socket: &mut WebSocket, app: &App, error: &ReplicaError) {
+    let code = match error {
+        ReplicaError::Closed { is_final: true, .. } => 4401,
+        ReplicaError::Closed { .. } => return,
+        ReplicaError::Protocol(_)
+        | ReplicaError::OutOfTurn(_)
+        | ReplicaError::Unasked
+        | ReplicaError::BadBlob(_)
+        | ReplicaError::TooMuch => BAD_MESSAGE,
+        _ => FAILED,
+    };
+    app.metrics.endings.get_or_create(&EndingLabel { code: code.into() }).inc();
+    let reason = Ending::unauthorized(error.to_string());
+    let frame = CloseFrame { code, reason: reason.reason().into() };
+    socket.send(Frame::Close(Some(frame))).await.ok();
+}
+
+fn gone(error: axum::Error) -> ReplicaError {
+    ReplicaError::gone(error.to_string())
+}

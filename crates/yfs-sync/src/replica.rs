@@ -1,0 +1,269 @@
+//! The messages with which two stores of one workspace exchange what they logged
+//! (`docs/format/replicate.md`).
+//!
+//! Reading is strict and never allocates more than the frame.
+
+use yfs_engine::{
+    hash::ContentHash,
+    id::FileId,
+    lib0::{Lib0Error, Reader, write_buffer, write_string, write_var_uint},
+};
+
+use crate::message::ProtocolError;
+
+/// The version of the protocol.
+pub const VERSION: u64 = 1;
+
+/// The greatest number of updates or hashes in one message.
+const MAX_PARTS: u64 = 1 << 16;
+
+const HELLO: u64 = 0;
+const WELCOME: u64 = 1;
+const UPDATES: u64 = 2;
+const REACHED: u64 = 3;
+const TAKEN: u64 = 4;
+const WANT: u64 = 5;
+const BLOB: u64 = 6;
+const LACKING: u64 = 7;
+const REFUSED: u64 = 8;
+
+/// A frame that says that its sender is still there, and nothing else.
+pub const PING: [u8; 1] = [9];
+
+/// A message, its payload borrowed from the frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// The first message, of whoever connects.
+    Hello {
+        /// Where in the other's log to begin, as the other said before; empty for the beginning.
+        since: &'a str,
+    },
+    /// The answer to [`Hello`](Self::Hello).
+    Welcome {
+        /// The guid of the main document.
+        workspace: FileId,
+        /// Whether the place in `since` still counts. If not, the log comes from its beginning, and whoever
+        /// connected sends its own from the beginning as well.
+        resumed: bool,
+        /// Whether updates are taken.
+        writable: bool,
+    },
+    /// What was logged.
+    Updates(Vec<Update<'a>>),
+    /// Everything up to a place was sent.
+    Reached {
+        /// The place.
+        cursor: &'a str,
+        /// Whether it is the end of the log.
+        is_end: bool,
+    },
+    /// Everything up to a place that the other reached was taken in, with the blobs that it needs.
+    Taken {
+        /// The place.
+        cursor: &'a str,
+    },
+    /// Asks for blobs.
+    Want(Vec<ContentHash>),
+    /// A part of a blob. The parts of one blob come in order and without others between.
+    Blob {
+        /// Which.
+        hash: ContentHash,
+        /// Whether it is the last part.
+        is_last: bool,
+        /// The bytes.
+        data: &'a [u8],
+    },
+    /// A blob that was asked for is not there.
+    Lacking(ContentHash),
+    /// Some updates of a document were not taken.
+    Refused {
+        /// Which document.
+        doc: FileId,
+        /// Why, in words for a person.
+        reason: &'a str,
+    },
+}
+
+/// An update of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update<'a> {
+    /// Which document.
+    pub doc: FileId,
+    /// Whether the document is sent whole, so that some of it may be known.
+    pub is_whole: bool,
+    /// The update.
+    pub data: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// Reads a frame.
+    pub fn decode(frame: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut reader = Reader::new(frame);
+        let message = match reader.var_uint()? {
+            HELLO => {
+                let version = reader.var_uint()?;
+                if version != VERSION {
+                    return Err(ProtocolError::UnknownVersion(version));
+                }
+                Self::Hello { since: reader.string()? }
+            }
+            WELCOME => Self::Welcome {
+                workspace: id(&mut reader)?,
+                resumed: flag(&mut reader)?,
+                writable: flag(&mut reader)?,
+            },
+            UPDATES => Self::Updates(updates(&mut reader)?),
+            REACHED => Self::Reached { cursor: reader.string()?, is_end: flag(&mut reader)? },
+            TAKEN => Self::Taken { cursor: reader.string()? },
+            WANT => {
+                let n_hashes = count(&mut reader)?;
+                let hashes = (0..n_hashes).map(|_| hash(&mut reader));
+                Self::Want(hashes.collect::<Result<_, _>>()?)
+            }
+            BLOB => {
+                let (hash, is_last) = (hash(&mut reader)?, flag(&mut reader)?);
+                Self::Blob { hash, is_last, data: reader.buffer()? }
+            }
+            LACKING => Self::Lacking(hash(&mut reader)?),
+            REFUSED => Self::Refused { doc: id(&mut reader)?, reason: reader.string()? },
+            other => return Err(ProtocolError::UnknownType(other)),
+        };
+        Ok(message)
+    }
+
+    /// Writes a frame.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Hello { since } => {
+                write_var_uint(&mut out, HELLO);
+                write_var_uint(&mut out, VERSION);
+                write_string(&mut out, since);
+            }
+            Self::Welcome { workspace, resumed, writable } => {
+                write_var_uint(&mut out, WELCOME);
+                write_string(&mut out, workspace.as_str());
+                write_flag(&mut out, *resumed);
+                write_flag(&mut out, *writable);
+            }
+            Self::Updates(updates) => {
+                write_var_uint(&mut out, UPDATES);
+                write_var_uint(&mut out, updates.len() as u64);
+                for update in updates {
+                    write_string(&mut out, update.doc.as_str());
+                    write_flag(&mut out, update.is_whole);
+                    write_buffer(&mut out, update.data);
+                }
+            }
+            Self::Reached { cursor, is_end } => {
+                write_var_uint(&mut out, REACHED);
+                write_string(&mut out, cursor);
+                write_flag(&mut out, *is_end);
+            }
+            Self::Taken { cursor } => {
+                write_var_uint(&mut out, TAKEN);
+                write_string(&mut out, cursor);
+            }
+            Self::Want(hashes) => {
+                write_var_uint(&mut out, WANT);
+                write_var_uint(&mut out, hashes.len() as u64);
+                for hash in hashes {
+                    out.extend_from_slice(hash.as_bytes());
+                }
+            }
+            Self::Blob { hash, is_last, data } => {
+                write_var_uint(&mut out, BLOB);
+                out.extend_from_slice(hash.as_bytes());
+                write_flag(&mut out, *is_last);
+                write_buffer(&mut out, data);
+            }
+            Self::Lacking(hash) => {
+                write_var_uint(&mut out, LACKING);
+                out.extend_from_slice(hash.as_bytes());
+            }
+            Self::Refused { doc, reason } => {
+                write_var_uint(&mut out, REFUSED);
+                write_string(&mut out, doc.as_str());
+                write_string(&mut out, reason);
+            }
+        }
+        out
+    }
+}
+
+fn updates<'a>(reader: &mut Reader<'a>) -> Result<Vec<Update<'a>>, Lib0Error> {
+    let n_updates = count(reader)?;
+    let update = |_| {
+        let (doc, is_whole) = (id(reader)?, flag(reader)?);
+        Ok(Update { doc, is_whole, data: reader.buffer()? })
+    };
+    (0..n_updates).map(update).collect()
+}
+
+fn count(reader: &mut Reader<'_>) -> Result<u64, Lib0Error> {
+    reader.var_uint().and_then(|n| if n <= MAX_PARTS { Ok(n) } else { Err(Lib0Error::Parts) })
+}
+
+fn flag(reader: &mut Reader<'_>) -> Result<bool, Lib0Error> {
+    Ok(reader.u8()? == 1)
+}
+
+fn id(reader: &mut Reader<'_>) -> Result<FileId, Lib0Error> {
+    FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)
+}
+
+fn hash(reader: &mut Reader<'_>) -> Result<ContentHash, Lib0Error> {
+    let bytes: [u8; 32] = reader.take(32)?.try_into().expect("as many as were asked for");
+    Ok(ContentHash::from_bytes(bytes))
+}
+
+fn write_flag(out: &mut Vec<u8>, flag: bool) {
+    out.push(u8::from(flag));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn doc() -> FileId {
+        FileId::parse("4f7c2a9e1b3d5f0").unwrap()
+    }
+
+    #[test]
+    fn messages_come_back() {
+        let hash = ContentHash::of(b"content");
+        let update = |data| Update { doc: doc(), is_whole: true, data };
+        let messages = [
+            Message::Hello { since: "0.17.abc" },
+            Message::Welcome { workspace: doc(), resumed: false, writable: true },
+            Message::Updates(vec![update(&[1, 2]), update(&[])]),
+            Message::Reached { cursor: "0.18.abc", is_end: true },
+            Message::Taken { cursor: "0.18.abc" },
+            Message::Want(vec![hash, hash]),
+            Message::Blob { hash, is_last: false, data: b"cont" },
+            Message::Lacking(hash),
+            Message::Refused { doc: doc(), reason: "no" },
+        ];
+        for message in messages {
+            let frame = message.encode();
+            assert_eq!(Message::decode(&frame), Ok(message));
+            for len in 0..frame.len() {
+                assert!(Message::decode(&frame[..len]).is_err());
+            }
+        }
+        assert_eq!(Message::decode(&[0, 9]), Err(ProtocolError::UnknownVersion(9)));
+        assert_eq!(Message::decode(&[99]), Err(ProtocolError::UnknownType(99)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_misread(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(message) = Message::decode(&bytes) {
+                let frame = message.encode();
+                prop_assert_eq!(Message::decode(&frame), Ok(message));
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What was logged here since somebody last asked.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use yfs_engine::id::FileId;
+use yfs_store::{DocName, Record, Seq, Tail};
+
+use super::marker::LogCursor;
+use crate::{Workspace, error::Result, shared::Shared};
+
+/// Reads the log for one replica, piece by piece. What it holds in memory is a page of the log at most.
+#[derive(Debug)]
+pub struct Feed {
+    shared: Arc<Shared>,
+    /// Everything up to here has been read.
+    after: Seq,
+    work: VecDeque<Work>,
+    /// Documents that were read whole, and up to where.
+    whole: BTreeMap<DocName, Seq>,
+    /// Records that came from the replica itself.
+    skip: BTreeSet<Seq>,
+    /// Whether the replica must be told of a place, even if there is nothing new.
+    must_tell: bool,
+}
+
+#[derive(Debug)]
+enum Work {
+    /// A document whose log was compacted: it is read whole.
+    Load(DocName, Seq),
+    Record(Record),
+    Reached(Seq),
+}
+
+/// A piece of what was logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// An update of a document. Those of the main document come before those that need them.
+    Update {
+        /// Which document.
+        doc: FileId,
+        /// The update.
+        update: Vec<u8>,
+        /// Whether it is of a document that is sent whole, so that some of it may be known.
+        is_whole: bool,
+    },
+    /// Everything up to here was read.
+    Reached {
+        /// Where to go on another time.
+        cursor: LogCursor,
+        /// Whether this is the end of the log.
+        is_end: bool,
+    },
+}
+
+impl Workspace {
+    /// Begins to read the log behind a place, or from its beginning.
+    ///
+    /// Answers nothing if the place is not one of this log's: it was restored from an older copy, or is
+    /// another. Then what it says must be read from the beginning.
+    pub fn feed(&self, since: Option<&LogCursor>) -> Result<Option<Feed>> {
+        self.shared.check_open()?;
+        let after = match since {
+            None => Seq::ZERO,
+            Some(since) => match self.shared.find_mark(since)? {
+                None => return Ok(None),
+                Some(seq) => seq,
+            },
+        };
+        Ok(Some(Feed {
+            shared: self.shared.clone(),
+            after,
+            work: VecDeque::new(),
+            whole: BTreeMap::new(),
+            skip: BTreeSet::new(),
+            must_tell: true,
+        }))
+    }
+}
+
+impl Feed {
+    /// Passes over records that came from the replica itself ([`Taken::logged`](super::Taken)).
+    pub fn skip(&mut self, records: impl IntoIterator<Item = Seq>) {
+        let unread = records.into_iter().filter(|seq| *seq > self.after);
+        self.skip.extend(unread);
+    }
+
+    /// Tells of a place soon, even if there is nothing new: one that a copy of this log which was made
+    /// before does not know.
+    pub fn tell(&mut self) {
+        self.must_tell = true;
+    }
+
+    /// Marks the log where it was read up to.
+    pub fn mark(&self) -> Result<LogCursor> {
+        self.shared.mark(self.after, true)
+    }
+
+    /// Tells whether there is something to read.
+    pub fn has_news(&self) -> Result<bool> {
+        Ok(!self.work.is_empty() || self.shared.store.head()? > self.after)
+    }
+
+    /// Returns the next piece, or nothing at the end of the log. After the end it may go on.
+    pub fn next_piece(&mut self) -> Result<Option<Vec<Piece>>> {
+        if self.work.is_empty() {
+            if self.shared.store.head()? > self.after {
+                self.read_page()?;
+            } else if self.must_tell {
+                self.work.push_back(Work::Reached(self.after));
+            }
+        }
+        match self.work.pop_front() {
+            None => Ok(None),
+            Some(Work::Load(doc, upto)) => self.load(&doc, upto).map(Some),
+            Some(Work::Record(record)) => Ok(Some(self.record(record).into_iter().collect())),
+            Some(Work::Reached(seq)) => {
+                let cursor = self.shared.mark(seq, self.must_tell)?;
+                self.must_tell = false;
+                let is_end = self.shared.store.head()? <= seq;
+                Ok(Some(vec![Piece::Reached { cursor, is_end }]))
+            }
+        }
+    }
+
+    fn read_page(&mut self) -> Result<()> {
+        let Tail { reload, records, upto, .. } =
+            self.shared.store.tail(self.after, &|_, _| true)?;
+        let is_main = |doc: &DocName| *doc == self.shared.main_name;
+        let loads = reload.into_iter().filter(|it| !it.forgotten);
+        let mut loads: Vec<Work> = loads.map(|it| Work::Load(it.doc, it.upto)).collect();
+        let mut records: Vec<Work> = records.into_iter().map(Work::Record).collect();
+        // Files come before what they hold.
+        loads.sort_by_key(|work| !matches!(work, Work::Load(doc, _) if is_main(doc)));
+        records.sort_by_key(|work| !matches!(work, Work::Record(it) if is_main(&it.doc)));
+        let n_main =
+            records.iter().take_while(|it| matches!(it, Work::Record(it) if is_main(&it.doc)));
+        let contents = records.split_off(n_main.count());
+        let n_main = usize::from(matches!(loads.first(), Some(Work::Load(doc, _)) if is_main(doc)));
+        let content_loads = loads.split_off(n_main);
+        self.work.extend(loads.into_iter().chain(records).chain(content_loads).chain(contents));
+        self.work.push_back(Work::Reached(upto));
+        self.after = upto;
+        Ok(())
+    }
+
+    fn load(&mut self, doc: &DocName, upto: Seq) -> Result<Vec<Piece>> {
+        if self.whole.get(doc).is_some_and(|whole| *whole >= upto) {
+            return Ok(Vec::new());
+        }
+        let loaded = self.shared.store.load(doc)?;
+        self.whole.insert(doc.clone(), loaded.upto);
+        let id = FileId::from(doc);
+        let updates = loaded.updates.into_iter().map(|record| record.data);
+        let all = loaded.snapshot.into_iter().chain(updates);
+        Ok(all.map(|update| Piece::Update { doc: id.clone(), update, is_whole: true }).collect())
+    }
+
+    fn record(&mut self, record: Record) -> Option<Piece> {
+        let is_known = self.whole.get(&record.doc).is_some_and(|whole| *whole >= record.seq);
+        if self.skip.remove(&record.seq) || is_known {
+            return None;
+        }
+        let doc = FileId::from(&record.doc);
+        Some(Piece::Update { doc, update: record.data, is_whole: false })
+    }
+}

@@ -1,0 +1,69 @@
+//! Which blobs a replica lacks.
+
+use std::collections::BTreeSet;
+
+use yfs_engine::{hash::ContentHash, id::FileId};
+use yfs_store::StoreExt;
+
+use super::take::Taken;
+use crate::{Workspace, error::Result};
+
+/// The setting of the store that says that blobs may be missing: rows were taken in, and what they name was
+/// not there yet when that was last looked at.
+const UNSETTLED_SETTING: &str = "replica.unsettled";
+
+impl Workspace {
+    /// Notes that rows are about to be taken in whose blobs have not arrived, or that all have. It is kept, so
+    /// that a line that is cut in between, or a crash, leaves no file without its bytes.
+    pub fn set_unsettled(&self, is_unsettled: bool) -> Result<()> {
+        let value: &[u8] = if is_unsettled { b"1" } else { b"" };
+        Ok(self.shared.store.set_meta(UNSETTLED_SETTING, value)?)
+    }
+
+    /// Returns which blobs are missing, of all files, if that was [noted](Self::set_unsettled).
+    pub fn unsettled_blobs(&self) -> Result<BTreeSet<ContentHash>> {
+        let noted = self.shared.store.get_meta(UNSETTLED_SETTING)?;
+        if noted.is_none_or(|noted| noted.is_empty()) {
+            return Ok(BTreeSet::new());
+        }
+        let ids = {
+            let main = self.shared.main.read();
+            let with_blob = main.files().iter().filter(|entry| entry.row.blob.is_some());
+            with_blob.map(|entry| entry.row.id).collect::<Vec<FileId>>()
+        };
+        self.missing_blobs(ids.iter())
+    }
+
+    /// Returns the blobs that files need which [`take`](Self::take) changed, of all their versions, and that
+    /// are not here.
+    pub fn wanted_blobs(&self, taken: &Taken) -> Result<BTreeSet<ContentHash>> {
+        let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
+        self.missing_blobs(ids.into_iter())
+    }
+
+    fn missing_blobs<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a FileId>,
+    ) -> Result<BTreeSet<ContentHash>> {
+        let mut wanted = BTreeSet::new();
+        for id in ids {
+            let entry = self.shared.main.read().files().get(id);
+            let Some(blob) = entry.and_then(|entry| entry.row.blob) else { continue };
+            // What was erased for good is not fetched again.
+            let versions = self.shared.pool.acquire(id).with(|loaded| {
+                let mut versions = loaded.doc.blobs();
+                versions.retain(|version| !loaded.doc.is_blob_redacted(version.id));
+                versions
+            })?;
+            wanted.extend(versions.into_iter().map(|version| version.hash));
+            wanted.insert(blob.hash);
+        }
+        let mut missing = BTreeSet::new();
+        for hash in wanted {
+            if !self.shared.store.has_blob(&hash)? {
+                missing.insert(hash);
+            }
+        }
+        Ok(missing)
+    }
+}

@@ -1,0 +1,153 @@
+//! Workspaces on several machines, as their owners use them: clone, work offline, sync, stay in step.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::Value;
+use yfs_tests::{
+    command::{Server, ok, program, run},
+    editor::Editor,
+};
+
+/// A `yfs sync --watch` that runs. Killed when dropped, as by `kill -9`.
+struct Watch {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Watch {
+    fn start(dir: &Path) -> Self {
+        let mut command = Command::new(program());
+        command.args(["sync", "--watch", "--json", "--quiet"]).current_dir(dir);
+        command.env_remove("YFS_WORKSPACE").stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Waits until both sides have everything once more.
+    fn in_step(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    /// Waits until a file here holds a text.
+    fn wait_for(&mut self, dir: &Path, path: &str, text: &str) {
+        while !run(dir, &["cat", path], b"")
+            .stdout
+            .windows(text.len())
+            .any(|it| it == text.as_bytes())
+        {
+            self.in_step();
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn a_clone_works_offline_and_merges() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(home.path().join("docs")).unwrap();
+    fs::write(home.path().join("docs/plan.md"), "# Plan\n\nOne.\n\nTwo.\n").unwrap();
+    let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    fs::write(home.path().join("image.png"), &bytes).unwrap();
+    let server = Server::start_with_tokens(home.path(), 0);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let token = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    let dir = away.path().join("copy");
+    let dir_name = dir.to_str().unwrap();
+
+    // Nothing is made where nobody answers, or the token is for less than all.
+    let part = ok(home.path(), &["--quiet", "token", "new", "--path", "/docs"]);
+    for (url, token) in
+        [("http://127.0.0.1:1", token.as_str()), (&url, "yfs_x.y"), (&url, part.trim())]
+    {
+        let refused = run(away.path(), &["clone", url, dir_name, "--token", token], b"");
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(!dir.exists());
+    }
+    ok(away.path(), &["clone", &url, dir_name, "--token", &token]);
+    assert_eq!(ok(&dir, &["cat", "/docs/plan.md"]), "# Plan\n\nOne.\n\nTwo.\n");
+    assert!(run(&dir, &["cat", "/image.png"], b"").stdout == bytes);
+
+    // Both sides work; one renames what the other edits, and adds bytes.
+    ok(&dir, &["edit", "/docs/plan.md", "--old", "One", "--new", "One, from away"]);
+    assert_eq!(run(&dir, &["write", "/new.bin"], b"\0away\xff").code, Some(0));
+    ok(home.path(), &["edit", "/docs/plan.md", "--old", "Two", "--new", "Two, from home"]);
+    ok(home.path(), &["mv", "/docs/plan.md", "/docs/idea.md"]);
+    let first: Value = serde_json::from_str(&ok(&dir, &["sync", "--json"])).unwrap();
+    assert!(first["sent"].as_u64() >= Some(2) && first["new"].as_u64() >= Some(2), "{first}");
+    let merged = "# Plan\n\nOne, from away.\n\nTwo, from home.\n";
+    for place in [home.path(), &dir] {
+        assert_eq!(ok(place, &["cat", "/docs/idea.md"]), merged);
+        assert_eq!(run(place, &["cat", "/new.bin"], b"").stdout, b"\0away\xff");
+    }
+    // Who wrote what came along.
+    let blame = ok(&dir, &["versions", "ls", "/docs/idea.md", "--json"]);
+    assert!(blame.lines().count() >= 2, "{blame}");
+    // Nothing new is hardly anything.
+    let idle: Value = serde_json::from_str(&ok(&dir, &["sync", "--json"])).unwrap();
+    assert_eq!((&idle["sent"], &idle["new"]), (&0.into(), &0.into()), "{idle}");
+    assert!(idle["bytes_received"].as_u64() < Some(600), "{idle}");
+    assert_eq!(server.interrupt(), Some(0));
+    let gone = run(&dir, &["sync"], b"");
+    assert_eq!(gone.code, Some(1), "{}", gone.stderr);
+    for place in [home.path(), &dir] {
+        ok(place, &["fsck"]);
+    }
+}
+
+#[test]
+fn two_clones_and_an_editor_stay_in_step_through_a_restart() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("a.txt"), "begin\n").unwrap();
+    let server = Server::start_with_tokens(home.path(), 0);
+    let port = server.port();
+    let url = format!("http://127.0.0.1:{port}");
+    let token = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    let away = tempfile::tempdir().unwrap();
+    let dirs = [away.path().join("one"), away.path().join("two")];
+    for dir in &dirs {
+        ok(away.path(), &["clone", &url, dir.to_str().unwrap(), "--token", &token]);
+    }
+    let [mut one, mut two] = [Watch::start(&dirs[0]), Watch::start(&dirs[1])];
+    let stat: Value =
+        serde_json::from_str(&ok(home.path(), &["stat", "--json", "/a.txt"])).unwrap();
+    let guid = stat["id"].as_str().unwrap();
+    let mut ana = Editor::open_with_token(port, guid, "ana", &token);
+    ana.insert(-1, "typed by Ana\n");
+    one.wait_for(&dirs[0], "/a.txt", "typed by Ana\n");
+    // From one clone, through the hub, into the other and into the editor.
+    ok(&dirs[0], &["append", "/a.txt", "--content", "from one\n"]);
+    two.wait_for(&dirs[1], "/a.txt", "from one\n");
+    ana.wait_for_text(&["from one\n"]);
+
+    // The hub ends without a word. Everybody goes on, and all of it is there when it comes back.
+    server.kill();
+    ok(&dirs[0], &["append", "/a.txt", "--content", "offline one\n"]);
+    ok(&dirs[1], &["append", "/a.txt", "--content", "offline two\n"]);
+    ok(home.path(), &["append", "/a.txt", "--content", "offline home\n"]);
+    ana.insert(-1, "offline Ana\n");
+    let _server = Server::start_with_tokens(home.path(), port);
+    let all = ["offline one\n", "offline two\n", "offline home\n", "offline Ana\n"];
+    ana.wait_for_text(&all);
+    for text in all {
+        one.wait_for(&dirs[0], "/a.txt", text);
+        two.wait_for(&dirs[1], "/a.txt", text);
+    }
+    let text = ok(home.path(), &["cat", "/a.txt"]);
+    assert_eq!(text.lines().count(), 7, "{text}");
+    assert_eq!(ok(&dirs[0], &["cat", "/a.txt"]), text);
+    assert_eq!(ok(&dirs[1], &["cat", "/a.txt"]), text);
+}
