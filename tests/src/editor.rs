@@ -48,6 +48,12 @@ impl Editor {
         Self::start("collab-client.mjs", &[&url, name], name)
     }
 
+    /// Starts somebody with live editors (`editors/live.mjs`), who opens documents by [`Editor::call`].
+    pub fn live(port: u16, name: &str, token: &str) -> Self {
+        node::ensure_installed(node::EDITORS);
+        Self::start("editors/live.mjs", &[&format!("ws://127.0.0.1:{port}"), token], name)
+    }
+
     fn start(script: &str, args: &[&str], name: &str) -> Self {
         let mut child = node::spawn(script, args);
         let commands = child.stdin.take().expect("stdin was piped");

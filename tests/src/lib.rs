@@ -37,3 +37,22 @@ pub fn read_fixture(name: &str) -> Vec<u8> {
     let path = fixture(name);
     fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
 }
+
+/// Copies what is in a folder of fixtures into another, without workspaces.
+///
+/// # Panics
+///
+/// Panics if something cannot be read or written.
+pub fn copy_tree(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a folder that can be read") {
+        let entry = entry.expect("a folder that can be read");
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type().expect("a folder that can be read");
+        if kind.is_dir() && entry.file_name() != ".yfs" {
+            fs::create_dir(&target).expect("a folder that can be read");
+            copy_tree(&entry.path(), &target);
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target).expect("a folder that can be read");
+        }
+    }
+}

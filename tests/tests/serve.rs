@@ -2,11 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{fs, path::Path};
+use std::fs;
 
 use serde_json::Value;
 use yfs_tests::{
     command::{Server, ok, run},
+    copy_tree,
     editor::Editor,
     fixture,
 };
@@ -16,7 +17,7 @@ const PAGE: &str = "/CODEOWNERS";
 #[test]
 fn a_folder_is_imported_once_and_edited() {
     let dir = tempfile::tempdir().unwrap();
-    copy(&fixture("handbook"), dir.path());
+    copy_tree(&fixture("handbook"), dir.path());
     let before = fs::read_to_string(dir.path().join(&PAGE[1..])).unwrap();
 
     let server = Server::start(dir.path(), 0);
@@ -58,18 +59,4 @@ fn guid_of(server: &Server, path: &str) -> Option<String> {
     let tree: Value = serde_json::from_str(&body).unwrap();
     let entry = tree["entries"].as_array().unwrap().iter().find(|it| it["path"] == path)?;
     Some(entry["guid"].as_str().unwrap().to_owned())
-}
-
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() && entry.file_name() != ".yfs" {
-            fs::create_dir(&target).unwrap();
-            copy(&entry.path(), &target);
-        } else if kind.is_file() {
-            fs::copy(entry.path(), &target).unwrap();
-        }
-    }
 }

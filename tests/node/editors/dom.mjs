@@ -6,7 +6,7 @@ const { window } = new JSDOM('<!doctype html><body></body>', { pretendToBeVisual
 
 const NAMES = [
   'CustomEvent', 'DOMParser', 'Document', 'DocumentFragment', 'Element', 'Event', 'HTMLElement', 'MutationObserver', 'Node',
-  'Range', 'Text', 'addEventListener', 'cancelAnimationFrame', 'dispatchEvent', 'document', 'getComputedStyle', 'getSelection',
+  'Range', 'Text', 'Window', 'addEventListener', 'cancelAnimationFrame', 'dispatchEvent', 'document', 'getComputedStyle', 'getSelection',
   'navigator', 'removeEventListener', 'requestAnimationFrame',
 ]
 const isFunction = (value, name) => typeof value === 'function' && /^[a-z]/.test(name)
