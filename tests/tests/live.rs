@@ -1,8 +1,6 @@
 //! People in live editors and the command, all at the same files of a served folder: all see all, nothing is there twice,
 //! nothing is lost, and carets stay.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{thread, time::Duration};
 
 use serde_json::{Value, json};

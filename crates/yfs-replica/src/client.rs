@@ -228,6 +228,8 @@ impl Remote {
             let value = value.map_err(|_| self.final_error("the token has strange characters"))?;
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
+        // An application that chose other cryptography keeps it.
+        rustls::crypto::ring::default_provider().install_default().ok();
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE_LEN))
             .max_frame_size(Some(MAX_MESSAGE_LEN));
