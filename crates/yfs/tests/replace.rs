@@ -268,8 +268,8 @@ fn a_change_is_told_once_here_and_in_another_process() {
         (
             mv as fn(&Workspace, &str, &str) -> Result<(), FsError>,
             expect![[r#"
-            here: Changed /t by system:, Removed /s by nobody
-            there: Changed /t by nobody, Removed /s by nobody"#]],
+                here: Changed /t by system:, Removed /s by system:
+                there: Changed /t by nobody, Removed /s by nobody"#]],
         ),
         (
             cp,
