@@ -6,12 +6,7 @@
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
-use yfs_engine::{
-    actor::Actor,
-    content::{Author, ContentDoc},
-    gate::Source,
-    id::FileId,
-};
+use yfs_engine::{actor::Actor, content::ContentDoc, gate::Source, id::FileId};
 use yfs_store::{Batch, DocFact, DocName, Seq};
 
 use crate::{
@@ -141,9 +136,8 @@ impl Shared {
         if self.pool.acquire(id).with(|loaded| is_settled(&loaded.doc))? {
             return Ok(());
         }
-        let author = Author::new(self.options.actor.clone(), self.now());
-        self.edit_text(id, &author.actor, None, |doc| -> Result<_> {
-            Ok(RawEdit { update: doc.repair(&author)?, value: () })
+        self.edit_text(id, &self.options.actor, None, |doc| -> Result<_> {
+            Ok(RawEdit { update: doc.repair()?, value: () })
         })?;
         Ok(())
     }

@@ -362,3 +362,43 @@ fn rich_text_has_the_same_history() {
     let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();
     assert!(!state.windows(7).any(|bytes| bytes == b"SECRET3"));
 }
+
+#[test]
+fn what_a_conversion_left_behind_is_redacted_as_well() {
+    for (from, to) in [("/a.txt", "/a.md"), ("/a.md", "/a.txt")] {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace =
+            Workspace::create_at(&directory.path().join("w.db"), Options::default()).unwrap();
+        let first = "---\npin: SECRET1\nname: x\n---\n# One\n\nSome *SECRET2* text.\n\n\
+                     [two](https://example.org/SECRET3)\n\n```SECRET4\ncode\n```\n\n- SECRET5\n- last\n";
+        write_as(&workspace, "human:ada", from, &first.replace("last", "SECRET6 last"));
+        write_as(&workspace, "human:bob", from, first);
+        now(workspace.fs().mv(&at(from), &at(to), &MoveOptions::default())).unwrap();
+        let third = "---\nname: x\n---\n# One\n\nSome text.\n\n[two](https://example.org/)\n\n```\ncode\n```\n\n- last\n";
+        write_as(&workspace, "agent:bot", to, third);
+        for n in 1..=6 {
+            assert!(is_in_files(directory.path(), &format!("SECRET{n}")));
+        }
+        let planned = workspace.redactable(&at(to), Redact::History).unwrap();
+        let redacted = workspace.redact(&at(to), Redact::History, None).unwrap();
+        assert_eq!(redacted, planned);
+        for n in 1..=6 {
+            assert!(!is_in_files(directory.path(), &format!("SECRET{n}")), "{n} {to}");
+        }
+        assert_eq!(cat(&workspace, to), third);
+        assert_eq!(workspace.conflicts().unwrap(), []);
+        assert!(!workspace.repair(&at(to)).unwrap());
+        let readable: Vec<bool> = workspace
+            .versions(&at(to))
+            .unwrap()
+            .iter()
+            .map(|it| !it.redacted && workspace.version_content(&at(to), it.number).is_ok())
+            .collect();
+        assert_eq!(readable.last(), Some(&true));
+        assert!(!readable[0]);
+        // And back, where nothing of it is found.
+        now(workspace.fs().mv(&at(to), &at(from), &MoveOptions::default())).unwrap();
+        assert_eq!(cat(&workspace, from), third);
+        assert!(workspace.store().check().unwrap().problems.is_empty());
+    }
+}

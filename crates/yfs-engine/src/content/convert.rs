@@ -21,7 +21,7 @@ use yrs::{
 
 use super::{ContentDoc, ContentError, TEXT, Version, diff::utf16_len, rich};
 use crate::{
-    gate::{IdRange, Source},
+    gate::{GatedDoc, IdRange, Source},
     id::ClientId,
     kind::ContentKind,
     lib0::{as_number, write_string, write_var_uint},
@@ -115,9 +115,7 @@ impl ContentDoc {
     /// Tells whether a version knows of the last conversion.
     pub(super) fn is_of_now(&self, version: &Version) -> bool {
         let last = self.conversions().into_iter().rfind(|it| it.len > 0);
-        last.is_none_or(|last| {
-            version.clocks().any(|(client, clock)| client == last.client && clock >= last.len)
-        })
+        last.is_none_or(|last| version.knows(last.client, last.len))
     }
 
     /// Puts the content where the name says, once. Answers nothing where it is.
@@ -134,6 +132,8 @@ impl ContentDoc {
             self.tidy(&mut updates)?;
         }
         if is_rich(self.held()) != is_rich(self.kind) {
+            // What came late would go with what the content is put in place of.
+            updates.extend(self.merge_by_rule()?);
             let text = self.text();
             updates.push(self.make(&text)?);
         }
@@ -144,15 +144,14 @@ impl ContentDoc {
     fn tidy(&mut self, updates: &mut Vec<Vec<u8>>) -> Result<(), ContentError> {
         let copies = self.copies();
         if copies.iter().any(|copy| copy.is_touched) {
-            let untouched = copies.iter().filter(|copy| !copy.is_touched);
-            let ranges = untouched.map(|Copy { conversion, .. }| IdRange {
-                client: conversion.client,
-                start: 0,
-                len: conversion.len,
-            });
-            updates.push(self.delete(ranges.collect())?);
-        } else if let Some(copy) = copies.first() {
-            let source = self.source_text(copy.conversion.is_to_rich);
+            let untouched = untouched(&copies);
+            if !untouched.is_empty() {
+                updates.push(self.delete(untouched)?);
+            }
+        } else if let Some(copy) = copies.first()
+            && (copies.len() > 1 || self.late().is_some())
+        {
+            let source = self.source_now(copy.conversion.is_to_rich)?;
             let held = self.held();
             let kind = std::mem::replace(&mut self.kind, held);
             let made = self.make(&source);
@@ -218,29 +217,37 @@ impl ContentDoc {
         Ok(update)
     }
 
-    /// Returns what stands in the root that the content came from.
-    fn source_text(&self, was_to_rich: bool) -> String {
-        self.gate.read(|txn| match was_to_rich {
-            true => txn.get_text(TEXT).map(|it| it.get_string(txn)).unwrap_or_default(),
-            false => rich::read_file(txn, rich::profile_of(txn)).text,
-        })
+    /// Returns what stands in the root that the content came from. Copies of the content that others put there
+    /// are not what it came from.
+    fn source_now(&self, was_to_rich: bool) -> Result<String, ContentError> {
+        let strays = self.strays();
+        if !strays.is_empty() {
+            let gone = strays.iter().map(|stray| stray.conversion.items());
+            let version = self.version().but_for(gone);
+            return self.source_text_at(&version, !was_to_rich);
+        }
+        Ok(self.gate.read(|txn| source_text(txn, !was_to_rich)))
     }
 
-    /// Returns what stood in a root at a version.
+    /// Returns what stood in a root at a version, but for what was erased since.
     fn source_text_at(&self, version: &Version, is_rich: bool) -> Result<String, ContentError> {
-        let fork = self.fork(version)?;
-        Ok(fork.read(|txn| match is_rich {
-            false => txn.get_text(TEXT).map(|it| it.get_string(txn)).unwrap_or_default(),
-            true => rich::read_file(txn, rich::profile_of(txn)).text,
-        }))
+        self.check_known_clocks(version)?;
+        let fork = self.fork_of(&self.masked(version))?;
+        Ok(fork.read(|txn| source_text(txn, is_rich)))
     }
 
     /// Returns what the source of the content said when it was converted and what it says now, if
     /// somebody who did not know of the conversion has changed it.
     fn late(&self) -> Option<(String, String)> {
         let last = self.kept()?;
-        let now = self.source_text(last.is_to_rich);
-        let before = self.source_text_at(&last.from, !last.is_to_rich).ok()?;
+        let now = self.source_now(last.is_to_rich).ok()?;
+        // Where all that it came from was given up, only what is new is somebody's work.
+        let is_given_up = self.is_gone(&self.living_at(&last.from, !last.is_to_rich));
+        let before = if is_given_up && !self.strays_and_heir().1 {
+            String::new()
+        } else {
+            self.source_text_at(&last.from, !last.is_to_rich).ok()?
+        };
         (before != now).then_some((before, now))
     }
 
@@ -253,18 +260,92 @@ impl ContentDoc {
             let made = conversions.iter().find(|it| it.client == client && it.len > 0);
             made.is_some_and(|made| self.gate.n_live(client, made.len) > 0)
         };
-        let mut kept = conversions.iter().filter(|it| it.is_to_rich == to_rich);
-        kept.rfind(|it| is_live(it.client)).cloned()
+        let here = || conversions.iter().filter(|it| it.is_to_rich == to_rich);
+        here().rfind(|it| is_live(it.client)).or_else(|| here().next_back()).cloned()
     }
 
-    /// Returns the conversions whose results are in the document, in order.
+    /// Returns what the document was for each conversion whose result is where the content is; nothing where none
+    /// was made.
+    pub(super) fn sources(&self) -> Option<Vec<Version>> {
+        let kept = self.kept()?;
+        let conversions = self.conversions();
+        let last = |copy: &Copy| {
+            let client = copy.conversion.client;
+            conversions.iter().rfind(|it| it.client == client).map(|last| last.from.clone())
+        };
+        Some(self.copies().iter().filter_map(last).chain([kept.from]).collect())
+    }
+
+    /// Returns each state that content was converted from or was just converted to, and whether that was rich text.
+    pub(super) fn bodies(&self) -> Vec<(Version, bool)> {
+        let mut bodies = Vec::new();
+        for Conversion { client, is_to_rich, len, from, .. } in self.conversions() {
+            if len > 0 {
+                let gone = self.living_at(&from, is_to_rich);
+                bodies
+                    .push((from.and_all_of(client, self.gate.clock_of(client), &gone), is_to_rich));
+            }
+            bodies.push((from, !is_to_rich));
+        }
+        bodies
+    }
+
+    /// Tells whether the content was rich text at a version; nothing where nobody had converted it.
+    pub(super) fn was_rich_at(&self, version: &Version) -> Option<bool> {
+        let conversions = self.conversions();
+        let last = conversions.iter().rfind(|it| it.len > 0 && version.knows(it.client, it.len));
+        last.map(|last| last.is_to_rich)
+    }
+
+    /// Returns the conversions whose results are where the content is, in order.
     fn copies(&self) -> Vec<Copy> {
         let conversions = self.conversions();
         let Some(to_rich) = conversions.last().map(|last| last.is_to_rich) else {
             return Vec::new();
         };
-        let here = conversions.iter().filter(|it| it.is_to_rich == to_rich);
-        let mut copies: Vec<Copy> = here
+        self.copies_among(&conversions, |it| it.is_to_rich == to_rich)
+    }
+
+    /// Returns the conversions whose results are where the content came from, beside what it came from: they were
+    /// made by others at the same time.
+    fn strays(&self) -> Vec<Copy> {
+        self.strays_and_heir().0
+    }
+
+    /// Returns the strays, and whether one more took the place of what the content came from, which is none then.
+    fn strays_and_heir(&self) -> (Vec<Copy>, bool) {
+        let conversions = self.conversions();
+        // Whoever converted once has not converted back.
+        let Some(kept) = self.kept().filter(|_| conversions.len() > 1) else {
+            return (Vec::new(), false);
+        };
+        let is_stray = |it: &Conversion| {
+            it.is_to_rich != kept.is_to_rich && !kept.from.knows(it.client, it.len)
+        };
+        let mut strays = self.copies_among(&conversions, is_stray);
+        if strays.is_empty() {
+            return (strays, false);
+        }
+        let source = self.living_at(&kept.from, !kept.is_to_rich);
+        let is_gone = self.is_gone(&source);
+        let took_place = |stray: &Copy| {
+            let gone = self.living_at(&stray.conversion.from, !kept.is_to_rich);
+            !source.intersect(&gone).is_empty()
+        };
+        let order = |stray: &Copy| (stray.conversion.number, stray.conversion.client);
+        let heirs = strays.iter().filter(|it| took_place(it)).map(order).max();
+        let heir = heirs.or_else(|| strays.iter().map(order).max().filter(|_| is_gone));
+        strays.retain(|stray| Some(order(stray)) != heir);
+        (strays, heir.is_some())
+    }
+
+    fn copies_among(
+        &self,
+        conversions: &[Conversion],
+        is_one: impl Fn(&Conversion) -> bool,
+    ) -> Vec<Copy> {
+        let made = conversions.iter().filter(|it| it.len > 0 && is_one(it));
+        let mut copies: Vec<Copy> = made
             .filter_map(|conversion| {
                 let Conversion { client, len, .. } = *conversion;
                 let n_live = self.gate.n_live(client, len);
@@ -284,7 +365,7 @@ impl ContentDoc {
     /// Tells whether anybody has put something beside the items of a conversion: then what they put there
     /// cannot be had without these.
     fn has_guests(&self, client: ClientId) -> bool {
-        let without = self.fork(&self.version().without(client));
+        let without = self.fork_of(&self.version().without(client));
         without.is_ok_and(|without| !without.parked().is_empty())
     }
 
@@ -302,10 +383,34 @@ impl ContentDoc {
     }
 
     fn clone_for(&self, client: ClientId) -> Result<Self, ContentError> {
+        self.clone_of(&self.gate, client)
+    }
+
+    fn clone_of(&self, gate: &GatedDoc, client: ClientId) -> Result<Self, ContentError> {
         let mut clone = Self::new(&self.id, client, self.limits);
         clone.kind = self.kind;
-        clone.receive(&self.gate.encode_state(), Source::Store)?;
+        clone.receive(&gate.encode_state(), Source::Store)?;
         Ok(clone)
+    }
+}
+
+impl Conversion {
+    /// Returns the items that its result is.
+    fn items(&self) -> IdRange {
+        IdRange { client: self.client, start: 0, len: self.len }
+    }
+}
+
+/// Returns the items of copies that nobody has touched.
+fn untouched(copies: &[Copy]) -> Vec<IdRange> {
+    let untouched = copies.iter().filter(|copy| !copy.is_touched);
+    untouched.map(|copy| copy.conversion.items()).collect()
+}
+
+fn source_text(txn: &impl yrs::ReadTxn, is_rich: bool) -> String {
+    match is_rich {
+        false => txn.get_text(TEXT).map(|it| it.get_string(txn)).unwrap_or_default(),
+        true => rich::read_file(txn, rich::profile_of(txn)).text,
     }
 }
 

@@ -5,22 +5,31 @@
 //! of it in or out again. Only the record replicates; each peer erases by itself. What lives is never
 //! touched, whatever a record names.
 
+mod idle;
+
 use std::{borrow::Cow, collections::BTreeMap};
 
-use yrs::{Any, ClientID, ID, IdSet, updates::encoder::Encode};
+use yrs::{
+    Any, ClientID, ID, IdSet, Update,
+    updates::{decoder::Decode as _, encoder::Encode},
+};
+
+use self::idle::Needed;
+pub(super) use self::idle::Origin;
 
 use super::{
     Author, ContentDoc, ContentError, Version,
     blobs::{read_id, write_id},
     log,
     note::State,
-    push_front,
+    push_front, rich,
     version::read_deletes,
 };
 use crate::{
     gate::{IdRange, Refusal, Remains, RootIx, deleted_by, erase},
     id::{ClientId, ItemId},
     lib0::Reader,
+    rich::Inserter,
 };
 
 /// The member that names the items.
@@ -50,6 +59,8 @@ pub struct Erasable {
     pub pieces: Vec<Remains>,
     /// The versions of content by reference.
     pub blobs: Vec<ItemId>,
+    /// Of the pieces, those that live where the content no longer is.
+    idle: Vec<IdRange>,
 }
 
 /// The redactions of one document.
@@ -74,14 +85,14 @@ impl Redactions {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Redaction> {
         self.known.values()
     }
-
-    /// Tells whether some of what a state shows was named.
-    pub(super) fn touch(&self, state: &State) -> bool {
-        !self.known.is_empty() && state.shows_any(&self.all)
-    }
 }
 
 impl Erasable {
+    /// Makes what erases versions of content by reference only.
+    pub fn of_blobs(blobs: Vec<ItemId>) -> Self {
+        Self { blobs, ..Self::default() }
+    }
+
     /// Tells whether there is nothing to erase.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty() && self.blobs.is_empty()
@@ -101,23 +112,38 @@ impl ContentDoc {
         redactions
     }
 
-    /// Returns what could be erased: all that was ever deleted, or of it what a version held.
+    /// Returns what could be erased: all that was ever deleted, or of it what a version held; and what lives in the
+    /// root where the content no longer is, as far as the content does not say it.
     ///
     /// # Errors
     ///
     /// [`ContentError::UnknownVersion`]; [`ContentError::Refused`] if the document is unusable.
-    pub fn erasable(&self, version: Option<&Version>) -> Result<Erasable, ContentError> {
+    pub fn erasable(&mut self, version: Option<&Version>) -> Result<Erasable, ContentError> {
+        self.gate.health()?;
         let mut ranges = self.version().snapshot().delete_set.clone();
+        let mut idle = Vec::new();
+        if self.was_converted() {
+            let profile = self.gate.read(|txn| rich::profile_of(txn));
+            let needed = Needed::new(self.text(), profile);
+            ranges.diff_with(&self.unsettled());
+            ranges.diff_with(&self.restated(&needed)?);
+            idle = self.idle(&needed)?;
+        }
         if let Some(version) = version {
             self.check_known_clocks(version)?;
-            ranges.diff_with(&version.snapshot().delete_set);
-            ranges = up_to(&ranges, version);
+            ranges = self.shown_at(&ranges, version);
+            let shown = idle.iter().map(|it| it.range).collect::<Vec<_>>();
+            let shown = to_ranges(&self.shown_at(&to_set(&shown), version));
+            idle = idle.into_iter().flat_map(|it| it.parts(&shown)).collect();
         }
-        let pieces = self.gate.remains(&to_ranges(&ranges))?;
-        Ok(Erasable { pieces, blobs: Vec::new() })
+        let mut pieces = self.gate.remains(&to_ranges(&ranges))?;
+        let ranges = idle.iter().map(|it| it.range).collect();
+        pieces.extend(idle);
+        pieces.sort_by_key(|piece| piece.range);
+        Ok(Erasable { pieces, blobs: Vec::new(), idle: ranges })
     }
 
-    /// Erases content for good, and leaves a record of who did. What lives is not touched.
+    /// Erases content for good, and leaves a record of who did. What lives where the content is is not touched.
     ///
     /// The update carries the record; the document has erased the content when this returns. What
     /// was logged of it before must be replaced by [`compact`].
@@ -145,7 +171,17 @@ impl ContentDoc {
         let value = log::value(author, [ranges].into_iter().chain(blobs));
         let id = ItemId::new(self.client, self.gate.clock_of(self.client));
         let element = value.clone();
-        let (_, update) = self.gate.edit(|txn| push_front(txn, RootIx::Redactions, element));
+        // In one update: who knows of the deletion knows what it is.
+        let deletion = (!erasable.idle.is_empty()).then(|| {
+            let update = Inserter::new(self.client, 0).finish(erasable.idle.clone());
+            Update::decode_v1(&update).expect("we built a valid update")
+        });
+        let (_, update) = self.gate.edit(|txn| {
+            if let Some(deletion) = deletion {
+                txn.apply_update(deletion).expect("we built a valid update");
+            }
+            push_front(txn, RootIx::Redactions, element);
+        });
         let update = self.finish(update, [(RootIx::Redactions, id, value)])?;
         self.erase_redacted();
         Ok(update)
@@ -196,13 +232,17 @@ impl ContentDoc {
         }
     }
 
+    /// Tells whether some of what a state shows was named.
+    pub(super) fn is_redacted(&self, state: &State) -> bool {
+        let all = &self.redactions.all;
+        !all.is_empty() && state.shows_any(all) && self.check_whole(&state.version()).is_err()
+    }
+
     /// Refuses a version of which some was erased.
     pub(super) fn check_whole(&self, version: &Version) -> Result<(), ContentError> {
-        if self.redactions.all.is_empty() {
-            return Ok(());
-        }
-        let shown = self.redactions.all.diff(&version.snapshot().delete_set);
-        if up_to(&shown, version).is_empty() { Ok(()) } else { Err(ContentError::Redacted) }
+        let all = &self.redactions.all;
+        let is_whole = all.is_empty() || self.shown_at(all, version).is_empty();
+        if is_whole { Ok(()) } else { Err(ContentError::Redacted) }
     }
 }
 

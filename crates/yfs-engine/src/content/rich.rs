@@ -36,7 +36,7 @@ use yrs::{
     updates::encoder::{Encoder as _, EncoderV1},
 };
 
-pub(super) use self::memory::Memory;
+pub(super) use self::memory::{FRONT_MATTER, Memory, SOURCE};
 use self::{
     memory::MemoryEdit,
     plan::{Beside, Plan},
@@ -209,6 +209,11 @@ impl ContentDoc {
     /// Returns the document as it was at a version, to be read.
     pub(super) fn fork(&self, version: &Version) -> Result<GatedDoc, ContentError> {
         self.check_known(version)?;
+        self.fork_of(version)
+    }
+
+    /// Returns the document as it was at a version that it knows, whatever was erased of it.
+    pub(super) fn fork_of(&self, version: &Version) -> Result<GatedDoc, ContentError> {
         let state = state_at(&mut self.copy()?, version)?;
         self.of_state(&state)
     }

@@ -9,8 +9,9 @@
 use yfs_markdown::{front_matter::split, schema::Profile};
 use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
 
-use super::{ContentDoc, TEXT, Version, diff::utf16_len};
+use super::{ContentDoc, TEXT, Version, diff::utf16_len, redact::Origin, rich};
 use crate::{
+    gate::GatedDoc,
     id::{ClientId, ItemId},
     kind::ContentKind,
     rich::{Kid, live},
@@ -85,9 +86,10 @@ impl ContentDoc {
         let text = self.text();
         let (pieces, _) = self.gate.edit(|txn| {
             let (kids, mut found) = (live(txn, profile), Vec::new());
-            pieces_of(txn, &kids, now, &mut found);
+            texts_of(txn, &kids, now, &mut found);
             found
         });
+        let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
         // What is above the text is no part of it, whatever it says.
         let front = text.len() - split(&text).body.len();
         let (mut at, mut spans) = (front, Vec::with_capacity(pieces.len()));
@@ -131,15 +133,49 @@ impl Piece {
     }
 }
 
-/// Returns what texts under some nodes are made of. Recurses as deep as what was read.
-fn pieces_of(txn: &mut TransactionMut<'_>, kids: &[Kid], now: &Version, found: &mut Vec<Piece>) {
+/// Returns the characters that live in one of the roots, and where each stretch of them, by its unit, came from. Of
+/// rich text each text stands on lines of its own.
+pub(super) fn characters(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<(u32, Origin)>) {
+    let (texts, _) = gate.edit(|txn| {
+        let now = Version::noted(txn.snapshot());
+        if is_rich {
+            let (kids, mut found) = (live(txn, rich::profile_of(txn)), Vec::new());
+            texts_of(txn, &kids, &now, &mut found);
+            return found;
+        }
+        let text = txn.get_text(TEXT);
+        text.map(|text| pieces(txn, &text, None, &now)).into_iter().collect()
+    });
+    let (mut said, mut origins, mut at) = (String::new(), Vec::new(), 0);
+    for pieces in &texts {
+        for piece in pieces {
+            let n_units = utf16_len(&piece.text);
+            origins.push((at, (piece.item, n_units)));
+            said.push_str(&piece.text);
+            at += n_units;
+        }
+        if is_rich {
+            said.push('\n');
+            at += 1;
+        }
+    }
+    (said, origins)
+}
+
+/// Returns what texts under some nodes are made of, each by itself. Recurses as deep as what was read.
+fn texts_of(
+    txn: &mut TransactionMut<'_>,
+    kids: &[Kid],
+    now: &Version,
+    found: &mut Vec<Vec<Piece>>,
+) {
     for kid in kids {
         match kid {
-            Kid::Element(element) => pieces_of(txn, &element.kids, now, found),
+            Kid::Element(element) => texts_of(txn, &element.kids, now, found),
             Kid::Text(text) => {
-                for slot in &text.slots {
-                    found.extend(pieces(txn, &slot.handle, Some(slot.id), now));
-                }
+                let slots = text.slots.iter();
+                found
+                    .push(slots.flat_map(|it| pieces(txn, &it.handle, Some(it.id), now)).collect());
             }
         }
     }

@@ -220,7 +220,7 @@ impl<'a> Pass<'a> {
             }),
             runs: std::mem::take(&mut self.runs),
             names: Vec::new(),
-            redacted: self.doc.redactions.touch(&self.state),
+            redacted: self.doc.is_redacted(&self.state),
             current: false,
         });
     }

@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use yrs::Any;
+
 use super::{
     GatedDoc, Refusal,
     limits::Limits,
@@ -29,6 +31,23 @@ pub struct Remains {
     pub range: IdRange,
     /// What they hold, where it is text or can be shown as text.
     pub text: String,
+}
+
+impl Remains {
+    /// Returns the parts of it that are in ranges, which are sorted and apart.
+    pub fn parts(&self, ranges: &[IdRange]) -> Vec<Self> {
+        let whole = self.range.start..self.range.end();
+        let parts = overlaps(ranges, self.range.client, whole.clone());
+        let is_text = self.text.encode_utf16().count() == self.range.len as usize;
+        let part = |part: Range<u32>| {
+            let units = self.text.encode_utf16().skip((part.start - whole.start) as usize);
+            let units: Vec<u16> = units.take((part.end - part.start) as usize).collect();
+            let text = if is_text { String::from_utf16_lossy(&units) } else { self.text.clone() };
+            let range = IdRange { start: part.start, len: part.end - part.start, ..self.range };
+            Self { range, text }
+        };
+        parts.into_iter().map(part).collect()
+    }
 }
 
 impl GatedDoc {
@@ -159,7 +178,7 @@ pub fn deleted_by(update: &[u8]) -> Result<Vec<IdRange>, Refusal> {
 
 /// Tells whether items of this kind hold what somebody wrote. A type holds nothing but its name, and
 /// what is in it hangs on it.
-fn has_content(kind: Kind) -> bool {
+pub(super) fn has_content(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Json | Kind::Binary | Kind::String | Kind::Embed | Kind::Format | Kind::Any
@@ -281,32 +300,57 @@ fn text_part(parsed: &Parsed<'_>, item: &Struct<'_>, part: &Range<u32>) -> Resul
 }
 
 /// Returns a part of the content of a struct as text, for a person to look at.
-fn shown(parsed: &Parsed<'_>, item: &Struct<'_>, part: &Range<u32>) -> Result<String, Refusal> {
-    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
-    let (skip, len) = ((part.start - item.clock) as usize, (part.end - part.start) as usize);
-    let mut reader = Reader::at(parsed.bytes, item.content_at);
+pub(super) fn shown(
+    parsed: &Parsed<'_>,
+    item: &Struct<'_>,
+    part: &Range<u32>,
+) -> Result<String, Refusal> {
     Ok(match item.kind {
         Kind::String => text_part(parsed, item, part)?,
         Kind::Any | Kind::Json => {
-            let values = if item.kind == Kind::Json {
-                json_values(parsed.bytes, item)?
-            } else {
-                reader.var_uint().map_err(malformed)?;
-                let read = (0..item.len).map(|_| read_any(&mut reader, ANY));
-                read.collect::<Result<Vec<_>, _>>().map_err(malformed)?
-            };
             let mut text = String::new();
-            for value in values.iter().skip(skip).take(len) {
-                value.to_json(&mut text);
-            }
+            values(parsed, item, part)?.iter().for_each(|value| value.to_json(&mut text));
             text
         }
-        Kind::Embed | Kind::Format => {
-            if item.kind == Kind::Format {
-                reader.string().map_err(malformed)?;
-            }
-            reader.string().map_err(malformed)?.to_owned()
-        }
+        Kind::Embed | Kind::Format => json_of(parsed, item)?.to_owned(),
         _ => String::new(),
     })
+}
+
+/// Returns the values in a part of the content of a struct; what JSON says of marks and embedded objects.
+pub(super) fn values(
+    parsed: &Parsed<'_>,
+    item: &Struct<'_>,
+    part: &Range<u32>,
+) -> Result<Vec<Any>, Refusal> {
+    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+    let (skip, len) = ((part.start - item.clock) as usize, (part.end - part.start) as usize);
+    let all = match item.kind {
+        Kind::String => vec![Any::from(text_part(parsed, item, part)?)],
+        Kind::Json => json_values(parsed.bytes, item)?,
+        Kind::Any => {
+            let mut reader = Reader::at(parsed.bytes, item.content_at);
+            reader.var_uint().map_err(malformed)?;
+            let read = (0..item.len).map(|_| read_any(&mut reader, ANY));
+            read.collect::<Result<Vec<_>, _>>().map_err(malformed)?
+        }
+        Kind::Embed | Kind::Format => {
+            let json = json_of(parsed, item)?;
+            // What is no JSON is a text like any other.
+            vec![Any::from_json(json).unwrap_or_else(|_| Any::from(json))]
+        }
+        Kind::Binary => vec![Any::Buffer(Vec::new().into())],
+        _ => Vec::new(),
+    };
+    let is_divided = matches!(item.kind, Kind::Json | Kind::Any);
+    Ok(if is_divided { all.into_iter().skip(skip).take(len).collect() } else { all })
+}
+
+fn json_of<'a>(parsed: &Parsed<'a>, item: &Struct<'_>) -> Result<&'a str, Refusal> {
+    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+    let mut reader = Reader::at(parsed.bytes, item.content_at);
+    if item.kind == Kind::Format {
+        reader.string().map_err(malformed)?;
+    }
+    reader.string().map_err(malformed)
 }

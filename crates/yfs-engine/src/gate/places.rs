@@ -131,6 +131,15 @@ impl Places {
         len - live.iter().map(|range| range.len).sum::<u32>()
     }
 
+    /// Returns the parts of a range that are not deleted.
+    pub(crate) fn living(&self, range: IdRange) -> Vec<IdRange> {
+        let mut living = Vec::new();
+        if let Some(client) = self.clients.get(&range.client) {
+            uncovered(&client.deleted, range, &mut living);
+        }
+        living
+    }
+
     /// Adds deleted ranges and returns the parts that were not deleted before.
     pub(crate) fn delete(&mut self, ranges: &[IdRange]) -> Vec<IdRange> {
         let mut new = Vec::new();

@@ -82,7 +82,7 @@ impl Workspace {
             let edited =
                 self.shared.edit_text(&found.id, &author.actor, None, |doc| -> Result<_> {
                     let update = match is_second {
-                        false => doc.repair(&author)?,
+                        false => doc.repair()?,
                         true => doc.undouble(&author)?,
                     };
                     is_changed |= update.is_some();

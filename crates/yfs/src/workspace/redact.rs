@@ -71,8 +71,13 @@ impl Workspace {
     pub fn redactable(&self, path: &VPath, what: Redact) -> Result<Redacted> {
         let found = self.found(path)?;
         let handle = self.shared.pool.acquire(&found.id);
-        let erasable = handle.with(|loaded| self.erasable(&loaded.doc, &found, path, what))??;
-        let hashes = handle.with(|loaded| hashes(&loaded.doc, &erasable))?;
+        let (erasable, hashes) = handle.with(|loaded| -> Result<_> {
+            let mut repaired = loaded.doc.repaired()?;
+            let doc = repaired.as_mut().unwrap_or(&mut loaded.doc);
+            let erasable = self.erasable(doc, &found, path, what)?;
+            let hashes = hashes(doc, &erasable);
+            Ok((erasable, hashes))
+        })??;
         self.describe(&found, &erasable, hashes)
     }
 
@@ -97,6 +102,10 @@ impl Workspace {
             // Text from before the file became a blob is shown to nobody and counts as deleted.
             let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
             self.shared.log_change(&found.id, emptied)?;
+        }
+        // What is still to be merged could not be told from what is to be erased.
+        if found.holds == Holds::Text {
+            self.shared.log_change(&found.id, |doc| Ok(doc.repair()?))?;
         }
         self.shared.note_redaction()?;
         let mut redacted = None;
@@ -139,7 +148,7 @@ impl Workspace {
     /// Finds what a redaction erases of a document.
     fn erasable(
         &self,
-        doc: &ContentDoc,
+        doc: &mut ContentDoc,
         found: &Found,
         path: &VPath,
         what: Redact,
@@ -168,7 +177,7 @@ impl Workspace {
             }
             let is_there = !doc.is_blob_redacted(blob.id);
             let blobs = is_there.then_some(blob.id).into_iter().collect();
-            return Ok(Erasable { pieces: Vec::new(), blobs });
+            return Ok(Erasable::of_blobs(blobs));
         }
         let is_current = doc.timeline().get(index).is_some_and(|past| past.current);
         if is_current {

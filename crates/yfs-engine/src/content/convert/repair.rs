@@ -6,22 +6,27 @@
 use yrs::{Any, Map as _, Out, ReadTxn as _, Text as _, WriteTxn as _, types::text::YChange};
 
 use super::{
-    super::{Author, Base, ContentDoc, ContentError, TEXT, Written, diff::utf16_len, rich},
-    CONVERSIONS, id_of, is_rich, merged, value,
+    super::{
+        Author, Base, ContentDoc, ContentError, TEXT, Version, Written, diff::utf16_len, rich,
+    },
+    CONVERSIONS, Conversion, id_of, is_rich, merged, value,
 };
 use crate::{
+    actor::{Actor, ActorKind},
     gate::{IdRange, Source},
     id::ClientId,
     kind::ContentKind,
     lib0::write_string,
     rich::{Kid, live, nodes},
+    time::Millis,
 };
 
 impl ContentDoc {
     /// Tells whether the content is there several times, each changed by somebody, or somebody wrote where it no
     /// longer is.
     pub fn needs_repair(&self) -> bool {
-        self.gate.has_root(CONVERSIONS) && (self.copies().len() > 1 || self.late().is_some())
+        self.was_converted()
+            && (self.copies().len() > 1 || !self.strays().is_empty() || self.late().is_some())
     }
 
     /// Merges all that was written to copies of the content into one. Answers nothing where there is nothing
@@ -32,20 +37,42 @@ impl ContentDoc {
     /// # Errors
     ///
     /// As [`ContentDoc::write`].
-    pub fn repair(&mut self, author: &Author) -> Result<Option<Vec<u8>>, ContentError> {
+    pub fn repair(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         let converted = self.convert()?;
+        let repaired = self.merge_by_rule()?;
+        merged(converted.into_iter().chain(repaired).collect())
+    }
+
+    /// Returns a copy of the document, [repaired](Self::repair), to be looked at; nothing where there is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn repaired(&self) -> Result<Option<Self>, ContentError> {
+        if !self.needs_conversion() && !self.needs_repair() {
+            return Ok(None);
+        }
+        let mut copy = self.clone_for(self.client)?;
+        copy.repair()?;
+        Ok(Some(copy))
+    }
+
+    /// Merges what was written to copies, or where the content no longer is, as the same items whoever does it.
+    pub(super) fn merge_by_rule(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         if !self.needs_repair() {
-            return Ok(converted);
+            return Ok(None);
         }
         let mut clone = self.clone_for(self.repairer())?;
         clone.by_rule = true;
+        // What is done by rule is nobody's.
+        let author = Author::new(Actor::new(ActorKind::System, "yfs"), Millis(0));
         let mut updates = Vec::new();
-        clone.merge_copies(author, &mut updates)?;
+        clone.merge_copies(&author, &mut updates)?;
         let repaired = merged(updates)?;
         if let Some(update) = &repaired {
             self.receive(update, Source::Store)?;
         }
-        merged(converted.into_iter().chain(repaired).collect())
+        Ok(repaired)
     }
 
     fn merge_copies(
@@ -61,13 +88,15 @@ impl ContentDoc {
             // Whoever listed it may have listed anything.
             let before = self.source_text_at(&from, !copy.conversion.is_to_rich);
             let Ok(before) = before else { continue };
-            let (said, update) = match copy.conversion.is_to_rich {
-                true => self.take_blocks(client)?,
-                false => self.take_text(client)?,
+            self.take(&copy.conversion, &before, author, updates)?;
+        }
+        for stray in self.strays() {
+            // What both it and the content come from.
+            let Some(kept) = self.kept() else { continue };
+            let Ok(before) = self.content_at(&stray.conversion.from.meet(&kept.from)) else {
+                continue;
             };
-            updates.push(update);
-            let written = self.write_where_it_is(&said, Some(Base::Text(&before)), author)?;
-            updates.extend(written.update);
+            self.take(&stray.conversion, &before, author, updates)?;
         }
         if let Some((before, now)) = self.late() {
             let written = self.write_where_it_is(&now, Some(Base::Text(&before)), author)?;
@@ -75,6 +104,39 @@ impl ContentDoc {
             updates.extend(self.note()?);
         }
         Ok(())
+    }
+
+    /// Merges a copy of a text into the content, and deletes it.
+    fn take(
+        &mut self,
+        copy: &Conversion,
+        before: &str,
+        author: &Author,
+        updates: &mut Vec<Vec<u8>>,
+    ) -> Result<(), ContentError> {
+        let (said, update) = match copy.is_to_rich {
+            true => self.take_blocks(copy.client)?,
+            false => self.take_text(copy.client)?,
+        };
+        updates.push(update);
+        let written = self.write_where_it_is(&said, Some(Base::Text(before)), author)?;
+        updates.extend(written.update);
+        Ok(())
+    }
+
+    /// Returns what the content was at a version, but for what was erased since.
+    fn content_at(&self, version: &Version) -> Result<String, ContentError> {
+        let mut version = self.masked(version);
+        let mut made = self.conversions().into_iter();
+        if let Some(last) = made.rfind(|it| it.len > 0 && version.knows(it.client, it.len))
+            && version.deletes(last.items())
+        {
+            // Each of two who did not know of each other has put something in its place.
+            version = version.with(last.items());
+        }
+        let mut then = self.clone_of(&self.fork_of(&version)?, self.client)?;
+        then.kind = self.kind;
+        Ok(then.text())
     }
 
     /// Returns the id that a state is repaired under.

@@ -1,6 +1,7 @@
 //! Files whose names come to promise another kind of content.
 
-use proptest::prelude::*;
+mod random;
+
 use yfs_markdown::schema::Profile;
 use yrs::{Text as _, WriteTxn as _};
 
@@ -48,8 +49,8 @@ fn rename(doc: &mut ContentDoc, kind: ContentKind) {
 
 /// What the peer does that keeps the log.
 fn repair(doc: &mut ContentDoc) {
-    assert!(doc.needs_repair() || doc.needs_conversion() || doc.repair(&author()) == Ok(None));
-    doc.repair(&author()).expect("it can be repaired");
+    assert!(doc.needs_repair() || doc.needs_conversion() || doc.repair() == Ok(None));
+    doc.repair().expect("it can be repaired");
     assert!(!doc.needs_repair());
 }
 
@@ -190,97 +191,5 @@ fn what_two_plain_peers_converted_is_repaired() {
     for doc in &docs {
         assert!(!doc.is_doubled());
         assert_eq!(doc.text(), body);
-    }
-}
-
-#[derive(Debug, Clone)]
-enum Step {
-    Type(usize),
-    Convert(usize),
-    Hear(usize, usize),
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let who = 0..5_usize;
-    prop_oneof![
-        who.clone().prop_map(Step::Type),
-        who.clone().prop_map(Step::Convert),
-        (who.clone(), who).prop_map(|(who, whom)| Step::Hear(who, whom)),
-    ]
-}
-
-fn word(number: u32) -> String {
-    format!("letter{number:02}word")
-}
-
-/// Some convert and heal while others type, each into what they see.
-fn run(n_docs: usize, to: ContentKind, steps: &[Step]) -> Result<(), TestCaseError> {
-    let from = if to == RICH { ContentKind::Text } else { RICH };
-    let mut first = replica(1, from, &[]);
-    let words: Vec<String> = (0..24).map(word).collect();
-    let blocks: Vec<String> = words.chunks(6).map(|words| words.join(" ")).collect();
-    write(&mut first, &(blocks.join("\n\n") + "\n"));
-    let mut docs: Vec<_> = (0..n_docs as u64).map(|it| replica(10 + it, from, &[&first])).collect();
-    let mut n_marks = 0;
-    for step in steps {
-        match *step {
-            Step::Type(who) => {
-                let doc = &mut docs[who % n_docs];
-                let text = doc.text();
-                // Each in a word of its own: who changes the same word twice has it twice.
-                let place = text.find(&word(n_marks)).map(|at| at + 4);
-                let Some(at) = place else { continue };
-                let mark = char::from_u32(0x1200 + n_marks).expect("a letter").to_string();
-                n_marks += 1;
-                let (before, after) = text.split_at(at);
-                let new = [before, &mark, after].concat();
-                // A person types where the content is.
-                let kind = doc.held();
-                let is = doc.kind();
-                doc.set_kind(kind);
-                write(doc, &new);
-                doc.set_kind(is);
-            }
-            Step::Convert(who) => rename(&mut docs[who % n_docs], to),
-            Step::Hear(who, whom) if who % n_docs != whom % n_docs => {
-                let state = docs[whom % n_docs].gate().encode_state();
-                docs[who % n_docs].receive(&state, Source::Store).expect("it is an update");
-            }
-            Step::Hear(..) => {}
-        }
-    }
-    everybody_hears(&mut docs);
-    // One of them sees to it, as the one who keeps the log would.
-    docs[0].set_kind(to);
-    repair(&mut docs[0]);
-    everybody_hears(&mut docs);
-    let text = docs[0].text();
-    for doc in &mut docs {
-        doc.set_kind(to);
-        prop_assert!(!doc.needs_conversion() && !doc.needs_repair());
-        prop_assert_eq!(&doc.text(), &text);
-    }
-    for word in words {
-        let plain: String =
-            text.chars().filter(|it| !('\u{1200}'..'\u{1400}').contains(it)).collect();
-        prop_assert_eq!(plain.matches(&word).count(), 1, "{:?} in {:?}", word, text);
-    }
-    for mark in 0..n_marks {
-        let mark = char::from_u32(0x1200 + mark).expect("a letter");
-        // What is typed into a copy that somebody else is just giving up goes with it, as typing into a block
-        // that somebody deletes does.
-        prop_assert!(text.matches(mark).count() <= 1, "{mark:?} in {text:?}");
-    }
-    Ok(())
-}
-
-proptest! {
-    #[test]
-    fn content_is_there_once_whoever_converts(
-        n_docs in 2..6_usize,
-        steps in proptest::collection::vec(step(), 1..24),
-    ) {
-        run(n_docs, RICH, &steps)?;
-        run(n_docs, ContentKind::Text, &steps)?;
     }
 }

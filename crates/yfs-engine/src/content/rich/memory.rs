@@ -16,9 +16,9 @@ use yrs::{Any, Map, MapRef, Out, ReadTxn, TransactionMut, WriteTxn};
 use crate::rich::{to_any, to_value};
 
 /// The root that holds the source.
-const SOURCE: &str = "markdown-source";
+pub(in crate::content) const SOURCE: &str = "markdown-source";
 /// The root that holds what front matter says.
-const FRONT_MATTER: &str = "frontmatter";
+pub(in crate::content) const FRONT_MATTER: &str = "frontmatter";
 /// The key of the front matter's text among the source.
 const FRONT: &str = "front";
 
@@ -74,6 +74,12 @@ impl Memory {
         }
         entries.sort_by(|(left, _), (right, _)| left.cmp(right));
         Self { source, entries }
+    }
+
+    /// Returns all values.
+    pub(in crate::content) fn values(&self) -> impl Iterator<Item = Any> {
+        let source = self.source.values().map(|text| Any::from(text.as_str()));
+        source.chain(self.entries.iter().map(|(_, value)| to_any(value)))
     }
 
     /// Returns the source of the leaves.

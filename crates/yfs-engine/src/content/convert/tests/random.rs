@@ -1,0 +1,240 @@
+//! Some convert, type, delete and erase, each what they see, and hear of each other in any order.
+
+use proptest::prelude::*;
+
+use super::{RICH, author, everybody_hears, rename, repair, replica, write};
+use crate::{content::ContentDoc, kind::ContentKind};
+
+#[derive(Debug, Clone)]
+enum Step {
+    Type(usize),
+    Delete(usize),
+    Convert(usize),
+    Back(usize),
+    Hear(usize, usize),
+    Redact(usize),
+}
+use Step::*;
+
+fn step() -> impl Strategy<Value = Step> {
+    let who = 0..5_usize;
+    prop_oneof![
+        3 => who.clone().prop_map(Type),
+        1 => who.clone().prop_map(Delete),
+        2 => who.clone().prop_map(Convert),
+        3 => (who.clone(), who.clone()).prop_map(|(who, whom)| Hear(who, whom)),
+        2 => who.prop_map(Redact),
+    ]
+}
+
+fn word(number: u32) -> String {
+    format!("letter{number:02}word")
+}
+
+/// What somebody types is a letter that is nowhere else.
+fn mark(number: u32) -> char {
+    char::from_u32(0x1200 + number).expect("a letter")
+}
+
+fn is_mark(c: char) -> bool {
+    ('\u{1200}'..'\u{1400}').contains(&c)
+}
+
+struct World {
+    docs: Vec<ContentDoc>,
+    words: Vec<String>,
+    n_marks: u32,
+}
+
+impl World {
+    fn new(n_docs: usize, from: ContentKind) -> Self {
+        let mut first = replica(1, from, &[]);
+        let words: Vec<String> = (0..24).map(word).collect();
+        let blocks: Vec<String> = words.chunks(6).map(|words| words.join(" ")).collect();
+        write(&mut first, &(blocks.join("\n\n") + "\n"));
+        let docs = (0..n_docs as u64).map(|it| replica(10 + it, from, &[&first])).collect();
+        Self { docs, words, n_marks: 0 }
+    }
+
+    fn step(&mut self, step: &Step, from: ContentKind, to: ContentKind) {
+        let n_docs = self.docs.len();
+        match *step {
+            Type(who) => {
+                let text = self.docs[who % n_docs].text();
+                // Each in a word of its own: who changes the same word twice has it twice.
+                let place = text.find(&word(self.n_marks)).map(|at| at + 4);
+                let Some(at) = place else { return };
+                let new = [&text[..at], &mark(self.n_marks).to_string(), &text[at..]].concat();
+                self.n_marks += 1;
+                self.write(who % n_docs, &new);
+            }
+            Delete(who) => {
+                let mut text = self.docs[who % n_docs].text();
+                let Some((at, c)) = text.char_indices().find(|(_, c)| is_mark(*c)) else { return };
+                text.replace_range(at..at + c.len_utf8(), "");
+                self.write(who % n_docs, &text);
+            }
+            Convert(who) => rename(&mut self.docs[who % n_docs], to),
+            Back(who) => rename(&mut self.docs[who % n_docs], from),
+            Hear(who, whom) if who % n_docs != whom % n_docs => {
+                let state = self.docs[whom % n_docs].gate().encode_state();
+                let source = crate::gate::Source::Store;
+                self.docs[who % n_docs].receive(&state, source).expect("it is an update");
+            }
+            Hear(..) => {}
+            Redact(who) => redact(&mut self.docs[who % n_docs]),
+        }
+    }
+
+    /// A person writes where the content is.
+    fn write(&mut self, who: usize, text: &str) {
+        let doc = &mut self.docs[who];
+        let (held, kind) = (doc.held(), doc.kind());
+        doc.set_kind(held);
+        write(doc, text);
+        doc.set_kind(kind);
+    }
+}
+
+fn redact(doc: &mut ContentDoc) {
+    let text = doc.text();
+    let erasable = doc.erasable(None).expect("it can be told");
+    doc.redact(&erasable, &author()).expect("it can be erased");
+    assert_eq!(doc.text(), text, "a redaction changed the text");
+}
+
+fn check(docs: &mut [ContentDoc], to: ContentKind) -> Result<String, TestCaseError> {
+    let text = docs[0].text();
+    for doc in docs {
+        doc.set_kind(to);
+        prop_assert!(!doc.needs_conversion() && !doc.needs_repair());
+        prop_assert_eq!(&doc.text(), &text);
+    }
+    Ok(text)
+}
+
+fn run(
+    n_docs: usize,
+    to: ContentKind,
+    steps: &[Step],
+    max_marks: usize,
+) -> Result<(), TestCaseError> {
+    let from = if to == RICH { ContentKind::Text } else { RICH };
+    let mut world = World::new(n_docs, from);
+    for step in steps {
+        world.step(step, from, to);
+    }
+    let World { mut docs, words, n_marks } = world;
+    everybody_hears(&mut docs);
+    // One of them sees to it, as the one who keeps the log would.
+    docs[0].set_kind(to);
+    repair(&mut docs[0]);
+    everybody_hears(&mut docs);
+    let text = check(&mut docs, to)?;
+    let plain: String = text.chars().filter(|it| !is_mark(*it)).collect();
+    for word in words {
+        prop_assert_eq!(plain.matches(&word).count(), 1, "{:?} in {:?}", word, text);
+    }
+    for mark in (0..n_marks).map(mark) {
+        // What is typed into a copy that somebody else is just giving up goes with it, as typing into a block
+        // that somebody deletes does.
+        prop_assert!(text.matches(mark).count() <= max_marks, "{mark:?} in {text:?}");
+    }
+    // What the content does not say is nowhere, once it was erased.
+    redact(&mut docs[0]);
+    everybody_hears(&mut docs);
+    prop_assert_eq!(&check(&mut docs, to)?, &text);
+    for mark in (0..n_marks).map(mark).filter(|mark| !text.contains(*mark)) {
+        let bytes = mark.to_string();
+        for doc in &docs {
+            let state = doc.gate().encode_state();
+            prop_assert!(
+                !state.windows(bytes.len()).any(|it| it == bytes.as_bytes()),
+                "{:?}",
+                mark
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Found by random scripts in which some convert to and fro.
+#[test]
+fn content_is_there_once_where_somebody_goes_to_and_fro() {
+    let scripts: [(usize, &[Step]); 6] = [
+        (4, &[Convert(0), Type(2), Back(4), Convert(2)]),
+        (3, &[Type(4), Convert(3), Convert(2), Hear(4, 2), Convert(4), Back(0)]),
+        (
+            4,
+            &[
+                Type(0),
+                Convert(2),
+                Back(2),
+                Delete(4),
+                Convert(4),
+                Type(4),
+                Hear(0, 2),
+                Redact(0),
+                Convert(2),
+            ],
+        ),
+        (
+            4,
+            &[
+                Type(0),
+                Convert(2),
+                Hear(2, 0),
+                Convert(4),
+                Type(2),
+                Convert(1),
+                Back(1),
+                Back(4),
+                Redact(2),
+            ],
+        ),
+        (
+            3,
+            &[
+                Convert(1),
+                Back(4),
+                Type(0),
+                Convert(1),
+                Convert(2),
+                Hear(2, 3),
+                Back(2),
+                Type(4),
+                Convert(2),
+            ],
+        ),
+        (
+            3,
+            &[
+                Type(3),
+                Convert(1),
+                Convert(0),
+                Back(1),
+                Type(3),
+                Convert(2),
+                Hear(3, 2),
+                Back(3),
+                Type(1),
+            ],
+        ),
+    ];
+    for (n_docs, steps) in scripts {
+        for to in [RICH, ContentKind::Text] {
+            run(n_docs, to, steps, 2).unwrap_or_else(|error| panic!("{error} in {steps:?}"));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn content_is_there_once_whoever_converts(
+        n_docs in 2..6_usize,
+        steps in proptest::collection::vec(step(), 1..24),
+    ) {
+        run(n_docs, RICH, &steps, 1)?;
+        run(n_docs, ContentKind::Text, &steps, 1)?;
+    }
+}
