@@ -5,6 +5,8 @@ pub mod command;
 pub mod editor;
 pub mod http;
 pub mod markdown;
+#[cfg(target_os = "linux")]
+pub mod mirror;
 pub mod node;
 pub mod pair;
 pub mod process;

@@ -23,9 +23,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-vfs", &["yfs-engine"]),
     ("yfs-store", &["yfs-engine"]),
     ("yfs", &["yfs-engine", "yfs-store", "yfs-vfs"]),
+    ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
     ("yfs-server", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync", "yfs-vfs"]),
-    ("yfs-cli", &["yfs", "yfs-engine", "yfs-replica", "yfs-server", "yfs-store", "yfs-vfs"]),
+    (
+        "yfs-cli",
+        &["yfs", "yfs-engine", "yfs-mirror", "yfs-replica", "yfs-server", "yfs-store", "yfs-vfs"],
+    ),
 ];
 
 /// A file that outgrows this holds two ideas.

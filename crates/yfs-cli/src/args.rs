@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use yfs_engine::actor::Actor;
 
+#[cfg(target_os = "linux")]
+use crate::commands::mirror;
 use crate::commands::{
     anchor, append, blame, cat, chmod, clone, completions, cp, du, edit, export, find, glob, grep,
     head, import, init, label, ln, ls, mkdir, mv, profile, readlink, redact, rm, serve, stat, sync,
@@ -186,6 +188,9 @@ pub(crate) enum Command {
     Sync(sync::SyncArgs),
     /// Who may use the server: make, show and revoke tokens
     Token(token::TokenArgs),
+    /// Keep a folder of this machine and a workspace in step, both ways
+    #[cfg(target_os = "linux")]
+    Mirror(mirror::MirrorArgs),
     /// Print a script that completes commands in a shell
     Completions(completions::CompletionsArgs),
 }
@@ -235,6 +240,8 @@ impl Command {
             Self::Clone(_) => "clone",
             Self::Sync(_) => "sync",
             Self::Token(_) => "token",
+            #[cfg(target_os = "linux")]
+            Self::Mirror(_) => "mirror",
             Self::Completions(_) => "completions",
         }
     }

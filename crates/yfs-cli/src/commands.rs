@@ -26,6 +26,8 @@ pub(crate) mod init;
 pub(crate) mod label;
 pub(crate) mod ln;
 pub(crate) mod ls;
+#[cfg(target_os = "linux")]
+pub(crate) mod mirror;
 pub(crate) mod mkdir;
 pub(crate) mod mv;
 pub(crate) mod profile;
@@ -50,6 +52,8 @@ pub(crate) fn runtime(command: &Command) -> std::io::Result<Runtime> {
         Command::Serve(_) | Command::Clone(_) | Command::Sync(_) => {
             Builder::new_multi_thread().enable_all().build()
         }
+        #[cfg(target_os = "linux")]
+        Command::Mirror(_) => Builder::new_multi_thread().worker_threads(1).enable_all().build(),
         _ => Builder::new_current_thread().enable_all().build(),
     }
 }
@@ -98,6 +102,8 @@ pub(crate) async fn run(command: Command, context: &mut Context) -> Result {
         Command::Clone(args) => clone::run(args, context).await,
         Command::Sync(args) => sync::run(args, context).await,
         Command::Token(args) => token::run(args, context),
+        #[cfg(target_os = "linux")]
+        Command::Mirror(args) => mirror::run(args, context).await,
         Command::Completions(args) => completions::run(args, context),
     }
 }

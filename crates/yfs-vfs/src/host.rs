@@ -23,6 +23,7 @@
 //!
 //! Operations run on tokio's threads for blocking work, so there must be a tokio runtime.
 
+pub mod beneath;
 mod copy;
 mod disk;
 mod facts;
@@ -41,6 +42,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::{task, time};
 use yfs_engine::{path::VPath, time::Millis};
+
+pub use self::facts::Facts;
 
 use self::disk::{Disk, Fail, Last};
 use crate::{

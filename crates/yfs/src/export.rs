@@ -247,7 +247,7 @@ impl Writer {
     fn write_link(&self, item: &WalkEntry, relative: &str) -> Result<Wrote, SkipReason> {
         let target = self.fs.link_target(&item.path);
         let target = target.map_err(|error| SkipReason::Failed(error.to_string()))?;
-        if !self.unsafe_links && escapes(relative, &target) {
+        if !self.unsafe_links && link_escapes(relative, &target) {
             return Err(SkipReason::Escapes);
         }
         self.disk.write_link(relative, &target, self.force)
@@ -258,7 +258,7 @@ impl Writer {
 ///
 /// Links on the way are not looked at: a path that goes up is taken to go up from where it stands, and
 /// one that goes up after it went into something is refused as well, for that may be a link.
-fn escapes(relative: &str, target: &str) -> bool {
+pub fn link_escapes(relative: &str, target: &str) -> bool {
     let mut depth = relative.split('/').count() - 1;
     let mut went_down = false;
     if target.starts_with('/') {
@@ -292,7 +292,7 @@ mod tests {
             ("x/a", "./b", false),
         ];
         for (at, target, expected) in cases {
-            assert_eq!(escapes(at, target), expected, "{at} -> {target}");
+            assert_eq!(link_escapes(at, target), expected, "{at} -> {target}");
         }
     }
 }

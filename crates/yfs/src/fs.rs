@@ -5,6 +5,7 @@
 //! processes of a store.
 
 pub(crate) mod batch;
+pub(crate) mod lasting;
 mod moves;
 mod read;
 mod replace;
@@ -14,7 +15,10 @@ mod write;
 
 pub(crate) use self::{
     structure::op_error,
-    translate::{Found, Holds, lookup_error, resolve, resolve_file},
+    translate::{
+        Found, Holds, bytes_of, file_kind, lookup_error, mode_of, resolve, resolve_file,
+        version_token,
+    },
 };
 
 use std::sync::Arc;

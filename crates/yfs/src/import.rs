@@ -205,8 +205,8 @@ impl Importer<'_> {
         for (found, made) in batch.iter().zip(made) {
             match (made, &found.what) {
                 (Err(error), _) => self.skip(found, SkipReason::of(&error)),
-                (Ok(()), What::Link(_)) => self.done(0, |report| report.n_links += 1),
-                (Ok(()), _) => self.done(0, |report| report.n_folders += 1),
+                (Ok(_), What::Link(_)) => self.done(0, |report| report.n_links += 1),
+                (Ok(_), _) => self.done(0, |report| report.n_folders += 1),
             }
         }
         (self.progress)(&self.at);

@@ -30,6 +30,7 @@ pub mod compact;
 pub mod conflicts;
 pub mod document;
 mod history;
+pub mod objects;
 pub mod redact;
 pub mod stats;
 pub mod transfer;

@@ -193,7 +193,7 @@ fn fill(workspace: &Workspace, dir: &Path, context: &mut Context) -> Result {
 }
 
 /// Completes on Ctrl-C, or when the system asks the process to end.
-async fn told_to_end() {
+pub(crate) async fn told_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
         // Then Ctrl-C alone ends it; without that, only the system does.

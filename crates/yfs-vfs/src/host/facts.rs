@@ -12,17 +12,25 @@ use crate::stat::{DirEntry, FileKind, SYMLINK_MODE, Stat, VersionToken, mime_of}
 
 /// What the host says of one object, without following a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Facts {
-    pub(super) kind: FileKind,
-    /// Of a link, the length of what the host stores.
-    pub(super) size: u64,
-    pub(super) mtime_ns: i128,
-    pub(super) created_ns: i128,
-    pub(super) mode: u32,
-    pub(super) n_links: u32,
-    pub(super) owner: (u32, u32),
+pub struct Facts {
+    /// What sort of object it is.
+    pub kind: FileKind,
+    /// Its length; of a link, the length of what the host stores.
+    pub size: u64,
+    /// When its content last changed, in nanoseconds since 1970.
+    pub mtime_ns: i128,
+    /// When anything of it last changed, by the host's clock, in nanoseconds since 1970.
+    pub changed_ns: i128,
+    /// When it was made, in nanoseconds since 1970; 0 where the host does not say.
+    pub created_ns: i128,
+    /// Permission bits.
+    pub mode: u32,
+    /// How many names it has.
+    pub n_links: u32,
+    /// Whose it is: user and group.
+    pub owner: (u32, u32),
     /// Device and inode.
-    pub(super) place: (u64, u64),
+    pub place: (u64, u64),
 }
 
 impl Facts {
@@ -52,6 +60,7 @@ impl Facts {
             kind,
             size: if has_size { statx.stx_size } else { 0 },
             mtime_ns: nanoseconds(&statx.stx_mtime),
+            changed_ns: nanoseconds(&statx.stx_ctime),
             created_ns: nanoseconds(&statx.stx_btime),
             mode: match kind {
                 FileKind::Symlink => SYMLINK_MODE,

@@ -105,11 +105,12 @@ impl WorkspaceFs {
         })
     }
 
-    /// Makes many objects in one transaction. What cannot be made is left out, and said why.
+    /// Makes many objects in one transaction, and returns their ids. What cannot be made is left out,
+    /// and said why.
     pub(crate) fn create_many(
         &self,
         nodes: &[NewNode],
-    ) -> Result<Vec<Result<(), FsError>>, FsError> {
+    ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
         let now = self.shared.now();
         let made = self.shared.structural(Some(&self.author.actor), |main| {
             let mut planner = Planner::new(main, now, nodes.len());
@@ -184,7 +185,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn plan(&mut self, node: &NewNode) -> Result<(), FsError> {
+    fn plan(&mut self, node: &NewNode) -> Result<FileId, FsError> {
         let path = &node.path;
         let fail = |code| FsError::new(code, Op::Open, path);
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
@@ -202,9 +203,9 @@ impl<'a> Planner<'a> {
         {
             return Err(fail(FsCode::EEXIST));
         }
-        self.write(node, &name, parent);
+        let id = self.write(node, &name, parent);
         self.taken.insert(key);
-        Ok(())
+        Ok(id)
     }
 
     /// Returns the id of the folder that something goes into; none for the root.
@@ -224,7 +225,7 @@ impl<'a> Planner<'a> {
         self.main.tree().resolve(above, Follow::Yes).ok()
     }
 
-    fn write(&mut self, node: &NewNode, name: &Name, parent: Option<FileId>) {
+    fn write(&mut self, node: &NewNode, name: &Name, parent: Option<FileId>) -> FileId {
         let mut row = FileRow {
             id: self.main.tree().workspace().clone(),
             name: name.to_smol_str(),
@@ -246,11 +247,11 @@ impl<'a> Planner<'a> {
                 self.folders.insert(node.path.clone(), id.clone());
                 if there.is_some() {
                     // An orphan that waits for the folder above it, made just before.
-                    return;
+                    return id;
                 }
-                (row.id, row.kind) = (id, NodeKind::Folder);
+                (row.id, row.kind) = (id.clone(), NodeKind::Folder);
                 self.writes.push(RowWrite::Create { row, derived: true });
-                return;
+                return id;
             }
             NewWhat::Link { id, target } => {
                 row.id = id.clone();
@@ -268,6 +269,8 @@ impl<'a> Planner<'a> {
                 }));
             }
         }
+        let id = row.id.clone();
         self.writes.push(RowWrite::Create { row, derived: false });
+        id
     }
 }

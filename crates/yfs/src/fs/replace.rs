@@ -16,6 +16,7 @@ use yfs_vfs::{
 
 use super::{
     WorkspaceFs,
+    lasting::Lasting,
     translate::{Found, Holds, fs_error, head_of_token, is_of_blob, resolve_file, version_token},
     write::MAX_ATTEMPTS,
 };
@@ -139,6 +140,12 @@ impl WorkspaceFs {
                 Err(_) => Err(stale()),
             },
             Some(Base::Version(token)) => {
+                if let Some(lasting) = Lasting::of_token(token) {
+                    return match lasting {
+                        Lasting::Text(version) => Ok(Some(OwnedBase::Version(version))),
+                        Lasting::Blob(_) => Err(stale()),
+                    };
+                }
                 if self.version_of(it.found, it.path)? == *token {
                     return Ok(None);
                 }
@@ -157,7 +164,10 @@ impl WorkspaceFs {
     fn check_unmerged_base(&self, it: Writing<'_>, base: Option<&Base>) -> Result<(), FsError> {
         let is_current = match base {
             None => true,
-            Some(Base::Version(token)) => self.version_of(it.found, it.path)? == *token,
+            Some(Base::Version(token)) => match Lasting::of_token(token) {
+                Some(lasting) => lasting.is_blob_of(&it.found.holds),
+                None => self.version_of(it.found, it.path)? == *token,
+            },
             Some(Base::Content(bytes)) => self.read_now(it.path)?.data == *bytes,
         };
         if is_current { Ok(()) } else { Err(it.fail(FsCode::ESTALE)) }

@@ -173,7 +173,7 @@ impl Importer<'_> {
         let made = self.fs.create_many(&batch.nodes)?;
         for ((found, n_bytes), made) in batch.found.iter().zip(made) {
             match made {
-                Ok(()) => self.done(*n_bytes, |report| report.n_created += 1),
+                Ok(_) => self.done(*n_bytes, |report| report.n_created += 1),
                 // Somebody made it meanwhile: then it is compared after all.
                 Err(error) if error.code == FsCode::EEXIST => {
                     let again = look_at(&self.fs, found, self.options.max_file_len);

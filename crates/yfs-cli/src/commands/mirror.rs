@@ -1,0 +1,171 @@
+//! `yfs mirror`: a folder of this machine and a workspace, kept in step.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
+use yfs::{Options, Workspace};
+use yfs_mirror::{Counts, Mirror, MirrorOptions, Notice, Report, Trust, Why};
+
+use crate::{
+    commands::{init, serve::told_to_end},
+    context::Context,
+    discover,
+    errors::{Failure, Result},
+    text::counted,
+};
+
+const HELP: &str = "\
+What is made, edited, renamed or deleted on either side is on the other within a moment; what both sides
+change is merged, also what was changed while no mirror ran. When they first meet, nothing in DIR is
+overwritten or deleted. What the mirror takes away stays in the trash (`yfs trash`) or in the versions of
+its file (`yfs versions`).
+
+.git and .yfs are never mirrored, nor what .gitignore and .yfsignore name. From elsewhere come no executable
+bits and no files that tools obey unasked (.vscode, .envrc, .npmrc and their like), unless you --trust
+everybody who can write to the workspace.
+
+The workspace is the one in DIR/.yfs, which is made if it is missing, or the one that --workspace names.
+Other commands work while it runs. Ctrl-C ends it.
+
+Examples:
+  yfs mirror ~/notes
+  yfs mirror . --once                       meet once, and end
+  yfs mirror build --workspace ~/notes      another folder for a workspace
+
+Exit status: 0; with --once, 1 if something could not be brought over (what is left alone by rule is
+told and is no failure).
+
+JSON: while it runs lines of {path, why}; in the end {to_workspace, to_folder, n_matched, n_merged,
+skipped: [{path, why}]}, where the first two are {created, written, moved, deleted, touched}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct MirrorArgs {
+    /// The folder, which is made if it is missing
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Bring both sides together, and end
+    #[arg(long)]
+    once: bool,
+    /// Take executable bits, and files that tools obey unasked, from everybody
+    #[arg(long)]
+    trust: bool,
+}
+
+/// Mirrors.
+pub(crate) async fn run(args: MirrorArgs, context: &mut Context) -> Result {
+    let options = MirrorOptions {
+        trust: if args.trust { Trust::Everybody } else { Trust::Folder },
+        ..MirrorOptions::default()
+    };
+    let workspace = open(&args.dir, args.once, context)?;
+    let report = if args.once {
+        Mirror::once(&workspace, &args.dir, options).map_err(anyhow::Error::from)?
+    } else {
+        follow(&workspace, &args.dir, options, context).await?
+    };
+    tell(&report, args.once, context)?;
+    Ok(workspace.close()?)
+}
+
+fn open(dir: &Path, once: bool, context: &Context) -> Result<Workspace> {
+    let actor = context.actor();
+    let options =
+        if once { Options::one_shot(actor) } else { Options { actor, ..Options::default() } };
+    if context.globals.workspace.is_some() {
+        return Ok(Workspace::open_at(&context.file()?, options)?);
+    }
+    let file = discover::file_below(dir);
+    if file.is_file() {
+        Ok(Workspace::open_at(&file, options)?)
+    } else {
+        init::create(&file, options)
+    }
+}
+
+/// Keeps both in step until it is told to end, and tells what is left alone.
+async fn follow(
+    workspace: &Workspace,
+    dir: &Path,
+    options: MirrorOptions,
+    context: &mut Context,
+) -> Result<Report> {
+    let mirror = Mirror::start(workspace, dir, options, &Handle::current());
+    let mirror = mirror.map_err(anyhow::Error::from)?;
+    let mut notices = mirror.notices();
+    context.remark(&format!("mirroring {}", dir.display()));
+    let mut ended = std::pin::pin!(told_to_end());
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(500));
+    loop {
+        tokio::select! {
+            () = &mut ended => break,
+            _ = looks.tick() => if mirror.has_ended() { break },
+            notice = notices.recv() => match notice {
+                Ok(notice) => tell_notice(&notice, context)?,
+                Err(RecvError::Lagged(_)) => (),
+                Err(RecvError::Closed) => break,
+            },
+        }
+    }
+    Ok(mirror.stop().map_err(anyhow::Error::from)?)
+}
+
+fn tell_notice(Notice { path, why, .. }: &Notice, context: &mut Context) -> Result {
+    if context.out.json {
+        context
+            .out
+            .json_line(&json!({ "path": path.to_string_lossy(), "why": why.to_string() }))?;
+        return context.out.flush();
+    }
+    context.remark(&format!("{}: {why}", path.display()));
+    Ok(())
+}
+
+/// Tells what was done.
+fn tell(report: &Report, once: bool, context: &mut Context) -> Result {
+    if once && !context.out.json {
+        for notice in &report.told {
+            tell_notice(notice, context)?;
+        }
+    }
+    for (path, why) in &report.skipped {
+        let is_failure = matches!(why, Why::Failed(_) | Why::InTheWay);
+        if once && is_failure {
+            context.fail(&Failure::other(format!("{}: {why}", path.display())));
+        } else if once && !context.out.json {
+            context.remark(&format!("{}: {why}", path.display()));
+        }
+    }
+    if context.out.json {
+        let skipped: Vec<Value> = report
+            .skipped
+            .iter()
+            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why.to_string() }))
+            .collect();
+        return context.out.json_line(&json!({
+            "to_workspace": counts(&report.to_workspace),
+            "to_folder": counts(&report.to_folder),
+            "n_matched": report.n_matched,
+            "n_merged": report.n_merged,
+            "skipped": skipped,
+        }));
+    }
+    let total = |it: &Counts| it.created + it.written + it.moved + it.deleted + it.touched;
+    let (up, down) = (total(&report.to_workspace), total(&report.to_folder));
+    let up = counted(up, "change", "changes");
+    context.remark(&format!("{up} brought to the workspace, {down} to the folder"));
+    Ok(())
+}
+
+fn counts(it: &Counts) -> Value {
+    json!({
+        "created": it.created,
+        "written": it.written,
+        "moved": it.moved,
+        "deleted": it.deleted,
+        "touched": it.touched,
+    })
+}

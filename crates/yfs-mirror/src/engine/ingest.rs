@@ -1,0 +1,489 @@
+//! Bringing contents from the disk into the workspace: new files, and edits of known ones.
+//!
+//! An edit is written with what the disk last showed as its base, so that what others wrote meanwhile stays.
+//! Before it is written it is noted what is about to be written and how much the mirror had written before;
+//! whoever finds the note after a crash can tell whether it was done, and does not do it twice.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use bytes::Bytes;
+use smol_str::SmolStr;
+use yfs::workspace::objects::{NewContent, NewObject, Object};
+use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
+use yfs_vfs::{
+    Base as WriteBase, Create, FileKind, FileSystem, FsCode, FsError, WriteOptions, host::Facts,
+    stat::DEFAULT_FILE_MODE,
+};
+
+use super::{Engine, by_id, in_folder, ready, settle::Spot};
+use crate::{
+    error::Result,
+    report::Why,
+    state::{Base, Node, Stamp, store::Intent},
+};
+
+/// How many new files are made in one transaction at most.
+const MAX_FILES: usize = 500;
+
+/// How many bytes are read at most before they are written.
+const MAX_BYTES: usize = 16 << 20;
+
+/// A file as it was read.
+pub(super) struct Read {
+    pub(super) data: Bytes,
+    pub(super) hash: ContentHash,
+    pub(super) stamp: Stamp,
+}
+
+/// A new file that waits to be made.
+struct Waiting {
+    path: PathBuf,
+    parent: Option<FileId>,
+    name: SmolStr,
+    kind: FileKind,
+    read: Read,
+}
+
+impl Engine {
+    /// Reads a file or the text of a link; nothing if it is not there, or not to be mirrored.
+    pub(super) fn read(&mut self, path: &Path, kind: FileKind) -> Option<Read> {
+        match self.try_read(path, kind) {
+            Ok(read) => Some(read),
+            Err(error) if super::is_absent(&error) => {
+                self.later.insert(path.to_owned(), true);
+                None
+            }
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::FBIG.raw_os_error()) => {
+                self.skip(path, Why::TooLarge);
+                None
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // Somebody is writing it: there will be more to tell.
+                self.later.insert(path.to_owned(), true);
+                None
+            }
+            Err(error) => {
+                self.failed_on_disk(path, &error);
+                None
+            }
+        }
+    }
+
+    fn try_read(&self, path: &Path, kind: FileKind) -> io::Result<Read> {
+        let name = path.file_name().unwrap_or(OsStr::new("."));
+        let dir = self.root.dir(path.parent().unwrap_or(Path::new("")))?;
+        let (data, facts) = match kind {
+            FileKind::Symlink => {
+                let text = dir.read_link(name)?;
+                let facts = dir.facts(name)?.ok_or(io::ErrorKind::NotFound)?;
+                (text, facts)
+            }
+            _ => dir.read(name, self.options.max_file_len)?,
+        };
+        let hash = ContentHash::of(&data);
+        Ok(Read { data: data.into(), hash, stamp: Stamp::of(&facts) })
+    }
+
+    /// Brings new files and links into the workspace.
+    pub(super) fn ingest_fresh(&mut self, fresh: Vec<(PathBuf, Facts)>) -> Result<()> {
+        let mut gone = self.missing_by_hash(fresh.len());
+        let mut batch: Vec<Waiting> = Vec::new();
+        let mut n_bytes = 0;
+        for (path, facts) in fresh {
+            if self.known(&path).is_some() {
+                self.later.insert(path, true);
+                continue;
+            }
+            let Some(read) = self.read(&path, facts.kind) else { continue };
+            if let Some(id) = self.returned(&mut gone, &path, facts.kind, &read) {
+                self.relocate(&id, &path);
+                self.settle(Vec::new(), Vec::new())?;
+                self.ingest_one(&id, read)?;
+                continue;
+            }
+            if let Some(waiting) = self.place(path, facts.kind, read)? {
+                n_bytes += waiting.read.data.len();
+                batch.push(waiting);
+            }
+            if batch.len() >= MAX_FILES || n_bytes >= MAX_BYTES {
+                self.make_files(std::mem::take(&mut batch))?;
+                n_bytes = 0;
+            }
+        }
+        self.make_files(batch)
+    }
+
+    /// Returns what is missing by its content, to know it again under another inode.
+    fn missing_by_hash(&self, n_fresh: usize) -> HashMap<ContentHash, Vec<FileId>> {
+        let mut gone: HashMap<ContentHash, Vec<FileId>> = HashMap::new();
+        if n_fresh > 0 {
+            for node in self.missing.keys().filter_map(|id| self.state.get(id)) {
+                if node.kind == FileKind::File && node.stamp.size > 0 {
+                    gone.entry(node.hash).or_default().push(node.id.clone());
+                }
+            }
+        }
+        gone
+    }
+
+    /// Finds out which missing file it is that came back under another name, with the same content.
+    fn returned(
+        &self,
+        gone: &mut HashMap<ContentHash, Vec<FileId>>,
+        path: &Path,
+        kind: FileKind,
+        read: &Read,
+    ) -> Option<FileId> {
+        let candidates = gone.get_mut(&read.hash).filter(|_| kind == FileKind::File)?;
+        candidates.retain(|id| self.missing.contains_key(id));
+        let same_name =
+            |id: &FileId| self.state.get(id).is_some_and(|it| path.file_name() == Some(&*it.name));
+        let at = candidates.iter().position(same_name);
+        let at = at.or((candidates.len() == 1).then_some(0))?;
+        Some(candidates.swap_remove(at))
+    }
+
+    /// Finds out what is to become of a new file: it waits to be made, or is something that the workspace
+    /// has already.
+    fn place(&mut self, path: PathBuf, kind: FileKind, read: Read) -> Result<Option<Waiting>> {
+        let parent = path.parent().and_then(|above| self.state.folder(above));
+        let Some(parent) = parent else {
+            self.later.insert(path, true);
+            return Ok(None);
+        };
+        if kind == FileKind::Symlink && std::str::from_utf8(&read.data).is_err() {
+            self.skip(&path, Why::NotUtf8);
+            return Ok(None);
+        }
+        let Some(mut name) = self.work_name(parent.as_ref(), &path)? else {
+            self.skip(&path, Why::BadName);
+            return Ok(None);
+        };
+        match self.spot(parent.as_ref(), &name)? {
+            Spot::Free => (),
+            Spot::Stranger(there) if there.kind == kind => {
+                if self.join(&there, parent.as_ref(), &path, &read)? {
+                    return Ok(None);
+                }
+                name = self.free_name(parent.as_ref(), &name)?;
+            }
+            Spot::Leaving(other) if !self.moved.contains(&other) => self.trash(&other)?,
+            _ => name = self.free_name(parent.as_ref(), &name)?,
+        }
+        Ok(Some(Waiting { path, parent, name, kind, read }))
+    }
+
+    /// Takes something on disk for something that the workspace has under the same name, where both are the
+    /// same, or can be told to be. Answers whether they are one now.
+    fn join(
+        &mut self,
+        there: &Object,
+        parent: Option<&FileId>,
+        path: &Path,
+        read: &Read,
+    ) -> Result<bool> {
+        let (id, parent) = (&there.id, parent.cloned());
+        if there.kind == FileKind::Symlink {
+            let is_same = there.link.as_ref().is_some_and(|text| *text.as_bytes() == *read.data);
+            if is_same {
+                self.report.n_matched += 1;
+                self.add(id, parent, path, there.kind, read.stamp, read.hash, Base::Unknown)?;
+            }
+            return Ok(is_same);
+        }
+        let held = self.workspace.held(id)?;
+        let base = if held.data == read.data {
+            self.report.n_matched += 1;
+            Some(held.base)
+        } else {
+            // An earlier state of the file: then it is the workspace that went on.
+            self.workspace.find_base(id, &read.data)?
+        };
+        if let Some(base) = base {
+            let base = Base::Version(base);
+            self.add(id, parent, path, there.kind, read.stamp, read.hash, base)?;
+            self.look_again(id);
+            return Ok(true);
+        }
+        if !self.is_first {
+            // Two people made two files at once: both stay, one under another name.
+            return Ok(false);
+        }
+        self.tell(path, Why::Joined);
+        self.add(id, parent, path, there.kind, read.stamp, ContentHash::of(b""), Base::Unknown)?;
+        let read = Read { data: read.data.clone(), hash: read.hash, stamp: read.stamp };
+        self.write(vec![(id.clone(), read)])?;
+        Ok(true)
+    }
+
+    /// Has the workspace's content looked at, whatever version it has.
+    pub(super) fn look_again(&mut self, id: &FileId) {
+        self.state.update(id, |node| node.work.version = SmolStr::default());
+        self.dirty_work.insert(id.clone());
+    }
+
+    fn make_files(&mut self, batch: Vec<Waiting>) -> Result<()> {
+        let objects: Vec<NewObject> = batch.iter().map(Waiting::object).collect();
+        let made = self.fs.make_many(&objects)?;
+        for (waiting, made) in batch.into_iter().zip(made) {
+            let Waiting { path, parent, kind, read, .. } = waiting;
+            match made {
+                Ok(id) => {
+                    self.n_done += 1;
+                    self.report.to_workspace.created += 1;
+                    let base = self.base_of(&id, kind, &read)?;
+                    self.add(&id, parent, &path, kind, read.stamp, read.hash, base)?;
+                }
+                // Somebody was faster: then they are compared.
+                Err(error) if error.code == FsCode::EEXIST => self.retry(&path, 20),
+                Err(error) => {
+                    self.failed_in_workspace(&path, &error);
+                }
+            }
+        }
+        self.commit(&[])
+    }
+
+    /// Returns the version of a file that is what was read.
+    fn base_of(&self, id: &FileId, kind: FileKind, read: &Read) -> Result<Base> {
+        if kind != FileKind::File {
+            return Ok(Base::Unknown);
+        }
+        match self.workspace.held(id) {
+            Ok(held) if held.data == read.data => Ok(Base::Version(held.base)),
+            _ => Ok(Base::Bytes(read.data.to_vec().into())),
+        }
+    }
+
+    /// Brings what changed on disk into the workspace.
+    pub(super) fn ingest_changed(&mut self, changed: Vec<FileId>) -> Result<()> {
+        let mut batch: Vec<(FileId, Read)> = Vec::new();
+        let mut n_bytes = 0;
+        for id in changed {
+            if let Some(read) = self.news_of(&id)? {
+                n_bytes += read.data.len();
+                batch.push((id, read));
+            }
+            if batch.len() >= MAX_FILES || n_bytes >= MAX_BYTES {
+                self.write(std::mem::take(&mut batch))?;
+                n_bytes = 0;
+            }
+        }
+        self.write(batch)
+    }
+
+    fn ingest_one(&mut self, id: &FileId, read: Read) -> Result<()> {
+        match self.compare_read(id, read)? {
+            Some(read) => self.write(vec![(id.clone(), read)]),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads something whose stamp changed; returns it if its bytes did.
+    fn news_of(&mut self, id: &FileId) -> Result<Option<Read>> {
+        let Some(kind) = self.state.get(id).map(|node| node.kind) else { return Ok(None) };
+        if self.missing.contains_key(id) {
+            return Ok(None);
+        }
+        let path = self.state.path(id);
+        if kind == FileKind::Directory {
+            if let Ok(Some(facts)) = self.facts(&path) {
+                self.looks_changed(id, Stamp::of(&facts))?;
+            }
+            return Ok(None);
+        }
+        match self.read(&path, kind) {
+            Some(read) => self.compare_read(id, read),
+            None => Ok(None),
+        }
+    }
+
+    fn compare_read(&mut self, id: &FileId, read: Read) -> Result<Option<Read>> {
+        let Some(node) = self.state.get(id) else { return Ok(None) };
+        let path = self.state.path(id);
+        if read.hash == node.hash {
+            self.emptied.remove(id);
+            self.looks_changed(id, read.stamp)?;
+            return Ok(None);
+        }
+        if node.kind == FileKind::Symlink {
+            // A link is what it says: another text is another link.
+            self.trash(id)?;
+            self.later.insert(path, true);
+            return Ok(None);
+        }
+        if read.data.is_empty() && node.stamp.size > 0 {
+            let since = *self.emptied.entry(id.clone()).or_insert_with(Instant::now);
+            if since.elapsed() < self.options.grace {
+                return Ok(None);
+            }
+        }
+        self.emptied.remove(id);
+        Ok(Some(read))
+    }
+
+    /// Takes over permission bits and time of something whose bytes are the same.
+    fn looks_changed(&mut self, id: &FileId, stamp: Stamp) -> Result<()> {
+        let Some(node) = self.state.get(id) else { return Ok(()) };
+        let old = node.stamp;
+        let (is_file, path) = (node.kind == FileKind::File, by_id(id));
+        let mode = (stamp.mode != old.mode && node.kind != FileKind::Symlink).then_some(stamp.mode);
+        let mtime = (is_file && stamp.mtime_ns != old.mtime_ns).then_some(stamp.mtime_ms());
+        let mut done = Ok(());
+        if self.object(id)?.is_some() {
+            if let Some(mode) = mode {
+                done = done.and(ready(self.fs.chmod(&path, mode)));
+            }
+            if let Some(mtime) = mtime {
+                done = done.and(ready(self.fs.utimes(&path, Millis(mtime))));
+            }
+        }
+        if let Err(error) = done {
+            let path = self.state.path(id);
+            self.failed_in_workspace(&path, &error);
+        }
+        if mode.is_some() || mtime.is_some() {
+            self.n_done += 1;
+            self.report.to_workspace.touched += 1;
+            self.dirty_work.insert(id.clone());
+        }
+        self.state.update(id, |node| {
+            node.stamp = stamp;
+            node.work.mode = mode.unwrap_or(node.work.mode);
+            node.work.mtime_ms = mtime.unwrap_or(node.work.mtime_ms);
+        });
+        self.note_racy(id, &stamp);
+        Ok(())
+    }
+
+    /// Writes contents into the workspace, after noting what is about to be written.
+    fn write(&mut self, batch: Vec<(FileId, Read)>) -> Result<()> {
+        let mut intents = Vec::new();
+        for (id, read) in &batch {
+            if std::str::from_utf8(&read.data).is_ok() {
+                let written = self.workspace.n_written_by(id, &self.actor)?;
+                let bytes: Arc<[u8]> = read.data[..].into();
+                let intent = Intent::Ingest { hash: read.hash, bytes, written };
+                intents.push((id.clone(), intent));
+            }
+        }
+        self.memory.intend(&intents)?;
+        crate::fault::point("intended-ingest");
+        let mut settled = Vec::new();
+        for (id, read) in batch {
+            self.write_one(&id, read)?;
+            settled.push(id);
+        }
+        crate::fault::point("ingested");
+        self.commit(&settled)
+    }
+
+    fn write_one(&mut self, id: &FileId, read: Read) -> Result<()> {
+        let Some(node) = self.state.get(id).cloned() else { return Ok(()) };
+        let path = self.state.path(id);
+        let before = match self.object(id)? {
+            Some(object) => Some(object),
+            None if self.revive(id)? => self.object(id)?,
+            None => None,
+        };
+        let Some(before) = before else {
+            // Gone for good: it is a new file.
+            self.forget(id);
+            self.later.insert(path, true);
+            return Ok(());
+        };
+        let is_known = before.version.as_ref().is_some_and(|it| it.as_str() == node.work.version);
+        match self.write_bytes(&node, &read, is_known) {
+            Ok(()) => self.written(&node, &path, read),
+            Err(error) => {
+                self.look_again(id);
+                self.failed_in_workspace(&path, &error);
+                Ok(())
+            }
+        }
+    }
+
+    fn write_bytes(&mut self, node: &Node, read: &Read, is_known: bool) -> Result<(), FsError> {
+        let mode = Some(read.stamp.mode).filter(|mode| *mode != node.stamp.mode);
+        let base = match &node.base {
+            Base::Version(token) => Some(WriteBase::Version(token.clone())),
+            Base::Bytes(bytes) => Some(WriteBase::Content(bytes.to_vec().into())),
+            Base::Unknown => None,
+        };
+        let options = WriteOptions {
+            create: Create::Never,
+            base,
+            mode,
+            mtime: Some(Millis(read.stamp.mtime_ms())),
+            follow: false,
+            ..WriteOptions::default()
+        };
+        let path = by_id(&node.id);
+        let written = ready(self.fs.write(&path, read.data.clone(), &options));
+        match written {
+            Err(error) if error.code == FsCode::ESTALE => {
+                // Bytes, or a state that cannot be found again: what was there stays in the versions.
+                let options = WriteOptions { base: None, ..options };
+                ready(self.fs.write(&path, read.data.clone(), &options))?;
+                if !is_known {
+                    self.tell(&self.state.path(&node.id), Why::Unmerged);
+                }
+                Ok(())
+            }
+            written => written.map(drop),
+        }
+    }
+
+    /// Notes what an edit came to: the disk shows the workspace's version, or what was merged into it.
+    fn written(&mut self, node: &Node, path: &Path, read: Read) -> Result<()> {
+        let id = &node.id;
+        self.n_done += 1;
+        self.report.to_workspace.written += 1;
+        self.unskip(path);
+        let held = self.workspace.held(id)?;
+        let mut work = node.work.clone();
+        (work.version, work.mtime_ms) = (held.version.as_str().into(), read.stamp.mtime_ms());
+        if read.stamp.mode != node.stamp.mode {
+            work.mode = read.stamp.mode;
+        }
+        let base = if held.data == read.data {
+            Base::Version(held.base)
+        } else {
+            self.report.n_merged += 1;
+            work.version = SmolStr::default();
+            Base::Bytes(read.data.to_vec().into())
+        };
+        self.dirty_work.insert(id.clone());
+        self.state.update(id, |node| {
+            (node.stamp, node.hash) = (read.stamp, read.hash);
+            (node.work, node.base) = (work, base);
+        });
+        self.note_racy(id, &read.stamp);
+        Ok(())
+    }
+}
+
+impl Waiting {
+    fn object(&self) -> NewObject {
+        let content = match self.kind {
+            FileKind::Symlink => {
+                NewContent::Link(SmolStr::new(String::from_utf8_lossy(&self.read.data)))
+            }
+            _ => NewContent::File(self.read.data.clone()),
+        };
+        let is_usual = self.kind == FileKind::Symlink || self.read.stamp.mode == DEFAULT_FILE_MODE;
+        NewObject {
+            path: in_folder(self.parent.as_ref(), &self.name),
+            mode: (!is_usual).then_some(self.read.stamp.mode),
+            mtime: Some(Millis(self.read.stamp.mtime_ms())),
+            content,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Files that tools run or obey unasked: what must not come from elsewhere into a folder of somebody who
+//! did not say so. A synced workspace must not become code execution.
+
+use smol_str::SmolStr;
+
+/// What nothing of may be mirrored at any depth, either way.
+const NEVER: [&str; 2] = [".git", ".yfs"];
+
+/// What our own files in the making begin with.
+pub const TEMPORARY: &str = ".yfs-tmp-";
+
+/// Directories all of whose content tools obey.
+#[rustfmt::skip]
+const RISKY_DIRECTORIES: [&str; 19] = [
+    ".cargo", ".claude", ".codex", ".cursor", ".devcontainer", ".direnv", ".fleet", ".git-hooks", ".githooks",
+    ".husky", ".idea", ".mvn", ".nvim", ".ssh", ".vim", ".vs", ".vscode", ".yarn", ".zed",
+];
+
+/// Files that tools run or obey when somebody enters the directory, opens it or calls the tool.
+#[rustfmt::skip]
+const RISKY_FILES: [&str; 47] = [
+    ".babelrc", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".bunfig.toml", ".condarc", ".curlrc",
+    ".dir-locals.el", ".emacs", ".env", ".envrc", ".eslintrc.cjs", ".eslintrc.js", ".exrc", ".gdbinit", ".gitattributes",
+    ".gitconfig", ".gitmodules", ".inputrc", ".justfile", ".lldbinit", ".lvimrc", ".mailrc", ".mcp.json",
+    ".mise.toml", ".netrc", ".npmrc", ".nvim.lua", ".nvimrc", ".pnpmfile.cjs", ".pre-commit-config.yaml",
+    ".profile", ".pypirc", ".pythonrc", ".screenrc", ".tmux.conf", ".tool-versions", ".vimrc", ".wgetrc",
+    ".yarnrc", ".yarnrc.yml", ".zlogin", ".zprofile", ".zshenv", ".zshrc", "mise.toml",
+];
+
+/// Tells whether nothing of this name is mirrored, either way.
+pub fn is_reserved(name: &str) -> bool {
+    let plain = plain(name);
+    NEVER.contains(&&*plain) || plain.starts_with(TEMPORARY)
+}
+
+/// Tells whether a path, from the folder down, leads to what tools obey unasked.
+pub fn is_risky<'a>(path: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut components = path.into_iter().map(plain).peekable();
+    while let Some(name) = components.next() {
+        let is_risky = match components.peek() {
+            Some(_) => RISKY_DIRECTORIES.contains(&&*name),
+            None => RISKY_FILES.contains(&&*name) || RISKY_DIRECTORIES.contains(&&*name),
+        };
+        if is_risky || is_reserved(&name) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Returns a name as the most forgiving host reads it: without case, final dots and spaces, characters
+/// that are not seen, and what follows a colon.
+fn plain(name: &str) -> SmolStr {
+    let seen = |char: &char| !matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let name = name.split(':').next().unwrap_or(name);
+    let name: String = name.chars().filter(seen).flat_map(char::to_lowercase).collect();
+    name.trim_end_matches(['.', ' ']).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tools_obey_is_known_in_every_spelling() {
+        let cases = [
+            ("notes.md", false),
+            ("src/main.rs", false),
+            ("a.git/config", false),
+            (".gitignore", false),
+            (".git/hooks/pre-commit", true),
+            ("deep/down/.GIT/config", true),
+            (".git./config", true),
+            (".g\u{200c}it/config", true),
+            (".vscode/tasks.json", true),
+            (".VSCode/tasks.json", true),
+            (".vscode", true),
+            ("web/.envrc", true),
+            (".envrc ", true),
+            (".npmrc::$DATA", true),
+            (".env/readme", false),
+            (".yfs/workspace.db", true),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(is_risky(path.split('/')), expected, "{path}");
+        }
+    }
+}

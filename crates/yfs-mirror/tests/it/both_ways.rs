@@ -1,0 +1,227 @@
+//! Everything in the folder appears in the workspace, and the reverse.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    time::{Duration, SystemTime},
+};
+
+use yfs_engine::time::Millis;
+use yfs_mirror::Trust;
+use yfs_vfs::FileSystem;
+
+use crate::support::{Pair, v};
+
+#[test]
+fn what_is_made_on_either_side_is_on_the_other() {
+    let pair = Pair::new();
+    pair.put("docs/plan.md", "# Plan\n\n1. Listen\n");
+    pair.put("docs/deep/er/data.bin", [0, 159, 146, 150]);
+    pair.put("empty.txt", "");
+    fs::create_dir_all(pair.at("hollow/inside")).unwrap();
+    pair.write("/notes/today.txt", "milk\n");
+    pair.write("/notes/raw", [255, 0, 255]);
+    pair.check();
+    assert_eq!(pair.read("/docs/plan.md"), "# Plan\n\n1. Listen\n");
+    assert_eq!(pair.text("notes/today.txt"), "milk\n");
+    assert_eq!(fs::read(pair.at("notes/raw")).unwrap(), [255, 0, 255]);
+}
+
+/// Nobody asks the mirror for anything: it notices by itself.
+#[test]
+fn news_travel_by_themselves() {
+    let pair = Pair::new();
+    pair.put("a.txt", "one\n");
+    pair.wait("a new file", |pair| pair.read("/a.txt") == "one\n");
+    pair.put("a.txt", "one\ntwo\n");
+    pair.wait("an edit on disk", |pair| pair.read("/a.txt") == "one\ntwo\n");
+    pair.write("/a.txt", "zero\none\ntwo\n");
+    pair.wait("an edit in the workspace", |pair| pair.text("a.txt") == "zero\none\ntwo\n");
+    pair.write("/deep/b.txt", "b\n");
+    pair.wait("a file in a folder", |pair| pair.text("deep/b.txt") == "b\n");
+    pair.put("deep/c/d.txt", "d\n");
+    pair.wait("one in a folder that the mirror made", |pair| pair.read("/deep/c/d.txt") == "d\n");
+    pair.mv("/deep", "/far");
+    pair.wait("a moved folder", |pair| pair.text("far/c/d.txt") == "d\n");
+    pair.put("far/c/d.txt", "dd\n");
+    pair.wait("an edit in a moved folder", |pair| pair.read("/far/c/d.txt") == "dd\n");
+    fs::rename(pair.at("far"), pair.at("near")).unwrap();
+    pair.wait("a folder moved on disk", |pair| pair.read("/near/c/d.txt") == "dd\n");
+    pair.put("near/c/e.txt", "e\n");
+    pair.wait("a file in it", |pair| pair.read("/near/c/e.txt") == "e\n");
+    fs::remove_dir_all(pair.at("near")).unwrap();
+    pair.wait("a deletion on disk", |pair| pair.read("/near/c/e.txt") == "(ENOENT)");
+    pair.rm("/a.txt");
+    pair.wait("a deletion in the workspace", |pair| !pair.at("a.txt").exists());
+    pair.check();
+}
+
+#[test]
+fn a_renamed_file_stays_the_same_file() {
+    let pair = Pair::new();
+    pair.put("src/a.rs", "fn a() {}\n");
+    pair.put("src/b.rs", "fn b() {}\n");
+    pair.check();
+    let (a, b, src) = (pair.id("/src/a.rs"), pair.id("/src/b.rs"), pair.id("/src"));
+
+    fs::rename(pair.at("src/a.rs"), pair.at("moved.rs")).unwrap();
+    pair.check();
+    assert_eq!(pair.id("/moved.rs"), a);
+
+    // Renamed and edited at once.
+    fs::rename(pair.at("moved.rs"), pair.at("src/c.rs")).unwrap();
+    pair.put("src/c.rs", "fn a() {}\nfn c() {}\n");
+    pair.check();
+    assert_eq!(
+        (pair.id("/src/c.rs"), pair.read("/src/c.rs")),
+        (a.clone(), "fn a() {}\nfn c() {}\n".into())
+    );
+
+    // A directory is one move, whatever is in it.
+    let before = pair.settle().to_workspace.moved;
+    fs::create_dir(pair.at("lib")).unwrap();
+    fs::rename(pair.at("src"), pair.at("lib/source")).unwrap();
+    let report = pair.check();
+    assert_eq!((pair.id("/lib/source"), pair.id("/lib/source/b.rs")), (src.clone(), b.clone()));
+    assert_eq!(report.to_workspace.moved - before, 1);
+
+    // And so from the other side.
+    pair.mv("/lib/source", "/src");
+    pair.mv("/src/b.rs", "/lib/b.rs");
+    let report = pair.check();
+    assert_eq!((pair.id("/src"), pair.id("/lib/b.rs")), (src, b));
+    assert_eq!(report.to_folder.created, 0, "nothing was made anew");
+    assert_eq!(pair.text("src/c.rs"), "fn a() {}\nfn c() {}\n");
+}
+
+#[test]
+fn two_things_change_places_on_either_side() {
+    let pair = Pair::new();
+    for name in ["a", "b"] {
+        pair.put(&format!("{name}/file.txt"), format!("in {name}\n"));
+    }
+    pair.check();
+    let (a, b) = (pair.id("/a"), pair.id("/b"));
+    fs::rename(pair.at("a"), pair.at("aside")).unwrap();
+    fs::rename(pair.at("b"), pair.at("a")).unwrap();
+    fs::rename(pair.at("aside"), pair.at("b")).unwrap();
+    pair.check();
+    assert_eq!((pair.id("/a"), pair.id("/b")), (b.clone(), a.clone()));
+
+    pair.mv("/a", "/aside");
+    pair.mv("/b", "/a");
+    pair.mv("/aside", "/b");
+    pair.check();
+    assert_eq!((pair.id("/a"), pair.id("/b")), (a, b));
+    assert_eq!(pair.text("a/file.txt"), "in a\n");
+
+    // One into the other, and out again.
+    pair.mv("/a", "/b/a");
+    pair.mv("/b/a", "/c");
+    pair.mv("/b", "/c/b");
+    pair.check();
+    assert_eq!(pair.text("c/b/file.txt"), "in b\n");
+}
+
+#[test]
+fn an_atomic_save_is_an_edit_of_the_same_file() {
+    let pair = Pair::new();
+    pair.put("notes.md", "one\n\ntwo\n");
+    pair.check();
+    let id = pair.id("/notes.md");
+    // As most editors do it.
+    pair.put(".notes.md.tmp", "one\n\ntwo\n\nthree\n");
+    fs::rename(pair.at(".notes.md.tmp"), pair.at("notes.md")).unwrap();
+    pair.check();
+    assert_eq!(
+        (pair.id("/notes.md"), pair.read("/notes.md")),
+        (id.clone(), "one\n\ntwo\n\nthree\n".into())
+    );
+    // With a backup, as vim does it.
+    fs::rename(pair.at("notes.md"), pair.at("notes.md~")).unwrap();
+    pair.put("notes.md", "one\n\nfour\n");
+    fs::remove_file(pair.at("notes.md~")).unwrap();
+    pair.check();
+    assert_eq!(pair.id("/notes.md"), id);
+    // Deleted and made again at once.
+    fs::remove_file(pair.at("notes.md")).unwrap();
+    pair.put("notes.md", "five\n");
+    pair.check();
+    assert_eq!((pair.id("/notes.md"), pair.read("/notes.md")), (id, "five\n".into()));
+    assert_eq!(
+        pair.workspace.trash().unwrap().iter().filter(|it| it.name == "notes.md").count(),
+        0
+    );
+}
+
+#[test]
+fn times_bits_and_links_are_kept() {
+    let mut pair = Pair::apart();
+    pair.options.trust = Trust::Everybody;
+    pair.start();
+    pair.put("run.sh", "#!/bin/sh\n");
+    fs::set_permissions(pair.at("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
+    let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_234_567_890_123);
+    fs::File::open(pair.at("run.sh")).unwrap().set_modified(time).unwrap();
+    symlink("run.sh", pair.at("start")).unwrap();
+    symlink("/etc/hostname", pair.at("outside")).unwrap();
+    fs::create_dir(pair.at("dir")).unwrap();
+    fs::set_permissions(pair.at("dir"), fs::Permissions::from_mode(0o700)).unwrap();
+    pair.check();
+    let stat = pair.run(pair.fs().stat(&v("/run.sh"))).unwrap();
+    assert_eq!((stat.mode, stat.mtime), (0o750, Millis(1_234_567_890_123)));
+
+    pair.run(pair.fs().chmod(&v("/run.sh"), 0o640)).unwrap();
+    pair.run(pair.fs().utimes(&v("/run.sh"), Millis(987_654_321_000))).unwrap();
+    pair.run(pair.fs().symlink("../run.sh", &v("/dir/up"))).unwrap();
+    pair.check();
+    let meta = pair.at("run.sh").metadata().unwrap();
+    assert_eq!(meta.permissions().mode() & 0o777, 0o640);
+    let since = meta.modified().unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(since.as_millis(), 987_654_321_000);
+
+    // A link that says something else is another link.
+    fs::remove_file(pair.at("start")).unwrap();
+    symlink("dir/up", pair.at("start")).unwrap();
+    // One kind of thing in the place of another.
+    fs::remove_dir_all(pair.at("dir")).unwrap();
+    pair.put("dir", "now a file\n");
+    pair.check();
+    assert_eq!(pair.read("/dir"), "now a file\n");
+}
+
+#[test]
+fn what_both_change_is_merged() {
+    let pair = Pair::new();
+    pair.put("list.txt", "one\ntwo\nthree\nfour\n");
+    pair.check();
+    for round in 0..20 {
+        let (disk, work) = (pair.text("list.txt"), pair.read("/list.txt"));
+        pair.put("list.txt", disk.replace("one\n", &format!("one\ndisk {round}\n")));
+        pair.write("/list.txt", work.replace("four\n", &format!("workspace {round}\nfour\n")));
+        pair.check();
+        let text = pair.text("list.txt");
+        assert!(text.contains(&format!("disk {round}\n")), "{text}");
+        assert!(text.contains(&format!("workspace {round}\n")), "{text}");
+    }
+    assert_eq!(pair.text("list.txt").lines().count(), 44, "{}", pair.text("list.txt"));
+}
+
+#[test]
+fn a_change_goes_before_a_deletion() {
+    let pair = Pair::new();
+    pair.put("a/kept.txt", "one\n");
+    pair.put("a/gone.txt", "two\n");
+    pair.put("b.txt", "three\n");
+    pair.check();
+    let (kept, b) = (pair.id("/a/kept.txt"), pair.id("/b.txt"));
+    pair.rm("/b.txt");
+    pair.put("b.txt", "three\nand a half\n");
+    fs::remove_dir_all(pair.at("a")).unwrap();
+    pair.write("/a/kept.txt", "one\nmore\n");
+    pair.check();
+    assert_eq!((pair.id("/a/kept.txt"), pair.id("/b.txt")), (kept, b));
+    assert_eq!(pair.text("a/kept.txt"), "one\nmore\n");
+    assert_eq!(pair.read("/b.txt"), "three\nand a half\n");
+    assert_eq!(pair.read("/a/gone.txt"), "(ENOENT)");
+}

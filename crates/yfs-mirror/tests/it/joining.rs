@@ -1,0 +1,101 @@
+//! A folder and a workspace that both hold something when they first meet.
+
+use std::sync::Arc;
+
+use yfs::{ImportOptions, Options, Workspace};
+use yfs_engine::path::VPath;
+use yfs_mirror::Mirror;
+use yfs_store::MemoryStore;
+
+use crate::support::Pair;
+
+#[test]
+fn nothing_of_the_folder_is_overwritten_or_deleted() {
+    let mut pair = Pair::apart();
+    pair.put("same.txt", "same\n");
+    pair.put("local/only.txt", "local\n");
+    pair.put("differs.txt", "mine\n");
+    pair.put("kind", "a file here\n");
+    pair.write("/same.txt", "same\n");
+    pair.write("/remote/only.txt", "remote\n");
+    pair.write("/differs.txt", "theirs\n");
+    pair.write("/kind/in.txt", "a folder there\n");
+    let id = pair.id("/differs.txt");
+    pair.start();
+    let report = pair.check();
+    assert_eq!(report.n_matched, 1);
+    assert_eq!(report.to_folder.deleted + report.to_folder.written, 0);
+    assert_eq!(pair.text("local/only.txt"), "local\n");
+    assert_eq!(pair.text("differs.txt"), "mine\n");
+    assert_eq!(pair.text("remote/only.txt"), "remote\n");
+    assert_eq!(
+        (pair.text("kind (1)"), pair.text("kind/in.txt")),
+        ("a file here\n".into(), "a folder there\n".into())
+    );
+    // What the workspace had is a version of the same file.
+    assert_eq!(pair.id("/differs.txt"), id);
+    let versions = pair.workspace.versions(&VPath::parse("/differs.txt").unwrap()).unwrap();
+    assert_eq!(versions.len(), 2);
+    let first = pair.workspace.version_content(&VPath::parse("/differs.txt").unwrap(), 1).unwrap();
+    assert_eq!(&first[..], b"theirs\n");
+}
+
+#[test]
+fn two_who_brought_the_same_checkout_have_each_file_once() {
+    let mut one = Pair::apart();
+    for number in 0..50 {
+        one.put(&format!("d{}/f{number}.md", number % 5), format!("# File {number}\n"));
+    }
+    one.workspace
+        .import(one.folder.path(), &VPath::root(), &ImportOptions::default(), &|_| ())
+        .unwrap();
+    let before = one.tree();
+    one.start();
+    let report = one.check();
+    assert_eq!((one.tree(), report.n_matched), (before, 55));
+    assert_eq!(report.to_workspace, Default::default());
+    assert_eq!(report.to_folder, Default::default());
+}
+
+/// A copy that is behind is no edit: the workspace's text stays, and the copy is brought up to it.
+#[test]
+fn an_earlier_state_is_brought_up_to_date() {
+    let mut pair = Pair::apart();
+    pair.write("/a.txt", "one\n");
+    pair.workspace.name_version(&VPath::parse("/a.txt").unwrap(), "first").unwrap();
+    pair.write("/a.txt", "one\ntwo\n");
+    pair.put("a.txt", "one\n");
+    pair.start();
+    pair.check();
+    assert_eq!(pair.text("a.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn two_files_of_one_name_that_are_made_at_once_both_stay() {
+    let pair = Pair::new();
+    pair.put("seen.txt", "seen\n");
+    pair.check();
+    let mut pair = pair;
+    pair.stop();
+    pair.put("new.txt", "mine\n");
+    pair.write("/new.txt", "theirs\n");
+    pair.start();
+    pair.check();
+    assert_eq!(
+        (pair.text("new.txt"), pair.text("new (1).txt")),
+        ("theirs\n".into(), "mine\n".into())
+    );
+}
+
+#[test]
+fn a_folder_belongs_to_one_mirror_and_one_workspace() {
+    let pair = Pair::new();
+    pair.settle();
+    let again = Mirror::once(&pair.workspace, pair.folder.path(), Default::default());
+    assert!(matches!(again, Err(yfs_mirror::MirrorError::Busy(_))));
+    let mut pair = pair;
+    pair.stop();
+    let other = Workspace::create(Arc::new(MemoryStore::new()), Options::default()).unwrap();
+    let again = Mirror::once(&other, pair.folder.path(), Default::default());
+    assert!(matches!(again, Err(yfs_mirror::MirrorError::OtherWorkspace { .. })));
+}

@@ -1,0 +1,9 @@
+//! A mirror between real directories and real workspaces.
+
+#![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
+
+mod both_ways;
+mod joining;
+mod restart;
+mod safety;
+mod support;

@@ -1,0 +1,75 @@
+//! What happens while no mirror runs.
+
+use std::fs;
+
+use crate::support::Pair;
+
+#[test]
+fn both_sides_go_on_while_no_mirror_runs() {
+    let mut pair = Pair::new();
+    for name in ["merged", "edited", "renamed", "deleted", "trashed", "moved"] {
+        pair.put(&format!("{name}.txt"), format!("{name}\none\ntwo\nthree\n"));
+    }
+    pair.put("dir/inside.txt", "inside\n");
+    pair.check();
+    let ids: Vec<String> = ["/renamed.txt", "/moved.txt", "/dir/inside.txt", "/merged.txt"]
+        .map(|path| pair.id(path))
+        .into();
+    pair.stop();
+
+    pair.put("merged.txt", "merged\none\ndisk\ntwo\nthree\n");
+    pair.write("/merged.txt", "merged\none\ntwo\nthree\nworkspace\n");
+    pair.put("edited.txt", "edited on disk\n");
+    fs::rename(pair.at("renamed.txt"), pair.at("other.txt")).unwrap();
+    fs::remove_file(pair.at("deleted.txt")).unwrap();
+    pair.rm("/trashed.txt");
+    pair.mv("/moved.txt", "/far/moved.txt");
+    fs::rename(pair.at("dir"), pair.at("folder")).unwrap();
+    pair.put("folder/new.txt", "new\n");
+
+    pair.start();
+    pair.check();
+    let now: Vec<String> = ["/other.txt", "/far/moved.txt", "/folder/inside.txt", "/merged.txt"]
+        .map(|path| pair.id(path))
+        .into();
+    assert_eq!(now, ids);
+    assert_eq!(pair.text("merged.txt"), "merged\none\ndisk\ntwo\nthree\nworkspace\n");
+    assert_eq!(pair.read("/edited.txt"), "edited on disk\n");
+    assert_eq!(
+        (pair.read("/deleted.txt"), pair.at("trashed.txt").exists()),
+        ("(ENOENT)".into(), false)
+    );
+    assert_eq!(pair.text("far/moved.txt"), "moved\none\ntwo\nthree\n");
+}
+
+#[test]
+fn a_second_start_finds_nothing_to_do() {
+    let mut pair = Pair::new();
+    pair.put("a/b.txt", "b\n");
+    pair.write("/c/d.md", "# D\n");
+    pair.check();
+    pair.stop();
+    pair.start();
+    let report = pair.check();
+    assert_eq!(report.to_workspace, Default::default());
+    assert_eq!(report.to_folder, Default::default());
+}
+
+/// What merging goes back to is found even when the log was compacted meanwhile.
+#[test]
+fn the_base_outlives_the_log() {
+    let mut pair = Pair::new();
+    pair.put("list.txt", "one\ntwo\nthree\n");
+    pair.check();
+    pair.stop();
+    for number in 0..200 {
+        let text = pair.read("/list.txt");
+        pair.write("/list.txt", format!("{text}{number}\n"));
+    }
+    pair.workspace.compact(&mut |_, _| ()).unwrap();
+    pair.put("list.txt", "zero\none\ntwo\nthree\n");
+    pair.start();
+    pair.check();
+    let text = pair.text("list.txt");
+    assert!(text.starts_with("zero\none\ntwo\nthree\n0\n1\n") && text.ends_with("199\n"), "{text}");
+}

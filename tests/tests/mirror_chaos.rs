@@ -1,0 +1,386 @@
+//! Everybody at once on a folder and its workspace: tools on disk, programs with the library, people with the
+//! command, while the mirror between them is stopped, killed and started.
+//!
+//! When it is quiet the folder is what the workspace is, byte for byte, and every text that anybody ever wrote is
+//! found in a content, in a version or in the trash. `YFS_SEEDS` says how many seeds to play, `YFS_STEPS` how many
+//! steps each, `YFS_SEED` which seed is the first. The sides of an HTTP client and of a Yjs client belong to
+//! [`Side`], too, once a server runs beside the mirror.
+
+#![cfg(target_os = "linux")]
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use yfs::{Options, Workspace};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
+use yfs_tests::{
+    command,
+    mirror::{MirrorProcess, Shown, mirror_once, shown_in_workspace, shown_on_disk},
+    rng::Rng,
+    script::now,
+};
+use yfs_vfs::{FileKind, FileSystem, FileSystemExt, MoveOptions, WalkOptions, WriteOptions};
+
+/// Who does a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// A tool that knows only the disk.
+    Disk,
+    /// A program with the workspace open.
+    Library,
+    /// The command, in a process of its own.
+    Command,
+}
+
+struct World {
+    rng: Rng,
+    folder: PathBuf,
+    file: PathBuf,
+    workspace: Workspace,
+    mirror: Option<MirrorProcess>,
+    /// Each word that was written, and none of them twice.
+    words: Vec<String>,
+    log: Vec<String>,
+}
+
+#[test]
+fn nothing_is_lost_and_both_sides_agree() {
+    let (n_seeds, n_steps) = (number("YFS_SEEDS", 3), number("YFS_STEPS", 150));
+    let first = number("YFS_SEED", 1);
+    for seed in first..first + n_seeds {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut world = World::new(seed, dir.path());
+        for _ in 0..n_steps {
+            world.step();
+        }
+        world.check(seed);
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+impl World {
+    fn new(seed: u64, dir: &Path) -> Self {
+        let (folder, file) = (dir.join("folder"), dir.join("workspace.db"));
+        fs::create_dir(&folder).expect("a folder");
+        let actor = Actor::new(ActorKind::Agent, "library");
+        let workspace = Workspace::create_at(&file, Options::one_shot(actor)).expect("a workspace");
+        let (rng, words, log) = (Rng::new(seed), Vec::new(), Vec::new());
+        let mut world = Self { rng, folder, file, workspace, mirror: None, words, log };
+        world.start();
+        world
+    }
+
+    fn start(&mut self) {
+        self.mirror = Some(MirrorProcess::start(&self.folder, &self.file));
+    }
+
+    /// Does one thing, on one side. What that side refuses is refused.
+    fn step(&mut self) {
+        match self.rng.below(100) {
+            0..3 => {
+                if let Some(mirror) = self.mirror.take() {
+                    self.log.push("kill".into());
+                    mirror.kill();
+                }
+            }
+            3..4 => {
+                if let Some(mirror) = self.mirror.take() {
+                    self.log.push("stop".into());
+                    drop(mirror);
+                }
+            }
+            4..10 if self.mirror.is_none() => {
+                self.log.push("start".into());
+                self.start();
+            }
+            // What tools do has pauses: long ones, short ones and none.
+            10..22 => thread::sleep(Duration::from_micros(self.rng.draw() % 200_000)),
+            22..58 => self.act(Side::Disk),
+            58..95 => self.act(Side::Library),
+            _ => self.act(Side::Command),
+        }
+    }
+
+    fn act(&mut self, side: Side) {
+        let (path, other) = (self.path(side), self.path(side));
+        let what = self.rng.below(100);
+        let word = format!("w{}.", self.log.len());
+        let did = match what {
+            0..22 => self.write_new(side, &path, &word),
+            22..52 => self.insert(side, &path, &word),
+            52..60 => self.save(side, &path, &word),
+            60..78 => self.rename(side, &path, &other).map(|()| false),
+            78..88 => self.remove(side, &path).map(|()| false),
+            88..94 => self.mkdir(side, &path).map(|()| false),
+            94..97 => self.link(side, &path).map(|()| false),
+            _ => self.write_bytes(side, &path, &word).map(|()| false),
+        };
+        let how = match &did {
+            Some(_) => "did",
+            None => "refused",
+        };
+        self.log.push(format!("{side:?} {what} {path} {other} {word} {how}"));
+        if did == Some(true) {
+            self.words.push(word);
+        }
+    }
+
+    /// Returns a path: often of something that is there, else of few that there may be.
+    fn path(&mut self, side: Side) -> String {
+        if self.rng.percent(60) {
+            let there: Vec<String> = match side {
+                Side::Disk => shown_on_disk(&self.folder).into_keys().collect(),
+                _ => {
+                    let listed =
+                        now(self.workspace.fs().walk(&VPath::root(), &WalkOptions::default()));
+                    let listed = listed.expect("a tree");
+                    let path = |path: &VPath| path.as_str().trim_start_matches('/').to_owned();
+                    listed.iter().map(|item| path(&item.path)).collect()
+                }
+            };
+            if let Some(path) = self.rng.pick(&there) {
+                return path.clone();
+            }
+        }
+        let dirs = ["", "a/", "b/", "a/c/", "d e/"];
+        let names = ["one.txt", "two.md", "three.rs", "f\u{f6}ur.txt", "five"];
+        format!("{}{}", dirs[self.rng.below(dirs.len())], names[self.rng.below(names.len())])
+    }
+
+    fn on_disk(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    fn run(&self, args: &[&str], stdin: &str) -> Option<()> {
+        let file = self.file.to_string_lossy().into_owned();
+        let args = [&["--workspace", &file], args].concat();
+        (command::run(&self.folder, &args, stdin.as_bytes()).code == Some(0)).then_some(())
+    }
+
+    fn write_new(&mut self, side: Side, path: &str, word: &str) -> Option<bool> {
+        let text = format!("{word}\n");
+        match side {
+            Side::Disk => {
+                let at = self.on_disk(path);
+                fs::create_dir_all(at.parent()?).ok()?;
+                // Never over something: that would take words of others away, and rightly so.
+                let mut file = fs::File::options().write(true).create_new(true).open(at).ok()?;
+                std::io::Write::write_all(&mut file, text.as_bytes()).ok()?;
+            }
+            Side::Library => {
+                let data = text.into();
+                now(self.workspace.fs().create_new(&v(path)?, data)).ok()?;
+            }
+            Side::Command => {
+                self.run(&["write", "--create-new", &format!("/{path}"), "--content", &text], "")?;
+            }
+        }
+        Some(true)
+    }
+
+    /// Puts a word into a text, at some line, and takes nothing away.
+    fn insert(&mut self, side: Side, path: &str, word: &str) -> Option<bool> {
+        let at = self.rng.below(8);
+        match side {
+            Side::Disk => {
+                let text = read_text(&self.on_disk(path))?;
+                fs::write(self.on_disk(path), with_line(&text, at, word)).ok()?;
+            }
+            Side::Library => {
+                let fs = self.workspace.fs();
+                let read = now(fs.read(&v(path)?)).ok()?;
+                let text = String::from_utf8(read.data.to_vec()).ok()?;
+                let base = Some(yfs_vfs::Base::Version(read.version));
+                let options = WriteOptions { base, ..WriteOptions::default() };
+                now(fs.write(&v(path)?, with_line(&text, at, word).into(), &options)).ok()?;
+            }
+            Side::Command => {
+                self.run(&["append", &format!("/{path}"), "--content", &format!("{word}\n")], "")?;
+            }
+        }
+        Some(true)
+    }
+
+    /// Saves a text as editors do: beside it, and renamed over it.
+    fn save(&mut self, side: Side, path: &str, word: &str) -> Option<bool> {
+        if side != Side::Disk {
+            return self.insert(side, path, word);
+        }
+        let at = self.on_disk(path);
+        let text = read_text(&at)?;
+        let beside = at.with_file_name(format!(".{word}tmp"));
+        fs::write(&beside, with_line(&text, 0, word)).ok()?;
+        if fs::rename(&beside, &at).is_err() {
+            // It became a directory: the word stays where it is.
+            return Some(true);
+        }
+        Some(true)
+    }
+
+    fn rename(&mut self, side: Side, from: &str, to: &str) -> Option<()> {
+        match side {
+            Side::Disk => {
+                let (from, to) = (self.on_disk(from), self.on_disk(to));
+                // Over a file it would take away what others wrote to it.
+                if to.symlink_metadata().is_ok() {
+                    return None;
+                }
+                fs::create_dir_all(to.parent()?).ok()?;
+                fs::rename(from, to).ok()
+            }
+            Side::Library => {
+                let options = MoveOptions { replace: false, parents: true };
+                now(self.workspace.fs().mv(&v(from)?, &v(to)?, &options)).ok()
+            }
+            Side::Command => {
+                self.run(&["mv", "--no-clobber", &format!("/{from}"), &format!("/{to}")], "")
+            }
+        }
+    }
+
+    fn remove(&mut self, side: Side, path: &str) -> Option<()> {
+        match side {
+            Side::Disk => {
+                let at = self.on_disk(path);
+                self.excuse(path);
+                match at.symlink_metadata().ok()?.is_dir() {
+                    true => fs::remove_dir_all(at).ok(),
+                    false => fs::remove_file(at).ok(),
+                }
+            }
+            Side::Library => now(self.workspace.fs().rm_all(&v(path)?)).ok(),
+            Side::Command => self.run(&["rm", "-r", &format!("/{path}")], ""),
+        }
+    }
+
+    /// Forgets words that are about to be deleted on disk before anybody else has seen them: they are
+    /// their writer's to delete.
+    fn excuse(&mut self, path: &str) {
+        let is_within = |other: &str| other == path || other.starts_with(&format!("{path}/"));
+        let all = shown_on_disk(&self.folder);
+        let going: String =
+            all.iter().filter(|(path, _)| is_within(path)).map(|(_, what)| &**what).collect();
+        self.workspace.catch_up().expect("the log can be read");
+        let seen = shown_in_workspace(&self.workspace.fs());
+        let seen: String = seen.into_values().collect();
+        self.words.retain(|word| !going.contains(word.as_str()) || seen.contains(word.as_str()));
+    }
+
+    fn mkdir(&mut self, side: Side, path: &str) -> Option<()> {
+        let path = path.trim_end_matches(".txt");
+        match side {
+            Side::Disk => fs::create_dir_all(self.on_disk(path)).ok(),
+            _ => now(self.workspace.fs().mkdir_all(&v(path)?)).ok(),
+        }
+    }
+
+    fn link(&mut self, side: Side, path: &str) -> Option<()> {
+        match side {
+            Side::Disk => symlink("one.txt", self.on_disk(path)).ok(),
+            _ => now(self.workspace.fs().symlink("two.md", &v(path)?)).ok(),
+        }
+    }
+
+    fn write_bytes(&mut self, side: Side, path: &str, word: &str) -> Option<()> {
+        let path = format!("{path}.bin");
+        let bytes = [word.as_bytes(), &[0, 255, 254]].concat();
+        match side {
+            Side::Disk => {
+                let at = self.on_disk(&path);
+                at.parent()?.is_dir().then(|| fs::write(at, bytes).ok())?
+            }
+            _ => {
+                let options = WriteOptions::default();
+                now(self.workspace.fs().write(&v(&path)?, bytes.into(), &options)).ok().map(drop)
+            }
+        }
+    }
+
+    /// Lets it come to rest, and looks for what must hold then.
+    fn check(mut self, seed: u64) {
+        drop(self.mirror.take());
+        let mut shown: (Shown, Shown) = Default::default();
+        for _ in 0..10 {
+            assert!(mirror_once(&self.folder, &self.file, None), "seed {seed}: it ends well");
+            self.workspace.catch_up().expect("the log can be read");
+            shown = (shown_on_disk(&self.folder), shown_in_workspace(&self.workspace.fs()));
+            if shown.0 == shown.1 {
+                break;
+            }
+        }
+        let story = || self.log.iter().rev().take(60).rev().cloned().collect::<Vec<_>>().join("\n");
+        if shown.0 != shown.1 {
+            let differs = |one: &Shown, other: &Shown| -> Vec<String> {
+                let differs = one.iter().filter(|(path, what)| other.get(*path) != Some(what));
+                differs.map(|(path, what)| format!("{path}: {what}")).collect()
+            };
+            panic!(
+                "seed {seed}: on disk {:#?}, in the workspace {:#?}\n{}",
+                differs(&shown.0, &shown.1),
+                differs(&shown.1, &shown.0),
+                story()
+            );
+        }
+        let found = self.all_texts();
+        let lost: BTreeSet<&String> =
+            self.words.iter().filter(|word| !found.contains(word.as_str())).collect();
+        assert!(lost.is_empty(), "seed {seed}: lost {lost:?}\n{}", story());
+        let strays: Vec<&String> =
+            shown.0.keys().filter(|path| path.contains(".yfs-tmp-")).collect();
+        assert!(strays.is_empty(), "seed {seed}: {strays:?}");
+        self.workspace.close().expect("it closes");
+    }
+
+    /// Returns every text of every version of every file, in the trash or not.
+    fn all_texts(&self) -> String {
+        let mut all = String::new();
+        for item in self.workspace.trash().expect("a trash") {
+            self.workspace.restore(&item.id, None).expect("it can be restored");
+        }
+        let listed = now(self.workspace.fs().walk(&VPath::root(), &WalkOptions::default()));
+        for item in listed.expect("a tree") {
+            if item.entry.kind != FileKind::File {
+                continue;
+            }
+            all.push_str(&read_all(&self.workspace, &item.path));
+            for version in self.workspace.versions(&item.path).expect("versions") {
+                let content = self.workspace.version_content(&item.path, version.number);
+                all.push_str(&String::from_utf8_lossy(&content.expect("a version")));
+            }
+        }
+        all
+    }
+}
+
+fn read_all(workspace: &Workspace, path: &VPath) -> String {
+    let read = now(workspace.fs().read(path)).expect("a file");
+    String::from_utf8_lossy(&read.data).into_owned()
+}
+
+fn v(path: &str) -> Option<VPath> {
+    VPath::parse(&format!("/{path}")).ok()
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    path.symlink_metadata().ok()?.is_file().then(|| fs::read_to_string(path).ok())?
+}
+
+/// Returns a text with a line more.
+fn with_line(text: &str, at: usize, line: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let at = at.min(lines.len());
+    lines.insert(at, line);
+    lines.join("\n") + "\n"
+}
