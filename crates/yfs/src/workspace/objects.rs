@@ -136,12 +136,6 @@ impl Workspace {
         Ok(objects)
     }
 
-    /// Returns the path of what an id names, if it is visible.
-    pub fn path_of(&self, id: &FileId) -> Result<Option<VPath>> {
-        self.shared.refresh()?;
-        Ok(self.shared.main.read().tree().path_of(id))
-    }
-
     /// Returns what a file holds.
     ///
     /// # Errors

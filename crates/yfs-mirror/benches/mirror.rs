@@ -1,0 +1,193 @@
+//! What mirroring costs: the first meeting, standing still, one edit either way, and storms.
+//!
+//! `cargo bench -p yfs-mirror [-- N_FILES..]`. Files are of a kilobyte, twenty in a directory. CPU is that of the whole
+//! process; beside it, in the same run, stand `cp -r` and, where they are installed, `rsync -a` and `unison`.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime::{Builder, Runtime};
+use yfs::{Options, Workspace};
+use yfs_engine::path::VPath;
+use yfs_mirror::{Mirror, MirrorOptions};
+use yfs_vfs::FileSystemExt;
+
+/// How many edits are timed one by one.
+const N_EDITS: usize = 50;
+
+/// How many files a storm writes at most.
+const MAX_STORM: usize = 5_000;
+
+fn main() {
+    let sizes: Vec<usize> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![1_000, 10_000] } else { sizes };
+    for n_files in sizes {
+        println!("\n{n_files} files");
+        measure(n_files);
+    }
+}
+
+fn measure(n_files: usize) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    make(&at("folder"), n_files);
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let copy = |program: &str, args: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(args).current_dir(dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        timed(program, || drop(command.status()));
+    };
+    copy("cp", &["-r", "folder", "copied"]);
+    copy("rsync", &["-a", "folder/", "synced"]);
+    let unison = ["folder", "unison", "-batch", "-silent", "-auto", "-confirmbigdel=false"];
+    copy("unison", &unison);
+    copy("unison", &unison);
+
+    let workspace = Workspace::create_at(&at("workspace.db"), Options::default());
+    let workspace = workspace.expect("a workspace");
+    let rss = resident();
+    let once = |folder: &str| {
+        Mirror::once(&workspace, &at(folder), MirrorOptions::default()).expect("it ends well");
+    };
+    timed("folder into an empty workspace", || once("folder"));
+    timed("the same again, nothing to do", || once("folder"));
+    timed("workspace into an empty folder", || once("second"));
+    println!("  memory for it: {} MB", (resident().saturating_sub(rss)) >> 20);
+
+    let options = MirrorOptions::default();
+    let mirror = Mirror::start(&workspace, &at("folder"), options, runtime.handle());
+    let mirror = mirror.expect("it starts");
+    runtime.block_on(mirror.settled()).expect("it settles");
+    let idle = cpu();
+    thread::sleep(Duration::from_secs(5));
+    println!("  idle: {:.2} % of a processor", (cpu() - idle).as_secs_f64() * 20.0);
+    edits(&runtime, &workspace, &at("folder"));
+
+    let n_storm = n_files.min(MAX_STORM);
+    timed(&format!("a storm: {n_storm} files rewritten"), || {
+        for number in 0..n_storm {
+            fs::write(at("folder").join(name(number)), text(number) + "stormy\n").expect("written");
+        }
+        let fs = workspace.fs();
+        for number in (0..n_storm).rev() {
+            let path = VPath::parse(&format!("/{}", name(number))).expect("a path");
+            wait(|| {
+                let read = runtime.block_on(fs.read_to_string(&path)).unwrap_or_default();
+                read.ends_with("stormy\n")
+            });
+        }
+    });
+    timed("one directory renamed that holds all", || {
+        let moved = at("folder").join("moved");
+        fs::create_dir(&moved).expect("made");
+        fs::rename(at("folder").join("all"), moved.join("all")).expect("renamed");
+        let path = VPath::parse(&format!("/moved/{}", name(0))).expect("a path");
+        wait(|| runtime.block_on(workspace.fs().exists(&path)));
+    });
+    mirror.stop().expect("it ends well");
+    workspace.close().expect("it closes");
+}
+
+/// Times edits one by one, in both directions.
+fn edits(runtime: &Runtime, workspace: &Workspace, folder: &Path) {
+    let fs = workspace.fs();
+    let name = name(7);
+    let path = VPath::parse(&format!("/{name}")).expect("a path");
+    let mut times = Vec::new();
+    let before = cpu();
+    for number in 0..N_EDITS {
+        let wanted = format!("{}disk {number}\n", text(7));
+        let start = Instant::now();
+        fs::write(folder.join(&name), &wanted).expect("written");
+        wait(|| runtime.block_on(fs.read_to_string(&path)).is_ok_and(|it| it == wanted));
+        times.push(start.elapsed());
+    }
+    tell("an edit on disk until the workspace has it", &mut times, cpu() - before);
+    let before = cpu();
+    for number in 0..N_EDITS {
+        let wanted = format!("{}workspace {number}\n", text(7));
+        let start = Instant::now();
+        runtime.block_on(fs.write_text(&path, &wanted)).expect("written");
+        wait(|| fs::read_to_string(folder.join(&name)).is_ok_and(|it| it == wanted));
+        times.push(start.elapsed());
+    }
+    tell("an edit in the workspace until the disk has it", &mut times, cpu() - before);
+}
+
+fn tell(what: &str, times: &mut Vec<Duration>, cpu: Duration) {
+    times.sort_unstable();
+    let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
+    let cpu = cpu / u32::try_from(times.len()).expect("few");
+    println!(
+        "  {what}: {median:.0?} median, {worst:.0?} at worst, {cpu:.1?} CPU, waiting included"
+    );
+    times.clear();
+}
+
+/// Waits until something is so, a minute at most.
+fn wait(is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it takes too long");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn timed(what: &str, act: impl FnOnce()) {
+    let (wall, before) = (Instant::now(), (cpu(), cpu_of_children()));
+    act();
+    let children = cpu_of_children() - before.1;
+    let cpu = cpu() - before.0 + children;
+    println!("  {what}: {:.2?} CPU, {:.2?}", cpu, wall.elapsed());
+}
+
+/// Returns the processor time that this process has had.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// Returns the processor time of children that have ended, in steps of the system's clock.
+fn cpu_of_children() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").expect("Linux has it");
+    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let ticks: u64 =
+        fields.split(' ').skip(13).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// Returns how many bytes of memory this process has.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or_default() << 10
+}
+
+fn name(number: usize) -> String {
+    format!("all/d{}/f{number}.txt", number / 20)
+}
+
+fn text(number: usize) -> String {
+    (0..20)
+        .map(|line| format!("File {number}, line {line}: what there is to say of it.\n"))
+        .collect()
+}
+
+fn make(folder: &Path, n_files: usize) {
+    for number in 0..n_files {
+        let path = folder.join(name(number));
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("made");
+        fs::write(path, text(number)).expect("written");
+    }
+}
