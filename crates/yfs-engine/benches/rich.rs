@@ -104,6 +104,9 @@ fn main() {
     let only = std::env::args().skip(1).find(|it| !it.starts_with("--"));
     let bench = Bench { only };
     for (name, n_sections) in SIZES {
+        if bench.only.as_ref().is_some_and(|only| only.rsplit('/').next() != Some(name)) {
+            continue;
+        }
         let old = text(n_sections);
         let middle = format!("section {}\n\nSome words", n_sections / 2);
         let new = old.replacen(&middle, &middle.replace("words", "nouns"), 1);

@@ -262,7 +262,7 @@ impl ContentDoc {
 
     /// Returns what the document is now, to be passed as a base later.
     pub fn version(&self) -> Version {
-        let take = || Version::take(&self.id, self.gate.read(|txn| txn.snapshot()));
+        let take = || Version::take(&self.id, self.gate.snapshot());
         self.version.get_or_init(take).clone()
     }
 

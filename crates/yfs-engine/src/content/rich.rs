@@ -43,9 +43,10 @@ use self::{
 };
 use super::{Author, ContentDoc, ContentError, TEXT, Version, Written, rebase::Overlap};
 use crate::{
-    gate::{DocRole, GatedDoc, Source},
+    gate::{DocRole, GatedDoc, RootIx, Source},
+    id::ItemId,
     kind::DEFAULT_PROFILE,
-    rich::{Kid, into_nodes, live, nodes},
+    rich::{Inserter, Kid, Parent, into_nodes, live, nodes},
 };
 
 /// A document as a file.
@@ -135,6 +136,9 @@ impl ContentDoc {
         profile: Profile,
         author: &Author,
     ) -> Result<Written, ContentError> {
+        if base.is_none() && !self.by_rule && self.gate.is_blank() {
+            return self.write_first(new, profile, author);
+        }
         let fork = base.map(|version| self.fork_here(version)).transpose()?;
         let current = self.file(profile);
         let read = match &fork {
@@ -157,6 +161,30 @@ impl ContentDoc {
             self.file.set(File { text: new.to_owned(), is_exact: true }).ok();
         }
         Ok(written)
+    }
+
+    /// Makes a file of a document that was never written, by one update that yrs need not see yet.
+    fn write_first(
+        &mut self,
+        new: &str,
+        profile: Profile,
+        author: &Author,
+    ) -> Result<Written, ContentError> {
+        let (document, memory) = file_parts(new, profile);
+        let entry = self.entry(author);
+        let mut inserter = Inserter::new(self.client, 0);
+        if let Some(entry) = &entry {
+            inserter.element_of(RootIx::Log.name(), entry);
+        }
+        inserter.insert(Parent::Root, None, None, &document.children);
+        Memory::default().edit_to(&memory).begin(&mut inserter);
+        let update = inserter.finish(Vec::new());
+        self.gate.begin_with(&update)?;
+        let id = ItemId::new(self.client, 0);
+        let update = self.finish(Some(update), entry.map(|entry| (RootIx::Log, id, entry)))?;
+        debug_assert_eq!(self.copy()?.read(|txn| read_file(txn, profile)).text, new);
+        self.file.set(File { text: new.to_owned(), is_exact: true }).ok();
+        Ok(Written { update, overlaps: Vec::new() })
     }
 
     /// Makes a document of what was read, in what is there now.

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hashbrown::HashSet;
-use yrs::{ClientID, ReadTxn, StateVector, Transact};
+use yrs::{ClientID, IdSet, ReadTxn, Snapshot, StateVector, Transact};
 
 use super::{
     Refusal,
@@ -153,6 +153,46 @@ impl GatedDoc {
         }
     }
 
+    /// Begins a document that [holds nothing](Self::is_blank) with an update that this process built. yrs gets it
+    /// when it is first asked.
+    ///
+    /// # Errors
+    ///
+    /// If it is beyond the limits; then the document is as before.
+    ///
+    /// # Panics
+    ///
+    /// As [`apply_own`](Self::apply_own).
+    pub(crate) fn begin_with(&mut self, update: &[u8]) -> Result<(), Refusal> {
+        self.health()?;
+        let parsed = parse(update, &self.limits, false)?;
+        let overlay = match self.resolve(&parsed, Source::Store)? {
+            Resolved::Ready(overlay) => overlay,
+            other => panic!("an update of our own begins nothing: {other:?}"),
+        };
+        if !self.doc.begin(update) {
+            self.apply(&[update])?;
+        }
+        self.commit(&parsed, overlay);
+        Ok(())
+    }
+
+    /// Tells whether nothing has ever arrived here.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.places.clients.is_empty() && self.parked.as_slice().is_empty()
+    }
+
+    /// Returns what the document is now: what it has of whom, and what of that is deleted.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        // What waits deletes nothing, and yrs will find nothing in it to delete.
+        if self.role == DocRole::Content && self.doc.is_waiting() {
+            let clients = self.places.clients.iter();
+            let clocks = clients.map(|(id, client)| (ClientID::new(id.get()), client.end));
+            return Snapshot::new(clocks.collect(), IdSet::default());
+        }
+        self.read(|txn| txn.snapshot())
+    }
+
     /// Edits the document with yrs, and returns the update that says what was changed.
     ///
     /// The edit must not panic: yrs then commits what was done so far, and the document counts as
@@ -161,7 +201,7 @@ impl GatedDoc {
         &mut self,
         f: impl FnOnce(&mut yrs::TransactionMut<'_>) -> R,
     ) -> (R, Option<Vec<u8>>) {
-        self.doc.get();
+        self.doc.make();
         let was_poisoned = self.poisoned.replace("an edit panicked".to_owned());
         let mut txn = self.doc.get().transact_mut();
         let result = f(&mut txn);

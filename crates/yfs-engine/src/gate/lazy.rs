@@ -4,6 +4,9 @@
 //! renames one file, never needs the yrs document: only syncing with a peer, compaction, and the
 //! order of rows with equal timestamps do. To decode 100,000 rows costs yrs as much as all the rest
 //! of opening a workspace.
+//!
+//! A content document whose first update is our own waits as well: a file that was just written or imported is
+//! read from what was written, and most are never edited while they are held.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -73,8 +76,23 @@ impl LazyDoc {
         if may_wait {
             self.waiting.push(parsed.bytes.into());
         } else {
-            self.made();
-            self.waiting = Vec::new();
+            self.make();
+        }
+        may_wait
+    }
+
+    /// Makes the document, if it is still to be made.
+    pub(super) fn make(&mut self) {
+        self.made();
+        self.waiting = Vec::new();
+    }
+
+    /// Keeps the update that begins the document, which we built, for when the document is made. Answers false where
+    /// the update must be applied now.
+    pub(super) fn begin(&mut self, update: &[u8]) -> bool {
+        let may_wait = self.made.get().is_none() && self.waiting.is_empty();
+        if may_wait {
+            self.waiting.push(update.into());
         }
         may_wait
     }
@@ -87,7 +105,6 @@ impl LazyDoc {
     }
 
     /// Tells whether the document is still to be made.
-    #[cfg(test)]
     pub(super) fn is_waiting(&self) -> bool {
         self.made.get().is_none()
     }

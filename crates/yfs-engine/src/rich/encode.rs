@@ -7,7 +7,7 @@ use crate::{
     content::diff::utf16_len,
     gate::{IdRange, write_delete_set},
     id::{ClientId, ItemId},
-    lib0::{write_number, write_string, write_var_uint},
+    lib0::{write_any, write_number, write_string, write_var_uint},
 };
 
 // Bits of the byte that every struct begins with, beside the kind of its content.
@@ -111,6 +111,24 @@ impl Inserter {
         between.left
     }
 
+    /// Puts a value into an array that holds nothing.
+    pub(crate) fn element_of(&mut self, array: &str, value: &yrs::Any) {
+        self.begin_in_root(array, None);
+        write_any(&mut self.structs, value);
+    }
+
+    /// Puts a value into a map that does not have the key.
+    pub(crate) fn entry_of(&mut self, map: &str, key: &str, value: &Value) {
+        self.begin_in_root(map, Some(key));
+        write_value(&mut self.structs, value);
+    }
+
+    /// Puts text into a map that does not have the key.
+    pub(crate) fn text_entry_of(&mut self, map: &str, key: &str, text: &str) {
+        self.begin_in_root(map, Some(key));
+        write_text_value(&mut self.structs, text);
+    }
+
     /// Tells whether nothing was inserted.
     pub fn is_empty(&self) -> bool {
         self.n_structs == 0
@@ -178,6 +196,19 @@ impl Inserter {
         item
     }
 
+    /// Begins a struct that holds one value, alone in a root or under its key.
+    fn begin_in_root(&mut self, root: &str, key: Option<&str>) {
+        self.structs.push(ANY | if key.is_some() { HAS_KEY } else { 0 });
+        self.structs.push(1);
+        write_string(&mut self.structs, root);
+        if let Some(key) = key {
+            write_string(&mut self.structs, key);
+        }
+        write_var_uint(&mut self.structs, 1);
+        self.n_structs += 1;
+        self.clock += 1;
+    }
+
     fn id(&mut self, id: ItemId) {
         write_var_uint(&mut self.structs, id.client.get());
         write_var_uint(&mut self.structs, u64::from(id.clock));
@@ -239,10 +270,7 @@ fn write_value(out: &mut Vec<u8>, value: &Value) {
         Value::Bool(true) => out.push(120),
         Value::Bool(false) => out.push(121),
         Value::Number(number) => write_number(out, *number),
-        Value::String(text) => {
-            out.push(119);
-            write_string(out, text);
-        }
+        Value::String(text) => write_text_value(out, text),
         Value::Array(values) => {
             out.push(117);
             write_var_uint(out, values.len() as u64);
@@ -257,6 +285,11 @@ fn write_value(out: &mut Vec<u8>, value: &Value) {
             }
         }
     }
+}
+
+fn write_text_value(out: &mut Vec<u8>, text: &str) {
+    out.push(119);
+    write_string(out, text);
 }
 
 fn write_json(out: &mut String, value: &Value) {

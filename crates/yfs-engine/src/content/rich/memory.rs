@@ -13,7 +13,7 @@ use yfs_markdown::{
 };
 use yrs::{Any, Map, MapRef, Out, ReadTxn, TransactionMut, WriteTxn};
 
-use crate::rich::{to_any, to_value};
+use crate::rich::{Inserter, to_any, to_value};
 
 /// The root that holds the source.
 pub(in crate::content) const SOURCE: &str = "markdown-source";
@@ -141,6 +141,16 @@ impl Memory {
 impl MemoryEdit {
     pub(super) fn is_empty(&self) -> bool {
         self.source.is_empty() && self.entries.is_empty()
+    }
+
+    /// Makes the edit of a document that remembers nothing.
+    pub(super) fn begin(&self, inserter: &mut Inserter) {
+        for (key, value) in &self.source {
+            value.iter().for_each(|text| inserter.text_entry_of(SOURCE, key, text));
+        }
+        for (key, value) in &self.entries {
+            value.iter().for_each(|value| inserter.entry_of(FRONT_MATTER, key, value));
+        }
     }
 
     pub(in crate::content) fn make(self, txn: &mut TransactionMut<'_>) {

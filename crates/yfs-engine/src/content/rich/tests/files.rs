@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{PROFILES, document, receive, replica, tree, write};
+use super::{PROFILES, author, document, receive, replica, tree, write};
 use crate::content::ContentDoc;
 use yfs_markdown::{
     front_matter::split,
@@ -26,6 +26,12 @@ fn as_stored(doc: &ContentDoc) -> String {
     replica(doc, 99).text()
 }
 
+fn replica_of(state: &[u8], profile: Profile) -> ContentDoc {
+    let mut replica = document(99, profile);
+    receive(&mut replica, state);
+    replica
+}
+
 #[test]
 fn what_is_written_is_read_back_to_the_byte() {
     for profile in PROFILES {
@@ -35,6 +41,28 @@ fn what_is_written_is_read_back_to_the_byte() {
             assert_eq!(as_stored(&doc), text, "{profile:?}");
             let update = write(&mut doc, &text, None);
             assert_eq!(update, None, "written again, in {profile:?}: {text:?}");
+        }
+    }
+}
+
+/// A first write is encoded by hand, and yrs sees it when it is first asked.
+#[test]
+fn a_first_write_is_the_same_whenever_yrs_sees_it() {
+    for profile in PROFILES {
+        for text in examples() {
+            let file = format!("---\ntitle: A\nn: [1, {{a: true}}]\n---\n{text}");
+            let (mut late, mut early) = (document(1, profile), document(1, profile));
+            early.gate().read(|_| ());
+            let [first, second] = [&mut late, &mut early]
+                .map(|doc| doc.write(&file, None, &author()).expect("it can be written"));
+            assert_eq!(first, second);
+            assert_eq!(late.version().encode(), early.version().encode());
+            assert_eq!(late.log(), early.log());
+            let update = first.update.expect("it was written");
+            let (now, stored) = (late.version().encode(), replica_of(&update, profile));
+            assert_eq!(tree(&late, profile), tree(&stored, profile));
+            assert_eq!(now, stored.version().encode());
+            assert_eq!(stored.text(), file);
         }
     }
 }
