@@ -13,8 +13,8 @@ mod live;
 mod read;
 
 pub use encode::{Inserter, Parent, encode};
-pub(crate) use live::into_nodes;
 pub use live::{Kid, LiveElement, LiveText, Slot, live, nodes, to_any, to_value};
+pub(crate) use live::{glance, into_nodes};
 pub use read::read;
 
 /// The root that holds the document.

@@ -46,7 +46,7 @@ use crate::{
     gate::{DocRole, GatedDoc, RootIx, Source},
     id::ItemId,
     kind::DEFAULT_PROFILE,
-    rich::{Inserter, Kid, Parent, into_nodes, live, nodes},
+    rich::{Inserter, Kid, Parent, glance, into_nodes, live, nodes},
 };
 
 /// A document as a file.
@@ -66,7 +66,7 @@ struct Read {
 
 /// Reads a document as a file.
 pub(super) fn read_file(txn: &impl ReadTxn, profile: Profile) -> File {
-    let kids = live(txn, profile);
+    let kids = glance(txn, profile);
     let profile = evident_profile(&kids).unwrap_or(profile);
     file_of(into_nodes(kids), &Memory::read(txn), profile)
 }
@@ -124,7 +124,7 @@ fn only_in(is_in: impl Fn(Profile) -> bool) -> Option<Profile> {
 
 /// Returns the profile that a document can be read by.
 pub(super) fn profile_of(txn: &impl ReadTxn) -> Profile {
-    evident_profile(&live(txn, DEFAULT_PROFILE)).unwrap_or(DEFAULT_PROFILE)
+    evident_profile(&glance(txn, DEFAULT_PROFILE)).unwrap_or(DEFAULT_PROFILE)
 }
 
 impl ContentDoc {

@@ -117,6 +117,8 @@ struct Resolver<'q, 'p, 'a> {
     /// How many items of the update say that they are the first in a list, or of a key.
     firsts: HashMap<(u32, Option<&'a str>), u64>,
     conflicts: u64,
+    /// Whether there are so many structs that their conflicts must be counted.
+    may_conflict: bool,
 }
 
 impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
@@ -139,17 +141,20 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         if clients.len() > 8 {
             index.extend(clients.iter().enumerate().map(|(at, client)| (client.client, at)));
         }
+        let n_types = parsed.structs.iter().filter(|item| item.kind == Kind::Type).count();
         let overlay = Overlay {
             clients,
-            places: Vec::new(),
+            places: Vec::with_capacity(n_types),
             roots: HashMap::new(),
-            types: HashMap::new(),
+            types: HashMap::with_capacity(n_types),
             elements: Vec::new(),
             values: Vec::new(),
             order: Vec::new(),
         };
         let firsts = HashMap::new();
-        Self { question, parsed, overlay, index, firsts, conflicts: 0 }
+        let n_structs = parsed.structs.len() as u64;
+        let may_conflict = n_structs.saturating_mul(n_structs) / 2 > question.limits.conflict_steps;
+        Self { question, parsed, overlay, index, firsts, conflicts: 0, may_conflict }
     }
 
     fn at(&self, client: ClientId) -> Option<usize> {
@@ -383,7 +388,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
             }
             Parent::Inherited => (0, false),
         };
-        if item.parent != Parent::Inherited {
+        if self.may_conflict && item.parent != Parent::Inherited {
             self.count_conflicts(place, item.key)?;
         }
         let is_hollow = item.kind == Kind::Deleted;
@@ -481,7 +486,10 @@ impl Places {
     /// Adds what an update added, after yrs applied it.
     pub(crate) fn commit(&mut self, overlay: Overlay<'_>) {
         self.table.extend(overlay.places);
-        self.types.extend(overlay.types);
+        match self.types.is_empty() {
+            true => self.types = overlay.types,
+            false => self.types.extend(overlay.types),
+        }
         self.roots.extend(overlay.roots.into_iter().map(|(name, place)| (name.into(), place)));
         for new in overlay.clients {
             if new.end <= new.known {

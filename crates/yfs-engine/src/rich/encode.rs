@@ -62,6 +62,8 @@ pub struct Inserter {
     clock: u32,
     structs: Vec<u8>,
     n_structs: u64,
+    /// The client as it is written, which is part of nearly every struct.
+    client_bytes: Vec<u8>,
 }
 
 /// Between which items a struct goes.
@@ -76,7 +78,9 @@ const ALONE: Between = Between { left: None, right: None };
 impl Inserter {
     /// Begins with the next clock of a client.
     pub fn new(client: ClientId, clock: u32) -> Self {
-        Self { client, first: clock, clock, structs: Vec::new(), n_structs: 0 }
+        let mut client_bytes = Vec::new();
+        write_var_uint(&mut client_bytes, client.get());
+        Self { client, first: clock, clock, structs: Vec::new(), n_structs: 0, client_bytes }
     }
 
     /// Puts nodes into `parent`, between two of its children; returns the item of the last.
@@ -210,7 +214,11 @@ impl Inserter {
     }
 
     fn id(&mut self, id: ItemId) {
-        write_var_uint(&mut self.structs, id.client.get());
+        if id.client == self.client {
+            self.structs.extend_from_slice(&self.client_bytes);
+        } else {
+            write_var_uint(&mut self.structs, id.client.get());
+        }
         write_var_uint(&mut self.structs, u64::from(id.clock));
     }
 

@@ -79,7 +79,13 @@ impl Kid {
 /// Reads what is under the root; nothing is what there is where nobody has written.
 pub fn live(txn: &impl ReadTxn, profile: Profile) -> Vec<Kid> {
     let Some(fragment) = txn.get_xml_fragment(ROOT) else { return Vec::new() };
-    Reader { txn, profile }.kids(&fragment, 1)
+    Reader { txn, profile, keeps_texts: true }.kids(&fragment, 1)
+}
+
+/// Reads what is under the root to be looked at only: texts do not say again what their runs say.
+pub(crate) fn glance(txn: &impl ReadTxn, profile: Profile) -> Vec<Kid> {
+    let Some(fragment) = txn.get_xml_fragment(ROOT) else { return Vec::new() };
+    Reader { txn, profile, keeps_texts: false }.kids(&fragment, 1)
 }
 
 /// Returns the tree that children are.
@@ -122,6 +128,8 @@ fn tree(element: &LiveElement) -> Element {
 struct Reader<'a, T> {
     txn: &'a T,
     profile: Profile,
+    /// Whether each `Y.XmlText` is to know what it says, and what stands in it.
+    keeps_texts: bool,
 }
 
 impl<T: ReadTxn> Reader<'_, T> {
@@ -168,15 +176,19 @@ impl<T: ReadTxn> Reader<'_, T> {
                 others.push(at);
                 continue;
             };
-            at += utf16_len(&text);
-            whole.push_str(&text);
+            if self.keeps_texts {
+                at += utf16_len(&text);
+                whole.push_str(&text);
+            }
             let formats = chunk.attributes.iter().flat_map(|formats| formats.iter());
             let marks = formats.filter(|(_, value)| **value != Any::Null);
             let mut marks: Vec<Mark> = marks.map(|(name, value)| self.mark(name, value)).collect();
-            marks.sort_by(|left, right| {
-                let rank = |mark: &Mark| self.profile.rank(&mark.name);
-                rank(left).cmp(&rank(right)).then_with(|| left.name.cmp(&right.name))
-            });
+            if marks.len() > 1 {
+                marks.sort_by(|left, right| {
+                    let rank = |mark: &Mark| self.profile.rank(&mark.name);
+                    rank(left).cmp(&rank(right)).then_with(|| left.name.cmp(&right.name))
+                });
+            }
             push_inline(&mut around.runs, Node::text(&*text, marks));
         }
         around.slots.push(Slot { id, handle, text: whole, others });
@@ -210,6 +222,9 @@ fn mark_name(format: &str) -> &str {
 
 /// Puts attributes into the order of the schema, and unknown ones after, by name.
 fn in_order(attributes: &mut Attributes, specs: &[AttributeSpec]) {
+    if attributes.len() < 2 {
+        return;
+    }
     let place = |name: &str| specs.iter().position(|spec| spec.name == name).unwrap_or(usize::MAX);
     attributes.sort_by(|(left, _), (right, _)| {
         place(left).cmp(&place(right)).then_with(|| left.cmp(right))

@@ -2,7 +2,7 @@
 
 use super::{
     escape,
-    inline::{Care, Context, inline},
+    inline::{Care, Context, inline, push_inline},
 };
 use crate::{
     outline::Leaf,
@@ -104,9 +104,13 @@ fn cells(row: &Element) -> impl Iterator<Item = &Element> {
 
 fn row(element: &Element, context: Context) -> String {
     let context = Context { in_cell: true, ..context };
-    let texts = cells(element).map(|cell| {
-        let paragraph = cell.children.first().and_then(Node::as_element);
-        paragraph.map(|it| inline(&it.children, context)).unwrap_or_default()
-    });
-    format!("| {} |", texts.collect::<Vec<_>>().join(" | "))
+    let mut text = String::from("|");
+    for (at, cell) in cells(element).enumerate() {
+        text.push_str(if at > 0 { " | " } else { " " });
+        if let Some(paragraph) = cell.children.first().and_then(Node::as_element) {
+            push_inline(&paragraph.children, context, &mut text);
+        }
+    }
+    text.push_str(if text.len() > 1 { " |" } else { "  |" });
+    text
 }

@@ -4,7 +4,10 @@ use super::{
     escape::{self, Around},
     runs::{Delimiter, Run, RunKind, runs},
 };
-use crate::{schema::Profile, tree::Node};
+use crate::{
+    schema::Profile,
+    tree::{Node, Text},
+};
 
 /// How careful to be. What reads back wrong is written again with more care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,8 +31,46 @@ pub(crate) struct Context {
     pub(crate) begins_item: bool,
 }
 
+/// Appends the text of a text block, as [`inline`] returns it.
+pub(crate) fn push_inline(children: &[Node], context: Context, out: &mut String) {
+    match plain(children, context.profile) {
+        Some(text) => escape::escape(text, &alone(context), out),
+        None => out.push_str(&inline(children, context)),
+    }
+}
+
+/// Returns what a block says that is one run: text without marks, on one line. Most are.
+fn plain(children: &[Node], profile: Profile) -> Option<&str> {
+    let [Node::Text(Text { text, marks })] = children else { return None };
+    // In the profile that keeps them in text, breaks and tags are runs of their own.
+    let is_one = || profile == Profile::Gfm || !text.contains(['\n', '<']);
+    (marks.is_empty() && is_one()).then_some(text)
+}
+
+/// What stands around the only run of a block.
+fn alone(context: Context) -> Around {
+    Around {
+        profile: context.profile,
+        care: context.care,
+        in_cell: context.in_cell,
+        begins_line: true,
+        begins_block: true,
+        begins_item: context.begins_item,
+        ends_line: true,
+        before: None,
+        after: Some('\n'),
+        is_followed: false,
+        link_follows: false,
+    }
+}
+
 /// Returns the text of a text block. Lines are separated by `\n`.
 pub(crate) fn inline(children: &[Node], context: Context) -> String {
+    if let Some(text) = plain(children, context.profile) {
+        let mut out = String::with_capacity(text.len());
+        escape::escape(text, &alone(context), &mut out);
+        return out;
+    }
     let runs = runs(children, context.profile);
     // Breaks at the end vanish, unless they are characters.
     let n_solid = runs.iter().rposition(|run| !run.is_break()).map_or(0, |last| last + 1);
