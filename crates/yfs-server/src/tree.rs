@@ -47,7 +47,12 @@ async fn list(caller: &Caller) -> Result<Tree> {
     let workspace = &caller.app.workspace;
     let found = caller.fs().walk(&caller.grant.path, &WalkOptions::default()).await?;
     let entries = found.into_iter().map(|found| {
-        let info = workspace.document(&found.path).ok();
+        let info = match found.entry.kind {
+            FileKind::File => workspace.document_of(&found.entry.id),
+            // What it leads to is found by its path.
+            FileKind::Symlink => workspace.document(&found.path).ok(),
+            _ => None,
+        };
         Node { root: info.and_then(|info| info.root()), ..Node::from(found) }
     });
     let entries = entries.collect();

@@ -13,7 +13,7 @@ pub struct DocFact {
     pub upto: Seq,
     /// The length of what reading it returns, in bytes.
     pub size: u64,
-    /// The hash of what reading it returns.
+    /// A hash of what else was found out about it, in words of whoever keeps the fact.
     pub hash: Option<ContentHash>,
 }
 

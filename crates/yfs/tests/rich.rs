@@ -14,7 +14,7 @@ use yfs_engine::{
     kind::{Category, ContentKind, Profile},
     time::Millis,
 };
-use yfs_store::MemoryStore;
+use yfs_store::{DocName, MemoryStore, SqliteStore, Store};
 use yfs_vfs::{Base, CopyOptions, Edit, FileSystem, MoveOptions, WriteOptions};
 
 const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";
@@ -204,6 +204,9 @@ fn rename_row(workspace: &Workspace, id: &FileId, name: &str) -> Vec<u8> {
 fn a_doubled_body_is_shown_and_repaired() {
     let workspace = create();
     put(&workspace, "/a.md", "# One\n\nTwo *three*.\n");
+    put(&workspace, "/b.md", "# One\n");
+    // What was settled is looked at again where it was written since.
+    assert_eq!(workspace.conflicts().expect("listed"), []);
     let port = port(&workspace, "/a.md");
     let mut plain =
         ContentDoc::new(port.guid(), ClientId::new(5).expect("53 bits"), Limits::default());
@@ -211,11 +214,56 @@ fn a_doubled_body_is_shown_and_repaired() {
     let update = plain.write("# One\n\nTwo *three*.\n", None, &ada()).expect("written").update;
     port.receive(&update.expect("an update")).expect("taken");
     assert_eq!(cat(&workspace, "/a.md").matches("# One").count(), 2);
-    assert_eq!(workspace.conflicts().expect("listed")[0].kind, ConflictKind::Doubled);
+    for _ in 0..2 {
+        let conflicts = workspace.conflicts().expect("listed");
+        let found: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+        assert_eq!(found, [(ConflictKind::Doubled, "/a.md")]);
+    }
     assert!(workspace.repair(&at("/a.md")).expect("repaired"));
     assert!(!workspace.repair(&at("/a.md")).expect("nothing to do"));
     assert_eq!(cat(&workspace, "/a.md"), "# One\n\nTwo *three*.\n");
     assert_eq!(workspace.conflicts().expect("listed"), []);
+}
+
+/// A look is kept beside the log, for whoever looks next; files of several writers are loaded for it once.
+#[test]
+fn what_was_found_settled_is_kept_until_it_is_written() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let file = dir.path().join("workspace.db");
+    let options = Options { follow: false, ..Options::default() };
+    let store = Arc::new(SqliteStore::create_new(&file).expect("a store"));
+    let a = Workspace::create(store.clone(), options.clone()).expect("a workspace");
+    let b = Workspace::open_at(&file, options).expect("a second handle");
+    put(&a, "/one.md", FILE);
+    put(&a, "/two.md", FILE);
+    append(&b, "/two.md", "* three\n");
+    put(&a, "/three.txt", FILE);
+    let names = ["/one.md", "/two.md", "/three.txt"].map(|path| DocName::from(&id_of(&a, path)));
+    let are_settled = || {
+        let facts = store.doc_facts(&names).expect("facts");
+        facts.iter().map(|fact| fact.is_some_and(|it| it.hash.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(are_settled(), [false; 3]);
+    assert_eq!(a.conflicts().expect("listed"), []);
+    assert_eq!(are_settled(), [true, true, false], "plain text was not looked at as rich text");
+    append(&a, "/one.md", "* three\n");
+    assert_eq!(are_settled(), [false, true, false]);
+    assert_eq!(now(b.fs().stat(&at("/two.md"))).expect("there").size, FILE.len() as u64 + 8);
+}
+
+#[test]
+fn a_document_is_found_by_its_id_as_by_its_path() {
+    let workspace = create();
+    put(&workspace, "/d/a.md", FILE);
+    put(&workspace, "/d/b.txt", FILE);
+    now(workspace.fs().write(&at("/d/c.md"), vec![0xff].into(), &WriteOptions::default()))
+        .expect("written");
+    for path in ["/d/a.md", "/d/b.txt", "/d/c.md"] {
+        let by_path = workspace.document(&at(path)).expect("there");
+        assert_eq!(workspace.document_of(&by_path.guid), Some(by_path), "{path}");
+    }
+    let folder = now(workspace.fs().stat(&at("/d"))).expect("there").id;
+    assert_eq!(workspace.document_of(&folder), None);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use yrs::{
 
 use super::{ContentDoc, ContentError, TEXT, Version, diff::utf16_len, rich};
 use crate::{
-    gate::{GatedDoc, IdRange, Source},
+    gate::{GatedDoc, IdRange, Limits, Source, origins},
     id::ClientId,
     kind::ContentKind,
     lib0::{as_number, write_string, write_var_uint},
@@ -36,6 +36,27 @@ const VERSION: &str = "yfs conversion 1";
 
 /// Client ids of conversions have this bit, which ids that are drawn at random never have.
 const MARK: u64 = 1 << 52;
+
+/// Tells whether updates, which are all of a document's, hold nothing but rich text and history of one client. Then
+/// there is nothing to settle: nobody converted it, and nothing is there twice. It needs no document.
+pub fn is_rich_of_one<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> bool {
+    let (mut writer, mut has_rich) = (None, false);
+    for update in updates {
+        let Some(origins) = origins(update, limits) else { return false };
+        for client in origins.clients {
+            if *writer.get_or_insert(client) != client {
+                return false;
+            }
+        }
+        for root in origins.roots {
+            has_rich |= root == ROOT;
+            if [TEXT, CONVERSIONS].contains(&root) {
+                return false;
+            }
+        }
+    }
+    has_rich
+}
 
 /// One conversion, or a later note about it: that has no length.
 #[derive(Debug, Clone)]

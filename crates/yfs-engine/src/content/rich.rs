@@ -140,9 +140,11 @@ impl ContentDoc {
             return self.write_first(new, profile, author);
         }
         let fork = base.map(|version| self.fork_here(version)).transpose()?;
-        let current = self.file(profile);
         let read = match &fork {
-            None => self.gate.read(|txn| Read::of(txn, profile, Some(current))),
+            None => {
+                let current = self.file(profile);
+                self.gate.read(|txn| Read::of(txn, profile, Some(current)))
+            }
             Some(fork) => fork.read(|txn| Read::of(txn, profile, None)),
         };
         if new == read.file.text && !read.kids.is_empty() {

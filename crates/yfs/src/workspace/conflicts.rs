@@ -3,7 +3,7 @@
 use smol_str::SmolStr;
 use yfs_engine::{
     Any,
-    content::ContentDoc,
+    content::{ContentDoc, is_rich_of_one},
     hash::ContentHash,
     id::FileId,
     kind::Category,
@@ -12,10 +12,13 @@ use yfs_engine::{
     table::FileRow,
     tree::{Conflict as TreeConflict, OrphanReason},
 };
-use yfs_store::{DocName, Seq};
+use yfs_store::{DocFact, DocName, Seq};
 
 use super::Workspace;
 use crate::{error::Result, shared::Shared};
+
+/// What facts say, as its hash, of documents that were looked at as rich text and found settled.
+const SETTLED: &str = "rich text that is settled";
 
 /// One thing that rules settled, or that looks wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,8 +90,8 @@ impl ConflictKind {
 }
 
 impl Workspace {
-    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, and reads rich text and what
-    /// was moved over other files and is still in the trash.
+    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, a look at rich text that was written since
+    /// it was last looked at, and reads what was moved over other files and is still in the trash.
     pub fn conflicts(&self) -> Result<Vec<Conflict>> {
         let shared = &self.shared;
         shared.refresh()?;
@@ -108,9 +111,7 @@ impl Workspace {
                 conflicts.push(Conflict { kind: ConflictKind::Blob, id, path, detail });
             }
         }
-        for id in rich {
-            conflicts.extend(shared.unsettled(&id)?);
-        }
+        conflicts.extend(shared.unsettled_among(&rich)?);
         for file in replaced {
             if shared.holds_more(&file)? {
                 let main = shared.main.read();
@@ -129,18 +130,57 @@ impl Workspace {
 }
 
 impl Shared {
-    /// Says what is wrong with how a content is kept.
-    fn unsettled(&self, id: &FileId) -> Result<Option<Conflict>> {
-        let (is_doubled, is_unsettled) = self.pool.acquire(id).with(|loaded| {
-            (loaded.doc.is_doubled(), loaded.doc.needs_conversion() || loaded.doc.needs_repair())
+    /// Says what is wrong with how rich text is kept, and keeps in mind of which nothing is.
+    fn unsettled_among(&self, rich: &[FileId]) -> Result<Vec<Conflict>> {
+        let names: Vec<DocName> = rich.iter().map(DocName::from).collect();
+        let facts = self.store.doc_facts(&names)?;
+        let settled = ContentHash::of(SETTLED.as_bytes());
+        let (mut conflicts, mut found) = (Vec::new(), Vec::new());
+        for ((id, name), fact) in rich.iter().zip(names).zip(facts) {
+            if fact.is_some_and(|fact| fact.hash == Some(settled)) {
+                continue;
+            }
+            let upto = match fact {
+                Some(fact) if self.is_of_one_writer(&name, fact.upto)? => fact.upto,
+                _ => match self.unsettled(id)? {
+                    Ok(head) => head,
+                    Err(conflict) => {
+                        conflicts.push(conflict);
+                        continue;
+                    }
+                },
+            };
+            let size = fact.filter(|fact| fact.upto == upto).map(|fact| fact.size);
+            found.extend(size.map(|size| (name, DocFact { upto, size, hash: Some(settled) })));
+        }
+        if !found.is_empty() && !self.options.read_only {
+            // Only the next look would be the faster for it.
+            self.store.set_doc_facts(&found).ok();
+        }
+        Ok(conflicts)
+    }
+
+    /// Tells whether a document is, up to its head, rich text of one writer.
+    fn is_of_one_writer(&self, name: &DocName, head: Seq) -> Result<bool> {
+        let stored = self.store.load(name)?;
+        let updates = stored.updates.iter().map(|record| record.data.as_slice());
+        let updates = stored.snapshot.as_deref().into_iter().chain(updates);
+        Ok(stored.head == head && is_rich_of_one(updates, &self.options.limits))
+    }
+
+    /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
+    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<Seq, Conflict>> {
+        let (is_doubled, is_unsettled, head) = self.pool.acquire(id).with(|loaded| {
+            let is_unsettled = loaded.doc.needs_conversion() || loaded.doc.needs_repair();
+            (loaded.doc.is_doubled(), is_unsettled, loaded.head)
         })?;
         let (kind, detail) = match (is_doubled, is_unsettled) {
             (true, _) => (ConflictKind::Doubled, "holds everything twice"),
             (false, true) => (ConflictKind::Unsettled, "was written to where its content is not"),
-            (false, false) => return Ok(None),
+            (false, false) => return Ok(Ok(head)),
         };
         let path = path_of(&self.main.read(), id);
-        Ok(Some(Conflict { kind, id: id.clone(), path, detail: detail.to_owned() }))
+        Ok(Err(Conflict { kind, id: id.clone(), path, detail: detail.to_owned() }))
     }
 
     /// Tells whether a file in the trash holds anything else than what was taken over from it.

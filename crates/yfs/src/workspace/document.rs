@@ -5,6 +5,7 @@ use yfs_engine::{
     id::FileId,
     kind::{Category, ContentKind, Profile},
     path::VPath,
+    table::NodeKind,
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
@@ -28,6 +29,14 @@ pub struct DocumentInfo {
 }
 
 impl DocumentInfo {
+    fn new(guid: FileId, kind: ContentKind, is_text: bool) -> Self {
+        let category = match kind {
+            ContentKind::Rich(_) => Category::RichText,
+            _ => Category::Text,
+        };
+        Self { guid, category, kind: is_text.then_some(kind) }
+    }
+
     /// Returns the root of the document that an editor binds to.
     pub fn root(&self) -> Option<&'static str> {
         self.kind.map(|kind| match kind {
@@ -54,13 +63,16 @@ impl Workspace {
         self.shared.refresh()?;
         let main = self.shared.main.read();
         let found = resolve_file(&main, Op::Open, path)?;
-        let kind = main.content_kind(&found.id);
-        let category = match kind {
-            Some(ContentKind::Rich(_)) => Category::RichText,
-            _ => Category::Text,
-        };
-        let kind = kind.filter(|_| found.holds == Holds::Text);
-        Ok(DocumentInfo { guid: found.id, category, kind })
+        let kind = main.content_kind(&found.id).unwrap_or(ContentKind::Text);
+        Ok(DocumentInfo::new(found.id, kind, found.holds == Holds::Text))
+    }
+
+    /// Tells the same of a file by its id, which costs no look-up of a path. Answers nothing of what is no file.
+    pub fn document_of(&self, id: &FileId) -> Option<DocumentInfo> {
+        let main = self.shared.main.read();
+        let attributes = main.files().attributes(id)?;
+        let kind = main.content_kind(id).filter(|_| attributes.kind == NodeKind::File)?;
+        Some(DocumentInfo::new(id.clone(), kind, attributes.blob.is_none()))
     }
 
     /// Puts a content where its file's name says, once: merges what was written where it no longer is, and keeps one

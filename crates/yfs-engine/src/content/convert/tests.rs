@@ -7,7 +7,7 @@ use yrs::{Text as _, WriteTxn as _};
 
 use crate::{
     actor::{Actor, ActorKind},
-    content::{Author, ContentDoc},
+    content::{Author, ContentDoc, is_rich_of_one},
     gate::{Limits, Source},
     id::{ClientId, FileId},
     kind::ContentKind,
@@ -192,4 +192,26 @@ fn what_two_plain_peers_converted_is_repaired() {
         assert!(!doc.is_doubled());
         assert_eq!(doc.text(), body);
     }
+}
+
+#[test]
+fn rich_text_of_one_client_has_nothing_to_settle() {
+    let is_of_one = |docs: &[&ContentDoc]| {
+        let updates: Vec<_> = docs.iter().map(|doc| doc.gate().encode_state()).collect();
+        is_rich_of_one(updates.iter().map(Vec::as_slice), &Limits::default())
+    };
+    let mut one = replica(1, RICH, &[]);
+    write(&mut one, "# One\n");
+    assert!(is_of_one(&[&one]));
+    write(&mut one, "# One\n\nTwo\n");
+    assert!(is_of_one(&[&one]));
+    let (mut other, mut text) = (replica(2, RICH, &[]), replica(1, ContentKind::Text, &[]));
+    write(&mut other, "# One\n\nTwo\n");
+    write(&mut text, "# One\n");
+    assert!(!is_of_one(&[&one, &other]), "it may be there twice");
+    assert!(!is_of_one(&[&text]), "it is not where the name says");
+    assert!(!is_of_one(&[&one, &text]));
+    rename(&mut one, ContentKind::Text);
+    assert!(!is_of_one(&[&one]));
+    assert!(!is_rich_of_one([&b"\x01"[..]], &Limits::default()));
 }

@@ -115,7 +115,7 @@ fn one_word_is_one_small_update() {
 fn edits_and_appends_are_of_the_file() {
     let mut doc = document(1, Profile::Gfm);
     write(&mut doc, "# One\n\nTwo *three* four\n", None);
-    let author = super::author();
+    let author = author();
     let edited = doc.edit("*three*", "**3**", false, &author).expect("it is there");
     assert_eq!(edited.n_replaced, 1);
     let appended = doc.append("- five\n", &author).expect("it can be edited");
@@ -144,7 +144,7 @@ fn a_document_of_the_other_schema_is_read_and_keeps_it() {
         doc.set_kind(ContentKind::Rich(other));
         assert_eq!(doc.text(), file);
         let new = file.replace("four", "4").replace("six", "6");
-        let written = doc.write(&new, None, &super::author()).expect("a write");
+        let written = doc.write(&new, None, &author()).expect("a write");
         assert!(written.update.is_some_and(|update| update.len() < 250));
         assert_eq!(doc.text(), new);
         assert_eq!(check(&tree(&doc, profile), profile), Ok(()), "{profile:?}");
