@@ -26,7 +26,6 @@ mod lazy;
 mod limits;
 mod living;
 mod merge;
-mod origins;
 mod parked;
 mod parse;
 mod places;
@@ -45,13 +44,13 @@ pub use limits::Limits;
 pub(crate) use living::atoms_of;
 pub use living::{Living, LivingContent};
 pub use merge::{Merged, merge};
-pub(crate) use origins::origins;
 pub use parked::Parked;
 pub use refusal::Refusal;
 pub use role::{DocRole, Source};
 pub use scan::{Element, IdRange, RootIx, Scan};
 pub use update::UpdateBuilder;
 pub(crate) use update::write_delete_set;
+pub(crate) use writers::origins;
 pub use writers::{Inspected, inspect, writers};
 
 #[cfg(test)]

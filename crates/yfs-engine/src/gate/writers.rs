@@ -6,7 +6,10 @@ use super::{
     refusal::Refusal,
     scan::RootIx,
 };
-use crate::{content::convert::CONVERSIONS, id::ItemId};
+use crate::{
+    content::convert::CONVERSIONS,
+    id::{ClientId, ItemId},
+};
 
 /// Returns the first item of each client of which an update holds items.
 ///
@@ -41,4 +44,25 @@ pub fn inspect(update: &[u8], limits: &Limits) -> Result<Inspected, Refusal> {
         has_redactions: begins(RootIx::Redactions.name()),
         has_conversions: begins(CONVERSIONS),
     })
+}
+
+/// Who wrote items of an update, and which roots some of them name.
+#[derive(Debug)]
+pub(crate) struct Origins<'a> {
+    pub(crate) clients: Vec<ClientId>,
+    /// Neighbouring items often name the same root; it is there once then, and else as often as it is named.
+    pub(crate) roots: Vec<&'a str>,
+}
+
+/// Reads off an update who wrote it and where; nothing if it is malformed.
+pub(crate) fn origins<'a>(update: &'a [u8], limits: &Limits) -> Option<Origins<'a>> {
+    let parsed = parse(update, limits, false).ok()?;
+    let clients = parsed.runs.iter().map(|run| run.client).collect();
+    let named = parsed.structs.iter().filter_map(|item| match item.parent {
+        Parent::Root(name) => Some(name),
+        _ => None,
+    });
+    let mut roots: Vec<&str> = named.collect();
+    roots.dedup();
+    Some(Origins { clients, roots })
 }
