@@ -5,18 +5,22 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use yfs::{Options, Workspace};
-use yfs_replica::client::Remote;
+use yfs_replica::{Progress, client::Remote};
 
 use crate::{
-    commands::sync,
+    commands::{mirror, sync},
     context::Context,
     discover,
     errors::{Failure, Result},
 };
 
 const HELP: &str = "\
-The directory gets a workspace of its own with all files and their history. It works without the server;
-`yfs sync` exchanges what changed on either side since. An interrupted clone is finished by `yfs sync`.
+The directory gets a workspace of its own with all files and their history, and the files themselves, which
+`yfs mirror`, `yfs serve` and `yfs sync` keep in step. It works without the server; `yfs sync` exchanges what
+changed on either side since. An interrupted clone is finished by `yfs sync`.
+
+If DIR holds files already, nothing of it is overwritten or deleted: a file that is in the workspace with the
+same path and content is that file, one with another content is an edit of it, and the rest is new.
 
 The token is kept in the workspace, so that `yfs sync` needs none: whoever can read the file can use it.
 
@@ -38,6 +42,12 @@ pub(crate) struct CloneArgs {
     /// A token for the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
+    /// Only the workspace, no files in DIR
+    #[arg(long)]
+    no_files: bool,
+    /// Take executable bits, and files that tools obey unasked
+    #[arg(long)]
+    trust: bool,
 }
 
 /// Does it.
@@ -52,7 +62,7 @@ pub(crate) async fn run(args: CloneArgs, context: &mut Context) -> Result {
     let id = remote.workspace_id().await.map_err(anyhow::Error::from)?;
     let workspace = make(&file, &id, context)?;
     remote.keep(&workspace).map_err(anyhow::Error::from)?;
-    let done = sync::exchange(&remote, &workspace, context).await;
+    let done = fetch(&args, &remote, &workspace, context).await;
     let flushed = workspace.flush();
     workspace.close()?;
     flushed?;
@@ -68,6 +78,20 @@ pub(crate) async fn run(args: CloneArgs, context: &mut Context) -> Result {
         return context.out.json_line(&value);
     }
     Ok(())
+}
+
+/// Brings everything here, and the files into the directory. What was in it goes to the server.
+async fn fetch(
+    args: &CloneArgs,
+    remote: &Remote,
+    workspace: &Workspace,
+    context: &mut Context,
+) -> Result<Progress> {
+    let progress = sync::exchange(remote, workspace, context).await?;
+    if !args.no_files && mirror::meet(workspace, &args.dir, args.trust, context)? {
+        sync::exchange(remote, workspace, context).await?;
+    }
+    Ok(progress)
 }
 
 fn make(file: &Path, id: &yfs_engine::id::WorkspaceId, context: &mut Context) -> Result<Workspace> {

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
 use yfs::{Options, Workspace};
-use yfs_mirror::{Counts, Mirror, MirrorOptions, Notice, Report, Trust, Why};
+use yfs_mirror::{Counts, Mirror, MirrorError, MirrorOptions, Notice, Report, Trust, Why};
 
 use crate::{
     commands::{init, serve::told_to_end},
@@ -40,6 +40,12 @@ told and is no failure).
 JSON: while it runs lines of {path, why}; in the end {to_workspace, to_folder, n_matched, n_merged,
 skipped: [{path, why}]}, where the first two are {created, written, moved, deleted, touched}.";
 
+/// Where the workspace of a folder is, in the folder.
+const DIR: &str = ".yfs";
+
+/// Where the mirror of a folder keeps what it remembers, beside the workspace.
+const MEMORY: &str = "mirror.db";
+
 /// What can be typed.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -57,10 +63,7 @@ pub(crate) struct MirrorArgs {
 
 /// Mirrors.
 pub(crate) async fn run(args: MirrorArgs, context: &mut Context) -> Result {
-    let options = MirrorOptions {
-        trust: if args.trust { Trust::Everybody } else { Trust::Folder },
-        ..MirrorOptions::default()
-    };
+    let options = options(args.trust);
     let workspace = open(&args.dir, args.once, context)?;
     let report = if args.once {
         Mirror::once(&workspace, &args.dir, options).map_err(anyhow::Error::from)?
@@ -69,6 +72,36 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut Context) -> Result {
     };
     tell(&report, args.once, context)?;
     Ok(workspace.close()?)
+}
+
+/// Returns how folders are mirrored.
+pub(crate) fn options(trust: bool) -> MirrorOptions {
+    let trust = if trust { Trust::Everybody } else { Trust::Folder };
+    MirrorOptions { trust, ..MirrorOptions::default() }
+}
+
+/// Returns the folder that a workspace lies in, if it is one that is mirrored.
+pub(crate) fn mirrored(file: &Path) -> Option<&Path> {
+    let own = file.parent().filter(|own| own.ends_with(DIR))?;
+    own.join(MEMORY).is_file().then(|| own.parent())?
+}
+
+/// Brings the folder and the workspace together once, unless another process keeps them in step; tells what
+/// is left alone, and answers whether anything was brought to the workspace.
+pub(crate) fn meet(
+    workspace: &Workspace,
+    folder: &Path,
+    trust: bool,
+    context: &mut Context,
+) -> Result<bool> {
+    let report = match Mirror::once(workspace, folder, options(trust)) {
+        Err(MirrorError::Busy(_)) => return Ok(false),
+        met => met.map_err(anyhow::Error::from)?,
+    };
+    for (path, why) in &report.skipped {
+        context.remark(&format!("{}: {why}", path.display()));
+    }
+    Ok(report.to_workspace != Counts::default())
 }
 
 fn open(dir: &Path, once: bool, context: &Context) -> Result<Workspace> {
@@ -113,7 +146,8 @@ async fn follow(
     Ok(mirror.stop().map_err(anyhow::Error::from)?)
 }
 
-fn tell_notice(Notice { path, why, .. }: &Notice, context: &mut Context) -> Result {
+/// Tells the owner of a folder something about it.
+pub(crate) fn tell_notice(Notice { path, why, .. }: &Notice, context: &mut Context) -> Result {
     if context.out.json {
         context
             .out

@@ -3,13 +3,17 @@
 use std::{
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
+    pin::pin,
+    time::Duration,
 };
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
+use tokio::runtime::Handle;
 use yfs::{ImportOptions, Options, Workspace, WorkspaceError};
 use yfs_engine::path::VPath;
+use yfs_mirror::Mirror;
 use yfs_server::{
     ServeOptions, Server,
     access::{Grant, Keys},
@@ -17,7 +21,7 @@ use yfs_server::{
 };
 
 use crate::{
-    commands::{import, init},
+    commands::{import, init, mirror},
     context::Context,
     discover,
     errors::{Failure, Result},
@@ -29,9 +33,17 @@ const IMPORT_KEY: &str = "serve.import";
 const UNFINISHED: &[u8] = b"unfinished";
 const FINISHED: &[u8] = b"finished";
 
+/// How long what is on its way to the disk is waited for in the end.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether the mirror is still there.
+const LOOK: Duration = Duration::from_millis(500);
+
 const HELP: &str = "\
-If DIR has no workspace yet, one is made from what is in it. The files in DIR then stay as they are;
-what is edited is in the workspace. Other commands work while it runs. Ctrl-C ends it.
+If DIR has no workspace yet, one is made from what is in it. The files in DIR and those of the workspace
+are kept in step while it runs, as by `yfs mirror`: what an editor types is on the disk within a moment, and
+the reverse. What was changed in DIR meanwhile is brought in first. Other commands work while it runs.
+Ctrl-C ends it.
 
 Whoever connects shows a token: as `Authorization: Bearer`, as `?token=`, or in Hocuspocus' own message.
 The owner's token is printed, and stays the same; `yfs token` makes others.
@@ -57,6 +69,12 @@ pub(crate) struct ServeArgs {
     /// Where to listen; 0.0.0.0 for all networks
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
+    /// Leave the files in DIR as they are: what is edited is in the workspace only
+    #[arg(long)]
+    no_mirror: bool,
+    /// Take executable bits, and files that tools obey unasked, from everybody who can write
+    #[arg(long)]
+    trust: bool,
     /// Ask for no token; for loopback addresses only
     #[arg(long)]
     open: bool,
@@ -81,12 +99,60 @@ pub(crate) async fn run(args: ServeArgs, context: &mut Context) -> Result {
     let server = Server::bind(&options).await.map_err(anyhow::Error::from)?;
     raise_file_limit();
     let workspace = open(&args, context)?;
+    let mirror = match folder(&args, context)? {
+        Some(folder) => Some(
+            Mirror::start(&workspace, &folder, mirror::options(args.trust), &Handle::current())
+                .map_err(anyhow::Error::from)?,
+        ),
+        None => None,
+    };
     announce(&args, &workspace, server.address(), context)?;
-    server.run(workspace.clone(), told_to_end()).await.map_err(anyhow::Error::from)?;
+    let served = serve(server, &workspace, mirror.as_ref(), context).await;
+    if let Some(mirror) = mirror {
+        // What is on its way reaches the disk; what does not is brought there next time.
+        tokio::time::timeout(SETTLE, mirror.settled()).await.ok();
+        mirror.stop().map_err(anyhow::Error::from)?;
+    }
+    served?;
     workspace.flush()?;
     workspace.close()?;
     context.remark("ended");
     Ok(())
+}
+
+/// Serves until it is told to end, or the mirror ends by itself.
+async fn serve(
+    server: Server,
+    workspace: &Workspace,
+    mirror: Option<&Mirror>,
+    context: &mut Context,
+) -> Result {
+    let mut serving = pin!(server.run(workspace.clone(), told_to_end()));
+    let Some(mirror) = mirror else {
+        return Ok(serving.await.map_err(anyhow::Error::from)?);
+    };
+    let mut notices = mirror.notices();
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        tokio::select! {
+            served = &mut serving => return Ok(served.map_err(anyhow::Error::from)?),
+            Ok(notice) = notices.recv() => mirror::tell_notice(&notice, context)?,
+            // Then `stop` says why.
+            _ = looks.tick() => if mirror.has_ended() { return Ok(()) },
+        }
+    }
+}
+
+/// Returns the folder that is to be in step with the workspace: the one that was named, or the one that the
+/// workspace lies in.
+fn folder(args: &ServeArgs, context: &Context) -> Result<Option<PathBuf>> {
+    if args.no_mirror {
+        return Ok(None);
+    }
+    match &args.dir {
+        Some(dir) => Ok(Some(dir.clone())),
+        None => Ok(mirror::mirrored(&context.file()?).map(Path::to_owned)),
+    }
 }
 
 /// Tells where it listens, and what to show there.

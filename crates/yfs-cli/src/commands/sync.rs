@@ -1,14 +1,19 @@
 //! `yfs sync`: exchanging what changed with a server.
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use yfs::{Options, Workspace};
+use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
     Progress as Exchanged,
     client::{Event, Remote},
 };
 
 use crate::{
+    commands::{mirror, serve::told_to_end},
     context::Context,
     errors::{Failure, Result},
     progress::Progress,
@@ -16,8 +21,8 @@ use crate::{
 };
 
 const HELP: &str = "\
-Both sides have everything afterwards. What was changed on both is merged, as if both had been connected;
-nobody's work is lost. Without a URL it is the server that the workspace was cloned from, or synced with
+Both sides have everything afterwards, the files of a cloned or served directory included. What was changed
+on both is merged, as if both had been connected; nobody's work is lost. Without a URL it is the server that the workspace was cloned from, or synced with
 last. With --watch it stays, sends and receives changes as they are made, and connects again when the line
 breaks, until Ctrl-C.
 
@@ -41,6 +46,9 @@ pub(crate) struct SyncArgs {
     /// Stay, and exchange changes as they are made
     #[arg(long)]
     watch: bool,
+    /// Take executable bits, and files that tools obey unasked, from the other side
+    #[arg(long)]
+    trust: bool,
 }
 
 /// Does it.
@@ -50,15 +58,14 @@ pub(crate) async fn run(args: SyncArgs, context: &mut Context) -> Result {
     } else {
         Options::one_shot(context.actor())
     };
-    let workspace = Workspace::open_at(&context.file()?, options)?;
+    let file = context.file()?;
+    let workspace = Workspace::open_at(&file, options)?;
     let remote = remote(&args, &workspace)?;
+    let folder = mirror::mirrored(&file);
     let done = if args.watch {
-        tokio::select! {
-            ended = follow(&remote, &workspace, context) => ended,
-            _ = tokio::signal::ctrl_c() => Ok(()),
-        }
+        watch(&args, &remote, &workspace, folder, context).await
     } else {
-        exchange(&remote, &workspace, context).await.and_then(|progress| tell(&progress, context))
+        once(&args, &remote, &workspace, folder, context).await
     };
     let flushed = workspace.flush();
     workspace.close()?;
@@ -73,6 +80,48 @@ fn remote(args: &SyncArgs, workspace: &Workspace) -> Result<Remote> {
     };
     let nowhere = || Failure::usage("say which server: yfs sync URL");
     remote.ok_or_else(nowhere)
+}
+
+/// Exchanges everything once: what is in the folder first, and what came goes there.
+async fn once(
+    args: &SyncArgs,
+    remote: &Remote,
+    workspace: &Workspace,
+    folder: Option<&Path>,
+    context: &mut Context,
+) -> Result {
+    if let Some(folder) = folder {
+        mirror::meet(workspace, folder, args.trust, context)?;
+    }
+    let progress = exchange(remote, workspace, context).await?;
+    if let Some(folder) = folder {
+        mirror::meet(workspace, folder, args.trust, context)?;
+    }
+    tell(&progress, context)
+}
+
+/// Stays in step with the server, and the folder with the workspace unless another process sees to that.
+async fn watch(
+    args: &SyncArgs,
+    remote: &Remote,
+    workspace: &Workspace,
+    folder: Option<&Path>,
+    context: &mut Context,
+) -> Result {
+    let options = mirror::options(args.trust);
+    let start = |folder| Mirror::start(workspace, folder, options, &Handle::current());
+    let mirror = match folder.map(start) {
+        Some(Err(MirrorError::Busy(_))) | None => None,
+        Some(started) => Some(started.map_err(anyhow::Error::from)?),
+    };
+    let done = tokio::select! {
+        ended = follow(remote, workspace, context) => ended,
+        () = told_to_end() => Ok(()),
+    };
+    if let Some(mirror) = mirror {
+        mirror.stop().map_err(anyhow::Error::from)?;
+    }
+    done
 }
 
 /// Exchanges everything once, and shows how far it is.
