@@ -113,6 +113,15 @@ impl Server {
         Self::launch(dir, port, &[])
     }
 
+    /// As [`start`](Self::start), with these options.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it does not say in time where it listens.
+    pub fn start_with(dir: &Path, options: &[&str]) -> Self {
+        Self::launch(dir, 0, options)
+    }
+
     fn launch(dir: &Path, port: u16, more: &[&str]) -> Self {
         let mut command = Command::new(program());
         command.args(["serve", "--port", &port.to_string()]).args(more).arg(dir);

@@ -1,7 +1,15 @@
-//! People in live editors and the command, all at the same files of a served folder: all see all, nothing is there twice,
-//! nothing is lost, and carets stay.
+//! People in live editors, a shell on the disk and the command, all at the same files of a served folder: all see all,
+//! nothing is there twice, nothing is lost, and carets stay.
 
-use std::{thread, time::Duration};
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use yfs_tests::{
@@ -13,6 +21,9 @@ use yfs_tests::{
 
 /// A text, as markdown and as plain text.
 const PAGES: [&str; 2] = ["/runbooks/on-call.md", "/CODEOWNERS"];
+
+/// How long everybody may take to see everything.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn all_see_all_over_both_protocols() {
@@ -50,6 +61,9 @@ fn all_see_all_over_both_protocols() {
             let line = format!("Line {n} of the command.");
             ok(dir.path(), &["append", page, "--content", &format!("\n{line}\n")]);
             lines.push((page, line));
+            let line = format!("Line {n} of the disk.");
+            append_on_disk(&dir.path().join(&page[1..]), &format!("\n{line}\n"));
+            lines.push((page, line));
         }
         thread::sleep(Duration::from_millis(40));
     }
@@ -68,9 +82,23 @@ fn all_see_all_over_both_protocols() {
         }
     }
     for page in PAGES {
+        wait_until(|| {
+            fs::read_to_string(dir.path().join(&page[1..])).unwrap()
+                == ok(dir.path(), &["cat", page])
+        });
         let text = ok(dir.path(), &["cat", page]);
         for (_, part) in expected.iter().filter(|(of, _)| *of == page) {
             assert_eq!(text.matches(part.as_str()).count(), 1, "{part:?} in {page}: {text}");
+        }
+    }
+    // An editor on the disk saves as editors do: a new file, moved over the old one; it is the same file still.
+    for page in PAGES {
+        let path = dir.path().join(&page[1..]);
+        let saved = fs::read_to_string(&path).unwrap() + "\nSaved on the disk.\n";
+        fs::write(path.with_extension("new~"), saved).unwrap();
+        fs::rename(path.with_extension("new~"), &path).unwrap();
+        for person in [&mut ana, &mut ben] {
+            person.call(&json!({ "do": "wait", "as": page, "text": ["Saved on the disk."] }));
         }
     }
     // Whoever typed is where they typed last.
@@ -82,4 +110,18 @@ fn all_see_all_over_both_protocols() {
         }
     }
     assert_eq!(server.interrupt(), Some(0));
+}
+
+/// Adds to a file as a shell does with `>>`.
+fn append_on_disk(path: &Path, text: &str) {
+    let mut file = OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited too long");
+        thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -45,12 +45,28 @@ fn a_folder_is_imported_once_and_edited() {
     assert_eq!(server.interrupt(), Some(0));
     let expected = format!("{with_ana}Appended.\n");
     assert_eq!(ok(dir.path(), &["cat", PAGE]), expected);
-    // What is in the workspace now counts, not what is on disk.
-    fs::write(dir.path().join(&PAGE[1..]), "other").unwrap();
+    // The disk has it, too; and what is written there meanwhile is in the workspace when it is served again.
+    let file = dir.path().join(&PAGE[1..]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    let expected = format!("{expected}Written while nobody served.\n");
+    fs::write(&file, &expected).unwrap();
     let server = Server::start(dir.path(), 0);
     assert_eq!(guid_of(&server, PAGE), Some(guid.clone()));
-    assert_eq!(Editor::open(server.port(), &guid, "late").text(), expected);
+    let mut late = Editor::open(server.port(), &guid, "late");
+    late.wait_for_text(&["Written while nobody served."]);
+    assert_eq!(late.text(), expected);
+    // Without the mirror, the disk stays as it is.
     assert_eq!(server.interrupt(), Some(0));
+    let server = Server::start_with(dir.path(), &["--open", "--no-mirror"]);
+    let mut alone = Editor::open(server.port(), &guid, "alone");
+    alone.insert(-1, "In the workspace only.\n");
+    // The echo comes after it was logged.
+    let mut other = Editor::open(server.port(), &guid, "other");
+    other.wait_for_text(&["In the workspace only."]);
+    assert_eq!(server.interrupt(), Some(0));
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    let all = format!("{expected}In the workspace only.\n");
+    assert_eq!(ok(dir.path(), &["cat", PAGE]), all);
 }
 
 fn guid_of(server: &Server, path: &str) -> Option<String> {

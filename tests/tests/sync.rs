@@ -81,6 +81,12 @@ fn a_clone_works_offline_and_merges() {
     assert_eq!(ok(&dir, &["cat", "/docs/plan.md"]), "# Plan\n\nOne.\n\nTwo.\n");
     assert!(run(&dir, &["cat", "/image.png"], b"").stdout == bytes);
 
+    // The files are on the disk as well. What is changed there goes with the next sync.
+    let plan = dir.join("docs/plan.md");
+    assert_eq!(fs::read_to_string(&plan).unwrap(), "# Plan\n\nOne.\n\nTwo.\n");
+    assert_eq!(fs::read(dir.join("image.png")).unwrap(), bytes);
+    fs::write(dir.join("from-disk.txt"), "made on the disk\n").unwrap();
+
     // Both sides work; one renames what the other edits, and adds bytes.
     ok(&dir, &["edit", "/docs/plan.md", "--old", "One", "--new", "One, from away"]);
     assert_eq!(run(&dir, &["write", "/new.bin"], b"\0away\xff").code, Some(0));
@@ -93,6 +99,9 @@ fn a_clone_works_offline_and_merges() {
         assert_eq!(ok(place, &["cat", "/docs/idea.md"]), merged);
         assert_eq!(run(place, &["cat", "/new.bin"], b"").stdout, b"\0away\xff");
     }
+    assert_eq!(ok(home.path(), &["cat", "/from-disk.txt"]), "made on the disk\n");
+    assert_eq!(fs::read_to_string(dir.join("docs/idea.md")).unwrap(), merged);
+    assert!(!plan.exists(), "a renamed file is not there twice");
     // Who wrote what came along.
     let blame = ok(&dir, &["versions", "ls", "/docs/idea.md", "--json"]);
     assert!(blame.lines().count() >= 2, "{blame}");

@@ -98,7 +98,8 @@ pub(crate) fn meet(
         Err(MirrorError::Busy(_)) => return Ok(false),
         met => met.map_err(anyhow::Error::from)?,
     };
-    for (path, why) in &report.skipped {
+    let told = report.told.iter().map(|notice| (&notice.path, &notice.why));
+    for (path, why) in told.chain(&report.skipped) {
         context.remark(&format!("{}: {why}", path.display()));
     }
     Ok(report.to_workspace != Counts::default())
