@@ -91,16 +91,7 @@ fn all_see_all_over_both_protocols() {
             assert_eq!(text.matches(part.as_str()).count(), 1, "{part:?} in {page}: {text}");
         }
     }
-    // An editor on the disk saves as editors do: a new file, moved over the old one; it is the same file still.
-    for page in PAGES {
-        let path = dir.path().join(&page[1..]);
-        let saved = fs::read_to_string(&path).unwrap() + "\nSaved on the disk.\n";
-        fs::write(path.with_extension("new~"), saved).unwrap();
-        fs::rename(path.with_extension("new~"), &path).unwrap();
-        for person in [&mut ana, &mut ben] {
-            person.call(&json!({ "do": "wait", "as": page, "text": ["Saved on the disk."] }));
-        }
-    }
+    save_on_disk(dir.path(), [&mut ana, &mut ben]);
     // Whoever typed is where they typed last.
     for (person, name) in [(&mut ana, "Ana"), (&mut ben, "Ben")] {
         let state = person.call(&json!({ "do": "state" }));
@@ -110,6 +101,19 @@ fn all_see_all_over_both_protocols() {
         }
     }
     assert_eq!(server.interrupt(), Some(0));
+}
+
+/// Saves each page as editors do: a new file, moved over the old one; it is the same file still.
+fn save_on_disk(dir: &Path, mut people: [&mut Editor; 2]) {
+    for page in PAGES {
+        let path = dir.join(&page[1..]);
+        let saved = fs::read_to_string(&path).unwrap() + "\nSaved on the disk.\n";
+        fs::write(path.with_extension("new~"), saved).unwrap();
+        fs::rename(path.with_extension("new~"), &path).unwrap();
+        for person in &mut people {
+            person.call(&json!({ "do": "wait", "as": page, "text": ["Saved on the disk."] }));
+        }
+    }
 }
 
 /// Adds to a file as a shell does with `>>`.
