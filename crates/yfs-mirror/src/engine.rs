@@ -46,6 +46,9 @@ use crate::{
 /// How close to now a time must be for another change to be able to bear it, too.
 const RACY: Duration = Duration::from_millis(20);
 
+/// How often bytes that have not arrived are asked for.
+const ASK: Duration = Duration::from_secs(2);
+
 /// How many notices a report remembers.
 const MAX_TOLD: usize = 1_000;
 
@@ -80,6 +83,8 @@ pub(crate) struct Engine {
     missing: HashMap<FileId, Instant>,
     /// Files that became empty, and since when: editors truncate before they write.
     emptied: HashMap<FileId, Instant>,
+    /// Files whose bytes are known and have not arrived, and when they were last asked for.
+    absent: HashMap<FileId, Instant>,
     /// What was moved on disk, and not yet in the workspace.
     moved: HashSet<FileId>,
     /// What was recorded so soon after it changed that it may change again with the same times.
@@ -145,6 +150,7 @@ impl Engine {
             dirty_work: HashSet::new(),
             missing: HashMap::new(),
             emptied: HashMap::new(),
+            absent: HashMap::new(),
             moved: HashSet::new(),
             racy: HashSet::new(),
             failed: HashMap::new(),
@@ -193,6 +199,7 @@ impl Engine {
     pub(crate) fn pass(&mut self) -> Result<Passed> {
         let before = self.n_done;
         self.check_root()?;
+        self.ask_again();
         let seen = self.observe()?;
         self.take_strays()?;
         self.settle(seen.folders, seen.arrived)?;
@@ -206,8 +213,31 @@ impl Engine {
         let waits = self.missing.values().chain(self.emptied.values()).map(soon);
         let is_due =
             !(self.dirty_disk.is_empty() && self.later.is_empty() && self.dirty_work.is_empty());
+        let asked = self.absent.values().map(|asked| *asked + ASK);
         let again = is_due.then(|| Instant::now() + self.options.quiet);
-        Ok(Passed { next: waits.chain(again).min(), did: self.n_done != before })
+        Ok(Passed { next: waits.chain(asked).chain(again).min(), did: self.n_done != before })
+    }
+
+    /// Has files looked at again whose bytes had not arrived.
+    fn ask_again(&mut self) {
+        let due: Vec<FileId> = self
+            .absent
+            .iter()
+            .filter(|(_, asked)| asked.elapsed() >= ASK)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in due {
+            self.absent.remove(&id);
+            self.dirty_work.insert(id);
+        }
+    }
+
+    /// Notes that the bytes of a file have not arrived, if it is still there.
+    fn note_absent(&mut self, id: &FileId, path: &Path) {
+        if self.workspace.object(id).is_ok_and(|object| object.is_some()) {
+            self.absent.insert(id.clone(), Instant::now());
+            self.skip(path, Why::Absent);
+        }
     }
 
     fn commit(&mut self, settled: &[FileId]) -> Result<()> {

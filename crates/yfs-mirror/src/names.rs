@@ -107,9 +107,14 @@ impl HostRules {
         let bytes = unescape(name.strip_prefix(IN_WORKSPACE)?.as_bytes())?;
         let is_name = !bytes.is_empty() && !bytes.contains(&b'/') && !bytes.contains(&0);
         let host = OsString::from_vec(bytes);
-        let is_plain = host
-            .to_str()
-            .is_some_and(|text| text == "." || text == ".." || risk::is_reserved(text));
+        // What the workspace can call by its name has no other: or a name that tools obey could come in
+        // disguise.
+        let is_plain = host.to_str().is_some_and(|text| {
+            let same = Name::new(text).is_ok_and(|name| name.as_str() == text);
+            same && !text.starts_with(IN_WORKSPACE)
+                || matches!(text, "." | "..")
+                || risk::is_reserved(text)
+        });
         (is_name && !is_plain).then_some(host)
     }
 
@@ -238,7 +243,7 @@ mod tests {
     #[test]
     fn no_spelling_leads_to_what_is_never_mirrored() {
         let rules = HostRules::default();
-        for name in ["%-.git", "%-..", "%-a%2Fb", "%-.yfs%2Fx"] {
+        for name in ["%-.git", "%-..", "%-a%2Fb", "%-.yfs%2Fx", "%-%2Eenvrc", "%-%2Egit"] {
             assert_eq!(rules.to_host(name, &|_| false).unwrap(), name, "kept as it is");
         }
         assert_eq!(rules.to_workspace(OsStr::new("%_.git"), &|_| false).unwrap(), "%_.git");

@@ -75,6 +75,8 @@ pub enum Why {
     Unmerged,
     /// The directory holds files that are not in the workspace, so it stays.
     NotEmpty,
+    /// Its bytes are known and have not arrived in this store yet.
+    Absent,
     /// The host watches no more directories: everything is looked at now and then instead.
     Unwatched,
     /// It failed, and is tried again.
@@ -96,6 +98,7 @@ impl fmt::Display for Why {
             Self::Joined => "differed when they first met; the workspace's text is in its versions",
             Self::Unmerged => "changed on both sides; the workspace's bytes are in its versions",
             Self::NotEmpty => "kept, because it holds files that are not in the workspace",
+            Self::Absent => "its content has not arrived yet",
             Self::Unwatched => "the host watches no more directories",
             Self::Failed(why) => why,
         })

@@ -429,7 +429,10 @@ impl Engine {
                 hash = ContentHash::of(text.as_bytes());
             }
             _ => {
-                let held = self.workspace.held(id).map_err(io::Error::other)?;
+                let Ok(held) = self.workspace.held(id) else {
+                    self.note_absent(id, &path);
+                    return Ok(());
+                };
                 let temporary = parked(id);
                 dir.remove_file(&temporary).ok();
                 let mode = self.mode_for(&path, object.mode, 0);

@@ -81,8 +81,10 @@ impl Engine {
         node: Node,
         path: &Path,
     ) -> Result<io::Result<Option<Prepared>>> {
-        // It may have gone to the trash meanwhile: then that is told, too.
-        let Ok(held) = self.workspace.held(&object.id) else { return Ok(Ok(None)) };
+        let Ok(held) = self.workspace.held(&object.id) else {
+            self.note_absent(&object.id, path);
+            return Ok(Ok(None));
+        };
         let hash = ContentHash::of(&held.data);
         if hash == node.hash {
             self.state.update(&object.id, |node| {

@@ -92,6 +92,11 @@ impl Memory {
             source,
         };
         std::fs::create_dir_all(&dir).map_err(|error| host(&dir, error))?;
+        // What is in it changes all the time, and is nothing for git. What somebody put there stays.
+        let ignored = dir.join(".gitignore");
+        if !ignored.exists() {
+            std::fs::write(&ignored, "*\n").map_err(|error| host(&ignored, error))?;
+        }
         let path = dir.join("mirror.lock");
         let lock = File::options().create(true).truncate(false).write(true).open(&path);
         let lock = lock.map_err(|error| host(&path, error))?;

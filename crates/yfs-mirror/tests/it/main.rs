@@ -6,4 +6,5 @@ mod both_ways;
 mod joining;
 mod restart;
 mod safety;
+mod storms;
 mod support;

@@ -293,3 +293,56 @@ impl Dir {
         Ok(fsync(&self.fd)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, thread};
+
+    use super::*;
+
+    /// Somebody swaps a directory for a link that leads out, as fast as can be.
+    #[test]
+    fn nothing_is_opened_through_a_link_whatever_happens_meanwhile() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("secret"), "secret").unwrap();
+        fs::create_dir_all(inside.path().join("real/sub")).unwrap();
+        symlink(outside.path(), inside.path().join("link")).unwrap();
+        let swapped = Beneath::open(inside.path()).unwrap().root();
+        let walked = Beneath::open(inside.path()).unwrap();
+        for has_openat2 in [true, false] {
+            walked.has_openat2.store(has_openat2, Ordering::Relaxed);
+            thread::scope(|scope| {
+                let swapper = scope.spawn(|| {
+                    for _ in 0..5_000 {
+                        swapped.exchange(OsStr::new("real"), OsStr::new("link")).unwrap();
+                    }
+                });
+                let looks = Looks { mode: 0o644, mtime: Millis(0) };
+                while !swapper.is_finished() {
+                    let Ok(dir) = walked.dir(Path::new("real")) else { continue };
+                    assert!(dir.facts(OsStr::new("secret")).unwrap().is_none(), "outside");
+                    dir.make_file(OsStr::new("new"), b"new", looks, false).unwrap();
+                    dir.remove_file(OsStr::new("new")).unwrap();
+                }
+            });
+        }
+        assert!(walked.dir(Path::new("..")).is_err() && walked.dir(Path::new("/")).is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "a").unwrap();
+        fs::write(folder.path().join("b"), "b").unwrap();
+        let dir = Beneath::open(folder.path()).unwrap().root();
+        let (a, b) = (OsStr::new("a"), OsStr::new("b"));
+        let refused = dir.rename_new(a, &dir, b).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert!(dir.rename_by_link(a, &dir, b).is_err());
+        dir.rename_by_link(a, &dir, OsStr::new("c")).unwrap();
+        assert_eq!(dir.read(OsStr::new("c"), 1).unwrap().0, b"a");
+        assert!(dir.read(b, 0).is_err(), "larger than asked for");
+        assert!(dir.facts(a).unwrap().is_none());
+    }
+}
