@@ -31,16 +31,12 @@ fn all_see_all_over_both_protocols() {
     copy_tree(&fixture("handbook"), dir.path());
     let server = Server::start_with_tokens(dir.path(), 0);
     let token = ok(dir.path(), &["--quiet", "token", "owner"]).trim().to_owned();
-    let guid = |page: &str| {
-        let stat: Value = serde_json::from_str(&ok(dir.path(), &["stat", "--json", page])).unwrap();
-        stat["id"].as_str().unwrap().to_owned()
-    };
     let [mut ana, mut ben] = ["Ana", "Ben"].map(|name| Editor::live(server.port(), name, &token));
     // Ana speaks y-websocket, Ben Hocuspocus; both have both pages open.
     for (person, protocol) in [(&mut ana, "websocket"), (&mut ben, "hocuspocus")] {
         for (page, editor) in PAGES.iter().zip(["milkdown", "codemirror"]) {
             let open = json!({
-                "do": "open", "as": page, "guid": guid(page), "editor": editor, "protocol": protocol,
+                "do": "open", "as": page, "guid": guid_of(dir.path(), page), "editor": editor, "protocol": protocol,
             });
             person.call(&open);
         }
@@ -101,6 +97,11 @@ fn all_see_all_over_both_protocols() {
         }
     }
     assert_eq!(server.interrupt(), Some(0));
+}
+
+fn guid_of(dir: &Path, page: &str) -> String {
+    let stat: Value = serde_json::from_str(&ok(dir, &["stat", "--json", page])).unwrap();
+    stat["id"].as_str().unwrap().to_owned()
 }
 
 /// Saves each page as editors do: a new file, moved over the old one; it is the same file still.
