@@ -60,17 +60,19 @@ fn is_in_files(directory: &Path, secret: &str) -> bool {
 #[test]
 fn a_rewrite_of_most_of_a_text_is_a_version_of_its_own() {
     let workspace = create();
-    let long: String = (0..20).map(|n| format!("line {n} of the text\n")).collect();
-    put(&workspace, "/a.txt", &long);
-    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("line 3 ", "third "))).unwrap();
-    put(&workspace, "/a.txt", "everything else went away");
-    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("away", "off"))).unwrap();
-    let versions = workspace.versions(&at("/a.txt")).unwrap();
-    assert_eq!(versions.len(), 3);
-    let before = workspace.version_content(&at("/a.txt"), 1).unwrap();
-    assert_eq!(&before[..], long.replace("line 3 ", "third ").as_bytes());
-    let after = workspace.version_content(&at("/a.txt"), 2).unwrap();
-    assert_eq!(&after[..], b"everything else went away");
+    for path in ["/a.txt", "/a.md"] {
+        let long: String = (0..20).map(|n| format!("line {n} of the text\n")).collect();
+        put(&workspace, path, &long);
+        now(workspace.fs().edit(&at(path), &Edit::once("line 3 ", "third "))).unwrap();
+        put(&workspace, path, "everything else went away");
+        now(workspace.fs().edit(&at(path), &Edit::once("away", "off"))).unwrap();
+        let versions = workspace.versions(&at(path)).unwrap();
+        assert_eq!(versions.len(), 3);
+        let before = workspace.version_content(&at(path), 1).unwrap();
+        assert_eq!(&before[..], long.replace("line 3 ", "third ").as_bytes());
+        let after = workspace.version_content(&at(path), 2).unwrap();
+        assert_eq!(&after[..], b"everything else went away");
+    }
 }
 
 #[test]
@@ -356,7 +358,7 @@ fn rich_text_has_the_same_history() {
     assert_eq!(cat(&workspace, "/a.md"), now_says);
     assert_eq!(blame(&workspace, "/a.md"), shown);
     let readable = [1, 2, 3, 4].map(|n| workspace.version_content(&at("/a.md"), n).is_ok());
-    // What was remembered of the source of a paragraph goes as a whole, and older versions had it, too.
+    // What the third said and the last does not say any more, the older ones said as well.
     assert_eq!(readable, [false, false, false, true]);
     let id = now(workspace.fs().stat(&at("/a.md"))).unwrap().id;
     let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();
@@ -401,4 +403,83 @@ fn what_a_conversion_left_behind_is_redacted_as_well() {
         assert_eq!(cat(&workspace, from), third);
         assert!(workspace.store().check().unwrap().problems.is_empty());
     }
+}
+
+#[test]
+fn an_anchor_in_a_block_that_is_gone_is_where_it_was() {
+    let workspace = create();
+    let file = "# One
+
+Two two.
+
+- three
+- four
+
+---
+
+five
+";
+    put(&workspace, "/a.md", file);
+    let anchors = ["Two", "three", "four", "five"].map(|word| {
+        [(Stick::Right, 1), (Stick::Left, 1)].map(|(stick, skip)| {
+            let spot = Spot::Offset(file.find(word).unwrap() + skip);
+            workspace.anchor(&at("/a.md"), spot, stick).unwrap()
+        })
+    });
+    let places = |words: [usize; 4]| {
+        words.map(|n| {
+            let found = anchors[n].each_ref().map(|it| workspace.resolve_anchor(it).unwrap());
+            found.map(|it| (it.offset, it.exact))
+        })
+    };
+    put(
+        &workspace,
+        "/a.md",
+        "# One
+
+- four
+
+---
+
+five
+",
+    );
+    // At the beginning of what follows, or the end of what is before.
+    let (one, four, five) = (5, 9, 20);
+    assert_eq!(
+        places([0, 1, 2, 3]),
+        [
+            [(four, false), (one, false)],
+            [(four, false), (one, false)],
+            [(four + 1, true), (four + 1, true)],
+            [(five + 1, true), (five + 1, true)],
+        ]
+    );
+    put(
+        &workspace, "/a.md", "# One
+",
+    );
+    assert_eq!(places([0, 1, 2, 3]), [[(one, false); 2]; 4]);
+    put(&workspace, "/a.md", "");
+    assert_eq!(places([0, 1, 2, 3]), [[(0, false); 2]; 4]);
+}
+
+#[test]
+fn what_a_readable_version_holds_as_well_stays_and_that_is_said() {
+    let workspace = create();
+    let file = |pin: &str, text: &str| format!("---\n{pin}name: x\n---\nSome {text}.\n");
+    write_as(&workspace, "human:ada", "/a.md", &file("pin: SECRET7\n", "words"));
+    write_as(&workspace, "human:bob", "/a.md", &file("pin: SECRET7\n", "SECRET8 words"));
+    write_as(&workspace, "human:eve", "/a.md", &file("", "words"));
+    let redacted = workspace.redact(&at("/a.md"), Redact::Version(2), None).unwrap();
+    assert_eq!(redacted.held_by, [1]);
+    assert!(redacted.pieces.concat().contains("SECRET8"));
+    let said = workspace.version_content(&at("/a.md"), 1).unwrap();
+    assert_eq!(said, file("pin: SECRET7\n", "words").as_bytes());
+    assert!(workspace.version_content(&at("/a.md"), 2).is_err());
+    let redacted = workspace.redact(&at("/a.md"), Redact::Version(1), None).unwrap();
+    assert_eq!(redacted.held_by, Vec::<u64>::new());
+    let id = now(workspace.fs().stat(&at("/a.md"))).unwrap().id;
+    let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();
+    assert!(!state.windows(6).any(|bytes| bytes == b"SECRET"));
 }

@@ -87,7 +87,19 @@ pub(crate) fn run(args: &RedactArgs, context: &mut Context) -> Result {
         return report(context, &path, &redacted, true);
     }
     context.remark(&summary(&redacted, "erased for good"));
+    tell_held(context, &redacted);
     Ok(())
+}
+
+/// Says what stays since versions hold it that can still be read.
+fn tell_held(context: &mut Context, redacted: &Redacted) {
+    let versions: Vec<String> = redacted.held_by.iter().map(ToString::to_string).collect();
+    if !versions.is_empty() {
+        let versions = versions.join(", ");
+        context.remark(&format!(
+            "some of its front matter or source stays: held by version {versions} as well"
+        ));
+    }
 }
 
 fn list(context: &mut Context, path: &Shown) -> Result {
@@ -124,6 +136,7 @@ fn report(context: &mut Context, path: &Shown, redacted: &Redacted, erased: bool
             "pieces": redacted.pieces,
             "blobs": hashes(&redacted.blobs),
             "kept": hashes(&redacted.kept),
+            "held_by": redacted.held_by,
         }));
     }
     for line in redacted.pieces.iter().flat_map(|piece| piece.lines()) {
@@ -137,6 +150,7 @@ fn report(context: &mut Context, path: &Shown, redacted: &Redacted, erased: bool
         context.out.line(&format!("-blob {hash}{kept}"))?;
     }
     context.remark(&summary(redacted, "would be erased for good"));
+    tell_held(context, redacted);
     Ok(())
 }
 

@@ -5,14 +5,18 @@
 //! theirs. It holds as long as the document does: across renames, restarts and compaction.
 
 use thiserror::Error;
-use yrs::{Assoc, BranchID, ID, StickyIndex};
+use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex};
 
-use super::{ContentDoc, ContentError, TEXT, diff::utf16_len, spans::bytes_of};
+use super::{
+    ContentDoc, ContentError, TEXT,
+    diff::utf16_len,
+    spans::{Span, bytes_of},
+};
 use crate::{
     id::{ClientId, ItemId},
     kind::ContentKind,
     lib0::{Lib0Error, Reader, write_string, write_var_int, write_var_uint},
-    rich::ROOT,
+    rich::{Kid, ROOT, live},
 };
 
 /// The longest name of a root that an anchor may stand in.
@@ -198,7 +202,14 @@ impl ContentDoc {
             let piece = &text[span.at..span.at + span.len];
             return found(span.at + bytes_of(piece, n_units), true);
         }
-        let (list, index) = self.place_of(item, anchor.stick).ok_or(AnchorError::Elsewhere)?;
+        let (around, index) = self.place_of(item, anchor.stick).ok_or(AnchorError::Elsewhere)?;
+        let list = match around {
+            Around::Root(TEXT) => None,
+            Around::Type(list) => Some(list),
+            Around::Root(_) => {
+                return found(self.beside_the_gone(around, index, anchor.stick, &spans), false);
+            }
+        };
         let mut here = spans.iter().filter(|span| span.list == list);
         let before = here.clone().take_while(|span| span.index <= index).last();
         let offset = match (before, here.next()) {
@@ -207,24 +218,108 @@ impl ContentDoc {
             }
             (None, Some(first)) => first.at,
             (None, None) if list.is_none() => 0,
-            (None, None) => return Err(AnchorError::Elsewhere),
+            // The whole block is gone, or all that was in it.
+            (None, None) => self.beside_the_gone(around, index, anchor.stick, &spans),
         };
         found(offset, false)
     }
 
-    /// Returns where an item is or was: in which list, and where in it, as Yjs counts.
-    fn place_of(&self, item: ItemId, stick: Stick) -> Option<(Option<ItemId>, u32)> {
-        let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-        let assoc = if stick == Stick::Left { Assoc::Before } else { Assoc::After };
-        let place = self.gate.read(|txn| StickyIndex::from_id(id, assoc).get_offset(txn))?;
-        let list = match place.branch.id() {
-            BranchID::Nested(id) => {
-                let client = ClientId::new(id.client.get()).ok()?;
-                Some(ItemId::new(client, id.clock))
-            }
-            BranchID::Root(name) if *name == *TEXT => None,
-            BranchID::Root(_) => return None,
+    /// Returns the place in the text that is nearest to a place where there is no text any more.
+    fn beside_the_gone(&self, around: Around, index: u32, stick: Stick, spans: &[Span]) -> usize {
+        let profile = match self.held() {
+            ContentKind::Rich(profile) => profile,
+            ContentKind::Text => return 0,
         };
-        Some((list, place.index))
+        let (mut around, mut index) = (around, index);
+        let (texts, place) = self.gate.read(|txn| {
+            let (kids, mut texts) = (live(txn, profile), Vec::new());
+            texts_in(&kids, &mut texts);
+            loop {
+                let here = match around {
+                    Around::Root(_) => Some(&kids[..]),
+                    Around::Type(id) => kids_of(&kids, id),
+                };
+                if let Some(place) = here.and_then(|here| place_among(&texts, here, index)) {
+                    return (texts, place);
+                }
+                // What holds it is gone as well, or is a text, or holds none.
+                let Around::Type(id) = around else { return (texts, 0) };
+                let Some(place) = place_in(txn, id, stick) else { return (texts, 0) };
+                (around, index) = place;
+            }
+        });
+        let (before, behind) = texts.split_at(place);
+        let of = |list: &ItemId| {
+            let list = *list;
+            spans.iter().filter(move |span| span.list == Some(list))
+        };
+        let before = before.iter().rev().find_map(|list| of(list).next_back());
+        let before = before.map(|span| span.at + span.len);
+        let behind = behind.iter().find_map(|list| of(list).next()).map(|span| span.at);
+        let nearest = match stick {
+            Stick::Right => behind.or(before),
+            Stick::Left => before.or(behind),
+        };
+        nearest.unwrap_or(0)
+    }
+
+    /// Returns where an item is or was: in which list, and where in it, as Yjs counts.
+    fn place_of(&self, item: ItemId, stick: Stick) -> Option<(Around, u32)> {
+        self.gate.read(|txn| place_in(txn, item, stick))
+    }
+}
+
+/// What an item is in.
+#[derive(Debug, Clone, Copy)]
+enum Around {
+    Root(&'static str),
+    Type(ItemId),
+}
+
+fn place_in(txn: &impl ReadTxn, item: ItemId, stick: Stick) -> Option<(Around, u32)> {
+    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
+    let assoc = if stick == Stick::Left { Assoc::Before } else { Assoc::After };
+    let place = StickyIndex::from_id(id, assoc).get_offset(txn)?;
+    let around = match place.branch.id() {
+        BranchID::Nested(id) => {
+            let client = ClientId::new(id.client.get()).ok()?;
+            Around::Type(ItemId::new(client, id.clock))
+        }
+        BranchID::Root(name) if *name == *TEXT => Around::Root(TEXT),
+        BranchID::Root(name) if *name == *ROOT => Around::Root(ROOT),
+        BranchID::Root(_) => return None,
+    };
+    Some((around, place.index))
+}
+
+/// Returns what an element holds. Recurses as deep as what was read.
+fn kids_of(kids: &[Kid], id: ItemId) -> Option<&[Kid]> {
+    kids.iter().find_map(|kid| match kid {
+        Kid::Element(element) if element.id == id => Some(&element.kids[..]),
+        Kid::Element(element) => kids_of(&element.kids, id),
+        Kid::Text(_) => None,
+    })
+}
+
+/// Returns before which of all texts a place among children is; nothing where there is no text among them.
+fn place_among(texts: &[ItemId], kids: &[Kid], index: u32) -> Option<usize> {
+    let (mut at, mut before, mut behind) = (0, Vec::new(), Vec::new());
+    for kid in kids {
+        let is_behind = at >= index;
+        at += kid.ids().count() as u32;
+        texts_in(std::slice::from_ref(kid), if is_behind { &mut behind } else { &mut before });
+    }
+    let place = |id: &ItemId| texts.iter().position(|it| it == id);
+    let is_first = behind.first().and_then(place);
+    is_first.or_else(|| before.last().and_then(place).map(|last| last + 1))
+}
+
+/// Collects the texts under some nodes, in order. Recurses as deep as what was read.
+fn texts_in(kids: &[Kid], texts: &mut Vec<ItemId>) {
+    for kid in kids {
+        match kid {
+            Kid::Element(element) => texts_in(&element.kids, texts),
+            Kid::Text(text) => texts.extend(text.slots.iter().map(|slot| slot.id)),
+        }
     }
 }

@@ -59,6 +59,9 @@ pub struct Erasable {
     pub pieces: Vec<Remains>,
     /// The versions of content by reference.
     pub blobs: Vec<ItemId>,
+    /// The versions, by their place in the timeline, that stay as they are and hold some of what was asked for: values
+    /// that are remembered once for several versions of rich text. That is not erased.
+    pub held_by: Vec<usize>,
     /// Of the pieces, those that live where the content no longer is.
     idle: Vec<IdRange>,
 }
@@ -129,9 +132,13 @@ impl ContentDoc {
             ranges.diff_with(&self.restated(&needed)?);
             idle = self.idle(&needed)?;
         }
+        let mut held_by = Vec::new();
         if let Some(version) = version {
             self.check_known_clocks(version)?;
             ranges = self.shown_at(&ranges, version);
+            let (held, by) = self.held_elsewhere(&ranges, version);
+            ranges.diff_with(&held);
+            held_by = by;
             let shown = idle.iter().map(|it| it.range).collect::<Vec<_>>();
             let shown = to_ranges(&self.shown_at(&to_set(&shown), version));
             idle = idle.into_iter().flat_map(|it| it.parts(&shown)).collect();
@@ -140,7 +147,7 @@ impl ContentDoc {
         let ranges = idle.iter().map(|it| it.range).collect();
         pieces.extend(idle);
         pieces.sort_by_key(|piece| piece.range);
-        Ok(Erasable { pieces, blobs: Vec::new(), idle: ranges })
+        Ok(Erasable { pieces, blobs: Vec::new(), held_by, idle: ranges })
     }
 
     /// Erases content for good, and leaves a record of who did. What lives where the content is is not touched.

@@ -31,7 +31,7 @@ use yfs_markdown::{
     tree::{Element, Mark, Node},
 };
 use yrs::{
-    ReadTxn, Text as _, WriteTxn,
+    Any, ReadTxn, Text as _, WriteTxn,
     types::text::YChange,
     updates::encoder::{Encoder as _, EncoderV1},
 };
@@ -41,7 +41,12 @@ use self::{
     memory::MemoryEdit,
     plan::{Beside, Plan},
 };
-use super::{Author, ContentDoc, ContentError, TEXT, Version, Written, rebase::Overlap};
+use super::{
+    Author, ContentDoc, ContentError, TEXT, Version, Written,
+    diff::{diff, utf16_len},
+    rebase::Overlap,
+    timeline::is_sweeping,
+};
 use crate::{
     gate::{DocRole, GatedDoc, RootIx, Source},
     id::ItemId,
@@ -156,7 +161,8 @@ impl ContentDoc {
         let is_all = base.is_none() && read.is_said();
         let wanted = read.wanted(document, profile);
         let edit = read.memory.edit_to(&memory);
-        let written = self.change(read, wanted, edit, base, profile, author)?;
+        let entry = self.begin_run(author, is_rewrite(&read.file.text, new));
+        let written = self.change(read, wanted, edit, base, profile, entry)?;
         if is_all {
             // The document is what the file says and remembers the rest: nobody needs to render it.
             debug_assert_eq!(self.gate.read(|txn| read_file(txn, profile)).text, new);
@@ -173,7 +179,7 @@ impl ContentDoc {
         author: &Author,
     ) -> Result<Written, ContentError> {
         let (document, memory) = file_parts(new, profile);
-        let entry = self.entry(author);
+        let entry = self.begin_run(author, false);
         let mut inserter = Inserter::new(self.client, 0);
         if let Some(entry) = &entry {
             inserter.element_of(RootIx::Log.name(), entry);
@@ -197,9 +203,8 @@ impl ContentDoc {
         memory: MemoryEdit,
         base: Option<&Version>,
         profile: Profile,
-        author: &Author,
+        entry: Option<Any>,
     ) -> Result<Written, ContentError> {
-        let entry = self.entry(author);
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
         let mut plan = Plan::new(self.client, clock);
         let (memory, _) = self.gate.edit(|txn| {
@@ -278,6 +283,19 @@ impl ContentDoc {
             overlap.at = found.unwrap_or(0);
         }
     }
+}
+
+/// Tells whether so much of a file gives way that its edit is to stand alone in the log.
+fn is_rewrite(old: &str, new: &str) -> bool {
+    let is_same = |(old, new): &(u8, u8)| old == new;
+    let n_before = old.bytes().zip(new.bytes()).take_while(is_same).count();
+    let n_behind = old.bytes().rev().zip(new.bytes().rev()).take_while(is_same).count();
+    // Most edits are in one place, and need no comparison.
+    if 2 * (n_before + n_behind) >= old.len() {
+        return false;
+    }
+    let deleted = diff(old, new).iter().map(|splice| splice.delete).sum();
+    is_sweeping(deleted, utf16_len(old))
 }
 
 /// Returns what a document was at a version, as an update.

@@ -91,11 +91,6 @@ impl ContentDoc {
         Some(log::run(author, alone, &self.noted()))
     }
 
-    /// Returns the entry that the log needs before an edit, if a run begins with it.
-    pub(super) fn entry(&self, author: &Author) -> Option<Any> {
-        self.begin_run(author, false)
-    }
-
     /// Notes what the document is now.
     pub(super) fn noted(&self) -> Note {
         self.log.notes().take(&self.version())

@@ -48,6 +48,9 @@ pub struct Redacted {
     pub blobs: Vec<ContentHash>,
     /// Of these, what stays because something else names it.
     pub kept: Vec<ContentHash>,
+    /// The versions that stay readable and hold some of what was asked for, which therefore stays: values of front matter
+    /// and remembered source of markdown, which versions share.
+    pub held_by: Vec<u64>,
 }
 
 /// One record of what was erased.
@@ -207,6 +210,7 @@ impl Workspace {
             n_units: erasable.n_units(),
             blobs,
             kept,
+            held_by: erasable.held_by.iter().map(|index| *index as u64 + 1).collect(),
         })
     }
 }

@@ -109,6 +109,33 @@ impl ContentDoc {
         unsettled
     }
 
+    /// Returns what of the memory of rich text other versions hold, which can be read and hold none of the text that is to be
+    /// erased; and which versions these are.
+    ///
+    /// Costs the notes of the log for each version, where there is any such memory.
+    pub(super) fn held_elsewhere(&self, erased: &IdSet, version: &Version) -> (IdSet, Vec<usize>) {
+        let memory = self.gate.parts_in(&to_ranges(erased), &[rich::FRONT_MATTER, rich::SOURCE]);
+        let (memory, mut held, mut by) = (to_set(&memory), IdSet::new(), Vec::new());
+        if memory.is_empty() {
+            return (held, by);
+        }
+        let text = erased.diff(&memory);
+        for (index, past) in self.timeline().iter().enumerate() {
+            let Some(other) = self.past(index).filter(|_| !past.current && !past.redacted) else {
+                continue;
+            };
+            if other == *version || !self.shown_at(&text, &other).is_empty() {
+                continue;
+            }
+            let here = self.shown_at(&memory, &other);
+            if !here.is_empty() {
+                held.merge_with(here);
+                by.push(index);
+            }
+        }
+        (held, by)
+    }
+
     /// Returns which of some items are part of what a version shows.
     pub(super) fn shown_at(&self, items: &IdSet, version: &Version) -> IdSet {
         let mut shown = up_to(&items.diff(&version.snapshot().delete_set), version);
