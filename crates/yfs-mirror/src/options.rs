@@ -40,6 +40,8 @@ pub struct MirrorOptions {
     pub grace: Duration,
     /// How often everything is looked at where the host cannot watch the folder.
     pub poll: Duration,
+    /// How often everything is looked at even so, in case something was not told.
+    pub rescan: Duration,
 }
 
 impl Default for MirrorOptions {
@@ -54,6 +56,7 @@ impl Default for MirrorOptions {
             patience: Duration::from_millis(100),
             grace: Duration::from_millis(100),
             poll: Duration::from_secs(2),
+            rescan: Duration::from_secs(10 * 60),
         }
     }
 }

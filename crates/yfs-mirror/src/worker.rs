@@ -91,22 +91,19 @@ impl Worker {
         self.engine.recover()?;
         self.engine.touch_all()?;
         let mut due = Some(Instant::now());
+        let mut rescan = Instant::now() + self.options.rescan;
         let mut first_news: Option<Instant> = None;
         loop {
-            let message = match due {
-                None => self.messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(due) => {
-                    let wait = due.saturating_duration_since(Instant::now());
-                    self.messages.recv_timeout(wait)
-                }
-            };
+            let wait = due.map_or(rescan, |due| due.min(rescan));
+            let message =
+                self.messages.recv_timeout(wait.saturating_duration_since(Instant::now()));
             match message {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Message::Settle(answer)) => {
                     let settled = self.settle()?;
                     // Whoever asked may have gone.
                     answer.send(Ok(settled)).ok();
-                    due = None;
+                    due = Some(Instant::now());
                 }
                 Ok(Message::Report(answer)) => drop(answer.send(self.engine.report.clone())),
                 Ok(message) => {
@@ -117,6 +114,10 @@ impl Worker {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     first_news = None;
+                    if Instant::now() >= rescan {
+                        rescan = Instant::now() + self.options.rescan;
+                        self.engine.touch_all()?;
+                    }
                     due = self.pass()?;
                 }
             }

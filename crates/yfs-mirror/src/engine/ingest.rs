@@ -14,12 +14,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 use yfs::workspace::objects::{NewContent, NewObject, Object};
 use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
 use yfs_vfs::{
-    Base as WriteBase, Create, FileKind, FileSystem, FsCode, FsError, WriteOptions, host::Facts,
-    stat::DEFAULT_FILE_MODE,
+    Author, Base as WriteBase, Create, FileKind, FileSystem, FsCode, FsError, WriteOptions,
+    host::Facts, stat::DEFAULT_FILE_MODE,
 };
 
 use super::{Engine, by_id, in_folder, ready, settle::Spot};
@@ -417,11 +417,14 @@ impl Engine {
             Base::Bytes(bytes) => Some(WriteBase::Content(bytes.to_vec().into())),
             Base::Unknown => None,
         };
+        // Each save is a version of its own: what it took away can be found again, however soon it came.
+        let label = Some(format_smolstr!("save {}", read.stamp.mtime_ms()));
         let options = WriteOptions {
             create: Create::Never,
             base,
             mode,
             mtime: Some(Millis(read.stamp.mtime_ms())),
+            author: Some(Author { actor: self.actor.clone(), label }),
             follow: false,
             ..WriteOptions::default()
         };

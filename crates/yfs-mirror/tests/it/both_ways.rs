@@ -225,3 +225,17 @@ fn a_change_goes_before_a_deletion() {
     assert_eq!(pair.read("/b.txt"), "three\nand a half\n");
     assert_eq!(pair.read("/a/gone.txt"), "(ENOENT)");
 }
+
+/// Even what nobody tells of is found in the end.
+#[test]
+fn everything_is_looked_at_now_and_then() {
+    let mut pair = Pair::apart();
+    pair.options.rescan = Duration::from_millis(50);
+    pair.start();
+    pair.put("a.txt", "one\n");
+    fs::hard_link(pair.at("a.txt"), pair.at("b.txt")).unwrap();
+    pair.check();
+    // The host tells only of the name that was written to.
+    pair.put("a.txt", "two\n");
+    pair.wait("the other name", |pair| pair.read("/b.txt") == "two\n");
+}

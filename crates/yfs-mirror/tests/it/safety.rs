@@ -228,3 +228,17 @@ fn what_is_deleted_or_replaced_can_be_restored() {
     pair.check();
     assert_eq!(pair.text("dir/b.txt"), "b\n");
 }
+
+/// Also what stood there for a moment only, between two saves.
+#[test]
+fn each_save_is_a_version() {
+    let pair = Pair::new();
+    for text in ["one\n", "two\n", "three\n"] {
+        pair.put("a.txt", text);
+        pair.check();
+    }
+    let versions = pair.workspace.versions(&v("/a.txt")).unwrap();
+    let said = |number| pair.workspace.version_content(&v("/a.txt"), number).unwrap();
+    let said: Vec<_> = versions.iter().map(|version| said(version.number)).collect();
+    assert_eq!(said, [&b"one\n"[..], b"two\n", b"three\n"]);
+}
