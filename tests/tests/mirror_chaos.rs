@@ -1,10 +1,10 @@
 //! Everybody at once on a folder and its workspace: tools on disk, programs with the library, people with the
-//! command, while the mirror between them is stopped, killed and started.
+//! command, while the mirror between them is stopped, killed and started. Every other seed has a server in the
+//! mirror's place, with programs that speak HTTP and a stock Yjs client that types, online and offline.
 //!
 //! When it is quiet the folder is what the workspace is, byte for byte, and every text that anybody ever wrote is
 //! found in a content, in a version or in the trash. `YFS_SEEDS` says how many seeds to play, `YFS_STEPS` how many
-//! steps each, `YFS_SEED` which seed is the first; `YFS_RICH` plays with markdown files, too. The sides of an HTTP client and of a Yjs client belong to
-//! [`Side`], too, once a server runs beside the mirror.
+//! steps each, `YFS_SEED` which seed is the first; `YFS_RICH` plays with markdown files, too.
 
 #![cfg(target_os = "linux")]
 
@@ -17,13 +17,16 @@ use std::{
     time::Duration,
 };
 
+use serde_json::{Value, json};
 use yfs::{Options, Workspace};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
 };
 use yfs_tests::{
-    command,
+    command::{self, Server},
+    editor::Editor,
+    http::{Answer, Client},
     mirror::{MirrorProcess, Shown, mirror_once, shown_in_workspace, shown_on_disk},
     rng::Rng,
     script::now,
@@ -39,6 +42,24 @@ enum Side {
     Library,
     /// The command, in a process of its own.
     Command,
+    /// A program that speaks HTTP to the server.
+    Http,
+    /// A person who types, in a stock Yjs client.
+    Editor,
+}
+
+/// What keeps folder and workspace in step.
+enum Keeper {
+    Mirror(MirrorProcess),
+    Server(Server),
+}
+
+/// What belongs to a server.
+struct Served {
+    port: u16,
+    person: Editor,
+    /// The documents that the person has open, by guid.
+    open: BTreeSet<String>,
 }
 
 struct World {
@@ -46,7 +67,8 @@ struct World {
     folder: PathBuf,
     file: PathBuf,
     workspace: Workspace,
-    mirror: Option<MirrorProcess>,
+    keeper: Option<Keeper>,
+    served: Option<Served>,
     /// Each word that was written, and none of them twice.
     words: Vec<String>,
     log: Vec<String>,
@@ -72,45 +94,73 @@ fn number(name: &str, default: u64) -> u64 {
 
 impl World {
     fn new(seed: u64, dir: &Path) -> Self {
-        let (folder, file) = (dir.join("folder"), dir.join("workspace.db"));
+        let folder = dir.join("folder");
+        let is_served = seed.is_multiple_of(2);
+        let file =
+            if is_served { folder.join(".yfs/workspace.db") } else { dir.join("workspace.db") };
         fs::create_dir(&folder).expect("a folder");
+        fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder");
         let actor = Actor::new(ActorKind::Agent, "library");
         let workspace = Workspace::create_at(&file, Options::one_shot(actor)).expect("a workspace");
         let (rng, words, log) = (Rng::new(seed), Vec::new(), Vec::new());
-        let mut world = Self { rng, folder, file, workspace, mirror: None, words, log };
-        world.start();
+        let (keeper, served) = (None, None);
+        let mut world = Self { rng, folder, file, workspace, keeper, served, words, log };
+        if is_served {
+            let server = Server::start(&world.folder, 0);
+            let (port, person) = (server.port(), Editor::connect(server.port(), "typist"));
+            world.served = Some(Served { port, person, open: BTreeSet::new() });
+            world.keeper = Some(Keeper::Server(server));
+        } else {
+            world.start();
+        }
         world
     }
 
     fn start(&mut self) {
-        self.mirror = Some(MirrorProcess::start(&self.folder, &self.file));
+        self.keeper = Some(match &self.served {
+            Some(served) => Keeper::Server(Server::start(&self.folder, served.port)),
+            None => Keeper::Mirror(MirrorProcess::start(&self.folder, &self.file)),
+        });
     }
 
     /// Does one thing, on one side. What that side refuses is refused.
     fn step(&mut self) {
         match self.rng.below(100) {
             0..3 => {
-                if let Some(mirror) = self.mirror.take() {
+                if let Some(keeper) = self.keeper.take() {
                     self.log.push("kill".into());
-                    mirror.kill();
+                    match keeper {
+                        Keeper::Mirror(mirror) => mirror.kill(),
+                        Keeper::Server(server) => server.kill(),
+                    }
                 }
             }
             3..4 => {
-                if let Some(mirror) = self.mirror.take() {
+                if let Some(keeper) = self.keeper.take() {
                     self.log.push("stop".into());
-                    drop(mirror);
+                    match keeper {
+                        Keeper::Mirror(mirror) => drop(mirror),
+                        Keeper::Server(server) => drop(server.interrupt()),
+                    }
                 }
             }
-            4..10 if self.mirror.is_none() => {
+            4..10 if self.keeper.is_none() => {
                 self.log.push("start".into());
                 self.start();
             }
             // What tools do has pauses: long ones, short ones and none.
             10..22 => thread::sleep(Duration::from_micros(self.rng.draw() % 200_000)),
             22..58 => self.act(Side::Disk),
+            58..70 if self.is_listening() => self.act(Side::Http),
+            70..82 if self.served.is_some() => self.act(Side::Editor),
             58..95 => self.act(Side::Library),
             _ => self.act(Side::Command),
         }
+    }
+
+    /// Tells whether there is a server to speak to.
+    fn is_listening(&self) -> bool {
+        matches!(self.keeper, Some(Keeper::Server(_)))
     }
 
     fn act(&mut self, side: Side) {
@@ -118,6 +168,7 @@ impl World {
         let what = self.rng.below(100);
         let word = format!("w{}.", self.log.len());
         let did = match what {
+            _ if side == Side::Editor => self.type_word(&path, &word),
             0..22 => self.write_new(side, &path, &word),
             22..52 => self.insert(side, &path, &word),
             52..60 => self.save(side, &path, &word),
@@ -188,6 +239,11 @@ impl World {
             Side::Command => {
                 self.run(&["write", "--create-new", &format!("/{path}"), "--content", &text], "")?;
             }
+            Side::Http => {
+                let new = [("If-None-Match", "*")];
+                self.ask("PUT", &url(path), &new, text.as_bytes())?;
+            }
+            Side::Editor => return None,
         }
         Some(true)
     }
@@ -211,6 +267,14 @@ impl World {
             Side::Command => {
                 self.run(&["append", &format!("/{path}"), "--content", &format!("{word}\n")], "")?;
             }
+            Side::Http => {
+                let read = self.ask("GET", &url(path), &[], b"")?;
+                let known = [("If-Match", read.header("etag"))];
+                let text = String::from_utf8(read.body.clone()).ok()?;
+                let place = format!("{}?conflict=merge", url(path));
+                self.ask("PUT", &place, &known, with_line(&text, at, word).as_bytes())?;
+            }
+            Side::Editor => return None,
         }
         Some(true)
     }
@@ -249,6 +313,11 @@ impl World {
             Side::Command => {
                 self.run(&["mv", "--no-clobber", &format!("/{from}"), &format!("/{to}")], "")
             }
+            Side::Http => {
+                let body = json!({ "from": format!("/{from}"), "to": format!("/{to}") });
+                self.post("/api/move", &body)
+            }
+            Side::Editor => None,
         }
     }
 
@@ -264,6 +333,11 @@ impl World {
             }
             Side::Library => now(self.workspace.fs().rm_all(&v(path)?)).ok(),
             Side::Command => self.run(&["rm", "-r", &format!("/{path}")], ""),
+            Side::Http => {
+                let place = format!("{}?recursive=true", url(path));
+                self.ask("DELETE", &place, &[], b"").map(drop)
+            }
+            Side::Editor => None,
         }
     }
 
@@ -284,6 +358,9 @@ impl World {
         let path = path.trim_end_matches(".txt");
         match side {
             Side::Disk => fs::create_dir_all(self.on_disk(path)).ok(),
+            Side::Http => {
+                self.post("/api/mkdir", &json!({ "path": format!("/{path}"), "recursive": true }))
+            }
             _ => now(self.workspace.fs().mkdir_all(&v(path)?)).ok(),
         }
     }
@@ -313,9 +390,57 @@ impl World {
         }
     }
 
+    /// Asks the server; nothing if it refuses.
+    fn ask(
+        &self,
+        method: &str,
+        place: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Option<Answer> {
+        let client = Client { port: self.served.as_ref()?.port, token: None };
+        Some(client.send(method, place, headers, body)).filter(|answer| answer.status < 300)
+    }
+
+    fn post(&self, place: &str, body: &Value) -> Option<()> {
+        let json = [("Content-Type", "application/json")];
+        self.ask("POST", place, &json, body.to_string().as_bytes()).map(drop)
+    }
+
+    /// Types a word at the beginning of a text, whether or not the server is there.
+    fn type_word(&mut self, path: &str, word: &str) -> Option<bool> {
+        let is_text = [".txt", ".rs"].iter().any(|end| path.ends_with(end));
+        self.workspace.catch_up().expect("the log can be read");
+        let info = self.workspace.document(&v(path)?).ok().filter(|_| is_text)?;
+        info.root().filter(|root| *root == "text")?;
+        let (guid, served) = (info.guid.to_string(), self.served.as_mut()?);
+        if served.open.insert(guid.clone()) {
+            served.person.call(&json!({ "do": "open", "as": guid, "room": guid }));
+        }
+        let text = format!("{word}\n");
+        served.person.call(&json!({ "do": "insert", "as": guid, "at": 0, "text": text }));
+        Some(true)
+    }
+
+    /// Waits until what was typed, offline as well, is in the log.
+    fn save_all(&mut self) {
+        if self.served.is_some() && self.keeper.is_none() {
+            self.start();
+        }
+        let Some(served) = &mut self.served else { return };
+        for guid in &served.open {
+            let wait = json!({ "do": "wait", "as": guid, "for": "saved", "within_ms": 60_000 });
+            served.person.call(&wait);
+        }
+    }
+
     /// Lets it come to rest, and looks for what must hold then.
     fn check(mut self, seed: u64) {
-        drop(self.mirror.take());
+        self.save_all();
+        match self.keeper.take() {
+            Some(Keeper::Server(server)) => assert_eq!(server.interrupt(), Some(0)),
+            mirror => drop(mirror),
+        }
         let mut shown: (Shown, Shown) = Default::default();
         for _ in 0..10 {
             assert!(mirror_once(&self.folder, &self.file, None), "seed {seed}: it ends well");
@@ -382,6 +507,17 @@ impl World {
 fn read_all(workspace: &Workspace, path: &VPath) -> String {
     let read = now(workspace.fs().read(path)).expect("a file");
     String::from_utf8_lossy(&read.data).into_owned()
+}
+
+/// Returns where a file is on the server.
+fn url(path: &str) -> String {
+    let escaped = path.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'/' | b'-' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    });
+    format!("/api/files/{}", escaped.collect::<String>())
 }
 
 fn v(path: &str) -> Option<VPath> {
