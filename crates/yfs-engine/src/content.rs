@@ -297,6 +297,11 @@ impl ContentDoc {
         self.log.who(item)
     }
 
+    /// Tells whether it was ever written to as a text, rich or plain.
+    pub fn was_text(&self) -> bool {
+        self.gate.has_root(TEXT) || self.gate.has_root(crate::rich::ROOT)
+    }
+
     /// Returns all versions of content that is kept by reference, each behind those it replaces.
     pub fn blobs(&self) -> Vec<BlobVersion> {
         self.blobs.versions()

@@ -483,3 +483,30 @@ fn what_a_readable_version_holds_as_well_stays_and_that_is_said() {
     let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();
     assert!(!state.windows(6).any(|bytes| bytes == b"SECRET"));
 }
+
+#[test]
+fn what_was_a_text_before_it_was_bytes_is_a_version_and_the_reverse() {
+    let workspace = create();
+    let write = |data: &[u8]| {
+        let options = WriteOptions::default();
+        now(workspace.fs().write(&at("/a.txt"), data.to_vec().into(), &options)).unwrap();
+    };
+    let said = || {
+        let versions = workspace.versions(&at("/a.txt")).unwrap();
+        let said = versions.iter().map(|it| {
+            let content = workspace.version_content(&at("/a.txt"), it.number).unwrap();
+            (String::from_utf8_lossy(&content).into_owned(), it.current)
+        });
+        said.collect::<Vec<_>>()
+    };
+    write(b"a text\n");
+    write(b"\xffbytes");
+    assert_eq!(said(), [("a text\n".to_owned(), false), ("\u{fffd}bytes".to_owned(), true)]);
+    workspace.restore_version(&at("/a.txt"), 1).unwrap();
+    assert_eq!(cat(&workspace, "/a.txt"), "a text\n");
+    let now_said = said();
+    assert_eq!(now_said[0], ("\u{fffd}bytes".to_owned(), false));
+    assert_eq!(now_said.last().unwrap(), &("a text\n".to_owned(), true));
+    let blamed = workspace.blame(&at("/a.txt")).unwrap();
+    assert_eq!(blamed[0].version, Some(now_said.len() as u64));
+}

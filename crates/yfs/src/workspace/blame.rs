@@ -16,7 +16,7 @@ use yfs_engine::{
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
-use super::Workspace;
+use super::{Workspace, versions::n_before};
 use crate::{error::Result, fs::Holds};
 
 /// One line of a file and who wrote it.
@@ -65,12 +65,12 @@ impl Workspace {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let handle = self.shared.pool.acquire(&found.id);
-        let (text, pieces, timeline) = handle.with(|loaded| {
+        let (text, pieces, timeline, n_before) = handle.with(|loaded| {
             let (text, pieces) = loaded.doc.blame();
-            (text, pieces, loaded.doc.timeline())
+            (text, pieces, loaded.doc.timeline(), n_before(&loaded.doc, &found))
         })?;
         let mut versions: HashMap<ItemId, u64> = HashMap::new();
-        for (number, past) in (1..).zip(&timeline) {
+        for (number, past) in (n_before as u64 + 1..).zip(&timeline) {
             versions.extend(past.runs.iter().map(|run| (*run, number)));
         }
         Ok(lines(&text, &pieces, &versions))

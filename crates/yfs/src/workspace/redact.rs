@@ -18,7 +18,10 @@ use yfs_engine::{
 use yfs_store::{Compacted, DocName};
 use yfs_vfs::{FsCode, FsError, Op};
 
-use super::Workspace;
+use super::{
+    Workspace,
+    versions::{Stored, list, n_before},
+};
 use crate::{
     error::{Result, WorkspaceError},
     fs::{Found, Holds},
@@ -101,7 +104,7 @@ impl Workspace {
         if let Some(reason) = reason {
             author = author.with_label(reason);
         }
-        if matches!(found.holds, Holds::Blob(_)) && what == Redact::History {
+        if matches!(found.holds, Holds::Blob(_)) && self.is_of_text(&found, what)? {
             // Text from before the file became a blob is shown to nobody and counts as deleted.
             let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
             self.shared.log_change(&found.id, emptied)?;
@@ -148,6 +151,14 @@ impl Workspace {
         Ok(info.collect())
     }
 
+    /// Tells whether a redaction is about what a file said as a text.
+    fn is_of_text(&self, found: &Found, what: Redact) -> Result<bool> {
+        let Redact::Version(number) = what else { return Ok(true) };
+        let listed = self.shared.pool.acquire(&found.id).with(|loaded| list(&loaded.doc, found))?;
+        let wanted = listed.into_iter().find(|(info, _)| info.number == number);
+        Ok(wanted.is_some_and(|(_, stored)| matches!(stored, Stored::Past(_))))
+    }
+
     /// Finds what a redaction erases of a document.
     fn erasable(
         &self,
@@ -171,23 +182,24 @@ impl Workspace {
                 return Ok(erasable);
             }
         };
-        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        let index = index.ok_or_else(|| fail(FsCode::EINVAL))?;
-        if shown.is_some() {
-            let blob = blobs.get(index).ok_or_else(|| fail(FsCode::EINVAL))?;
-            if Some(blob.hash) == shown {
-                return Err(fail(FsCode::EPERM));
+        let wanted = list(doc, found).into_iter().find(|(info, _)| info.number == number);
+        let (info, stored) = wanted.ok_or_else(|| fail(FsCode::EINVAL))?;
+        match stored {
+            Stored::Blob(blob) if Some(blob.hash) == shown => Err(fail(FsCode::EPERM)),
+            Stored::Blob(blob) => {
+                let is_there = !doc.is_blob_redacted(blob.id);
+                let blobs = is_there.then_some(blob.id).into_iter().collect();
+                Ok(Erasable::of_blobs(blobs))
             }
-            let is_there = !doc.is_blob_redacted(blob.id);
-            let blobs = is_there.then_some(blob.id).into_iter().collect();
-            return Ok(Erasable::of_blobs(blobs));
+            Stored::Past(_) if info.current => Err(fail(FsCode::EPERM)),
+            Stored::Past(index) => {
+                let version = doc.past(index).ok_or_else(|| fail(FsCode::EINVAL))?;
+                let mut erasable = doc.erasable(Some(&version))?;
+                let n_before = n_before(doc, found);
+                erasable.held_by.iter_mut().for_each(|index| *index += n_before);
+                Ok(erasable)
+            }
         }
-        let is_current = doc.timeline().get(index).is_some_and(|past| past.current);
-        if is_current {
-            return Err(fail(FsCode::EPERM));
-        }
-        let version = doc.past(index).ok_or_else(|| fail(FsCode::EINVAL))?;
-        Ok(doc.erasable(Some(&version))?)
     }
 
     fn describe(

@@ -51,7 +51,7 @@ pub enum Which {
 }
 
 /// Where the content of a version is.
-enum Stored {
+pub(super) enum Stored {
     Past(usize),
     Blob(BlobVersion),
 }
@@ -152,19 +152,37 @@ impl Workspace {
     }
 }
 
-/// Lists the versions of what a document holds.
-fn list(doc: &ContentDoc, found: &Found) -> Vec<(VersionInfo, Stored)> {
-    let mut listed = match &found.holds {
-        Holds::Text => {
-            let past = doc.timeline().into_iter().enumerate();
-            past.map(|(index, past)| (of_text(past), Stored::Past(index))).collect()
-        }
-        Holds::Blob(_) => blobs(doc),
+/// Lists the versions of a document: first those of the kind that it holds no more, text or bytes, then those of
+/// the kind that it holds.
+pub(super) fn list(doc: &ContentDoc, found: &Found) -> Vec<(VersionInfo, Stored)> {
+    let (mut listed, now) = match &found.holds {
+        Holds::Text => (blobs(doc), texts(doc)),
+        Holds::Blob(_) => (texts(doc), blobs(doc)),
     };
+    for (info, _) in &mut listed {
+        info.current = false;
+    }
+    listed.extend(now);
     for (number, (info, _)) in (1..).zip(&mut listed) {
         info.number = number;
     }
     listed
+}
+
+/// Returns how many versions are listed before those of the kind that a document holds.
+pub(super) fn n_before(doc: &ContentDoc, found: &Found) -> usize {
+    match &found.holds {
+        Holds::Text => doc.blobs().len(),
+        Holds::Blob(_) => texts(doc).len(),
+    }
+}
+
+fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
+    if !doc.was_text() {
+        return Vec::new();
+    }
+    let past = doc.timeline().into_iter().enumerate();
+    past.map(|(index, past)| (of_text(past), Stored::Past(index))).collect()
 }
 
 fn of_text(past: Past) -> VersionInfo {
