@@ -135,8 +135,7 @@ fn contents(workspace: &Workspace, rows: &mut Vec<Row>) {
         let text = if at % 2 == 0 { &changed } else { &old };
         now(fs.write(&large, text.clone().into(), &WriteOptions::default())).expect("written");
     }));
-    let sizes: Vec<usize> =
-        std::iter::from_fn(|| updates.try_recv().ok()).map(|it| it.len()).collect();
+    let sizes: Vec<usize> = std::iter::from_fn(|| updates.try_recv()).map(|it| it.len()).collect();
     let later = &sizes[1..];
     rows.push(Row::new(
         "  its update, bytes",

@@ -43,6 +43,7 @@ pub mod replica;
 mod report;
 mod shared;
 mod together;
+pub mod updates;
 pub mod workspace;
 
 pub use crate::{

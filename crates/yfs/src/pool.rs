@@ -14,18 +14,21 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use dashmap::DashMap;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::broadcast;
 use yfs_engine::{content::ContentDoc, gate::Source, id::FileId, kind::ContentKind};
 use yfs_store::{DocName, Record, Seq, Store};
 
-use crate::{error::Result, load};
+use crate::{
+    error::Result,
+    load,
+    updates::{Followers, Updates},
+};
 
 /// How many updates a subscriber may fall behind before it is told that it lost some.
 const SUBSCRIBER_BACKLOG: usize = 4096;
@@ -79,8 +82,7 @@ pub(crate) struct Entry {
     last_used: AtomicU64,
     bytes: AtomicU64,
     slot: Mutex<Option<Loaded>>,
-    /// Made when somebody first follows the document: a channel takes more memory than a small file.
-    updates: OnceLock<broadcast::Sender<Arc<[u8]>>>,
+    followers: Followers,
 }
 
 /// A document and how far it has read the log.
@@ -202,19 +204,13 @@ impl DocHandle {
     ///
     /// Subscribe before taking a state. A subscriber that falls too far behind is told so, and must
     /// start over from a state.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<[u8]>> {
-        let channel = || broadcast::channel(SUBSCRIBER_BACKLOG).0;
-        self.entry.updates.get_or_init(channel).subscribe()
+    pub fn subscribe(&self) -> Updates {
+        self.entry.followers.add(SUBSCRIBER_BACKLOG)
     }
 
     /// Sends an update that was logged to whoever follows the document.
     pub(crate) fn publish(&self, update: &[u8]) {
-        if let Some(updates) = self.entry.updates.get()
-            && updates.receiver_count() > 0
-        {
-            // An error means that the last follower has just gone.
-            updates.send(update.into()).ok();
-        }
+        self.entry.followers.publish(update);
     }
 
     pub(crate) fn is_loaded(&self) -> bool {
@@ -315,7 +311,7 @@ impl Entry {
             last_used: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             slot: Mutex::new(None),
-            updates: OnceLock::new(),
+            followers: Followers::default(),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{iter, sync::Arc};
 
-use tokio::sync::broadcast;
 use yfs_engine::{
     actor::Actor,
     content::Author,
@@ -15,7 +14,8 @@ use yfs_store::{Batch, DocName, Seq};
 use crate::{
     error::{Result, WorkspaceError},
     pool::{DocHandle, Loaded},
-    shared::Shared,
+    shared::{MAIN_BACKLOG, Shared},
+    updates::Updates,
 };
 
 /// A document of a workspace: the main document, or the content of a file.
@@ -78,9 +78,9 @@ impl DocPort {
     }
 
     /// Follows the updates from now on. Subscribe before asking for a diff, and nothing is missed.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<[u8]>> {
+    pub fn subscribe(&self) -> Updates {
         match &self.target {
-            Target::Main => self.shared.main_updates.subscribe(),
+            Target::Main => self.shared.main_followers.add(MAIN_BACKLOG),
             Target::Content(handle) => handle.subscribe(),
         }
     }

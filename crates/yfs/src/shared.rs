@@ -20,7 +20,6 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
-use tokio::sync::broadcast;
 use yfs_engine::{
     actor::Actor,
     content::ContentDoc,
@@ -45,10 +44,11 @@ use crate::{
     pool::Pool,
     replica::Mark,
     together::{Becomes, DocEdit, LockedDocs, Seen},
+    updates::Followers,
 };
 
 /// How many updates of the main document a subscriber may fall behind.
-const MAIN_BACKLOG: usize = 16_384;
+pub(crate) const MAIN_BACKLOG: usize = 16_384;
 
 /// Everything that handles on one workspace share.
 pub(crate) struct Shared {
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     pub(crate) written: Mutex<BTreeSet<DocName>>,
     /// Documents of which peers erased content, and whose log may still hold it.
     pub(crate) redacted: Mutex<BTreeSet<DocName>>,
-    pub(crate) main_updates: broadcast::Sender<Arc<[u8]>>,
+    pub(crate) main_followers: Followers,
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// Under which client this process writes content.
     content_client: ClientId,
@@ -169,7 +169,7 @@ impl Shared {
             unreported: Mutex::default(),
             written: Mutex::default(),
             redacted: Mutex::default(),
-            main_updates: broadcast::channel(MAIN_BACKLOG).0,
+            main_followers: Followers::default(),
             claim: Mutex::new(claim),
             content_client,
             log: Mutex::new(LogState { tailed: upto, main_seen: upto }),
@@ -345,10 +345,7 @@ impl Shared {
     }
 
     pub(crate) fn publish_main(&self, update: &[u8]) {
-        if self.main_updates.receiver_count() > 0 {
-            // An error means that the last follower has just gone.
-            self.main_updates.send(update.into()).ok();
-        }
+        self.main_followers.publish(update);
     }
 
     /// Changes the structure, on behalf of somebody unless it is upkeep: `plan` checks and says what to write; it runs again where another

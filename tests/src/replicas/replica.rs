@@ -2,8 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tokio::sync::broadcast::{Receiver, error::TryRecvError};
-use yfs::{DocPort, Options, Workspace};
+use yfs::{DocPort, Options, Workspace, updates::Updates};
 use yfs_engine::{
     gate::{Limits, Source},
     id::{ClientId, FileId},
@@ -65,7 +64,7 @@ pub struct Replica {
 #[derive(Debug)]
 struct Bound {
     port: DocPort,
-    updates: Receiver<Arc<[u8]>>,
+    updates: Updates,
 }
 
 impl Bound {
@@ -76,15 +75,8 @@ impl Bound {
     }
 
     fn drain(&mut self, into: &mut Vec<Message>) {
-        loop {
-            match self.updates.try_recv() {
-                Ok(update) => {
-                    let guid = self.port.guid().clone();
-                    into.push(Message { guid, update: update.to_vec() });
-                }
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
-                Err(TryRecvError::Lagged(_)) => panic!("a follower lagged"),
-            }
+        while let Some(update) = self.updates.try_recv() {
+            into.push(Message { guid: self.port.guid().clone(), update: update.to_vec() });
         }
     }
 }
