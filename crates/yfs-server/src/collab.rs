@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use axum::{body::Bytes, extract::ws::WebSocket};
+use axum::body::Bytes;
 use tokio::{
     task::block_in_place,
-    time::{Instant, sleep_until},
+    time::{Instant, interval},
 };
 use yfs_sync::{
     collab::{Collab, Desk, PING, Request, is_step_1, prefix},
@@ -16,7 +16,8 @@ use crate::{
     entry::{Entry, Pass},
     rooms::{Outbox, Outgoing, Seat},
     serve::App,
-    wire::{Ending, Heard, Wire},
+    upgrade::Socket,
+    wire::{Ending, Heard, TICK, Wire},
 };
 
 /// After how long a silence we ask whether the client is there; it goes away after 30 seconds.
@@ -31,16 +32,18 @@ struct Documents {
     app: App,
     /// What the connection said when it was opened; what it says of a document counts first.
     pass: Pass,
-    /// With what each document was opened.
-    passes: BTreeMap<String, Pass>,
+    /// By key: which document was opened, and with what.
+    passes: BTreeMap<String, (String, Pass)>,
+    /// Whether nothing was opened yet.
+    is_strange: bool,
     outbox: Arc<Outbox>,
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn run(socket: WebSocket, app: App, pass: Pass) {
+pub(crate) async fn run(socket: Socket, app: App, pass: Pass) {
     let mut wire = Wire::new(socket, app.metrics.clone());
     let outbox = Arc::<Outbox>::default();
-    let mut documents = Documents { app, pass, passes: BTreeMap::new(), outbox };
+    let mut documents = Documents { app, pass, passes: BTreeMap::new(), is_strange: true, outbox };
     if let Err(ending) = serve(&mut wire, &mut documents).await {
         wire.end(ending).await;
     }
@@ -51,35 +54,37 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
     let mut collab = Collab::default();
     let outbox = documents.outbox.clone();
     let began = Instant::now();
-    let (mut sent, mut tick) = (began, wire.next_tick());
+    let mut ticks = interval(TICK);
     loop {
         tokio::select! {
             heard = wire.hear() => {
-                let Heard::Message(frame) = heard else { return Ok(()) };
-                // Held until the state is sent, which bounds how many states are in memory.
+                let frame = match heard {
+                    Heard::Message(frame) => frame,
+                    Heard::Gone => return Ok(()),
+                    Heard::Fault(ending) => return Err(ending),
+                };
                 let admitted = match is_step_1(&frame) {
                     true => Some(documents.app.admit().await?),
                     false => None,
                 };
                 let now = documents.app.rooms.now();
                 let answer = collab.receive(documents, &frame, now)?;
-                wire.send(answer.into_iter().map(Into::into)).await?;
-                drop(admitted);
-                sent = Instant::now();
+                if !documents.is_strange {
+                    wire.trust();
+                }
+                wire.answer(answer, admitted).await?;
             }
             frames = outbox.take() => {
                 wire.send(frames?.into_iter().map(Outgoing::into_frame)).await?;
-                sent = Instant::now();
             }
-            () = sleep_until(sent + SILENCE) => {
-                wire.send([Bytes::from_static(&PING)]).await?;
-                sent = Instant::now();
-            }
-            () = sleep_until(tick) => {
-                tick = wire.next_tick();
-                documents.check()?;
-                if documents.passes.is_empty() && began.elapsed() >= PATIENCE {
+            _ = ticks.tick() => {
+                let expelled = documents.check(&mut collab);
+                wire.send(expelled.into_iter().map(Into::into)).await?;
+                if documents.is_strange && began.elapsed() >= PATIENCE {
                     return Err(Ending::unauthorized("no document was opened"));
+                }
+                if wire.silence() >= SILENCE {
+                    wire.send([Bytes::from_static(&PING)]).await?;
                 }
                 wire.tick().await?;
             }
@@ -88,9 +93,13 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
 }
 
 impl Documents {
-    /// Looks whether what the documents were opened with still counts.
-    fn check(&mut self) -> Result<(), Ending> {
-        self.passes.iter_mut().try_for_each(|(guid, pass)| pass.check(&self.app, guid))
+    /// Closes the documents for which what they were opened with no longer counts. The others go on.
+    fn check(&mut self, collab: &mut Collab<Seat>) -> Vec<Vec<u8>> {
+        self.passes.retain(|key, _| collab.is_open(key));
+        collab.expel(|key| {
+            let (guid, pass) = self.passes.get_mut(key)?;
+            pass.check(&self.app, guid).err().map(|ending| ending.reason().to_owned())
+        })
     }
 }
 
@@ -107,7 +116,8 @@ impl Desk for Documents {
         let Entry { port, access } = opened.map_err(|ending| ending.reason().to_owned())?;
         // Entered before any state is taken, so that nothing falls between.
         let seat = self.app.rooms.enter(port, &self.outbox, &prefix(request.key));
-        self.passes.insert(request.name.to_owned(), pass);
+        self.passes.insert(request.key.to_owned(), (request.name.to_owned(), pass));
+        self.is_strange = false;
         Ok((seat, access))
     }
 }

@@ -91,7 +91,14 @@ impl App {
 
     /// Waits for permission to do what costs much: computing and sending a state.
     pub(crate) async fn admit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Ending> {
-        let permit = tokio::time::timeout(ADMISSION, self.joins.clone().acquire_owned()).await;
+        self.admit_within(ADMISSION).await
+    }
+
+    async fn admit_within(
+        &self,
+        limit: Duration,
+    ) -> Result<tokio::sync::OwnedSemaphorePermit, Ending> {
+        let permit = tokio::time::timeout(limit, self.joins.clone().acquire_owned()).await;
         // The semaphore is never closed.
         permit.ok().and_then(Result::ok).ok_or_else(Ending::busy)
     }
@@ -99,3 +106,70 @@ impl App {
 
 /// How long somebody may wait to join.
 const ADMISSION: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::Semaphore;
+    use yfs::{Options, Workspace};
+    use yfs_engine::path::VPath;
+    use yfs_store::MemoryStore;
+    use yfs_vfs::{FileSystem, MoveOptions, WriteOptions};
+
+    use super::*;
+    use crate::{
+        access::{Access as Door, Keys},
+        rooms::Rooms,
+    };
+
+    fn app(workspace: &Workspace, access: Door, n_joins: usize) -> App {
+        let metrics = Arc::default();
+        let rooms = Arc::new(Rooms::new(Arc::clone(&metrics)));
+        let joins = Arc::new(Semaphore::new(n_joins));
+        App { workspace: workspace.clone(), access, rooms, metrics, joins }
+    }
+
+    fn workspace() -> Workspace {
+        Workspace::create(Arc::new(MemoryStore::new()), Options::default()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn who_waited_too_long_to_join_is_told_to_come_back() {
+        let app = app(&workspace(), Door::Open, 1);
+        let admitted = app.admit().await.unwrap();
+        assert_eq!(app.admit_within(Duration::ZERO).await.unwrap_err().code(), 1013);
+        // Who waits is next.
+        let (next, ()) = tokio::join!(app.admit(), async { drop(admitted) });
+        drop(next.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_pass_is_looked_at_again_from_time_to_time() {
+        let (workspace, path) = (workspace(), |text| VPath::parse(text).unwrap());
+        let (inside, outside) = (path("/docs/a.txt"), path("/b.txt"));
+        let fs = workspace.fs();
+        fs.write(&inside, "text".into(), &WriteOptions::default()).await.unwrap();
+        let guid = fs.stat(&inside).await.unwrap().id.to_string();
+        let keys = Keys::of(workspace.store().clone());
+        let app = app(&workspace, Door::Tokens(keys.clone()), 1);
+        let owner = Grant::owner("human:ana".parse().unwrap());
+        let grant = Grant { id: "one".to_owned(), path: path("/docs"), ..owner };
+        let mut pass = Pass::new(keys.issue(&grant).unwrap());
+        app.open(&guid, &pass).unwrap();
+        let mut check_again = || {
+            pass.check(&app, &guid).expect("it was looked at a moment ago");
+            pass.checked -= RECHECK;
+            pass.check(&app, &guid).map_err(|ending| ending.code())
+        };
+        let options = MoveOptions::default();
+        assert_eq!(check_again(), Ok(()));
+        fs.mv(&inside, &outside, &options).await.unwrap();
+        assert_eq!(check_again(), Err(4403));
+        fs.mv(&outside, &inside, &options).await.unwrap();
+        assert_eq!(check_again(), Ok(()));
+        keys.revoke("one").unwrap();
+        assert_eq!(check_again(), Err(4401));
+        assert_eq!(app.open(&guid, &pass).unwrap_err().code(), 4401);
+    }
+}

@@ -31,6 +31,7 @@ mod collab;
 mod entry;
 mod events;
 mod files;
+mod line;
 mod listen;
 mod metrics;
 pub mod openapi;
@@ -42,6 +43,7 @@ mod routes;
 pub mod serve;
 mod session;
 mod tree;
+mod upgrade;
 mod wire;
 
 pub use crate::serve::{ServeError, ServeOptions, Server};

@@ -2,18 +2,20 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use axum::Router;
-use hyper::server::conn::http1;
+use axum::{Router, extract::Request};
+use hyper::{body::Incoming, server::conn::http1, service::Service};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::sleep,
 };
+
+use crate::{line::Line, upgrade::Handover};
 
 /// How long a client may take to send the head of a request, and how long it may rest between two.
 const HEAD_LIMIT: Duration = Duration::from_secs(20);
@@ -42,10 +44,7 @@ pub(crate) async fn serve(
         match stream {
             Ok((stream, _)) => {
                 let router = router.clone();
-                connections.spawn(async move {
-                    converse(stream, router).await;
-                    drop(slot);
-                });
+                connections.spawn(converse(stream, router, slot));
             }
             Err(error) if is_theirs(&error) => {}
             // Out of file descriptors, mostly: others will end.
@@ -54,18 +53,27 @@ pub(crate) async fn serve(
     }
 }
 
-async fn converse(stream: TcpStream, router: Router) {
+async fn converse(stream: TcpStream, router: Router, slot: OwnedSemaphorePermit) {
     // Frames are small and should leave at once; where that cannot be had they leave later.
     stream.set_nodelay(true).ok();
+    let handover = Handover::default();
     let service = TowerToHyperService::new(router);
+    let service = hyper::service::service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(handover.clone());
+        service.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
         .max_buf_size(MAX_HEAD_LEN)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Line::new(stream, slot)), service)
         .with_upgrades();
     // What fails here fails for one client, who knows.
-    connection.await.ok();
+    // It is let go of before what comes after it begins: there may be ten thousand of them.
+    Box::pin(connection).await.ok();
+    if let Some(session) = handover.take() {
+        session.await;
+    }
 }
 
 fn is_theirs(error: &io::Error) -> bool {

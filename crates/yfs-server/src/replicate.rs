@@ -1,16 +1,15 @@
 //! One WebSocket connection to another store of the workspace.
 
-use axum::{
-    body::Bytes,
-    extract::ws::{CloseFrame, Message as Frame, WebSocket},
-};
+use axum::body::Bytes;
 use futures::{SinkExt, StreamExt, future::ready};
+use tokio_tungstenite::tungstenite::{self, Message as Frame, protocol::CloseFrame};
 use yfs_replica::{ReplicaError, Replication, carry};
 
 use crate::{
     entry::Pass,
     metrics::Ending as EndingLabel,
     serve::App,
+    upgrade::Socket,
     wire::{Ending, Wire},
 };
 
@@ -21,7 +20,7 @@ const BAD_MESSAGE: u16 = 4400;
 const FAILED: u16 = 1011;
 
 /// Serves a connection until it ends.
-pub(crate) async fn run(mut socket: WebSocket, app: App, mut pass: Pass) {
+pub(crate) async fn run(mut socket: Socket, app: App, mut pass: Pass) {
     let grant = match enter(&app, &pass) {
         Ok(may_write) => may_write,
         Err(ending) => return Wire::new(socket, app.metrics.clone()).end(ending).await,
@@ -70,7 +69,7 @@ fn enter(app: &App, pass: &Pass) -> Result<bool, Ending> {
 }
 
 /// Tells the other side why the connection ends, if it is there.
-async fn end(socket: &mut WebSocket, app: &App, error: &ReplicaError) {
+async fn end(socket: &mut Socket, app: &App, error: &ReplicaError) {
     let code = match error {
         ReplicaError::Closed { is_final: true, .. } => 4401,
         ReplicaError::Closed { .. } => return,
@@ -83,10 +82,10 @@ async fn end(socket: &mut WebSocket, app: &App, error: &ReplicaError) {
     };
     app.metrics.endings.get_or_create(&EndingLabel { code: code.into() }).inc();
     let reason = Ending::unauthorized(error.to_string());
-    let frame = CloseFrame { code, reason: reason.reason().into() };
+    let frame = CloseFrame { code: code.into(), reason: reason.reason().to_owned().into() };
     socket.send(Frame::Close(Some(frame))).await.ok();
 }
 
-fn gone(error: axum::Error) -> ReplicaError {
+fn gone(error: tungstenite::Error) -> ReplicaError {
     ReplicaError::gone(error.to_string())
 }

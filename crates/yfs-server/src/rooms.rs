@@ -19,11 +19,10 @@ use axum::body::Bytes;
 use dashmap::DashMap;
 use parking_lot::Mutex;
 use tokio::{
-    sync::broadcast::{Receiver, error::RecvError},
     task::{AbortHandle, block_in_place},
-    time::{Instant, sleep},
+    time::{Instant, sleep, sleep_until},
 };
-use yfs::{DocPort, WorkspaceError};
+use yfs::{DocPort, WorkspaceError, updates::Updates};
 use yfs_engine::id::FileId;
 use yfs_sync::{
     Diff, Document, SyncError, collab,
@@ -38,6 +37,16 @@ use crate::{metrics::Metrics, wire::Ending};
 /// How often it is looked for clients that were not renewed, and for states that nobody wants.
 const SWEEP: Duration = Duration::from_secs(3);
 
+/// How many updates are passed on together at most.
+const MAX_TOGETHER: usize = 256;
+
+/// How long it is rested for each one who was sent something, which is some times what sending takes.
+const REST_PER_MEMBER: Duration = Duration::from_micros(50);
+
+/// How long it is rested at least, or not at all, and at most.
+const MIN_REST: Duration = Duration::from_millis(2);
+const MAX_REST: Duration = Duration::from_millis(50);
+
 /// The rooms of all documents that have connections.
 #[derive(Debug)]
 pub(crate) struct Rooms {
@@ -51,7 +60,9 @@ pub(crate) struct Rooms {
 struct Room {
     members: Mutex<Vec<Member>>,
     presence: Mutex<Presence>,
-    gathering: Gathering,
+    gathering: Mutex<Gathering>,
+    /// The time from which times are counted.
+    began: Instant,
     states: States,
     /// The task that follows the document. It ends with the room.
     follower: AbortHandle,
@@ -91,7 +102,7 @@ impl Rooms {
     ) -> Seat {
         // The member is added while the map's shard is locked, so that the room cannot close.
         let entry = self.rooms.entry(port.guid().clone());
-        let entry = entry.or_insert_with(|| Room::open(port.subscribe()));
+        let entry = entry.or_insert_with(|| Room::open(port.subscribe(), self.began));
         let room = entry.clone();
         let connection = room.presence.lock().enter();
         let (outbox, prefix) = (outbox.clone(), prefix.into());
@@ -115,7 +126,7 @@ impl Rooms {
             for room in rooms {
                 let gone = room.presence.lock().expire(now);
                 if let Some(update) = gone {
-                    room.relay(update);
+                    room.relay(&update);
                 }
                 room.states.sweep();
             }
@@ -124,30 +135,36 @@ impl Rooms {
 }
 
 impl Room {
-    fn open(updates: Receiver<Arc<[u8]>>) -> Arc<Self> {
+    fn open(updates: Updates, began: Instant) -> Arc<Self> {
         Arc::new_cyclic(|room| Self {
             members: Mutex::default(),
             presence: Mutex::default(),
-            gathering: Gathering::default(),
+            gathering: Mutex::default(),
+            began,
             states: States::default(),
             follower: tokio::spawn(follow(room.clone(), updates)).abort_handle(),
         })
     }
 
-    fn publish(&self, update: &Arc<[u8]>) {
-        self.states.publish(update);
-        let frame = Bytes::from(Message::Update(update).encode());
-        for member in &*self.members.lock() {
-            member.outbox.push(Outgoing::new(&member.prefix, &frame));
+    /// Sends updates to everybody, and returns how many that are.
+    fn publish(&self, updates: &[Arc<[u8]>]) -> usize {
+        updates.iter().for_each(|update| self.states.publish(update));
+        let frames = updates.iter().map(|update| Message::Update(update).encode().into());
+        let frames: Vec<Bytes> = frames.collect();
+        let members = self.members.lock();
+        for member in &*members {
+            member.outbox.push(frames.iter().map(|frame| Outgoing::new(&member.prefix, frame)));
         }
+        members.len()
     }
 
     /// Tells everybody of an awareness update, soon, and together with others.
-    fn relay(self: &Arc<Self>, update: Vec<u8>) {
-        if self.gathering.add(update) {
-            let room = Arc::downgrade(self);
+    fn relay(self: &Arc<Self>, update: &[u8]) {
+        let due = self.gathering.lock().add(update, self.began.elapsed());
+        if let Some(due) = due {
+            let (room, due) = (Arc::downgrade(self), self.began + due);
             tokio::spawn(async move {
-                sleep(gathering::WINDOW).await;
+                sleep_until(due).await;
                 if let Some(room) = room.upgrade() {
                     room.tell();
                 }
@@ -156,7 +173,9 @@ impl Room {
     }
 
     fn tell(&self) {
-        let Some(update) = self.gathering.take() else { return };
+        let n_members = self.members.lock().len();
+        let taken = self.gathering.lock().take(self.began.elapsed(), n_members);
+        let Some(update) = taken else { return };
         let frame = Bytes::from(Message::Awareness(&update).encode());
         for member in &*self.members.lock() {
             member.outbox.push_lossy(Outgoing::new(&member.prefix, &frame));
@@ -171,15 +190,23 @@ impl Room {
 }
 
 /// Passes on what becomes of a document, until nobody is there.
-async fn follow(room: Weak<Room>, mut updates: Receiver<Arc<[u8]>>) {
+///
+/// Where many look on it rests a little after each time, so that what several write meanwhile goes out together: a
+/// wake-up and a call of the system for each of them is what costs.
+async fn follow(room: Weak<Room>, mut updates: Updates) {
     loop {
-        let update = updates.recv().await;
-        let Some(room) = room.upgrade() else { return };
-        match update {
-            Ok(update) => room.publish(&update),
-            // An update is never dropped: who missed one begins anew.
-            Err(RecvError::Lagged(_)) => room.end(Ending::behind),
-            Err(RecvError::Closed) => return room.end(Ending::closed),
+        let first = updates.recv().await;
+        let n_members = {
+            let Some(room) = room.upgrade() else { return };
+            // An update is never dropped: where one was missed, everybody begins anew.
+            let Some(first) = first else { return room.end(Ending::closed) };
+            let more = std::iter::from_fn(|| updates.try_recv());
+            let together: Vec<_> = std::iter::once(first).chain(more.take(MAX_TOGETHER)).collect();
+            room.publish(&together)
+        };
+        let rest = REST_PER_MEMBER * u32::try_from(n_members).unwrap_or(u32::MAX);
+        if rest >= MIN_REST {
+            sleep(rest.min(MAX_REST)).await;
         }
     }
 }
@@ -237,7 +264,7 @@ impl collab::Seat for Seat {
     }
 
     fn relay(&self, update: &[u8]) {
-        self.room.relay(update.to_vec());
+        self.room.relay(update);
     }
 }
 
@@ -247,7 +274,7 @@ impl Drop for Seat {
         self.room.members.lock().retain(|member| member.connection != self.connection);
         let gone = self.room.presence.lock().leave(self.connection);
         if let Some(update) = gone {
-            self.room.relay(update);
+            self.room.relay(&update);
         }
         let is_empty = |_: &FileId, room: &Arc<Room>| room.members.lock().is_empty();
         self.rooms.rooms.remove_if(self.port.guid(), is_empty);
@@ -260,3 +287,6 @@ fn fault(error: WorkspaceError) -> SyncError {
         error => SyncError::Failed(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,16 @@
 //! What is where, and what every answer has.
 
+use std::time::Duration;
+
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Path, Request, State, WebSocketUpgrade, ws::WebSocket},
-    http::{HeaderMap, Uri, header},
+    extract::{DefaultBodyLimit, Path, Request, State},
+    http::{HeaderMap, Uri},
     middleware::{Next, from_fn, from_fn_with_state},
-    response::{IntoResponse, Response},
+    response::Response,
     routing::{get, post},
 };
+use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::{
     access::token_protocol,
@@ -22,13 +25,11 @@ use crate::{
     serve::{App, ServeOptions},
     session,
     tree::tree,
+    upgrade::Upgrade,
 };
 
-/// The greatest size of one WebSocket message, in bytes. A first sync of a large table is an honest 18 MB.
-const MAX_MESSAGE_LEN: usize = 64 << 20;
-
-/// How much of a WebSocket is read at once, in bytes; every connection holds that much.
-const READ_BUFFER_LEN: usize = 4 << 10;
+/// How long a client may rest while it sends a body.
+const BODY_LIMIT: Duration = Duration::from_secs(30);
 
 /// The greatest size of a blob in a request, in bytes.
 const MAX_BLOB_LEN: usize = 1 << 30;
@@ -51,6 +52,7 @@ pub(crate) fn router(app: App, options: &ServeOptions) -> Router {
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(collab_))
         .route("/replicate", get(replicate_))
+        .layer(RequestBodyTimeoutLayer::new(BODY_LIMIT))
         .layer(origins.cors())
         .layer(from_fn(move |headers: HeaderMap, request: Request, next: Next| {
             let origins = origins.clone();
@@ -76,44 +78,28 @@ async fn sync(
     Path(guid): Path<String>,
     headers: HeaderMap,
     uri: Uri,
-    upgrade: WebSocketUpgrade,
+    upgrade: Upgrade,
 ) -> Response {
     let pass = Pass::of_request(&headers, &uri);
-    upgraded(&headers, upgrade, move |socket| session::run(socket, app, guid, pass))
+    upgrade.serve(token_protocol(&headers), move |socket| session::run(socket, app, guid, pass))
 }
 
 async fn collab_(
     State(app): State<App>,
     headers: HeaderMap,
     uri: Uri,
-    upgrade: WebSocketUpgrade,
+    upgrade: Upgrade,
 ) -> Response {
     let pass = Pass::of_request(&headers, &uri);
-    upgraded(&headers, upgrade, move |socket| collab::run(socket, app, pass))
+    upgrade.serve(token_protocol(&headers), move |socket| collab::run(socket, app, pass))
 }
 
 async fn replicate_(
     State(app): State<App>,
     headers: HeaderMap,
     uri: Uri,
-    upgrade: WebSocketUpgrade,
+    upgrade: Upgrade,
 ) -> Response {
     let pass = Pass::of_request(&headers, &uri);
-    upgraded(&headers, upgrade, move |socket| replicate::run(socket, app, pass))
-}
-
-fn upgraded<F: Future<Output = ()> + Send + 'static>(
-    headers: &HeaderMap,
-    upgrade: WebSocketUpgrade,
-    serve: impl FnOnce(WebSocket) -> F + Send + 'static,
-) -> Response {
-    let upgrade = upgrade.max_message_size(MAX_MESSAGE_LEN).max_frame_size(MAX_MESSAGE_LEN);
-    let upgrade = upgrade.read_buffer_size(READ_BUFFER_LEN).write_buffer_size(0);
-    let protocol = token_protocol(headers).map(str::to_owned);
-    let mut response = upgrade.protocols(protocol).on_upgrade(serve).into_response();
-    // The answer must not carry the token into logs of what is between.
-    response
-        .headers_mut()
-        .insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
-    response
+    upgrade.serve(token_protocol(&headers), move |socket| replicate::run(socket, app, pass))
 }

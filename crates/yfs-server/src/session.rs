@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use axum::extract::ws::WebSocket;
-use tokio::time::sleep_until;
+use tokio::time::interval;
 use yfs_sync::{collab::Seat as _, hub::HubSession, message::Message};
 
 use crate::{
     entry::{Entry, Pass},
     rooms::{Outbox, Outgoing, Seat},
     serve::App,
-    wire::{Ending, Heard, Wire},
+    upgrade::Socket,
+    wire::{Ending, Heard, TICK, Wire},
 };
 
 struct Session {
@@ -26,10 +26,13 @@ struct Session {
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn run(socket: WebSocket, app: App, guid: String, pass: Pass) {
+pub(crate) async fn run(socket: Socket, app: App, guid: String, pass: Pass) {
     let mut wire = Wire::new(socket, app.metrics.clone());
     let ending = match enter(app, guid, pass) {
-        Ok(mut session) => session.serve(&mut wire).await.err(),
+        Ok(mut session) => {
+            wire.trust();
+            session.serve(&mut wire).await.err()
+        }
         Err(ending) => {
             // Clients up to version 3.0 know nothing of close codes.
             let denied = Message::Denied(ending.reason()).encode();
@@ -54,18 +57,18 @@ fn enter(app: App, guid: String, pass: Pass) -> Result<Session, Ending> {
 impl Session {
     /// Serves until the client leaves (`Ok`) or has to leave.
     async fn serve(&mut self, wire: &mut Wire) -> Result<(), Ending> {
-        let mut tick = wire.next_tick();
+        let mut ticks = interval(TICK);
         loop {
             tokio::select! {
                 heard = wire.hear() => match heard {
                     Heard::Message(message) => self.receive(wire, &message).await?,
                     Heard::Gone => return Ok(()),
+                    Heard::Fault(ending) => return Err(ending),
                 },
                 frames = self.outbox.take() => {
                     wire.send(frames?.into_iter().map(Outgoing::into_frame)).await?;
                 }
-                () = sleep_until(tick) => {
-                    tick = wire.next_tick();
+                _ = ticks.tick() => {
                     self.pass.check(&self.app, &self.guid)?;
                     wire.tick().await?;
                 }
@@ -74,15 +77,13 @@ impl Session {
     }
 
     async fn receive(&mut self, wire: &mut Wire, message: &[u8]) -> Result<(), Ending> {
-        // Held until the state is sent, which bounds how many states are in memory.
         let admitted = match Message::is_step_1(message) {
             true => Some(self.app.admit().await?),
             false => None,
         };
         let now = self.app.rooms.now();
         let answer = self.hub.receive(&mut self.seat, message, now)?;
-        wire.send(answer.frames.into_iter().map(Into::into)).await?;
-        drop(admitted);
+        wire.answer(answer.frames, admitted).await?;
         if let Some(update) = answer.relay {
             self.seat.relay(&update);
         }

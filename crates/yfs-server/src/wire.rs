@@ -1,16 +1,30 @@
 //! One WebSocket: sending without waiting for ever, noticing who is gone, ending with a reason.
 
-use std::{sync::Arc, time::Duration};
+use std::{io::ErrorKind, sync::Arc, time::Duration};
 
-use axum::{
-    body::Bytes,
-    extract::ws::{CloseFrame, Message as Frame, WebSocket},
+use axum::body::Bytes;
+use futures::{SinkExt, StreamExt};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, sleep, timeout},
 };
-use futures::SinkExt;
-use tokio::time::{Instant, timeout};
+use tokio_tungstenite::tungstenite::{
+    self, Message as Frame,
+    protocol::{
+        CloseFrame,
+        frame::{
+            Frame as Part,
+            coding::{Data, OpCode},
+        },
+    },
+};
 use yfs_sync::SyncError;
 
-use crate::metrics::{Ending as EndingLabel, Metrics};
+use crate::{
+    line::STRANGERS_BYTES,
+    metrics::{Ending as EndingLabel, Metrics},
+    upgrade::Socket,
+};
 
 /// How long the network may take to accept what is sent.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
@@ -22,7 +36,16 @@ const PING_AFTER: Duration = Duration::from_secs(20);
 const GONE_AFTER: Duration = Duration::from_secs(70);
 
 /// How often it is looked at the time.
-const TICK: Duration = Duration::from_secs(5);
+pub(crate) const TICK: Duration = Duration::from_secs(5);
+
+/// How many bytes of a message are sent at a time. What is longer is never copied as a whole.
+const PART_LEN: usize = 16 << 10;
+
+/// From how many bytes on an answer is counted while it is sent.
+const LARGE: usize = 1 << 20;
+
+/// For how long it is counted.
+const ADMITTED: Duration = Duration::from_secs(10);
 
 /// Come back, and start over.
 const TRY_AGAIN_LATER: u16 = 1013;
@@ -37,7 +60,7 @@ pub(crate) struct Ending {
 /// A WebSocket.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    socket: WebSocket,
+    socket: Socket,
     metrics: Arc<Metrics>,
     heard: Instant,
     sent: Instant,
@@ -50,26 +73,35 @@ pub(crate) enum Heard {
     Message(Bytes),
     /// The end.
     Gone,
+    /// What may not be, so that it is ended.
+    Fault(Ending),
 }
 
 impl Wire {
-    pub(crate) fn new(socket: WebSocket, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(mut socket: Socket, metrics: Arc<Metrics>) -> Self {
         let now = Instant::now();
         metrics.connections.inc();
+        socket.get_mut().allow(Some(STRANGERS_BYTES));
         Self { socket, metrics, heard: now, sent: now }
+    }
+
+    /// Lets whoever is there send as much as they like: they have shown who they are.
+    pub(crate) fn trust(&mut self) {
+        self.socket.get_mut().allow(None);
     }
 
     /// Waits for a message.
     pub(crate) async fn hear(&mut self) -> Heard {
         loop {
-            let frame = self.socket.recv().await;
+            let frame = self.socket.next().await;
             self.heard = Instant::now();
             match frame {
                 Some(Ok(Frame::Binary(bytes))) => {
                     self.metrics.received_bytes.inc_by(bytes.len() as u64);
                     return Heard::Message(bytes);
                 }
-                Some(Ok(Frame::Close(_)) | Err(_)) | None => return Heard::Gone,
+                Some(Ok(Frame::Close(_))) | None => return Heard::Gone,
+                Some(Err(error)) => return Heard::of_error(&error),
                 // Pings are answered by the library; text is nothing that we know.
                 Some(Ok(_)) => (),
             }
@@ -91,7 +123,7 @@ impl Wire {
             for frame in frames {
                 n_frames += 1;
                 n_bytes += frame.len() as u64;
-                socket.feed(Frame::Binary(frame)).await?;
+                feed(socket, frame).await?;
             }
             socket.flush().await
         };
@@ -102,9 +134,32 @@ impl Wire {
         done.map(drop).map_err(|_| Ending::behind())
     }
 
-    /// Returns when it is time to [`tick`](Self::tick).
-    pub(crate) fn next_tick(&self) -> Instant {
-        Instant::now() + TICK
+    /// Sends what answers a message. Who was admitted for it stays so while much is on its way, which bounds how many
+    /// states are in memory, but not for long: who reads slowly must not keep others from joining.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub(crate) async fn answer(
+        &mut self,
+        frames: Vec<Vec<u8>>,
+        admitted: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), Ending> {
+        let n_bytes: usize = frames.iter().map(Vec::len).sum();
+        let mut admitted = admitted.filter(|_| n_bytes >= LARGE);
+        let sending = self.send(frames.into_iter().map(Into::into));
+        let mut sending = std::pin::pin!(sending);
+        tokio::select! {
+            sent = &mut sending => return sent,
+            () = sleep(ADMITTED), if admitted.is_some() => admitted = None,
+        }
+        drop(admitted);
+        sending.await
+    }
+
+    /// Returns for how long nothing was sent.
+    pub(crate) fn silence(&self) -> Duration {
+        self.sent.elapsed()
     }
 
     /// Lets time pass.
@@ -129,9 +184,42 @@ impl Wire {
     pub(crate) async fn end(mut self, ending: Ending) {
         let code = u32::from(ending.code);
         self.metrics.endings.get_or_create(&EndingLabel { code }).inc();
-        let frame = CloseFrame { code: ending.code, reason: ending.reason.as_str().into() };
+        let frame = CloseFrame { code: ending.code.into(), reason: ending.reason.as_str().into() };
         // It may be gone already, or not read.
         timeout(TICK, self.socket.send(Frame::Close(Some(frame)))).await.ok();
+    }
+}
+
+/// Sends a message, in parts if it is long.
+async fn feed(socket: &mut Socket, frame: Bytes) -> Result<(), tungstenite::Error> {
+    if frame.len() <= PART_LEN {
+        return socket.feed(Frame::Binary(frame)).await;
+    }
+    let mut at = 0;
+    while at < frame.len() {
+        let end = frame.len().min(at + PART_LEN);
+        let kind = if at == 0 { Data::Binary } else { Data::Continue };
+        let is_last = end == frame.len();
+        let part = Part::message(frame.slice(at..end), OpCode::Data(kind), is_last);
+        socket.send(Frame::Frame(part)).await?;
+        at = end;
+    }
+    Ok(())
+}
+
+impl Heard {
+    fn of_error(error: &tungstenite::Error) -> Self {
+        match error {
+            tungstenite::Error::Capacity(_) => Self::Fault(Ending::too_large()),
+            tungstenite::Error::Protocol(
+                tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
+            ) => Self::Gone,
+            tungstenite::Error::Protocol(_) => Self::Fault(Ending::malformed()),
+            tungstenite::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
+                Self::Fault(Ending::unauthorized("much was sent and no document opened"))
+            }
+            _ => Self::Gone,
+        }
     }
 }
 
@@ -155,6 +243,16 @@ impl Ending {
     /// Too many want something at once.
     pub(crate) fn busy() -> Self {
         Self { code: TRY_AGAIN_LATER, reason: "too many are joining, try again".to_owned() }
+    }
+
+    /// A message is longer than any may be.
+    fn too_large() -> Self {
+        Self { code: 1009, reason: "the message is too long".to_owned() }
+    }
+
+    /// It is not what RFC 6455 calls a WebSocket.
+    fn malformed() -> Self {
+        Self { code: 1002, reason: "malformed frame".to_owned() }
     }
 
     /// The client says nothing, not even that it is there.
@@ -203,4 +301,81 @@ fn short(mut reason: String) -> String {
     }
     reason.truncate(end);
     reason
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tokio::{
+        io::AsyncReadExt,
+        net::{TcpListener, TcpStream},
+        sync::Semaphore,
+    };
+    use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
+
+    use super::*;
+    use crate::line::Line;
+
+    /// A connection, and the other end of it.
+    async fn pair() -> (Wire, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let slot = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let line = Line::new(stream, slot);
+        let socket = WebSocketStream::from_raw_socket(line, Role::Server, None).await;
+        (Wire::new(socket, Arc::default()), other)
+    }
+
+    #[tokio::test]
+    async fn who_is_silent_is_asked_and_who_stays_silent_has_gone() {
+        let (mut wire, mut other) = pair().await;
+        wire.tick().await.unwrap();
+        assert!(other.read_u8().now_or_never().is_none());
+        wire.sent -= PING_AFTER;
+        wire.tick().await.unwrap();
+        assert_eq!(other.read_u16().await.unwrap(), 0x8900);
+        wire.heard -= GONE_AFTER;
+        assert_eq!(wire.tick().await.unwrap_err().code(), 1001);
+    }
+
+    #[tokio::test]
+    async fn a_long_message_is_sent_in_parts() {
+        let (mut wire, mut other) = pair().await;
+        let message: Vec<u8> = (0..2 * PART_LEN + 1).map(|at| at as u8).collect();
+        let short = Bytes::from_static(b"short");
+        wire.send([message.clone().into(), short.clone()]).await.unwrap();
+        let (mut kinds, mut whole) = (Vec::new(), Vec::new());
+        while whole.len() < message.len() + short.len() {
+            kinds.push(other.read_u8().await.unwrap());
+            let len = match other.read_u8().await.unwrap() {
+                126 => usize::from(other.read_u16().await.unwrap()),
+                len => usize::from(len),
+            };
+            let start = whole.len();
+            whole.resize(start + len, 0);
+            other.read_exact(&mut whole[start..]).await.unwrap();
+        }
+        // Binary, continued, continued and ended; and a message of its own.
+        assert_eq!(kinds, [0x02, 0x00, 0x80, 0x82]);
+        assert!(whole == [&message[..], &short].concat());
+    }
+
+    #[tokio::test]
+    async fn a_stranger_may_send_so_much_and_no_more() {
+        use tokio::io::AsyncWriteExt;
+        let (mut wire, mut other) = pair().await;
+        // An empty message that is masked with zeros.
+        let message = [0x82, 0x80, 0, 0, 0, 0];
+        wire.socket.get_mut().allow(Some(message.len() as u64));
+        other.write_all(&message).await.unwrap();
+        assert!(matches!(wire.hear().await, Heard::Message(_)));
+        other.write_all(&message).await.unwrap();
+        let Heard::Fault(ending) = wire.hear().await else { panic!("it was heard") };
+        assert_eq!(ending.code(), 4401);
+        let (mut wire, mut other) = pair().await;
+        wire.trust();
+        other.write_all(&message).await.unwrap();
+        assert!(matches!(wire.hear().await, Heard::Message(_)));
+    }
 }

@@ -140,6 +140,22 @@ impl<S: Seat> Collab<S> {
         }
     }
 
+    /// Ends the part of each key for which there is a reason, and returns the frames that say so.
+    pub fn expel(&mut self, mut reason: impl FnMut(&str) -> Option<String>) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        self.open.retain(|key, _| {
+            let reason = reason(key);
+            frames.extend(reason.as_deref().map(|reason| close(key, reason)));
+            reason.is_none()
+        });
+        frames
+    }
+
+    /// Tells whether a key is open.
+    pub fn is_open(&self, key: &str) -> bool {
+        self.open.contains_key(key)
+    }
+
     /// Returns how many documents are open.
     pub fn len(&self) -> usize {
         self.open.len()

@@ -58,16 +58,18 @@ impl Outgoing {
 }
 
 impl Outbox {
-    /// Adds a frame that must arrive. Where too much waits already, the connection ends.
-    pub(crate) fn push(&self, frame: Outgoing) {
+    /// Adds frames that must arrive. Where too much waits already, the connection ends.
+    pub(crate) fn push(&self, frames: impl IntoIterator<Item = Outgoing>) {
         let mut queue = self.queue.lock();
-        if queue.ending.is_some() {
-            return;
-        }
-        if !queue.frames.is_empty() && queue.bytes + frame.cost() > MAX_BYTES {
-            *queue = Queue { ending: Some(Ending::behind()), ..Queue::default() };
-        } else {
-            queue.add(frame);
+        for frame in frames {
+            if queue.ending.is_some() {
+                return;
+            }
+            if !queue.frames.is_empty() && queue.bytes + frame.cost() > MAX_BYTES {
+                *queue = Queue { ending: Some(Ending::behind()), ..Queue::default() };
+            } else {
+                queue.add(frame);
+            }
         }
         drop(queue);
         self.filled.notify_one();
@@ -126,7 +128,7 @@ mod tests {
     async fn frames_come_out_as_they_went_in() {
         let outbox = Outbox::default();
         let prefix: Arc<[u8]> = Arc::from(&b"key"[..]);
-        outbox.push(frame(3));
+        outbox.push([frame(3)]);
         outbox.push_lossy(Outgoing::new(&prefix, &Bytes::from_static(b" body")));
         let frames = outbox.take().await.unwrap().into_iter().map(Outgoing::into_frame);
         assert_eq!(frames.collect::<Vec<_>>(), [&b"\0\0\0"[..], b"key body"]);
@@ -135,14 +137,14 @@ mod tests {
     #[tokio::test]
     async fn who_reads_too_slowly_loses_presence_first_and_then_the_connection() {
         let outbox = Outbox::default();
-        outbox.push(frame(MAX_BYTES_LOSSY));
+        outbox.push([frame(MAX_BYTES_LOSSY)]);
         outbox.push_lossy(frame(1));
         assert_eq!(outbox.take().await.unwrap().len(), 1);
         // One frame may be of any size; it is what waits behind others that is bounded.
-        outbox.push(frame(2 * MAX_BYTES));
+        outbox.push([frame(2 * MAX_BYTES)]);
         assert_eq!(outbox.take().await.unwrap().len(), 1);
         for _ in 0..40 {
-            outbox.push(frame(MAX_BYTES / 32));
+            outbox.push([frame(MAX_BYTES / 32)]);
         }
         assert!(outbox.queue.lock().bytes <= MAX_BYTES);
         assert_eq!(outbox.take().await.unwrap_err().code(), Ending::behind().code());

@@ -205,3 +205,16 @@ fn what_is_no_frame_ends_the_connection() {
     assert!(collab.receive(&mut office, &frame("doc", &[2, 2, 0]), NOW).is_err());
     assert!(collab.receive(&mut office, &frame("doc", &[6, 0]), NOW).is_err());
 }
+
+#[test]
+fn one_key_is_expelled_and_the_others_stay() {
+    let (mut office, mut collab) = opened("doc", "open");
+    collab.receive(&mut office, &token("doc\0two", "open"), NOW).unwrap();
+    let expelled = collab.expel(|key| (key == "doc").then(|| "moved away".to_owned()));
+    assert_eq!(expelled, [close("doc", "moved away")]);
+    assert!(!collab.is_open("doc") && collab.is_open("doc\0two"));
+    // What it says from now on is not heard, and what the other says is.
+    collab.receive(&mut office, &update("doc", b"lost"), NOW).unwrap();
+    collab.receive(&mut office, &update("doc\0two", b"kept"), NOW).unwrap();
+    assert_eq!(office.0.borrow().updates, [b"kept"]);
+}

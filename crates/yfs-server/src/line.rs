@@ -1,0 +1,113 @@
+//! A connection's stream, with what it may not do: take nothing for ever, or send much before anybody knows who it is.
+//!
+//! It holds the connection's slot, so that whatever the stream becomes, a WebSocket above all, counts as long as it is
+//! open.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::OwnedSemaphorePermit,
+    time::{Sleep, sleep},
+};
+
+/// How long the other side may take nothing of what is sent.
+const STALL_LIMIT: Duration = Duration::from_secs(60);
+
+/// How many bytes a WebSocket may send before a document was opened over it. The token comes in the first hundreds of
+/// them; a longer one than 16 KiB is refused.
+pub(crate) const STRANGERS_BYTES: u64 = 1 << 20;
+
+/// A connection's stream.
+#[derive(Debug)]
+pub(crate) struct Line {
+    stream: TcpStream,
+    /// How many bytes may still be read, if they are counted.
+    allowance: Option<u64>,
+    /// Runs while the other side takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Line {
+    pub(crate) fn new(stream: TcpStream, slot: OwnedSemaphorePermit) -> Self {
+        Self { stream, allowance: None, stalled: None, _slot: slot }
+    }
+
+    /// Says how many bytes may be read from now on; nothing for any number.
+    pub(crate) fn allow(&mut self, allowance: Option<u64>) {
+        self.allowance = allowance;
+    }
+
+    /// Passes on what became of a write, unless it has been waiting for too long.
+    fn unless_stalled(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL_LIMIT)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        let n_read = (buf.filled().len() - before) as u64;
+        if let Some(allowance) = &mut self.allowance {
+            let Some(rest) = allowance.checked_sub(n_read) else {
+                return Poll::Ready(Err(io::ErrorKind::PermissionDenied.into()));
+            };
+            *allowance = rest;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.unless_stalled(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.unless_stalled(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,205 @@
+//! What many threads at one document see: all of it, in one order, whenever they come.
+
+use std::{
+    sync::{
+        Barrier,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use yfs::{Options, Workspace};
+use yfs_engine::{
+    gate::{DocRole, GatedDoc, Limits, Source},
+    id::ClientId,
+    path::VPath,
+};
+use yfs_store::MemoryStore;
+use yfs_sync::presence::{Entry, decode, encode};
+use yfs_vfs::{FileSystem, WriteOptions};
+
+use super::*;
+
+const N_WRITERS: usize = 4;
+const N_UPDATES: usize = 40;
+const N_JOINERS: usize = 6;
+
+fn workspace() -> Workspace {
+    Workspace::create(Arc::new(MemoryStore::new()), Options::default()).expect("an empty store")
+}
+
+async fn guid_of(workspace: &Workspace, path: &str, text: &str) -> String {
+    let path = VPath::parse(path).unwrap();
+    let options = WriteOptions::default();
+    workspace.fs().write(&path, text.to_owned().into(), &options).await.unwrap();
+    workspace.fs().stat(&path).await.unwrap().id.to_string()
+}
+
+fn rooms() -> Arc<Rooms> {
+    Arc::new(Rooms::new(Arc::default()))
+}
+
+fn editor(client: u64) -> GatedDoc {
+    let (guid, client) = (FileId::parse("document").unwrap(), ClientId::from_random(client));
+    GatedDoc::new(&guid, DocRole::Content, client, Limits::default())
+}
+
+fn text_of(doc: &GatedDoc) -> String {
+    use yrs::{GetString, ReadTxn};
+    doc.read(|txn| txn.get_text("text").map(|text| text.get_string(txn))).unwrap_or_default()
+}
+
+fn update_in(frame: &[u8]) -> Option<&[u8]> {
+    match Message::decode(frame) {
+        Ok(Message::Update(update)) => Some(update),
+        _ => None,
+    }
+}
+
+/// Takes what has been sent until the text has so many characters, and returns the document.
+async fn read_on(mut doc: GatedDoc, outbox: &Outbox, len: usize) -> GatedDoc {
+    while text_of(&doc).len() < len {
+        for frame in outbox.take().await.unwrap() {
+            let frame = frame.into_frame();
+            doc.receive(update_in(&frame).unwrap(), Source::Wire).unwrap();
+        }
+    }
+    doc
+}
+
+/// Whoever enters, and then asks for the state, has everything: it is in the state, or is sent behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_update_falls_between_entering_and_the_first_state() {
+    let workspace = workspace();
+    let guid = guid_of(&workspace, "/a.txt", "").await;
+    // Long enough for its states to be shared.
+    let long = "x".repeat(20 << 10);
+    workspace.port(&guid).unwrap();
+    let (rooms, barrier) = (rooms(), Arc::new(Barrier::new(N_WRITERS + N_JOINERS)));
+    let n_written = Arc::new(AtomicUsize::new(0));
+    let mut first = editor(1);
+    let (_, update) = first.edit(|txn| {
+        use yrs::{Text, WriteTxn};
+        txn.get_or_insert_text("text").insert(txn, 0, &long);
+    });
+    workspace.port(&guid).unwrap().receive(&update.unwrap()).unwrap();
+    let writers = (0..N_WRITERS).map(|number| {
+        let (port, barrier) = (workspace.port(&guid).unwrap(), barrier.clone());
+        let n_written = n_written.clone();
+        thread::spawn(move || {
+            let mut doc = editor(100 + number as u64);
+            barrier.wait();
+            for _ in 0..N_UPDATES {
+                let (_, update) = doc.edit(|txn| {
+                    use yrs::{Text, WriteTxn};
+                    txn.get_or_insert_text("text").push(txn, "y");
+                });
+                port.receive(&update.unwrap()).unwrap();
+                n_written.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    let len = long.len() + N_WRITERS * N_UPDATES;
+    let joiners = (0..N_JOINERS).map(|number| {
+        let (workspace, rooms) = (workspace.clone(), rooms.clone());
+        let (barrier, guid, n_written) = (barrier.clone(), guid.clone(), n_written.clone());
+        tokio::spawn(async move {
+            block_in_place(|| barrier.wait());
+            // Each comes at another moment of the writing.
+            block_in_place(|| {
+                while n_written.load(Ordering::Relaxed) < number * N_UPDATES / 2 {
+                    thread::yield_now();
+                }
+            });
+            let outbox = Arc::<Outbox>::default();
+            let seat = rooms.enter(workspace.port(&guid).unwrap(), &outbox, &[]);
+            let diff = seat.diff(&[0]).unwrap();
+            let mut doc = editor(200 + number as u64);
+            doc.receive(&diff.update, Source::Wire).unwrap();
+            for update in &diff.later {
+                doc.receive(update, Source::Wire).unwrap();
+            }
+            text_of(&read_on(doc, &outbox, len).await)
+        })
+    });
+    let texts = futures::future::join_all(joiners.collect::<Vec<_>>()).await;
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    let expected = workspace.fs().read(&VPath::parse("/a.txt").unwrap()).await.unwrap();
+    for text in texts {
+        assert!(text.unwrap().as_bytes() == &expected.data[..]);
+    }
+    assert!(rooms.rooms.is_empty());
+}
+
+/// Everybody is sent the same updates in the same order, which is that of the log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn everybody_is_sent_the_same_in_the_same_order() {
+    let workspace = workspace();
+    let guid = guid_of(&workspace, "/a.txt", "").await;
+    let rooms = rooms();
+    let enter = |prefix: &[u8]| {
+        let outbox = Arc::<Outbox>::default();
+        (rooms.enter(workspace.port(&guid).unwrap(), &outbox, prefix), outbox)
+    };
+    let members = [enter(&[]), enter(&[]), enter(b"key")];
+    let port = workspace.port(&guid).unwrap();
+    let writers = (0..N_WRITERS).map(|number| {
+        let port = port.clone();
+        thread::spawn(move || {
+            let mut doc = editor(100 + number as u64);
+            for _ in 0..N_UPDATES {
+                let (_, update) = doc.edit(|txn| {
+                    use yrs::{Text, WriteTxn};
+                    txn.get_or_insert_text("text").push(txn, "y");
+                });
+                port.receive(&update.unwrap()).unwrap();
+            }
+        })
+    });
+    writers.collect::<Vec<_>>().into_iter().for_each(|writer| writer.join().unwrap());
+    let mut sent = Vec::new();
+    for (_, outbox) in &members {
+        let mut frames = Vec::new();
+        while frames.len() < N_WRITERS * N_UPDATES {
+            frames.extend(outbox.take().await.unwrap().into_iter().map(Outgoing::into_frame));
+        }
+        sent.push(frames);
+    }
+    let tail = workspace.store().load(&yfs_store::DocName::from(&FileId::parse(&guid).unwrap()));
+    let logged: Vec<Vec<u8>> =
+        tail.unwrap().updates.into_iter().map(|it| it.data.to_vec()).collect();
+    let updates: Vec<&[u8]> = sent[0].iter().map(|frame| update_in(frame).unwrap()).collect();
+    assert!(logged.ends_with(&updates.iter().map(|it| it.to_vec()).collect::<Vec<_>>()));
+    assert!(sent[1] == sent[0]);
+    let keyed = sent[2].iter().map(|frame| frame.strip_prefix(b"key").unwrap());
+    assert!(keyed.eq(sent[0].iter().map(|frame| &frame[..])));
+}
+
+/// A room ends with its last seat, and presence tells of who has gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leaves_is_told_to_who_stays() {
+    let workspace = workspace();
+    let guid = guid_of(&workspace, "/a.txt", "text").await;
+    let rooms = rooms();
+    let (stays, goes) = (Arc::<Outbox>::default(), Arc::<Outbox>::default());
+    let port = || workspace.port(&guid).unwrap();
+    let one = rooms.enter(port(), &stays, &[]);
+    let mut two = rooms.enter(port(), &goes, &[]);
+    let said = encode(&[Entry { id: 7, clock: 1, state: "{}" }]);
+    let connection = collab::Seat::connection(&two);
+    let told = two.meet(connection, &said, rooms.now()).unwrap().unwrap();
+    collab::Seat::relay(&two, &told);
+    let states = async |outbox: &Outbox| {
+        let frames = outbox.take().await.unwrap();
+        let frame = frames.into_iter().next_back().unwrap().into_frame();
+        let Ok(Message::Awareness(update)) = Message::decode(&frame) else { panic!("{frame:?}") };
+        decode(update).unwrap().iter().map(|it| (it.id, it.state.to_owned())).collect::<Vec<_>>()
+    };
+    assert_eq!(states(&stays).await, [(7, "{}".to_owned())]);
+    drop(two);
+    assert_eq!(states(&stays).await, [(7, "null".to_owned())]);
+    assert_eq!(rooms.rooms.len(), 1);
+    drop(one);
+    assert!(rooms.rooms.is_empty());
+}

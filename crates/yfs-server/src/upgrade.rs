@@ -1,0 +1,122 @@
+//! From a request to a WebSocket (RFC 6455).
+//!
+//! The session runs in the task of its connection, behind the request that became it, and on the connection's own
+//! stream: nothing is between, and when the server ends it ends as well.
+
+use std::{pin::Pin, sync::Arc};
+
+use axum::{
+    body::Body,
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        handshake::derive_accept_key,
+        protocol::{Role, WebSocketConfig},
+    },
+};
+
+use crate::{line::Line, problem::Problem};
+
+/// The greatest size of one WebSocket message, in bytes. A first sync of a large table is an honest 18 MB.
+const MAX_MESSAGE_LEN: usize = 64 << 20;
+
+/// How much of a WebSocket is read at once, in bytes; every connection holds that much.
+const READ_BUFFER_LEN: usize = 4 << 10;
+
+/// How many bytes of frames are collected before they are written.
+const WRITE_BUFFER_LEN: usize = 8 << 10;
+
+/// A WebSocket over a connection.
+pub(crate) type Socket = WebSocketStream<Line>;
+
+/// What becomes of a connection after its last request.
+pub(crate) type Afterlife = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Where a handler leaves the session for the task of the connection; it is part of every request.
+#[derive(Clone, Default)]
+pub(crate) struct Handover(Arc<Mutex<Option<Afterlife>>>);
+
+/// A request to become a WebSocket.
+pub(crate) struct Upgrade {
+    on_upgrade: OnUpgrade,
+    handover: Handover,
+    accept: String,
+}
+
+impl Handover {
+    /// Takes the session, if a request became one.
+    pub(crate) fn take(&self) -> Option<Afterlife> {
+        self.0.lock().take()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let refused = || Problem::new(StatusCode::UPGRADE_REQUIRED, "this is for WebSockets only");
+        let headers = &parts.headers;
+        let is_asked = names(headers, &header::CONNECTION, "upgrade")
+            && names(headers, &header::UPGRADE, "websocket")
+            && names(headers, &header::SEC_WEBSOCKET_VERSION, "13");
+        let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_asked);
+        let accept = derive_accept_key(key.ok_or_else(refused)?.as_bytes());
+        let on_upgrade = parts.extensions.remove::<OnUpgrade>().ok_or_else(refused)?;
+        let handover = parts.extensions.get::<Handover>().cloned().ok_or_else(refused)?;
+        Ok(Self { on_upgrade, handover, accept })
+    }
+}
+
+impl Upgrade {
+    /// Answers the request, and serves the WebSocket from then on. `protocol` is the sub-protocol that was chosen.
+    pub(crate) fn serve<F: Future<Output = ()> + Send>(
+        self,
+        protocol: Option<&str>,
+        serve: impl FnOnce(Socket) -> F + Send + 'static,
+    ) -> Response {
+        let Self { on_upgrade, handover, accept } = self;
+        *handover.0.lock() = Some(Box::pin(async move {
+            // Whoever has gone before the answer has no session.
+            if let Some(socket) = socket(on_upgrade).await {
+                serve(socket).await;
+            }
+        }));
+        let headers = [
+            (header::CONNECTION, "upgrade"),
+            (header::UPGRADE, "websocket"),
+            // The answer must not carry the token into logs of what is between.
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        let accept = [(header::SEC_WEBSOCKET_ACCEPT, accept)];
+        let mut response =
+            (StatusCode::SWITCHING_PROTOCOLS, headers, accept, Body::empty()).into_response();
+        if let Some(protocol) = protocol.and_then(|it| HeaderValue::from_str(it).ok()) {
+            response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+        }
+        response
+    }
+}
+
+async fn socket(on_upgrade: OnUpgrade) -> Option<Socket> {
+    let parts = on_upgrade.await.ok()?.downcast::<TokioIo<Line>>().ok()?;
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER_LEN)
+        .write_buffer_size(WRITE_BUFFER_LEN)
+        .max_message_size(Some(MAX_MESSAGE_LEN))
+        .max_frame_size(Some(MAX_MESSAGE_LEN));
+    let (line, read) = (parts.io.into_inner(), parts.read_buf.to_vec());
+    Some(WebSocketStream::from_partially_read(line, read, Role::Server, Some(config)).await)
+}
+
+/// Tells whether a header names something, alone or in a list.
+fn names(headers: &HeaderMap, header: &HeaderName, wanted: &str) -> bool {
+    let values = headers.get_all(header).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(wanted))
+}
