@@ -5,7 +5,7 @@
 //
 // Reads one JSON command a line from stdin and answers each with one JSON line on stdout:
 //
-//   {"do":"open","as":"a","room":GUID,"shared":true}   opens a document under the handle `a`; `shared`
+//   {"do":"open","as":"a","room":GUID,"shared":true,"token":"x"}   opens a document under the handle `a`; `shared`
 //                                           lets one socket hold the same document more than once
 //   {"do":"insert","as":"a","at":3,"text":"x"}         a negative `at` counts from the end
 //   {"do":"garble","as":"a"}                sends what is not an update
@@ -56,14 +56,14 @@ function state() {
   return { name, n_connects: nConnects, documents }
 }
 
-function openDocument({ as, room, shared = false }) {
+function openDocument({ as, room, shared = false, token = 'none yet' }) {
   const doc = new Y.Doc({ gc: false })
   let [denied, closed] = [null, null]
   const provider = new HocuspocusProvider({
     websocketProvider: socket,
     name: room,
     document: doc,
-    token: 'none yet',
+    token,
     sessionAwareness: shared,
     onAuthenticationFailed: ({ reason }) => {
       denied = reason

@@ -1,6 +1,6 @@
 // A stock y-websocket client, as an editor embeds it, driven by a test over a pipe.
 //
-//   node slice-client.mjs ws://127.0.0.1:PORT/sync ROOM [NAME [TOKEN]]
+//   node slice-client.mjs ws://127.0.0.1:PORT/sync ROOM [NAME [TOKEN [query|protocol]]]
 //
 // Reads one JSON command a line from stdin and answers each with one JSON line on stdout:
 //
@@ -10,7 +10,7 @@
 //   {"do":"type","text":"...","every_ms":20,"at":0}   types a character at a time from `at` on, and
 //                                           keeps its place like a caret while others edit; answers at
 //                                           once, `state.typing` tells when it is done
-//   {"do":"wait","for":"synced","within_ms":5000}     also "disconnected", "typed", or
+//   {"do":"wait","for":"synced","within_ms":5000}     also "disconnected", "typed", "closed", or
 //   {"do":"wait","text":["a","b"],"within_ms":5000}   until the text holds all of these
 //   {"do":"disconnect"} {"do":"connect"}
 //   {"do":"quit"}
@@ -23,7 +23,7 @@ import * as Y from 'yjs'
 import { WebsocketProvider } from 'y-websocket'
 import { waitFor } from './wait.mjs'
 
-const [server, room, name = 'client', token] = process.argv.slice(2)
+const [server, room, name = 'client', token, how = 'query'] = process.argv.slice(2)
 if (room === undefined) {
   process.stderr.write('usage: slice-client.mjs SERVER ROOM [NAME [TOKEN]]\n')
   process.exit(2)
@@ -35,7 +35,8 @@ const provider = new WebsocketProvider(server, room, doc, {
   WebSocketPolyfill: WebSocket,
   disableBc: true, // Two clients in one process must meet at the server and nowhere else.
   maxBackoffTime: 300,
-  params: token === undefined ? {} : { token },
+  params: token !== undefined && how === 'query' ? { token } : {},
+  protocols: how === 'protocol' ? [`yfs-token.${token}`] : [],
 })
 provider.awareness.setLocalStateField('user', { name })
 
@@ -92,6 +93,8 @@ function condition(command) {
       return () => provider.wsconnected && provider.synced
     case 'disconnected':
       return () => !provider.wsconnected
+    case 'closed':
+      return () => closes.some((code) => code !== null)
     case 'typed':
       return () => typing === null
     default:

@@ -1,6 +1,7 @@
 //! The `yfs` command, as people run it: built once, run in a process of its own.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -145,6 +146,15 @@ impl Server {
             }
         }
         panic!("yfs serve does not say where it listens");
+    }
+
+    /// Returns how much memory it has taken at most, in bytes; 0 where the system does not tell.
+    pub fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        peak.unwrap_or_default() << 10
     }
 
     /// Returns the port that it listens on.

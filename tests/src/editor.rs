@@ -41,6 +41,12 @@ impl Editor {
         editor
     }
 
+    /// As [`Editor::open_unsynced`], showing a token: `how` is `query` or `protocol`.
+    pub fn open_with(port: u16, room: &str, name: &str, token: &str, how: &str) -> Self {
+        let url = format!("ws://127.0.0.1:{port}/sync");
+        Self::start("slice-client.mjs", &[&url, room, name, token, how], name)
+    }
+
     /// Connects a Hocuspocus client (`collab-client.mjs`) to `ws://127.0.0.1:port/collab`. It opens
     /// its documents by [`Editor::call`].
     pub fn connect(port: u16, name: &str) -> Self {

@@ -13,6 +13,7 @@ pub mod process;
 pub mod replicas;
 pub mod rng;
 pub mod script;
+pub mod socket;
 pub mod sources;
 
 use std::{

@@ -1,0 +1,407 @@
+//! A server among enemies: whatever one of them sends, or does not, everybody else goes on as before.
+//!
+//! The processes and sockets are real, and no time is counted but the limits that the server itself keeps.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    io::{Read, Write},
+    thread,
+};
+
+use serde_json::Value;
+use yfs_sync::{
+    collab,
+    message::Message,
+    presence::{Entry, decode, encode},
+};
+use yfs_tests::{
+    command::{Server, ok},
+    fixture,
+    http::Client,
+    socket::{BINARY, CONTINUATION, Received, Socket, connect},
+};
+use yrs::{Doc, Text, Transact};
+
+/// Memory that no attack may make a server take, in bytes. It serves next to nothing otherwise.
+const MAX_MEMORY: u64 = 700 << 20;
+
+/// A served folder.
+struct Served {
+    dir: tempfile::TempDir,
+    server: Server,
+    /// The ids of `/a.txt` and `/victim.txt`, and of the workspace.
+    honest: String,
+    victim: String,
+    main: String,
+}
+
+/// Two people at one document, who must not notice anything.
+struct Pair {
+    doc: Doc,
+    writer: Socket,
+    reader: Socket,
+    n_written: usize,
+}
+
+impl Served {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.txt"), "").unwrap();
+        fs::write(dir.path().join("victim.txt"), "").unwrap();
+        let server = Server::start(dir.path(), 0);
+        let tree = Client { port: server.port(), token: None }.get("/api/tree").json();
+        let guid = |path: &str| {
+            let mut entries = tree["entries"].as_array().unwrap().iter();
+            let entry = entries.find(|it| it["path"] == path).unwrap();
+            entry["guid"].as_str().unwrap().to_owned()
+        };
+        let main = tree["workspace"].as_str().unwrap().to_owned();
+        Self { honest: guid("/a.txt"), victim: guid("/victim.txt"), main, dir, server }
+    }
+
+    fn sync(&self, guid: &str) -> Socket {
+        let mut socket = Socket::open(self.server.port(), &format!("/sync/{guid}"), &[]);
+        socket.send(&Message::Step1(&[0]).encode());
+        socket.wait_for(|message| message.starts_with(&[0, 1]));
+        socket
+    }
+
+    fn collab(&self) -> Socket {
+        Socket::open(self.server.port(), "/collab", &[])
+    }
+
+    fn pair(&self) -> Pair {
+        let (writer, reader) = (self.sync(&self.honest), self.sync(&self.honest));
+        Pair { doc: Doc::with_client_id(77), writer, reader, n_written: 0 }
+    }
+
+    /// Whatever was attacked: it runs, has not grown, and nothing is there but what the pair wrote.
+    fn assert_unharmed(&self, mut pair: Pair) {
+        pair.go_on();
+        let memory = self.server.peak_memory();
+        assert!(memory < MAX_MEMORY, "the server took {} MB", memory >> 20);
+        assert_eq!(ok(self.dir.path(), &["cat", "/a.txt"]), "honest\n".repeat(pair.n_written));
+        assert_eq!(ok(self.dir.path(), &["find", "/"]), "/\n/a.txt\n/victim.txt\n");
+    }
+}
+
+impl Pair {
+    /// One writes, and the other sees it.
+    fn go_on(&mut self) {
+        let text = self.doc.get_or_insert_text("text");
+        let update = {
+            let mut txn = self.doc.transact_mut();
+            text.push(&mut txn, "honest\n");
+            txn.encode_update_v1()
+        };
+        self.n_written += 1;
+        let frame = Message::Update(&update).encode();
+        self.writer.send(&frame);
+        self.reader.wait_for(|message| message == frame);
+    }
+}
+
+/// Opens a document at `/collab`.
+fn open(socket: &mut Socket, key: &str) -> Vec<u8> {
+    let prefix = collab::prefix(key);
+    socket.send(&[&prefix[..], &[2, 0, 1, b'-', 5], b"4.8.0"].concat());
+    socket.wait_for(|message| message.starts_with(&[&prefix[..], &[2]].concat()));
+    prefix
+}
+
+#[test]
+fn hostile_updates_are_refused_and_disturb_nobody() {
+    let served = Served::start();
+    let mut pair = served.pair();
+    let mut hostile: Vec<(String, Vec<u8>)> = fs::read_dir(fixture("hostile-updates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into(), fs::read(path).unwrap()))
+        .collect();
+    hostile.sort();
+    hostile.push(("nothing".to_owned(), Vec::new()));
+    hostile.push(("noise".to_owned(), vec![0xFF; 1000]));
+    assert!(hostile.len() > 10);
+    let mut n_refused = 0;
+    for (name, update) in &hostile {
+        for guid in [&served.main, &served.victim] {
+            for message in [Message::Update(update), Message::Step2(update)] {
+                // By y-websocket: the connection ends, or what is asked next is answered.
+                let mut socket = served.sync(guid);
+                socket.send(&message.encode());
+                socket.send(&Message::QueryAwareness.encode());
+                socket.send(&Message::Step1(&[0]).encode());
+                n_refused += loop {
+                    match socket.receive() {
+                        Received::Message(answer) if answer.starts_with(&[0, 1]) => break 0,
+                        Received::Message(_) => (),
+                        Received::Closed(4400..4500, _) => break 1,
+                        end => panic!("{name}: {end:?}"),
+                    }
+                };
+                // By Hocuspocus: that document's part ends, and no other's.
+                let mut socket = served.collab();
+                let (prefix, other) = (open(&mut socket, guid), open(&mut socket, &served.honest));
+                socket.send(&message.encode_after(&prefix));
+                let status = |message: &[u8]| message.starts_with(&[&prefix[..], &[8]].concat());
+                let answer = socket.wait_for(status);
+                if answer.ends_with(&[0]) {
+                    n_refused += 1;
+                    socket.wait_for(|message| message.starts_with(&[&prefix[..], &[7]].concat()));
+                }
+                socket.send(&Message::Step1(&[0]).encode_after(&other));
+                socket.wait_for(|message| message.starts_with(&[&other[..], &[0, 1]].concat()));
+            }
+        }
+        pair.go_on();
+    }
+    assert!(n_refused > hostile.len() * 4, "{n_refused}");
+    // What was refused is kept for whoever wants to know.
+    let info: Value = serde_json::from_str(&ok(served.dir.path(), &["info", "--json"])).unwrap();
+    assert_eq!(info["n_quarantined"], n_refused);
+    served.assert_unharmed(pair);
+}
+
+#[test]
+fn frames_that_are_none_end_their_own_connection() {
+    let served = Served::start();
+    let pair = served.pair();
+    let sockets = || [served.sync(&served.victim), served.collab()];
+    for mut socket in sockets() {
+        // A hundred megabytes are announced.
+        socket.frame(0x80 | BINARY, 100 << 20, &[0; 100]).unwrap();
+        assert_eq!(socket.end(), Some(1009));
+    }
+    for mut socket in sockets() {
+        // Reserved bits and opcodes; an unmasked frame is as bad.
+        socket.frame(0xF0 | BINARY, 1, &[0]).unwrap();
+        assert_eq!(socket.end(), Some(1002));
+    }
+    for mut socket in sockets() {
+        socket.frame(0x80 | CONTINUATION, 1, &[0]).unwrap();
+        assert_eq!(socket.end(), Some(1002));
+    }
+    for message in [&[][..], &[0], &[0, 9], &[99], &[1, 200], &[0, 0, 255, 255, 255, 255, 15]] {
+        let mut socket = served.sync(&served.victim);
+        socket.send(message);
+        assert_eq!(socket.end(), Some(4400), "{message:?}");
+    }
+    for message in [&[][..], &[200], &[1], &[1, b'x', 99], &[1, b'x', 2, 7], &[255, 255, 3, 0]] {
+        let mut socket = served.collab();
+        socket.send(message);
+        assert_eq!(socket.end(), Some(4400), "{message:?}");
+    }
+    // A message in parts that never ends is as long as any may be.
+    let mut socket = served.sync(&served.victim);
+    let part = vec![0; 1 << 20];
+    let mut first = BINARY;
+    for _ in 0..70 {
+        if socket.frame(first, part.len() as u64, &part).is_err() {
+            break;
+        }
+        first = CONTINUATION;
+    }
+    // It may have been cut before the code was read.
+    assert!([Some(1009), None].contains(&socket.end()));
+    served.assert_unharmed(pair);
+}
+
+#[test]
+fn names_that_are_no_documents_open_nothing() {
+    let served = Served::start();
+    let pair = served.pair();
+    let odd =
+        ["..", "%2e%2e%2fa.txt", "a.txt", "%00", "%FF", "*", "'%20OR%201=1", &"x".repeat(600)];
+    for name in odd {
+        let mut socket = Socket::open(served.server.port(), &format!("/sync/{name}"), &[]);
+        socket.send(&Message::Update(&[0, 0]).encode());
+        assert_eq!(socket.end(), Some(4404), "{name}");
+    }
+    let mut socket = served.collab();
+    for name in ["", "..", "/a.txt", "a.txt", "\0", "*", "😀"] {
+        let prefix = collab::prefix(name);
+        socket.send(&[&prefix[..], &[2, 0, 0, 0]].concat());
+        socket.wait_for(|message| message.starts_with(&[&prefix[..], &[2, 1]].concat()));
+    }
+    let raw = |head: &str| {
+        let mut stream = connect(served.server.port());
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    // A request that asks for no WebSocket is told so, and one from elsewhere is refused.
+    let host = "Host: 127.0.0.1\r\n";
+    assert_eq!(raw(&format!("GET /collab HTTP/1.1\r\n{host}\r\n")), "HTTP/1.1 426");
+    assert_eq!(raw("GET /collab HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "HTTP/1.1 403");
+    let long = "x".repeat(40 << 10);
+    assert_eq!(raw(&format!("GET / HTTP/1.1\r\n{host}X: {long}\r\n\r\n")), "HTTP/1.1 431");
+    served.assert_unharmed(pair);
+}
+
+#[test]
+fn a_stranger_is_not_listened_to_for_long() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.txt"), "text").unwrap();
+    let server = Server::start_with_tokens(dir.path(), 0);
+    let floods: [fn(&mut Socket) -> bool; 3] = [
+        // One message, as long as any may be.
+        |socket| {
+            (0..64).all(|part| {
+                socket.frame(BINARY * u8::from(part == 0), 1 << 20, &vec![0; 1 << 20]).is_ok()
+            })
+        },
+        // Many, under a key that nothing has opened.
+        |socket| {
+            let frame = Message::Update(&[7; 60_000]).encode_after(&collab::prefix("key"));
+            (0..1000).all(|_| socket.frame(0x80 | BINARY, frame.len() as u64, &frame).is_ok())
+        },
+        // Many tokens.
+        |socket| {
+            let token =
+                [&collab::prefix("key")[..], &[2, 0, 0x80, 0x7D], &[b'x'; 16_000], &[0]].concat();
+            (0..1000).all(|_| socket.frame(0x80 | BINARY, token.len() as u64, &token).is_ok())
+        },
+    ];
+    for flood in floods {
+        let mut socket = Socket::open(server.port(), "/collab", &[]);
+        assert!(!flood(&mut socket), "all of it was read");
+        assert!([Some(4401), None].contains(&socket.end()));
+    }
+    assert!(server.peak_memory() < 200 << 20, "{}", server.peak_memory());
+    assert_eq!(ok(dir.path(), &["cat", "/a.txt"]), "text");
+}
+
+#[test]
+fn who_reads_nothing_is_dropped_and_the_others_go_on() {
+    let served = Served::start();
+    let pair = served.pair();
+    let (mut slow, mut fast) = (served.sync(&served.victim), served.sync(&served.victim));
+    let mut writer = served.sync(&served.victim);
+    let doc = Doc::with_client_id(5);
+    let text = doc.get_or_insert_text("text");
+    let n_updates = 48;
+    let read = thread::spawn(move || {
+        for _ in 0..n_updates {
+            fast.wait_for(|message| message.starts_with(&[0, 2]));
+        }
+    });
+    for number in 0..n_updates {
+        let update = {
+            let mut txn = doc.transact_mut();
+            // Written over each time, so that the document stays small for who reads its text.
+            text.remove_range(&mut txn, 0, if number > 0 { 1 << 20 } else { 0 });
+            text.push(&mut txn, &"x".repeat(1 << 20));
+            txn.encode_update_v1()
+        };
+        let frame = Message::Update(&update).encode();
+        writer.send(&frame);
+        // The echo says that everybody is sent it.
+        writer.wait_for(|message| message == frame);
+    }
+    read.join().unwrap();
+    // It is told to come back, when it reads at last.
+    assert_eq!(slow.end(), Some(1013));
+    served.assert_unharmed(pair);
+}
+
+#[test]
+fn presence_is_told_at_a_measured_pace_and_never_for_others() {
+    let served = Served::start();
+    let pair = served.pair();
+    let (mut ana, mut watcher) = (served.sync(&served.victim), served.sync(&served.victim));
+    let say = |id: u64, clock: u64, state: &str| {
+        Message::Awareness(&encode(&[Entry { id, clock, state }])).encode()
+    };
+    let states = |message: &[u8]| -> Vec<(u64, String)> {
+        match Message::decode(message) {
+            Ok(Message::Awareness(update)) => {
+                decode(update).unwrap().iter().map(|it| (it.id, it.state.to_owned())).collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    ana.send(&say(1, 1, "{\"name\":\"ana\"}"));
+    watcher.wait_for(|message| states(message).iter().any(|(id, _)| *id == 1));
+    // Somebody says that Ana has gone, is called otherwise, and shouts.
+    let mut enemy = served.sync(&served.victim);
+    enemy.send(&say(1, 9, "null"));
+    enemy.send(&say(1, 10, "{\"name\":\"eve\"}"));
+    let shout = "x".repeat(60_000);
+    let n_shouts = 2000;
+    for clock in 1..=n_shouts {
+        enemy.send(&say(2, clock, &format!("\"{clock} {shout}\"")));
+    }
+    enemy.send(&say(2, n_shouts + 1, "\"done\""));
+    let (mut n_heard, mut is_done) = (0, false);
+    while !is_done {
+        let Received::Message(message) = watcher.receive() else { panic!("the watcher is gone") };
+        for (id, state) in states(&message) {
+            assert!(id == 2, "said for another: {state}");
+            n_heard += 1;
+            is_done = state == "\"done\"";
+        }
+    }
+    assert!(n_heard < n_shouts / 10, "{n_heard} of {n_shouts} were passed on");
+    drop(enemy);
+    watcher.wait_for(|message| states(message).contains(&(2, "null".to_owned())));
+    served.assert_unharmed(pair);
+}
+
+#[test]
+fn one_socket_holds_so_many_documents_and_no_more() {
+    let served = Served::start();
+    let pair = served.pair();
+    let mut socket = served.collab();
+    let key = |number: usize| format!("{}\0{number}", served.victim);
+    for number in 0..collab::MAX_DOCUMENTS {
+        open(&mut socket, &key(number));
+    }
+    let prefix = collab::prefix("one more");
+    socket.send(&[&prefix[..], &[2, 0, 0, 0]].concat());
+    let denied = socket.wait_for(|message| message.starts_with(&prefix));
+    assert!(String::from_utf8_lossy(&denied).contains("too many documents"));
+    // Who closes one may open another.
+    socket.send(&[&collab::prefix(&key(0))[..], &[7]].concat());
+    open(&mut socket, &key(5000));
+    served.assert_unharmed(pair);
+}
+
+#[test]
+fn sockets_that_say_nothing_are_in_nobodys_way() {
+    let served = Served::start();
+    let pair = served.pair();
+    // As many as a process may open by default in most places, some left for others.
+    let n_sockets = 800;
+    let idle: Vec<Socket> = (0..n_sockets)
+        .map(|number| match number % 2 {
+            0 => Socket::open(served.server.port(), &format!("/sync/{}", served.victim), &[]),
+            _ => served.collab(),
+        })
+        .collect();
+    // Heads and bodies that never end are given up; a test that waits for it takes half a minute.
+    let slow: Vec<_> = [
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
+        "GET /collab HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+        "PUT /api/files/new.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nbegun",
+        "POST /api/blobs HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n",
+        "",
+    ]
+    .into_iter()
+    .map(|head| {
+        let mut stream = connect(served.server.port());
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    })
+    .collect();
+    for mut stream in slow {
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it ends before the test does");
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
+    }
+    drop(idle);
+    served.assert_unharmed(pair);
+}

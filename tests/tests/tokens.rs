@@ -1,0 +1,233 @@
+//! Tokens as stock editors show them: in the query or a sub-protocol of y-websocket, in a message of Hocuspocus.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+
+use serde_json::{Value, json};
+use yfs_tests::{
+    command::{Server, ok},
+    editor::Editor,
+    http::Client,
+    socket::Socket,
+};
+
+/// A served folder, for which everybody needs a token.
+struct Served {
+    dir: tempfile::TempDir,
+    server: Server,
+    owner: Client,
+    /// The ids of `/docs/in.txt` and `/out.txt`, and of the workspace.
+    inside: String,
+    outside: String,
+    main: String,
+}
+
+impl Served {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("docs")).unwrap();
+        fs::write(dir.path().join("docs/in.txt"), "in\n").unwrap();
+        fs::write(dir.path().join("out.txt"), "out\n").unwrap();
+        let server = Server::start_with_tokens(dir.path(), 0);
+        let token = ok(dir.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+        let owner = Client { port: server.port(), token: Some(token) };
+        let tree = owner.get("/api/tree").json();
+        let guid = |path: &str| {
+            let mut entries = tree["entries"].as_array().unwrap().iter();
+            let entry = entries.find(|it| it["path"] == path).unwrap();
+            entry["guid"].as_str().unwrap().to_owned()
+        };
+        let main = tree["workspace"].as_str().unwrap().to_owned();
+        Self { inside: guid("/docs/in.txt"), outside: guid("/out.txt"), main, dir, server, owner }
+    }
+
+    fn token(&self, args: &[&str]) -> String {
+        let args = [&["--quiet", "token", "new"], args].concat();
+        ok(self.dir.path(), &args).trim().to_owned()
+    }
+
+    fn revoke(&self, token: &str) {
+        let shown = ok(self.dir.path(), &["token", "show", token, "--json"]);
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        ok(self.dir.path(), &["token", "revoke", shown["id"].as_str().unwrap()]);
+    }
+
+    fn open(&self, guid: &str, name: &str, token: &str, how: &str) -> Editor {
+        Editor::open_with(self.server.port(), guid, name, token, how)
+    }
+
+    fn cat(&self, path: &str) -> String {
+        ok(self.dir.path(), &["cat", path])
+    }
+}
+
+fn wait(editor: &mut Editor, at: &str, what: &str) {
+    editor.call(&json!({ "do": "wait", "as": at, "for": what }));
+}
+
+#[test]
+fn editors_are_let_in_by_a_token_and_are_who_it_says() {
+    let served = Served::start();
+    let ana = served.token(&["--for", "human:ana"]);
+    let ben = served.token(&["--for", "human:ben"]);
+    let eve = served.token(&["--for", "human:eve"]);
+    let mut changes = served.owner.follow("/events", &[]);
+    let mut in_query = served.open(&served.outside, "ana", &ana, "query");
+    let mut in_protocol = served.open(&served.outside, "ben", &ben, "protocol");
+    in_query.wait_for("synced");
+    in_protocol.wait_for("synced");
+    in_query.insert(-1, "from ana\n");
+    in_protocol.wait_for_text(&["from ana\n"]);
+    in_protocol.insert(-1, "from ben\n");
+    in_query.wait_for_text(&["from ben\n"]);
+    let mut collab = Editor::connect(served.server.port(), "eve");
+    collab.call(&json!({ "do": "open", "as": "a", "room": served.outside, "token": eve }));
+    wait(&mut collab, "a", "saved");
+    collab.call(&json!({ "do": "insert", "as": "a", "at": -1, "text": "from eve\n" }));
+    wait(&mut collab, "a", "saved");
+
+    assert_eq!(served.cat("/out.txt"), "out\nfrom ana\nfrom ben\nfrom eve\n");
+    let actors = ["human:ana", "human:ben", "human:eve"];
+    let mut told = Vec::new();
+    for change in &mut changes {
+        told.extend(actors.into_iter().filter(|actor| change.contains(&format!("\"{actor}\""))));
+        told.dedup();
+        if told.last() == actors.last() {
+            break;
+        }
+    }
+    assert_eq!(told, actors);
+    let blame = ok(served.dir.path(), &["blame", "--json", "/out.txt"]);
+    let lines = blame.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let written: Vec<Value> = lines.map(|line| line["actor"].clone()).collect();
+    assert_eq!(written[1..], actors.map(|actor| json!(actor)), "{blame}");
+}
+
+#[test]
+fn who_has_no_right_is_told_so_and_writes_nothing() {
+    let served = Served::start();
+    let (expired, revoked) = (served.token(&["--expires", "0s"]), served.token(&[]));
+    let docs = served.token(&["--path", "/docs"]);
+    served.revoke(&revoked);
+    let other = Served::start().token(&[]);
+    let refused = [
+        (served.outside.as_str(), "", 4401, "a token is needed"),
+        (&served.outside, "yfs_e30.AAAA", 4401, "the token is not valid"),
+        (&served.outside, other.as_str(), 4401, "the token is not valid"),
+        (&served.outside, &expired, 4401, "the token has expired"),
+        (&served.outside, &revoked, 4401, "the token was revoked"),
+        (&served.outside, &docs, 4403, "the token does not reach this document"),
+        (&served.main, &docs, 4403, "the token does not reach this document"),
+        // Whether there is such a file is nobody's business who may not see all.
+        ("no-such-file", &docs, 4403, "the token does not reach this document"),
+    ];
+    let mut collab = Editor::connect(served.server.port(), "collab");
+    for (number, (guid, token, code, reason)) in refused.into_iter().enumerate() {
+        let how = if number % 2 == 0 { "query" } else { "protocol" };
+        let mut editor = served.open(guid, "stranger", token, how);
+        editor.insert(0, "forged");
+        editor.wait_for("closed");
+        let state = editor.call(&json!({ "do": "state" }));
+        assert_eq!(
+            (&state["closes"][0], &state["synced"]),
+            (&json!(code), &json!(false)),
+            "{reason}"
+        );
+
+        let at = number.to_string();
+        collab.call(&json!({ "do": "open", "as": at, "room": guid, "token": token }));
+        collab.call(&json!({ "do": "insert", "as": at, "at": 0, "text": "forged" }));
+        wait(&mut collab, &at, "denied");
+        let state = collab.call(&json!({ "do": "state" }));
+        assert_eq!(state["documents"][&at]["denied"], reason);
+        collab.call(&json!({ "do": "detach", "as": at }));
+    }
+    assert_eq!(
+        (served.cat("/out.txt"), served.cat("/docs/in.txt")),
+        ("out\n".into(), "in\n".into())
+    );
+    // The sub-protocol that carries the token is the one that the answer names, as browsers want it.
+    let owner = format!(
+        "Sec-WebSocket-Protocol: other, yfs-token.{}",
+        served.owner.token.as_deref().unwrap()
+    );
+    let socket =
+        Socket::open(served.server.port(), &format!("/sync/{}", served.outside), &[&owner]);
+    assert_eq!(socket.protocol(), owner.split(", ").nth(1));
+}
+
+#[test]
+fn who_may_only_read_sees_everything_and_changes_nothing() {
+    let served = Served::start();
+    let (reader, writer) = (served.token(&["--read"]), served.token(&[]));
+    let mut reads = served.open(&served.outside, "reader", &reader, "query");
+    let mut writes = served.open(&served.outside, "writer", &writer, "query");
+    let mut collab = Editor::connect(served.server.port(), "reader");
+    collab.call(&json!({ "do": "open", "as": "a", "room": served.outside, "token": reader }));
+    wait(&mut collab, "a", "saved");
+    reads.wait_for("synced");
+    writes.wait_for("synced");
+    reads.insert(0, "not mine to write\n");
+    collab.call(&json!({ "do": "insert", "as": "a", "at": 0, "text": "nor mine\n" }));
+    writes.insert(-1, "written\n");
+    reads.wait_for_text(&["written\n"]);
+    collab.call(&json!({ "do": "wait", "as": "a", "text": ["written\n"] }));
+    let state = collab.call(&json!({ "do": "state" }));
+    let document = &state["documents"]["a"];
+    // What it typed is known to be unsaved.
+    assert_eq!(
+        (&document["scope"], &document["unsaved"]),
+        (&json!("readonly"), &json!(1)),
+        "{state}"
+    );
+    assert_eq!(
+        (served.cat("/out.txt"), writes.text()),
+        ("out\nwritten\n".into(), "out\nwritten\n".into())
+    );
+    // Nor the table of all files.
+    let mut table = served.open(&served.main, "reader", &reader, "query");
+    table.wait_for("synced");
+}
+
+#[test]
+fn a_token_for_a_folder_opens_what_is_below_it_as_long_as_it_is() {
+    let served = Served::start();
+    let docs = served.token(&["--path", "/docs", "--for", "human:ana"]);
+    let brief = served.token(&["--path", "/docs"]);
+    ok(served.dir.path(), &["write", "/docs/stays.txt", "--content", "stays\n"]);
+    let tree = served.owner.get("/api/tree").json();
+    let mut entries = tree["entries"].as_array().unwrap().iter();
+    let stays =
+        entries.find(|it| it["path"] == "/docs/stays.txt").unwrap()["guid"].as_str().unwrap();
+
+    let mut editor = served.open(&served.inside, "ana", &docs, "query");
+    let mut revoked = served.open(stays, "eve", &brief, "protocol");
+    let mut collab = Editor::connect(served.server.port(), "ana");
+    collab.call(&json!({ "do": "open", "as": "goes", "room": served.inside, "token": docs }));
+    collab.call(&json!({ "do": "open", "as": "stays", "room": stays, "token": docs }));
+    editor.wait_for("synced");
+    revoked.wait_for("synced");
+    wait(&mut collab, "goes", "saved");
+    wait(&mut collab, "stays", "saved");
+    editor.insert(-1, "typed\n");
+    collab.call(&json!({ "do": "wait", "as": "goes", "text": ["in\ntyped\n"] }));
+
+    // The file goes where the token does not reach, and the other token is taken back.
+    ok(served.dir.path(), &["mv", "/docs/in.txt", "/moved.txt"]);
+    served.revoke(&brief);
+    editor.wait_for("closed");
+    revoked.wait_for("closed");
+    wait(&mut collab, "goes", "closed");
+    assert_eq!(editor.call(&json!({ "do": "state" }))["closes"][0], 4403);
+    assert_eq!(revoked.call(&json!({ "do": "state" }))["closes"][0], 4401);
+    editor.insert(0, "too late\n");
+    // What is open beside it on the same socket is still open.
+    collab.call(&json!({ "do": "insert", "as": "stays", "at": -1, "text": "and is written\n" }));
+    wait(&mut collab, "stays", "saved");
+    let state = collab.call(&json!({ "do": "state" }));
+    assert_eq!(state["n_connects"], 1, "{state}");
+    assert_eq!(state["documents"]["goes"]["closed"], "the token does not reach this document");
+    assert_eq!(served.cat("/moved.txt"), "in\ntyped\n");
+    assert_eq!(served.cat("/docs/stays.txt"), "stays\nand is written\n");
+}
