@@ -17,8 +17,9 @@ struct Served {
     dir: tempfile::TempDir,
     server: Server,
     owner: Client,
-    /// The ids of `/docs/in.txt` and `/out.txt`, and of the workspace.
+    /// The ids of `/docs/in.txt`, `/docs/stays.txt` and `/out.txt`, and of the workspace.
     inside: String,
+    stays: String,
     outside: String,
     main: String,
 }
@@ -28,6 +29,7 @@ impl Served {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("docs")).unwrap();
         fs::write(dir.path().join("docs/in.txt"), "in\n").unwrap();
+        fs::write(dir.path().join("docs/stays.txt"), "stays\n").unwrap();
         fs::write(dir.path().join("out.txt"), "out\n").unwrap();
         let server = Server::start_with_tokens(dir.path(), 0);
         let token = ok(dir.path(), &["--quiet", "token", "owner"]).trim().to_owned();
@@ -39,7 +41,15 @@ impl Served {
             entry["guid"].as_str().unwrap().to_owned()
         };
         let main = tree["workspace"].as_str().unwrap().to_owned();
-        Self { inside: guid("/docs/in.txt"), outside: guid("/out.txt"), main, dir, server, owner }
+        Self {
+            inside: guid("/docs/in.txt"),
+            stays: guid("/docs/stays.txt"),
+            outside: guid("/out.txt"),
+            main,
+            dir,
+            server,
+            owner,
+        }
     }
 
     fn token(&self, args: &[&str]) -> String {
@@ -195,12 +205,7 @@ fn a_token_for_a_folder_opens_what_is_below_it_as_long_as_it_is() {
     let served = Served::start();
     let docs = served.token(&["--path", "/docs", "--for", "human:ana"]);
     let brief = served.token(&["--path", "/docs"]);
-    ok(served.dir.path(), &["write", "/docs/stays.txt", "--content", "stays\n"]);
-    let tree = served.owner.get("/api/tree").json();
-    let mut entries = tree["entries"].as_array().unwrap().iter();
-    let stays =
-        entries.find(|it| it["path"] == "/docs/stays.txt").unwrap()["guid"].as_str().unwrap();
-
+    let stays = &served.stays;
     let mut editor = served.open(&served.inside, "ana", &docs, "query");
     let mut revoked = served.open(stays, "eve", &brief, "protocol");
     let mut collab = Editor::connect(served.server.port(), "ana");

@@ -167,8 +167,7 @@ async fn everybody_is_sent_the_same_in_the_same_order() {
         sent.push(frames);
     }
     let tail = workspace.store().load(&yfs_store::DocName::from(&FileId::parse(&guid).unwrap()));
-    let logged: Vec<Vec<u8>> =
-        tail.unwrap().updates.into_iter().map(|it| it.data.to_vec()).collect();
+    let logged: Vec<Vec<u8>> = tail.unwrap().updates.into_iter().map(|it| it.data).collect();
     let updates: Vec<&[u8]> = sent[0].iter().map(|frame| update_in(frame).unwrap()).collect();
     assert!(logged.ends_with(&updates.iter().map(|it| it.to_vec()).collect::<Vec<_>>()));
     assert!(sent[1] == sent[0]);
