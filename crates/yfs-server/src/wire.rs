@@ -186,7 +186,13 @@ impl Wire {
         self.metrics.endings.get_or_create(&EndingLabel { code }).inc();
         let frame = CloseFrame { code: ending.code.into(), reason: ending.reason.as_str().into() };
         // It may be gone already, or not read.
-        timeout(TICK, self.socket.send(Frame::Close(Some(frame)))).await.ok();
+        let closing = async {
+            self.socket.send(Frame::Close(Some(frame))).await.ok();
+            // Read on until the other side has closed as well: a connection that is dropped with something unread is
+            // reset, and the reason lost with it.
+            while let Some(Ok(_)) = self.socket.next().await {}
+        };
+        timeout(TICK, closing).await.ok();
     }
 }
 
