@@ -11,7 +11,10 @@ pub(crate) use self::outbox::{Outbox, Outgoing};
 
 use std::{
     convert::Infallible,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -64,6 +67,8 @@ struct Room {
     /// The time from which times are counted.
     began: Instant,
     states: States,
+    /// Whether nobody follows the document any more: everybody begins anew, in another room.
+    has_ended: AtomicBool,
     /// The task that follows the document. It ends with the room.
     follower: AbortHandle,
 }
@@ -102,11 +107,18 @@ impl Rooms {
     ) -> Seat {
         // The member is added while the map's shard is locked, so that the room cannot close.
         let entry = self.rooms.entry(port.guid().clone());
-        let entry = entry.or_insert_with(|| Room::open(port.subscribe(), self.began));
+        let mut entry = entry.or_insert_with(|| Room::open(port.subscribe(), self.began));
+        if entry.has_ended.load(Ordering::Acquire) {
+            // Whoever is still in it is on the way out.
+            *entry = Room::open(port.subscribe(), self.began);
+        }
         let room = entry.clone();
         let connection = room.presence.lock().enter();
         let (outbox, prefix) = (outbox.clone(), prefix.into());
-        room.members.lock().push(Member { connection, outbox, prefix });
+        room.members.lock().push(Member { connection, outbox: outbox.clone(), prefix });
+        if room.has_ended.load(Ordering::Acquire) {
+            outbox.end(Ending::closed());
+        }
         drop(entry);
         self.metrics.seats.inc();
         Seat { port, rooms: self.clone(), room, connection }
@@ -142,6 +154,7 @@ impl Room {
             gathering: Mutex::default(),
             began,
             states: States::default(),
+            has_ended: AtomicBool::new(false),
             follower: tokio::spawn(follow(room.clone(), updates)).abort_handle(),
         })
     }
@@ -183,6 +196,7 @@ impl Room {
     }
 
     fn end(&self, ending: fn() -> Ending) {
+        self.has_ended.store(true, Ordering::Release);
         for member in &*self.members.lock() {
             member.outbox.end(ending());
         }
@@ -276,8 +290,10 @@ impl Drop for Seat {
         if let Some(update) = gone {
             self.room.relay(&update);
         }
-        let is_empty = |_: &FileId, room: &Arc<Room>| room.members.lock().is_empty();
-        self.rooms.rooms.remove_if(self.port.guid(), is_empty);
+        let is_over = |_: &FileId, room: &Arc<Room>| {
+            Arc::ptr_eq(room, &self.room) && room.members.lock().is_empty()
+        };
+        self.rooms.rooms.remove_if(self.port.guid(), is_over);
     }
 }
 
