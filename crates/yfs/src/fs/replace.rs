@@ -113,10 +113,30 @@ impl WorkspaceFs {
         text: &str,
         base: Option<&Base>,
     ) -> Result<Written, FsError> {
-        let base = self.content_base(it, base)?;
+        for _ in 0..MAX_ATTEMPTS {
+            let base = self.content_base(it, base)?;
+            let Some(OwnedBase::Current(head)) = base else {
+                return self.replace_from(it, text, base.as_ref());
+            };
+            // What is the base now must still be what the file holds when the edit is logged.
+            let expected = it.expected.or(Some(head));
+            match self.replace_from(Writing { expected, ..it }, text, None) {
+                Err(error) if error.code == FsCode::ESTALE && it.expected.is_none() => (),
+                written => return written,
+            }
+        }
+        Err(it.fail(FsCode::EBUSY))
+    }
+
+    fn replace_from(
+        &self,
+        it: Writing<'_>,
+        text: &str,
+        base: Option<&OwnedBase>,
+    ) -> Result<Written, FsError> {
         let author = self.content_author(it.by);
         self.edited(it, |doc| {
-            let written = doc.write(text, base.as_ref().map(OwnedBase::as_base), &author)?;
+            let written = doc.write(text, base.and_then(OwnedBase::as_base), &author)?;
             let overlaps = written.overlaps.into_iter().map(|overlap| Overlap {
                 offset: overlap.at as u64,
                 len: (overlap.inserted.len() + overlap.theirs.len()) as u64,
@@ -146,13 +166,13 @@ impl WorkspaceFs {
                         Lasting::Blob(_) => Err(stale()),
                     };
                 }
-                if self.version_of(it.found, it.path)? == *token {
-                    return Ok(None);
-                }
                 if is_of_blob(token) {
                     return Err(stale());
                 }
                 let head = head_of_token(token).ok_or_else(stale)?;
+                if self.version_of(it.found, it.path)? == *token {
+                    return Ok(Some(OwnedBase::Current(head)));
+                }
                 let doc = self.shared.doc_at(&it.found.id, head);
                 let doc = doc.map_err(|error| it.lift(error))?.ok_or_else(stale)?;
                 Ok(Some(OwnedBase::Version(doc.version())))
@@ -328,15 +348,18 @@ impl WorkspaceFs {
 
 /// What a writer had read, kept while the document is looked for.
 enum OwnedBase {
+    /// What the file holds up to this record, which was the last when one looked.
+    Current(Seq),
     Version(content::Version),
     Text(String),
 }
 
 impl OwnedBase {
-    fn as_base(&self) -> content::Base<'_> {
+    fn as_base(&self) -> Option<content::Base<'_>> {
         match self {
-            Self::Version(version) => content::Base::Version(version),
-            Self::Text(text) => content::Base::Text(text),
+            Self::Current(_) => None,
+            Self::Version(version) => Some(content::Base::Version(version)),
+            Self::Text(text) => Some(content::Base::Text(text)),
         }
     }
 }
