@@ -97,7 +97,8 @@ pub(crate) async fn audience(kind: Kind, audience: Audience) -> Outcome {
     let writing = writers.into_iter().enumerate().map(|(number, (sender, pongs))| {
         tokio::spawn(write(sender, pongs, document.clone(), number, audience, flight.clone()))
     });
-    join_all(writing.collect::<Vec<_>>()).await;
+    // Held to the end: who lets go of it hears no more.
+    let senders = join_all(writing.collect::<Vec<_>>()).await;
     let expected = n_updates * (n_observers + n_writers);
     let deadline = Instant::now() + ARRIVING;
     while flight.n_arrived.load(Relaxed) < expected && Instant::now() < deadline {
@@ -105,6 +106,7 @@ pub(crate) async fn audience(kind: Kind, audience: Audience) -> Outcome {
     }
     let after = server.used();
     flight.stop.store(true, Relaxed);
+    drop(senders);
     drop(server);
     while let Some(heard) = tasks.join_next().await {
         latencies.extend(heard.expect("a listener does not panic"));

@@ -239,7 +239,9 @@ impl Engine {
         };
         let at = seen.folders.len();
         seen.folders.push(path.to_owned());
-        let names = dir.names()?;
+        let mut names = dir.names()?;
+        // What a mirror that died had begun there is ours: the directory is looked into once it is known.
+        names.retain(|name| parked_id(name).is_none());
         let mut any = names.is_empty();
         for name in names.iter().filter(|name| !is_reserved(name)) {
             if let Some(facts) = dir.facts(name)? {
