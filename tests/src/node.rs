@@ -42,6 +42,15 @@ pub fn ensure_installed(folder: &str) {
     installed.insert(folder.to_owned());
 }
 
+/// As [`ensure_installed`], for a package that is elsewhere in this repository.
+///
+/// # Panics
+///
+/// As [`ensure_installed`].
+pub fn ensure_installed_in(package: &Path) {
+    install(package);
+}
+
 fn install(dir: &Path) {
     let locked = dir.join("package-lock.json");
     let stamp = dir.join("node_modules/.installed-lock.json");

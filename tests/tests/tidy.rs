@@ -26,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
     ("yfs-server", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync", "yfs-vfs"]),
+    ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-vfs"]),
     (
         "yfs-cli",
         &["yfs", "yfs-engine", "yfs-mirror", "yfs-replica", "yfs-server", "yfs-store", "yfs-vfs"],

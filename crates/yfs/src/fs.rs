@@ -6,6 +6,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod lasting;
+mod memory;
 mod moves;
 mod read;
 mod replace;

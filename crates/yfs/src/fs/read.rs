@@ -262,7 +262,7 @@ impl Shared {
     }
 
     /// Measures a listing; what is not known is looked up at once.
-    fn measure_all<'a>(
+    pub(super) fn measure_all<'a>(
         &self,
         entries: impl Iterator<Item = (&'a mut DirEntry, &'a bool)>,
     ) -> Result<(), WorkspaceError> {
@@ -350,7 +350,7 @@ fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, Holds)> {
 }
 
 /// Describes an entry of a listing as its row does, and tells whether it holds a text.
-fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
+pub(super) fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
     let id = child.id()?;
     let row = main.files().attributes(id)?;
     let mut entry = DirEntry::new(child.name(), id.clone(), file_kind(&row));

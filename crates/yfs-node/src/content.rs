@@ -1,0 +1,151 @@
+//! What files hold, in and out.
+
+use napi::bindgen_prelude::Uint8Array;
+use napi_derive::napi;
+use yfs_engine::time::Millis;
+use yfs_vfs::{Base, Create, Edit, FileSystem, Op, VersionToken, WriteOptions};
+
+use crate::{
+    error,
+    files::NativeFs,
+    message,
+    slot::{elsewhere, now, path},
+};
+
+/// Longer contents are handed over from another thread.
+const MAX_AT_ONCE: usize = 256 * 1024;
+
+/// What a file held, and as of which version.
+#[expect(missing_debug_implementations, reason = "the bytes of napi have none")]
+#[napi(object)]
+pub struct NativeContent {
+    pub data: Uint8Array,
+    pub version: String,
+}
+
+/// How content is written.
+#[derive(Debug)]
+#[napi(object)]
+pub struct NativeWrite {
+    /// `any`, `new` or `never`.
+    pub create: Option<String>,
+    pub base_version: Option<String>,
+    pub expected_version: Option<String>,
+    pub mode: Option<u32>,
+    pub mime: Option<String>,
+    pub mtime: Option<f64>,
+    pub parents: Option<bool>,
+    pub follow: Option<bool>,
+}
+
+#[napi]
+impl NativeFs {
+    /// Returns the version of a text that is in memory already, a line feed, and the text; nothing
+    /// where it is not.
+    #[napi]
+    pub fn text_in_memory(&self, at: String) -> napi::Result<Option<String>> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        let known = fs.text_in_memory(&at, MAX_AT_ONCE).map_err(|error| error::of_fs(&error))?;
+        Ok(known.map(|(version, text)| format!("{version}\n{text}")))
+    }
+
+    /// Reads a file.
+    #[napi]
+    pub async fn read(&self, at: String) -> napi::Result<NativeContent> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        elsewhere(move || {
+            let content = now(fs.read(&at))?;
+            let data = Uint8Array::new(content.data.to_vec());
+            Ok(NativeContent { data, version: content.version.to_string() })
+        })
+        .await
+    }
+
+    /// Reads a part of a file.
+    #[napi]
+    pub async fn read_range(&self, at: String, offset: f64, len: f64) -> napi::Result<Uint8Array> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        elsewhere(move || {
+            let data = now(fs.read_range(&at, offset as u64, len as u64))?;
+            Ok(Uint8Array::new(data.to_vec()))
+        })
+        .await
+    }
+
+    /// Makes `data` the content of a file.
+    #[napi]
+    pub async fn write(
+        &self,
+        at: String,
+        data: Uint8Array,
+        base: Option<Uint8Array>,
+        options: NativeWrite,
+    ) -> napi::Result<String> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        let mut options = write_options(&options)?;
+        if let Some(base) = base {
+            options.base = Some(Base::Content(base.to_vec().into()));
+        }
+        let data = data.to_vec();
+        elsewhere(move || {
+            let written = now(fs.write(&at, data.into(), &options))?;
+            Ok(message::written(&written).to_string())
+        })
+        .await
+    }
+
+    /// Adds `data` to the end of a file.
+    #[napi]
+    pub async fn append(
+        &self,
+        at: String,
+        data: Uint8Array,
+        options: NativeWrite,
+    ) -> napi::Result<String> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Append, &at)?);
+        let (options, data) = (write_options(&options)?, data.to_vec());
+        elsewhere(move || {
+            let written = now(fs.append(&at, data.into(), &options))?;
+            Ok(message::written(&written).to_string())
+        })
+        .await
+    }
+
+    /// Replaces text inside a file.
+    #[napi]
+    pub async fn edit(
+        &self,
+        at: String,
+        old: String,
+        new: String,
+        all: bool,
+        expected_version: Option<String>,
+    ) -> napi::Result<String> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Edit, &at)?);
+        let expected_version = expected_version.map(VersionToken::new);
+        let edit = Edit { all, expected_version, ..Edit::once(old, new) };
+        elsewhere(move || Ok(message::edited(&now(fs.edit(&at, &edit))?).to_string())).await
+    }
+}
+
+fn write_options(options: &NativeWrite) -> napi::Result<WriteOptions> {
+    let create = match options.create.as_deref() {
+        None | Some("any") => Create::IfMissing,
+        Some("new") => Create::New,
+        Some("never") => Create::Never,
+        Some(other) => return Err(error::invalid("any, new or never", other)),
+    };
+    let base =
+        options.base_version.as_deref().map(|version| Base::Version(VersionToken::new(version)));
+    Ok(WriteOptions {
+        create,
+        base,
+        expected_version: options.expected_version.as_deref().map(VersionToken::new),
+        mode: options.mode,
+        mime: options.mime.as_deref().map(Into::into),
+        mtime: options.mtime.map(Millis::from_f64),
+        parents: options.parents.unwrap_or(true),
+        follow: options.follow.unwrap_or(true),
+        ..WriteOptions::default()
+    })
+}

@@ -1,0 +1,94 @@
+//! Errors as JavaScript gets them: the reason is JSON, of which `ts/errors.ts` makes an `Error` with a code.
+
+use std::error::Error;
+
+use serde_json::json;
+use yfs::WorkspaceError;
+use yfs_vfs::{FsCode, FsError};
+
+/// Says an error of a call on a path.
+pub(crate) fn of_fs(error: &FsError) -> napi::Error {
+    let reason = json!({
+        "code": error.code.as_str(),
+        "errno": -error.code.errno(),
+        "syscall": error.op.as_str(),
+        "path": error.path,
+        "dest": error.dest,
+        "message": error.to_string(),
+        "cause": causes(error.source()),
+        "lost": error.is_cursor_lost(),
+    });
+    napi::Error::from_reason(reason.to_string())
+}
+
+/// Says an error of a workspace.
+pub(crate) fn of_workspace(error: &WorkspaceError) -> napi::Error {
+    if let WorkspaceError::Fs(error) = error {
+        return of_fs(error);
+    }
+    plain(code_of(error), &error.to_string(), causes(error.source()))
+}
+
+/// Says an error of the caller's: an argument that is none.
+pub(crate) fn invalid(what: &str, value: &str) -> napi::Error {
+    plain("ERR_INVALID_ARG_VALUE", &format!("not {what}: {value:?}"), None)
+}
+
+/// Says that the workspace is closed.
+pub(crate) fn closed() -> napi::Error {
+    of_workspace(&WorkspaceError::Closed)
+}
+
+/// Says that a call did not come to its end; nothing says what it did.
+pub(crate) fn died(error: &dyn Error) -> napi::Error {
+    plain("ERR_YFS_INTERNAL", &error.to_string(), None)
+}
+
+/// Says what is wrong with an argument where the error of an operation would name it.
+pub(crate) fn bad_path(
+    op: yfs_vfs::Op,
+    text: &str,
+    error: yfs_engine::path::PathError,
+) -> napi::Error {
+    let error = FsError::bad_path(op, text, error);
+    match error.code {
+        // As Node does with paths that hold a NUL.
+        FsCode::EINVAL => invalid("a path without null bytes", text),
+        _ => of_fs(&error),
+    }
+}
+
+fn plain(code: &str, message: &str, cause: Option<String>) -> napi::Error {
+    let message = format!("{code}: {message}");
+    let reason = json!({ "code": code, "message": message, "cause": cause });
+    napi::Error::from_reason(reason.to_string())
+}
+
+fn code_of(error: &WorkspaceError) -> &'static str {
+    match error {
+        WorkspaceError::NotFound => "ERR_YFS_NOT_FOUND",
+        WorkspaceError::Exists => "ERR_YFS_EXISTS",
+        WorkspaceError::Closed => "ERR_YFS_CLOSED",
+        WorkspaceError::ReadOnly => "EROFS",
+        WorkspaceError::NoDocument(_) => "ERR_YFS_NO_DOCUMENT",
+        WorkspaceError::NoFile(_) => "ERR_YFS_NO_FILE",
+        WorkspaceError::Refused(_) => "ERR_YFS_REFUSED",
+        WorkspaceError::Table(_) => "ERR_YFS_TABLE",
+        WorkspaceError::Store(_) => "ERR_YFS_STORE",
+        WorkspaceError::Content(_) => "ERR_YFS_CONTENT",
+        WorkspaceError::Redacted { .. } => "ERR_YFS_REDACTED",
+        WorkspaceError::Anchor(_) => "ERR_YFS_ANCHOR",
+        WorkspaceError::Fs(error) => error.code.as_str(),
+        WorkspaceError::Host { .. } => "EIO",
+        _ => "ERR_YFS",
+    }
+}
+
+fn causes(mut error: Option<&(dyn Error + 'static)>) -> Option<String> {
+    let mut messages = Vec::new();
+    while let Some(cause) = error {
+        messages.push(cause.to_string());
+        error = cause.source();
+    }
+    (!messages.is_empty()).then(|| messages.join(": "))
+}

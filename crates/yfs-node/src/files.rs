@@ -1,0 +1,216 @@
+//! Files on behalf of somebody: the calls that answer from memory, and those that change the tree.
+
+use napi::bindgen_prelude::Float64ArraySlice;
+use napi_derive::napi;
+use yfs_engine::{path::VPath, time::Millis};
+use yfs_vfs::{
+    CopyOptions, FileKind, FileSystem, MkdirOptions, MoveOptions, Op, RemoveOptions, WalkOptions,
+};
+
+use crate::{
+    error, message,
+    slot::{Behalf, Slot, elsewhere, now, path},
+};
+
+/// A workspace's files on behalf of somebody.
+#[derive(Debug)]
+#[napi]
+pub struct NativeFs {
+    pub(crate) slot: Slot,
+    pub(crate) behalf: Behalf,
+}
+
+/// What [`NativeFs::stat`] fills in: kind, size, time, mode. The kind is a character.
+const N_STAT_FIELDS: usize = 4;
+
+#[napi]
+impl NativeFs {
+    /// Describes what is at a path into `fields`, and returns its id.
+    #[napi]
+    pub fn stat(
+        &self,
+        at: String,
+        follow: bool,
+        mut fields: Float64ArraySlice<'_>,
+    ) -> napi::Result<String> {
+        let op = if follow { Op::Stat } else { Op::Lstat };
+        let entry = self.slot.fs(&self.behalf)?.entry(&path(op, &at)?, op);
+        let entry = entry.map_err(|error| error::of_fs(&error))?;
+        let described = [
+            f64::from(u32::from(kind_letter(entry.kind))),
+            entry.size as f64,
+            entry.mtime.0 as f64,
+            f64::from(entry.mode),
+        ];
+        // SAFETY: the array is JavaScript's, whose one thread waits for this call; nobody else sees it.
+        let fields = unsafe { fields.as_mut() };
+        if let Some(fields) = fields.get_mut(..N_STAT_FIELDS) {
+            fields.copy_from_slice(&described);
+        }
+        Ok(entry.id.as_str().to_owned())
+    }
+
+    /// Lists a directory: of each name the letter of its kind and the name, with NULs between.
+    #[napi]
+    pub fn readdir(&self, at: String) -> napi::Result<String> {
+        let names = self.slot.fs(&self.behalf)?.names(&path(Op::Scandir, &at)?);
+        Ok(message::listing(&names.map_err(|error| error::of_fs(&error))?))
+    }
+
+    /// Lists all paths of the workspace, as [`readdir`](Self::readdir) does.
+    #[napi]
+    pub fn all_paths(&self) -> napi::Result<String> {
+        let paths = self.slot.fs(&self.behalf)?.all_paths();
+        Ok(message::listing(&paths.map_err(|error| error::of_fs(&error))?))
+    }
+
+    /// Returns the path of the same object without any link.
+    #[napi]
+    pub fn realpath(&self, at: String) -> napi::Result<String> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Realpath, &at)?);
+        let real = fs.real_path(&at).map_err(|error| error::of_fs(&error))?;
+        Ok(real.to_string())
+    }
+
+    /// Returns where a link points.
+    #[napi]
+    pub fn readlink(&self, at: String) -> napi::Result<String> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Readlink, &at)?);
+        fs.target_of(&at).map_err(|error| error::of_fs(&error))
+    }
+
+    /// Describes what is at a path whole: media type, metadata and version included.
+    #[napi]
+    pub async fn describe(&self, at: String, follow: bool) -> napi::Result<String> {
+        let fs = self.slot.fs(&self.behalf)?;
+        let op = if follow { Op::Stat } else { Op::Lstat };
+        let at = path(op, &at)?;
+        elsewhere(move || {
+            let stat = if follow { now(fs.stat(&at)) } else { now(fs.lstat(&at)) };
+            Ok(message::stat(&stat?).to_string())
+        })
+        .await
+    }
+
+    /// Makes a directory.
+    #[napi]
+    pub async fn mkdir(&self, at: String, recursive: bool, mode: Option<u32>) -> napi::Result<()> {
+        let options = MkdirOptions { recursive, mode };
+        self.change(Op::Mkdir, at, move |fs, at| now(fs.mkdir(at, &options))).await
+    }
+
+    /// Removes something.
+    #[napi]
+    pub async fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<()> {
+        let options = RemoveOptions { recursive, force };
+        self.change(Op::Rm, at, move |fs, at| now(fs.rm(at, &options))).await
+    }
+
+    /// Copies something.
+    #[napi]
+    pub async fn cp(
+        &self,
+        from: String,
+        to: String,
+        recursive: bool,
+        replace: bool,
+    ) -> napi::Result<()> {
+        let to = path(Op::Cp, &to)?;
+        let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
+        self.change(Op::Cp, from, move |fs, from| now(fs.cp(from, &to, &options))).await
+    }
+
+    /// Moves something.
+    #[napi]
+    pub async fn mv(
+        &self,
+        from: String,
+        to: String,
+        replace: bool,
+        parents: bool,
+    ) -> napi::Result<()> {
+        let to = path(Op::Rename, &to)?;
+        let options = MoveOptions { replace, parents };
+        self.change(Op::Rename, from, move |fs, from| now(fs.mv(from, &to, &options))).await
+    }
+
+    /// Makes a symbolic link.
+    #[napi]
+    pub async fn symlink(&self, target: String, at: String) -> napi::Result<()> {
+        self.change(Op::Symlink, at, move |fs, at| now(fs.symlink(&target, at))).await
+    }
+
+    /// Sets the permission bits.
+    #[napi]
+    pub async fn chmod(&self, at: String, mode: u32) -> napi::Result<()> {
+        self.change(Op::Chmod, at, move |fs, at| now(fs.chmod(at, mode))).await
+    }
+
+    /// Sets the time of the last change, in milliseconds.
+    #[napi]
+    pub async fn utimes(&self, at: String, mtime: f64) -> napi::Result<()> {
+        let mtime = Millis::from_f64(mtime);
+        self.change(Op::Utimes, at, move |fs, at| now(fs.utimes(at, mtime))).await
+    }
+
+    /// Replaces the custom metadata: the members of a JSON object.
+    #[napi]
+    pub async fn set_metadata(&self, at: String, metadata: String) -> napi::Result<()> {
+        let parsed = serde_json::from_str(&metadata);
+        let metadata = parsed.map_err(|_| error::invalid("a JSON object", &metadata))?;
+        self.change(Op::SetMetadata, at, move |fs, at| now(fs.set_metadata(at, metadata))).await
+    }
+
+    /// Lists a tree.
+    #[napi]
+    pub async fn walk(
+        &self,
+        at: String,
+        max_depth: Option<u32>,
+        hidden: bool,
+    ) -> napi::Result<String> {
+        let max_depth = max_depth.map_or(usize::MAX, |depth| depth as usize);
+        let options = WalkOptions { max_depth, hidden, ..WalkOptions::default() };
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Walk, &at)?);
+        elsewhere(move || Ok(message::walk(&now(fs.walk(&at, &options))?).to_string())).await
+    }
+
+    /// Adds up a tree.
+    #[napi]
+    pub async fn totals(&self, at: String) -> napi::Result<String> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Totals, &at)?);
+        elsewhere(move || Ok(message::totals(now(fs.totals(&at))?).to_string())).await
+    }
+
+    /// Finds paths by pattern.
+    #[napi]
+    pub async fn glob(&self, query: String) -> napi::Result<String> {
+        let (fs, query) = (self.slot.fs(&self.behalf)?, message::glob_query(&query)?);
+        elsewhere(move || Ok(message::found(&now(fs.glob(&query))?).to_string())).await
+    }
+
+    /// Finds lines by pattern.
+    #[napi]
+    pub async fn grep(&self, query: String) -> napi::Result<String> {
+        let (fs, query) = (self.slot.fs(&self.behalf)?, message::grep_query(&query)?);
+        elsewhere(move || Ok(message::matches(&now(fs.grep(&query))?).to_string())).await
+    }
+
+    async fn change(
+        &self,
+        op: Op,
+        at: String,
+        work: impl FnOnce(&yfs::WorkspaceFs, &VPath) -> napi::Result<()> + Send + 'static,
+    ) -> napi::Result<()> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(op, &at)?);
+        elsewhere(move || work(&fs, &at)).await
+    }
+}
+
+fn kind_letter(kind: FileKind) -> u8 {
+    match kind {
+        FileKind::Directory => b'd',
+        FileKind::Symlink => b'l',
+        _ => b'f',
+    }
+}

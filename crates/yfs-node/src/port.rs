@@ -1,0 +1,113 @@
+//! Documents, for whoever carries Yjs updates: a provider, an editor, a server in JavaScript.
+
+use std::sync::Arc;
+
+use napi::bindgen_prelude::Uint8Array;
+use napi_derive::napi;
+use tokio::sync::{Mutex, Notify};
+use yfs::{DocPort, updates::Updates};
+
+use crate::{
+    error,
+    slot::{Slot, elsewhere},
+};
+
+/// A document: states, differences, updates in and out.
+#[derive(Debug)]
+#[napi]
+pub struct NativePort {
+    slot: Slot,
+    guid: String,
+    /// Gone once it is closed, so that the workspace may go as well.
+    port: Arc<std::sync::Mutex<Option<DocPort>>>,
+    /// Held by the one call of [`NativePort::next`] that waits.
+    updates: Arc<Mutex<Updates>>,
+    /// Ends that call; whoever closes the port notifies.
+    closing: Arc<Notify>,
+}
+
+/// What came next of a document.
+#[expect(missing_debug_implementations, reason = "the bytes of napi have none")]
+#[napi(object)]
+pub struct NativeUpdate {
+    /// An update; nothing if some were lost because nobody fetched them in time.
+    pub update: Option<Uint8Array>,
+}
+
+impl NativePort {
+    pub(crate) fn new(slot: Slot, port: DocPort) -> Self {
+        Self {
+            slot,
+            guid: port.guid().as_str().to_owned(),
+            updates: Arc::new(Mutex::new(port.subscribe())),
+            port: Arc::new(std::sync::Mutex::new(Some(port))),
+            closing: Arc::new(Notify::new()),
+        }
+    }
+
+    fn port(&self) -> napi::Result<DocPort> {
+        self.slot.get()?;
+        let port = self.port.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        port.clone().ok_or_else(error::closed)
+    }
+}
+
+#[napi]
+impl NativePort {
+    /// The guid of the document.
+    #[napi(getter)]
+    pub fn guid(&self) -> String {
+        self.guid.clone()
+    }
+
+    /// Returns the state vector.
+    #[napi]
+    pub async fn state_vector(&self) -> napi::Result<Uint8Array> {
+        let port = self.port()?;
+        elsewhere(move || {
+            port.state_vector().map(Uint8Array::new).map_err(|it| error::of_workspace(&it))
+        })
+        .await
+    }
+
+    /// Returns what a peer with this state vector lacks, as an update.
+    #[napi]
+    pub async fn diff(&self, state_vector: Uint8Array) -> napi::Result<Uint8Array> {
+        let (port, vector) = (self.port()?, state_vector.to_vec());
+        elsewhere(move || {
+            port.diff(&vector).map(Uint8Array::new).map_err(|it| error::of_workspace(&it))
+        })
+        .await
+    }
+
+    /// Takes a peer's update through the gate. Once it returns, the update is in the log.
+    #[napi]
+    pub async fn receive(&self, update: Uint8Array) -> napi::Result<()> {
+        let (port, update) = (self.port()?, update.to_vec());
+        elsewhere(move || port.receive(&update).map_err(|it| error::of_workspace(&it))).await
+    }
+
+    /// Waits for the next update since the document was opened; nothing once the port is closed.
+    #[napi]
+    pub async fn next(&self) -> napi::Result<Option<NativeUpdate>> {
+        let (updates, closing) = (self.updates.clone(), self.closing.clone());
+        let mut updates = updates.lock().await;
+        let Ok(port) = self.port() else { return Ok(None) };
+        let received = tokio::select! {
+            received = updates.recv() => received,
+            () = closing.notified() => return Ok(None),
+        };
+        // Who fell too far behind follows anew, and is told so.
+        if received.is_none() {
+            *updates = port.subscribe();
+        }
+        Ok(Some(NativeUpdate { update: received.map(|update| Uint8Array::new(update.to_vec())) }))
+    }
+
+    /// Lets the document go, and ends [`next`](Self::next).
+    #[napi]
+    pub fn close(&self) {
+        self.port.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        self.closing.notify_one();
+    }
+}

@@ -1,0 +1,57 @@
+//! What changes, for whoever waits for it.
+
+use std::{sync::Arc, time::Duration};
+
+use napi_derive::napi;
+use tokio::sync::Notify;
+use yfs_vfs::{ChangesOptions, Cursor, FileSystem};
+
+use crate::{
+    error, message,
+    slot::{Behalf, Slot},
+};
+
+/// How long one question stays open.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// The greatest number of changes in one answer.
+const LIMIT: usize = 1_000;
+
+/// A place in the log of changes, from which one may wait for more.
+#[derive(Debug)]
+#[napi]
+pub struct NativeWatch {
+    slot: Slot,
+    /// Ends the call that waits; whoever closes the watch notifies.
+    closing: Arc<Notify>,
+}
+
+impl NativeWatch {
+    pub(crate) fn new(slot: Slot) -> Self {
+        Self { slot, closing: Arc::new(Notify::new()) }
+    }
+}
+
+#[napi]
+impl NativeWatch {
+    /// Waits for changes since a cursor; nothing once the watch is closed.
+    #[napi]
+    pub async fn next(&self, since: String) -> napi::Result<Option<String>> {
+        let fs = self.slot.fs(&Behalf { actor: None, label: None })?;
+        let closing = self.closing.clone();
+        let since = Cursor::new(since);
+        let options = ChangesOptions { limit: LIMIT, wait: Some(WAIT) };
+        let changes = tokio::select! {
+            changes = fs.changes(&since, &options) => changes,
+            () = closing.notified() => return Ok(None),
+        };
+        let changes = changes.map_err(|error| error::of_fs(&error))?;
+        Ok(Some(message::changes(&changes).to_string()))
+    }
+
+    /// Ends the watching.
+    #[napi]
+    pub fn close(&self) {
+        self.closing.notify_one();
+    }
+}

@@ -1,0 +1,327 @@
+//! The workspace as a whole.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use napi::bindgen_prelude::Uint8Array;
+use napi_derive::napi;
+use serde_json::Value;
+use yfs::{
+    ExportOptions, Options, Workspace, WorkspaceError,
+    workspace::{
+        anchors::{FileAnchor, Spot},
+        versions::Which,
+    },
+};
+use yfs_engine::{content::Stick, id::FileId, kind::profile_name, time::Millis};
+use yfs_store::MemoryStore;
+use yfs_vfs::{FileSystem, Op};
+
+use crate::{
+    error,
+    files::NativeFs,
+    message,
+    port::NativePort,
+    slot::{Behalf, Slot, elsewhere, now, path},
+    watch::NativeWatch,
+};
+
+/// The name of a workspace that lives in memory only.
+const IN_MEMORY: &str = ":memory:";
+
+/// A workspace that is open.
+#[derive(Debug)]
+#[napi]
+pub struct NativeWorkspace {
+    slot: Slot,
+    id: String,
+}
+
+/// Opens what is there; otherwise makes it, unless told not to.
+fn open_file(
+    file: PathBuf,
+    create: Option<&Value>,
+    options: Options,
+) -> Result<Workspace, WorkspaceError> {
+    let may_create = !options.read_only && create != Some(&Value::Bool(false));
+    if file.exists() || !may_create {
+        return Workspace::open_at(&file, options);
+    }
+    match Workspace::create_at(&file, options.clone()) {
+        // Somebody was faster.
+        Err(_) if file.exists() => Workspace::open_at(&file, options),
+        created => created,
+    }
+}
+
+#[napi]
+impl NativeWorkspace {
+    /// Opens the workspace in a file, or makes one there.
+    #[napi]
+    pub async fn open(file: String, options: String) -> napi::Result<Self> {
+        let create = message::object(&options)?.get("create").cloned();
+        let options = message::options(&options)?;
+        elsewhere(move || {
+            let opened = if file == IN_MEMORY {
+                Workspace::create(Arc::new(MemoryStore::new()), options)
+            } else {
+                open_file(PathBuf::from(file), create.as_ref(), options)
+            };
+            let workspace = opened.map_err(|error| error::of_workspace(&error))?;
+            let id = workspace.id().as_str().to_owned();
+            Ok(Self { slot: Slot::new(workspace), id })
+        })
+        .await
+    }
+
+    #[napi(getter)]
+    pub fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    #[napi(getter)]
+    pub fn profile(&self) -> napi::Result<String> {
+        Ok(profile_name(self.slot.get()?.profile()).to_owned())
+    }
+
+    /// Returns the files on behalf of an actor, in an activity.
+    #[napi]
+    pub fn files(&self, actor: Option<String>, label: Option<String>) -> napi::Result<NativeFs> {
+        let actor = actor.as_deref().map(message::actor).transpose()?;
+        Ok(NativeFs { slot: self.slot.clone(), behalf: Behalf { actor, label } })
+    }
+
+    /// Opens a document: the main document by the workspace's id, a file's by its own.
+    #[napi]
+    pub async fn port(&self, guid: String, actor: Option<String>) -> napi::Result<NativePort> {
+        let actor = actor.as_deref().map(message::actor).transpose()?;
+        let slot = self.slot.clone();
+        self.ask(move |workspace| {
+            let port = workspace.port(&guid)?;
+            let port = match actor {
+                Some(actor) => port.acting_for(actor),
+                None => port,
+            };
+            Ok(NativePort::new(slot, port))
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn document(&self, at: String) -> napi::Result<String> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| Ok(message::document(&workspace.document(&at)?).to_string()))
+            .await
+    }
+
+    #[napi]
+    pub async fn path_of(&self, id: String) -> napi::Result<Option<String>> {
+        let id = file_id(&id)?;
+        self.ask(move |workspace| Ok(workspace.path_of(&id)?.map(|path| path.to_string()))).await
+    }
+
+    #[napi]
+    pub fn watch(&self) -> napi::Result<NativeWatch> {
+        self.slot.get()?;
+        Ok(NativeWatch::new(self.slot.clone()))
+    }
+
+    #[napi]
+    pub async fn cursor(&self) -> napi::Result<String> {
+        let workspace = self.slot.get()?;
+        elsewhere(move || Ok(now(workspace.fs().cursor())?.as_str().to_owned())).await
+    }
+
+    #[napi]
+    pub async fn trash(&self) -> napi::Result<String> {
+        self.ask(|workspace| {
+            Ok(workspace.trash()?.iter().map(message::trashed).collect::<Value>().to_string())
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn restore(&self, id: String, to: Option<String>) -> napi::Result<String> {
+        let id = file_id(&id)?;
+        let to = to.map(|to| path(Op::Rename, &to)).transpose()?;
+        self.ask(move |workspace| Ok(workspace.restore(&id, to.as_ref())?.to_string())).await
+    }
+
+    #[napi]
+    pub async fn purge(&self, ids: Vec<String>) -> napi::Result<f64> {
+        let ids: Vec<FileId> = ids.iter().map(|id| file_id(id)).collect::<napi::Result<_>>()?;
+        self.ask(move |workspace| Ok(workspace.purge(&ids)? as f64)).await
+    }
+
+    #[napi]
+    pub async fn expire(&self, retention_ms: f64) -> napi::Result<String> {
+        let retention = Duration::from_millis(retention_ms as u64);
+        self.ask(move |workspace| Ok(message::expired(workspace.expire(retention)?).to_string()))
+            .await
+    }
+
+    #[napi]
+    pub async fn versions(&self, at: String) -> napi::Result<String> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| {
+            Ok(workspace.versions(&at)?.iter().map(message::version).collect::<Value>().to_string())
+        })
+        .await
+    }
+
+    /// Finds a version by its number, or its name, or a time.
+    #[napi]
+    pub async fn find_version(
+        &self,
+        at: String,
+        number: Option<f64>,
+        name: Option<String>,
+        time: Option<f64>,
+    ) -> napi::Result<Option<String>> {
+        let at = path(Op::Open, &at)?;
+        let which = match (number, name, time) {
+            (Some(number), ..) => Which::Number(number as u64),
+            (_, Some(name), _) => Which::Name(name.into()),
+            (.., Some(time)) => Which::At(Millis::from_f64(time)),
+            _ => return Err(error::invalid("a version", "")),
+        };
+        self.ask(move |workspace| {
+            let found = workspace.find_version(&at, &which)?;
+            Ok(found.map(|found| message::version(&found).to_string()))
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn version_content(&self, at: String, number: f64) -> napi::Result<Uint8Array> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| {
+            Ok(Uint8Array::new(workspace.version_content(&at, number as u64)?.to_vec()))
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn restore_version(&self, at: String, number: f64) -> napi::Result<String> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| {
+            Ok(message::written(&workspace.restore_version(&at, number as u64)?).to_string())
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn name_version(&self, at: String, name: String) -> napi::Result<()> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| workspace.name_version(&at, &name)).await
+    }
+
+    #[napi]
+    pub async fn unname_version(&self, at: String, name: String) -> napi::Result<bool> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| workspace.unname_version(&at, &name)).await
+    }
+
+    #[napi]
+    pub async fn blame(&self, at: String) -> napi::Result<String> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| {
+            Ok(workspace.blame(&at)?.iter().map(message::blame).collect::<Value>().to_string())
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn conflicts(&self) -> napi::Result<String> {
+        self.ask(|workspace| {
+            Ok(workspace.conflicts()?.iter().map(message::conflict).collect::<Value>().to_string())
+        })
+        .await
+    }
+
+    /// Anchors a place, given as an offset in bytes or as a line; it stays with what is behind it, or before.
+    #[napi]
+    pub async fn anchor(
+        &self,
+        at: String,
+        offset: Option<f64>,
+        line: Option<f64>,
+        sticks_left: bool,
+    ) -> napi::Result<String> {
+        let at = path(Op::Open, &at)?;
+        let spot = match (offset, line) {
+            (Some(offset), _) => Spot::Offset(offset as usize),
+            (_, line) => Spot::Line(line.unwrap_or(1.0) as usize),
+        };
+        let stick = if sticks_left { Stick::Left } else { Stick::Right };
+        self.ask(move |workspace| Ok(workspace.anchor(&at, spot, stick)?.to_string())).await
+    }
+
+    #[napi]
+    pub async fn resolve_anchor(&self, anchor: String) -> napi::Result<String> {
+        self.ask(move |workspace| {
+            let anchor: FileAnchor = anchor.parse()?;
+            Ok(message::anchored(&workspace.resolve_anchor(&anchor)?).to_string())
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn import(&self, from: String, to: String, options: String) -> napi::Result<String> {
+        let (to, options) = (path(Op::Open, &to)?, message::import_options(&options)?);
+        self.ask(move |workspace| {
+            let report = workspace.import(from.as_ref(), &to, &options, &|_| ())?;
+            Ok(message::imported(&report).to_string())
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn export(&self, from: String, to: String, force: bool) -> napi::Result<String> {
+        let from = path(Op::Open, &from)?;
+        let options = ExportOptions { force, ..ExportOptions::default() };
+        self.ask(move |workspace| {
+            let report = workspace.export(&from, to.as_ref(), &options, &|_| ())?;
+            Ok(message::exported(&report).to_string())
+        })
+        .await
+    }
+
+    #[napi]
+    pub async fn stats(&self) -> napi::Result<String> {
+        self.ask(|workspace| Ok(message::stats(&workspace.stats()?).to_string())).await
+    }
+
+    #[napi]
+    pub async fn compact(&self) -> napi::Result<()> {
+        self.ask(|workspace| workspace.compact(&mut |_, _| ()).map(drop)).await
+    }
+
+    #[napi]
+    pub async fn catch_up(&self) -> napi::Result<bool> {
+        self.ask(Workspace::catch_up).await
+    }
+
+    #[napi]
+    pub async fn flush(&self) -> napi::Result<()> {
+        self.ask(Workspace::flush).await
+    }
+
+    /// Closes the workspace; it is fine if it is closed.
+    #[napi]
+    pub async fn close(&self) -> napi::Result<()> {
+        let Some(workspace) = self.slot.take() else { return Ok(()) };
+        elsewhere(move || workspace.close().map_err(|error| error::of_workspace(&error))).await
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
+    ) -> napi::Result<T> {
+        let workspace = self.slot.get()?;
+        elsewhere(move || work(&workspace).map_err(|error| error::of_workspace(&error))).await
+    }
+}
+
+fn file_id(text: &str) -> napi::Result<FileId> {
+    FileId::parse(text).map_err(|_| error::invalid("an id", text))
+}

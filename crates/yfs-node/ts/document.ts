@@ -1,0 +1,70 @@
+// A document of a workspace, as whoever carries Yjs updates needs it.
+
+import { asking } from './errors.js'
+import type { NativePort } from './native.js'
+
+/** Is told of an update; of nothing if some were lost, and the difference must be asked for. */
+export type UpdateListener = (update: Uint8Array | null) => void
+
+/** A document: the main one, or that of a file. Close it in the end, or close the workspace. */
+export class Port {
+  readonly #listeners = new Set<UpdateListener>()
+  readonly #native: NativePort
+  readonly #closed: (port: Port) => void
+  #isFollowing = false
+
+  /** @internal */
+  constructor(native: NativePort, closed: (port: Port) => void) {
+    this.#native = native
+    this.#closed = closed
+  }
+
+  /** The guid of the document. */
+  get guid(): string {
+    return this.#native.guid
+  }
+
+  /** Returns the state vector. */
+  async stateVector(): Promise<Uint8Array> {
+    return asking(() => this.#native.stateVector())
+  }
+
+  /** Returns what a peer with this state vector lacks, as an update; everything without one. */
+  async diff(stateVector: Uint8Array = new Uint8Array([0])): Promise<Uint8Array> {
+    const copy = new Uint8Array(stateVector)
+    return asking(() => this.#native.diff(copy))
+  }
+
+  /** Takes an update through the gate. Once this resolves, the update is in the log, and others are told. */
+  async applyUpdate(update: Uint8Array): Promise<void> {
+    const copy = new Uint8Array(update)
+    await asking(() => this.#native.receive(copy))
+  }
+
+  /** Follows the updates since the port was opened, those that came in by it among them. */
+  on(event: 'update', listener: UpdateListener): () => void {
+    if (event !== 'update') throw new TypeError(`no event ${String(event)}`)
+    this.#listeners.add(listener)
+    if (!this.#isFollowing) {
+      this.#isFollowing = true
+      void this.#follow()
+    }
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Lets the document go. Listeners are told nothing more. */
+  close(): void {
+    this.#listeners.clear()
+    this.#native.close()
+    this.#closed(this)
+  }
+
+  async #follow(): Promise<void> {
+    for (;;) {
+      // A failure means that the workspace is closed: nothing will come any more.
+      const next = await this.#native.next().catch(() => null)
+      if (next === null) return
+      for (const listener of [...this.#listeners]) listener(next.update ?? null)
+    }
+  }
+}

@@ -1,0 +1,231 @@
+// The files of a workspace, on behalf of somebody.
+
+import { asking, calling } from './errors.js'
+import type { NativeFs, NativeWrite } from './native.js'
+import type {
+  Content, Cut, Description, Entry, GlobQuery, GrepQuery, GrepResult, Kind, Stats, WalkEntry, WriteOptions, Written,
+} from './types.js'
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** The kinds by the letter that the native half uses. */
+const KINDS: Record<string, Kind> = { f: 'file', d: 'directory', l: 'symlink' }
+
+/** The files of a workspace, on behalf of somebody. What only looks into memory has a form that answers at once. */
+export class Files {
+  /** Where a call of the native half puts what it found: kind, size, time, mode. */
+  readonly #fields = new Float64Array(4)
+  readonly #native: NativeFs
+
+  /** @internal */
+  constructor(native: NativeFs) {
+    this.#native = native
+  }
+
+  /** Describes what is at a path, through links. */
+  statSync(path: string): Stats {
+    return this.#stat(path, true)
+  }
+
+  /** Describes what is at a path, and a link as itself. */
+  lstatSync(path: string): Stats {
+    return this.#stat(path, false)
+  }
+
+  /** Tells whether a path leads to something, through links. */
+  existsSync(path: string): boolean {
+    try {
+      this.#native.stat(path, true, this.#fields)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Lists a directory, in the order of the names' code points. */
+  readdirSync(path: string): Entry[] {
+    return entriesOf(calling(() => this.#native.readdir(path)))
+  }
+
+  /** Lists every path, each directory before what it holds. The root is not listed. */
+  allPathsSync(): Entry[] {
+    return entriesOf(calling(() => this.#native.allPaths()))
+  }
+
+  /** Returns the path of the same object without any link. */
+  realpathSync(path: string): string {
+    return calling(() => this.#native.realpath(path))
+  }
+
+  /** Returns where a link points. */
+  readlinkSync(path: string): string {
+    return calling(() => this.#native.readlink(path))
+  }
+
+  async stat(path: string): Promise<Stats> {
+    return this.statSync(path)
+  }
+
+  async lstat(path: string): Promise<Stats> {
+    return this.lstatSync(path)
+  }
+
+  async exists(path: string): Promise<boolean> {
+    return this.existsSync(path)
+  }
+
+  async readdir(path: string): Promise<Entry[]> {
+    return this.readdirSync(path)
+  }
+
+  async realpath(path: string): Promise<string> {
+    return this.realpathSync(path)
+  }
+
+  async readlink(path: string): Promise<string> {
+    return this.readlinkSync(path)
+  }
+
+  /** Describes what is at a path, its media type, metadata and version included. */
+  async describe(path: string, options: { follow?: boolean } = {}): Promise<Description> {
+    return JSON.parse(await asking(() => this.#native.describe(path, options.follow ?? true)))
+  }
+
+  /** Reads a file, with the version that was read. */
+  async read(path: string): Promise<Content> {
+    return asking(() => this.#native.read(path))
+  }
+
+  /** Reads up to `length` bytes from a byte on. */
+  async readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
+    return asking(() => this.#native.readRange(path, offset, length))
+  }
+
+  /** Reads a file with its version, at once if it is a text in memory. */
+  async readVersioned(path: string): Promise<Content> {
+    const known = this.#inMemory(path)
+    return known ? { data: encoder.encode(known.text), version: known.version } : this.read(path)
+  }
+
+  /** Reads a file as bytes. */
+  async readFile(path: string): Promise<Uint8Array> {
+    return (await this.readVersioned(path)).data
+  }
+
+  /** Reads a file as text; what is not UTF-8 shows as U+FFFD. */
+  async readText(path: string): Promise<string> {
+    return this.#inMemory(path)?.text ?? decoder.decode((await this.read(path)).data)
+  }
+
+  /** Makes `data` the content of a file, as the least edit of what is there. */
+  async writeFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
+    const base = options.base === undefined ? null : bytesOf(options.base)
+    const bytes = bytesOf(data)
+    return JSON.parse(await asking(() => this.#native.write(path, bytes, base, nativeOf(options))))
+  }
+
+  /** Adds `data` to the end of a file. */
+  async appendFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
+    const bytes = bytesOf(data)
+    return JSON.parse(await asking(() => this.#native.append(path, bytes, nativeOf(options))))
+  }
+
+  /** Replaces text inside a file: finds and splices in one step. */
+  async edit(
+    path: string,
+    old: string,
+    text: string,
+    options: { all?: boolean; expectedVersion?: string } = {},
+  ): Promise<{ replaced: number; version: string }> {
+    const { all = false, expectedVersion = null } = options
+    return JSON.parse(await asking(() => this.#native.edit(path, old, text, all, expectedVersion)))
+  }
+
+  async mkdir(path: string, options: { recursive?: boolean; mode?: number } = {}): Promise<void> {
+    await asking(() => this.#native.mkdir(path, options.recursive ?? false, options.mode ?? null))
+  }
+
+  /** Moves something to the trash. */
+  async rm(path: string, options: { recursive?: boolean; force?: boolean } = {}): Promise<void> {
+    await asking(() => this.#native.rm(path, options.recursive ?? false, options.force ?? false))
+  }
+
+  async cp(from: string, to: string, options: { recursive?: boolean; replace?: boolean } = {}): Promise<void> {
+    await asking(() => this.#native.cp(from, to, options.recursive ?? false, options.replace ?? true))
+  }
+
+  async mv(from: string, to: string, options: { replace?: boolean; parents?: boolean } = {}): Promise<void> {
+    await asking(() => this.#native.mv(from, to, options.replace ?? true, options.parents ?? true))
+  }
+
+  async symlink(target: string, path: string): Promise<void> {
+    await asking(() => this.#native.symlink(target, path))
+  }
+
+  async chmod(path: string, mode: number): Promise<void> {
+    await asking(() => this.#native.chmod(path, mode))
+  }
+
+  /** Sets the time of the last change. */
+  async utimes(path: string, mtime: Date | number): Promise<void> {
+    await asking(() => this.#native.utimes(path, Number(mtime)))
+  }
+
+  /** Replaces the custom metadata. */
+  async setMetadata(path: string, metadata: Record<string, unknown>): Promise<void> {
+    await asking(() => this.#native.setMetadata(path, JSON.stringify(metadata)))
+  }
+
+  /** Lists what lies below a directory. */
+  async walk(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): Promise<WalkEntry[]> {
+    return JSON.parse(await asking(() => this.#native.walk(path, options.maxDepth ?? null, options.hidden ?? true)))
+  }
+
+  /** Adds up what lies below a directory. */
+  async totals(path: string): Promise<{ files: number; directories: number; bytes: number }> {
+    return JSON.parse(await asking(() => this.#native.totals(path)))
+  }
+
+  /** Finds paths by pattern. */
+  async glob(pattern: string, query: GlobQuery = {}): Promise<{ entries: WalkEntry[]; cut: Cut }> {
+    return JSON.parse(await asking(() => this.#native.glob(JSON.stringify({ ...query, pattern }))))
+  }
+
+  /** Finds lines by a regular expression of Rust's `regex`, or by literal text. */
+  async grep(pattern: string, query: GrepQuery = {}): Promise<GrepResult> {
+    return JSON.parse(await asking(() => this.#native.grep(JSON.stringify({ ...query, pattern }))))
+  }
+
+  /** Returns a text that is in memory already, with its version. */
+  #inMemory(path: string): { text: string; version: string } | undefined {
+    const known = calling(() => this.#native.textInMemory(path))
+    if (known === null) return undefined
+    const end = known.indexOf('\n')
+    return { version: known.slice(0, end), text: known.slice(end + 1) }
+  }
+
+  #stat(path: string, follow: boolean): Stats {
+    const fields = this.#fields
+    const id = calling(() => this.#native.stat(path, follow, fields))
+    const mtimeMs = fields[2]!
+    const kind = KINDS[String.fromCharCode(fields[0]!)]!
+    return { id, kind, size: fields[1]!, mode: fields[3]!, mtimeMs, mtime: new Date(mtimeMs) }
+  }
+}
+
+/** Returns bytes that are the caller's no longer: they are read on another thread. */
+export function bytesOf(data: string | Uint8Array): Uint8Array {
+  return typeof data === 'string' ? encoder.encode(data) : new Uint8Array(data)
+}
+
+function entriesOf(listing: string): Entry[] {
+  if (listing === '') return []
+  return listing.split('\0').map((item) => ({ name: item.slice(1), kind: KINDS[item[0]!]! }))
+}
+
+function nativeOf(options: WriteOptions): NativeWrite {
+  const { base, mtimeMs, ...rest } = options
+  const given = Object.entries({ ...rest, mtime: mtimeMs }).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given)
+}

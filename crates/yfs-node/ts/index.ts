@@ -1,0 +1,8 @@
+// The package: a filesystem that people in editors, agents in shells and tools change at the same time.
+
+export { Port, type UpdateListener } from './document.js'
+export { YfsError } from './errors.js'
+export { Files } from './files.js'
+export { ShellFs, type ShellOptions } from './shell.js'
+export type * from './types.js'
+export { Workspace, type OpenDocument } from './workspace.js'

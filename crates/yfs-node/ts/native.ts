@@ -1,0 +1,112 @@
+// The native half: finds the addon, and says what it exports (`src/` of this package, in Rust).
+
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+export interface NativeContent {
+  data: Uint8Array
+  version: string
+}
+
+export interface NativeWrite {
+  create?: string
+  baseVersion?: string
+  expectedVersion?: string
+  mode?: number
+  mime?: string
+  mtime?: number
+  parents?: boolean
+  follow?: boolean
+}
+
+export interface NativeFs {
+  stat(at: string, follow: boolean, fields: Float64Array): string
+  readdir(at: string): string
+  allPaths(): string
+  realpath(at: string): string
+  readlink(at: string): string
+  textInMemory(at: string): string | null
+  describe(at: string, follow: boolean): Promise<string>
+  read(at: string): Promise<NativeContent>
+  readRange(at: string, offset: number, len: number): Promise<Uint8Array>
+  write(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): Promise<string>
+  append(at: string, data: Uint8Array, options: NativeWrite): Promise<string>
+  edit(at: string, old: string, text: string, all: boolean, expectedVersion?: string | null): Promise<string>
+  mkdir(at: string, recursive: boolean, mode?: number | null): Promise<void>
+  rm(at: string, recursive: boolean, force: boolean): Promise<void>
+  cp(from: string, to: string, recursive: boolean, replace: boolean): Promise<void>
+  mv(from: string, to: string, replace: boolean, parents: boolean): Promise<void>
+  symlink(target: string, at: string): Promise<void>
+  chmod(at: string, mode: number): Promise<void>
+  utimes(at: string, mtime: number): Promise<void>
+  setMetadata(at: string, metadata: string): Promise<void>
+  walk(at: string, maxDepth: number | null, hidden: boolean): Promise<string>
+  totals(at: string): Promise<string>
+  glob(query: string): Promise<string>
+  grep(query: string): Promise<string>
+}
+
+export interface NativePort {
+  readonly guid: string
+  stateVector(): Promise<Uint8Array>
+  diff(stateVector: Uint8Array): Promise<Uint8Array>
+  receive(update: Uint8Array): Promise<void>
+  next(): Promise<{ update?: Uint8Array | null } | null>
+  close(): void
+}
+
+export interface NativeWatch {
+  next(since: string): Promise<string | null>
+  close(): void
+}
+
+export interface NativeWorkspace {
+  readonly id: string
+  readonly profile: string
+  files(actor?: string | null, label?: string | null): NativeFs
+  port(guid: string, actor?: string | null): Promise<NativePort>
+  document(at: string): Promise<string>
+  pathOf(id: string): Promise<string | null>
+  watch(): NativeWatch
+  cursor(): Promise<string>
+  trash(): Promise<string>
+  restore(id: string, to?: string | null): Promise<string>
+  purge(ids: string[]): Promise<number>
+  expire(retentionMs: number): Promise<string>
+  versions(at: string): Promise<string>
+  findVersion(at: string, number?: number | null, name?: string | null, time?: number | null): Promise<string | null>
+  versionContent(at: string, number: number): Promise<Uint8Array>
+  restoreVersion(at: string, number: number): Promise<string>
+  nameVersion(at: string, name: string): Promise<void>
+  unnameVersion(at: string, name: string): Promise<boolean>
+  blame(at: string): Promise<string>
+  conflicts(): Promise<string>
+  anchor(at: string, offset: number | null, line: number | null, sticksLeft: boolean): Promise<string>
+  resolveAnchor(anchor: string): Promise<string>
+  import(from: string, to: string, options: string): Promise<string>
+  export(from: string, to: string, force: boolean): Promise<string>
+  stats(): Promise<string>
+  compact(): Promise<void>
+  catchUp(): Promise<boolean>
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+interface Native {
+  NativeWorkspace: { open(file: string, options: string): Promise<NativeWorkspace> }
+}
+
+/** The addon. It is loaded when this module is: a sandbox around a shell may forbid that later. */
+export const native: Native = load()
+
+/** Looks where `YFS_NODE_ADDON` says, then beside the package's own files. */
+function load(): Native {
+  const require = createRequire(import.meta.url)
+  const beside = fileURLToPath(new URL('../yfs.node', import.meta.url))
+  const file = process.env.YFS_NODE_ADDON ?? beside
+  if (!existsSync(file)) {
+    throw new Error(`the native half of yfs is not at ${file}: build it with cargo build -p yfs-node --release, and copy it there`)
+  }
+  return require(file) as Native
+}

@@ -1,0 +1,100 @@
+// Files that a shell needs and nobody shall keep: the stubs of its commands, devices, facts of processes.
+//
+// They lie beside the workspace, in memory, and go with the shell.
+
+import { join, nameOf, parentOf } from './paths.js'
+
+/** Gives the content of a file when it is first asked for. */
+export type Provider = () => string | Uint8Array | Promise<string | Uint8Array>
+
+/** A file or directory beside the workspace. */
+export interface SideEntry {
+  readonly id: number
+  /** Nothing for a directory. */
+  content: Uint8Array | Provider | null
+  mode: number
+  mtime: Date
+}
+
+const encoder = new TextEncoder()
+
+/** The directories whose files are not the workspace's, unless it has one of that name. */
+const SYSTEM = ['/bin', '/usr', '/dev', '/proc']
+
+/** Returns the directory of the system that a normalised path is in, if any. */
+export function systemOf(path: string): string | undefined {
+  return SYSTEM.find((top) => path === top || path.startsWith(`${top}/`))
+}
+
+/** A small tree of files, by path. */
+export class SideMap {
+  readonly #entries = new Map<string, SideEntry>()
+  #nextId = 1
+
+  get(path: string): SideEntry | undefined {
+    return this.#entries.get(path)
+  }
+
+  has(path: string): boolean {
+    return this.#entries.has(path)
+  }
+
+  paths(): string[] {
+    return [...this.#entries.keys()]
+  }
+
+  /** Makes or replaces a file, and the directories above it. */
+  write(path: string, content: Uint8Array | Provider, meta: { mode?: number; mtime?: Date } = {}): void {
+    this.mkdir(parentOf(path))
+    const id = this.#entries.get(path)?.id ?? this.#nextId++
+    this.#entries.set(path, { id, content, mode: meta.mode ?? 0o644, mtime: meta.mtime ?? new Date() })
+  }
+
+  /** Makes a directory and those above it. */
+  mkdir(path: string): void {
+    if (path === '/' || this.#entries.has(path)) return
+    this.mkdir(parentOf(path))
+    this.#entries.set(path, { id: this.#nextId++, content: null, mode: 0o755, mtime: new Date() })
+  }
+
+  /** Returns what a file holds. */
+  async read(entry: SideEntry): Promise<Uint8Array> {
+    if (typeof entry.content === 'function') {
+      const content = await entry.content()
+      entry.content = typeof content === 'string' ? encoder.encode(content) : content
+    }
+    return entry.content ?? new Uint8Array()
+  }
+
+  /** Lists a directory. */
+  children(path: string): { name: string; isDirectory: boolean }[] {
+    const found = []
+    for (const [at, entry] of this.#entries) {
+      if (at !== '/' && parentOf(at) === path) found.push({ name: nameOf(at), isDirectory: entry.content === null })
+    }
+    return found
+  }
+
+  /** Removes something with all that is below it. */
+  remove(path: string): void {
+    for (const at of this.paths()) {
+      if (at === path || at.startsWith(`${path}/`)) this.#entries.delete(at)
+    }
+  }
+
+  /** Returns what is at a path and below it, with the paths that it would have elsewhere. */
+  below(path: string, elsewhere: string): [string, SideEntry][] {
+    const found: [string, SideEntry][] = []
+    for (const [at, entry] of this.#entries) {
+      if (at === path) found.push([elsewhere, entry])
+      else if (at.startsWith(`${path}/`)) found.push([join(elsewhere, at.slice(path.length + 1)), entry])
+    }
+    return found
+  }
+
+  /** Puts an entry at a path as it is. */
+  put(path: string, entry: SideEntry): void {
+    this.mkdir(parentOf(path))
+    this.#entries.set(path, { ...entry, id: this.#nextId++ })
+  }
+}

@@ -1,0 +1,266 @@
+// A workspace: what a program opens.
+
+import { Port } from './document.js'
+import { asking, calling } from './errors.js'
+import { Files } from './files.js'
+import { native, type NativeWatch, type NativeWorkspace } from './native.js'
+import { ShellFs, type ShellOptions } from './shell.js'
+import type {
+  Anchored, BlameLine, Change, Conflict, DocumentInfo, ExportReport, ImportReport, OpenOptions, Trashed, Version,
+  Which, WorkspaceStats, Written,
+} from './types.js'
+
+/** A document of a file, as an editor needs it. */
+export interface OpenDocument extends DocumentInfo {
+  /** States, differences, updates in and out. */
+  port: Port
+  /** Is told when the file is renamed to another category, so that an editor must bind to another root. */
+  on(event: 'change', listener: (info: DocumentInfo) => void): () => void
+  close(): void
+}
+
+/** A tree of files that people, agents, tools and other machines change at the same time. */
+export class Workspace {
+  readonly #native: NativeWorkspace
+  readonly #ports = new Set<Port>()
+  readonly #watches = new Set<NativeWatch>()
+  readonly #shells = new Set<WeakRef<ShellFs>>()
+  /** The files, on behalf of whoever the workspace was opened for. */
+  readonly files: Files
+
+  private constructor(opened: NativeWorkspace) {
+    this.#native = opened
+    this.files = new Files(opened.files())
+  }
+
+  /** Opens the workspace in a file, or makes one there; `:memory:` is one that is gone when it is closed. */
+  static async open(file: string, options: OpenOptions = {}): Promise<Workspace> {
+    return new Workspace(await asking(() => native.NativeWorkspace.open(file, JSON.stringify(options))))
+  }
+
+  /** The id of the workspace, which is the guid of its main document. */
+  get id(): string {
+    return this.#native.id
+  }
+
+  /** Which schema the workspace's rich text keeps. */
+  get profile(): string {
+    return calling(() => this.#native.profile)
+  }
+
+  /** Returns the files on behalf of an actor, with a label for what they are doing. */
+  filesFor(actor?: string, label?: string): Files {
+    return new Files(calling(() => this.#native.files(actor ?? null, label ?? null)))
+  }
+
+  /** Returns the workspace as the filesystem of a just-bash shell. */
+  asIFileSystem(options: ShellOptions = {}): ShellFs {
+    const shell = new ShellFs(this.filesFor(options.actor, options.label), this.id, options)
+    this.#shells.add(new WeakRef(shell))
+    return shell
+  }
+
+  /** Opens a document by its guid: that of a file, or the workspace's own. */
+  async openPort(guid: string, options: { actor?: string } = {}): Promise<Port> {
+    const opened = await asking(() => this.#native.port(guid, options.actor ?? null))
+    const port = new Port(opened, (closed) => this.#ports.delete(closed))
+    this.#ports.add(port)
+    return port
+  }
+
+  /** Tells what an editor must know of a file. */
+  async document(path: string): Promise<DocumentInfo> {
+    return JSON.parse(await asking(() => this.#native.document(path)))
+  }
+
+  /** Opens the document of a file for an editor or a provider. */
+  async openDocument(path: string, options: { actor?: string } = {}): Promise<OpenDocument> {
+    // Taken first, so that no renaming comes between.
+    const cursor = await this.cursor()
+    const info = await this.document(path)
+    const port = await this.openPort(info.guid, options)
+    const watches = new Set<AbortController>()
+    const on = (event: 'change', listener: (info: DocumentInfo) => void): (() => void) => {
+      if (event !== 'change') throw new TypeError(`no event ${String(event)}`)
+      const watch = new AbortController()
+      watches.add(watch)
+      void this.#followDocument(info, cursor, watch.signal, listener)
+      return () => watch.abort()
+    }
+    const close = (): void => {
+      for (const watch of watches) watch.abort()
+      port.close()
+    }
+    return { ...info, port, on, close }
+  }
+
+  /** Returns where a file is; nothing if it is in the trash, or unknown. */
+  async pathOf(id: string): Promise<string | null> {
+    return asking(() => this.#native.pathOf(id))
+  }
+
+  /** Returns the place in the log of changes that is now. */
+  async cursor(): Promise<string> {
+    return asking(() => this.#native.cursor())
+  }
+
+  /** Yields what changes from now on, or from a cursor on, whoever does it. */
+  async *watch(options: { cursor?: string; signal?: AbortSignal } = {}): AsyncGenerator<Change, void, void> {
+    const { signal } = options
+    let cursor = options.cursor ?? (await this.cursor())
+    const watch = calling(() => this.#native.watch())
+    const close = (): void => watch.close()
+    this.#watches.add(watch)
+    signal?.addEventListener('abort', close)
+    try {
+      while (!signal?.aborted) {
+        const answer = await asking(() => watch.next(cursor))
+        if (answer === null) return
+        const { events, next } = JSON.parse(answer) as { events: Omit<Change, 'cursor'>[]; next: string }
+        for (const [index, event] of events.entries()) {
+          // Only the end of an answer has a place of its own; until there, a watcher begins it anew.
+          yield { ...event, cursor: index === events.length - 1 ? next : cursor }
+        }
+        cursor = next
+      }
+    } finally {
+      signal?.removeEventListener('abort', close)
+      this.#watches.delete(watch)
+      watch.close()
+    }
+  }
+
+  /** Lists the trash. */
+  async trash(): Promise<Trashed[]> {
+    return JSON.parse(await asking(() => this.#native.trash()))
+  }
+
+  /** Brings something back from the trash, and returns where it is now. */
+  async restore(id: string, to?: string): Promise<string> {
+    return asking(() => this.#native.restore(id, to ?? null))
+  }
+
+  /** Marks things in the trash to be deleted for good; returns how many rows were marked. */
+  async purge(ids: string[]): Promise<number> {
+    return asking(() => this.#native.purge(ids))
+  }
+
+  /** Deletes what was purged at least this long ago. */
+  async expire(retentionMs: number): Promise<{ rows: number; documents: number; bytes: number }> {
+    return JSON.parse(await asking(() => this.#native.expire(retentionMs)))
+  }
+
+  /** Lists the versions of a file, oldest first. */
+  async versions(path: string): Promise<Version[]> {
+    return JSON.parse(await asking(() => this.#native.versions(path)))
+  }
+
+  /** Finds a version by number, name or time. */
+  async findVersion(path: string, which: Which): Promise<Version | null> {
+    const { number = null, name = null, at = null } = which as { number?: number; name?: string; at?: number }
+    const found = await asking(() => this.#native.findVersion(path, number, name, at))
+    return found === null ? null : JSON.parse(found)
+  }
+
+  /** Returns what a file held at a version. */
+  async versionContent(path: string, number: number): Promise<Uint8Array> {
+    return asking(() => this.#native.versionContent(path, number))
+  }
+
+  /** Makes a version the content again. */
+  async restoreVersion(path: string, number: number): Promise<Written> {
+    return JSON.parse(await asking(() => this.#native.restoreVersion(path, number)))
+  }
+
+  /** Names what a file holds now. */
+  async nameVersion(path: string, name: string): Promise<void> {
+    await asking(() => this.#native.nameVersion(path, name))
+  }
+
+  /** Takes a name away; tells whether a version had it. */
+  async unnameVersion(path: string, name: string): Promise<boolean> {
+    return asking(() => this.#native.unnameVersion(path, name))
+  }
+
+  /** Tells who wrote each line of a file. */
+  async blame(path: string): Promise<BlameLine[]> {
+    return JSON.parse(await asking(() => this.#native.blame(path)))
+  }
+
+  /** Lists what cannot be shown as it is. */
+  async conflicts(): Promise<Conflict[]> {
+    return JSON.parse(await asking(() => this.#native.conflicts()))
+  }
+
+  /** Anchors a place in a text, by byte or by line: it stays where it is while others write. */
+  async anchor(path: string, spot: { offset: number } | { line: number }, stick: 'left' | 'right' = 'right'): Promise<string> {
+    const { offset = null, line = null } = spot as { offset?: number; line?: number }
+    return asking(() => this.#native.anchor(path, offset, line, stick === 'left'))
+  }
+
+  /** Finds where an anchor is now. */
+  async resolveAnchor(anchor: string): Promise<Anchored> {
+    return JSON.parse(await asking(() => this.#native.resolveAnchor(anchor)))
+  }
+
+  /** Brings a file or directory of the host's in. */
+  async import(
+    from: string,
+    to = '/',
+    options: { gitignore?: boolean; hidden?: boolean; maxFileSize?: number } = {},
+  ): Promise<ImportReport> {
+    return JSON.parse(await asking(() => this.#native.import(from, to, JSON.stringify(options))))
+  }
+
+  /** Writes a file or folder out into a directory of the host's. */
+  async export(from: string, to: string, options: { force?: boolean } = {}): Promise<ExportReport> {
+    return JSON.parse(await asking(() => this.#native.export(from, to, options.force ?? false)))
+  }
+
+  async stats(): Promise<WorkspaceStats> {
+    return JSON.parse(await asking(() => this.#native.stats()))
+  }
+
+  /** Makes the store as small as it can be without losing history. */
+  async compact(): Promise<void> {
+    await asking(() => this.#native.compact())
+  }
+
+  /** Takes in what other processes have logged, at once; tells whether there was anything. */
+  async catchUp(): Promise<boolean> {
+    return asking(() => this.#native.catchUp())
+  }
+
+  /** Resolves when everything written so far survives a power cut. */
+  async flush(): Promise<void> {
+    await asking(() => this.#native.flush())
+  }
+
+  /** Closes the workspace with all that was opened of it. What was written is in the log either way. */
+  async close(): Promise<void> {
+    for (const shell of this.#shells) await shell.deref()?.flush()
+    for (const port of [...this.#ports]) port.close()
+    for (const watch of this.#watches) watch.close()
+    await asking(() => this.#native.close())
+  }
+
+  async #followDocument(
+    opened: DocumentInfo,
+    cursor: string,
+    signal: AbortSignal,
+    listener: (info: DocumentInfo) => void,
+  ): Promise<void> {
+    let { category, profile, root } = opened
+    try {
+      for await (const change of this.watch({ cursor, signal })) {
+        if (change.id !== opened.guid) continue
+        const info = await this.document(change.path).catch(() => null)
+        if (info === null || (info.category === category && info.profile === profile && info.root === root)) continue
+        ;({ category, profile, root } = info)
+        if (!signal.aborted) listener(info)
+      }
+    } catch {
+      // The workspace was closed, and nothing changes any more.
+    }
+  }
+}

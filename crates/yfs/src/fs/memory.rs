@@ -1,0 +1,125 @@
+//! What can be answered from memory, without a future: for whoever may not wait, such as an event loop.
+//!
+//! # Cost
+//!
+//! A look-up of the path. Only the length of a text that nobody has read or measured since the store was
+//! opened has to be asked of the store.
+
+use std::sync::Arc;
+
+use smol_str::SmolStr;
+use yfs_engine::{path::VPath, tree::Follow};
+use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
+
+use super::{
+    WorkspaceFs,
+    read::listed,
+    translate::{Holds, file_kind, fs_error, resolve, resolve_file, version_token},
+};
+
+impl WorkspaceFs {
+    /// Describes what is at a path as a listing would: [`Op::Lstat`] does not follow a link at its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::stat`](yfs_vfs::FileSystem::stat).
+    pub fn entry(&self, path: &VPath, op: Op) -> Result<DirEntry, FsError> {
+        self.refreshed(op)?;
+        let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
+        let found = {
+            let main = self.shared.main.read();
+            listed(&main, resolve(&main, op, path, follow)?)
+        };
+        let Some((mut entry, is_text)) = found else {
+            let stat = self.stat_now(path, op)?;
+            let mut entry = DirEntry::new("", stat.id, stat.kind);
+            (entry.mtime, entry.mode) = (stat.mtime, stat.mode);
+            return Ok(entry);
+        };
+        let measured = self.shared.measure_all([(&mut entry, &is_text)].into_iter());
+        measured.map_err(|error| fs_error(error, op, path))?;
+        Ok(entry)
+    }
+
+    /// Lists the names in a directory with what they name, without measuring it.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir).
+    pub fn names(&self, path: &VPath) -> Result<Vec<(FileKind, SmolStr)>, FsError> {
+        self.refreshed(Op::Scandir)?;
+        let main = self.shared.main.read();
+        let node = resolve(&main, Op::Scandir, path, Follow::Yes)?;
+        if !node.is_folder() {
+            return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
+        }
+        let children = node.children().filter_map(|(_, child)| {
+            let row = main.files().attributes(child.id()?)?;
+            Some((file_kind(&row), SmolStr::new(child.name())))
+        });
+        Ok(children.collect())
+    }
+
+    /// Lists every path of the workspace but `/`: each directory before what it holds.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
+        self.refreshed(Op::Walk)?;
+        let main = self.shared.main.read();
+        let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_folders());
+        let mut pending = vec![(main.tree().root().children(), VPath::root())];
+        while let Some((children, at)) = pending.last_mut() {
+            let Some((_, child)) = children.next() else {
+                pending.pop();
+                continue;
+            };
+            let Some(row) = child.id().and_then(|id| main.files().attributes(id)) else { continue };
+            let path = at.join(child.name());
+            if child.is_folder() {
+                pending.push((child.children(), path.clone()));
+            }
+            found.push((file_kind(&row), path));
+        }
+        Ok(found)
+    }
+
+    /// Returns the path of the same object without any link, as
+    /// [`FileSystem::realpath`](yfs_vfs::FileSystem::realpath) does.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn real_path(&self, path: &VPath) -> Result<VPath, FsError> {
+        self.realpath_now(path)
+    }
+
+    /// Returns where a link points, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn target_of(&self, path: &VPath) -> Result<String, FsError> {
+        self.readlink_now(path)
+    }
+
+    /// Returns what a text says, and its version, if that is in the cache and no longer than this.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    pub fn text_in_memory(
+        &self,
+        path: &VPath,
+        max_len: usize,
+    ) -> Result<Option<(VersionToken, Arc<str>)>, FsError> {
+        self.refreshed(Op::Open)?;
+        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        if found.holds != Holds::Text {
+            return Ok(None);
+        }
+        let text = self.shared.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
+        Ok(text.map(|text| (version_token(text.head, &Holds::Text), text.content)))
+    }
+}
