@@ -62,6 +62,8 @@ async function differsByDecision(fs, name, args) {
   const isLexical = ['readdir', 'readdirWithFileTypes', 'readlink'].includes(name)
   if (!(name in CHANGES) && !(await wayIsOfDirectories(fs, args[0], !isLexical))) return true
   if (name === 'writeFile') return kinds[0] === 'directory'
+  // Adding nothing is no change, not of the time either.
+  if (name === 'appendFile' && kinds[0] === 'file' && args[1].length === 0) return true
   if (name === 'appendFile' || name === 'chmod') return kinds[0] === 'link'
   if (name === 'cp' || name === 'mv') return kinds[0] !== kinds[1] && kinds[1] !== 'nothing' || kinds[1] === 'directory'
   return false

@@ -32,7 +32,11 @@ export function chance(seed) {
   return { below, pick: (items) => items[below(items.length)] }
 }
 
-/** Writes the tree of an `IFileSystem` down, below these directories: kinds, modes, contents, targets. */
+/** What is older was not made by the test, but set. */
+const STARTED = Date.UTC(2025, 0, 1)
+
+/** Writes the tree of an `IFileSystem` down, below these directories: kinds, modes, contents, targets, times of
+ * files that were set. */
 export async function treeOf(fs, roots) {
   const lines = []
   const visit = async (path) => {
@@ -42,10 +46,14 @@ export async function treeOf(fs, roots) {
     else if (stat.isDirectory) {
       lines.push(`${path}/ ${mode}`)
       for (const name of await fs.readdir(path)) await visit(path === '/' ? `/${name}` : `${path}/${name}`)
-    } else lines.push(`${path} ${mode} ${stat.size} ${JSON.stringify(await fs.readFile(path, 'binary'))}`)
+    } else lines.push(`${path} ${mode}${timeOf(stat)} ${stat.size} ${JSON.stringify(await fs.readFile(path, 'binary'))}`)
   }
   for (const root of roots) if (await fs.exists(root)) await visit(root)
   return lines.join('\n')
+}
+
+function timeOf({ mtime }) {
+  return Number(mtime) < STARTED ? ` ${mtime.toISOString()}` : ''
 }
 
 /** Says how a call ended: what it returned, or its message. */

@@ -64,6 +64,8 @@ interface Held {
   version: string
   /** The mode that the file gets, if it has another. */
   mode: number | undefined
+  /** When. */
+  since: Date
   timer: ReturnType<typeof setTimeout>
 }
 
@@ -442,14 +444,16 @@ export class ShellFs {
   }
 
   #shown(stats: Stats): ShellStat {
-    const { kind, mode, mtime } = stats
+    const held = this.#held.get(stats.id)
+    const { kind } = stats
+    const mode = held?.mode ?? stats.mode
     const shown: ShellStat = {
       isFile: kind === 'file',
       isDirectory: kind === 'directory',
       isSymbolicLink: kind === 'symlink',
       mode: this.#isPosix ? mode : kind === 'directory' ? 0o755 : FILE_MODE,
-      size: this.#held.has(stats.id) ? 0 : stats.size,
-      mtime,
+      size: held ? 0 : stats.size,
+      mtime: held?.since ?? stats.mtime,
     }
     if (kind !== 'symlink') shown.identity = `yfs:${this.#workspaceId}:${stats.id}`
     return shown
@@ -528,7 +532,7 @@ export class ShellFs {
       // Nobody waits for it: who asks next is told if it cannot be done.
       if (held) this.#begin(() => this.#truncate(found.id, held))
     }, HOLD_MS)
-    this.#held.set(found.id, { path: at, version, mode: this.#newMode(found), timer })
+    this.#held.set(found.id, { path: at, version, mode: this.#newMode(found), since: new Date(), timer })
   }
 
   /** Does the truncation of a file that is held back, if there is one. */
@@ -559,6 +563,8 @@ export class ShellFs {
     if (found) this.#forget(found.id)
     const mode = this.#newMode(found)
     await this.#done('open', path, () => this.#put(at, bytes, found?.kind === 'file' ? base : undefined, mode))
+    // What was there already is no edit; but to scripts a file that was written is new, a stamp of a build above all.
+    if (found && this.#lstat(at)?.mtimeMs === found.mtimeMs) await this.#files.utimes(at, Date.now())
   }
 
   /** Returns the mode that a file gets when it is written, if it has another. */
