@@ -212,24 +212,6 @@ pub fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
     update
 }
 
-/// Puts awareness updates into one, in their order; who appears twice ends as said last.
-///
-/// # Errors
-///
-/// If one of them is none.
-pub fn concat<'a>(updates: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>, Lib0Error> {
-    let (mut n_entries, mut bodies) = (0, Vec::new());
-    for update in updates {
-        let mut reader = Reader::new(update);
-        n_entries += reader.var_uint()?;
-        bodies.extend_from_slice(&update[reader.position()..]);
-    }
-    let mut concatenated = Vec::with_capacity(bodies.len() + 4);
-    write_var_uint(&mut concatenated, n_entries);
-    concatenated.extend(bodies);
-    Ok(concatenated)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,17 +277,6 @@ mod tests {
         assert_eq!(decode(&told).unwrap().len(), MAX_CLIENTS_PER_CONNECTION);
         let long = "x".repeat(MAX_STATE_LEN + 1);
         assert_eq!(room.receive(a, &one(1, 2, &long), NOW), Ok(None));
-    }
-
-    #[test]
-    fn updates_are_put_into_one() {
-        let parts = [one(1, 1, "{}"), one(2, 7, "{\"a\":1}"), one(1, 2, GONE)];
-        let whole = concat(parts.iter().map(Vec::as_slice)).unwrap();
-        let entries = |update| decode(update).unwrap();
-        let expected: Vec<Entry<'_>> = parts.iter().flat_map(|part| entries(part)).collect();
-        assert_eq!(entries(&whole), expected);
-        assert_eq!(concat([]).unwrap(), [0]);
-        assert!(concat([&[][..]]).is_err());
     }
 
     #[test]

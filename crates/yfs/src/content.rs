@@ -99,8 +99,12 @@ impl Shared {
             let text = self.texts.get(id).unwrap_or_else(|| self.cache_text(id, loaded));
             return Ok(Some(Edited { text, value: raw.value }));
         };
-        if loaded.doc.was_converted() && !was_converted {
-            self.note_converted([id])?;
+        if loaded.doc.was_converted()
+            && !was_converted
+            && let Err(error) = self.note_converted([id])
+        {
+            *slot = None;
+            return Err(error.into());
         }
         let content: Arc<str> = loaded.doc.text().into();
         match self.log_edit(&handle, loaded, &update, content.len() as u64, expected) {

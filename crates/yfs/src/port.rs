@@ -169,6 +169,10 @@ impl DocPort {
         // Who comes back with what was erased meanwhile does not bring it back.
         let update = &*loaded.doc.without_redacted(update);
         let erases = loaded.doc.n_redactions() > n_redactions;
+        if erases && let Err(error) = self.shared.note_redaction() {
+            *slot = None;
+            return Err(error);
+        }
         let now = self.shared.now();
         let claim = received.changed.then(|| self.claim(loaded, update, now)).flatten();
         let updates: Vec<&[u8]> = iter::once(update).chain(claim.as_deref()).collect();
@@ -192,7 +196,6 @@ impl DocPort {
         drop(slot);
         if erases {
             self.shared.redacted.lock().insert(DocName::from(handle.id()));
-            self.shared.note_redaction()?;
         }
         self.shared.events.push_content(&self.shared, handle.id(), now, self.actor.as_ref());
         Ok(Some(head))

@@ -392,6 +392,9 @@ impl Shared {
         plan: &Plan<T>,
     ) -> Result<bool> {
         let now = self.now();
+        // Before anything is logged: what is noted in vain does no harm.
+        let kept = plan.edits.iter().filter(|edit| matches!(edit.becomes, Becomes::Kept(_)));
+        self.note_converted(kept.map(|edit| &edit.id))?;
         let update = self.main.read().plan(&plan.writes, now)?;
         let mut updates = Vec::with_capacity(1 + plan.contents.len());
         if update != EMPTY_UPDATE {
@@ -419,8 +422,6 @@ impl Shared {
         self.written.lock().insert(self.main_name.clone());
         let changes = self.main.write().commit(&update);
         let mut events = row_events(&self.main.read(), &changes, now);
-        let kept = plan.edits.iter().filter(|edit| matches!(edit.becomes, Becomes::Kept(_)));
-        self.note_converted(kept.map(|edit| &edit.id))?;
         let edited: Vec<FileId> = plan.edits.iter().map(|edit| edit.id.clone()).collect();
         self.events.add_contents(self, &edited, by, &mut events);
         for event in &mut events {
