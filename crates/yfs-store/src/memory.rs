@@ -19,9 +19,9 @@ use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Durability, Loaded, MergeFn,
-    Origin, Quarantined, Record, Reload, Report, Seq, Store, StoreError, StoreStats, Tail, Touched,
-    WriterClaim, record::new_ids,
+    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Durability, Expect, Loaded,
+    MergeFn, Origin, Quarantined, Record, Reload, Report, Seq, Store, StoreError, StoreStats, Tail,
+    Touched, WriterClaim, record::new_ids,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -144,13 +144,11 @@ impl Data {
 
     fn append(&mut self, batch: Batch, origin: Origin) -> Result<Appended, StoreError> {
         for expect in &batch.expect {
-            let heads = self.docs.get(&expect.doc).map(|doc| &doc.heads);
-            let others = heads.into_iter().flatten().filter(|(other, _)| **other != origin);
-            let head = others.map(|(_, seq)| *seq).max().unwrap_or_default();
-            if head > expect.seen {
+            if let Some(head) = self.moved(expect, origin) {
                 return Err(StoreError::HeadMoved { doc: expect.doc.clone(), head });
             }
         }
+        let overtaken = batch.watch.iter().any(|watched| self.moved(watched, origin).is_some());
         let mut facts = batch.facts;
         facts.retain(|(doc, fact)| {
             self.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head) <= fact.upto
@@ -170,7 +168,14 @@ impl Data {
                 doc.fact = Some(DocFact { upto: doc.head, ..fact });
             }
         }
-        Ok(Appended { first, last: self.head })
+        Ok(Appended { first, last: self.head, overtaken })
+    }
+
+    /// Returns where others have appended to a document after what its writer had seen.
+    fn moved(&self, expect: &Expect, origin: Origin) -> Option<Seq> {
+        let heads = &self.docs.get(&expect.doc)?.heads;
+        let others = heads.iter().filter(|(other, _)| **other != origin);
+        others.map(|(_, seq)| *seq).max().filter(|head| *head > expect.seen)
     }
 
     fn load(&self, name: &DocName) -> Loaded {

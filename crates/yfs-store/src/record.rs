@@ -55,6 +55,9 @@ pub struct Batch {
     pub updates: Vec<(DocName, Vec<u8>)>,
     /// The batch is refused when somebody else got in between in one of these documents.
     pub expect: Vec<Expect>,
+    /// Documents of which the writer wants to know whether somebody else got in between; see
+    /// [`Appended::overtaken`].
+    pub watch: Vec<Expect>,
     /// Facts of documents that this batch writes, whose `upto` is the document's head before it.
     /// A fact is kept if nothing was appended to its document meanwhile, and then holds as of this
     /// batch's last record of the document; otherwise, or if there is no such document, it is dropped.
@@ -92,6 +95,9 @@ pub struct Appended {
     pub first: Seq,
     /// Its last record. If the batch had no updates: the head.
     pub last: Seq,
+    /// Another handle had appended to one of the documents that the batch [watches](Batch::watching),
+    /// after what its writer had seen of it.
+    pub overtaken: bool,
 }
 
 /// A document as it stands.
@@ -196,13 +202,20 @@ impl Batch {
     /// Makes a buffered, unconditional batch.
     pub fn new(updates: Vec<(DocName, Vec<u8>)>, at: Millis) -> Self {
         let durability = Durability::default();
-        Self { updates, expect: Vec::new(), facts: Vec::new(), at, durability }
+        Self { updates, expect: Vec::new(), watch: Vec::new(), facts: Vec::new(), at, durability }
     }
 
     /// Refuses the batch if another handle appended to `doc` after `seen`. Conditions add up.
     #[must_use]
     pub fn expecting(mut self, doc: DocName, seen: Seq) -> Self {
         self.expect.push(Expect { doc, seen });
+        self
+    }
+
+    /// Asks whether another handle appended to `doc` after `seen`, which refuses nothing.
+    #[must_use]
+    pub fn watching(mut self, doc: DocName, seen: Seq) -> Self {
+        self.watch.push(Expect { doc, seen });
         self
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 use yfs_engine::{actor::Actor, content::ContentDoc, gate::Source, id::FileId};
-use yfs_store::{Batch, DocFact, DocName, Seq};
+use yfs_store::{Appended, Batch, DocFact, DocName, Seq};
 
 use crate::{
     cache::Text,
@@ -79,7 +79,15 @@ impl Shared {
             self.catch_up()?;
         }
         let handle = self.pool.acquire(id);
+        let logged = self.store.doc_head(&DocName::from(id)).map_err(WorkspaceError::from)?;
         let Some(mut slot) = self.lock_to_edit(&handle)? else { return Ok(None) };
+        // What another process has logged is in what the writer gets back.
+        if slot.as_ref().is_some_and(|loaded| loaded.head < logged) {
+            drop(slot);
+            self.catch_up()?;
+            let Some(again) = self.lock_to_edit(&handle)? else { return Ok(None) };
+            slot = again;
+        }
         let loaded = slot.as_mut().expect("`locked` loads");
         if expected.is_some_and(|expected| expected != loaded.head) {
             return Ok(None);
@@ -108,9 +116,15 @@ impl Shared {
         }
         let content: Arc<str> = loaded.doc.text().into();
         match self.log_edit(&handle, loaded, &update, content.len() as u64, expected) {
-            Ok(Some(head)) => {
-                let text = Text { content, head };
-                self.texts.put(id, &text);
+            Ok(Some(appended)) => {
+                let overtaken = handle.logged(&mut slot, appended.last, &appended);
+                let text = match slot.as_mut().filter(|_| overtaken) {
+                    Some(loaded) => self.cache_text(id, loaded),
+                    None => Text { content, head: appended.last },
+                };
+                if !overtaken {
+                    self.texts.put(id, &text);
+                }
                 drop(slot);
                 self.touch(id, self.now());
                 self.events.push_content(self, id, self.now(), Some(by));
@@ -169,24 +183,24 @@ impl Shared {
     fn log_edit(
         &self,
         handle: &DocHandle,
-        loaded: &mut Loaded,
+        loaded: &Loaded,
         update: &[u8],
         size: u64,
         expected: Option<Seq>,
-    ) -> Result<Option<Seq>> {
+    ) -> Result<Option<Appended>> {
         let name = DocName::from(handle.id());
         let now = self.now();
         let mut batch = Batch::one(name.clone(), update.to_vec(), now);
         batch.facts.push((name.clone(), DocFact { upto: loaded.head, size, hash: None }));
-        if expected.is_some() {
-            batch = batch.expecting(name, loaded.seen);
-        }
-        let Some(head) = self.try_append(batch)? else { return Ok(None) };
-        loaded.head = head;
+        batch = match expected {
+            Some(_) => batch.expecting(name, loaded.seen),
+            None => batch.watching(name, loaded.seen),
+        };
+        let Some(appended) = self.try_append(batch)? else { return Ok(None) };
         handle.charge(update);
         handle.publish(update);
         self.live.edited(handle.id(), size, now);
-        Ok(Some(head))
+        Ok(Some(appended))
     }
 
     /// Rebuilds a text file as it was when `head` was its last record.

@@ -9,6 +9,8 @@
 //!   that is tailed meanwhile waits for the lock, so none falls between load and tail.
 //! - An entry leaves the map only while no handle counts on it.
 //! - A document whose update could not be logged is dropped, not kept: the log decides.
+//! - A document holds all that the log holds of it up to its head, so that the head says which text was
+//!   read. Who logs an update after others did takes theirs in before anybody reads.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +24,7 @@ use std::{
 use dashmap::DashMap;
 use parking_lot::{Mutex, MutexGuard};
 use yfs_engine::{content::ContentDoc, gate::Source, id::FileId, kind::ContentKind};
-use yfs_store::{DocName, Record, Seq, Store};
+use yfs_store::{Appended, DocName, Record, Seq, Store};
 
 use crate::{
     error::Result,
@@ -248,6 +250,35 @@ impl DocHandle {
         if let Some(pool) = self.pool.upgrade() {
             pool.charge(&self.entry, update.len() as u64 * MEMORY_PER_BYTE);
         }
+    }
+
+    /// Notes that this process has logged updates of the document, whose lock is held. Answers whether
+    /// others had got in between: what they logged is then in the document as well, so that it is what
+    /// the log holds up to its head, and the text of before is outdated.
+    pub(crate) fn logged(&self, slot: &mut Option<Loaded>, head: Seq, appended: &Appended) -> bool {
+        let Some(loaded) = slot.as_mut() else { return false };
+        loaded.head = loaded.head.max(head);
+        if !appended.overtaken {
+            return false;
+        }
+        // The updates are logged whatever happens here; a document that cannot be read is loaded again.
+        if self.take_from_log(loaded).is_err() {
+            *slot = None;
+        }
+        true
+    }
+
+    /// Takes in whatever the log holds. How far the log was tailed stays, so that followers get
+    /// what is new when its turn comes.
+    fn take_from_log(&self, loaded: &mut Loaded) -> Result<()> {
+        let pool = self.pool.upgrade().ok_or_else(crate::error::closed)?;
+        let state = pool.store.load(&DocName::from(&self.entry.id))?;
+        let updates = state.updates.iter().map(|record| &record.data);
+        for update in state.snapshot.iter().chain(updates) {
+            loaded.doc.receive(update, Source::Store)?;
+        }
+        loaded.head = loaded.head.max(state.head);
+        Ok(())
     }
 
     /// Takes in an update that somebody else logged. Returns whether the text may have changed.

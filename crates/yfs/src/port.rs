@@ -178,21 +178,23 @@ impl DocPort {
         let updates: Vec<&[u8]> = iter::once(update).chain(claim.as_deref()).collect();
         let name = DocName::from(handle.id());
         let batch = updates.iter().map(|update| (name.clone(), update.to_vec())).collect();
-        match self.shared.append(Batch::new(batch, now)) {
-            Ok(seq) => loaded.head = loaded.head.max(seq),
+        let head = match self.shared.append(Batch::new(batch, now).watching(name, loaded.seen)) {
+            Ok(appended) => {
+                handle.logged(&mut slot, appended.last, &appended);
+                appended.last
+            }
             Err(error) => {
                 // The document is ahead of the log: drop it, the log decides.
                 *slot = None;
                 return Err(error);
             }
-        }
+        };
         for update in updates {
             handle.charge(update);
             handle.publish(update);
         }
         self.shared.texts.forget(handle.id());
         self.shared.live.changed(handle.id(), now);
-        let head = loaded.head;
         drop(slot);
         if erases {
             self.shared.redacted.lock().insert(DocName::from(handle.id()));

@@ -444,7 +444,8 @@ impl Shared {
         if !self.main.read().check(update, Source::Wire)? {
             return Ok(None);
         }
-        let seq = self.append(Batch::one(self.main_name.clone(), update.to_vec(), self.now()))?;
+        let seq =
+            self.append(Batch::one(self.main_name.clone(), update.to_vec(), self.now()))?.last;
         let changes = self.main.write().receive(update, Source::Wire)?;
         let mut events = row_events(&self.main.read(), &changes, self.now());
         for event in &mut events {
@@ -468,13 +469,13 @@ impl Shared {
     }
 
     /// Appends to the log; answers nothing where the head of the expected document has moved.
-    pub(crate) fn try_append(&self, batch: Batch) -> Result<Option<Seq>> {
+    pub(crate) fn try_append(&self, batch: Batch) -> Result<Option<Appended>> {
         match self.store.append(batch) {
             Ok(appended) => {
                 if let Some(mut log) = self.log.try_lock() {
                     log.pass_own(&appended);
                 }
-                Ok(Some(appended.last))
+                Ok(Some(appended))
             }
             Err(StoreError::HeadMoved { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -482,8 +483,8 @@ impl Shared {
     }
 
     /// Appends to the log whatever its head is.
-    pub(crate) fn append(&self, batch: Batch) -> Result<Seq> {
-        Ok(self.store.append(batch)?.last)
+    pub(crate) fn append(&self, batch: Batch) -> Result<Appended> {
+        Ok(self.store.append(batch)?)
     }
 }
 

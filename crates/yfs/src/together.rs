@@ -171,9 +171,10 @@ impl<'a> LockedDocs<'a> {
         for doc in &mut self.docs {
             let name = DocName::from(doc.handle.id());
             let (seen, head) = (doc.loaded().seen, doc.loaded().head);
-            if doc.seen.is_some() {
-                batch = batch.expecting(name.clone(), seen);
-            }
+            batch = match doc.seen {
+                Some(_) => batch.expecting(name.clone(), seen),
+                None => batch.watching(name.clone(), seen),
+            };
             if let Some(edited) = &mut doc.edited {
                 edited.place = batch.updates.len() as u64;
                 let size = edited.content.len() as u64;
@@ -190,20 +191,27 @@ impl<'a> LockedDocs<'a> {
             let id = doc.handle.id();
             if let (Some(edited), Some(appended)) = (doc.edited.take(), appended) {
                 let head = Seq(appended.first.0 + edited.place);
-                doc.loaded().head = head;
                 doc.handle.charge(&edited.update);
                 doc.handle.publish(&edited.update);
-                self.shared.live.set_size(id, edited.content.len() as u64);
-                self.shared.texts.put(id, &Text { content: edited.content, head });
+                if doc.handle.logged(&mut doc.slot, head, appended) {
+                    self.shared.texts.forget(id);
+                    self.shared.live.forget(id);
+                } else {
+                    self.shared.live.set_size(id, edited.content.len() as u64);
+                    self.shared.texts.put(id, &Text { content: edited.content, head });
+                }
                 self.shared.written.lock().insert(DocName::from(id));
             }
             if let Some(target) = doc.target {
                 self.shared.settle_time(id);
                 // A plan is made once.
-                target.head.set(doc.loaded().head).ok();
+                if let Some(loaded) = &*doc.slot {
+                    target.head.set(loaded.head).ok();
+                }
             }
-            if let Some(appended) = appended.filter(|_| doc.seen.is_some_and(|seen| seen.goes)) {
-                doc.loaded().moved_over = Some(appended.last);
+            let goes = doc.seen.is_some_and(|seen| seen.goes);
+            if let (Some(appended), Some(loaded)) = (appended.filter(|_| goes), &mut *doc.slot) {
+                loaded.moved_over = Some(appended.last);
             }
         }
     }

@@ -13,6 +13,7 @@ pub(super) const CASES: &[Case] = &[
     ("a batch is one step in the log", batches_are_whole),
     ("a conditional append sees what others did", conditional_append),
     ("own records are no conflict", own_records_do_not_count),
+    ("a writer that was overtaken is told so", overtaken_writers_are_told),
     ("the tail tells of documents that are not wanted", tail_wanted),
     ("a long tail comes in pages", tail_pages),
     ("compaction keeps what it did not absorb", compact_keeps_parked),
@@ -113,6 +114,20 @@ fn own_records_do_not_count(open: &Open) {
     here.append(batch("a", "two").expecting(doc("a"), Seq::ZERO)).expect("they are own records");
     let late = batch("a", "three").expecting(doc("a"), Seq::ZERO);
     assert!(matches!(there.append(late), Err(StoreError::HeadMoved { .. })));
+}
+
+fn overtaken_writers_are_told(open: &Open) {
+    let (here, there) = (open(), open());
+    let first = here.append(batch("a", "one").watching(doc("a"), Seq::ZERO)).expect("append");
+    let own = here.append(batch("a", "two").watching(doc("a"), Seq::ZERO)).expect("append");
+    assert!(!first.overtaken && !own.overtaken, "own records are known");
+    let late = there.append(batch("a", "three").watching(doc("a"), first.last)).expect("taken");
+    assert!(late.overtaken);
+    let timely = there.append(batch("a", "four").watching(doc("a"), own.last)).expect("append");
+    assert!(!timely.overtaken);
+    let other = there.append(batch("b", "five").watching(doc("b"), Seq::ZERO)).expect("append");
+    assert!(!other.overtaken, "what happens to another document does not count");
+    assert!(here.append(batch("a", "six").watching(doc("a"), own.last)).expect("taken").overtaken);
 }
 
 fn tail_wanted(open: &Open) {

@@ -18,8 +18,8 @@ use super::{
     tx::Tx,
 };
 use crate::{
-    Appended, Batch, Damage, DocFact, DocName, DocStats, Durability, Loaded, Origin, Record,
-    Reload, Seq, StoreError, Tail, Touched,
+    Appended, Batch, Damage, DocFact, DocName, DocStats, Durability, Expect, Loaded, Origin,
+    Record, Reload, Seq, StoreError, Tail, Touched,
 };
 
 /// The most bytes of records in one page of the tail, and the most records.
@@ -141,12 +141,11 @@ impl Inner {
         batch: &Batch,
     ) -> Result<Result<Appended, StoreError>, StoreError> {
         for expect in &batch.expect {
-            let head = self.index.lock().doc_named(&expect.doc).map_or(0, |doc| doc.foreign_head);
-            if head > expect.seen.0 {
-                let (doc, head) = (expect.doc.clone(), Seq(head));
-                return Ok(Err(StoreError::HeadMoved { doc, head }));
+            if let Some(head) = self.moved(expect) {
+                return Ok(Err(StoreError::HeadMoved { doc: expect.doc.clone(), head }));
             }
         }
+        let overtaken = batch.watch.iter().any(|watched| self.moved(watched).is_some());
         let current: Vec<_> = batch
             .facts
             .iter()
@@ -168,7 +167,14 @@ impl Inner {
             let upto = Seq(self.staged_head(staged, name));
             write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(failed(APPEND))?;
         }
-        Ok(Ok(Appended { first: Seq(first), last: Seq(staged.last) }))
+        Ok(Ok(Appended { first: Seq(first), last: Seq(staged.last), overtaken }))
+    }
+
+    /// Returns where others have appended to a document after what its writer had seen.
+    fn moved(&self, expect: &Expect) -> Option<Seq> {
+        let index = self.index.lock();
+        let head = index.doc_named(&expect.doc).map(|doc| Seq(doc.foreign_head));
+        head.filter(|head| *head > expect.seen)
     }
 
     fn staged_head(&self, staged: &Staged, name: &DocName) -> u64 {

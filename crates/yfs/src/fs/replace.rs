@@ -98,7 +98,8 @@ impl WorkspaceFs {
         match (&it.found.holds, content::classify(data)) {
             (Holds::Text, ContentForm::Text(text)) => self.replace_text(it, text, base),
             (_, form) => {
-                self.check_unmerged_base(it, base)?;
+                let expected = it.expected.or(self.check_unmerged_base(it, base)?);
+                let it = Writing { expected, ..it };
                 match form {
                     ContentForm::Blob => self.put_bytes(it, data),
                     ContentForm::Text(text) => self.become_text(it, text),
@@ -180,25 +181,38 @@ impl WorkspaceFs {
         }
     }
 
-    /// Refuses a base that cannot be merged with, unless it is what the file holds.
-    fn check_unmerged_base(&self, it: Writing<'_>, base: Option<&Base>) -> Result<(), FsError> {
+    /// Refuses a base that cannot be merged with, unless it is what the file holds. It must still be
+    /// that when the write is logged: what is returned is the head to expect then.
+    fn check_unmerged_base(
+        &self,
+        it: Writing<'_>,
+        base: Option<&Base>,
+    ) -> Result<Option<Seq>, FsError> {
+        let Some(base) = base else { return Ok(None) };
+        let version = self.version_of(it.found, it.path)?;
         let is_current = match base {
-            None => true,
-            Some(Base::Version(token)) => match Lasting::of_token(token) {
+            Base::Version(token) => match Lasting::of_token(token) {
                 Some(lasting) => lasting.is_blob_of(&it.found.holds),
-                None => self.version_of(it.found, it.path)? == *token,
+                None => version == *token,
             },
-            Some(Base::Content(bytes)) => self.read_now(it.path)?.data == *bytes,
+            Base::Content(bytes) => self.read_now(it.path)?.data == *bytes,
         };
-        if is_current { Ok(()) } else { Err(it.fail(FsCode::ESTALE)) }
+        if is_current { Ok(head_of_token(&version)) } else { Err(it.fail(FsCode::ESTALE)) }
     }
 
     pub(super) fn append_bytes(&self, it: Writing<'_>, data: &[u8]) -> Result<Written, FsError> {
-        let before = self.read_now(it.path)?;
-        let whole = [&before.data[..], data].concat();
-        // Nothing may come between, or it would be overwritten.
-        let expected = it.expected.or_else(|| head_of_token(&before.version));
-        self.put_bytes(Writing { expected, ..it }, &whole)
+        for _ in 0..MAX_ATTEMPTS {
+            let found = resolve_file(&self.shared.main.read(), it.op, it.path)?;
+            let before = self.read_found(it.path, &found)?;
+            let whole = [&before.data[..], data].concat();
+            // Nothing may come between, or it would be overwritten.
+            let expected = it.expected.or_else(|| head_of_token(&before.version));
+            match self.put_bytes(Writing { expected, found: &found, ..it }, &whole) {
+                Err(error) if error.code == FsCode::ESTALE && it.expected.is_none() => (),
+                written => return written,
+            }
+        }
+        Err(it.fail(FsCode::EBUSY))
     }
 
     /// Makes bytes the content of a file: the blob is kept, its version noted in the document, and
@@ -233,9 +247,13 @@ impl WorkspaceFs {
         let made = self.shared.structural_plan(Some(&author.actor), |main| {
             let entry = main.files().get(id).filter(|entry| entry.row.trashed_at.is_none());
             // Somebody removed it since it was found.
-            entry.ok_or_else(|| it.fail(FsCode::ESTALE))?;
+            let entry = entry.ok_or_else(|| it.fail(FsCode::ESTALE))?;
             let head = self.shared.pool.acquire(id).with(|loaded| loaded.head)?;
             if it.expected.is_some_and(|expected| expected != head) {
+                return Err(it.fail(FsCode::ESTALE).into());
+            }
+            // The row may have been behind its document when the version was told.
+            if it.expected.is_some() && Holds::of(&entry.row) != it.found.holds {
                 return Err(it.fail(FsCode::ESTALE).into());
             }
             let seen = it.expected.map(|head| Seen { id: id.clone(), head, goes: false });

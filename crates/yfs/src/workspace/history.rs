@@ -37,8 +37,11 @@ impl Shared {
             }
         };
         let name = DocName::from(id);
-        match self.append(Batch::one(name.clone(), update.clone(), self.now())) {
-            Ok(seq) => loaded.head = loaded.head.max(seq),
+        let batch = Batch::one(name.clone(), update.clone(), self.now());
+        match self.append(batch.watching(name.clone(), loaded.seen)) {
+            Ok(appended) => {
+                handle.logged(&mut slot, appended.last, &appended);
+            }
             Err(error) => {
                 *slot = None;
                 return Err(error);
