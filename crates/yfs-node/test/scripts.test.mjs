@@ -38,13 +38,29 @@ for (const policy of ['posix', 'collab']) {
       await sides[0].fs.rm(cwd, { recursive: true })
     }
     await ws.close()
-    const reopened = JSON.parse((await run(process.execPath, [REOPEN, file, policy], { maxBuffer: 1 << 28 })).stdout)
+    const reopened = await reopen(file, policy)
     for (const [index, tree] of trees.entries()) assert.equal(reopened[index], tree, scripts[index])
     assert.equal(reopened.length, trees.length)
   })
 }
 
-const REOPEN = new URL('reopen.mjs', import.meta.url).pathname
+/** Says what another process finds: the trees below `/0`, `/1` and so on. */
+const REOPEN = `
+  const [at, file, policy] = process.argv.slice(1)
+  const { Workspace } = await import(new URL('../dist/index.js', at))
+  const { treeOf } = await import(new URL('support.mjs', at))
+  const ws = await Workspace.open(file, { readOnly: true })
+  const fs = ws.asIFileSystem({ policy })
+  const trees = []
+  for (let index = 0; await fs.exists('/' + index); index += 1) trees.push(await treeOf(fs, ['/' + index]))
+  await ws.close()
+  process.stdout.write(JSON.stringify(trees))`
+
+/** Returns the trees that another process finds. */
+async function reopen(file, policy) {
+  const args = ['--input-type=module', '-e', REOPEN, import.meta.url, file, policy]
+  return JSON.parse((await run(process.execPath, args, { maxBuffer: 1 << 28 })).stdout)
+}
 
 /** Reads what is run before each script, and the scripts that a policy has. */
 function readScripts(policy) {
