@@ -1,7 +1,8 @@
 //! What files hold, in and out.
 
-use napi::bindgen_prelude::Uint8Array;
+use napi::bindgen_prelude::{Float64ArraySlice, Uint8Array};
 use napi_derive::napi;
+use yfs::TextInMemory;
 use yfs_engine::time::Millis;
 use yfs_vfs::{Base, Create, Edit, FileSystem, Op, VersionToken, WriteOptions};
 
@@ -40,13 +41,28 @@ pub struct NativeWrite {
 
 #[napi]
 impl NativeFs {
-    /// Returns the version of a text that is in memory already, a line feed, and the text; nothing
-    /// where it is not.
+    /// Returns the id of a text that is in memory already, a blank, its version, a line feed, and the text;
+    /// nothing where it is not.
     #[napi]
     pub fn text_in_memory(&self, at: String) -> napi::Result<Option<String>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
-        let known = fs.text_in_memory(&at, MAX_AT_ONCE).map_err(|error| error::of_fs(&error))?;
-        Ok(known.map(|(version, text)| format!("{version}\n{text}")))
+        let known = self.in_memory(&at)?;
+        Ok(known.map(|text| format!("{} {}\n{}", text.id.as_str(), text.version(), text.content)))
+    }
+
+    /// Returns the id of a text that is in memory already, and puts what its version counts into `state`;
+    /// nothing where it is not.
+    #[napi]
+    pub fn text_state(
+        &self,
+        at: String,
+        mut state: Float64ArraySlice<'_>,
+    ) -> napi::Result<Option<String>> {
+        let Some(text) = self.in_memory(&at)? else { return Ok(None) };
+        // SAFETY: the array is JavaScript's, whose one thread waits for this call; nobody else sees it.
+        if let Some(first) = unsafe { state.as_mut() }.first_mut() {
+            *first = text.state() as f64;
+        }
+        Ok(Some(text.id.as_str().to_owned()))
     }
 
     /// Reads a file.
@@ -125,6 +141,11 @@ impl NativeFs {
         let expected_version = expected_version.map(VersionToken::new);
         let edit = Edit { all, expected_version, ..Edit::once(old, new) };
         elsewhere(move || Ok(message::edited(&now(fs.edit(&at, &edit))?).to_string())).await
+    }
+
+    fn in_memory(&self, at: &str) -> napi::Result<Option<TextInMemory>> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, at)?);
+        fs.text_in_memory(&at, MAX_AT_ONCE).map_err(|error| error::of_fs(&error))
     }
 }
 

@@ -4,7 +4,8 @@ use napi::bindgen_prelude::Float64ArraySlice;
 use napi_derive::napi;
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, FileKind, FileSystem, MkdirOptions, MoveOptions, Op, RemoveOptions, WalkOptions,
+    CopyOptions, DirEntry, FileKind, FileSystem, FsCode, FsError, MkdirOptions, MoveOptions, Op,
+    RemoveOptions, WalkOptions,
 };
 
 use crate::{
@@ -20,11 +21,18 @@ pub struct NativeFs {
     pub(crate) behalf: Behalf,
 }
 
-/// What [`NativeFs::stat`] fills in: kind, size, time, mode. The kind is a character.
+/// How many fields [`NativeFs::stat`] fills in: kind, size, time, mode. The kind is a character.
 const N_STAT_FIELDS: usize = 4;
 
 #[napi]
 impl NativeFs {
+    /// Returns the same files with a label on what is done from now on.
+    #[napi]
+    pub fn labelled(&self, label: String) -> Self {
+        let behalf = Behalf { label: Some(label), ..self.behalf.clone() };
+        Self { slot: self.slot.clone(), behalf }
+    }
+
     /// Describes what is at a path into `fields`, and returns its id.
     #[napi]
     pub fn stat(
@@ -33,21 +41,25 @@ impl NativeFs {
         follow: bool,
         mut fields: Float64ArraySlice<'_>,
     ) -> napi::Result<String> {
-        let op = if follow { Op::Stat } else { Op::Lstat };
-        let entry = self.slot.fs(&self.behalf)?.entry(&path(op, &at)?, op);
-        let entry = entry.map_err(|error| error::of_fs(&error))?;
-        let described = [
-            f64::from(u32::from(kind_letter(entry.kind))),
-            entry.size as f64,
-            entry.mtime.0 as f64,
-            f64::from(entry.mode),
-        ];
+        let entry = self.entry(&at, follow)?.map_err(|error| error::of_fs(&error))?;
         // SAFETY: the array is JavaScript's, whose one thread waits for this call; nobody else sees it.
-        let fields = unsafe { fields.as_mut() };
-        if let Some(fields) = fields.get_mut(..N_STAT_FIELDS) {
-            fields.copy_from_slice(&described);
+        Ok(describe_into(unsafe { fields.as_mut() }, &entry))
+    }
+
+    /// Does the same, but where nothing is returns nothing, which costs less than an error.
+    #[napi]
+    pub fn find(
+        &self,
+        at: String,
+        follow: bool,
+        mut fields: Float64ArraySlice<'_>,
+    ) -> napi::Result<Option<String>> {
+        match self.entry(&at, follow)? {
+            // SAFETY: as above.
+            Ok(entry) => Ok(Some(describe_into(unsafe { fields.as_mut() }, &entry))),
+            Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => Ok(None),
+            Err(error) => Err(error::of_fs(&error)),
         }
-        Ok(entry.id.as_str().to_owned())
     }
 
     /// Lists a directory: of each name the letter of its kind and the name, with NULs between.
@@ -196,6 +208,11 @@ impl NativeFs {
         elsewhere(move || Ok(message::matches(&now(fs.grep(&query))?).to_string())).await
     }
 
+    fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<DirEntry, FsError>> {
+        let op = if follow { Op::Stat } else { Op::Lstat };
+        Ok(self.slot.fs(&self.behalf)?.entry(&path(op, at)?, op))
+    }
+
     async fn change(
         &self,
         op: Op,
@@ -205,6 +222,20 @@ impl NativeFs {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(op, &at)?);
         elsewhere(move || work(&fs, &at)).await
     }
+}
+
+/// Fills in kind, size, time and mode, and returns the id.
+fn describe_into(fields: &mut [f64], entry: &DirEntry) -> String {
+    let described = [
+        f64::from(u32::from(kind_letter(entry.kind))),
+        entry.size as f64,
+        entry.mtime.0 as f64,
+        f64::from(entry.mode),
+    ];
+    if let Some(fields) = fields.get_mut(..N_STAT_FIELDS) {
+        fields.copy_from_slice(&described);
+    }
+    entry.id.as_str().to_owned()
 }
 
 fn kind_letter(kind: FileKind) -> u8 {

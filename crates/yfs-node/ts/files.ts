@@ -33,11 +33,16 @@ export class Files {
     return this.#stat(path, false)
   }
 
+  /** Describes what is at a path, if anything is. */
+  findSync(path: string, follow: boolean): Stats | undefined {
+    const id = calling(() => this.#native.find(path, follow, this.#fields))
+    return id === null ? undefined : this.#described(id)
+  }
+
   /** Tells whether a path leads to something, through links. */
   existsSync(path: string): boolean {
     try {
-      this.#native.stat(path, true, this.#fields)
-      return true
+      return this.#native.find(path, true, this.#fields) !== null
     } catch {
       return false
     }
@@ -46,6 +51,25 @@ export class Files {
   /** Lists a directory, in the order of the names' code points. */
   readdirSync(path: string): Entry[] {
     return entriesOf(calling(() => this.#native.readdir(path)))
+  }
+
+  /** Returns which file a text in memory is, and a number that it has for what it says now only. */
+  textStateSync(path: string): { id: string; state: number } | undefined {
+    const id = calling(() => this.#native.textState(path, this.#fields))
+    return id === null ? undefined : { id, state: this.#fields[0]! }
+  }
+
+  /** Returns a text that is in memory. */
+  textSync(path: string): { id: string; version: string; text: string } | undefined {
+    const known = calling(() => this.#native.textInMemory(path))
+    if (known === null) return undefined
+    const [blank, end] = [known.indexOf(' '), known.indexOf('\n')]
+    return { id: known.slice(0, blank), version: known.slice(blank + 1, end), text: known.slice(end + 1) }
+  }
+
+  /** Returns the same files with a label on what is done from now on. */
+  labelled(label: string): Files {
+    return new Files(this.#native.labelled(label))
   }
 
   /** Lists every path, each directory before what it holds. The root is not listed. */
@@ -104,7 +128,7 @@ export class Files {
 
   /** Reads a file with its version, at once if it is a text in memory. */
   async readVersioned(path: string): Promise<Content> {
-    const known = this.#inMemory(path)
+    const known = this.textSync(path)
     return known ? { data: encoder.encode(known.text), version: known.version } : this.read(path)
   }
 
@@ -115,7 +139,7 @@ export class Files {
 
   /** Reads a file as text; what is not UTF-8 shows as U+FFFD. */
   async readText(path: string): Promise<string> {
-    return this.#inMemory(path)?.text ?? decoder.decode((await this.read(path)).data)
+    return this.textSync(path)?.text ?? decoder.decode((await this.read(path)).data)
   }
 
   /** Makes `data` the content of a file, as the least edit of what is there. */
@@ -197,17 +221,13 @@ export class Files {
     return JSON.parse(await asking(() => this.#native.grep(JSON.stringify({ ...query, pattern }))))
   }
 
-  /** Returns a text that is in memory already, with its version. */
-  #inMemory(path: string): { text: string; version: string } | undefined {
-    const known = calling(() => this.#native.textInMemory(path))
-    if (known === null) return undefined
-    const end = known.indexOf('\n')
-    return { version: known.slice(0, end), text: known.slice(end + 1) }
+  #stat(path: string, follow: boolean): Stats {
+    return this.#described(calling(() => this.#native.stat(path, follow, this.#fields)))
   }
 
-  #stat(path: string, follow: boolean): Stats {
+  /** Returns what a call of the native half has found. */
+  #described(id: string): Stats {
     const fields = this.#fields
-    const id = calling(() => this.#native.stat(path, follow, fields))
     const mtimeMs = fields[2]!
     const kind = KINDS[String.fromCharCode(fields[0]!)]!
     return { id, kind, size: fields[1]!, mode: fields[3]!, mtimeMs, mtime: new Date(mtimeMs) }

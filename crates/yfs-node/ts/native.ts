@@ -22,11 +22,14 @@ export interface NativeWrite {
 
 export interface NativeFs {
   stat(at: string, follow: boolean, fields: Float64Array): string
+  find(at: string, follow: boolean, fields: Float64Array): string | null
+  labelled(label: string): NativeFs
   readdir(at: string): string
   allPaths(): string
   realpath(at: string): string
   readlink(at: string): string
   textInMemory(at: string): string | null
+  textState(at: string, state: Float64Array): string | null
   describe(at: string, follow: boolean): Promise<string>
   read(at: string): Promise<NativeContent>
   readRange(at: string, offset: number, len: number): Promise<Uint8Array>

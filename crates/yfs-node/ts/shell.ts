@@ -2,90 +2,38 @@
 //
 // Three things stand between a shell and the CRDT. System directories live beside the workspace (`side.ts`). The
 // empty write that a shell makes before every redirection is held back and becomes one with what
-// follows, so that a redirection is one least edit. And what is written is based on what the shell had read, so that
-// whoever types meanwhile loses nothing.
+// follows, so that a redirection is one least edit (`shell/writes.ts`). And what is written is based on what the shell had
+// read, so that whoever types meanwhile loses nothing.
 
 import { decode, encode, encodingOf, type EncodingOption } from './encoding.js'
-import { YfsError } from './errors.js'
 import type { Files } from './files.js'
 import { isWithin, join, normalize, parentOf, resolve } from './paths.js'
+import { Begun } from './shell/begun.js'
+import { bytesOf, Contents, type Text } from './shell/contents.js'
+import { codeOf, fail, isDirectory, missing, plain, translated } from './shell/errors.js'
+import type { ByteString, Meta, ShellEntry, ShellOptions, ShellStat } from './shell/types.js'
+import { Writes } from './shell/writes.js'
 import { SideMap, systemOf, type Provider, type SideEntry } from './side.js'
 import type { Stats } from './types.js'
 
-/** How a shell sees a workspace. */
-export interface ShellOptions {
-  /** Where relative paths count from. */
-  cwd?: string
-  /** `posix` (default) has links and modes; `collab` has neither. */
-  policy?: 'posix' | 'collab'
-  /** On whose behalf the shell acts. */
-  actor?: string
-  /** What for: shown beside its changes in blame and versions. */
-  label?: string
-}
-
-/** What just-bash wants to know of an object. */
-export interface ShellStat {
-  isFile: boolean
-  isDirectory: boolean
-  isSymbolicLink: boolean
-  mode: number
-  size: number
-  mtime: Date
-  identity?: string
-}
-
-/** A name in a directory. */
-export interface ShellEntry {
-  name: string
-  isFile: boolean
-  isDirectory: boolean
-  isSymbolicLink: boolean
-}
-
-/** A text as bytes: each character is one. */
-type ByteString = string & { readonly __byteString?: never }
-
-/** How long an empty write is held back at most while nothing follows, in milliseconds. */
-const HOLD_MS = 1_000
-
-/** Of how many files it is remembered what the shell had read. */
-const MAX_READ = 256
+export type { ShellEntry, ShellOptions, ShellStat } from './shell/types.js'
 
 const FILE_MODE = 0o644
-
-/** Taken now, since a sandbox around a running shell may hide them. */
-const { setTimeout: later, clearTimeout: never } = globalThis
-
-/** A truncation that has not happened yet. */
-interface Held {
-  path: string
-  /** What the shell had read, or else what the file held then: the base of what follows. */
-  version: string
-  /** The mode that the file gets, if it has another. */
-  mode: number | undefined
-  /** When. */
-  since: Date
-  timer: ReturnType<typeof setTimeout>
-}
 
 /** How many shells have been made; each has identities of its own for what lies beside the workspace. */
 let nShells = 0
 
 /** A workspace as the filesystem of a shell. */
 export class ShellFs {
-  readonly #files: Files
+  #files: Files
   readonly #workspaceId: string
   readonly #cwd: string
   readonly #isPosix: boolean
   readonly #side = new SideMap()
   readonly #number = ++nShells
-  /** Truncations that wait for what follows, by file. */
-  readonly #held = new Map<string, Held>()
-  /** The versions that were read last, by file: the bases of what the shell writes. */
-  readonly #read = new Map<string, string>()
-  /** What synchronous calls have begun; nothing if that is done. */
-  #begun: Promise<void> | undefined
+  readonly #contents = new Contents()
+  readonly #begun = new Begun()
+  readonly #writes: Writes
 
   /** @internal */
   constructor(files: Files, workspaceId: string, options: ShellOptions) {
@@ -93,81 +41,91 @@ export class ShellFs {
     this.#workspaceId = workspaceId
     this.#cwd = normalize(options.cwd ?? '/')
     this.#isPosix = options.policy !== 'collab'
+    this.#writes = new Writes(files, this.#isPosix, (work) => this.#begun.begin(work))
   }
 
   /** Does what was held back. Call it before looking at the workspace in other ways. */
   async flush(): Promise<void> {
-    await this.#settled()
-    for (const [id, held] of [...this.#held]) await this.#truncate(id, held)
+    await this.#begun.settled()
+    await this.#writes.flush()
+  }
+
+  /** Puts another label on what the shell does from now on: that of a turn of an agent, of one `exec`. */
+  async relabel(label: string): Promise<void> {
+    await this.flush()
+    this.#files = this.#files.labelled(label)
+    this.#writes.files = this.#files
   }
 
   async readFile(path: string, options?: EncodingOption): Promise<string> {
     const encoding = encodingOf(options)
-    const bytes = await this.readFileBuffer(path)
-    return decode(bytes, encoding)
+    const text = this.#text(path)
+    if (text && isUtf8(encoding)) return text.text.charCodeAt(0) === 0xfeff ? text.text.slice(1) : text.text
+    return decode(text ? bytesOf(text) : await this.readFileBuffer(path), encoding)
   }
 
   async readFileBytes(path: string): Promise<ByteString> {
-    return decode(await this.readFileBuffer(path), 'binary')
+    const text = this.#text(path)
+    if (!text) return decode(await this.readFileBuffer(path), 'binary')
+    const bytes = bytesOf(text)
+    // Of plain ASCII, the text and its bytes as characters are the same.
+    return bytes.length === text.text.length ? text.text : decode(bytes, 'binary')
   }
 
   async readFileBuffer(path: string): Promise<Uint8Array> {
-    await this.#settled()
+    const text = this.#text(path)
+    if (text) return bytesOf(text).slice()
+    await this.#begun.settled()
     const at = this.#check(path, 'open')
     const side = await this.#sideOf(at, true)
     if (side) {
-      if (side.content === null) throw fail('EISDIR', 'illegal operation on a directory', 'read', path)
+      if (side.content === null) throw isDirectory('read', path)
       return (await this.#side.read(side)).slice()
     }
     try {
-      const id = this.#held.size > 0 ? this.#files.statSync(at).id : undefined
-      if (id !== undefined && this.#held.has(id)) return new Uint8Array()
+      const found = this.#files.statSync(at)
+      if (this.#writes.held(found.id)) return new Uint8Array()
       const content = await this.#files.readVersioned(at)
-      this.#noteRead(at, content.version)
+      this.#writes.remember(found.id, content.version)
       return content.data
     } catch (error) {
       const reached = await this.#throughLinks(at, error)
       if (reached) return this.readFileBuffer(reached)
-      if (codeOf(error) === 'EISDIR') throw fail('EISDIR', 'illegal operation on a directory', 'read', path)
+      if (codeOf(error) === 'EISDIR') throw isDirectory('read', path)
       throw this.#translated(error, 'open', path)
     }
   }
 
   async writeFile(path: string, content: string | Uint8Array, options?: EncodingOption): Promise<void> {
-    await this.#settled()
+    await this.#begun.settled()
     const at = this.#check(path, 'write')
     const bytes = encode(content, encodingOf(options))
     if (this.#isBeside(at)) {
       const there = this.#side.get(at)
-      if (there?.content === null) throw fail('EISDIR', 'illegal operation on a directory', 'open', path)
+      if (there?.content === null) throw isDirectory('open', path)
       this.#side.write(at, bytes.slice(), there ? { mode: there.mode } : {})
       return
     }
     this.#side.remove(at)
     const found = this.#lstat(at)
-    if (found?.kind === 'directory') throw fail('EISDIR', 'illegal operation on a directory', 'open', path)
-    const isEmptying = bytes.length === 0 && found?.kind === 'file' && found.size > 0
-    if (isEmptying && !this.#held.has(found.id)) {
-      await this.#hold(at, found)
-      return
-    }
-    await this.#write(at, bytes, found, path)
+    if (found?.kind === 'directory') throw isDirectory('open', path)
+    await this.#done('open', path, () => this.#writes.write(at, bytes, found))
   }
 
   async appendFile(path: string, content: string | Uint8Array, options?: EncodingOption): Promise<void> {
-    await this.#settled()
+    await this.#begun.settled()
     const at = this.#check(path, 'append')
     const bytes = encode(content, encodingOf(options))
     const side = await this.#sideOf(at, false)
-    if (side?.content === null) throw fail('EISDIR', 'illegal operation on a directory', 'write', path)
+    if (side?.content === null) throw isDirectory('write', path)
     if (side || this.#isBeside(at)) {
       const before = side ? await this.#side.read(side) : new Uint8Array()
       this.#side.write(at, Buffer.concat([before, bytes]).subarray().slice(), side ? { mode: side.mode } : {})
       return
     }
     const found = this.#stat(at)
-    if (found?.kind === 'directory') throw fail('EISDIR', 'illegal operation on a directory', 'write', path)
-    if (found) await this.#release(found.id)
+    if (found?.kind === 'directory') throw isDirectory('write', path)
+    if (found) await this.#writes.release(found.id)
     // A shell begins with an empty append, which changes nothing where a file is.
     if (found && bytes.length === 0) return
     await this.#done('append', path, () => this.#files.appendFile(at, bytes))
@@ -175,16 +133,16 @@ export class ShellFs {
 
   async exists(path: string): Promise<boolean> {
     if (path.includes('\0')) return false
-    await this.#settled()
+    if (this.#begun.isBusy) await this.#begun.settled()
     const at = resolve(this.#cwd, path)
     if (this.#side.has(at) || this.#files.existsSync(at)) return true
     return (await this.#throughLinks(at, undefined)) !== undefined
   }
 
   async stat(path: string): Promise<ShellStat> {
-    await this.#settled()
+    if (this.#begun.isBusy) await this.#begun.settled()
     const at = this.#check(path, 'stat')
-    const side = await this.#sideOf(at, true)
+    const side = this.#side.has(at) && (await this.#sideOf(at, true))
     if (side) return this.#sideStat(side)
     try {
       return this.#shown(this.#files.statSync(at))
@@ -196,9 +154,9 @@ export class ShellFs {
   }
 
   async lstat(path: string): Promise<ShellStat> {
-    await this.#settled()
+    if (this.#begun.isBusy) await this.#begun.settled()
     const at = this.#check(path, 'lstat')
-    const side = await this.#sideOf(at, true)
+    const side = this.#side.has(at) && (await this.#sideOf(at, true))
     if (side) return this.#sideStat(side)
     try {
       return this.#shown(this.#files.lstatSync(at))
@@ -208,7 +166,7 @@ export class ShellFs {
   }
 
   async mkdir(path: string, options?: { recursive?: boolean }): Promise<void> {
-    await this.#settled()
+    await this.#begun.settled()
     await this.#mkdir(path, options?.recursive ?? false)
   }
 
@@ -217,45 +175,36 @@ export class ShellFs {
   }
 
   async readdirWithFileTypes(path: string): Promise<ShellEntry[]> {
-    await this.#settled()
+    if (this.#begun.isBusy) await this.#begun.settled()
     const at = this.#check(path, 'scandir')
-    const entries = new Map<string, ShellEntry>()
     const side = this.#side.get(at)
-    for (const { name, isDirectory } of this.#side.children(at)) {
-      entries.set(name, { name, isFile: !isDirectory, isDirectory, isSymbolicLink: false })
-    }
     try {
-      for (const { name, kind } of this.#files.readdirSync(at)) {
-        entries.set(name, {
-          name, isFile: kind === 'file', isDirectory: kind === 'directory', isSymbolicLink: kind === 'symlink',
-        })
-      }
+      const listed = this.#files.readdirSync(at).map(({ name, kind }) => entryOf(name, kind))
+      return this.#merged(at, listed)
     } catch (error) {
-      if (side?.content !== null) {
-        const reached = side ? undefined : await this.#throughLinks(at, error)
-        if (reached) return this.readdirWithFileTypes(reached)
-        if (side) throw fail('ENOTDIR', 'not a directory', 'scandir', path)
-        throw this.#translated(error, 'scandir', path)
-      }
+      if (side?.content === null) return this.#merged(at, [])
+      const reached = side ? undefined : await this.#throughLinks(at, error)
+      if (reached) return this.readdirWithFileTypes(reached)
+      if (side) throw fail('ENOTDIR', 'not a directory', 'scandir', path)
+      throw this.#translated(error, 'scandir', path)
     }
-    return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   }
 
   async rm(path: string, options?: { recursive?: boolean; force?: boolean }): Promise<void> {
-    await this.#settled()
+    await this.#begun.settled()
     const at = this.#check(path, 'rm')
     const side = this.#side.get(at)
     const found = this.#lstat(at)
     if (!side && !found) {
       if (options?.force) return
-      throw fail('ENOENT', 'no such file or directory', 'rm', path)
+      throw missing('rm', path)
     }
     if (!options?.recursive && (await this.#hasChildren(at, side, found))) {
       throw fail('ENOTEMPTY', 'directory not empty', 'rm', path)
     }
     this.#side.remove(at)
     if (!found) return
-    this.#forget(found.id)
+    this.#writes.forget(found.id)
     const recursive = options?.recursive ?? false
     await this.#done('rm', path, () => this.#files.rm(at, { recursive, force: true }))
   }
@@ -265,7 +214,7 @@ export class ShellFs {
     const [source, target] = [this.#check(from, 'cp'), this.#check(to, 'cp')]
     const side = await this.#sideOf(source, false)
     const found = side ? undefined : this.#lstat(source)
-    if (!side && !found) throw fail('ENOENT', 'no such file or directory', 'cp', from)
+    if (!side && !found) throw missing('cp', from)
     const isDirectory = side ? side.content === null : found?.kind === 'directory'
     if (isDirectory && !options?.recursive) throw fail('EISDIR', 'is a directory', 'cp', from)
     if (isDirectory && isWithin(target, source)) {
@@ -283,7 +232,7 @@ export class ShellFs {
     if (source === target) return
     const side = await this.#sideOf(source, false)
     const found = side ? undefined : this.#lstat(source)
-    if (!side && !found) throw fail('ENOENT', 'no such file or directory', 'mv', from)
+    if (!side && !found) throw missing('mv', from)
     const isDirectory = side ? side.content === null : found?.kind === 'directory'
     if (isDirectory && isWithin(target, source)) {
       throw plain('EINVAL', `EINVAL: cannot move '${from}' into itself, '${to}'`)
@@ -314,12 +263,12 @@ export class ShellFs {
       side.mode = mode
       return
     }
-    if (!this.#lstat(at)) throw fail('ENOENT', 'no such file or directory', 'chmod', path)
+    if (!this.#lstat(at)) throw missing('chmod', path)
     if (this.#isPosix) await this.#done('chmod', path, () => this.#files.chmod(at, mode & 0o7777))
   }
 
   async symlink(target: string, path: string): Promise<void> {
-    await this.#settled()
+    await this.#begun.settled()
     const at = this.#check(path, 'symlink')
     if (this.#side.has(at) || this.#lstat(at)) throw fail('EEXIST', 'file already exists', 'symlink', path)
     if (!this.#isPosix || this.#isBeside(at)) throw fail('ENOSYS', 'function not implemented', 'symlink', path)
@@ -331,7 +280,7 @@ export class ShellFs {
     const [source, target] = [this.#check(existing, 'link'), this.#check(path, 'link')]
     const side = await this.#sideOf(source, false)
     const found = side ? undefined : this.#lstat(source)
-    if (!side && !found) throw fail('ENOENT', 'no such file or directory', 'link', existing)
+    if (!side && !found) throw missing('link', existing)
     const isFile = side ? side.content !== null : found?.kind === 'file'
     if (!isFile) throw fail('EPERM', 'operation not permitted', 'link', existing)
     if (this.#side.has(target) || this.#lstat(target)) throw fail('EEXIST', 'file already exists', 'link', path)
@@ -340,7 +289,7 @@ export class ShellFs {
   }
 
   async readlink(path: string): Promise<string> {
-    await this.#settled()
+    await this.#begun.settled()
     const at = this.#check(path, 'readlink')
     if (this.#side.has(at)) throw fail('EINVAL', 'invalid argument', 'readlink', path)
     try {
@@ -351,7 +300,7 @@ export class ShellFs {
   }
 
   async realpath(path: string): Promise<string> {
-    await this.#settled()
+    await this.#begun.settled()
     const at = this.#check(path, 'realpath')
     if (this.#side.has(at)) return at
     try {
@@ -364,7 +313,7 @@ export class ShellFs {
   }
 
   async utimes(path: string, _atime: Date | number, mtime: Date | number): Promise<void> {
-    await this.#settled()
+    await this.#begun.settled()
     const at = this.#check(path, 'utimes')
     const side = await this.#sideOf(at, true)
     if (side) {
@@ -378,29 +327,32 @@ export class ShellFs {
   /** Makes a directory. What is not the system's is made in the workspace, before the next call of another kind. */
   mkdirSync(path: string, options?: { recursive?: boolean }): void {
     const at = this.#check(path, 'mkdir')
-    if (this.#isBeside(at)) this.#side.mkdir(at)
-    else this.#begin(() => this.#mkdir(path, options?.recursive ?? false))
+    const recursive = options?.recursive ?? false
+    if (this.#hasDirectory(at, path, recursive)) return
+    if (this.#isBeside(at)) return this.#side.mkdir(at)
+    this.#promise(at, 'directory')
+    this.#begun.begin(() => this.#mkdir(path, true))
   }
 
   /** Writes a file. What is not the system's is written to the workspace, before the next call of another kind. */
-  writeFileSync(
-    path: string,
-    content: string | Uint8Array,
-    options?: EncodingOption,
-    meta: { mode?: number; mtime?: Date } = {},
-  ): void {
+  writeFileSync(path: string, content: string | Uint8Array, options?: EncodingOption, meta: Meta = {}): void {
     const at = this.#check(path, 'write')
     const bytes = encode(content, encodingOf(options)).slice()
-    if (systemOf(at)) this.#side.write(at, bytes, meta)
-    else this.#begin(() => this.#writeWith(at, bytes, meta))
+    if (systemOf(at)) return this.#side.write(at, bytes, meta)
+    const there = this.#lstat(at)?.kind ?? this.#begun.promised(at)
+    if (there === 'directory') throw isDirectory('open', path)
+    this.#side.remove(at)
+    this.#promise(at, 'file')
+    this.#begun.begin(() => this.#writes.writeWith(at, bytes, { mode: FILE_MODE, mtime: new Date(), ...meta }))
   }
 
   /** Makes a file whose content is asked for when it is first needed; only then it is in the workspace. */
-  writeFileLazy(path: string, provider: Provider, meta: { mode?: number; mtime?: Date } = {}): void {
+  writeFileLazy(path: string, provider: Provider, meta: Meta = {}): void {
     this.#side.write(this.#check(path, 'write'), provider, meta)
   }
 
   #check(path: string, op: string): string {
+    this.#writes.noteCall()
     if (path.includes('\0')) throw plain('ENOENT', `ENOENT: path contains null byte, ${op} '${path}'`)
     return resolve(this.#cwd, path)
   }
@@ -422,29 +374,45 @@ export class ShellFs {
     }
     if (entry.content === null) return this.#lstat(at) ? undefined : entry
     const content = await this.#side.read(entry)
-    await this.#writeWith(at, content, { mode: entry.mode, mtime: entry.mtime })
+    await this.#writes.writeWith(at, content, { mode: entry.mode, mtime: entry.mtime })
     this.#side.remove(at)
     return undefined
   }
 
   #stat(at: string): Stats | undefined {
-    try {
-      return this.#files.statSync(at)
-    } catch {
-      return undefined
-    }
+    return this.#find(at, true)
   }
 
   #lstat(at: string): Stats | undefined {
+    return this.#find(at, false)
+  }
+
+  #find(at: string, follow: boolean): Stats | undefined {
     try {
-      return this.#files.lstatSync(at)
+      return this.#files.findSync(at, follow)
     } catch {
       return undefined
     }
   }
 
+  /** Returns what a file of the workspace says, where that needs no waiting. */
+  #text(path: string): Text | undefined {
+    if (this.#begun.isBusy || path.includes('\0')) return undefined
+    const at = resolve(this.#cwd, path)
+    if (this.#side.has(at)) return undefined
+    let text
+    try {
+      text = this.#contents.get(this.#files, at)
+    } catch {
+      return undefined
+    }
+    if (!text || this.#writes.held(text.id)) return undefined
+    this.#writes.remember(text.id, text.version)
+    return text
+  }
+
   #shown(stats: Stats): ShellStat {
-    const held = this.#held.get(stats.id)
+    const held = this.#writes.held(stats.id)
     const { kind } = stats
     const mode = held?.mode ?? stats.mode
     const shown: ShellStat = {
@@ -469,20 +437,44 @@ export class ShellFs {
 
   async #mkdir(path: string, recursive: boolean): Promise<void> {
     const at = this.#check(path, 'mkdir')
-    const side = this.#side.get(at)
-    const found = this.#lstat(at)
-    if (side || found) {
-      const isFile = found ? found.kind === 'file' : side?.content !== null
-      if (isFile) throw fail('EEXIST', 'file already exists', 'mkdir', path)
-      if (!recursive) throw fail('EEXIST', 'directory already exists', 'mkdir', path)
-      return
-    }
-    const above = parentOf(at)
-    if (!recursive && above !== '/' && !this.#side.has(above) && !this.#stat(above)) {
-      throw fail('ENOENT', 'no such file or directory', 'mkdir', path)
-    }
+    if (this.#hasDirectory(at, path, recursive)) return
     if (this.#isBeside(at)) this.#side.mkdir(at)
     else await this.#done('mkdir', path, () => this.#files.mkdir(at, { recursive: true }))
+  }
+
+  /** Tells whether a directory is there that may be; refuses what may not be, and to make one in what is not there. */
+  #hasDirectory(at: string, path: string, recursive: boolean): boolean {
+    const kind = this.#kindOf(at)
+    if (kind !== undefined) {
+      if (kind === 'file') throw fail('EEXIST', 'file already exists', 'mkdir', path)
+      if (!recursive) throw fail('EEXIST', 'directory already exists', 'mkdir', path)
+      return true
+    }
+    const above = parentOf(at)
+    if (!recursive && above !== '/' && this.#kindOf(above) === undefined && !this.#stat(above)) throw missing('mkdir', path)
+    return false
+  }
+
+  /** Returns what is at a path, or will be when what synchronous calls have begun is done. */
+  #kindOf(at: string): string | undefined {
+    const side = this.#side.get(at)
+    const besides = side && (side.content === null ? 'directory' : 'file')
+    return this.#lstat(at)?.kind ?? besides ?? this.#begun.promised(at)
+  }
+
+  /** Says what will be at a path, and that it will be in directories. */
+  #promise(at: string, kind: 'file' | 'directory'): void {
+    for (let above = parentOf(at); above !== '/'; above = parentOf(above)) this.#begun.promise(above, 'directory')
+    this.#begun.promise(at, kind)
+  }
+
+  /** Puts what lies beside the workspace into a listing of it, in the order of just-bash. */
+  #merged(at: string, listed: ShellEntry[]): ShellEntry[] {
+    const known = new Set(listed.map(({ name }) => name))
+    for (const { name, isDirectory } of this.#side.children(at)) {
+      if (!known.has(name)) listed.push(entryOf(name, isDirectory ? 'directory' : 'file'))
+    }
+    return isSorted(listed) ? listed : listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   async #hasChildren(at: string, side: SideEntry | undefined, found: Stats | undefined): Promise<boolean> {
@@ -520,103 +512,7 @@ export class ShellFs {
     const content = await this.readFileBuffer(source)
     await this.writeFile(target, content)
     if (this.#isBeside(target)) this.#side.write(target, content, stat)
-    else await this.#writeWith(target, content, stat)
-  }
-
-  /** Holds a truncation back until it is known what follows. */
-  async #hold(at: string, found: Stats): Promise<void> {
-    const now = async (): Promise<string> => (await this.#files.describe(at, { follow: false })).version ?? ''
-    const version = this.#read.get(found.id) ?? (await now())
-    const timer = later(() => {
-      const held = this.#held.get(found.id)
-      // Nobody waits for it: who asks next is told if it cannot be done.
-      if (held) this.#begin(() => this.#truncate(found.id, held))
-    }, HOLD_MS)
-    this.#held.set(found.id, { path: at, version, mode: this.#newMode(found), since: new Date(), timer })
-  }
-
-  /** Does the truncation of a file that is held back, if there is one. */
-  async #release(id: string): Promise<void> {
-    const held = this.#held.get(id)
-    if (held) await this.#truncate(id, held)
-  }
-
-  async #truncate(id: string, held: Held): Promise<void> {
-    if (this.#held.get(id) !== held) return
-    this.#forget(id)
-    // Gone meanwhile, or another file has its place: then there is nothing to empty.
-    if (this.#lstat(held.path)?.id !== id) return
-    await this.#put(held.path, new Uint8Array(), held.version, held.mode)
-    // What follows is still based on what was there, so that what is typed from now on stays.
-    this.#remember(id, (await this.#files.describe(held.path)).version ?? '')
-  }
-
-  #forget(id: string): void {
-    const held = this.#held.get(id)
-    if (held) never(held.timer)
-    this.#held.delete(id)
-    this.#read.delete(id)
-  }
-
-  async #write(at: string, bytes: Uint8Array, found: Stats | undefined, path: string): Promise<void> {
-    const base = found && (this.#held.get(found.id)?.version ?? this.#read.get(found.id))
-    if (found) this.#forget(found.id)
-    const mode = this.#newMode(found)
-    await this.#done('open', path, () => this.#put(at, bytes, found?.kind === 'file' ? base : undefined, mode))
-    // What was there already is no edit; but to scripts a file that was written is new, a stamp of a build above all.
-    if (found && this.#lstat(at)?.mtimeMs === found.mtimeMs) await this.#files.utimes(at, Date.now())
-  }
-
-  /** Returns the mode that a file gets when it is written, if it has another. */
-  #newMode(found: Stats | undefined): number | undefined {
-    return this.#isPosix && found?.kind === 'file' && found.mode !== FILE_MODE ? FILE_MODE : undefined
-  }
-
-  /** Makes bytes the content of a file, based on what had been read. */
-  async #put(at: string, bytes: Uint8Array, baseVersion?: string, mode?: number): Promise<void> {
-    try {
-      await this.#files.writeFile(at, bytes, { baseVersion, mode, follow: false })
-    } catch (error) {
-      if (codeOf(error) !== 'ESTALE') throw error
-      // The base is gone: then what is there now is the base.
-      await this.#files.writeFile(at, bytes, { mode, follow: false })
-    }
-  }
-
-  async #writeWith(at: string, bytes: Uint8Array, meta: { mode?: number; mtime?: Date }): Promise<void> {
-    const mode = this.#isPosix ? meta.mode : undefined
-    await this.#files.writeFile(at, bytes, { mode, mtimeMs: meta.mtime && Number(meta.mtime), follow: false })
-  }
-
-  #noteRead(at: string, version: string): void {
-    const id = this.#stat(at)?.id
-    if (id !== undefined) this.#remember(id, version)
-  }
-
-  #remember(id: string, version: string): void {
-    this.#read.delete(id)
-    this.#read.set(id, version)
-    if (this.#read.size > MAX_READ) this.#read.delete(this.#read.keys().next().value!)
-  }
-
-  /** Does something after what synchronous calls have begun before. */
-  #begin(work: () => Promise<void>): void {
-    const begun: Promise<void> = (this.#begun ?? Promise.resolve()).then(work)
-    // Whoever asks next is told of a failure.
-    begun.catch(() => undefined)
-    this.#begun = begun
-  }
-
-  /** Waits for what synchronous calls have begun. */
-  async #settled(): Promise<void> {
-    while (this.#begun) {
-      const begun = this.#begun
-      try {
-        await begun
-      } finally {
-        if (this.#begun === begun) this.#begun = undefined
-      }
-    }
+    else await this.#writes.writeWith(target, content, stat)
   }
 
   /** Follows links of the workspace that lead to something beside it; only where the workspace found nothing. */
@@ -648,41 +544,19 @@ export class ShellFs {
   }
 
   #translated(error: unknown, op: string, path: string): unknown {
-    const code = codeOf(error)
-    // A file on the way is, to just-bash, a path that is not there.
-    if (code === 'ENOENT' || (code === 'ENOTDIR' && op !== 'scandir')) {
-      return fail('ENOENT', 'no such file or directory', op, path)
-    }
-    const text = TEXTS[code ?? '']
-    // Where links lead in circles, just-bash mostly says so of an opening.
-    if (code === 'ELOOP') return fail(code, TEXTS[code]!, SAYS_ITSELF.has(op) ? op : 'open', op === 'utimes' ? resolve(this.#cwd, path) : path)
-    return code !== undefined && text !== undefined ? fail(code, text, op, path) : error
+    return translated(error, op, op === 'utimes' && codeOf(error) === 'ELOOP' ? resolve(this.#cwd, path) : path)
   }
 }
 
-/** What just-bash says of codes. */
-const TEXTS: Record<string, string> = {
-  EINVAL: 'invalid argument',
-  EISDIR: 'is a directory',
-  ELOOP: 'too many levels of symbolic links',
-  ENOTDIR: 'not a directory',
-  ENOTEMPTY: 'directory not empty',
-  EPERM: 'operation not permitted',
-  EEXIST: 'file already exists',
+function entryOf(name: string, kind: string): ShellEntry {
+  return { name, isFile: kind === 'file', isDirectory: kind === 'directory', isSymbolicLink: kind === 'symlink' }
 }
 
-/** What says of itself that links lead in circles. */
-const SAYS_ITSELF = new Set(['lstat', 'scandir'])
-
-function fail(code: string, text: string, op: string, path: string): YfsError {
-  const error = plain(code, `${code}: ${text}, ${op} '${path}'`)
-  return Object.assign(error, { syscall: op, path })
+/** Tells whether names are in the order of their code units; that of code points mostly is the same. */
+function isSorted(entries: ShellEntry[]): boolean {
+  return entries.every(({ name }, index) => index === 0 || entries[index - 1]!.name < name)
 }
 
-function plain(code: string, message: string): YfsError {
-  return Object.assign(new YfsError(message), { code })
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof YfsError ? error.code : undefined
+function isUtf8(encoding: string | undefined): boolean {
+  return encoding === undefined || encoding === 'utf8' || encoding === 'utf-8' || encoding === 'ascii'
 }

@@ -68,7 +68,9 @@ export class SideMap {
 
   /** Lists a directory. */
   children(path: string): { name: string; isDirectory: boolean }[] {
-    const found = []
+    const found: { name: string; isDirectory: boolean }[] = []
+    // Every directory that something lies in has an entry of its own.
+    if (path !== '/' && !this.#entries.has(path)) return found
     for (const [at, entry] of this.#entries) {
       if (at !== '/' && parentOf(at) === path) found.push({ name: nameOf(at), isDirectory: entry.content === null })
     }

@@ -14,6 +14,7 @@ mod structure;
 mod translate;
 mod write;
 
+pub use self::memory::TextInMemory;
 pub(crate) use self::{
     structure::op_error,
     translate::{

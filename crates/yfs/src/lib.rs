@@ -49,7 +49,7 @@ pub mod workspace;
 pub use crate::{
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
-    fs::WorkspaceFs,
+    fs::{TextInMemory, WorkspaceFs},
     import::{ImportOptions, ImportReport, Progress, SkipReason, Skipped},
     options::Options,
     pool::{DocHandle, Provider},

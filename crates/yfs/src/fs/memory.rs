@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use smol_str::SmolStr;
-use yfs_engine::{path::VPath, tree::Follow};
+use yfs_engine::{id::FileId, path::VPath, tree::Follow};
+use yfs_store::Seq;
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
 
 use super::{
@@ -104,7 +105,8 @@ impl WorkspaceFs {
         self.readlink_now(path)
     }
 
-    /// Returns what a text says, and its version, if that is in the cache and no longer than this.
+    /// Returns the id and the text of a file, and the version of that, if it is a text that is in the cache and no
+    /// longer than this.
     ///
     /// # Errors
     ///
@@ -113,13 +115,35 @@ impl WorkspaceFs {
         &self,
         path: &VPath,
         max_len: usize,
-    ) -> Result<Option<(VersionToken, Arc<str>)>, FsError> {
+    ) -> Result<Option<TextInMemory>, FsError> {
         self.refreshed(Op::Open)?;
         let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
         if found.holds != Holds::Text {
             return Ok(None);
         }
         let text = self.shared.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
-        Ok(text.map(|text| (version_token(text.head, &Holds::Text), text.content)))
+        Ok(text.map(|text| TextInMemory { id: found.id, head: text.head, content: text.content }))
+    }
+}
+
+/// A text that is in the cache.
+#[derive(Debug, Clone)]
+pub struct TextInMemory {
+    /// The file.
+    pub id: FileId,
+    /// What it says.
+    pub content: Arc<str>,
+    head: Seq,
+}
+
+impl TextInMemory {
+    /// Returns the version that the text is.
+    pub fn version(&self) -> VersionToken {
+        version_token(self.head, &Holds::Text)
+    }
+
+    /// Returns a number that the file has for this text only.
+    pub fn state(&self) -> u64 {
+        self.head.0
     }
 }

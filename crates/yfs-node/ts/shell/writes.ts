@@ -1,0 +1,158 @@
+// What a shell writes, as the least edit of what it had read.
+//
+// A redirection is two writes: an empty one, and what follows. The empty one is held back, so that the two become one edit and
+// whoever types in the file loses nothing. It is done by itself where nothing follows.
+
+import type { Files } from '../files.js'
+import type { Stats } from '../types.js'
+import { codeOf } from './errors.js'
+import type { Meta } from './types.js'
+
+/** A shell that has not called anything for so long has nothing more to write after a truncation, in milliseconds. */
+const QUIET_MS = 100
+
+/** How often it is looked at most whether a shell is quiet: then the truncation is done even so. */
+const MAX_LOOKS = 50
+
+/** Of how many files it is remembered what the shell had read. */
+const MAX_READ = 256
+
+const FILE_MODE = 0o644
+
+/** Taken now, since a sandbox around a running shell may hide them. */
+const { setTimeout: later, clearTimeout: never } = globalThis
+
+/** A truncation that has not happened yet. */
+export interface Held {
+  path: string
+  /** What the shell had read, or else what the file held then: the base of what follows. */
+  version: string
+  /** The mode that the file gets, if it has another. */
+  mode: number | undefined
+  /** When the shell asked for it. */
+  since: Date
+  timer: ReturnType<typeof setTimeout>
+}
+
+/** The writes of one shell. */
+export class Writes {
+  /** Through which the files are written. */
+  files: Files
+  readonly #isPosix: boolean
+  readonly #begin: (work: () => Promise<void>) => void
+  /** Truncations that wait for what follows, by file. */
+  readonly #held = new Map<string, Held>()
+  /** The versions that were read last, by file: the bases of what the shell writes. */
+  readonly #read = new Map<string, string>()
+  /** Counts the calls of the shell, so that it shows when it is quiet. */
+  #nCalls = 0
+
+  constructor(files: Files, isPosix: boolean, begin: (work: () => Promise<void>) => void) {
+    this.files = files
+    this.#isPosix = isPosix
+    this.#begin = begin
+  }
+
+  /** Takes note that the shell is at work. */
+  noteCall(): void {
+    this.#nCalls += 1
+  }
+
+  /** Returns the truncation of a file that is held back. */
+  held(id: string): Held | undefined {
+    return this.#held.get(id)
+  }
+
+  /** Does all truncations that are held back. */
+  async flush(): Promise<void> {
+    for (const [id, held] of [...this.#held]) await this.#truncate(id, held)
+  }
+
+  /** Does the truncation of a file that is held back, if there is one. */
+  async release(id: string): Promise<void> {
+    const held = this.#held.get(id)
+    if (held) await this.#truncate(id, held)
+  }
+
+  /** Remembers what the shell has read of a file. */
+  remember(id: string, version: string): void {
+    this.#nCalls += 1
+    this.#read.delete(id)
+    this.#read.set(id, version)
+    if (this.#read.size > MAX_READ) this.#read.delete(this.#read.keys().next().value!)
+  }
+
+  /** Forgets what is held back of a file, and what was read of it. */
+  forget(id: string): void {
+    never(this.#held.get(id)?.timer)
+    this.#held.delete(id)
+    this.#read.delete(id)
+  }
+
+  /** Makes bytes the content of a file, or holds that back if they are none. */
+  async write(at: string, bytes: Uint8Array, found: Stats | undefined): Promise<void> {
+    const file = found?.kind === 'file' ? found : undefined
+    if (file && file.size > 0 && bytes.length === 0 && !this.#held.has(file.id)) return this.#hold(at, file)
+    const base = file && (this.#held.get(file.id)?.version ?? this.#read.get(file.id))
+    if (found) this.forget(found.id)
+    await this.#put(at, bytes, base, this.#newMode(file))
+    // What was there already is no edit; but to scripts a file that was written is new, a stamp of a build above all.
+    if (file && this.files.findSync(at, false)?.mtimeMs === file.mtimeMs) await this.files.utimes(at, Date.now())
+  }
+
+  /** Makes a file as it is told. */
+  async writeWith(at: string, bytes: Uint8Array, meta: Meta): Promise<void> {
+    const mode = this.#isPosix ? meta.mode : undefined
+    await this.files.writeFile(at, bytes, { mode, mtimeMs: meta.mtime && Number(meta.mtime), follow: false })
+  }
+
+  async #hold(at: string, found: Stats): Promise<void> {
+    const version = this.#read.get(found.id) ?? (await this.#versionOf(at))
+    const timer = later(() => this.#look(found.id, this.#nCalls, MAX_LOOKS), QUIET_MS)
+    this.#held.set(found.id, { path: at, version, mode: this.#newMode(found), since: new Date(), timer })
+  }
+
+  /** Does a truncation if the shell has not called anything since the last look. */
+  #look(id: string, nCalls: number, nLooks: number): void {
+    const held = this.#held.get(id)
+    if (!held) return
+    if (this.#nCalls !== nCalls && nLooks > 0) {
+      const seen = this.#nCalls
+      held.timer = later(() => this.#look(id, seen, nLooks - 1), QUIET_MS)
+      return
+    }
+    // Nobody waits for it: who asks next is told if it cannot be done.
+    this.#begin(() => this.#truncate(id, held))
+  }
+
+  async #truncate(id: string, held: Held): Promise<void> {
+    if (this.#held.get(id) !== held) return
+    this.forget(id)
+    // Gone meanwhile, or another file has its place: then there is nothing to empty.
+    if (this.files.findSync(held.path, false)?.id !== id) return
+    await this.#put(held.path, new Uint8Array(), held.version, held.mode)
+    // What follows is still based on what was there, so that what is typed from now on stays.
+    this.remember(id, await this.#versionOf(held.path))
+  }
+
+  async #versionOf(at: string): Promise<string> {
+    const known = this.files.textStateSync(at)
+    return known ? String(known.state) : ((await this.files.describe(at, { follow: false })).version ?? '')
+  }
+
+  /** Returns the mode that a file gets when it is written, if it has another. */
+  #newMode(file: Stats | undefined): number | undefined {
+    return this.#isPosix && file && file.mode !== FILE_MODE ? FILE_MODE : undefined
+  }
+
+  /** Makes bytes the content of a file, based on what had been read. */
+  async #put(at: string, bytes: Uint8Array, baseVersion?: string, mode?: number): Promise<void> {
+    try {
+      await this.files.writeFile(at, bytes, { baseVersion, mode, follow: false })
+    } catch (error) {
+      if (codeOf(error) !== 'ESTALE') throw error
+      // The base is gone: then what is there now is the base.
+      await this.files.writeFile(at, bytes, { mode, follow: false })
+    }
+  }
+}
