@@ -16,7 +16,7 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     replace::{NewContent, meta_patch},
-    translate::{Found, Holds, fs_error},
+    translate::{Found, Holds, fs_error, resolve},
 };
 use crate::{
     any,
@@ -127,9 +127,8 @@ impl WorkspaceFs {
         let id = self.attribute(Op::Utimes, path, |main| {
             ops::plan_touch(main.tree(), main, path, mtime, Follow::Yes)
         })?;
-        if let Some(id) = id {
-            self.shared.settle_time(&id);
-        }
+        // Also where the row says this time already: content that it has not been told of may be younger.
+        self.shared.settle_time(&id);
         Ok(())
     }
 
@@ -155,20 +154,19 @@ impl WorkspaceFs {
         Ok(())
     }
 
-    /// Changes attributes of what is at a path, and returns its id if there was anything to change.
+    /// Changes attributes of what is at a path, and returns its id.
     fn attribute(
         &self,
         op: Op,
         path: &VPath,
         plan: impl Fn(&MainDoc) -> Result<Vec<RowWrite>, OpError>,
-    ) -> Result<Option<FileId>, FsError> {
+    ) -> Result<FileId, FsError> {
         self.structural(op, path, |main| {
-            if main.tree().resolve(path, Follow::Yes).is_ok_and(|node| node.is_root()) {
+            let Some(id) = resolve(main, op, path, Follow::Yes)?.id() else {
                 return Err(FsError::new(FsCode::EPERM, op, path));
-            }
+            };
             let writes = plan(main).map_err(|error| op_error(error, op, path))?;
-            let id = writes.first().and_then(updated_id).cloned();
-            Ok(Plan::rows(writes, id))
+            Ok(Plan::rows(writes, id.clone()))
         })
     }
 
@@ -245,13 +243,6 @@ fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
 
 pub(super) fn new_doc(id: &FileId, update: Vec<u8>, text_size: Option<u64>) -> NewDoc {
     NewDoc { id: id.clone(), update, text_size }
-}
-
-fn updated_id(write: &RowWrite) -> Option<&FileId> {
-    match write {
-        RowWrite::Update { id, .. } => Some(id),
-        _ => None,
-    }
 }
 
 fn is_absent(code: FsCode) -> bool {

@@ -47,6 +47,8 @@ pub(super) const CASES: &[Scripted] = &[
         mkdir -p /d/{x*256}/e !! ENAMETOOLONG
         write /d/{x*256} a !! ENAMETOOLONG
         cat /{x*256} !! ENAMETOOLONG
+        chmod 600 /{x*256} !! ENAMETOOLONG
+        utimes 1 /{x*256} !! ENAMETOOLONG
         mv /{x*255} /{y*256} !! ENAMETOOLONG
         cp /{x*255} /{y*256} !! ENAMETOOLONG",
     ),
@@ -288,10 +290,13 @@ pub(super) const CASES: &[Scripted] = &[
         mtime /a => 1234567890123
         utimes 0 /a
         mtime /a => 0
+        append /a y
+        utimes 0 /a
+        mtime /a => 0
         mkdir /d
         utimes 5000 /d
         mtime /d => 5000
-        cat /a => x",
+        cat /a => xy",
     ),
     (
         "default modes",
