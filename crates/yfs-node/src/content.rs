@@ -127,6 +127,13 @@ impl NativeFs {
         .await
     }
 
+    /// Returns when everything written so far survives a power cut.
+    #[napi]
+    pub async fn flush(&self) -> napi::Result<()> {
+        let workspace = self.slot.get()?;
+        elsewhere(move || workspace.flush().map_err(|error| error::of_workspace(&error))).await
+    }
+
     /// Replaces text inside a file.
     #[napi]
     pub async fn edit(
@@ -149,7 +156,7 @@ impl NativeFs {
     }
 }
 
-fn write_options(options: &NativeWrite) -> napi::Result<WriteOptions> {
+pub(crate) fn write_options(options: &NativeWrite) -> napi::Result<WriteOptions> {
     let create = match options.create.as_deref() {
         None | Some("any") => Create::IfMissing,
         Some("new") => Create::New,

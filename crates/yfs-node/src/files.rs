@@ -21,8 +21,8 @@ pub struct NativeFs {
     pub(crate) behalf: Behalf,
 }
 
-/// How many fields [`NativeFs::stat`] fills in: kind, size, time, mode. The kind is a character.
-const N_STAT_FIELDS: usize = 4;
+/// How many fields [`NativeFs::stat`] fills in: kind, size, time, mode, time of making. The kind is a character.
+const N_STAT_FIELDS: usize = 5;
 
 #[napi]
 impl NativeFs {
@@ -41,9 +41,9 @@ impl NativeFs {
         follow: bool,
         mut fields: Float64ArraySlice<'_>,
     ) -> napi::Result<String> {
-        let entry = self.entry(&at, follow)?.map_err(|error| error::of_fs(&error))?;
+        let found = self.entry(&at, follow)?.map_err(|error| error::of_fs(&error))?;
         // SAFETY: the array is JavaScript's, whose one thread waits for this call; nobody else sees it.
-        Ok(describe_into(unsafe { fields.as_mut() }, &entry))
+        Ok(describe_into(unsafe { fields.as_mut() }, &found))
     }
 
     /// Does the same, but where nothing is returns nothing, which costs less than an error.
@@ -56,7 +56,7 @@ impl NativeFs {
     ) -> napi::Result<Option<String>> {
         match self.entry(&at, follow)? {
             // SAFETY: as above.
-            Ok(entry) => Ok(Some(describe_into(unsafe { fields.as_mut() }, &entry))),
+            Ok(found) => Ok(Some(describe_into(unsafe { fields.as_mut() }, &found))),
             Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => Ok(None),
             Err(error) => Err(error::of_fs(&error)),
         }
@@ -208,7 +208,7 @@ impl NativeFs {
         elsewhere(move || Ok(message::matches(&now(fs.grep(&query))?).to_string())).await
     }
 
-    fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<DirEntry, FsError>> {
+    fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<(DirEntry, Millis), FsError>> {
         let op = if follow { Op::Stat } else { Op::Lstat };
         Ok(self.slot.fs(&self.behalf)?.entry(&path(op, at)?, op))
     }
@@ -224,13 +224,14 @@ impl NativeFs {
     }
 }
 
-/// Fills in kind, size, time and mode, and returns the id.
-fn describe_into(fields: &mut [f64], entry: &DirEntry) -> String {
+/// Fills in kind, size, time, mode and time of making, and returns the id.
+fn describe_into(fields: &mut [f64], (entry, created): &(DirEntry, Millis)) -> String {
     let described = [
         f64::from(u32::from(kind_letter(entry.kind))),
         entry.size as f64,
         entry.mtime.0 as f64,
         f64::from(entry.mode),
+        created.0 as f64,
     ];
     if let Some(fields) = fields.get_mut(..N_STAT_FIELDS) {
         fields.copy_from_slice(&described);

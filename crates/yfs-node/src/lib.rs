@@ -8,17 +8,19 @@
 //! ```js
 //! import { Workspace } from 'yfs'
 //! const ws = await Workspace.open('plans.db', { actor: 'human:ada' })
-//! await ws.fs.writeFile('/docs/plan.md', '1. Listen\n')
+//! await ws.files.writeFile('/docs/plan.md', '1. Listen\n')
 //! await ws.close()
 //! ```
 //!
 //! # Invariants
 //!
-//! - Nothing that waits for a lock of long, a disk or a peer runs on the thread of the event loop.
+//! - Nothing that waits for a lock of long, a disk or a peer runs on the thread of the event loop, except what
+//!   is asked for synchronously (`at_once`).
 //! - A workspace is let go when it is closed, whoever still holds an object of it.
 
 #![expect(unsafe_code, reason = "the macros of napi write the C interface of an addon")]
 
+mod at_once;
 mod content;
 mod error;
 mod files;

@@ -14,8 +14,8 @@ const KINDS: Record<string, Kind> = { f: 'file', d: 'directory', l: 'symlink' }
 
 /** The files of a workspace, on behalf of somebody. What only looks into memory has a form that answers at once. */
 export class Files {
-  /** Where a call of the native half puts what it found: kind, size, time, mode. */
-  readonly #fields = new Float64Array(4)
+  /** Where a call of the native half puts what it found: kind, size, time, mode, time of making. */
+  readonly #fields = new Float64Array(5)
   readonly #native: NativeFs
 
   /** @internal */
@@ -230,7 +230,7 @@ export class Files {
     const fields = this.#fields
     const mtimeMs = fields[2]!
     const kind = KINDS[String.fromCharCode(fields[0]!)]!
-    return { id, kind, size: fields[1]!, mode: fields[3]!, mtimeMs, mtime: new Date(mtimeMs) }
+    return { id, kind, size: fields[1]!, mode: fields[3]!, mtimeMs, mtime: new Date(mtimeMs), birthtimeMs: fields[4]! }
   }
 }
 

@@ -3,6 +3,7 @@
 export { Port, type UpdateListener } from './document.js'
 export { YfsError } from './errors.js'
 export { Files } from './files.js'
+export type { NodeFs, NodeFsOptions } from './nodefs.js'
 export { ShellFs, type ShellOptions } from './shell.js'
 export type * from './types.js'
 export { Workspace, type OpenDocument } from './workspace.js'

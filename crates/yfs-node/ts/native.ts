@@ -48,6 +48,21 @@ export interface NativeFs {
   totals(at: string): Promise<string>
   glob(query: string): Promise<string>
   grep(query: string): Promise<string>
+  flush(): Promise<void>
+  readSync(at: string): NativeContent
+  writeSync(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): string
+  appendSync(at: string, data: Uint8Array, options: NativeWrite): string
+  mkdirSync(at: string, recursive: boolean, mode?: number | null): void
+  rmSync(at: string, recursive: boolean, force: boolean): void
+  cpSync(from: string, to: string, recursive: boolean, replace: boolean): void
+  mvSync(from: string, to: string, replace: boolean, parents: boolean): void
+  symlinkSync(target: string, at: string): void
+  chmodSync(at: string, mode: number): void
+  utimesSync(at: string, mtime: number): void
+  pathOf(id: string): string | null
+  cursorSync(): string
+  flushSync(): void
+  version(at: string): string
 }
 
 export interface NativePort {

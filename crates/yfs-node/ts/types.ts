@@ -27,11 +27,12 @@ export interface Stats {
   mode: number
   mtimeMs: number
   mtime: Date
+  /** When it was made. */
+  birthtimeMs: number
 }
 
 /** What is known of an object, its media type, metadata and version included. */
 export interface Description extends Omit<Stats, 'mtime'> {
-  birthtimeMs: number
   mime: string | null
   version: string | null
   metadata: Record<string, unknown>

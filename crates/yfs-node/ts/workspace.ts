@@ -4,6 +4,7 @@ import { Port } from './document.js'
 import { asking, calling } from './errors.js'
 import { Files } from './files.js'
 import { native, type NativeWatch, type NativeWorkspace } from './native.js'
+import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
 import { ShellFs, type ShellOptions } from './shell.js'
 import type {
   Anchored, BlameLine, Change, Conflict, DocumentInfo, ExportReport, ImportReport, OpenOptions, Trashed, Version,
@@ -19,23 +20,30 @@ export interface OpenDocument extends DocumentInfo {
   close(): void
 }
 
+/** What belongs to what was lent, and lives as long. */
+const held = new WeakMap<object, object>()
+
 /** A tree of files that people, agents, tools and other machines change at the same time. */
 export class Workspace {
   readonly #native: NativeWorkspace
   readonly #ports = new Set<Port>()
   readonly #watches = new Set<NativeWatch>()
-  readonly #shells = new Set<WeakRef<ShellFs>>()
+  /** What may hold something back, by the objects that were lent. */
+  readonly #lent = new Set<WeakRef<{ flush(): Promise<void> }>>()
+  readonly #isReadOnly: boolean
   /** The files, on behalf of whoever the workspace was opened for. */
   readonly files: Files
 
-  private constructor(opened: NativeWorkspace) {
+  private constructor(opened: NativeWorkspace, isReadOnly: boolean) {
     this.#native = opened
+    this.#isReadOnly = isReadOnly
     this.files = new Files(opened.files())
   }
 
   /** Opens the workspace in a file, or makes one there; `:memory:` is one that is gone when it is closed. */
   static async open(file: string, options: OpenOptions = {}): Promise<Workspace> {
-    return new Workspace(await asking(() => native.NativeWorkspace.open(file, JSON.stringify(options))))
+    const opened = await asking(() => native.NativeWorkspace.open(file, JSON.stringify(options)))
+    return new Workspace(opened, options.readOnly ?? false)
   }
 
   /** The id of the workspace, which is the guid of its main document. */
@@ -56,8 +64,18 @@ export class Workspace {
   /** Returns the workspace as the filesystem of a just-bash shell. */
   asIFileSystem(options: ShellOptions = {}): ShellFs {
     const shell = new ShellFs(this.filesFor(options.actor, options.label), this.id, options)
-    this.#shells.add(new WeakRef(shell))
+    this.#lend(shell)
     return shell
+  }
+
+  /** Returns the workspace as `node:fs`, for tools that are given an `fs`. */
+  asNodeFs(options: NodeFsOptions = {}): NodeFs {
+    const files = calling(() => this.#native.files(options.actor ?? null, options.label ?? null))
+    const lent = lendNodeFs(files, this.id, this.#isReadOnly, (given) => this.watch(given), options)
+    this.#lend(lent)
+    // As long as somebody has the one, the other must be there.
+    held.set(lent.fs, lent)
+    return lent.fs
   }
 
   /** Opens a document by its guid: that of a file, or the workspace's own. */
@@ -238,10 +256,16 @@ export class Workspace {
 
   /** Closes the workspace with all that was opened of it. What was written is in the log either way. */
   async close(): Promise<void> {
-    for (const shell of this.#shells) await shell.deref()?.flush()
+    for (const lent of this.#lent) await lent.deref()?.flush()
     for (const port of [...this.#ports]) port.close()
     for (const watch of this.#watches) watch.close()
     await asking(() => this.#native.close())
+  }
+
+  /** Notes what may hold something back; what nobody has any more is forgotten. */
+  #lend(lent: { flush(): Promise<void> }): void {
+    for (const other of this.#lent) if (other.deref() === undefined) this.#lent.delete(other)
+    this.#lent.add(new WeakRef(lent))
   }
 
   async #followDocument(

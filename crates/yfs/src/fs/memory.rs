@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use smol_str::SmolStr;
-use yfs_engine::{id::FileId, path::VPath, tree::Follow};
+use yfs_engine::{id::FileId, path::VPath, time::Millis, tree::Follow};
 use yfs_store::Seq;
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
 
@@ -19,27 +19,30 @@ use super::{
 };
 
 impl WorkspaceFs {
-    /// Describes what is at a path as a listing would: [`Op::Lstat`] does not follow a link at its end.
+    /// Describes what is at a path as a listing would, and says when it was made: [`Op::Lstat`] does not
+    /// follow a link at its end.
     ///
     /// # Errors
     ///
     /// As [`FileSystem::stat`](yfs_vfs::FileSystem::stat).
-    pub fn entry(&self, path: &VPath, op: Op) -> Result<DirEntry, FsError> {
+    pub fn entry(&self, path: &VPath, op: Op) -> Result<(DirEntry, Millis), FsError> {
         self.refreshed(op)?;
         let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
         let found = {
             let main = self.shared.main.read();
-            listed(&main, resolve(&main, op, path, follow)?)
+            let node = resolve(&main, op, path, follow)?;
+            let created = |id| main.files().attributes(id).map(|row| row.created_at);
+            listed(&main, node).zip(node.id().and_then(created))
         };
-        let Some((mut entry, is_text)) = found else {
+        let Some(((mut entry, is_text), created)) = found else {
             let stat = self.stat_now(path, op)?;
             let mut entry = DirEntry::new("", stat.id, stat.kind);
             (entry.mtime, entry.mode) = (stat.mtime, stat.mode);
-            return Ok(entry);
+            return Ok((entry, stat.created));
         };
         let measured = self.shared.measure_all([(&mut entry, &is_text)].into_iter());
         measured.map_err(|error| fs_error(error, op, path))?;
-        Ok(entry)
+        Ok((entry, created))
     }
 
     /// Lists the names in a directory with what they name, without measuring it.
@@ -103,6 +106,17 @@ impl WorkspaceFs {
     /// The same.
     pub fn target_of(&self, path: &VPath) -> Result<String, FsError> {
         self.readlink_now(path)
+    }
+
+    /// Returns the version of a file's content, which changes with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
+        self.refreshed(Op::Open)?;
+        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        self.version_of(&found, path)
     }
 
     /// Returns the id and the text of a file, and the version of that, if it is a text that is in the cache and no

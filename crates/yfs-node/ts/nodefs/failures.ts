@@ -1,0 +1,81 @@
+// Errors as `fs` of Node throws them: the words of libuv, and those of Node's checks of arguments.
+
+import { constants } from 'node:os'
+import { getSystemErrorMap, inspect } from 'node:util'
+import { YfsError } from '../errors.js'
+
+/** The words of libuv, by code. */
+const WORDS = new Map([...getSystemErrorMap().values()])
+
+/** Makes the error of a system call. */
+export function failure(code: string, syscall: string, path?: string, dest?: string): YfsError {
+  const at = path === undefined ? '' : ` '${path}'`
+  const to = dest === undefined ? '' : ` -> '${dest}'`
+  const error = new YfsError(`${code}: ${WORDS.get(code) ?? 'unknown error'}, ${syscall}${at}${to}`)
+  const errno = -(constants.errno as Record<string, number>)[code]!
+  return Object.assign(error, { errno, code, syscall }, path === undefined ? {} : { path }, dest === undefined ? {} : { dest })
+}
+
+/** Returns the code of an error, if it has one. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
+}
+
+/** Says an error of the workspace as that of a system call; what is no such error stays. */
+export function retold(error: unknown, syscall: string, path?: string, dest?: string): unknown {
+  const code = codeOf(error)
+  if (code === undefined || code.startsWith('ERR_')) return error
+  const told = failure(code, syscall, path, dest)
+  if (error instanceof Error && error.cause !== undefined) told.cause = error.cause
+  return told
+}
+
+/** An error of `fs.rm` and `fs.cp`, which say more than a code of the system. */
+export function systemError(code: string, text: string, context: Context): YfsError {
+  const { syscall, reason, message, path, dest } = context
+  const at = path === undefined ? '' : ` ${path}`
+  const to = dest === undefined ? '' : ` => ${dest}`
+  const error = new YfsError(`${text}: ${syscall} returned ${reason} (${message})${at}${to}`)
+  error.name = 'SystemError'
+  const errno = (constants.errno as Record<string, number>)[reason]
+  return Object.assign(error, { code, errno, syscall, info: { ...context, code: reason, errno } }, path === undefined ? {} : { path }, dest === undefined ? {} : { dest })
+}
+
+/** What a `systemError` is about. */
+export interface Context {
+  syscall: string
+  reason: string
+  message: string
+  path?: string
+  dest?: string
+}
+
+/** Makes the error of an argument of the wrong type. */
+export function wrongType(name: string, expected: string, value: unknown): TypeError {
+  const error = new TypeError(`The "${name}" ${name.includes('.') ? 'property' : 'argument'} must be ${expected}.${received(value)}`)
+  return Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' })
+}
+
+/** Makes the error of an argument that is of the right type and still makes no sense. */
+export function wrongValue(name: string, reason: string, value: unknown): TypeError {
+  const error = new TypeError(`The ${name.includes('.') ? 'property' : 'argument'} '${name}' ${reason}. Received ${inspect(value)}`)
+  return Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' })
+}
+
+/** Makes the error of a number that is too small, too large or no integer. */
+export function outOfRange(name: string, range: string, value: unknown): RangeError {
+  const error = new RangeError(`The value of "${name}" is out of range. It must be ${range}. Received ${inspect(value)}`)
+  return Object.assign(error, { code: 'ERR_OUT_OF_RANGE' })
+}
+
+function received(value: unknown): string {
+  if (value === null || value === undefined) return ` Received ${value}`
+  if (typeof value === 'function') return ` Received function ${value.name}`
+  if (typeof value === 'object') {
+    const { name } = value.constructor ?? {}
+    return name ? ` Received an instance of ${name}` : ` Received ${inspect(value, { depth: -1 })}`
+  }
+  let shown = inspect(value, { colors: false })
+  if (shown.length > 28) shown = `${shown.slice(0, 25)}...`
+  return ` Received type ${typeof value} (${shown})`
+}

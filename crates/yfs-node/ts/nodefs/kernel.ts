@@ -1,0 +1,356 @@
+// Open files: what stands between descriptors and the tree, as in a kernel.
+//
+// A write through a descriptor is a least edit, in the log when the call ends. Only the truncation of an open with `w` is
+// held back until the first write, the closing, or a look at the content, so that replacing a file is one edit and whoever
+// types in it meanwhile loses nothing.
+
+import { constants } from 'node:fs'
+import type { NativeWrite } from '../native.js'
+import { isWithin, join, nameOf, parentOf } from '../paths.js'
+import type { Written } from '../types.js'
+import { masked } from './arguments.js'
+import { codeOf, failure, retold } from './failures.js'
+import type { Facts } from './stats.js'
+import { run, type Steps, Turn } from './steps.js'
+import type { Place, Snapshot, Tree } from './tree.js'
+
+const { O_ACCMODE, O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = {
+  O_ACCMODE: 3,
+  ...constants,
+}
+
+/** Of how many files it is remembered what was read of them last. */
+const MAX_KNOWN = 1024
+
+/** How much content is kept where it never was a version. */
+const MAX_KEPT = 1024 * 1024
+
+/** The mode of a new file that is asked for most, and needs no saying. */
+const FILE_MODE = 0o644
+
+/** The least number that a descriptor has, far from those of the process. */
+const FIRST_DESCRIPTOR = 1_000_000
+
+/** How long a truncation is held back at most while nothing follows, in milliseconds. */
+const HOLD_MS = 1_000
+
+const EMPTY = new Uint8Array()
+
+/** What a writer knew: a version, or content that never was one since others wrote as well. */
+type Base = string | Uint8Array
+
+/** A file that is open, by any number of descriptors. */
+interface OpenFile {
+  id: string
+  n: number
+  turn: Turn
+  /** What it held when it was read last. */
+  snapshot?: Snapshot
+  /** A truncation that is held back: what it truncates. */
+  held?: Base
+  /** What it holds since it is no longer in the tree. */
+  detached?: { facts: Facts; data: Uint8Array }
+}
+
+/** What a number that `open` returned stands for. */
+export interface Descriptor {
+  fd: number
+  flags: number
+  position: number
+  /** The path that was opened. */
+  path: string
+  /** What is open: a file, or the id of a directory. */
+  file: OpenFile | string
+}
+
+/** The files of a tree that are open. */
+export class Kernel {
+  readonly tree: Tree
+  readonly #files = new Map<string, OpenFile>()
+  readonly #descriptors = new Map<number, Descriptor>()
+  /** What was read or written last, by file, as its version or itself: the bases of what is written. */
+  readonly #known = new Map<string, Base>()
+  #next = FIRST_DESCRIPTOR
+
+  constructor(tree: Tree) {
+    this.tree = tree
+  }
+
+  /** Opens a file or directory. */
+  *open(path: string, flags: number, mode: number): Steps<Descriptor> {
+    const place = this.tree.locate(path, 'open', path)
+    const found = yield* this.#opened(place, flags, mode)
+    const fd = this.#next++
+    const file = found.kind === 'directory' ? found.id : this.#openFile(found)
+    const descriptor = { fd, flags, position: 0, path: place.at, file }
+    this.#descriptors.set(fd, descriptor)
+    const isTruncated = (flags & O_TRUNC) !== 0 && typeof file !== 'string' && this.size(file.id, found.size) > 0
+    if (isTruncated) this.#hold(file, place.at)
+    return descriptor
+  }
+
+  /** Returns what a number stands for. */
+  descriptor(fd: number, syscall: string): Descriptor {
+    const found = this.#descriptors.get(fd)
+    if (found === undefined) throw failure('EBADF', syscall)
+    return found
+  }
+
+  /** Closes a descriptor; with the last one of a file, what was held back is done. */
+  *close(fd: number): Steps<void> {
+    const { file } = this.descriptor(fd, 'close')
+    this.#descriptors.delete(fd)
+    if (typeof file === 'string') return
+    file.n -= 1
+    if (file.n === 0) {
+      yield* this.settle(file.id)
+      // Somebody may have opened it again meanwhile.
+      if (file.n === 0 && this.#files.get(file.id) === file) this.#files.delete(file.id)
+    }
+  }
+
+  /** Describes what is open. */
+  facts(descriptor: Descriptor, syscall: string): Facts {
+    const { file } = descriptor
+    const id = typeof file === 'string' ? file : file.id
+    if (typeof file !== 'string' && file.detached) return { ...file.detached.facts, size: file.detached.data.length, nlink: 0 }
+    const at = this.tree.pathOf(id) ?? (typeof file === 'string' ? descriptor.path : undefined)
+    if (at === undefined) throw failure('ESTALE', syscall)
+    const facts = this.tree.facts(at, false)
+    return { ...facts, size: this.size(id, facts.size) }
+  }
+
+  /** Returns the size of a file, a truncation that is held back included. */
+  size(id: string, size: number): number {
+    return this.#files.get(id)?.held === undefined ? size : 0
+  }
+
+  /** Reads from a place, or from where the descriptor is. */
+  *read(descriptor: Descriptor, length: number, position: number | null): Steps<Uint8Array> {
+    const file = this.#file(descriptor, 'read', (access) => access !== O_WRONLY)
+    const { data } = yield* this.#content(file, 'read')
+    const from = position ?? descriptor.position
+    const found = data.subarray(Math.min(from, data.length), Math.min(from + length, data.length))
+    if (position === null) descriptor.position = from + found.length
+    return found
+  }
+
+  /** Writes at a place, or where the descriptor is. */
+  *write(descriptor: Descriptor, data: Uint8Array, position: number | null): Steps<number> {
+    const file = this.#file(descriptor, 'write', (access) => access !== O_RDONLY)
+    if (data.length === 0) return 0
+    yield* file.turn.take(() => this.#writeInTurn(descriptor, file, data, position))
+    return data.length
+  }
+
+  /** Cuts a file, or fills it with zeros up to a length. */
+  *truncate(descriptor: Descriptor, length: number): Steps<void> {
+    const { file, flags } = descriptor
+    if (typeof file === 'string' || (flags & O_ACCMODE) === O_RDONLY) throw failure('EINVAL', 'ftruncate')
+    yield* file.turn.take(() => this.#truncateInTurn(file, length))
+  }
+
+  /** Returns the content of a file that was found, and remembers what was read. */
+  *content(found: Facts, at: string): Steps<Uint8Array> {
+    if (this.#files.get(found.id)?.held !== undefined) return EMPTY
+    const { data, version } = yield* this.tree.read(at)
+    this.#knows(found.id, version)
+    return data
+  }
+
+  /** Makes bytes the content of a file, as an edit of what was read of it last. */
+  *replace(at: string, data: Uint8Array, found: Facts | undefined, options: NativeWrite): Steps<void> {
+    if (found === undefined) {
+      const written = yield* this.tree.write(at, data, options)
+      this.#knows(written.id, written.version)
+      return
+    }
+    const file = this.#files.get(found.id)
+    const base = file?.held ?? this.#known.get(found.id)
+    if (file) delete file.held
+    yield* this.#put(found.id, at, data, base)
+  }
+
+  /** Adds bytes to the end of a file, which is made if need be. */
+  *append(at: string, data: Uint8Array, found: Facts | undefined, options: NativeWrite): Steps<void> {
+    if (found) yield* this.settle(found.id)
+    yield* this.#appended(at, data, found?.id, options)
+  }
+
+  /** Does the truncations that are held back: of one file, or of all. */
+  *settle(id?: string): Steps<void> {
+    for (const file of id === undefined ? [...this.#files.values()] : [this.#files.get(id)]) {
+      if (file?.held === undefined) continue
+      yield* file.turn.take(() => this.#truncateInTurn(file, 0))
+    }
+  }
+
+  /** Keeps what open files hold that are about to leave the tree: what is at a path, and below it. */
+  *detach(path: string): Steps<void> {
+    if (this.#files.size === 0) return
+    const at = join(this.tree.realpath(parentOf(path)), nameOf(path))
+    for (const file of [...this.#files.values()]) {
+      const found = file.detached ? null : this.tree.pathOf(file.id)
+      if (found === null || !isWithin(found, at)) continue
+      const { data } = yield* this.#content(file, 'unlink')
+      file.detached = { facts: this.tree.facts(found, false), data }
+      delete file.held
+      this.#files.delete(file.id)
+    }
+  }
+
+  /** Follows a file whose content has become that of another: what was open as one is now open as the other. */
+  becomes(from: string, to: string): void {
+    const file = this.#files.get(from)
+    this.#known.delete(to)
+    if (file === undefined || from === to) return
+    this.#files.delete(from)
+    const there = this.#files.get(to)
+    file.id = to
+    delete file.snapshot
+    if (there === undefined) this.#files.set(to, file)
+  }
+
+  *#opened(place: Place, flags: number, mode: number): Steps<Facts> {
+    const isNew = (flags & O_CREAT) !== 0
+    const isExclusive = isNew && (flags & O_EXCL) !== 0
+    const fail = (code: string): Error => failure(code, ...place.about)
+    if (isNew && place.isDirectory) throw fail(this.tree.lacksParent(place) ?? (isExclusive && place.dots !== '' ? 'EEXIST' : 'EISDIR'))
+    const found = this.tree.look(place, !isExclusive && (flags & O_NOFOLLOW) === 0)
+    if (found && isExclusive) throw fail('EEXIST')
+    if (found === undefined) {
+      if (!isNew) throw fail('ENOENT')
+      return yield* this.#made(place, isExclusive, mode)
+    }
+    if (found.kind === 'symlink') throw fail('ELOOP')
+    const isWritten = (flags & O_ACCMODE) !== O_RDONLY || (flags & O_TRUNC) !== 0 || isNew
+    if (found.kind === 'directory' && isWritten) throw fail('EISDIR')
+    if (found.kind === 'file' && (place.isDirectory || (flags & (O_DIRECTORY ?? 0)) !== 0)) throw fail('ENOTDIR')
+    return found
+  }
+
+  *#made(place: Place, isExclusive: boolean, mode: number): Steps<Facts> {
+    try {
+      yield* this.tree.write(place.at, EMPTY, { create: isExclusive ? 'new' : 'any', ...modeOption(mode) })
+    } catch (error) {
+      throw retold(error, ...place.about)
+    }
+    return this.tree.must(place, true)
+  }
+
+  #openFile(found: Facts): OpenFile {
+    const file = this.#files.get(found.id) ?? { id: found.id, n: 0, turn: new Turn() }
+    file.n += 1
+    this.#files.set(found.id, file)
+    return file
+  }
+
+  #hold(file: OpenFile, at: string): void {
+    file.held ??= this.#known.get(file.id) ?? this.tree.version(at)
+    // Nobody waits for it: who looks next does it, and is told if it cannot be done.
+    setTimeout(() => void run(this.settle(file.id)).catch(() => undefined), HOLD_MS).unref()
+  }
+
+  #file(descriptor: Descriptor, syscall: string, isFit: (access: number) => boolean): OpenFile {
+    if (!isFit(descriptor.flags & O_ACCMODE)) throw failure('EBADF', syscall)
+    if (typeof descriptor.file === 'string') throw failure('EISDIR', syscall)
+    return descriptor.file
+  }
+
+  /** Returns what an open file holds, whoever wrote it. */
+  *#content(file: OpenFile, syscall: string): Steps<Snapshot> {
+    if (file.detached) return { data: file.detached.data, version: '' }
+    if (file.held !== undefined) return { data: EMPTY, version: '' }
+    const at = this.tree.pathOf(file.id)
+    if (at === null) {
+      // Somebody else removed it: what was read of it last is what there is.
+      if (file.snapshot) return file.snapshot
+      throw failure('ESTALE', syscall)
+    }
+    if (file.snapshot?.version !== this.tree.version(at)) {
+      file.snapshot = yield* this.tree.read(at)
+      this.#knows(file.id, file.snapshot.version)
+    }
+    return file.snapshot!
+  }
+
+  *#writeInTurn(descriptor: Descriptor, file: OpenFile, data: Uint8Array, position: number | null): Steps<void> {
+    const isAppending = (descriptor.flags & O_APPEND) !== 0
+    const size = this.facts(descriptor, 'write').size
+    const from = isAppending ? size : (position ?? descriptor.position)
+    if (position === null) descriptor.position = from + data.length
+    if (from === size && file.held === undefined && !file.detached) {
+      yield* this.#appendTo(file, data)
+      return
+    }
+    const before = yield* this.#content(file, 'write')
+    const after = new Uint8Array(Math.max(before.data.length, from + data.length))
+    after.set(before.data)
+    after.set(data, from)
+    yield* this.#replaceIn(file, after, file.held ?? before.version)
+  }
+
+  *#truncateInTurn(file: OpenFile, length: number): Steps<void> {
+    const before = yield* this.#content(file, 'ftruncate')
+    if (before.data.length === length && file.held === undefined) return
+    const after = new Uint8Array(length)
+    after.set(before.data.subarray(0, length))
+    yield* this.#replaceIn(file, after, file.held ?? before.version)
+  }
+
+  *#appendTo(file: OpenFile, data: Uint8Array): Steps<void> {
+    const at = this.tree.pathOf(file.id)
+    if (at === null) throw failure('ESTALE', 'write')
+    yield* this.#appended(at, data, file.id, { create: 'never' })
+  }
+
+  /** Adds bytes, after which what was known is known with them; unless others wrote: then nothing is. */
+  *#appended(at: string, data: Uint8Array, id: string | undefined, options: NativeWrite): Steps<void> {
+    const isKnown = id === undefined || this.#known.get(id) === this.tree.version(at)
+    const written = yield* this.tree.append(at, data, options)
+    if (isKnown) this.#knows(written.id, written.version)
+    else this.#known.delete(written.id)
+  }
+
+  *#replaceIn(file: OpenFile, data: Uint8Array, base: Base): Steps<void> {
+    delete file.held
+    if (file.detached) {
+      file.detached.data = data
+      return
+    }
+    const at = this.tree.pathOf(file.id)
+    if (at === null) throw failure('ESTALE', 'write')
+    const written = yield* this.#put(file.id, at, data, base)
+    // What others wrote meanwhile is in there as well: then it must be read.
+    if (written.size === data.length) file.snapshot = { data, version: written.version }
+  }
+
+  /** Writes with a base; one that is gone is replaced by what is there. */
+  *#put(id: string, at: string, data: Uint8Array, base: Base | undefined): Steps<Written> {
+    let written: Written
+    try {
+      written = yield* this.tree.write(at, data, {}, base)
+    } catch (error) {
+      if (base === undefined || codeOf(error) !== 'ESTALE') throw error
+      written = yield* this.tree.write(at, data, {})
+    }
+    // Where others wrote as well, the version holds what this writer has not seen.
+    const isSeen = written.size === data.length
+    if (isSeen) this.#knows(id, written.version)
+    else if (data.length <= MAX_KEPT) this.#knows(id, new Uint8Array(data))
+    else this.#known.delete(id)
+    return written
+  }
+
+  #knows(id: string, base: Base): void {
+    this.#known.delete(id)
+    this.#known.set(id, base)
+    if (this.#known.size > MAX_KNOWN) this.#known.delete(this.#known.keys().next().value!)
+  }
+}
+
+/** Says the mode of something new, if it needs saying. */
+export function modeOption(mode: number): NativeWrite {
+  const bits = masked(mode)
+  return bits === FILE_MODE ? {} : { mode: bits }
+}

@@ -1,0 +1,80 @@
+// Operations that can be run at once or with promises: each is written once, as a generator that yields what it asks for.
+
+/** What an operation asks for, in both forms. */
+export interface Ask {
+  now(): unknown
+  later(): Promise<unknown>
+}
+
+/** An operation: it yields what it asks for, and is given the answers. */
+export type Steps<T> = Generator<Ask, T, never>
+
+/** Asks for something that has both forms. */
+export function* ask<T>(now: () => T, later: () => Promise<T>): Steps<T> {
+  return yield { now, later }
+}
+
+/** Runs an operation on the spot. */
+export function runNow<T>(steps: Steps<T>): T {
+  let step = steps.next()
+  while (!step.done) {
+    let answer: unknown
+    try {
+      answer = step.value.now()
+    } catch (error) {
+      step = steps.throw(error)
+      continue
+    }
+    step = steps.next(answer as never)
+  }
+  return step.value
+}
+
+/** Runs an operation with promises. What it refuses before it asks for anything is a rejection as well. */
+export async function run<T>(steps: Steps<T>): Promise<T> {
+  return goOn(steps, steps.next())
+}
+
+/** Runs an operation that has taken its first step. */
+export async function goOn<T>(steps: Steps<T>, first: IteratorResult<Ask, T>): Promise<T> {
+  let step = first
+  while (!step.done) {
+    let answer: unknown
+    try {
+      answer = await step.value.later()
+    } catch (error) {
+      step = steps.throw(error)
+      continue
+    }
+    step = steps.next(answer as never)
+  }
+  return step.value
+}
+
+/** Lets one operation at a time do something that takes several steps. What runs at once does not wait. */
+export class Turn {
+  #last: Promise<void>
+
+  constructor() {
+    this.#last = Promise.resolve()
+  }
+
+  *take<T>(work: () => Steps<T>): Steps<T> {
+    let done = (): void => undefined
+    yield* ask(
+      () => undefined,
+      () => {
+        const before = this.#last
+        this.#last = new Promise((resolve) => {
+          done = resolve
+        })
+        return before
+      },
+    )
+    try {
+      return yield* work()
+    } finally {
+      done()
+    }
+  }
+}
