@@ -881,7 +881,7 @@ ln -s docs/a.txt l; mv l m; readlink m; cat m; cp m copy; [ -L copy ] || echo fi
 
 ln -s docs/a.txt l; stat -c '%F %s' l; stat -L -c '%F %s' l 2>&1; file l
 
-mkdir t; ln -s ../docs/a.txt t/l; cp -r t u; readlink u/l; tar cf t.tar t; rm -r t; tar xf t.tar; readlink t/l; cat t/l
+mkdir t; ln -s ../docs/a.txt t/l; cp -r t u; readlink u/l; tar cf t.tar t; rm -r t; tar xf t.tar; rm t.tar; readlink t/l; cat t/l
 
 ln -s docs d; rm d; ls docs; ln -s docs d; rm -r d; ls docs | wc -l
 

@@ -56,11 +56,11 @@ function timeOf({ mtime }) {
   return Number(mtime) < STARTED ? ` ${mtime.toISOString()}` : ''
 }
 
-/** Says how a call ended: what it returned, or its message. */
+/** Says how a call ended: what it returned, or its message and code. */
 export async function outcome(call) {
   try {
     return { value: await call() }
   } catch (error) {
-    return { error: error.message }
+    return { error: error.message, code: error.code }
   }
 }

@@ -13,7 +13,7 @@ import { bytesOf, Contents, type Text } from './shell/contents.js'
 import { codeOf, fail, isDirectory, missing, plain, translated } from './shell/errors.js'
 import type { ByteString, Meta, ShellEntry, ShellOptions, ShellStat } from './shell/types.js'
 import { Writes } from './shell/writes.js'
-import { SideMap, systemOf, type Provider, type SideEntry } from './side.js'
+import { once, SideMap, systemOf, type Provider, type SideEntry } from './side.js'
 import type { Stats } from './types.js'
 
 export type { ShellEntry, ShellOptions, ShellStat } from './shell/types.js'
@@ -31,6 +31,8 @@ export class ShellFs {
   readonly #isPosix: boolean
   readonly #side = new SideMap()
   readonly #number = ++nShells
+  /** Whether there may be a lazy file that is the workspace's. */
+  #hasLazy = false
   readonly #contents = new Contents()
   readonly #begun = new Begun()
   readonly #writes: Writes
@@ -74,26 +76,10 @@ export class ShellFs {
 
   async readFileBuffer(path: string): Promise<Uint8Array> {
     const text = this.#text(path)
-    if (text) return bytesOf(text).slice()
+    // Whoever gets it may change it.
+    if (text) return new Uint8Array(bytesOf(text))
     await this.#begun.settled()
-    const at = this.#check(path, 'open')
-    const side = await this.#sideOf(at, true)
-    if (side) {
-      if (side.content === null) throw isDirectory('read', path)
-      return (await this.#side.read(side)).slice()
-    }
-    try {
-      const found = this.#files.statSync(at)
-      if (this.#writes.held(found.id)) return new Uint8Array()
-      const content = await this.#files.readVersioned(at)
-      this.#writes.remember(found.id, content.version)
-      return content.data
-    } catch (error) {
-      const reached = await this.#throughLinks(at, error)
-      if (reached) return this.readFileBuffer(reached)
-      if (codeOf(error) === 'EISDIR') throw isDirectory('read', path)
-      throw this.#translated(error, 'open', path)
-    }
+    return this.#read(this.#check(path, 'open'), path)
   }
 
   async writeFile(path: string, content: string | Uint8Array, options?: EncodingOption): Promise<void> {
@@ -103,7 +89,7 @@ export class ShellFs {
     if (this.#isBeside(at)) {
       const there = this.#side.get(at)
       if (there?.content === null) throw isDirectory('open', path)
-      this.#side.write(at, bytes.slice(), there ? { mode: there.mode } : {})
+      this.#side.write(at, bytes.slice())
       return
     }
     this.#side.remove(at)
@@ -120,14 +106,15 @@ export class ShellFs {
     if (side?.content === null) throw isDirectory('write', path)
     if (side || this.#isBeside(at)) {
       const before = side ? await this.#side.read(side) : new Uint8Array()
-      this.#side.write(at, Buffer.concat([before, bytes]).subarray().slice(), side ? { mode: side.mode } : {})
+      this.#side.write(at, new Uint8Array(Buffer.concat([before, bytes])), side ? { mode: side.mode } : {})
       return
     }
     const found = this.#stat(at)
     if (found?.kind === 'directory') throw isDirectory('write', path)
-    if (found) await this.#writes.release(found.id)
     // A shell begins with an empty append, which changes nothing where a file is.
     if (found && bytes.length === 0) return
+    const held = found && this.#writes.held(found.id)
+    if (held) return this.#done('append', path, () => this.#writes.write(held.path, bytes, found))
     await this.#done('append', path, () => this.#files.appendFile(at, bytes))
   }
 
@@ -135,20 +122,24 @@ export class ShellFs {
     if (path.includes('\0')) return false
     if (this.#begun.isBusy) await this.#begun.settled()
     const at = resolve(this.#cwd, path)
-    if (this.#side.has(at) || this.#files.existsSync(at)) return true
+    if (this.#side.has(at)) return true
+    await this.#bringIn()
+    if (this.#files.existsSync(at)) return true
     return (await this.#throughLinks(at, undefined)) !== undefined
   }
 
   async stat(path: string): Promise<ShellStat> {
     if (this.#begun.isBusy) await this.#begun.settled()
     const at = this.#check(path, 'stat')
-    const side = this.#side.has(at) && (await this.#sideOf(at, true))
+    const side = this.#isPlain(at) ? undefined : await this.#sideOf(at, true)
     if (side) return this.#sideStat(side)
     try {
       return this.#shown(this.#files.statSync(at))
     } catch (error) {
       const reached = await this.#throughLinks(at, error)
-      if (reached) return this.stat(reached)
+      const beside = reached && (await this.#sideOf(reached, true))
+      if (beside) return this.#sideStat(beside)
+      if (reached) return this.#shown(this.#files.statSync(reached))
       throw this.#translated(error, 'stat', path)
     }
   }
@@ -156,7 +147,7 @@ export class ShellFs {
   async lstat(path: string): Promise<ShellStat> {
     if (this.#begun.isBusy) await this.#begun.settled()
     const at = this.#check(path, 'lstat')
-    const side = this.#side.has(at) && (await this.#sideOf(at, true))
+    const side = this.#isPlain(at) ? undefined : await this.#sideOf(at, true)
     if (side) return this.#sideStat(side)
     try {
       return this.#shown(this.#files.lstatSync(at))
@@ -167,6 +158,7 @@ export class ShellFs {
 
   async mkdir(path: string, options?: { recursive?: boolean }): Promise<void> {
     await this.#begun.settled()
+    await this.#bringIn()
     await this.#mkdir(path, options?.recursive ?? false)
   }
 
@@ -176,18 +168,8 @@ export class ShellFs {
 
   async readdirWithFileTypes(path: string): Promise<ShellEntry[]> {
     if (this.#begun.isBusy) await this.#begun.settled()
-    const at = this.#check(path, 'scandir')
-    const side = this.#side.get(at)
-    try {
-      const listed = this.#files.readdirSync(at).map(({ name, kind }) => entryOf(name, kind))
-      return this.#merged(at, listed)
-    } catch (error) {
-      if (side?.content === null) return this.#merged(at, [])
-      const reached = side ? undefined : await this.#throughLinks(at, error)
-      if (reached) return this.readdirWithFileTypes(reached)
-      if (side) throw fail('ENOTDIR', 'not a directory', 'scandir', path)
-      throw this.#translated(error, 'scandir', path)
-    }
+    if (this.#hasLazy) await this.#bringIn()
+    return this.#list(this.#check(path, 'scandir'), path)
   }
 
   async rm(path: string, options?: { recursive?: boolean; force?: boolean }): Promise<void> {
@@ -212,6 +194,8 @@ export class ShellFs {
   async cp(from: string, to: string, options?: { recursive?: boolean }): Promise<void> {
     await this.flush()
     const [source, target] = [this.#check(from, 'cp'), this.#check(to, 'cp')]
+    if (source !== target && this.#copyLazy(source, target)) return
+    await this.#bringIn()
     const side = await this.#sideOf(source, false)
     const found = side ? undefined : this.#lstat(source)
     if (!side && !found) throw missing('cp', from)
@@ -229,6 +213,7 @@ export class ShellFs {
   async mv(from: string, to: string): Promise<void> {
     await this.flush()
     const [source, target] = [this.#check(from, 'mv'), this.#check(to, 'mv')]
+    await this.#bringIn()
     if (source === target) return
     const side = await this.#sideOf(source, false)
     const found = side ? undefined : this.#lstat(source)
@@ -252,24 +237,28 @@ export class ShellFs {
   getAllPaths(): string[] {
     const paths = new Set(['/', ...this.#side.paths()])
     for (const { name } of this.#files.allPathsSync()) paths.add(name)
+    for (const path of this.#begun.paths()) paths.add(path)
     return [...paths]
   }
 
   async chmod(path: string, mode: number): Promise<void> {
     await this.flush()
     const at = this.#check(path, 'chmod')
+    await this.#bringIn()
     const side = await this.#sideOf(at, false)
     if (side) {
       side.mode = mode
       return
     }
     if (!this.#lstat(at)) throw missing('chmod', path)
-    if (this.#isPosix) await this.#done('chmod', path, () => this.#files.chmod(at, mode & 0o7777))
+    // The root is no row: it has the mode and time that it has.
+    if (this.#isPosix && at !== '/') await this.#done('chmod', path, () => this.#files.chmod(at, mode & 0o7777))
   }
 
   async symlink(target: string, path: string): Promise<void> {
     await this.#begun.settled()
     const at = this.#check(path, 'symlink')
+    await this.#bringIn()
     if (this.#side.has(at) || this.#lstat(at)) throw fail('EEXIST', 'file already exists', 'symlink', path)
     if (!this.#isPosix || this.#isBeside(at)) throw fail('ENOSYS', 'function not implemented', 'symlink', path)
     await this.#done('symlink', path, () => this.#files.symlink(target, at))
@@ -278,6 +267,7 @@ export class ShellFs {
   async link(existing: string, path: string): Promise<void> {
     await this.flush()
     const [source, target] = [this.#check(existing, 'link'), this.#check(path, 'link')]
+    await this.#bringIn()
     const side = await this.#sideOf(source, false)
     const found = side ? undefined : this.#lstat(source)
     if (!side && !found) throw missing('link', existing)
@@ -291,6 +281,7 @@ export class ShellFs {
   async readlink(path: string): Promise<string> {
     await this.#begun.settled()
     const at = this.#check(path, 'readlink')
+    await this.#bringIn()
     if (this.#side.has(at)) throw fail('EINVAL', 'invalid argument', 'readlink', path)
     try {
       return this.#files.readlinkSync(at)
@@ -302,6 +293,7 @@ export class ShellFs {
   async realpath(path: string): Promise<string> {
     await this.#begun.settled()
     const at = this.#check(path, 'realpath')
+    await this.#bringIn()
     if (this.#side.has(at)) return at
     try {
       return this.#files.realpathSync(at)
@@ -315,13 +307,14 @@ export class ShellFs {
   async utimes(path: string, _atime: Date | number, mtime: Date | number): Promise<void> {
     await this.#begun.settled()
     const at = this.#check(path, 'utimes')
+    await this.#bringIn()
     const side = await this.#sideOf(at, true)
     if (side) {
       side.mtime = new Date(mtime)
       return
     }
     await this.flush()
-    await this.#done('utimes', path, () => this.#files.utimes(at, mtime))
+    if (at !== '/') await this.#done('utimes', path, () => this.#files.utimes(at, mtime))
   }
 
   /** Makes a directory. What is not the system's is made in the workspace, before the next call of another kind. */
@@ -331,7 +324,7 @@ export class ShellFs {
     if (this.#hasDirectory(at, path, recursive)) return
     if (this.#isBeside(at)) return this.#side.mkdir(at)
     this.#promise(at, 'directory')
-    this.#begun.begin(() => this.#mkdir(path, true))
+    this.#begun.begin(() => this.#done('mkdir', path, () => this.#files.mkdir(at, { recursive: true })))
   }
 
   /** Writes a file. What is not the system's is written to the workspace, before the next call of another kind. */
@@ -348,7 +341,9 @@ export class ShellFs {
 
   /** Makes a file whose content is asked for when it is first needed; only then it is in the workspace. */
   writeFileLazy(path: string, provider: Provider, meta: Meta = {}): void {
-    this.#side.write(this.#check(path, 'write'), provider, meta)
+    const at = this.#check(path, 'write')
+    this.#hasLazy ||= !systemOf(at)
+    this.#side.write(at, once(provider), meta)
   }
 
   #check(path: string, op: string): string {
@@ -363,10 +358,19 @@ export class ShellFs {
     return top !== undefined && !this.#files.existsSync(top)
   }
 
+  /** Tells whether nothing beside the workspace can be at a path, whatever leads there. */
+  #isPlain(at: string): boolean {
+    return !this.#hasLazy && !this.#side.has(at)
+  }
+
   /** Returns what is beside the workspace at a path; a lazy file of the workspace's moves into it first. */
   async #sideOf(at: string, isRead: boolean): Promise<SideEntry | undefined> {
     const entry = this.#side.get(at)
-    if (!entry) return undefined
+    if (!entry) {
+      // A link may lead to a lazy file.
+      await this.#bringIn()
+      return undefined
+    }
     if (systemOf(at)) {
       if (this.#lstat(at)) return undefined
       if (isRead && typeof entry.content === 'function') await this.#side.read(entry)
@@ -376,7 +380,29 @@ export class ShellFs {
     const content = await this.#side.read(entry)
     await this.#writes.writeWith(at, content, { mode: entry.mode, mtime: entry.mtime })
     this.#side.remove(at)
+    this.#side.prune(parentOf(at))
     return undefined
+  }
+
+  /** Moves all lazy files that are not the system's into the workspace, which knows nothing of them. */
+  async #bringIn(): Promise<void> {
+    if (!this.#hasLazy) return
+    this.#hasLazy = false
+    try {
+      for (const at of this.#side.paths()) if (this.#side.lazy(at) && !systemOf(at)) await this.#sideOf(at, false)
+    } catch (error) {
+      this.#hasLazy = true
+      throw error
+    }
+  }
+
+  /** Copies a lazy file as one, so that its content is asked for when it is needed. */
+  #copyLazy(source: string, target: string): boolean {
+    const content = this.#side.lazy(source)
+    if (!content || systemOf(source) || this.#kindOf(target) !== undefined) return false
+    const { mode, mtime } = this.#side.get(source)!
+    this.#side.write(target, content, { mode, mtime })
+    return true
   }
 
   #stat(at: string): Stats | undefined {
@@ -399,7 +425,7 @@ export class ShellFs {
   #text(path: string): Text | undefined {
     if (this.#begun.isBusy || path.includes('\0')) return undefined
     const at = resolve(this.#cwd, path)
-    if (this.#side.has(at)) return undefined
+    if (!this.#isPlain(at)) return undefined
     let text
     try {
       text = this.#contents.get(this.#files, at)
@@ -435,6 +461,40 @@ export class ShellFs {
     return { isFile: !isDirectory, isDirectory, isSymbolicLink: false, mode, size, mtime, identity }
   }
 
+  async #read(at: string, path: string): Promise<Uint8Array> {
+    const side = await this.#sideOf(at, true)
+    if (side) {
+      if (side.content === null) throw isDirectory('read', path)
+      return (await this.#side.read(side)).slice()
+    }
+    try {
+      const found = this.#files.statSync(at)
+      if (this.#writes.held(found.id)) return new Uint8Array()
+      const content = await this.#files.readVersioned(at)
+      this.#writes.remember(found.id, content.version)
+      return content.data
+    } catch (error) {
+      const reached = await this.#throughLinks(at, error)
+      if (reached) return this.#read(reached, path)
+      if (codeOf(error) === 'EISDIR') throw isDirectory('read', path)
+      throw this.#translated(error, 'open', path)
+    }
+  }
+
+  async #list(at: string, path: string): Promise<ShellEntry[]> {
+    const side = this.#side.get(at)
+    try {
+      const listed = this.#files.readdirSync(at).map(({ name, kind }) => entryOf(name, kind))
+      return this.#merged(at, listed)
+    } catch (error) {
+      if (side?.content === null) return this.#merged(at, [])
+      const reached = side ? undefined : await this.#throughLinks(at, error)
+      if (reached) return this.#list(reached, path)
+      if (side) throw fail('ENOTDIR', 'not a directory', 'scandir', path)
+      throw this.#translated(error, 'scandir', path)
+    }
+  }
+
   async #mkdir(path: string, recursive: boolean): Promise<void> {
     const at = this.#check(path, 'mkdir')
     if (this.#hasDirectory(at, path, recursive)) return
@@ -457,9 +517,10 @@ export class ShellFs {
 
   /** Returns what is at a path, or will be when what synchronous calls have begun is done. */
   #kindOf(at: string): string | undefined {
+    if (this.#side.lazy(at)) return 'file'
     const side = this.#side.get(at)
-    const besides = side && (side.content === null ? 'directory' : 'file')
-    return this.#lstat(at)?.kind ?? besides ?? this.#begun.promised(at)
+    const beside = side && (side.content === null ? 'directory' : 'file')
+    return this.#lstat(at)?.kind ?? beside ?? this.#begun.promised(at)
   }
 
   /** Says what will be at a path, and that it will be in directories. */
@@ -470,9 +531,11 @@ export class ShellFs {
 
   /** Puts what lies beside the workspace into a listing of it, in the order of just-bash. */
   #merged(at: string, listed: ShellEntry[]): ShellEntry[] {
-    const known = new Set(listed.map(({ name }) => name))
-    for (const { name, isDirectory } of this.#side.children(at)) {
-      if (!known.has(name)) listed.push(entryOf(name, isDirectory ? 'directory' : 'file'))
+    const beside = this.#side.children(at)
+    if (beside.length > 0) {
+      const names = new Map(beside.map((it) => [it.name, entryOf(it.name, it.isDirectory ? 'directory' : 'file')]))
+      for (const { name } of listed) names.delete(name)
+      listed.push(...names.values())
     }
     return isSorted(listed) ? listed : listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }

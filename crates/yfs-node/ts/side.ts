@@ -2,7 +2,7 @@
 //
 // They lie beside the workspace, in memory, and go with the shell.
 
-import { join, nameOf, parentOf } from './paths.js'
+import { nameOf, parentOf } from './paths.js'
 
 /** Gives the content of a file when it is first asked for. */
 export type Provider = () => string | Uint8Array | Promise<string | Uint8Array>
@@ -84,19 +84,20 @@ export class SideMap {
     }
   }
 
-  /** Returns what is at a path and below it, with the paths that it would have elsewhere. */
-  below(path: string, elsewhere: string): [string, SideEntry][] {
-    const found: [string, SideEntry][] = []
-    for (const [at, entry] of this.#entries) {
-      if (at === path) found.push([elsewhere, entry])
-      else if (at.startsWith(`${path}/`)) found.push([join(elsewhere, at.slice(path.length + 1)), entry])
-    }
-    return found
+  /** Removes directories that hold nothing, this one and those above it, unless they are the system's. */
+  prune(path: string): void {
+    for (let at = path; at !== '/' && !systemOf(at) && this.children(at).length === 0; at = parentOf(at)) this.remove(at)
   }
 
-  /** Puts an entry at a path as it is. */
-  put(path: string, entry: SideEntry): void {
-    this.mkdir(parentOf(path))
-    this.#entries.set(path, { ...entry, id: this.#nextId++ })
+  /** Returns what gives the content of a file that nobody has asked for yet. */
+  lazy(path: string): Provider | undefined {
+    const content = this.#entries.get(path)?.content
+    return typeof content === 'function' ? content : undefined
   }
+}
+
+/** Makes a provider that is asked once, and again only if it fails. */
+export function once(provider: Provider): Provider {
+  let given: Awaited<ReturnType<Provider>> | undefined
+  return async () => (given ??= await provider())
 }

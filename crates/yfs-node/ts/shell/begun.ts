@@ -28,6 +28,11 @@ export class Begun {
     return this.#promised.get(path)
   }
 
+  /** Returns where something will be. */
+  paths(): IterableIterator<string> {
+    return this.#promised.keys()
+  }
+
   /** Waits until all is done. */
   async settled(): Promise<void> {
     while (this.#last) {

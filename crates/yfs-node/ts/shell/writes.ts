@@ -68,12 +68,6 @@ export class Writes {
     for (const [id, held] of [...this.#held]) await this.#truncate(id, held)
   }
 
-  /** Does the truncation of a file that is held back, if there is one. */
-  async release(id: string): Promise<void> {
-    const held = this.#held.get(id)
-    if (held) await this.#truncate(id, held)
-  }
-
   /** Remembers what the shell has read of a file. */
   remember(id: string, version: string): void {
     this.#nCalls += 1
@@ -102,6 +96,8 @@ export class Writes {
 
   /** Makes a file as it is told. */
   async writeWith(at: string, bytes: Uint8Array, meta: Meta): Promise<void> {
+    const found = this.files.findSync(at, false)
+    if (found) this.forget(found.id)
     const mode = this.#isPosix ? meta.mode : undefined
     await this.files.writeFile(at, bytes, { mode, mtimeMs: meta.mtime && Number(meta.mtime), follow: false })
   }

@@ -58,6 +58,7 @@ impl WorkspaceFs {
                 row.size = size;
                 row.blob = blob;
                 row.updated_at = options.mtime.unwrap_or(now);
+                row.mode = create.mode;
                 row.meta = meta_patch(options);
             }
             let text_size = blob.is_none().then_some(size);
