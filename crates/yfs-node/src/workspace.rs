@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use napi::bindgen_prelude::Uint8Array;
+use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
 use serde_json::Value;
 use yfs::{
@@ -61,16 +61,27 @@ impl NativeWorkspace {
         let create = message::object(&options)?.get("create").cloned();
         let options = message::options(&options)?;
         elsewhere(move || {
-            let opened = if file == IN_MEMORY {
-                Workspace::create(Arc::new(MemoryStore::new()), options)
-            } else {
-                open_file(PathBuf::from(file), create.as_ref(), options)
-            };
-            let workspace = opened.map_err(|error| error::of_workspace(&error))?;
-            let id = workspace.id().as_str().to_owned();
-            Ok(Self { slot: Slot::new(workspace), id })
+            if file == IN_MEMORY {
+                return Self::of(Workspace::create(Arc::new(MemoryStore::new()), options));
+            }
+            Self::of(open_file(PathBuf::from(file), create.as_ref(), options))
         })
         .await
+    }
+
+    /// Makes a workspace in memory at once.
+    #[napi]
+    pub fn in_memory(options: String) -> napi::Result<Self> {
+        let options = message::options(&options)?;
+        within_runtime_if_available(|| {
+            Self::of(Workspace::create(Arc::new(MemoryStore::new()), options))
+        })
+    }
+
+    fn of(opened: Result<Workspace, WorkspaceError>) -> napi::Result<Self> {
+        let workspace = opened.map_err(|error| error::of_workspace(&error))?;
+        let id = workspace.id().as_str().to_owned();
+        Ok(Self { slot: Slot::new(workspace), id })
     }
 
     #[napi(getter)]

@@ -19,6 +19,16 @@ test('directories are merged by cp and mv', async (t) => {
   }
 })
 
+test('a move that cannot be merged moves nothing', async (t) => {
+  const fs = (await inMemory(t)).asIFileSystem()
+  for (const path of ['/a/first', '/a/x/deep', '/a/y', '/b/there', '/b/x', '/c/y/deep']) await fs.writeFile(path, path)
+  const before = await treeOf(fs, ['/'])
+  await assert.rejects(fs.mv('/a', '/b'), { message: "EEXIST: file already exists, mkdir '/b/x'" })
+  await assert.rejects(fs.mv('/a', '/c'), { code: 'EISDIR' })
+  await assert.rejects(fs.mv('/a', '/a/x/in'), { code: 'EINVAL' })
+  assert.equal(await treeOf(fs, ['/']), before)
+})
+
 test('identities are stable and of one object', async (t) => {
   const fs = (await inMemory(t)).asIFileSystem()
   await fs.writeFile('/a', '1')

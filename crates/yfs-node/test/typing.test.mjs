@@ -46,6 +46,7 @@ test('every key survives, and the caret stays behind the last', async (t) => {
     else if (n % 3 === 1) await bash.exec(`sed -i 's/^count .*/count ${n}/' notes.txt`)
     else await bash.exec(`grep -v '^entry' notes.txt > new.txt; cat new.txt > notes.txt`)
     type()
+    assert.equal(view.state.sliceDoc(0, view.state.selection.main.head), `Typed: ${typed}`)
   }
   clearInterval(timer)
   await binding.settled()

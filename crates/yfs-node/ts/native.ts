@@ -112,7 +112,10 @@ export interface NativeWorkspace {
 }
 
 interface Native {
-  NativeWorkspace: { open(file: string, options: string): Promise<NativeWorkspace> }
+  NativeWorkspace: {
+    open(file: string, options: string): Promise<NativeWorkspace>
+    inMemory(options: string): NativeWorkspace
+  }
 }
 
 /** The addon. It is loaded when this module is: a sandbox around a shell may forbid that later. */

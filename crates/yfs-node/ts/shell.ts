@@ -10,7 +10,7 @@ import type { Files } from './files.js'
 import { isWithin, join, normalize, parentOf, resolve } from './paths.js'
 import { Begun } from './shell/begun.js'
 import { bytesOf, Contents, type Text } from './shell/contents.js'
-import { codeOf, fail, isDirectory, missing, plain, translated } from './shell/errors.js'
+import { codeOf, fail, missing, noFile, plain, translated } from './shell/errors.js'
 import type { ByteString, Meta, ShellEntry, ShellOptions, ShellStat } from './shell/types.js'
 import { Writes } from './shell/writes.js'
 import { once, SideMap, systemOf, type Provider, type SideEntry } from './side.js'
@@ -33,6 +33,8 @@ export class ShellFs {
   readonly #number = ++nShells
   /** Whether there may be a lazy file that is the workspace's. */
   #hasLazy = false
+  /** What was set of the root, which is no row: it goes with the shell. */
+  readonly #root: Meta = {}
   readonly #contents = new Contents()
   readonly #begun = new Begun()
   readonly #writes: Writes
@@ -88,13 +90,13 @@ export class ShellFs {
     const bytes = encode(content, encodingOf(options))
     if (this.#isBeside(at)) {
       const there = this.#side.get(at)
-      if (there?.content === null) throw isDirectory('open', path)
+      if (there?.content === null) throw noFile('open', path)
       this.#side.write(at, bytes.slice())
       return
     }
     this.#side.remove(at)
     const found = this.#lstat(at)
-    if (found?.kind === 'directory') throw isDirectory('open', path)
+    if (found?.kind === 'directory') throw noFile('open', path)
     await this.#done('open', path, () => this.#writes.write(at, bytes, found))
   }
 
@@ -103,14 +105,14 @@ export class ShellFs {
     const at = this.#check(path, 'append')
     const bytes = encode(content, encodingOf(options))
     const side = await this.#sideOf(at, false)
-    if (side?.content === null) throw isDirectory('write', path)
+    if (side?.content === null) throw noFile('write', path)
     if (side || this.#isBeside(at)) {
       const before = side ? await this.#side.read(side) : new Uint8Array()
       this.#side.write(at, new Uint8Array(Buffer.concat([before, bytes])), side ? { mode: side.mode } : {})
       return
     }
     const found = this.#stat(at)
-    if (found?.kind === 'directory') throw isDirectory('write', path)
+    if (found?.kind === 'directory') throw noFile('write', path)
     // A shell begins with an empty append, which changes nothing where a file is.
     if (found && bytes.length === 0) return
     const held = found && this.#writes.held(found.id)
@@ -134,7 +136,8 @@ export class ShellFs {
     const side = this.#isPlain(at) ? undefined : await this.#sideOf(at, true)
     if (side) return this.#sideStat(side)
     try {
-      return this.#shown(this.#files.statSync(at))
+      const shown = this.#shown(this.#files.statSync(at))
+      return at === '/' ? { ...shown, ...this.#root } : shown
     } catch (error) {
       const reached = await this.#throughLinks(at, error)
       const beside = reached && (await this.#sideOf(reached, true))
@@ -150,7 +153,8 @@ export class ShellFs {
     const side = this.#isPlain(at) ? undefined : await this.#sideOf(at, true)
     if (side) return this.#sideStat(side)
     try {
-      return this.#shown(this.#files.lstatSync(at))
+      const shown = this.#shown(this.#files.lstatSync(at))
+      return at === '/' ? { ...shown, ...this.#root } : shown
     } catch (error) {
       throw this.#translated(error, 'lstat', path)
     }
@@ -181,7 +185,7 @@ export class ShellFs {
       if (options?.force) return
       throw missing('rm', path)
     }
-    if (!options?.recursive && (await this.#hasChildren(at, side, found))) {
+    if (!options?.recursive && (this.#side.children(at).length > 0 || this.#isFull(at))) {
       throw fail('ENOTEMPTY', 'directory not empty', 'rm', path)
     }
     this.#side.remove(at)
@@ -226,7 +230,7 @@ export class ShellFs {
       await this.#copyAcross(source, target)
       return this.rm(source, { recursive: true, force: true })
     }
-    this.#refuseDirectoryOverFile(isDirectory ?? false, target)
+    this.#refuseMerge(source, target, isDirectory ?? false)
     await this.#done('mv', from, () => this.#move(source, target, isDirectory ?? false))
   }
 
@@ -251,8 +255,8 @@ export class ShellFs {
       return
     }
     if (!this.#lstat(at)) throw missing('chmod', path)
-    // The root is no row: it has the mode and time that it has.
-    if (this.#isPosix && at !== '/') await this.#done('chmod', path, () => this.#files.chmod(at, mode & 0o7777))
+    if (this.#isPosix && at === '/') this.#root.mode = mode
+    else if (this.#isPosix) await this.#done('chmod', path, () => this.#files.chmod(at, mode & 0o7777))
   }
 
   async symlink(target: string, path: string): Promise<void> {
@@ -314,7 +318,8 @@ export class ShellFs {
       return
     }
     await this.flush()
-    if (at !== '/') await this.#done('utimes', path, () => this.#files.utimes(at, mtime))
+    if (at === '/') this.#root.mtime = new Date(mtime)
+    else await this.#done('utimes', path, () => this.#files.utimes(at, mtime))
   }
 
   /** Makes a directory. What is not the system's is made in the workspace, before the next call of another kind. */
@@ -333,7 +338,7 @@ export class ShellFs {
     const bytes = encode(content, encodingOf(options)).slice()
     if (systemOf(at)) return this.#side.write(at, bytes, meta)
     const there = this.#lstat(at)?.kind ?? this.#begun.promised(at)
-    if (there === 'directory') throw isDirectory('open', path)
+    if (there === 'directory') throw noFile('open', path)
     this.#side.remove(at)
     this.#promise(at, 'file')
     this.#begun.begin(() => this.#writes.writeWith(at, bytes, { mode: FILE_MODE, mtime: new Date(), ...meta }))
@@ -464,7 +469,7 @@ export class ShellFs {
   async #read(at: string, path: string): Promise<Uint8Array> {
     const side = await this.#sideOf(at, true)
     if (side) {
-      if (side.content === null) throw isDirectory('read', path)
+      if (side.content === null) throw noFile('read', path)
       return (await this.#side.read(side)).slice()
     }
     try {
@@ -476,7 +481,7 @@ export class ShellFs {
     } catch (error) {
       const reached = await this.#throughLinks(at, error)
       if (reached) return this.#read(reached, path)
-      if (codeOf(error) === 'EISDIR') throw isDirectory('read', path)
+      if (codeOf(error) === 'EISDIR') throw noFile('read', path)
       throw this.#translated(error, 'open', path)
     }
   }
@@ -540,26 +545,31 @@ export class ShellFs {
     return isSorted(listed) ? listed : listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  async #hasChildren(at: string, side: SideEntry | undefined, found: Stats | undefined): Promise<boolean> {
-    if (side && this.#side.children(at).length > 0) return true
-    return found?.kind === 'directory' && this.#files.readdirSync(at).length > 0
-  }
-
   #refuseDirectoryOverFile(isDirectory: boolean, target: string): void {
     const there = isDirectory ? this.#lstat(target) : undefined
     if (there && there.kind !== 'directory') throw fail('EEXIST', 'file already exists', 'mkdir', target)
   }
 
+  /** Refuses to move what cannot be put into what is there, before anything has moved. */
+  #refuseMerge(source: string, target: string, isDirectory: boolean): void {
+    this.#refuseDirectoryOverFile(isDirectory, target)
+    if (!isDirectory && this.#lstat(target)?.kind === 'directory') throw fail('EISDIR', 'is a directory', 'mv', source)
+    if (!isDirectory || !this.#isFull(target)) return
+    for (const { name, kind } of this.#files.readdirSync(source)) {
+      this.#refuseMerge(join(source, name), join(target, name), kind === 'directory')
+    }
+  }
+
+  /** Tells whether a path is a directory that holds something. */
+  #isFull(at: string): boolean {
+    return this.#lstat(at)?.kind === 'directory' && this.#files.readdirSync(at).length > 0
+  }
+
   /** Moves, and puts what is in a directory into one that is there. */
   async #move(source: string, target: string, isDirectory: boolean): Promise<void> {
-    const there = isDirectory ? this.#lstat(target) : undefined
-    if (there?.kind !== 'directory' || this.#files.readdirSync(target).length === 0) {
-      return this.#files.mv(source, target)
-    }
+    if (!isDirectory || !this.#isFull(target)) return this.#files.mv(source, target)
     for (const { name, kind } of this.#files.readdirSync(source)) {
-      const [from, to] = [join(source, name), join(target, name)]
-      this.#refuseDirectoryOverFile(kind === 'directory', to)
-      await this.#move(from, to, kind === 'directory')
+      await this.#move(join(source, name), join(target, name), kind === 'directory')
     }
     await this.#files.rm(source)
   }

@@ -46,6 +46,11 @@ export class Workspace {
     return new Workspace(opened, options.readOnly ?? false)
   }
 
+  /** Makes a workspace that is in memory only, at once. */
+  static inMemory(options: OpenOptions = {}): Workspace {
+    return new Workspace(calling(() => native.NativeWorkspace.inMemory(JSON.stringify(options))), options.readOnly ?? false)
+  }
+
   /** The id of the workspace, which is the guid of its main document. */
   get id(): string {
     return this.#native.id

@@ -32,7 +32,7 @@ export function missing(op: string, path: string): YfsError {
 }
 
 /** Says that a directory is where content was asked for, or given. */
-export function isDirectory(op: string, path: string): YfsError {
+export function noFile(op: string, path: string): YfsError {
   return fail('EISDIR', 'illegal operation on a directory', op, path)
 }
 
