@@ -88,6 +88,17 @@ impl NativeFs {
         .await
     }
 
+    /// Reads some lines of a file.
+    #[napi]
+    pub async fn read_lines(&self, at: String, offset: f64, limit: f64) -> napi::Result<String> {
+        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        elsewhere(move || {
+            let page = now(fs.read_lines(&at, offset as u64, limit as u64))?;
+            Ok(message::lines(&page).to_string())
+        })
+        .await
+    }
+
     /// Makes `data` the content of a file.
     #[napi]
     pub async fn write(

@@ -27,5 +27,6 @@ mod files;
 mod message;
 mod port;
 mod slot;
+mod upkeep;
 mod watch;
 mod workspace;

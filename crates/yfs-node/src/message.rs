@@ -10,7 +10,8 @@ use yfs::{
         anchors::Anchored,
         blame::{BlameLine, Share},
         conflicts::Conflict,
-        document::DocumentInfo,
+        document::{DocumentInfo, ProfileReport},
+        redact::{Redacted, RedactionInfo},
         stats::Stats,
         trash::Expired,
         versions::VersionInfo,
@@ -20,9 +21,10 @@ use yfs_engine::{
     actor::Actor,
     kind::{Category, ContentKind, profile_name, profile_named},
 };
+use yfs_store::Quarantined;
 use yfs_vfs::{
     Change, ChangeKind, Changes, Cut, Edited, FileKind, FileMatches, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, Stat, Totals, WalkEntry, Written,
+    GrepQuery, GrepResult, LinePage, Stat, Totals, WalkEntry, Written,
 };
 
 use crate::{error, slot::path};
@@ -310,6 +312,53 @@ pub(crate) fn document(info: &DocumentInfo) -> Value {
         },
         "profile": profile,
         "root": info.root(),
+    })
+}
+
+pub(crate) fn lines(page: &LinePage) -> Value {
+    json!({
+        "lines": page.lines,
+        "offset": page.offset,
+        "total": page.n_total,
+        "next": page.next_offset,
+        "endsWithNewline": page.ends_with_newline,
+        "version": page.version.as_str(),
+    })
+}
+
+pub(crate) fn converted(report: ProfileReport) -> Value {
+    json!({ "files": report.n_files, "converted": report.n_converted })
+}
+
+pub(crate) fn redacted(redacted: &Redacted) -> Value {
+    let hashes = |hashes: &[yfs_engine::hash::ContentHash]| -> Value {
+        hashes.iter().map(ToString::to_string).collect()
+    };
+    json!({
+        "pieces": redacted.pieces,
+        "units": redacted.n_units,
+        "blobs": hashes(&redacted.blobs),
+        "kept": hashes(&redacted.kept),
+        "heldBy": redacted.held_by,
+    })
+}
+
+pub(crate) fn redaction(info: &RedactionInfo) -> Value {
+    json!({
+        "actor": info.author.actor.to_string(),
+        "at": info.author.at.0,
+        "reason": info.author.label.as_deref(),
+        "units": info.n_units,
+        "blobs": info.n_blobs,
+    })
+}
+
+pub(crate) fn quarantined(refused: &Quarantined) -> Value {
+    json!({
+        "doc": refused.doc.as_str(),
+        "at": refused.at.0,
+        "reason": refused.reason,
+        "bytes": refused.update.len(),
     })
 }
 

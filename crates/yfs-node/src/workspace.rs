@@ -32,17 +32,30 @@ const IN_MEMORY: &str = ":memory:";
 #[derive(Debug)]
 #[napi]
 pub struct NativeWorkspace {
-    slot: Slot,
+    pub(crate) slot: Slot,
     id: String,
 }
 
+/// Where the workspace of a directory lies in it, as the `yfs` command has it.
+const IN_DIRECTORY: [&str; 2] = [".yfs", "workspace.db"];
+
 /// Opens what is there; otherwise makes it, unless told not to.
 fn open_file(
-    file: PathBuf,
+    named: PathBuf,
     create: Option<&Value>,
     options: Options,
 ) -> Result<Workspace, WorkspaceError> {
     let may_create = !options.read_only && create != Some(&Value::Bool(false));
+    let mut file = named;
+    if file.is_dir() {
+        let [folder, name] = IN_DIRECTORY;
+        file.push(folder);
+        if may_create && !file.is_dir() {
+            let host = |source| WorkspaceError::Host { action: "make", path: file.clone(), source };
+            std::fs::create_dir(&file).map_err(host)?;
+        }
+        file.push(name);
+    }
     if file.exists() || !may_create {
         return Workspace::open_at(&file, options);
     }
@@ -55,7 +68,7 @@ fn open_file(
 
 #[napi]
 impl NativeWorkspace {
-    /// Opens the workspace in a file, or makes one there.
+    /// Opens the workspace in a file or of a directory, or makes one there.
     #[napi]
     pub async fn open(file: String, options: String) -> napi::Result<Self> {
         let create = message::object(&options)?.get("create").cloned();
@@ -324,7 +337,7 @@ impl NativeWorkspace {
         elsewhere(move || workspace.close().map_err(|error| error::of_workspace(&error))).await
     }
 
-    async fn ask<T: Send + 'static>(
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> napi::Result<T> {

@@ -3,7 +3,7 @@
 import { asking, calling } from './errors.js'
 import type { NativeFs, NativeWrite } from './native.js'
 import type {
-  Content, Cut, Description, Entry, GlobQuery, GrepQuery, GrepResult, Kind, Stats, WalkEntry, WriteOptions, Written,
+  Content, Cut, Description, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
 } from './types.js'
 
 const encoder = new TextEncoder()
@@ -87,26 +87,32 @@ export class Files {
     return calling(() => this.#native.readlink(path))
   }
 
+  /** Describes what is at a path, through links. */
   async stat(path: string): Promise<Stats> {
     return this.statSync(path)
   }
 
+  /** Describes what is at a path, and a link as itself. */
   async lstat(path: string): Promise<Stats> {
     return this.lstatSync(path)
   }
 
+  /** Tells whether a path leads to something, through links. */
   async exists(path: string): Promise<boolean> {
     return this.existsSync(path)
   }
 
+  /** Lists a directory, in the order of the names' code points. */
   async readdir(path: string): Promise<Entry[]> {
     return this.readdirSync(path)
   }
 
+  /** Returns the path of the same object without any link. */
   async realpath(path: string): Promise<string> {
     return this.realpathSync(path)
   }
 
+  /** Returns where a link points. */
   async readlink(path: string): Promise<string> {
     return this.readlinkSync(path)
   }
@@ -119,6 +125,12 @@ export class Files {
   /** Reads a file, with the version that was read. */
   async read(path: string): Promise<Content> {
     return asking(() => this.#native.read(path))
+  }
+
+  /** Reads up to `limit` lines from line `offset` (from 0) on. */
+  async readLines(path: string, options: { offset?: number; limit?: number } = {}): Promise<LinePage> {
+    const { offset = 0, limit = Number.MAX_SAFE_INTEGER } = options
+    return JSON.parse(await asking(() => this.#native.readLines(path, offset, limit)))
   }
 
   /** Reads up to `length` bytes from a byte on. */
@@ -166,6 +178,7 @@ export class Files {
     return JSON.parse(await asking(() => this.#native.edit(path, old, text, all, expectedVersion)))
   }
 
+  /** Makes a directory. */
   async mkdir(path: string, options: { recursive?: boolean; mode?: number } = {}): Promise<void> {
     await asking(() => this.#native.mkdir(path, options.recursive ?? false, options.mode ?? null))
   }
@@ -175,18 +188,22 @@ export class Files {
     await asking(() => this.#native.rm(path, options.recursive ?? false, options.force ?? false))
   }
 
+  /** Copies something, with mode and time; a directory that is there is merged into. */
   async cp(from: string, to: string, options: { recursive?: boolean; replace?: boolean } = {}): Promise<void> {
     await asking(() => this.#native.cp(from, to, options.recursive ?? false, options.replace ?? true))
   }
 
+  /** Moves or renames something. A file that is replaced keeps its id, and so its editors and its history. */
   async mv(from: string, to: string, options: { replace?: boolean; parents?: boolean } = {}): Promise<void> {
     await asking(() => this.#native.mv(from, to, options.replace ?? true, options.parents ?? true))
   }
 
+  /** Makes a symbolic link. */
   async symlink(target: string, path: string): Promise<void> {
     await asking(() => this.#native.symlink(target, path))
   }
 
+  /** Sets the permission bits. */
   async chmod(path: string, mode: number): Promise<void> {
     await asking(() => this.#native.chmod(path, mode))
   }

@@ -33,6 +33,7 @@ export interface NativeFs {
   describe(at: string, follow: boolean): Promise<string>
   read(at: string): Promise<NativeContent>
   readRange(at: string, offset: number, len: number): Promise<Uint8Array>
+  readLines(at: string, offset: number, limit: number): Promise<string>
   write(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): Promise<string>
   append(at: string, data: Uint8Array, options: NativeWrite): Promise<string>
   edit(at: string, old: string, text: string, all: boolean, expectedVersion?: string | null): Promise<string>
@@ -105,6 +106,13 @@ export interface NativeWorkspace {
   import(from: string, to: string, options: string): Promise<string>
   export(from: string, to: string, force: boolean): Promise<string>
   stats(): Promise<string>
+  repair(at: string): Promise<boolean>
+  convertProfile(profile: string): Promise<string>
+  redactable(at: string, version?: number | null): Promise<string>
+  redact(at: string, version?: number | null, reason?: string | null): Promise<string>
+  redactions(at: string): Promise<string>
+  quarantined(): Promise<string>
+  moveTo(from: string, other: NativeWorkspace, to: string): Promise<void>
   compact(): Promise<void>
   catchUp(): Promise<boolean>
   flush(): Promise<void>

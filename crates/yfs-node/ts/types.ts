@@ -239,3 +239,49 @@ export interface WorkspaceStats {
   parked: number
   openDocuments: number
 }
+
+/** Some lines of a file. */
+export interface LinePage {
+  /** The lines, without their newlines. */
+  lines: string[]
+  /** The number of the first of them, from 0. */
+  offset: number
+  /** How many lines the file has. */
+  total: number | null
+  /** Where the next page begins; nothing if this one reaches the end. */
+  next: number | null
+  /** Whether the last of them is followed by a newline. */
+  endsWithNewline: boolean
+  version: string
+}
+
+/** What a redaction erases. */
+export interface Redacted {
+  /** The pieces of text, each as it was typed. */
+  pieces: string[]
+  /** How many characters these have, as Yjs counts. */
+  units: number
+  /** The contents that were kept by reference. */
+  blobs: string[]
+  /** Of these, what stays because something else names it. */
+  kept: string[]
+  /** The versions that stay readable and hold some of it, which therefore stays. */
+  heldBy: number[]
+}
+
+/** One record of what was erased. */
+export interface Redaction {
+  actor: string
+  at: number
+  reason: string | null
+  units: number
+  blobs: number
+}
+
+/** An update of a peer that was refused. */
+export interface Quarantined {
+  doc: string
+  at: number
+  reason: string
+  bytes: number
+}

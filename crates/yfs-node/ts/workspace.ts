@@ -7,8 +7,8 @@ import { native, type NativeWatch, type NativeWorkspace } from './native.js'
 import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
 import { ShellFs, type ShellOptions } from './shell.js'
 import type {
-  Anchored, BlameLine, Change, Conflict, DocumentInfo, ExportReport, ImportReport, OpenOptions, Trashed, Version,
-  Which, WorkspaceStats, Written,
+  Anchored, BlameLine, Change, Conflict, DocumentInfo, ExportReport, ImportReport, OpenOptions, Quarantined,
+  Redacted, Redaction, Trashed, Version, Which, WorkspaceStats, Written,
 } from './types.js'
 
 /** A document of a file, as an editor needs it. */
@@ -40,7 +40,10 @@ export class Workspace {
     this.files = new Files(opened.files())
   }
 
-  /** Opens the workspace in a file, or makes one there; `:memory:` is one that is gone when it is closed. */
+  /**
+   * Opens the workspace in a file, or makes one there. Of a directory it is the one that the `yfs` command uses, in
+   * `.yfs/workspace.db`. `:memory:` is one that is gone when it is closed.
+   */
   static async open(file: string, options: OpenOptions = {}): Promise<Workspace> {
     const opened = await asking(() => native.NativeWorkspace.open(file, JSON.stringify(options)))
     return new Workspace(opened, options.readOnly ?? false)
@@ -240,8 +243,44 @@ export class Workspace {
     return JSON.parse(await asking(() => this.#native.export(from, to, options.force ?? false)))
   }
 
+  /** Counts what there is. */
   async stats(): Promise<WorkspaceStats> {
     return JSON.parse(await asking(() => this.#native.stats()))
+  }
+
+  /** Puts a content where its file's name says, and keeps one half of what is there twice; tells whether there was anything to do. */
+  async repair(path: string): Promise<boolean> {
+    return asking(() => this.#native.repair(path))
+  }
+
+  /** Makes the rich text of the workspace keep another schema. Nobody must have any of it open in an editor meanwhile. */
+  async convertProfile(profile: 'gfm' | 'commonmark'): Promise<{ files: number; converted: number }> {
+    return JSON.parse(await asking(() => this.#native.convertProfile(profile)))
+  }
+
+  /** Tells what `redact` would erase, and changes nothing. */
+  async redactable(path: string, options: { version?: number } = {}): Promise<Redacted> {
+    return JSON.parse(await asking(() => this.#native.redactable(path, options.version ?? null)))
+  }
+
+  /** Erases for good what a file held and holds no more: of one version, or all of its history. */
+  async redact(path: string, options: { version?: number; reason?: string } = {}): Promise<Redacted> {
+    return JSON.parse(await asking(() => this.#native.redact(path, options.version ?? null, options.reason ?? null)))
+  }
+
+  /** Lists what was erased of a file. */
+  async redactions(path: string): Promise<Redaction[]> {
+    return JSON.parse(await asking(() => this.#native.redactions(path)))
+  }
+
+  /** Lists the updates of peers that were refused, oldest first. */
+  async quarantined(): Promise<Quarantined[]> {
+    return JSON.parse(await asking(() => this.#native.quarantined()))
+  }
+
+  /** Moves what is at a path into another workspace, with ids and history; here it goes to the trash. */
+  async moveTo(path: string, other: Workspace, to: string): Promise<void> {
+    await asking(() => this.#native.moveTo(path, other.#native, to))
   }
 
   /** Makes the store as small as it can be without losing history. */

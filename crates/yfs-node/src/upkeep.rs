@@ -1,0 +1,101 @@
+//! The upkeep of a workspace: repairing, converting, erasing, moving between workspaces.
+
+use napi::{Env, bindgen_prelude::PromiseRaw};
+use napi_derive::napi;
+use serde_json::Value;
+use yfs::workspace::redact::Redact;
+use yfs_vfs::Op;
+
+use crate::{
+    error, message,
+    slot::{elsewhere, path},
+    workspace::NativeWorkspace,
+};
+
+#[napi]
+impl NativeWorkspace {
+    /// Puts a content where its file's name says; answers whether there was anything to do.
+    #[napi]
+    pub async fn repair(&self, at: String) -> napi::Result<bool> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| workspace.repair(&at)).await
+    }
+
+    /// Makes the rich text of the workspace keep another schema.
+    #[napi]
+    pub async fn convert_profile(&self, profile: String) -> napi::Result<String> {
+        let profile = message::profile(&profile)?;
+        self.ask(move |workspace| {
+            let report = workspace.convert_profile(profile, &mut |_, _| ())?;
+            Ok(message::converted(report).to_string())
+        })
+        .await
+    }
+
+    /// Tells what a redaction would erase: of one version, or of all that is history.
+    #[napi]
+    pub async fn redactable(&self, at: String, version: Option<f64>) -> napi::Result<String> {
+        let (at, what) = (path(Op::Open, &at)?, what(version));
+        self.ask(move |workspace| {
+            Ok(message::redacted(&workspace.redactable(&at, what)?).to_string())
+        })
+        .await
+    }
+
+    /// Erases for good what a file held and holds no more.
+    #[napi]
+    pub async fn redact(
+        &self,
+        at: String,
+        version: Option<f64>,
+        reason: Option<String>,
+    ) -> napi::Result<String> {
+        let (at, what) = (path(Op::Open, &at)?, what(version));
+        self.ask(move |workspace| {
+            let redacted = workspace.redact(&at, what, reason.as_deref())?;
+            Ok(message::redacted(&redacted).to_string())
+        })
+        .await
+    }
+
+    /// Lists what was erased of a file.
+    #[napi]
+    pub async fn redactions(&self, at: String) -> napi::Result<String> {
+        let at = path(Op::Open, &at)?;
+        self.ask(move |workspace| {
+            let redactions = workspace.redactions(&at)?;
+            Ok(redactions.iter().map(message::redaction).collect::<Value>().to_string())
+        })
+        .await
+    }
+
+    /// Lists the updates that the gate refused.
+    #[napi]
+    pub async fn quarantined(&self) -> napi::Result<String> {
+        self.ask(|workspace| {
+            let refused = workspace.quarantined()?;
+            Ok(refused.iter().map(message::quarantined).collect::<Value>().to_string())
+        })
+        .await
+    }
+
+    /// Moves what is at a path to another workspace.
+    #[napi]
+    pub fn move_to<'env>(
+        &self,
+        env: &'env Env,
+        from: String,
+        other: &NativeWorkspace,
+        to: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
+        let (workspace, other) = (self.slot.get()?, other.slot.get()?);
+        env.spawn_future(elsewhere(move || {
+            workspace.move_to(&from, &other, &to).map_err(|error| error::of_workspace(&error))
+        }))
+    }
+}
+
+fn what(version: Option<f64>) -> Redact {
+    version.map_or(Redact::History, |number| Redact::Version(number as u64))
+}
