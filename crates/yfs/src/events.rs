@@ -1,7 +1,13 @@
 //! The log of changes that watchers read: bounded, in memory, in the order in which this process
 //! learnt of them.
+//!
+//! A cursor is a place in this log, and beside it one in the log of the store, from which another process goes on
+//! (`replay.rs`): `EPOCH-NUMBER@LOG.SEQ`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -13,19 +19,21 @@ use yfs_engine::{
     table::NodeKind,
     time::Millis,
 };
-use yfs_store::Origin;
+use yfs_store::{Origin, Seq};
 use yfs_vfs::{Change, ChangeKind, Changes, Cursor, FileKind, FsError};
 
 use crate::shared::Shared;
 
 /// How many changes are kept.
-const CAPACITY: usize = 65_536;
+pub(crate) const CAPACITY: usize = 65_536;
 
 /// The last changes.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     /// Tells cursors of this log from those of another process, or of another time.
     epoch: String,
+    /// Tells the log of this store from those of others; nothing where it has no name.
+    store: Option<String>,
     ring: Mutex<Ring>,
     /// Wakes whoever waits for a change; whoever pushes notifies.
     arrived: Notify,
@@ -39,8 +47,11 @@ struct Ring {
 }
 
 impl EventLog {
-    pub(crate) fn new(handle: Origin) -> Self {
-        Self { epoch: format!("{:x}", handle.0), ring: Mutex::default(), arrived: Notify::new() }
+    pub(crate) fn new(handle: Origin, store: Option<String>) -> Self {
+        // A handle may be opened several times.
+        static N_OPENED: AtomicU64 = AtomicU64::new(0);
+        let epoch = format!("{:x}.{}", handle.0, N_OPENED.fetch_add(1, Ordering::Relaxed));
+        Self { epoch, store, ring: Mutex::default(), arrived: Notify::new() }
     }
 
     /// Adds the changes of contents to those of rows: each file is told of once.
@@ -76,14 +87,19 @@ impl EventLog {
         self.push(event.into_iter().collect());
     }
 
-    /// Returns the place after the last change.
-    pub(crate) fn cursor(&self) -> Cursor {
+    /// Returns the place after the last change. All that the log of the store has up to `seen` was told before.
+    pub(crate) fn cursor(&self, seen: Seq) -> Cursor {
         let ring = self.ring.lock();
-        self.cursor_at(ring.first + ring.changes.len() as u64)
+        self.cursor_at(ring.first + ring.changes.len() as u64, Some(seen))
     }
 
-    /// Returns what came after `since`.
-    pub(crate) fn since(&self, since: &Cursor, limit: usize) -> Result<Changes, FsError> {
+    /// Returns what came after `since`. `seen` is as for [`cursor`](Self::cursor).
+    pub(crate) fn since(
+        &self,
+        since: &Cursor,
+        limit: usize,
+        seen: Seq,
+    ) -> Result<Changes, FsError> {
         let ring = self.ring.lock();
         let end = ring.first + ring.changes.len() as u64;
         let at = self.parse(since).filter(|at| (ring.first..=end).contains(at));
@@ -91,7 +107,10 @@ impl EventLog {
         let skipped = (at - ring.first) as usize;
         let events: Vec<Change> = ring.changes.iter().skip(skipped).take(limit).cloned().collect();
         let next = at + events.len() as u64;
-        Ok(Changes { events, next: self.cursor_at(next), more: next < end })
+        // Who has not been told everything goes on from where it was, if it goes on elsewhere.
+        let more = next < end;
+        let seen = if more { self.position(since) } else { Some(seen) };
+        Ok(Changes { events, next: self.cursor_at(next, seen), more })
     }
 
     /// Returns what completes when a change arrives after this call.
@@ -114,12 +133,30 @@ impl EventLog {
         self.arrived.notify_waiters();
     }
 
-    fn cursor_at(&self, number: u64) -> Cursor {
-        Cursor::new(format!("{}-{number}", self.epoch))
+    /// Tells whether a cursor is a place in this log, or once was.
+    pub(crate) fn is_own(&self, cursor: &Cursor) -> bool {
+        self.parse(cursor).is_some()
+    }
+
+    /// Returns the place of a cursor in the log of this store, whichever process gave it.
+    pub(crate) fn position(&self, cursor: &Cursor) -> Option<Seq> {
+        let (_, place) = cursor.as_str().split_once('@')?;
+        let (store, seq) = place.rsplit_once('.')?;
+        (Some(store) == self.store.as_deref()).then_some(())?;
+        seq.parse().ok().map(Seq)
+    }
+
+    fn cursor_at(&self, number: u64, seen: Option<Seq>) -> Cursor {
+        let here = format!("{}-{number}", self.epoch);
+        Cursor::new(match (&self.store, seen) {
+            (Some(store), Some(seen)) => format!("{here}@{store}.{}", seen.0),
+            _ => here,
+        })
     }
 
     fn parse(&self, cursor: &Cursor) -> Option<u64> {
-        cursor.as_str().strip_prefix(&self.epoch)?.strip_prefix('-')?.parse().ok()
+        let (here, _) = cursor.as_str().split_once('@').unwrap_or((cursor.as_str(), ""));
+        here.strip_prefix(&self.epoch)?.strip_prefix('-')?.parse().ok()
     }
 }
 
@@ -133,7 +170,13 @@ pub(crate) fn row_events(main: &MainDoc, changes: &RowChanges, at: Millis) -> Ve
     events.collect()
 }
 
-fn content_event(main: &MainDoc, id: &FileId, at: Millis, by: Option<&Actor>) -> Option<Change> {
+/// Says that a content changed, where its file is shown.
+pub(crate) fn content_event(
+    main: &MainDoc,
+    id: &FileId,
+    at: Millis,
+    by: Option<&Actor>,
+) -> Option<Change> {
     let path = main.tree().path_of(id)?;
     let mut event = Change::new(ChangeKind::Changed, path, id.clone(), FileKind::File, at);
     event.actor = by.cloned();

@@ -73,6 +73,18 @@ impl WorkspaceFs {
         self.write_now(path, data, options)
     }
 
+    /// Tells again what changed since a cursor that the workspace gave before it was opened this time.
+    fn replayed(&self, since: &Cursor) -> Result<Changes, FsError> {
+        let (shared, root) = (&self.shared, VPath::root());
+        let after = shared.events.position(since).ok_or_else(FsError::cursor_lost)?;
+        // Both places before the log is read, so that nothing is between it and what comes next.
+        let next = shared.events.cursor(shared.tailed());
+        let replayed = shared.replay(after);
+        let replayed = replayed.map_err(|error| translate::fs_error(error, Op::Watch, &root))?;
+        let events = replayed.ok_or_else(FsError::cursor_lost)?;
+        Ok(Changes { events, next, more: false })
+    }
+
     async fn wait_for_change(
         &self,
         since: &Cursor,
@@ -83,7 +95,7 @@ impl WorkspaceFs {
         tokio::pin!(arrival);
         // Registered before the look, so that nothing comes between.
         arrival.as_mut().enable();
-        if self.shared.events.since(since, 1)?.events.is_empty() {
+        if self.shared.events.since(since, 1, yfs_store::Seq::ZERO)?.events.is_empty() {
             // Running out of time is an answer, too.
             timeout(wait, arrival).await.ok();
         }
@@ -193,12 +205,22 @@ impl FileSystem for WorkspaceFs {
 
     async fn cursor(&self) -> Result<Cursor, FsError> {
         self.refreshed(Op::Watch)?;
-        Ok(self.shared.events.cursor())
+        Ok(self.shared.events.cursor(self.shared.tailed()))
     }
 
     async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
         self.refreshed(Op::Watch)?;
-        self.wait_for_change(since, options).await?;
-        self.shared.events.since(since, options.limit)
+        let mut since = since.clone();
+        if !self.shared.events.is_own(&since) {
+            let replayed = self.replayed(&since)?;
+            if !replayed.events.is_empty() {
+                return Ok(replayed);
+            }
+            since = replayed.next;
+        }
+        self.wait_for_change(&since, options).await?;
+        // Looked at first: what is logged from now on may be told twice, and is not left out.
+        let seen = self.shared.tailed();
+        self.shared.events.since(&since, options.limit, seen)
     }
 }

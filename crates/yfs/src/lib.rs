@@ -39,6 +39,7 @@ mod load;
 pub mod options;
 pub mod pool;
 pub mod port;
+mod replay;
 pub mod replica;
 mod report;
 mod shared;

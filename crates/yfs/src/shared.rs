@@ -110,6 +110,12 @@ pub(crate) struct Plan<T> {
     pub(crate) value: T,
 }
 
+/// Returns the name of a store's log; a store that was never written to has none.
+fn log_name(store: &dyn Store) -> Option<String> {
+    let name = store.get_meta(crate::workspace::LOG_KEY).ok().flatten()?;
+    String::from_utf8(name).ok()
+}
+
 impl LogState {
     /// Passes over own records that directly follow what was read: nothing of others is between.
     fn pass_own(&mut self, appended: &Appended) {
@@ -158,7 +164,7 @@ impl Shared {
         let id = main.read().tree().workspace().clone();
         Self {
             main_name: DocName::from(&id),
-            events: EventLog::new(store.origin()),
+            events: EventLog::new(store.origin(), log_name(&*store)),
             id,
             store,
             texts: TextCache::new(options.text_budget),

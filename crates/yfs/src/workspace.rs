@@ -43,6 +43,9 @@ pub(crate) const ID_KEY: &str = "workspace";
 /// The key under which the store keeps when the workspace was made, in milliseconds as decimal digits.
 pub(crate) const CREATED_KEY: &str = "created";
 
+/// The key under which the store keeps the name of its log, which no other store has.
+pub(crate) const LOG_KEY: &str = "log";
+
 /// A tree of files that people, agents, tools and other machines change at the same time.
 ///
 /// Clones are handles on the same workspace. [`close`](Self::close) it in the end: what was written
@@ -80,6 +83,9 @@ impl Workspace {
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self> {
         let id = stored_id(&*store)?.ok_or(WorkspaceError::NotFound)?;
         let claim = if options.read_only { None } else { Some(store.claim_writer()?) };
+        if !options.read_only {
+            store.init_meta(LOG_KEY, options.ids.file_id().as_str().as_bytes())?;
+        }
         let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
         let report = load::main(&*store, &DocName::from(&id), &mut main)?;
         let content_client =

@@ -1,0 +1,98 @@
+//! Cursors: places in the log of changes that outlive the workspace that gave them.
+
+#[path = "support/handles.rs"]
+mod support;
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use support::{append, at, now, put};
+use yfs::{Options, Workspace};
+use yfs_store::{MemoryStore, Store};
+use yfs_vfs::{Change, ChangeKind, ChangesOptions, Cursor, FileSystem, MoveOptions, RemoveOptions};
+
+fn options() -> Options {
+    Options { follow: false, ..Options::default() }
+}
+
+fn open(store: &Arc<MemoryStore>) -> Workspace {
+    Workspace::open(store.clone() as Arc<dyn Store>, options()).expect("it holds a workspace")
+}
+
+fn make() -> (Arc<MemoryStore>, Workspace) {
+    let store = Arc::new(MemoryStore::new());
+    let workspace = Workspace::create(store.clone() as Arc<dyn Store>, options());
+    let workspace = workspace.expect("a workspace");
+    (store, workspace)
+}
+
+fn cursor(workspace: &Workspace) -> Cursor {
+    now(workspace.fs().cursor()).expect("a cursor")
+}
+
+fn shown(change: &Change) -> String {
+    let path = &change.path;
+    match &change.kind {
+        ChangeKind::Created => format!("+{path}"),
+        ChangeKind::Removed => format!("-{path}"),
+        ChangeKind::Moved { from } => format!("{from}>{path}"),
+        _ => format!("{path}"),
+    }
+}
+
+/// Checks what a workspace tells since a cursor, in any order, and returns the next one.
+fn check(workspace: &Workspace, since: &Cursor, expected: Expect) -> Cursor {
+    let changes = now(workspace.fs().changes(since, &ChangesOptions::default()));
+    let changes = changes.expect("a cursor that counts");
+    let mut told: Vec<String> = changes.events.iter().map(shown).collect();
+    told.sort_unstable();
+    expected.assert_eq(&told.join(" "));
+    changes.next
+}
+
+#[test]
+fn a_cursor_goes_on_in_a_workspace_that_was_opened_again() {
+    let (store, first) = make();
+    put(&first, "/seen", "x");
+    let start = cursor(&first);
+    put(&first, "/a", "1");
+    let known = check(&first, &start, expect!["+/a"]);
+    put(&first, "/b", "2");
+    first.close().unwrap();
+
+    let second = open(&store);
+    append(&second, "/a", "more");
+    let moves = MoveOptions::default();
+    now(second.fs().mv(&at("/b"), &at("/d/c"), &moves)).unwrap();
+    now(second.fs().rm(&at("/seen"), &RemoveOptions::default())).unwrap();
+    let next = check(&second, &known, expect!["+/b +/d -/seen /a /b>/d/c"]);
+    check(&second, &next, expect![""]);
+    put(&second, "/e", "3");
+    let next = check(&second, &next, expect!["+/e"]);
+    // The first one still counts, and tells everything again.
+    check(&second, &start, expect!["+/a +/b +/d +/e -/seen /b>/d/c"]);
+    second.close().unwrap();
+    let third = open(&store);
+    // Its size and time were put into its row when the second one was closed.
+    check(&third, &next, expect!["/a"]);
+}
+
+#[test]
+fn a_cursor_is_lost_where_nothing_tells_what_came_since() {
+    let (store, workspace) = make();
+    put(&workspace, "/a", "1");
+    let old = cursor(&workspace);
+    put(&workspace, "/b", "2");
+    let other = cursor(&make().1);
+    let is_lost = |workspace: &Workspace, cursor: &Cursor| {
+        let changes = now(workspace.fs().changes(cursor, &ChangesOptions::default()));
+        changes.is_err_and(|error| error.is_cursor_lost())
+    };
+    assert!(is_lost(&workspace, &Cursor::new("nonsense")));
+    assert!(is_lost(&workspace, &other));
+    let from_the_future = old.as_str().rsplit_once('.').unwrap().0.to_owned() + ".999999";
+    assert!(is_lost(&workspace, &Cursor::new(from_the_future.replace('-', "0-"))));
+    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.close().unwrap();
+    assert!(is_lost(&open(&store), &old));
+}
