@@ -11,17 +11,18 @@ use yfs_tests::{node, root};
 #[test]
 fn the_package_passes_its_own_tests() {
     let package = root().join("crates/yfs-node");
-    let addon = build_addon();
+    let (addon, command) = build();
     node::ensure_installed_in(&package);
     run(Command::new("node").arg("node_modules/typescript/bin/tsc").args(["-p", "."]), &package);
     let mut tests = Command::new("node");
-    run(tests.args(["--test"]).env("YFS_NODE_ADDON", addon), &package);
+    let tests = tests.arg("--test").env("YFS_NODE_ADDON", addon).env("YFS_COMMAND", command);
+    run(tests, &package);
 }
 
-/// Builds the addon, and returns where it is.
-fn build_addon() -> PathBuf {
+/// Builds the addon and the `yfs` command, and returns where they are.
+fn build() -> (PathBuf, PathBuf) {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--offline", "-p", "yfs-node"]);
+    cargo.args(["build", "--offline", "-p", "yfs-node", "-p", "yfs-cli"]);
     cargo.arg("--message-format=json-render-diagnostics");
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
@@ -30,16 +31,18 @@ fn build_addon() -> PathBuf {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the addon does not build: {errors}");
     let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-    let mut messages = messages.lines().filter_map(|it| serde_json::from_str(it).ok());
-    let library = messages.find_map(|message: Value| {
-        let is_addon = message["target"]["name"] == "yfs_node";
-        message["filenames"][0].as_str().filter(|_| is_addon).map(PathBuf::from)
-    });
-    let library = library.expect("cargo says where it put the addon");
+    let messages = messages.lines().filter_map(|it| serde_json::from_str(it).ok());
+    let messages: Vec<Value> = messages.collect();
+    let made = |target: &str, place: fn(&Value) -> &Value| {
+        let of_target = messages.iter().filter(|it| it["target"]["name"] == target);
+        let mut paths = of_target.filter_map(|it| place(it).as_str());
+        paths.next().map(PathBuf::from).unwrap_or_else(|| panic!("cargo did not make {target}"))
+    };
+    let library = made("yfs_node", |it| &it["filenames"][0]);
     // Node tells an addon by its name.
     let addon = library.with_file_name("yfs.node");
     std::fs::copy(&library, &addon).expect("the folder of the addon can be written");
-    addon
+    (addon, made("yfs", |it| &it["executable"]))
 }
 
 fn run(command: &mut Command, package: &Path) {

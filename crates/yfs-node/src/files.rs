@@ -10,6 +10,7 @@ use yfs_vfs::{
 
 use crate::{
     error, message,
+    pages::NativePages,
     slot::{Behalf, Slot, elsewhere, now, path},
 };
 
@@ -180,11 +181,11 @@ impl NativeFs {
         at: String,
         max_depth: Option<u32>,
         hidden: bool,
-    ) -> napi::Result<String> {
+    ) -> napi::Result<NativePages> {
         let max_depth = max_depth.map_or(usize::MAX, |depth| depth as usize);
         let options = WalkOptions { max_depth, hidden, ..WalkOptions::default() };
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Walk, &at)?);
-        elsewhere(move || Ok(message::walk(&now(fs.walk(&at, &options))?).to_string())).await
+        elsewhere(move || Ok(message::walk(&now(fs.walk(&at, &options))?))).await
     }
 
     /// Adds up a tree.
@@ -196,16 +197,16 @@ impl NativeFs {
 
     /// Finds paths by pattern.
     #[napi]
-    pub async fn glob(&self, query: String) -> napi::Result<String> {
+    pub async fn glob(&self, query: String) -> napi::Result<NativePages> {
         let (fs, query) = (self.slot.fs(&self.behalf)?, message::glob_query(&query)?);
-        elsewhere(move || Ok(message::found(&now(fs.glob(&query))?).to_string())).await
+        elsewhere(move || Ok(message::found(&now(fs.glob(&query))?))).await
     }
 
     /// Finds lines by pattern.
     #[napi]
-    pub async fn grep(&self, query: String) -> napi::Result<String> {
+    pub async fn grep(&self, query: String) -> napi::Result<NativePages> {
         let (fs, query) = (self.slot.fs(&self.behalf)?, message::grep_query(&query)?);
-        elsewhere(move || Ok(message::matches(&now(fs.grep(&query))?).to_string())).await
+        elsewhere(move || Ok(message::matches(&now(fs.grep(&query))?))).await
     }
 
     fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<(DirEntry, Millis), FsError>> {

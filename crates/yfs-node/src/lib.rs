@@ -25,6 +25,7 @@ mod content;
 mod error;
 mod files;
 mod message;
+mod pages;
 mod port;
 mod slot;
 mod upkeep;

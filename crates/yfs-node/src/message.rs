@@ -27,7 +27,7 @@ use yfs_vfs::{
     GrepQuery, GrepResult, LinePage, Stat, Totals, WalkEntry, Written,
 };
 
-use crate::{error, slot::path};
+use crate::{error, pages::NativePages, slot::path};
 
 /// The greatest number of bytes of a matching line that are shown.
 const MAX_SHOWN: usize = 2_000;
@@ -143,8 +143,8 @@ pub(crate) fn stat(stat: &Stat) -> Value {
     })
 }
 
-pub(crate) fn walk(entries: &[WalkEntry]) -> Value {
-    entries.iter().map(walk_entry).collect()
+pub(crate) fn walk(entries: &[WalkEntry]) -> NativePages {
+    NativePages::new(entries.iter().map(walk_entry), &Value::Null)
 }
 
 fn walk_entry(found: &WalkEntry) -> Value {
@@ -163,20 +163,20 @@ pub(crate) fn totals(totals: Totals) -> Value {
     json!({ "files": totals.n_files, "directories": totals.n_directories, "bytes": totals.n_bytes })
 }
 
-pub(crate) fn found(result: &GlobResult) -> Value {
-    let entries: Value = result.entries.iter().map(walk_entry).collect();
-    json!({ "entries": entries, "cut": result.cut.map(cut) })
+pub(crate) fn found(result: &GlobResult) -> NativePages {
+    let rest = json!({ "cut": result.cut.map(cut) });
+    NativePages::new(result.entries.iter().map(walk_entry), &rest)
 }
 
-pub(crate) fn matches(result: &GrepResult) -> Value {
-    json!({
-        "files": result.files.iter().map(file_matches).collect::<Value>(),
+pub(crate) fn matches(result: &GrepResult) -> NativePages {
+    let rest = json!({
         "matches": result.n_matches,
         "searched": result.n_searched,
         "binary": result.n_binary,
         "tooLarge": result.n_too_large,
         "cut": result.cut.map(cut),
-    })
+    });
+    NativePages::new(result.files.iter().map(file_matches), &rest)
 }
 
 fn file_matches(file: &FileMatches) -> Value {

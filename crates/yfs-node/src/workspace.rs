@@ -20,6 +20,7 @@ use crate::{
     error,
     files::NativeFs,
     message,
+    pages::NativePages,
     port::NativePort,
     slot::{Behalf, Slot, elsewhere, now, path},
     watch::NativeWatch,
@@ -156,11 +157,8 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub async fn trash(&self) -> napi::Result<String> {
-        self.ask(|workspace| {
-            Ok(workspace.trash()?.iter().map(message::trashed).collect::<Value>().to_string())
-        })
-        .await
+    pub async fn trash(&self) -> napi::Result<NativePages> {
+        self.ask(|workspace| Ok(pages(workspace.trash()?.iter().map(message::trashed)))).await
     }
 
     #[napi]
@@ -184,12 +182,10 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub async fn versions(&self, at: String) -> napi::Result<String> {
+    pub async fn versions(&self, at: String) -> napi::Result<NativePages> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(workspace.versions(&at)?.iter().map(message::version).collect::<Value>().to_string())
-        })
-        .await
+        self.ask(move |workspace| Ok(pages(workspace.versions(&at)?.iter().map(message::version))))
+            .await
     }
 
     /// Finds a version by its number, or its name, or a time.
@@ -246,20 +242,14 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub async fn blame(&self, at: String) -> napi::Result<String> {
+    pub async fn blame(&self, at: String) -> napi::Result<NativePages> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| {
-            Ok(workspace.blame(&at)?.iter().map(message::blame).collect::<Value>().to_string())
-        })
-        .await
+        self.ask(move |workspace| Ok(pages(workspace.blame(&at)?.iter().map(message::blame)))).await
     }
 
     #[napi]
-    pub async fn conflicts(&self) -> napi::Result<String> {
-        self.ask(|workspace| {
-            Ok(workspace.conflicts()?.iter().map(message::conflict).collect::<Value>().to_string())
-        })
-        .await
+    pub async fn conflicts(&self) -> napi::Result<NativePages> {
+        self.ask(|workspace| Ok(pages(workspace.conflicts()?.iter().map(message::conflict)))).await
     }
 
     /// Anchors a place, given as an offset in bytes or as a line; it stays with what is behind it, or before.
@@ -344,6 +334,10 @@ impl NativeWorkspace {
         let workspace = self.slot.get()?;
         elsewhere(move || work(&workspace).map_err(|error| error::of_workspace(&error))).await
     }
+}
+
+fn pages(items: impl Iterator<Item = Value>) -> NativePages {
+    NativePages::new(items, &Value::Null)
 }
 
 fn file_id(text: &str) -> napi::Result<FileId> {

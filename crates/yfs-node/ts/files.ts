@@ -1,7 +1,8 @@
 // The files of a workspace, on behalf of somebody.
 
 import { asking, calling } from './errors.js'
-import type { NativeFs, NativeWrite } from './native.js'
+import type { NativeFs, NativePages, NativeWrite } from './native.js'
+import { gathered, gatheredWith } from './pages.js'
 import type {
   Content, Cut, Description, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
 } from './types.js'
@@ -220,7 +221,7 @@ export class Files {
 
   /** Lists what lies below a directory. */
   async walk(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): Promise<WalkEntry[]> {
-    return JSON.parse(await asking(() => this.#native.walk(path, options.maxDepth ?? null, options.hidden ?? true)))
+    return gathered(() => this.#native.walk(path, options.maxDepth ?? null, options.hidden ?? true))
   }
 
   /** Adds up what lies below a directory. */
@@ -230,12 +231,16 @@ export class Files {
 
   /** Finds paths by pattern. */
   async glob(pattern: string, query: GlobQuery = {}): Promise<{ entries: WalkEntry[]; cut: Cut }> {
-    return JSON.parse(await asking(() => this.#native.glob(JSON.stringify({ ...query, pattern }))))
+    const call = (): Promise<NativePages> => this.#native.glob(JSON.stringify({ ...query, pattern }))
+    const [entries, rest] = await gatheredWith<WalkEntry, { cut: Cut }>(call)
+    return { entries, ...rest }
   }
 
   /** Finds lines by a regular expression of Rust's `regex`, or by literal text. */
   async grep(pattern: string, query: GrepQuery = {}): Promise<GrepResult> {
-    return JSON.parse(await asking(() => this.#native.grep(JSON.stringify({ ...query, pattern }))))
+    const call = (): Promise<NativePages> => this.#native.grep(JSON.stringify({ ...query, pattern }))
+    const [files, rest] = await gatheredWith<GrepResult['files'][number], Omit<GrepResult, 'files'>>(call)
+    return { files, ...rest }
   }
 
   #stat(path: string, follow: boolean): Stats {

@@ -45,10 +45,10 @@ export interface NativeFs {
   chmod(at: string, mode: number): Promise<void>
   utimes(at: string, mtime: number): Promise<void>
   setMetadata(at: string, metadata: string): Promise<void>
-  walk(at: string, maxDepth: number | null, hidden: boolean): Promise<string>
+  walk(at: string, maxDepth: number | null, hidden: boolean): Promise<NativePages>
   totals(at: string): Promise<string>
-  glob(query: string): Promise<string>
-  grep(query: string): Promise<string>
+  glob(query: string): Promise<NativePages>
+  grep(query: string): Promise<NativePages>
   flush(): Promise<void>
   readSync(at: string): NativeContent
   writeSync(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): string
@@ -64,6 +64,11 @@ export interface NativeFs {
   cursorSync(): string
   flushSync(): void
   version(at: string): string
+}
+
+export interface NativePages {
+  readonly rest: string
+  next(): string | null
 }
 
 export interface NativePort {
@@ -89,18 +94,18 @@ export interface NativeWorkspace {
   pathOf(id: string): Promise<string | null>
   watch(): NativeWatch
   cursor(): Promise<string>
-  trash(): Promise<string>
+  trash(): Promise<NativePages>
   restore(id: string, to?: string | null): Promise<string>
   purge(ids: string[]): Promise<number>
   expire(retentionMs: number): Promise<string>
-  versions(at: string): Promise<string>
+  versions(at: string): Promise<NativePages>
   findVersion(at: string, number?: number | null, name?: string | null, time?: number | null): Promise<string | null>
   versionContent(at: string, number: number): Promise<Uint8Array>
   restoreVersion(at: string, number: number): Promise<string>
   nameVersion(at: string, name: string): Promise<void>
   unnameVersion(at: string, name: string): Promise<boolean>
-  blame(at: string): Promise<string>
-  conflicts(): Promise<string>
+  blame(at: string): Promise<NativePages>
+  conflicts(): Promise<NativePages>
   anchor(at: string, offset: number | null, line: number | null, sticksLeft: boolean): Promise<string>
   resolveAnchor(anchor: string): Promise<string>
   import(from: string, to: string, options: string): Promise<string>

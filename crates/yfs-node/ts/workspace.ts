@@ -5,6 +5,7 @@ import { asking, calling } from './errors.js'
 import { Files } from './files.js'
 import { native, type NativeWatch, type NativeWorkspace } from './native.js'
 import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
+import { gathered } from './pages.js'
 import { ShellFs, type ShellOptions } from './shell.js'
 import type {
   Anchored, BlameLine, Change, Conflict, DocumentInfo, ExportReport, ImportReport, OpenOptions, Quarantined,
@@ -158,7 +159,7 @@ export class Workspace {
 
   /** Lists the trash. */
   async trash(): Promise<Trashed[]> {
-    return JSON.parse(await asking(() => this.#native.trash()))
+    return gathered(() => this.#native.trash())
   }
 
   /** Brings something back from the trash, and returns where it is now. */
@@ -178,7 +179,7 @@ export class Workspace {
 
   /** Lists the versions of a file, oldest first. */
   async versions(path: string): Promise<Version[]> {
-    return JSON.parse(await asking(() => this.#native.versions(path)))
+    return gathered(() => this.#native.versions(path))
   }
 
   /** Finds a version by number, name or time. */
@@ -210,12 +211,12 @@ export class Workspace {
 
   /** Tells who wrote each line of a file. */
   async blame(path: string): Promise<BlameLine[]> {
-    return JSON.parse(await asking(() => this.#native.blame(path)))
+    return gathered(() => this.#native.blame(path))
   }
 
   /** Lists what cannot be shown as it is. */
   async conflicts(): Promise<Conflict[]> {
-    return JSON.parse(await asking(() => this.#native.conflicts()))
+    return gathered(() => this.#native.conflicts())
   }
 
   /** Anchors a place in a text, by byte or by line: it stays where it is while others write. */

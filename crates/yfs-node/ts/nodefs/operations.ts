@@ -1,6 +1,7 @@
 // The calls of `fs`, each once, as an operation that runs at once or with promises (`faces.ts` makes the calls of them).
 
 import { constants } from 'node:fs'
+import { Pacer } from '../pages.js'
 import { join, parentOf, resolve } from '../paths.js'
 import {
   bytesOf, descriptorOf, flagsOf, masked, modeOf, type Options, optionsOf, pathOf, timeOf, told,
@@ -8,7 +9,7 @@ import {
 import { codeOf, failure, outOfRange, retold, wrongType } from './failures.js'
 import { type Descriptor, type Kernel, modeOption } from './kernel.js'
 import { type Facts, NodeBigIntStats, NodeDirent, NodeStats } from './stats.js'
-import type { Steps } from './steps.js'
+import { pause, type Steps } from './steps.js'
 import type { About, Place, Tree } from './tree.js'
 
 const { COPYFILE_EXCL, O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_TRUNC, O_WRONLY, W_OK, X_OK } = constants
@@ -328,7 +329,9 @@ export class Operations {
     const place = this.#directory(text, 'scandir')
     const found: (string | Buffer | NodeDirent)[] = []
     const pending: [string, string][] = [[place.at, '']]
+    const pacer = new Pacer()
     for (const [at, below] of pending) {
+      if (options.recursive) yield* pause(pacer)
       for (const { name, kind } of this.tree.names(at)) {
         const path = below === '' ? name : `${below}/${name}`
         if (options.withFileTypes) found.push(new NodeDirent(told(name, options), below === '' ? text : joined(text, below), kind))

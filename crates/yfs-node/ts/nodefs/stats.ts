@@ -23,19 +23,20 @@ const TYPES: Record<Kind, number> = { file: S_IFREG, directory: S_IFDIR, symlink
 const BLOCK = 512
 
 /** What is told of what kind an object is. */
-class Kinds {
-  declare mode: number | bigint
+abstract class Kinds {
+  /** Returns the bits of a mode that tell the kind. */
+  abstract typeOf(): number
 
   isFile(): boolean {
-    return this.#is(S_IFREG)
+    return this.typeOf() === S_IFREG
   }
 
   isDirectory(): boolean {
-    return this.#is(S_IFDIR)
+    return this.typeOf() === S_IFDIR
   }
 
   isSymbolicLink(): boolean {
-    return this.#is(S_IFLNK)
+    return this.typeOf() === S_IFLNK
   }
 
   isFIFO(): boolean {
@@ -53,16 +54,12 @@ class Kinds {
   isCharacterDevice(): boolean {
     return false
   }
-
-  #is(type: number): boolean {
-    return (Number(this.mode) & S_IFMT) === type
-  }
 }
 
 /** What is known of an object. There are no users, and no times but that of the last change and of the making. */
 export class NodeStats extends Kinds {
   dev: number
-  declare mode: number
+  mode: number
   nlink: number
   uid = process.getuid?.() ?? 0
   gid = process.getgid?.() ?? 0
@@ -88,6 +85,10 @@ export class NodeStats extends Kinds {
     this.birthtimeMs = facts.birthtimeMs
   }
 
+  override typeOf(): number {
+    return this.mode & S_IFMT
+  }
+
   get atime(): Date {
     return new Date(this.atimeMs)
   }
@@ -107,6 +108,12 @@ export class NodeStats extends Kinds {
 
 /** The same with numbers that have no limit, and times in nanoseconds as well. */
 export class NodeBigIntStats extends Kinds {
+  declare mode: bigint
+
+  override typeOf(): number {
+    return Number(this.mode) & S_IFMT
+  }
+
   constructor(facts: Facts, dev: number) {
     super()
     for (const [name, value] of Object.entries(new NodeStats(facts, dev))) {
@@ -124,12 +131,17 @@ export class NodeDirent extends Kinds {
   name: string | Buffer
   parentPath: string
   path: string
+  readonly #type: number
 
   constructor(name: string | Buffer, parent: string, kind: Kind) {
     super()
     this.name = name
     this.parentPath = this.path = parent
-    Object.defineProperty(this, 'mode', { value: TYPES[kind] })
+    this.#type = TYPES[kind]
+  }
+
+  override typeOf(): number {
+    return this.#type
   }
 }
 

@@ -1,5 +1,7 @@
 // Operations that can be run at once or with promises: each is written once, as a generator that yields what it asks for.
 
+import type { Pacer } from '../pages.js'
+
 /** What an operation asks for, in both forms. */
 export interface Ask {
   now(): unknown
@@ -12,6 +14,11 @@ export type Steps<T> = Generator<Ask, T, never>
 /** Asks for something that has both forms. */
 export function* ask<T>(now: () => T, later: () => Promise<T>): Steps<T> {
   return yield { now, later }
+}
+
+/** Lets others have their turn where much is done, unless it is to be done at once. */
+export function* pause(pacer: Pacer): Steps<void> {
+  yield* ask(() => undefined, () => pacer.pause())
 }
 
 /** Runs an operation on the spot. */

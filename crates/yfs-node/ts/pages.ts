@@ -1,0 +1,38 @@
+// Long answers, read page by page: others have their turn between.
+
+import { asking } from './errors.js'
+import type { NativePages } from './native.js'
+
+/** How long the event loop is kept at once, in milliseconds. */
+const TURN_MS = 1
+
+/** Resolves in another turn of the event loop. Taken now, since a sandbox around a running shell may hide it. */
+const { setImmediate: soon } = globalThis
+
+/** Lets others have their turn, if this one has taken long. */
+export class Pacer {
+  #since = performance.now()
+
+  async pause(): Promise<void> {
+    if (performance.now() - this.#since < TURN_MS) return
+    await new Promise<void>((resolve) => soon(resolve))
+    this.#since = performance.now()
+  }
+}
+
+/** Reads all items of a long answer. */
+export async function gathered<T>(call: () => Promise<NativePages>): Promise<T[]> {
+  return (await gatheredWith<T, null>(call))[0]
+}
+
+/** Reads all items of a long answer, and what there is beside them. */
+export async function gatheredWith<T, R>(call: () => Promise<NativePages>): Promise<[T[], R]> {
+  const pages = await asking(call)
+  const pacer = new Pacer()
+  const items: T[] = []
+  for (let page = pages.next(); page !== null; page = pages.next()) {
+    for (const item of JSON.parse(page) as T[]) items.push(item)
+    await pacer.pause()
+  }
+  return [items, JSON.parse(pages.rest) as R]
+}
