@@ -80,6 +80,7 @@ impl NativeWorkspace {
     }
 
     /// Moves what is at a path to another workspace.
+    #[expect(clippy::use_self, reason = "the macro makes a function of it, which has no Self")]
     #[napi]
     pub fn move_to<'env>(
         &self,

@@ -45,7 +45,10 @@ test('two processes of Node, the command, a server and an editor share a workspa
   const { guid } = await ws.document('/log.txt')
   const doc = new Y.Doc()
   const provider = new WebsocketProvider(sync.replace(/\/\{?guid\}?$/, ''), guid, doc, { WebSocketPolyfill: WebSocket, disableBc: true })
-  t.after(() => provider.destroy())
+  t.after(() => {
+    provider.destroy()
+    doc.destroy()
+  })
   if (!provider.synced) await once(provider, 'sync')
 
   const entry = new URL('../dist/index.js', import.meta.url).href

@@ -17,7 +17,11 @@ async function served(t, ws) {
   t.after(close)
   return (guid, doc) => {
     const provider = new WebsocketProvider(`ws://${address}`, guid, doc, { WebSocketPolyfill: WebSocket, disableBc: true })
-    t.after(() => provider.destroy())
+    t.after(() => {
+      provider.destroy()
+      // Its awareness has a timer, which ends with the document.
+      doc.destroy()
+    })
     return provider
   }
 }
