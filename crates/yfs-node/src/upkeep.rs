@@ -1,5 +1,10 @@
 //! The upkeep of a workspace: repairing, converting, erasing, moving between workspaces.
 
+#![expect(
+    clippy::use_self,
+    reason = "the macro of napi makes a function of a method, which has no Self"
+)]
+
 use napi::{Env, bindgen_prelude::PromiseRaw};
 use napi_derive::napi;
 use serde_json::Value;
@@ -80,7 +85,6 @@ impl NativeWorkspace {
     }
 
     /// Moves what is at a path to another workspace.
-    #[expect(clippy::use_self, reason = "the macro makes a function of it, which has no Self")]
     #[napi]
     pub fn move_to<'env>(
         &self,
