@@ -57,6 +57,7 @@ for (const [script, result] of Object.entries({
   'echo four >> a.txt': 'one\ntwo\nthree\nfour\n',
   'cat a.txt | tee a.txt > /dev/null; sort a.txt | tee b.txt > a.txt': 'one\nthree\ntwo\n',
   'cat <<< here > a.txt': 'here\n',
+  'echo x > b.txt; for n in $(seq 400); do cat b.txt; echo $n > c.txt; done > a.txt': 'x\n'.repeat(400),
   'exec 3> a.txt; echo by number >&3; exec 3>&-': 'by number\n',
 })) {
   test(`one edit: ${script}`, async (t) => {

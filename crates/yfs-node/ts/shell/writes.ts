@@ -8,11 +8,15 @@ import type { Stats } from '../types.js'
 import { codeOf } from './errors.js'
 import type { Meta } from './types.js'
 
-/** A shell that has not called anything for so long has nothing more to write after a truncation, in milliseconds. */
-const QUIET_MS = 100
+/** How long after a look whether a shell is quiet the next one is, in milliseconds. */
+const LOOK_MS = 50
 
-/** How often it is looked at most whether a shell is quiet: then the truncation is done even so. */
-const MAX_LOOKS = 50
+/** In how many looks in a row a shell that has nothing more to write after a truncation was quiet. One alone may mean that
+ * the whole process had to wait. */
+const N_QUIET = 2
+
+/** After how many looks the truncation is done even so. */
+const MAX_LOOKS = 100
 
 /** Of how many files it is remembered what the shell had read. */
 const MAX_READ = 256
@@ -104,21 +108,22 @@ export class Writes {
 
   async #hold(at: string, found: Stats): Promise<void> {
     const version = this.#read.get(found.id) ?? (await this.#versionOf(at))
-    const timer = later(() => this.#look(found.id, this.#nCalls, MAX_LOOKS), QUIET_MS)
-    this.#held.set(found.id, { path: at, version, mode: this.#newMode(found), since: new Date(), timer })
+    const held = { path: at, version, mode: this.#newMode(found), since: new Date() }
+    this.#held.set(found.id, { ...held, timer: this.#lookLater(found.id, 0, 0) })
   }
 
-  /** Does a truncation if the shell has not called anything since the last look. */
-  #look(id: string, nCalls: number, nLooks: number): void {
+  #lookLater(id: string, nLooks: number, nQuiet: number): ReturnType<typeof setTimeout> {
+    const nCalls = this.#nCalls
+    return later(() => this.#look(id, nLooks + 1, this.#nCalls === nCalls ? nQuiet + 1 : 0), LOOK_MS)
+  }
+
+  /** Does a truncation if the shell is quiet, or looks again. */
+  #look(id: string, nLooks: number, nQuiet: number): void {
     const held = this.#held.get(id)
     if (!held) return
-    if (this.#nCalls !== nCalls && nLooks > 0) {
-      const seen = this.#nCalls
-      held.timer = later(() => this.#look(id, seen, nLooks - 1), QUIET_MS)
-      return
-    }
+    if (nQuiet < N_QUIET && nLooks < MAX_LOOKS) held.timer = this.#lookLater(id, nLooks, nQuiet)
     // Nobody waits for it: who asks next is told if it cannot be done.
-    this.#begin(() => this.#truncate(id, held))
+    else this.#begin(() => this.#truncate(id, held))
   }
 
   async #truncate(id: string, held: Held): Promise<void> {
