@@ -11,6 +11,7 @@ import { Workspace } from '../dist/index.js'
 
 const SIZES = process.argv.slice(2).map(Number)
 const ROUNDS = 5
+const CALL_ROUNDS = 20
 const PER_DIRECTORY = 50
 
 /** What takes longer than this is measured once. */
@@ -21,6 +22,7 @@ const CALLS = {
   stat: (fs, path) => fs.stat(path),
   lstat: (fs, path) => fs.lstat(path),
   readFile: (fs, path) => fs.readFile(path),
+  readFileBytes: (fs, path) => fs.readFileBytes(path),
   readFileBuffer: (fs, path) => fs.readFileBuffer(path),
   readdir: (fs, path) => fs.readdir(path.slice(0, path.lastIndexOf('/'))),
   readdirWithFileTypes: (fs, path) => fs.readdirWithFileTypes(path.slice(0, path.lastIndexOf('/'))),
@@ -53,7 +55,7 @@ async function measure(size) {
   for (const [name, call] of Object.entries(CALLS)) {
     const cost = await both(sides, async (fs, round) => {
       for (const path of some) await call(fs, path, round)
-    })
+    }, CALL_ROUNDS)
     row(name, cost.map((it) => it / some.length))
   }
   const shells = sides.map((fs) => new Bash({ fs, cwd: '/' }))
@@ -68,9 +70,9 @@ async function measure(size) {
 }
 
 /** Measures the same on both sides, in turn. */
-async function both(sides, work) {
+async function both(sides, work, nRounds = ROUNDS) {
   const least = sides.map(() => Infinity)
-  for (let round = 0; round <= ROUNDS; round += 1) {
+  for (let round = 0; round <= nRounds; round += 1) {
     for (const [index, side] of sides.entries()) {
       const before = process.cpuUsage()
       await work(side, round)

@@ -1,6 +1,6 @@
 //! What files hold, in and out.
 
-use napi::bindgen_prelude::{Float64ArraySlice, Uint8Array};
+use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use yfs::TextInMemory;
 use yfs_engine::time::Millis;
@@ -49,20 +49,10 @@ impl NativeFs {
         Ok(known.map(|text| format!("{} {}\n{}", text.id.as_str(), text.version(), text.content)))
     }
 
-    /// Returns the id of a text that is in memory already, and puts what its version counts into `state`;
-    /// nothing where it is not.
+    /// Returns a number that no other file has, nor this one for another text; nothing where no text is in memory.
     #[napi]
-    pub fn text_state(
-        &self,
-        at: String,
-        mut state: Float64ArraySlice<'_>,
-    ) -> napi::Result<Option<String>> {
-        let Some(text) = self.in_memory(&at)? else { return Ok(None) };
-        // SAFETY: the array is JavaScript's, whose one thread waits for this call; nobody else sees it.
-        if let Some(first) = unsafe { state.as_mut() }.first_mut() {
-            *first = text.state() as f64;
-        }
-        Ok(Some(text.id.as_str().to_owned()))
+    pub fn text_state(&self, at: String) -> napi::Result<Option<f64>> {
+        Ok(self.in_memory(&at)?.and_then(|text| text.state()).map(|state| state as f64))
     }
 
     /// Reads a file.

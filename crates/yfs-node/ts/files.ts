@@ -54,10 +54,9 @@ export class Files {
     return entriesOf(calling(() => this.#native.readdir(path)))
   }
 
-  /** Returns which file a text in memory is, and a number that it has for what it says now only. */
-  textStateSync(path: string): { id: string; state: number } | undefined {
-    const id = calling(() => this.#native.textState(path, this.#fields))
-    return id === null ? undefined : { id, state: this.#fields[0]! }
+  /** Returns a number that no other file has, nor this one for another text, if it is a text that is in memory. */
+  textStateSync(path: string): number | undefined {
+    return calling(() => this.#native.textState(path)) ?? undefined
   }
 
   /** Returns a text that is in memory. */

@@ -29,7 +29,7 @@ export interface NativeFs {
   realpath(at: string): string
   readlink(at: string): string
   textInMemory(at: string): string | null
-  textState(at: string, state: Float64Array): string | null
+  textState(at: string): number | null
   describe(at: string, follow: boolean): Promise<string>
   read(at: string): Promise<NativeContent>
   readRange(at: string, offset: number, len: number): Promise<Uint8Array>

@@ -7,8 +7,6 @@ import type { Files } from '../files.js'
 export interface Text {
   /** The id of the file. */
   id: string
-  /** What it has for what it says now only. */
-  state: number
   /** The version that it is. */
   version: string
   /** As text, a byte order mark included. */
@@ -22,34 +20,40 @@ const MAX_KEPT = 1 << 24
 
 /** Texts that were read, the oldest of which go when they are too many. */
 export class Contents {
-  readonly #texts = new Map<string, Text>()
+  /** By the numbers that their states have. */
+  readonly #texts = new Map<number, Text>()
+  readonly #states = new Map<string, number>()
   #kept = 0
 
   /** Returns what a file says, if that is a text in memory. */
   get(files: Files, path: string): Text | undefined {
-    const now = files.textStateSync(path)
-    if (now === undefined) return undefined
-    const known = this.#texts.get(now.id)
-    if (known?.state === now.state) return known
-    const read = files.textSync(path)
-    const text = read && { ...read, state: Number(read.version) }
+    const state = files.textStateSync(path)
+    if (state === undefined) return undefined
+    const known = this.#texts.get(state)
+    if (known) return known
+    const text = files.textSync(path)
     if (text) this.#keep(text)
     return text
   }
 
   #keep(text: Text): void {
-    this.#drop(text.id)
-    this.#texts.set(text.id, text)
+    const state = Number(text.version)
+    this.#drop(this.#states.get(text.id))
+    this.#states.set(text.id, state)
+    this.#texts.set(state, text)
     this.#kept += text.text.length
-    for (const id of this.#texts.keys()) {
+    for (const oldest of this.#texts.keys()) {
       if (this.#kept <= MAX_KEPT) break
-      this.#drop(id)
+      this.#drop(oldest)
     }
   }
 
-  #drop(id: string): void {
-    this.#kept -= this.#texts.get(id)?.text.length ?? 0
-    this.#texts.delete(id)
+  #drop(state: number | undefined): void {
+    const text = state === undefined ? undefined : this.#texts.get(state)
+    if (!text) return
+    this.#texts.delete(state!)
+    this.#states.delete(text.id)
+    this.#kept -= text.text.length
   }
 }
 

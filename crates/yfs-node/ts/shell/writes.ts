@@ -137,8 +137,8 @@ export class Writes {
   }
 
   async #versionOf(at: string): Promise<string> {
-    const known = this.files.textStateSync(at)
-    return known ? String(known.state) : ((await this.files.describe(at, { follow: false })).version ?? '')
+    const state = this.files.textStateSync(at)
+    return state !== undefined ? String(state) : ((await this.files.describe(at, { follow: false })).version ?? '')
   }
 
   /** Returns the mode that a file gets when it is written, if it has another. */

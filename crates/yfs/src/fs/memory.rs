@@ -156,8 +156,9 @@ impl TextInMemory {
         version_token(self.head, &Holds::Text)
     }
 
-    /// Returns a number that the file has for this text only.
-    pub fn state(&self) -> u64 {
-        self.head.0
+    /// Returns a number that no other file of the store has, nor this one for another text; nothing of a
+    /// text that is not in the log.
+    pub fn state(&self) -> Option<u64> {
+        (self.head != Seq::ZERO).then_some(self.head.0)
     }
 }
