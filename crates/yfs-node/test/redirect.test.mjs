@@ -135,6 +135,27 @@ for (const [script, expected] of Object.entries({
   })
 }
 
+test('agents in several shells lose nothing', async (t) => {
+  const ws = await inMemory(t)
+  const agents = ['ada', 'bob', 'cy', 'dee']
+  await ws.files.writeFile('/board.txt', agents.map((name) => `${name}: 0\n`).join(''))
+  const work = async (name) => {
+    const bash = new Bash({ fs: ws.asIFileSystem({ actor: `agent:${name}` }), cwd: '/' })
+    for (let n = 1; n <= 20; n += 1) {
+      const mine = [
+        `echo "${name} says ${n}" >> board.txt`,
+        `sed -i 's/^${name}: .*/${name}: ${n}/' board.txt`,
+        `awk '{ sub(/^${name}: .*/, "${name}: ${n}"); print }' board.txt > ${name}.txt; cat ${name}.txt > board.txt`,
+      ]
+      for (const script of mine) assert.equal((await bash.exec(script)).stderr, '')
+    }
+  }
+  await Promise.all(agents.map(work))
+  const lines = (await ws.files.readText('/board.txt')).trimEnd().split('\n')
+  const expected = agents.flatMap((name) => [`${name}: 20`, ...Array.from({ length: 20 }, (_, n) => `${name} says ${n + 1}`)])
+  assert.deepEqual(lines.toSorted(), expected.toSorted())
+})
+
 test('a process that dies between the two writes leaves the file as it was', async (t) => {
   const file = temporary(t, 'dies.db')
   const write = async (then) => {
