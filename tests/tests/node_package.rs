@@ -15,7 +15,10 @@ fn the_package_passes_its_own_tests() {
     node::ensure_installed_in(&package);
     run(Command::new("node").arg("node_modules/typescript/bin/tsc").args(["-p", "."]), &package);
     let mut tests = Command::new("node");
-    let tests = tests.arg("--test").env("YFS_NODE_ADDON", addon).env("YFS_COMMAND", command);
+    let tests = tests
+        .args(["--test", "--test-concurrency=2"])
+        .env("YFS_NODE_ADDON", addon)
+        .env("YFS_COMMAND", command);
     run(tests, &package);
 }
 
