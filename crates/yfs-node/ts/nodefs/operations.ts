@@ -236,6 +236,7 @@ export class Operations {
 
   *rmdir(path: unknown): Steps<void> {
     const place = this.#locate('rmdir', path)
+    if (place.dots !== '') this.#checkParent(place)
     const fail = (code: string): Error => failure(code, ...place.about)
     const found = this.tree.must(place, false)
     if (found.kind !== 'directory') throw fail('ENOTDIR')
@@ -245,6 +246,7 @@ export class Operations {
 
   *unlink(path: unknown): Steps<void> {
     const place = this.#locate('unlink', path)
+    if (place.dots !== '') this.#checkParent(place)
     const found = this.tree.must(place, false)
     if (found.kind === 'directory') throw failure('EISDIR', ...place.about)
     if (place.isDirectory) throw failure('ENOTDIR', ...place.about)
@@ -259,8 +261,8 @@ export class Operations {
     this.#checkParent(source)
     const target = this.tree.locate(about[2]!, ...about)
     this.#checkParent(target)
-    const found = this.tree.must(source, false)
     if (source.dots !== '' || target.dots !== '') throw failure('EBUSY', ...about)
+    const found = this.tree.must(source, false)
     const isNamedDirectory = source.isDirectory || target.isDirectory
     if (isNamedDirectory && found.kind !== 'directory') throw failure('ENOTDIR', ...about)
     const there = this.tree.look(target, false)
