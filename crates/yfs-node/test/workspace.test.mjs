@@ -71,6 +71,17 @@ test('lines and paths are found', async (t) => {
   assert.deepEqual((await files.glob('*.txt')).entries.map((entry) => entry.path), ['/src/b.txt'])
 })
 
+test('trees are listed whole, or one by one', async (t) => {
+  const { files } = await inMemory(t)
+  for (let n = 0; n < 600; n += 1) await files.writeFile(`/d/${n}`, 'x'.repeat(n % 7))
+  const all = await files.walk('/')
+  const one = []
+  for await (const entry of files.each('/')) one.push(entry)
+  assert.equal(all.length, 601)
+  assert.deepEqual(one, all)
+  assert.equal((await files.grep('x', { literal: true })).files.length, all.filter(({ size }) => size > 0).length)
+})
+
 test('changes are watched from a cursor on', async (t) => {
   const ws = await inMemory(t)
   const cursor = await ws.cursor()

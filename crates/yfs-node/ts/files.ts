@@ -2,7 +2,7 @@
 
 import { asking, calling } from './errors.js'
 import type { NativeFs, NativePages, NativeWrite } from './native.js'
-import { gathered, gatheredWith } from './pages.js'
+import { each, gathered, gatheredWith } from './pages.js'
 import type {
   Content, Cut, Description, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
 } from './types.js'
@@ -221,6 +221,11 @@ export class Files {
   /** Lists what lies below a directory. */
   async walk(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): Promise<WalkEntry[]> {
     return gathered(() => this.#native.walk(path, options.maxDepth ?? null, options.hidden ?? true))
+  }
+
+  /** Yields what lies below a directory, for trees that are too large to hold. */
+  async *each(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): AsyncGenerator<WalkEntry, void, void> {
+    yield* each<WalkEntry>(() => this.#native.walk(path, options.maxDepth ?? null, options.hidden ?? true))
   }
 
   /** Adds up what lies below a directory. */

@@ -20,6 +20,16 @@ export class Pacer {
   }
 }
 
+/** Yields the items of a long answer, none of which need be kept. */
+export async function* each<T>(call: () => Promise<NativePages>): AsyncGenerator<T, void, void> {
+  const pages = await asking(call)
+  const pacer = new Pacer()
+  for (let page = pages.next(); page !== null; page = pages.next()) {
+    yield* JSON.parse(page) as T[]
+    await pacer.pause()
+  }
+}
+
 /** Reads all items of a long answer. */
 export async function gathered<T>(call: () => Promise<NativePages>): Promise<T[]> {
   return (await gatheredWith<T, null>(call))[0]
