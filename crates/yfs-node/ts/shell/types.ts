@@ -31,8 +31,8 @@ export interface ShellEntry {
   isSymbolicLink: boolean
 }
 
-/** A text as bytes: each character is one. */
-export type ByteString = string & { readonly __byteString?: never }
+/** A text as bytes: each character is one. The type that just-bash has for it is nobody else's to name. */
+export type ByteString = any
 
 /** What a file gets beside its content. */
 export interface Meta {
