@@ -83,8 +83,9 @@ onBoth('streams carry files in pieces', async (fs, at) => {
   const stream = fs.createWriteStream(at('/late'))
   stream.write('a')
   stream.end('b')
-  await once(stream, 'finish')
-  seen.push(code, message, stream.bytesWritten, fs.readFileSync(at('/late'), 'utf8'))
+  // At that moment, and not after the closing that follows.
+  const finished = new Promise((resolve) => stream.on('finish', () => resolve(fs.readFileSync(at('/late'), 'utf8'))))
+  seen.push(code, message, await finished, stream.bytesWritten)
   const handle = await fs.promises.open(at('/late'))
   for await (const line of handle.readLines()) seen.push(line)
   return seen
@@ -200,6 +201,33 @@ test('an opening that truncates and writes nothing empties the file', async (t) 
   assert.equal(await ws.files.readText('/a'), '')
 })
 
+test('what was held back is done by sync, and before what moves or copies the file', async (t) => {
+  const ws = await inMemory(t)
+  const fs = ws.asNodeFs()
+  for (const look of [
+    async (handle) => (await handle.sync(), '/a'),
+    async () => (await fs.promises.rename('/a', '/b'), '/b'),
+    async () => (await fs.promises.copyFile('/a', '/b'), '/b'),
+    async () => (fs.linkSync('/a', '/c'), '/c'),
+  ]) {
+    await fs.promises.writeFile('/a', 'text')
+    const handle = await fs.promises.open('/a', 'w')
+    assert.equal(await ws.files.readText(await look(handle)), '')
+    await handle.close()
+    await fs.promises.rm('/a', { force: true })
+  }
+})
+
+test('what is written while something waits for a truncation stays', async (t) => {
+  const ws = await inMemory(t)
+  const { promises } = ws.asNodeFs()
+  await promises.writeFile('/a', 'text')
+  const handle = await promises.open('/a', 'w')
+  await Promise.all([handle.write('one'), promises.copyFile('/a', '/b'), handle.write('two'), handle.sync()])
+  await handle.close()
+  assert.equal(await promises.readFile('/a', 'utf8'), 'onetwo')
+})
+
 test('what was held back is done when the workspace is closed', async (t) => {
   const { Workspace } = await import('../dist/index.js')
   const file = temporary(t, 'held.db')
@@ -235,10 +263,16 @@ test('changes are watched, whoever makes them', async (t) => {
   assert.ok(!seen.some((line) => line.includes('elsewhere')), seen.join())
   assert.throws(() => fs.watch('/none'), { code: 'ENOENT', syscall: 'watch' })
   const stop = new AbortController()
+  const names = []
+  const narrow = fs.watch('/d', (type, name) => names.push(name))
   const events = fs.promises.watch('/d/b', { signal: stop.signal })
   const next = events.next()
+  await ws.files.writeFile('/d/e/deep', 'x')
   await ws.files.writeFile('/d/b', 'changed')
   assert.deepEqual((await next).value, { eventType: 'change', filename: 'b' })
+  while (!names.includes('b')) await once(narrow, 'change')
+  assert.ok(!names.includes('deep'), names.join())
+  narrow.close()
   stop.abort()
   assert.equal((await events.next()).done, true)
 })

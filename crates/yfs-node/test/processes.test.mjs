@@ -51,6 +51,9 @@ test('two processes of Node, the command, a server and an editor share a workspa
   })
   if (!provider.synced) await once(provider, 'sync')
 
+  const heard = (async () => {
+    for await (const { type, path } of ws.watch({ cursor: await ws.cursor() })) if (path === '/other.txt') return type
+  })()
   const entry = new URL('../dist/index.js', import.meta.url).href
   const other = run(process.execPath, ['--input-type=module', '-e', OTHER, entry, folder])
   const text = doc.getText('text')
@@ -60,6 +63,7 @@ test('two processes of Node, the command, a server and an editor share a workspa
     if (n % 5 === 0) await yfs('edit', '/log.txt', '--old', 'begun\n', '--new', `begun\ncommand ${n}\n`)
   }
   await other
+  assert.equal(await heard, 'created')
   const names = ['here', 'other', 'typed']
   const expected = [...names.flatMap((name) => Array.from({ length: N_LINES }, (_, n) => `${name} ${n}`)), 'begun', 'command 0', 'command 5', 'command 10', 'command 15'].sort()
   const linesOf = (content) => content.trim().split('\n').sort()

@@ -180,8 +180,7 @@ export class Kernel {
   /** Does the truncations that are held back: of one file, or of all. */
   *settle(id?: string): Steps<void> {
     for (const file of id === undefined ? [...this.#files.values()] : [this.#files.get(id)]) {
-      if (file?.held === undefined) continue
-      yield* file.turn.take(() => this.#truncateInTurn(file, 0))
+      if (file?.held !== undefined) yield* file.turn.take(() => this.#settleInTurn(file))
     }
   }
 
@@ -207,7 +206,6 @@ export class Kernel {
     this.#files.delete(from)
     const there = this.#files.get(to)
     file.id = to
-    delete file.snapshot
     if (there === undefined) this.#files.set(to, file)
   }
 
@@ -258,9 +256,9 @@ export class Kernel {
   }
 
   /** Returns what an open file holds, whoever wrote it. */
-  *#content(file: OpenFile, syscall: string): Steps<Snapshot> {
+  *#content(file: OpenFile, syscall: string): Steps<{ data: Uint8Array; version: Base }> {
     if (file.detached) return { data: file.detached.data, version: '' }
-    if (file.held !== undefined) return { data: EMPTY, version: '' }
+    if (file.held !== undefined) return { data: EMPTY, version: file.held }
     const at = this.tree.pathOf(file.id)
     if (at === null) {
       // Somebody else removed it: what was read of it last is what there is.
@@ -287,7 +285,7 @@ export class Kernel {
     const after = new Uint8Array(Math.max(before.data.length, from + data.length))
     after.set(before.data)
     after.set(data, from)
-    yield* this.#replaceIn(file, after, file.held ?? before.version)
+    yield* this.#replaceIn(file, after, before.version)
   }
 
   *#truncateInTurn(file: OpenFile, length: number): Steps<void> {
@@ -295,7 +293,12 @@ export class Kernel {
     if (before.data.length === length && file.held === undefined) return
     const after = new Uint8Array(length)
     after.set(before.data.subarray(0, length))
-    yield* this.#replaceIn(file, after, file.held ?? before.version)
+    yield* this.#replaceIn(file, after, before.version)
+  }
+
+  *#settleInTurn(file: OpenFile): Steps<void> {
+    // Whoever had the turn before may have written instead.
+    if (file.held !== undefined) yield* this.#truncateInTurn(file, 0)
   }
 
   *#appendTo(file: OpenFile, data: Uint8Array): Steps<void> {
