@@ -72,6 +72,16 @@ test('a file in the place of a link has the mode and time that it is given', asy
   assert.deepEqual({ isFile, mode, now }, { isFile: true, mode: 0o755, now: mtime })
 })
 
+test('what could not be written is told when the workspace is closed, and closed it is', async (t) => {
+  const ws = await inMemory(t)
+  const [first, second] = [ws.asIFileSystem(), ws.asIFileSystem()]
+  first.writeFileSync('/no\\name', 'text')
+  await second.writeFile('/a', 'text')
+  await second.writeFile('/a', '')
+  await assert.rejects(ws.close(), { code: 'EINVAL', path: '/no\\name' })
+  await assert.rejects(ws.files.writeFile('/b', ''), { code: 'ERR_YFS_CLOSED' })
+})
+
 test('a stamp that is written again is new', async (t) => {
   const fs = (await inMemory(t)).asIFileSystem()
   await fs.writeFile('/stamp', 'done\n')

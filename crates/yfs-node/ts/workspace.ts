@@ -301,10 +301,13 @@ export class Workspace {
 
   /** Closes the workspace with all that was opened of it. What was written is in the log either way. */
   async close(): Promise<void> {
-    for (const lent of this.#lent) await lent.deref()?.flush()
+    const failures: unknown[] = []
+    for (const lent of this.#lent) await lent.deref()?.flush().catch((error: unknown) => failures.push(error))
     for (const port of [...this.#ports]) port.close()
     for (const watch of this.#watches) watch.close()
     await asking(() => this.#native.close())
+    // What somebody was told is written and is not.
+    if (failures.length > 0) throw failures[0]
   }
 
   /** Notes what may hold something back; what nobody has any more is forgotten. */

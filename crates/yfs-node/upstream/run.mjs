@@ -1,5 +1,6 @@
 // Runs just-bash's own test suite twice, over its filesystem in memory and over workspaces, and says which tests pass over the one and
 // not over the other. This is acceptance, not part of the package's tests: the suite is in the repository of just-bash, not in its package.
+// (That of 2.6.0 is also in the source package of the Python port: `pip download --no-deps --no-binary :all: just-bash==0.2.1`.)
 //
 //   git clone https://github.com/vercel-labs/just-bash && npm --prefix just-bash install --ignore-scripts
 //   YFS_NODE_ADDON=target/release/yfs.node node crates/yfs-node/upstream/run.mjs just-bash [posix | collab] [filters...]
