@@ -138,6 +138,11 @@ impl EventLog {
         self.parse(cursor).is_some()
     }
 
+    /// Tells whether a cursor is a place in this log, and all that came since is still there.
+    pub(crate) fn reaches(&self, cursor: &Cursor) -> bool {
+        self.since(cursor, 0, Seq::ZERO).is_ok()
+    }
+
     /// Returns the place of a cursor in the log of this store, whichever process gave it.
     pub(crate) fn position(&self, cursor: &Cursor) -> Option<Seq> {
         let (_, place) = cursor.as_str().split_once('@')?;

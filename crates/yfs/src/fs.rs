@@ -77,12 +77,9 @@ impl WorkspaceFs {
     fn replayed(&self, since: &Cursor) -> Result<Changes, FsError> {
         let (shared, root) = (&self.shared, VPath::root());
         let after = shared.events.position(since).ok_or_else(FsError::cursor_lost)?;
-        // Both places before the log is read, so that nothing is between it and what comes next.
-        let next = shared.events.cursor(shared.tailed());
-        let replayed = shared.replay(after);
+        let replayed = shared.replayed(after);
         let replayed = replayed.map_err(|error| translate::fs_error(error, Op::Watch, &root))?;
-        let events = replayed.ok_or_else(FsError::cursor_lost)?;
-        Ok(Changes { events, next, more: false })
+        replayed.ok_or_else(FsError::cursor_lost)
     }
 
     async fn wait_for_change(

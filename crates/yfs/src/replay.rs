@@ -6,13 +6,14 @@
 //!
 //! # Cost
 //!
-//! That of loading the main document, and of reading the log since.
+//! That of loading the main document, and of reading the log since, for the first who asks; what was told is kept for
+//! the others, since all watchers of a server that was started again come at once.
 
 use std::collections::BTreeSet;
 
 use yfs_engine::{gate::Source, id::FileId, main_doc::MainDoc, table::WriterIds};
 use yfs_store::{Seq, Tail};
-use yfs_vfs::{Change, ChangeKind};
+use yfs_vfs::{Change, ChangeKind, Changes, Cursor};
 
 use crate::{
     error::Result,
@@ -20,27 +21,59 @@ use crate::{
     shared::Shared,
 };
 
+/// What was told again last.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    after: Seq,
+    /// What became of rows, each with where it stands in the log.
+    rows: Vec<(Seq, Change)>,
+    /// The contents that changed, likewise.
+    contents: Vec<(Seq, Change)>,
+    /// What to go on with.
+    next: Cursor,
+}
+
 impl Shared {
     /// Returns what changed since a position of the log; nothing where that cannot be told any more.
-    pub(crate) fn replay(&self, after: Seq) -> Result<Option<Vec<Change>>> {
+    pub(crate) fn replayed(&self, after: Seq) -> Result<Option<Changes>> {
         if after > self.store.head()? {
             return Ok(None);
         }
+        // Who comes meanwhile waits for what is told to the first.
+        let mut kept = self.replay.lock();
+        let counts = |it: &Replay| it.after <= after && self.events.reaches(&it.next);
+        if !kept.as_ref().is_some_and(counts) {
+            // Before the log is read, so that nothing is between it and what comes next.
+            let next = self.events.cursor(self.tailed());
+            *kept = self.replay(after, next)?;
+        }
+        Ok(kept.as_ref().map(|replay| replay.since(after)))
+    }
+
+    fn replay(&self, after: Seq, next: Cursor) -> Result<Option<Replay>> {
+        let mut replay = Replay { after, rows: Vec::new(), contents: Vec::new(), next };
         let mut main = self.main_at(after)?;
-        let mut changes = Vec::new();
+        let mut contents = Vec::new();
         let mut at = after;
         loop {
             let tail = self.store.tail(at, &|doc, _| *doc == self.main_name)?;
             if tail.reload.iter().any(|reload| reload.doc == self.main_name) {
                 return Ok(None);
             }
-            self.replay_page(&mut main, &tail, &mut changes);
-            if changes.len() > CAPACITY {
+            self.replay_page(&mut main, &tail, &mut replay.rows, &mut contents);
+            if replay.rows.len() + contents.len() > CAPACITY {
                 return Ok(None);
             }
             at = tail.upto;
             if !tail.more {
-                return Ok(Some(changes));
+                // Told where their files are in the end, after all that became of these.
+                let now = self.now();
+                let events = contents.into_iter();
+                let events = events.filter_map(|(seq, id)| {
+                    content_event(&main, &id, now, None).map(|event| (seq, event))
+                });
+                replay.contents = events.collect();
+                return Ok(Some(replay));
             }
         }
     }
@@ -59,23 +92,39 @@ impl Shared {
         Ok(main)
     }
 
-    fn replay_page(&self, main: &mut MainDoc, tail: &Tail, changes: &mut Vec<Change>) {
-        let n_before = changes.len();
+    fn replay_page(
+        &self,
+        main: &mut MainDoc,
+        tail: &Tail,
+        rows: &mut Vec<(Seq, Change)>,
+        contents: &mut Vec<(Seq, FileId)>,
+    ) {
         for record in &tail.records {
-            if let Ok(rows) = main.receive(&record.data, Source::Store) {
-                changes.extend(row_events(main, &rows, record.at));
+            if let Ok(changes) = main.receive(&record.data, Source::Store) {
+                let events = row_events(main, &changes, record.at);
+                rows.extend(events.into_iter().map(|event| (record.seq, event)));
             }
         }
-        // A file that is new, or that changed as a row, is not told of once more for its content.
-        let is_told =
-            |change: &&Change| matches!(change.kind, ChangeKind::Created | ChangeKind::Changed);
-        let told = changes[n_before..].iter().filter(is_told).map(|change| change.id.clone());
-        let told: BTreeSet<FileId> = told.collect();
-        let reloaded = tail.reload.iter().map(|reload| &reload.doc);
-        let contents = tail.touched.iter().map(|touched| &touched.doc).chain(reloaded);
-        let now = self.now();
-        let ids = contents.filter(|doc| **doc != self.main_name).map(FileId::from);
-        let untold = ids.filter(|id| !told.contains(id));
-        changes.extend(untold.filter_map(|id| content_event(main, &id, now, None)));
+        let reloaded = tail.reload.iter().map(|reload| (reload.upto, &reload.doc));
+        let touched = tail.touched.iter().map(|touched| (touched.head, &touched.doc));
+        let docs = touched.chain(reloaded).filter(|(_, doc)| **doc != self.main_name);
+        contents.extend(docs.map(|(seq, doc)| (seq, FileId::from(doc))));
+    }
+}
+
+impl Replay {
+    /// Returns what came after a position. A file that is new, or that changed as a row, is not told of once more for
+    /// its content.
+    fn since(&self, after: Seq) -> Changes {
+        let later = |changes: &[(Seq, Change)]| -> Vec<Change> {
+            let later = changes.iter().filter(|(seq, _)| *seq > after);
+            later.map(|(_, change)| change.clone()).collect()
+        };
+        let mut events = later(&self.rows);
+        let is_told = |it: &&Change| matches!(it.kind, ChangeKind::Created | ChangeKind::Changed);
+        let mut told: BTreeSet<FileId> =
+            events.iter().filter(is_told).map(|it| it.id.clone()).collect();
+        events.extend(later(&self.contents).into_iter().filter(|it| told.insert(it.id.clone())));
+        Changes { events, next: self.next.clone(), more: false }
     }
 }

@@ -42,6 +42,7 @@ use crate::{
     live::LiveFacts,
     options::Options,
     pool::Pool,
+    replay::Replay,
     replica::Mark,
     together::{Becomes, DocEdit, LockedDocs, Seen},
     updates::Followers,
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) texts: TextCache,
     pub(crate) live: LiveFacts,
     pub(crate) events: EventLog,
+    /// What was told again last. Held while it is made; `log` may be taken meanwhile.
+    pub(crate) replay: Mutex<Option<Replay>>,
     /// Files whose `stat` cell lags behind, and since when.
     pub(crate) unreported: Mutex<BTreeMap<FileId, Unreported>>,
     /// Documents that this process wrote to since it last looked whether they are to be compacted.
@@ -165,6 +168,7 @@ impl Shared {
         Self {
             main_name: DocName::from(&id),
             events: EventLog::new(store.origin(), log_name(&*store)),
+            replay: Mutex::new(None),
             id,
             store,
             texts: TextCache::new(options.text_budget),

@@ -62,6 +62,7 @@ fn a_cursor_goes_on_in_a_workspace_that_was_opened_again() {
 
     let second = open(&store);
     append(&second, "/a", "more");
+    put(&second, "/b", "changed before it moves");
     let moves = MoveOptions::default();
     now(second.fs().mv(&at("/b"), &at("/d/c"), &moves)).unwrap();
     now(second.fs().rm(&at("/seen"), &RemoveOptions::default())).unwrap();
@@ -71,10 +72,12 @@ fn a_cursor_goes_on_in_a_workspace_that_was_opened_again() {
     let next = check(&second, &next, expect!["+/e"]);
     // The first one still counts, and tells everything again.
     check(&second, &start, expect!["+/a +/b +/d +/e -/seen /b>/d/c"]);
+    // What was told to one is told to another, from where that one was.
+    check(&second, &known, expect!["+/b +/d +/e -/seen /a /b>/d/c"]);
     second.close().unwrap();
     let third = open(&store);
-    // Its size and time were put into its row when the second one was closed.
-    check(&third, &next, expect!["/a"]);
+    // Sizes and times were put into their rows when the second one was closed.
+    check(&third, &next, expect!["/a /d/c"]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ const { O_ACCMODE, O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY,
 const MAX_KNOWN = 1024
 
 /** How much content is kept where it never was a version. */
-const MAX_KEPT = 1024 * 1024
+const MAX_KEPT = 64 * 1024
 
 /** The mode of a new file that is asked for most, and needs no saying. */
 const FILE_MODE = 0o644
