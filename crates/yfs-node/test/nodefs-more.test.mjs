@@ -158,6 +158,11 @@ test('the time of a file is that of its last change', async (t) => {
     change()
     assert.ok(fs.statSync('/a').mtimeMs >= now)
   }
+  const fd = fs.openSync('/a', 'w')
+  fs.futimesSync(fd, 1, 1)
+  fs.closeSync(fd)
+  assert.equal(fs.statSync('/a').mtimeMs, 1000)
+  fs.writeFileSync('/a', 'text')
   fs.copyFileSync('/a', '/b')
   assert.ok(fs.statSync('/b').mtimeMs >= now)
   assert.ok(fs.statSync('/a').birthtimeMs >= now)

@@ -187,7 +187,8 @@ export class Operations {
     timeOf(atime)
     const ms = timeOf(mtime)
     const place = this.#find('utime', path)
-    this.tree.must(place, true)
+    // What is held back would set another time later.
+    yield* this.kernel.settle(this.tree.must(place, true).id)
     yield* this.#done(this.tree.utimes(place.at, ms), place.about)
   }
 
@@ -203,6 +204,8 @@ export class Operations {
   *futimes(fd: unknown, atime: unknown, mtime: unknown): Steps<void> {
     timeOf(atime)
     const ms = timeOf(mtime)
+    const { file } = this.#descriptor(fd, 'futime')
+    if (typeof file !== 'string') yield* this.kernel.settle(file.id)
     yield* this.#onPath(fd, 'futime', (at) => this.tree.utimes(at, ms))
   }
 
