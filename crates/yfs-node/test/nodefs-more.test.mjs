@@ -53,7 +53,9 @@ onBoth('a handle keeps what is removed while it is open', async (fs, at) => {
   await fs.promises.unlink(at('/a'))
   await fs.promises.writeFile(at('/a'), 'another')
   await handle.write('T', 0)
-  const seen = [await handle.readFile('utf8'), (await handle.stat()).nlink, await fs.promises.readFile(at('/a'), 'utf8')]
+  await handle.chmod(0o600)
+  const { nlink, mode } = await handle.stat()
+  const seen = [await handle.readFile('utf8'), nlink, mode, await fs.promises.readFile(at('/a'), 'utf8')]
   await handle.close()
   return seen
 })

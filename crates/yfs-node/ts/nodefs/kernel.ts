@@ -120,6 +120,11 @@ export class Kernel {
     return { ...facts, size: this.size(id, facts.size) }
   }
 
+  /** Notes a mode or a time of what is open and no longer in the tree. */
+  note({ file }: Descriptor, facts: Partial<Facts>): void {
+    if (typeof file !== 'string' && file.detached) Object.assign(file.detached.facts, facts)
+  }
+
   /** Returns the size of a file, a truncation that is held back included. */
   size(id: string, size: number): number {
     return this.#files.get(id)?.held === undefined ? size : 0

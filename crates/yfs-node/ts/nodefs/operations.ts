@@ -167,7 +167,8 @@ export class Operations {
   }
 
   *fchmod(fd: unknown, mode: unknown): Steps<void> {
-    yield* this.#onPath(fd, 'fchmod', (at) => this.tree.chmod(at, modeOf(mode, 0) & 0o7777))
+    const bits = modeOf(mode, 0) & 0o7777
+    yield* this.#onPath(fd, 'fchmod', { mode: bits }, (at) => this.tree.chmod(at, bits))
   }
 
   /** There are no owners; the path must lead to something. */
@@ -206,7 +207,7 @@ export class Operations {
     const ms = timeOf(mtime)
     const { file } = this.#descriptor(fd, 'futime')
     if (typeof file !== 'string') yield* this.kernel.settle(file.id)
-    yield* this.#onPath(fd, 'futime', (at) => this.tree.utimes(at, ms))
+    yield* this.#onPath(fd, 'futime', { mtimeMs: ms }, (at) => this.tree.utimes(at, ms))
   }
 
   *mkdir(path: unknown, given?: unknown): Steps<string | undefined> {
@@ -482,11 +483,13 @@ export class Operations {
     return missing.at(-1)
   }
 
-  /** Does something at the path of what a descriptor has open; what is no longer in the tree has none. */
-  *#onPath(fd: unknown, syscall: string, work: (at: string) => Steps<void>): Steps<void> {
-    const { file } = this.#descriptor(fd, syscall)
+  /** Sets facts at the path of what a descriptor has open; of what is no longer in the tree, only as long as it is open. */
+  *#onPath(fd: unknown, syscall: string, facts: Partial<Facts>, work: (at: string) => Steps<void>): Steps<void> {
+    const descriptor = this.#descriptor(fd, syscall)
+    const { file } = descriptor
     const at = this.tree.pathOf(typeof file === 'string' ? file : file.id)
-    if (at !== null) yield* this.#done(work(at), [syscall])
+    if (at === null) this.kernel.note(descriptor, facts)
+    else yield* this.#done(work(at), [syscall])
   }
 
   /** Does something, and says its failure as that of a system call. */
