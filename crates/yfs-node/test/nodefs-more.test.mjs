@@ -200,6 +200,18 @@ test('a file is written as an edit of what was read of it', async (t) => {
   assert.equal(await promises.readFile('/a.txt', 'utf8'), 'ONE\nTWO\ntyped\nmine\nAGAIN\n')
 })
 
+test('what was read before a file was replaced is no base of what is written after', async (t) => {
+  const ws = await inMemory(t)
+  const { promises } = ws.asNodeFs()
+  for (const replace of ['copyFile', 'rename']) {
+    await promises.writeFile('/a', 'one\ntwo\nthree\n')
+    await promises.writeFile('/b', 'quite another\n')
+    await promises[replace]('/b', '/a')
+    await promises.writeFile('/a', 'one\n2\nthree\n')
+    assert.equal(await promises.readFile('/a', 'utf8'), 'one\n2\nthree\n')
+  }
+})
+
 test('an opening that truncates and writes nothing empties the file', async (t) => {
   const ws = await inMemory(t)
   const fs = ws.asNodeFs()

@@ -206,12 +206,17 @@ export class Kernel {
   /** Follows a file whose content has become that of another: what was open as one is now open as the other. */
   becomes(from: string, to: string): void {
     const file = this.#files.get(from)
-    this.#known.delete(to)
+    this.forget(to)
     if (file === undefined || from === to) return
     this.#files.delete(from)
     const there = this.#files.get(to)
     file.id = to
     if (there === undefined) this.#files.set(to, file)
+  }
+
+  /** Forgets what was known of a file that was made to hold something else. */
+  forget(id: string): void {
+    this.#known.delete(id)
   }
 
   *#opened(place: Place, flags: number, mode: number): Steps<Facts> {
