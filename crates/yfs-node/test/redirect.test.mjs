@@ -207,3 +207,20 @@ test('what an exec does has its actor and its label', async (t) => {
   assert.deepEqual(labels, [null, 'turn 1', null, 'turn 2'])
   assert.equal((await ws.versions('/b.txt')).at(-1).label, 'turn 2')
 })
+
+test('what a script read of a file before it replaced it is no base of what it writes after', async (t) => {
+  for (const change of ['cp b.txt a.txt', 'mv b.txt a.txt', 'cp -r e/. d; cp d/b.txt a.txt', 'cp -r e d2; mv e/b.txt a.txt', 'echo more >> a.txt', 'cat b.txt >> a.txt', 'tee -a a.txt < b.txt']) {
+    const { bash, fs } = await open(t)
+    await bash.exec("printf 'quite another\\n' > b.txt; mkdir e; cp b.txt e/b.txt; mkdir d; cp a.txt d/b.txt; cat d/b.txt")
+    const { stdout } = await bash.exec(`cat a.txt > /dev/null; ${change} > /dev/null; printf 'one\\n2\\nthree\\n' > a.txt; cat a.txt`)
+    await fs.flush()
+    assert.equal(stdout, 'one\n2\nthree\n', change)
+  }
+})
+
+test('what a script read below a directory before it copied over that is no base either', async (t) => {
+  const { bash } = await open(t)
+  await bash.exec("mkdir -p d e; cp a.txt d/a.txt; printf 'quite another\\n' > e/a.txt; cat d/a.txt > /dev/null; cp -r e/. d")
+  const { stdout } = await bash.exec("printf 'one\\n2\\nthree\\n' > d/a.txt; cat d/a.txt")
+  assert.equal(stdout, 'one\n2\nthree\n')
+})

@@ -117,7 +117,7 @@ export class ShellFs {
     if (found && bytes.length === 0) return
     const held = found && this.#writes.held(found.id)
     if (held) return this.#done('append', path, () => this.#writes.write(held.path, bytes, found))
-    await this.#done('append', path, () => this.#files.appendFile(at, bytes))
+    await this.#done('append', path, () => this.#writes.append(at, bytes, found))
   }
 
   async exists(path: string): Promise<boolean> {
@@ -212,6 +212,7 @@ export class ShellFs {
     if (side || this.#isBeside(target)) return this.#copyAcross(source, target)
     this.#refuseDirectoryOverFile(isDirectory ?? false, target)
     await this.#done('cp', from, () => this.#files.cp(source, target, { recursive: isDirectory ?? false }))
+    await this.#writes.replaced(target)
   }
 
   async mv(from: string, to: string): Promise<void> {
@@ -232,6 +233,7 @@ export class ShellFs {
     }
     this.#refuseMerge(source, target, isDirectory ?? false)
     await this.#done('mv', from, () => this.#move(source, target, isDirectory ?? false))
+    await this.#writes.replaced(target)
   }
 
   resolvePath(base: string, path: string): string {

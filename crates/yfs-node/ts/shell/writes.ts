@@ -98,6 +98,23 @@ export class Writes {
     if (file && this.files.findSync(at, false)?.mtimeMs === file.mtimeMs) await this.files.utimes(at, Date.now())
   }
 
+  /** Adds bytes to the end of a file. What was read of it is known with them, unless others wrote as well: then nothing is. */
+  async append(at: string, bytes: Uint8Array, found: Stats | undefined): Promise<void> {
+    const known = found && this.#read.get(found.id)
+    const isKnown = known !== undefined && known === (await this.#versionOf(at))
+    const { id, version } = await this.files.appendFile(at, bytes)
+    if (isKnown) this.remember(id, version)
+    else this.#read.delete(id)
+  }
+
+  /** Forgets what was read of files that hold something else now: what is at a path, and below it. */
+  async replaced(at: string): Promise<void> {
+    const found = this.files.findSync(at, false)
+    if (found) this.forget(found.id)
+    if (found?.kind !== 'directory' || this.#read.size === 0) return
+    for await (const { id } of this.files.each(at)) this.#read.delete(id)
+  }
+
   /** Makes a file as it is told. */
   async writeWith(at: string, bytes: Uint8Array, meta: Meta): Promise<void> {
     const found = this.files.findSync(at, false)
