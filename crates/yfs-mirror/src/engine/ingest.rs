@@ -238,8 +238,12 @@ impl Engine {
                 Ok(id) => {
                     self.n_done += 1;
                     self.report.to_workspace.created += 1;
-                    let base = self.base_of(&id, kind, &read)?;
+                    let (base, version) = self.base_of(&id, kind, &read)?;
                     self.add(&id, parent, &path, kind, read.stamp, read.hash, base)?;
+                    if kind == FileKind::File {
+                        // Somebody may have written to it since.
+                        self.state.update(&id, |node| node.work.version = version);
+                    }
                 }
                 // Somebody was faster: then they are compared.
                 Err(error) if error.code == FsCode::EEXIST => self.retry(&path, 20),
@@ -251,15 +255,17 @@ impl Engine {
         self.commit(&[])
     }
 
-    /// Returns the version of a file that is what was read.
-    fn base_of(&self, id: &FileId, kind: FileKind, read: &Read) -> Result<Base> {
+    /// Returns the version of a file that is what was read, as a base and as a stat tells it.
+    fn base_of(&self, id: &FileId, kind: FileKind, read: &Read) -> Result<(Base, SmolStr)> {
         if kind != FileKind::File {
-            return Ok(Base::Unknown);
+            return Ok((Base::Unknown, SmolStr::default()));
         }
-        match self.workspace.held(id) {
-            Ok(held) if held.data == read.data => Ok(Base::Version(held.base)),
-            _ => Ok(Base::Bytes(read.data.to_vec().into())),
-        }
+        Ok(match self.workspace.held(id) {
+            Ok(held) if held.data == read.data => {
+                (Base::Version(held.base), held.version.as_str().into())
+            }
+            _ => (Base::Bytes(read.data.to_vec().into()), SmolStr::default()),
+        })
     }
 
     /// Brings what changed on disk into the workspace.
