@@ -42,7 +42,7 @@ struct Documents {
 /// Serves a connection until it ends.
 pub(crate) async fn run(socket: Socket, app: App, pass: Pass) {
     let mut wire = Wire::new(socket, app.metrics.clone());
-    let outbox = Arc::<Outbox>::default();
+    let outbox = wire.outbox();
     let mut documents = Documents { app, pass, passes: BTreeMap::new(), is_strange: true, outbox };
     if let Err(ending) = serve(&mut wire, &mut documents).await {
         wire.end(ending).await;

@@ -1,7 +1,12 @@
 //! A connection's stream, with what it may not do: take nothing for ever, or send much before anybody knows who it is.
 //!
 //! It holds the connection's slot, so that whatever the stream becomes, a WebSocket above all, counts as long as it is
-//! open.
+//! open. What is written goes through a [`Writer`], which whoever passes on an update to a thousand connections may use
+//! as well.
+
+mod writer;
+
+pub(crate) use self::writer::{Sent, Writer};
 
 use std::{
     io,
@@ -12,7 +17,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
+    net::{TcpStream, tcp::OwnedReadHalf},
     sync::OwnedSemaphorePermit,
     time::{Sleep, sleep},
 };
@@ -27,7 +32,8 @@ pub(crate) const STRANGERS_BYTES: u64 = 1 << 20;
 /// A connection's stream.
 #[derive(Debug)]
 pub(crate) struct Line {
-    stream: TcpStream,
+    reader: OwnedReadHalf,
+    writer: Writer,
     /// How many bytes may still be read, if they are counted.
     allowance: Option<u64>,
     /// Runs while the other side takes nothing.
@@ -37,7 +43,13 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(stream: TcpStream, slot: OwnedSemaphorePermit) -> Self {
-        Self { stream, allowance: None, stalled: None, _slot: slot }
+        let (reader, writer) = stream.into_split();
+        Self { reader, writer: Writer::new(writer), allowance: None, stalled: None, _slot: slot }
+    }
+
+    /// Returns the writing side.
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
     }
 
     /// Says how many bytes may be read from now on; nothing for any number.
@@ -46,11 +58,11 @@ impl Line {
     }
 
     /// Passes on what became of a write, unless it has been waiting for too long.
-    fn unless_stalled(
+    fn unless_stalled<T>(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
             return written;
@@ -68,7 +80,7 @@ impl AsyncRead for Line {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        ready!(Pin::new(&mut self.reader).poll_read(cx, buf))?;
         let n_read = (buf.filled().len() - before) as u64;
         if let Some(allowance) = &mut self.allowance {
             let Some(rest) = allowance.checked_sub(n_read) else {
@@ -86,7 +98,7 @@ impl AsyncWrite for Line {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        let written = self.writer.poll_write(cx, &[io::IoSlice::new(buf)]);
         self.unless_stalled(cx, written)
     }
 
@@ -95,19 +107,20 @@ impl AsyncWrite for Line {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let written = self.writer.poll_write(cx, bufs);
         self.unless_stalled(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = self.writer.poll_flush(cx);
+        self.unless_stalled(cx, flushed)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.writer.poll_shutdown(cx)
     }
 }

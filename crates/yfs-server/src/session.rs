@@ -28,7 +28,7 @@ struct Session {
 /// Serves a connection until it ends.
 pub(crate) async fn run(socket: Socket, app: App, guid: String, pass: Pass) {
     let mut wire = Wire::new(socket, app.metrics.clone());
-    let ending = match enter(app, guid, pass) {
+    let ending = match enter(app, guid, pass, wire.outbox()) {
         Ok(mut session) => {
             wire.trust();
             session.serve(&mut wire).await.err()
@@ -45,9 +45,8 @@ pub(crate) async fn run(socket: Socket, app: App, guid: String, pass: Pass) {
     }
 }
 
-fn enter(app: App, guid: String, pass: Pass) -> Result<Session, Ending> {
+fn enter(app: App, guid: String, pass: Pass, outbox: Arc<Outbox>) -> Result<Session, Ending> {
     let Entry { port, access } = app.open(&guid, &pass)?;
-    let outbox = Arc::<Outbox>::default();
     // Entered before any state is taken, so that nothing falls between.
     let seat = app.rooms.enter(port, &outbox, &[]);
     let hub = HubSession::new(seat.connection(), access);

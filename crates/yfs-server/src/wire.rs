@@ -23,6 +23,7 @@ use yfs_sync::SyncError;
 use crate::{
     line::STRANGERS_BYTES,
     metrics::{Ending as EndingLabel, Metrics},
+    rooms::Outbox,
     upgrade::Socket,
 };
 
@@ -90,6 +91,11 @@ impl Wire {
         self.socket.get_mut().allow(None);
     }
 
+    /// Makes what others put their frames into.
+    pub(crate) fn outbox(&self) -> Arc<Outbox> {
+        Outbox::of(self.socket.get_ref().writer().clone(), self.metrics.clone())
+    }
+
     /// Waits for a message.
     pub(crate) async fn hear(&mut self) -> Heard {
         loop {
@@ -117,6 +123,7 @@ impl Wire {
         &mut self,
         frames: impl IntoIterator<Item = Bytes>,
     ) -> Result<(), Ending> {
+        self.keep();
         let (mut n_frames, mut n_bytes) = (0, 0);
         let socket = &mut self.socket;
         let sending = async {
@@ -174,14 +181,21 @@ impl Wire {
         }
         if now - self.sent >= PING_AFTER {
             self.sent = now;
+            self.keep();
             let ping = self.socket.send(Frame::Ping(Bytes::new()));
             timeout(SEND_LIMIT, ping).await.map_err(|_| Ending::behind())?.ok();
         }
         Ok(())
     }
 
+    /// Lets nobody else write until the outbox is waited for again.
+    fn keep(&self) {
+        self.socket.get_ref().writer().lend(false);
+    }
+
     /// Tells the client why the connection ends.
     pub(crate) async fn end(mut self, ending: Ending) {
+        self.keep();
         let code = u32::from(ending.code);
         self.metrics.endings.get_or_create(&EndingLabel { code }).inc();
         let frame = CloseFrame { code: ending.code.into(), reason: ending.reason.as_str().into() };
@@ -320,7 +334,7 @@ mod tests {
     use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
 
     use super::*;
-    use crate::line::Line;
+    use crate::{line::Line, rooms::Outgoing};
 
     /// A connection, and the other end of it.
     async fn pair() -> (Wire, TcpStream) {
@@ -365,6 +379,30 @@ mod tests {
         // Binary, continued, continued and ended; and a message of its own.
         assert_eq!(kinds, [0x02, 0x00, 0x80, 0x82]);
         assert!(whole == [&message[..], &short].concat());
+    }
+
+    #[tokio::test]
+    async fn a_frame_is_written_where_it_came_up_while_the_task_waits_for_one() {
+        let (mut wire, mut other) = pair().await;
+        wire.socket.get_ref().writer().writable().await;
+        let outbox = wire.outbox();
+        let frame = |len| Outgoing::new(&Arc::from(&b"k"[..]), &Bytes::from(vec![7; len]));
+        outbox.push([frame(1)]);
+        assert_eq!(outbox.take().await.unwrap().len(), 1);
+        assert!(outbox.take().now_or_never().is_none());
+        outbox.push([frame(2), frame(300)]);
+        outbox.push_lossy(frame(0));
+        let mut read = vec![0; 5 + 305 + 3];
+        other.read_exact(&mut read).await.unwrap();
+        assert_eq!(read[..9], [0x82, 3, b'k', 7, 7, 0x82, 126, 1, 45]);
+        assert_eq!(read[310..], [0x82, 1, b'k']);
+        assert_eq!((wire.metrics.frames.get(), wire.metrics.sent_bytes.get()), (3, 305));
+        // While it sends something of its own, all waits and keeps its order.
+        wire.send([Bytes::from_static(b"own")]).await.unwrap();
+        outbox.push([frame(4)]);
+        outbox.push([frame(PART_LEN)]);
+        let frames = outbox.take().await.unwrap().into_iter().map(Outgoing::into_frame);
+        assert_eq!(frames.map(|frame| frame.len()).collect::<Vec<_>>(), [5, PART_LEN + 1]);
     }
 
     #[tokio::test]

@@ -2,14 +2,20 @@
 //!
 //! It is bounded in bytes. An update is never dropped for a slow reader: the reader is. Presence may be
 //! dropped, since whoever is there says so again within 15 seconds.
+//!
+//! Where nothing waits, a frame does not wait either: it is written at once, and the connection's task sleeps on.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, io::IoSlice, sync::Arc};
 
 use axum::body::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::wire::Ending;
+use crate::{
+    line::{Sent, Writer},
+    metrics::Metrics,
+    wire::Ending,
+};
 
 /// How many bytes may wait. A first state is not among them: it is sent, not kept.
 const MAX_BYTES: usize = 16 << 20;
@@ -20,10 +26,21 @@ const MAX_BYTES_LOSSY: usize = 256 << 10;
 /// What a frame costs beside its bytes.
 const OVERHEAD: usize = 64;
 
+/// Up to how many bytes a frame is written at once.
+const MAX_LEN_AT_ONCE: usize = 16 << 10;
+
+/// How many frames are written at once; more are better written together.
+const MAX_FRAMES_AT_ONCE: usize = 2;
+
+/// The first byte of a whole binary message (RFC 6455, section 5.2).
+const WHOLE_BINARY: u8 = 0x82;
+
 /// What waits to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
+    /// The connection itself, and what counts what is written to it.
+    line: Option<(Writer, Arc<Metrics>)>,
     /// Wakes the connection's task; whoever adds to the queue notifies.
     filled: Notify,
 }
@@ -32,6 +49,8 @@ pub(crate) struct Outbox {
 struct Queue {
     frames: VecDeque<Outgoing>,
     bytes: usize,
+    /// A frame was written in part.
+    is_unflushed: bool,
     ending: Option<Ending>,
 }
 
@@ -52,15 +71,43 @@ impl Outgoing {
         if self.prefix.is_empty() { self.body } else { [&*self.prefix, &self.body].concat().into() }
     }
 
+    fn len(&self) -> usize {
+        self.prefix.len() + self.body.len()
+    }
+
     fn cost(&self) -> usize {
-        self.prefix.len() + self.body.len() + OVERHEAD
+        self.len() + OVERHEAD
+    }
+
+    /// Writes it as a message of its own, if that can be done at once.
+    fn try_send(&self, writer: &Writer) -> Sent {
+        let len = self.len();
+        let (long, short) = ((len as u16).to_be_bytes(), len as u8);
+        let header = [WHOLE_BINARY, if len < 126 { short } else { 126 }, long[0], long[1]];
+        let header = if len < 126 { &header[..2] } else { &header };
+        writer.try_send(&[header, &self.prefix, &self.body].map(IoSlice::new))
     }
 }
 
 impl Outbox {
+    /// Makes the outbox of a connection.
+    pub(crate) fn of(writer: Writer, metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self { line: Some((writer, metrics)), ..Self::default() })
+    }
+
     /// Adds frames that must arrive. Where too much waits already, the connection ends.
-    pub(crate) fn push(&self, frames: impl IntoIterator<Item = Outgoing>) {
+    pub(crate) fn push(
+        &self,
+        frames: impl IntoIterator<Item = Outgoing, IntoIter: ExactSizeIterator>,
+    ) {
+        let frames = frames.into_iter();
         let mut queue = self.queue.lock();
+        let is_few = frames.len() <= MAX_FRAMES_AT_ONCE;
+        let frames: Vec<Outgoing> =
+            frames.filter(|frame| !is_few || !self.try_send(&mut queue, frame)).collect();
+        if frames.is_empty() && !queue.is_unflushed {
+            return;
+        }
         for frame in frames {
             if queue.ending.is_some() {
                 return;
@@ -81,9 +128,28 @@ impl Outbox {
         if queue.ending.is_some() || queue.bytes > MAX_BYTES_LOSSY {
             return;
         }
-        queue.add(frame);
+        if !self.try_send(&mut queue, &frame) {
+            queue.add(frame);
+        } else if !queue.is_unflushed {
+            return;
+        }
         drop(queue);
         self.filled.notify_one();
+    }
+
+    /// Writes a frame at once, if nothing waits; tells whether it did.
+    fn try_send(&self, queue: &mut Queue, frame: &Outgoing) -> bool {
+        let Some((writer, metrics)) = &self.line else { return false };
+        if !queue.is_empty() || frame.len() > MAX_LEN_AT_ONCE {
+            return false;
+        }
+        let sent = frame.try_send(writer);
+        queue.is_unflushed = sent == Sent::Part;
+        if sent != Sent::Nothing {
+            metrics.frames.inc();
+            metrics.sent_bytes.inc_by(frame.len() as u64);
+        }
+        sent != Sent::Nothing
     }
 
     /// Ends the connection.
@@ -92,15 +158,19 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Waits until something is to be sent, and takes it; an error is why the connection ends.
+    /// Waits until something is to be sent, and takes it; an error is why the connection ends. With nothing, what was
+    /// written in part is to be flushed.
     pub(crate) async fn take(&self) -> Result<VecDeque<Outgoing>, Ending> {
         loop {
             {
                 let mut queue = self.queue.lock();
+                if let Some((writer, _)) = &self.line {
+                    writer.lend(queue.is_empty());
+                }
                 if let Some(ending) = queue.ending.take() {
                     return Err(ending);
                 }
-                if !queue.frames.is_empty() {
+                if !queue.is_empty() {
                     return Ok(std::mem::take(&mut *queue).frames);
                 }
             }
@@ -110,6 +180,10 @@ impl Outbox {
 }
 
 impl Queue {
+    fn is_empty(&self) -> bool {
+        self.frames.is_empty() && !self.is_unflushed && self.ending.is_none()
+    }
+
     fn add(&mut self, frame: Outgoing) {
         self.bytes += frame.cost();
         self.frames.push_back(frame);
