@@ -14,7 +14,7 @@ mod scenarios;
 #[path = "load/server.rs"]
 mod server;
 
-use std::{env, time::Duration};
+use std::env;
 
 use scenarios::{Audience, Outcome};
 use server::Kind;
@@ -112,12 +112,13 @@ fn row(scenario: &Scenario, kind: Kind, outcome: Outcome) -> String {
     latencies.sort_unstable();
     let percentile = |share: usize| {
         let at = (latencies.len() * share / 100).min(latencies.len().saturating_sub(1));
-        let latency = latencies.get(at).copied().unwrap_or(Duration::ZERO);
-        format!("{:.1}", latency.as_secs_f64() * 1e3)
+        let latency = latencies.get(at);
+        latency.map_or("none".to_owned(), |it| format!("{:.1}", it.as_secs_f64() * 1e3))
     };
     let cpu = after.cpu_since(&before);
+    // Where nothing was timed, or nobody was done in time, what it costs is shared among all.
     let n_done = if latencies.is_empty() { expected } else { latencies.len() };
-    let done = format!("{n_done} of {expected}");
+    let done = format!("{} of {expected}", latencies.len());
     let kernel = 100.0 * (after.system - before.system) / cpu.max(0.01);
     format!(
         "| {} ({}) | {} | {done} | {} | {} | {cpu:.2} | {kernel:.0} % | {:.1} | {:.1} | {:.0} |",

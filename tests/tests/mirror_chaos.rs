@@ -192,7 +192,11 @@ impl World {
     fn path(&mut self, side: Side) -> String {
         if self.rng.percent(60) {
             let there: Vec<String> = match side {
-                Side::Disk => shown_on_disk(&self.folder).into_keys().collect(),
+                // What the mirror is about to put in place is nobody's to write to.
+                Side::Disk => {
+                    let shown = shown_on_disk(&self.folder).into_keys();
+                    shown.filter(|path| !path.contains(".yfs-tmp-")).collect()
+                }
                 _ => {
                     let listed =
                         now(self.workspace.fs().walk(&VPath::root(), &WalkOptions::default()));
