@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::{
     Router,
     extract::{DefaultBodyLimit, Path, Request, State},
-    http::{HeaderMap, Uri},
+    http::HeaderMap,
     middleware::{Next, from_fn, from_fn_with_state},
     response::Response,
     routing::{get, post},
@@ -13,9 +13,7 @@ use axum::{
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::{
-    access::token_protocol,
     blobs, collab,
-    entry::Pass,
     events::events,
     files,
     metrics::{Answered, metrics},
@@ -50,8 +48,8 @@ pub(crate) fn router(app: App, options: &ServeOptions) -> Router {
         .route("/api/blobs/{hash}", blob)
         .merge(files::routes())
         .route("/sync/{guid}", get(sync))
-        .route("/collab", get(collab_))
-        .route("/replicate", get(replicate_))
+        .route("/collab", get(several))
+        .route("/replicate", get(store))
         .layer(RequestBodyTimeoutLayer::new(BODY_LIMIT))
         .layer(origins.cors())
         .layer(from_fn(move |headers: HeaderMap, request: Request, next: Next| {
@@ -73,33 +71,14 @@ async fn count(State(app): State<App>, request: Request, next: Next) -> Response
     response
 }
 
-async fn sync(
-    State(app): State<App>,
-    Path(guid): Path<String>,
-    headers: HeaderMap,
-    uri: Uri,
-    upgrade: Upgrade,
-) -> Response {
-    let pass = Pass::of_request(&headers, &uri);
-    upgrade.serve(token_protocol(&headers), move |socket| session::run(socket, app, guid, pass))
+async fn sync(State(app): State<App>, Path(guid): Path<String>, upgrade: Upgrade) -> Response {
+    upgrade.serve(move |socket, pass| session::run(socket, app, guid, pass))
 }
 
-async fn collab_(
-    State(app): State<App>,
-    headers: HeaderMap,
-    uri: Uri,
-    upgrade: Upgrade,
-) -> Response {
-    let pass = Pass::of_request(&headers, &uri);
-    upgrade.serve(token_protocol(&headers), move |socket| collab::run(socket, app, pass))
+async fn several(State(app): State<App>, upgrade: Upgrade) -> Response {
+    upgrade.serve(move |socket, pass| collab::run(socket, app, pass))
 }
 
-async fn replicate_(
-    State(app): State<App>,
-    headers: HeaderMap,
-    uri: Uri,
-    upgrade: Upgrade,
-) -> Response {
-    let pass = Pass::of_request(&headers, &uri);
-    upgrade.serve(token_protocol(&headers), move |socket| replicate::run(socket, app, pass))
+async fn store(State(app): State<App>, upgrade: Upgrade) -> Response {
+    upgrade.serve(move |socket, pass| replicate::run(socket, app, pass))
 }

@@ -22,7 +22,7 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::{line::Line, problem::Problem};
+use crate::{access::token_protocol, entry::Pass, line::Line, problem::Problem};
 
 /// The greatest size of one WebSocket message, in bytes. A first sync of a large table is an honest 18 MB.
 const MAX_MESSAGE_LEN: usize = 64 << 20;
@@ -48,6 +48,10 @@ pub(crate) struct Upgrade {
     on_upgrade: OnUpgrade,
     handover: Handover,
     accept: String,
+    /// The sub-protocol that carried a token, which the answer names.
+    protocol: Option<HeaderValue>,
+    /// What the request said of who it is.
+    pass: Pass,
 }
 
 impl Handover {
@@ -70,22 +74,24 @@ impl<S: Sync> FromRequestParts<S> for Upgrade {
         let accept = derive_accept_key(key.ok_or_else(refused)?.as_bytes());
         let on_upgrade = parts.extensions.remove::<OnUpgrade>().ok_or_else(refused)?;
         let handover = parts.extensions.get::<Handover>().cloned().ok_or_else(refused)?;
-        Ok(Self { on_upgrade, handover, accept })
+        let protocol = token_protocol(&parts.headers);
+        let protocol = protocol.and_then(|it| HeaderValue::from_str(it).ok());
+        let pass = Pass::of_request(&parts.headers, &parts.uri);
+        Ok(Self { on_upgrade, handover, accept, protocol, pass })
     }
 }
 
 impl Upgrade {
-    /// Answers the request, and serves the WebSocket from then on. `protocol` is the sub-protocol that was chosen.
+    /// Answers the request, and serves the WebSocket from then on.
     pub(crate) fn serve<F: Future<Output = ()> + Send>(
         self,
-        protocol: Option<&str>,
-        serve: impl FnOnce(Socket) -> F + Send + 'static,
+        serve: impl FnOnce(Socket, Pass) -> F + Send + 'static,
     ) -> Response {
-        let Self { on_upgrade, handover, accept } = self;
+        let Self { on_upgrade, handover, accept, protocol, pass } = self;
         *handover.0.lock() = Some(Box::pin(async move {
             // Whoever has gone before the answer has no session.
             if let Some(socket) = socket(on_upgrade).await {
-                serve(socket).await;
+                serve(socket, pass).await;
             }
         }));
         let headers = [
@@ -97,7 +103,7 @@ impl Upgrade {
         let accept = [(header::SEC_WEBSOCKET_ACCEPT, accept)];
         let mut response =
             (StatusCode::SWITCHING_PROTOCOLS, headers, accept, Body::empty()).into_response();
-        if let Some(protocol) = protocol.and_then(|it| HeaderValue::from_str(it).ok()) {
+        if let Some(protocol) = protocol {
             response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
         }
         response
