@@ -12,7 +12,7 @@ pub(crate) use self::outbox::{Outbox, Outgoing};
 use std::{
     convert::Infallible,
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -70,7 +70,7 @@ struct Room {
     /// Whether nobody follows the document any more: everybody begins anew, in another room.
     has_ended: AtomicBool,
     /// The task that follows the document. It ends with the room.
-    follower: AbortHandle,
+    follower: OnceLock<AbortHandle>,
 }
 
 /// A connection in a room.
@@ -148,15 +148,19 @@ impl Rooms {
 
 impl Room {
     fn open(updates: Updates, began: Instant) -> Arc<Self> {
-        Arc::new_cyclic(|room| Self {
+        let room = Arc::new(Self {
             members: Mutex::default(),
             presence: Mutex::default(),
             gathering: Mutex::default(),
             began,
             states: States::default(),
             has_ended: AtomicBool::new(false),
-            follower: tokio::spawn(follow(room.clone(), updates)).abort_handle(),
-        })
+            follower: OnceLock::new(),
+        });
+        // Not before the room is there: a task that finds none ends, and an update may come at once.
+        let follower = tokio::spawn(follow(Arc::downgrade(&room), updates));
+        room.follower.get_or_init(|| follower.abort_handle());
+        room
     }
 
     /// Sends updates to everybody, and returns how many that are.
@@ -227,7 +231,9 @@ async fn follow(room: Weak<Room>, mut updates: Updates) {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.follower.abort();
+        if let Some(follower) = self.follower.get() {
+            follower.abort();
+        }
     }
 }
 
