@@ -68,10 +68,14 @@ impl Engine {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return self.look_into(Path::new(""), all_below, seen).map(drop);
         };
-        if path.components().any(|it| is_reserved(it.as_os_str())) {
+        if is_reserved(name) {
             if parked_id(name).is_some() && !is_hidden_above(above) {
                 self.strays.push(path.to_owned());
             }
+            return Ok(());
+        }
+        // What stands in a directory that stepped aside may be news all the same, and keep it from going.
+        if is_hidden_above(above) && self.state.folder(above).is_none() {
             return Ok(());
         }
         let Some(parent) = self.state.folder(above) else {

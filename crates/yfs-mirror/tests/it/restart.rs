@@ -73,3 +73,23 @@ fn the_base_outlives_the_log() {
     let text = pair.text("list.txt");
     assert!(text.starts_with("zero\none\ntwo\nthree\n0\n1\n") && text.ends_with("199\n"), "{text}");
 }
+
+#[test]
+fn what_was_written_in_a_directory_that_stepped_aside_is_news() {
+    let mut pair = Pair::new();
+    pair.put("d/one.txt", "one\n");
+    pair.settle();
+    let id = pair.id("/d");
+    pair.stop();
+    pair.rm("/d");
+    pair.write("/d/two.txt", "two\n");
+    // As a mirror leaves it that dies on the way, while somebody works in there.
+    let aside = format!(".yfs-tmp-{id}");
+    fs::rename(pair.at("d"), pair.at(&aside)).unwrap();
+    pair.put(&format!("{aside}/one.txt"), "one\nnews\n");
+    pair.start();
+    pair.settle();
+    pair.check();
+    let all: Vec<String> = pair.disk().into_values().collect();
+    assert!(all.iter().any(|it| it.contains("news")) && !pair.at(&aside).exists(), "{all:?}");
+}
