@@ -16,6 +16,7 @@ use yfs_vfs::Author;
 
 use crate::{
     WorkspaceFs,
+    clock::{Ids, RandomIds},
     error::{Result, WorkspaceError},
     follow, load,
     options::Options,
@@ -83,8 +84,9 @@ impl Workspace {
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self> {
         let id = stored_id(&*store)?.ok_or(WorkspaceError::NotFound)?;
         let claim = if options.read_only { None } else { Some(store.claim_writer()?) };
-        if !options.read_only {
-            store.init_meta(LOG_KEY, options.ids.file_id().as_str().as_bytes())?;
+        if !options.read_only && store.get_meta(LOG_KEY)?.is_none() {
+            // Random whatever the options say: it tells stores apart, and is nothing that replicates.
+            store.init_meta(LOG_KEY, RandomIds.file_id().as_str().as_bytes())?;
         }
         let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
         let report = load::main(&*store, &DocName::from(&id), &mut main)?;
