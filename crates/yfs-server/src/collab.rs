@@ -14,7 +14,7 @@ use yfs_sync::{
 
 use crate::{
     entry::{Entry, Pass},
-    rooms::{Outbox, Outgoing, Seat},
+    rooms::{Outbox, Seat},
     serve::App,
     upgrade::Socket,
     wire::{Ending, Heard, TICK, Wire},
@@ -75,11 +75,11 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
                 wire.answer(answer, admitted).await?;
             }
             frames = outbox.take() => {
-                wire.send(frames?.into_iter().map(Outgoing::into_frame)).await?;
+                wire.send(frames?).await?;
             }
             _ = ticks.tick() => {
                 let expelled = documents.check(&mut collab);
-                wire.send(expelled.into_iter().map(Into::into)).await?;
+                wire.send(expelled).await?;
                 if documents.is_strange && began.elapsed() >= PATIENCE {
                     return Err(Ending::unauthorized("no document was opened"));
                 }

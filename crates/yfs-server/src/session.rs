@@ -10,7 +10,7 @@ use yfs_sync::{collab::Seat as _, hub::HubSession, message::Message};
 
 use crate::{
     entry::{Entry, Pass},
-    rooms::{Outbox, Outgoing, Seat},
+    rooms::{Outbox, Seat},
     serve::App,
     upgrade::Socket,
     wire::{Ending, Heard, TICK, Wire},
@@ -36,7 +36,7 @@ pub(crate) async fn run(socket: Socket, app: App, guid: String, pass: Pass) {
         Err(ending) => {
             // Clients up to version 3.0 know nothing of close codes.
             let denied = Message::Denied(ending.reason()).encode();
-            wire.send([denied.into()]).await.ok();
+            wire.send([denied]).await.ok();
             Some(ending)
         }
     };
@@ -65,7 +65,7 @@ impl Session {
                     Heard::Fault(ending) => return Err(ending),
                 },
                 frames = self.outbox.take() => {
-                    wire.send(frames?.into_iter().map(Outgoing::into_frame)).await?;
+                    wire.send(frames?).await?;
                 }
                 _ = ticks.tick() => {
                     self.pass.check(&self.app, &self.guid)?;

@@ -23,7 +23,7 @@ use yfs_sync::SyncError;
 use crate::{
     line::STRANGERS_BYTES,
     metrics::{Ending as EndingLabel, Metrics},
-    rooms::Outbox,
+    rooms::{Outbox, Outgoing},
     upgrade::Socket,
 };
 
@@ -121,13 +121,14 @@ impl Wire {
     /// If the network takes them too slowly.
     pub(crate) async fn send(
         &mut self,
-        frames: impl IntoIterator<Item = Bytes>,
+        frames: impl IntoIterator<Item = impl Into<Outgoing>>,
     ) -> Result<(), Ending> {
         self.keep();
         let (mut n_frames, mut n_bytes) = (0, 0);
         let socket = &mut self.socket;
         let sending = async {
             for frame in frames {
+                let frame = frame.into();
                 n_frames += 1;
                 n_bytes += frame.len() as u64;
                 feed(socket, frame).await?;
@@ -149,12 +150,13 @@ impl Wire {
     /// As [`send`](Self::send).
     pub(crate) async fn answer(
         &mut self,
-        frames: Vec<Vec<u8>>,
+        frames: Vec<yfs_sync::Frame>,
         admitted: Option<OwnedSemaphorePermit>,
     ) -> Result<(), Ending> {
-        let n_bytes: usize = frames.iter().map(Vec::len).sum();
+        let frames: Vec<Outgoing> = frames.into_iter().map(Into::into).collect();
+        let n_bytes: usize = frames.iter().map(Outgoing::len).sum();
         let mut admitted = admitted.filter(|_| n_bytes >= LARGE);
-        let sending = self.send(frames.into_iter().map(Into::into));
+        let sending = self.send(frames);
         let mut sending = std::pin::pin!(sending);
         tokio::select! {
             sent = &mut sending => return sent,
@@ -211,18 +213,24 @@ impl Wire {
 }
 
 /// Sends a message, in parts if it is long.
-async fn feed(socket: &mut Socket, frame: Bytes) -> Result<(), tungstenite::Error> {
+async fn feed(socket: &mut Socket, frame: Outgoing) -> Result<(), tungstenite::Error> {
     if frame.len() <= PART_LEN {
-        return socket.feed(Frame::Binary(frame)).await;
+        return socket.feed(Frame::Binary(frame.into_frame())).await;
+    }
+    let (prefix, body) = frame.into_parts();
+    let mut kind = Data::Binary;
+    if !prefix.is_empty() {
+        let part = Part::message(Bytes::from_owner(prefix), OpCode::Data(kind), body.is_empty());
+        socket.send(Frame::Frame(part)).await?;
+        kind = Data::Continue;
     }
     let mut at = 0;
-    while at < frame.len() {
-        let end = frame.len().min(at + PART_LEN);
-        let kind = if at == 0 { Data::Binary } else { Data::Continue };
-        let is_last = end == frame.len();
-        let part = Part::message(frame.slice(at..end), OpCode::Data(kind), is_last);
+    while at < body.len() {
+        let end = body.len().min(at + PART_LEN);
+        let is_last = end == body.len();
+        let part = Part::message(body.slice(at..end), OpCode::Data(kind), is_last);
         socket.send(Frame::Frame(part)).await?;
-        at = end;
+        (kind, at) = (Data::Continue, end);
     }
     Ok(())
 }
@@ -334,7 +342,7 @@ mod tests {
     use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
 
     use super::*;
-    use crate::{line::Line, rooms::Outgoing};
+    use crate::line::Line;
 
     /// A connection, and the other end of it.
     async fn pair() -> (Wire, TcpStream) {
@@ -364,9 +372,10 @@ mod tests {
         let (mut wire, mut other) = pair().await;
         let message: Vec<u8> = (0..2 * PART_LEN + 1).map(|at| at as u8).collect();
         let short = Bytes::from_static(b"short");
-        wire.send([message.clone().into(), short.clone()]).await.unwrap();
+        let headed = Outgoing::new(&Arc::from(&b"head"[..]), &message.clone().into());
+        wire.send([message.clone().into(), short.clone().into(), headed]).await.unwrap();
         let (mut kinds, mut whole) = (Vec::new(), Vec::new());
-        while whole.len() < message.len() + short.len() {
+        while whole.len() < 2 * message.len() + short.len() + 4 {
             kinds.push(other.read_u8().await.unwrap());
             let len = match other.read_u8().await.unwrap() {
                 126 => usize::from(other.read_u16().await.unwrap()),
@@ -376,9 +385,9 @@ mod tests {
             whole.resize(start + len, 0);
             other.read_exact(&mut whole[start..]).await.unwrap();
         }
-        // Binary, continued, continued and ended; and a message of its own.
-        assert_eq!(kinds, [0x02, 0x00, 0x80, 0x82]);
-        assert!(whole == [&message[..], &short].concat());
+        // Binary, continued, continued and ended; a message of its own; one whose beginning is a part.
+        assert_eq!(kinds, [0x02, 0x00, 0x80, 0x82, 0x02, 0x00, 0x00, 0x80]);
+        assert!(whole == [&message[..], &short, b"head", &message].concat());
     }
 
     #[tokio::test]

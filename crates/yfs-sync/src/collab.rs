@@ -11,6 +11,7 @@ use yfs_engine::lib0::{Lib0Error, Reader, write_string, write_var_uint};
 
 use crate::{
     document::SyncError,
+    frame::Frame,
     hub::{Access, Answer, HubSession, Place},
     message::{Message, ProtocolError},
     presence::Connection,
@@ -103,9 +104,9 @@ impl<S: Seat> Collab<S> {
         desk: &mut D,
         frame: &[u8],
         now: Duration,
-    ) -> Result<Vec<Vec<u8>>, SyncError> {
+    ) -> Result<Vec<Frame>, SyncError> {
         if frame == PING {
-            return Ok(vec![PONG.to_vec()]);
+            return Ok(vec![PONG.to_vec().into()]);
         }
         if frame == PONG {
             return Ok(Vec::new());
@@ -171,47 +172,42 @@ impl<S: Seat> Collab<S> {
         desk: &mut D,
         key: &str,
         token: &str,
-    ) -> Result<Vec<Vec<u8>>, SyncError> {
+    ) -> Result<Vec<Frame>, SyncError> {
         if token.len() > MAX_TOKEN_LEN {
             return Err(Lib0Error::Parts.into());
         }
         // Whoever asks again begins again.
         self.open.remove(key);
         if self.open.len() >= MAX_DOCUMENTS {
-            return Ok(vec![denied(key, "too many documents on one connection")]);
+            return Ok(vec![denied(key, "too many documents on one connection").into()]);
         }
         let name = key.split_once('\0').map_or(key, |(name, _)| name);
         let (seat, access) = match desk.open(&Request { key, name, token }) {
             Ok(opened) => opened,
-            Err(reason) => return Ok(vec![denied(key, &reason)]),
+            Err(reason) => return Ok(vec![denied(key, &reason).into()]),
         };
         let session = HubSession::with_prefix(seat.connection(), access, prefix(key));
-        let mut frames = vec![authenticated(key, access)];
-        frames.extend(session.presence(&seat));
+        let mut frames = vec![authenticated(key, access).into()];
+        frames.extend(session.presence(&seat).map(Into::into));
         self.open.insert(key.to_owned(), (session, seat));
         Ok(frames)
     }
 
     /// Passes a message on to the document's session.
-    fn pass(
-        &mut self,
-        key: &str,
-        message: &[u8],
-        now: Duration,
-    ) -> Result<Vec<Vec<u8>>, SyncError> {
+    fn pass(&mut self, key: &str, message: &[u8], now: Duration) -> Result<Vec<Frame>, SyncError> {
         let Some((session, seat)) = self.open.get_mut(key) else { return Ok(Vec::new()) };
         match session.receive(seat, message, now) {
             Ok(Answer { mut frames, relay, applied }) => {
                 if let Some(update) = relay {
                     seat.relay(&update);
                 }
-                frames.extend(applied.map(|applied| status(key, applied)));
+                frames.extend(applied.map(|applied| status(key, applied).into()));
                 Ok(frames)
             }
             Err(failed @ SyncError::Failed(_)) => Err(failed),
             Err(error) => {
                 self.open.remove(key);
-                Ok(vec![status(key, false), close(key, &error.reason())])
+                Ok(vec![status(key, false).into(), close(key, &error.reason()).into()])
             }
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     document::{Diff, Document, SyncError},
+    frame::Frame,
     message::Message,
     presence::{Connection, Room},
 };
@@ -30,7 +31,7 @@ pub struct HubSession {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The frames to be sent to the peer, in this order.
-    pub frames: Vec<Vec<u8>>,
+    pub frames: Vec<Frame>,
     /// The awareness update that everybody at the document is to be told, the peer included.
     pub relay: Option<Vec<u8>>,
     /// If the message carried an update: whether the document has it now.
@@ -74,11 +75,12 @@ impl HubSession {
             // What it lacks, what we have, who is here.
             Message::Step1(state_vector) => {
                 let (diff, ours) = (place.diff(state_vector)?, place.state_vector()?);
-                answer.frames.push(self.frame(&Message::Step2(&diff.update)));
-                let later = diff.later.iter().map(|update| self.update(update));
+                let head = Message::Step2(&diff.update).head_after(&self.prefix);
+                answer.frames.push(Frame::shared(head, diff.update));
+                let later = diff.later.iter().map(|update| self.update(update).into());
                 answer.frames.extend(later);
-                answer.frames.push(self.frame(&Message::Step1(&ours)));
-                answer.frames.extend(self.presence(place));
+                answer.frames.push(self.frame(&Message::Step1(&ours)).into());
+                answer.frames.extend(self.presence(place).map(Into::into));
             }
             Message::Step2(update) | Message::Update(update) => {
                 answer.applied = Some(self.apply(place, update)?);
@@ -86,7 +88,9 @@ impl HubSession {
             Message::Awareness(update) => {
                 answer.relay = place.meet(self.connection, update, now)?;
             }
-            Message::QueryAwareness => answer.frames.extend(self.presence(place)),
+            Message::QueryAwareness => {
+                answer.frames.extend(self.presence(place).map(Into::into));
+            }
             // Only hubs send it.
             Message::Denied(_) => (),
         }

@@ -54,7 +54,7 @@
 //! for frame in guest.join(&here, now)? {
 //!     let mut place = At { document: &mut there, room: &mut room };
 //!     for frame in hub.receive(&mut place, &frame, now)?.frames {
-//!         guest.receive(&mut here, &frame, now)?;
+//!         guest.receive(&mut here, &frame.into_bytes(), now)?;
 //!     }
 //! }
 //! assert!(guest.is_synced());
@@ -63,6 +63,7 @@
 
 pub mod collab;
 mod document;
+mod frame;
 pub mod guest;
 pub mod hub;
 pub mod message;
@@ -70,4 +71,7 @@ pub mod network;
 pub mod presence;
 pub mod replica;
 
-pub use crate::document::{Diff, Document, SyncError};
+pub use crate::{
+    document::{Diff, Document, SyncError},
+    frame::Frame,
+};

@@ -4,7 +4,7 @@
 //! clients up to version 3.1 do.
 
 use thiserror::Error;
-use yfs_engine::lib0::{Lib0Error, Reader, write_buffer, write_var_uint};
+use yfs_engine::lib0::{Lib0Error, Reader, write_var_uint};
 
 const SYNC: u64 = 0;
 const AWARENESS: u64 = 1;
@@ -82,24 +82,45 @@ impl<'a> Message<'a> {
 
     /// Writes a frame that begins with `prefix`, which tells whom it is for.
     pub fn encode_after(&self, prefix: &[u8]) -> Vec<u8> {
-        let (kinds, payload): (&[u64], Option<&[u8]>) = match self {
-            Self::Step1(payload) => (&[SYNC, STEP_1], Some(payload)),
-            Self::Step2(payload) => (&[SYNC, STEP_2], Some(payload)),
-            Self::Update(payload) => (&[SYNC, UPDATE], Some(payload)),
-            Self::Awareness(payload) => (&[AWARENESS], Some(payload)),
-            Self::Denied(reason) => (&[AUTH, DENIED], Some(reason.as_bytes())),
-            Self::QueryAwareness => (&[QUERY_AWARENESS], None),
+        let (mut frame, payload) = self.begin(prefix, self.payload().map_or(0, <[u8]>::len));
+        frame.extend_from_slice(payload.unwrap_or_default());
+        frame
+    }
+
+    /// Writes a frame up to its payload, which follows as it is.
+    pub fn head_after(&self, prefix: &[u8]) -> Vec<u8> {
+        self.begin(prefix, 0).0
+    }
+
+    fn payload(&self) -> Option<&[u8]> {
+        match self {
+            Self::Step1(payload) | Self::Step2(payload) => Some(payload),
+            Self::Update(payload) | Self::Awareness(payload) => Some(payload),
+            Self::Denied(reason) => Some(reason.as_bytes()),
+            Self::QueryAwareness => None,
+        }
+    }
+
+    /// Begins a frame, with room for so much more, and returns what is to follow.
+    fn begin(&self, prefix: &[u8], room: usize) -> (Vec<u8>, Option<&[u8]>) {
+        let kinds: &[u64] = match self {
+            Self::Step1(_) => &[SYNC, STEP_1],
+            Self::Step2(_) => &[SYNC, STEP_2],
+            Self::Update(_) => &[SYNC, UPDATE],
+            Self::Awareness(_) => &[AWARENESS],
+            Self::Denied(_) => &[AUTH, DENIED],
+            Self::QueryAwareness => &[QUERY_AWARENESS],
         };
-        let payload_len = payload.map_or(0, <[u8]>::len);
-        let mut frame = Vec::with_capacity(prefix.len() + payload_len + 8);
+        let payload = self.payload();
+        let mut frame = Vec::with_capacity(prefix.len() + room + 8);
         frame.extend_from_slice(prefix);
         for kind in kinds {
             write_var_uint(&mut frame, *kind);
         }
         if let Some(payload) = payload {
-            write_buffer(&mut frame, payload);
+            write_var_uint(&mut frame, payload.len() as u64);
         }
-        frame
+        (frame, payload)
     }
 }
 
@@ -119,6 +140,8 @@ mod tests {
         ];
         for message in messages {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
+            let whole = [&message.head_after(b"key")[..], message.payload().unwrap_or_default()];
+            assert_eq!(whole.concat(), message.encode_after(b"key"));
         }
     }
 

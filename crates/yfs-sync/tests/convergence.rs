@@ -268,7 +268,7 @@ impl World {
                 let mut place = At { document: &mut self.hub, room: &mut self.room };
                 let answer = self.seats[&link].receive(&mut place, &delivery.frame, now).unwrap();
                 for frame in answer.frames {
-                    self.network.send(link, End::Guest, frame);
+                    self.network.send(link, End::Guest, frame.into_bytes());
                 }
                 if let Some(update) = answer.relay {
                     self.relay(&update);

@@ -10,6 +10,7 @@ use std::{collections::VecDeque, io::IoSlice, sync::Arc};
 use axum::body::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use yfs_sync::Frame;
 
 use crate::{
     line::{Sent, Writer},
@@ -66,12 +67,18 @@ impl Outgoing {
         Self { prefix: prefix.clone(), body: body.clone() }
     }
 
+    /// Returns its two parts.
+    pub(crate) fn into_parts(self) -> (Arc<[u8]>, Bytes) {
+        (self.prefix, self.body)
+    }
+
     /// Returns the whole frame.
     pub(crate) fn into_frame(self) -> Bytes {
         if self.prefix.is_empty() { self.body } else { [&*self.prefix, &self.body].concat().into() }
     }
 
-    fn len(&self) -> usize {
+    /// Returns how many bytes it has.
+    pub(crate) fn len(&self) -> usize {
         self.prefix.len() + self.body.len()
     }
 
@@ -86,6 +93,27 @@ impl Outgoing {
         let header = [WHOLE_BINARY, if len < 126 { short } else { 126 }, long[0], long[1]];
         let header = if len < 126 { &header[..2] } else { &header };
         writer.try_send(&[header, &self.prefix, &self.body].map(IoSlice::new))
+    }
+}
+
+impl From<Bytes> for Outgoing {
+    fn from(body: Bytes) -> Self {
+        Self { prefix: Arc::default(), body }
+    }
+}
+
+impl From<Vec<u8>> for Outgoing {
+    fn from(body: Vec<u8>) -> Self {
+        Bytes::from(body).into()
+    }
+}
+
+impl From<Frame> for Outgoing {
+    fn from(frame: Frame) -> Self {
+        match frame.into_parts() {
+            (head, Some(body)) => Self { prefix: head.into(), body: Bytes::from_owner(body) },
+            (head, None) => head.into(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::{cell::RefCell, rc::Rc};
 use super::*;
 use crate::{
     document::{Diff, Document},
+    frame::Frame,
     message::Message,
     presence::Room,
 };
@@ -109,10 +110,15 @@ fn update(key: &str, update: &[u8]) -> Vec<u8> {
     Message::Update(update).encode_after(&prefix(key))
 }
 
+/// Sends a frame, and returns what is answered.
+fn tell(collab: &mut Collab<Chair>, office: &mut Office, frame: &[u8]) -> Vec<Vec<u8>> {
+    collab.receive(office, frame, NOW).unwrap().into_iter().map(Frame::into_bytes).collect()
+}
+
 /// A connection on which `key` was opened with a token.
 fn opened(key: &str, with: &str) -> (Office, Collab<Chair>) {
     let (mut office, mut collab) = (Office::default(), Collab::default());
-    collab.receive(&mut office, &token(key, with), NOW).unwrap();
+    tell(&mut collab, &mut office, &token(key, with));
     assert_eq!(collab.len(), 1);
     (office, collab)
 }
@@ -121,40 +127,40 @@ fn opened(key: &str, with: &str) -> (Office, Collab<Chair>) {
 fn a_client_is_let_in_and_synced() {
     let (mut office, mut collab) = (Office::default(), Collab::default());
     let scope = [&[2, 2, 10][..], b"read-write"].concat();
-    let answer = collab.receive(&mut office, &token("doc", "open"), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &token("doc", "open"));
     assert_eq!(answer, [frame("doc", &scope)]);
-    let answer = collab.receive(&mut office, &frame("doc", &[0, 0, 1, 0]), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 0, 1, 0]));
     assert_eq!(answer, [frame("doc", &[0, 1, 2, 0, 0]), frame("doc", &[0, 0, 1, 0])]);
     // What it had, and each change, is confirmed.
-    let answer = collab.receive(&mut office, &frame("doc", &[0, 1, 2, 0, 0]), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 1, 2, 0, 0]));
     assert_eq!(answer, [frame("doc", &[8, 1])]);
-    let answer = collab.receive(&mut office, &update("doc", b"new"), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &update("doc", b"new"));
     assert_eq!(answer, [frame("doc", &[8, 1])]);
     assert_eq!(office.0.borrow().updates, [&[0, 0][..], b"new"]);
-    assert_eq!(collab.receive(&mut office, &PING, NOW).unwrap(), [PONG]);
+    assert_eq!(tell(&mut collab, &mut office, &PING), [PONG]);
 }
 
 #[test]
 fn who_is_not_let_in_is_not_heard() {
     let (mut office, mut collab) = (Office::default(), Collab::<Chair>::default());
-    assert!(collab.receive(&mut office, &update("doc", b"early"), NOW).unwrap().is_empty());
-    let answer = collab.receive(&mut office, &token("doc", "wrong"), NOW).unwrap();
+    assert!(tell(&mut collab, &mut office, &update("doc", b"early")).is_empty());
+    let answer = tell(&mut collab, &mut office, &token("doc", "wrong"));
     assert_eq!(answer, [frame("doc", &[2, 1, 2, b'n', b'o'])]);
-    assert!(collab.receive(&mut office, &update("doc", b"still"), NOW).unwrap().is_empty());
+    assert!(tell(&mut collab, &mut office, &update("doc", b"still")).is_empty());
     assert!(office.0.borrow().updates.is_empty());
     // Who loses the right to a document that was open is out as well.
     let (mut office, mut collab) = opened("doc", "open");
-    collab.receive(&mut office, &token("doc", "wrong"), NOW).unwrap();
+    tell(&mut collab, &mut office, &token("doc", "wrong"));
     assert!(collab.is_empty());
 }
 
 #[test]
 fn who_may_only_look_changes_nothing() {
     let (mut office, mut collab) = opened("doc", "look");
-    let answer = collab.receive(&mut office, &update("doc", b"new"), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &update("doc", b"new"));
     assert_eq!(answer, [frame("doc", &[8, 0])]);
     // Having nothing new is no fault.
-    let answer = collab.receive(&mut office, &frame("doc", &[0, 1, 2, 0, 0]), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 1, 2, 0, 0]));
     assert_eq!(answer, [frame("doc", &[8, 1])]);
     assert!(office.0.borrow().updates.is_empty());
 }
@@ -162,16 +168,16 @@ fn who_may_only_look_changes_nothing() {
 #[test]
 fn sessions_of_one_document_are_apart() {
     let (mut office, mut collab) = opened("doc\0one", "open");
-    let answer = collab.receive(&mut office, &token("doc\0two", "open"), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &token("doc\0two", "open"));
     assert!(answer[0].starts_with(&prefix("doc\0two")));
     assert_eq!(collab.len(), 2);
-    let bad = collab.receive(&mut office, &update("doc\0one", BAD), NOW).unwrap();
+    let bad = tell(&mut collab, &mut office, &update("doc\0one", BAD));
     let reason = close("doc\0one", "malformed message");
     assert_eq!(bad, [frame("doc\0one", &[8, 0]), reason]);
     assert_eq!(collab.len(), 1);
-    let answer = collab.receive(&mut office, &update("doc\0two", b"new"), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &update("doc\0two", b"new"));
     assert_eq!(answer, [frame("doc\0two", &[8, 1])]);
-    collab.receive(&mut office, &frame("doc\0two", &[7]), NOW).unwrap();
+    tell(&mut collab, &mut office, &frame("doc\0two", &[7]));
     assert!(collab.is_empty());
 }
 
@@ -179,10 +185,10 @@ fn sessions_of_one_document_are_apart() {
 fn presence_is_relayed_and_told_to_who_comes() {
     let (mut office, mut collab) = opened("doc\0one", "open");
     let presence = [1, 6, 1, 7, 1, 2, b'{', b'}'];
-    let answer = collab.receive(&mut office, &frame("doc\0one", &presence), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &frame("doc\0one", &presence));
     assert!(answer.is_empty());
     assert_eq!(office.0.borrow().relayed, [&presence[2..]]);
-    let answer = collab.receive(&mut office, &token("doc\0two", "look"), NOW).unwrap();
+    let answer = tell(&mut collab, &mut office, &token("doc\0two", "look"));
     assert_eq!(answer[1], frame("doc\0two", &presence));
 }
 
@@ -209,12 +215,12 @@ fn what_is_no_frame_ends_the_connection() {
 #[test]
 fn one_key_is_expelled_and_the_others_stay() {
     let (mut office, mut collab) = opened("doc", "open");
-    collab.receive(&mut office, &token("doc\0two", "open"), NOW).unwrap();
+    tell(&mut collab, &mut office, &token("doc\0two", "open"));
     let expelled = collab.expel(|key| (key == "doc").then(|| "moved away".to_owned()));
     assert_eq!(expelled, [close("doc", "moved away")]);
     assert!(!collab.is_open("doc") && collab.is_open("doc\0two"));
     // What it says from now on is not heard, and what the other says is.
-    collab.receive(&mut office, &update("doc", b"lost"), NOW).unwrap();
-    collab.receive(&mut office, &update("doc\0two", b"kept"), NOW).unwrap();
+    tell(&mut collab, &mut office, &update("doc", b"lost"));
+    tell(&mut collab, &mut office, &update("doc\0two", b"kept"));
     assert_eq!(office.0.borrow().updates, [b"kept"]);
 }
