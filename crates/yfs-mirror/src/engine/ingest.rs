@@ -423,8 +423,10 @@ impl Engine {
             Base::Bytes(bytes) => Some(WriteBase::Content(bytes.to_vec().into())),
             Base::Unknown => None,
         };
-        // Each save is a version of its own: what it took away can be found again, however soon it came.
-        let label = Some(format_smolstr!("save {}", read.stamp.mtime_ms()));
+        // Each save is a version of its own: what it took away can be found again, however soon it came. Clocks
+        // of filesystems tick every few milliseconds, so the time alone does not tell two apart.
+        let hash = read.hash.to_string();
+        let label = Some(format_smolstr!("save {} {}", read.stamp.mtime_ms(), &hash[..8]));
         let options = WriteOptions {
             create: Create::Never,
             base,
