@@ -201,7 +201,8 @@ pub(crate) fn written(written: &Written) -> Value {
     });
     json!({
         "id": written.id.as_str(),
-        "version": written.version.as_str(),
+        "version": written.version.as_ref().map(yfs_vfs::VersionToken::as_str),
+        "merged": written.is_merged(),
         "size": written.size,
         "created": written.created,
         "overlaps": overlaps.collect::<Value>(),
@@ -209,7 +210,7 @@ pub(crate) fn written(written: &Written) -> Value {
 }
 
 pub(crate) fn edited(edited: &Edited) -> Value {
-    json!({ "replaced": edited.n_replaced, "version": edited.version.as_str() })
+    json!({ "replaced": edited.n_replaced, "version": edited.version.as_ref().map(yfs_vfs::VersionToken::as_str) })
 }
 
 pub(crate) fn changes(changes: &Changes) -> Value {

@@ -27,8 +27,9 @@ pub struct Edit {
 pub struct Edited {
     /// How many occurrences were replaced.
     pub n_replaced: usize,
-    /// The version that the edit made.
-    pub version: VersionToken,
+    /// The version that the edit made, if the caller named the version that it edited; see
+    /// [`Written::version`](crate::Written::version).
+    pub version: Option<VersionToken>,
 }
 
 /// Why an edit was refused; the code is `EINVAL`.

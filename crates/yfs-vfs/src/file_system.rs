@@ -41,8 +41,13 @@ pub struct Content {
 pub struct Written {
     /// The file.
     pub id: FileId,
-    /// The version that the write made; with a base, it may hold what others wrote as well.
-    pub version: VersionToken,
+    /// The version of the stored content, if the caller knows that content: it equals the data that
+    /// was written, or the call named the version that it changed.
+    ///
+    /// It is absent where the content may hold changes that the caller never read (a merge with a
+    /// base, an append or edit without [`WriteOptions::expected_version`]). A caller that saved again
+    /// with such a version would delete these changes, so it must read first.
+    pub version: Option<VersionToken>,
     /// The size of the file afterwards, in bytes.
     pub size: u64,
     /// Whether the write created the file.
@@ -333,8 +338,29 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 }
 
 impl Written {
-    /// Describes a write that met nobody else's.
-    pub fn new(id: FileId, version: VersionToken, size: u64, created: bool) -> Self {
-        Self { id, version, size, created, overlaps: Vec::new() }
+    /// Describes a write without overlaps, whose caller knows the stored content if `version` is
+    /// given.
+    pub fn new(
+        id: FileId,
+        version: impl Into<Option<VersionToken>>,
+        size: u64,
+        created: bool,
+    ) -> Self {
+        Self { id, version: version.into(), size, created, overlaps: Vec::new() }
+    }
+
+    /// Reports whether the stored content may hold changes that the caller never read.
+    pub fn is_merged(&self) -> bool {
+        self.version.is_none()
+    }
+
+    /// Withholds the version, unless the caller named the version that it appended to or the append
+    /// created the file.
+    #[must_use]
+    pub fn appended(mut self, options: &WriteOptions) -> Self {
+        if !self.created && options.expected_version.is_none() {
+            self.version = None;
+        }
+        self
     }
 }

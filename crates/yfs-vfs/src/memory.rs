@@ -134,6 +134,7 @@ impl FileSystem for MemoryFs {
         options: &WriteOptions,
     ) -> Result<Written, FsError> {
         self.change(|tree| tree.append(path, &data, options))
+            .map(|written| written.appended(options))
             .map_err(|code| FsError::new(code, Op::Append, path))
     }
 
@@ -150,6 +151,7 @@ impl FileSystem for MemoryFs {
                 edit.apply(text).map_err(|refusal| FsError::edit_refused(path, refusal))?;
             let actor = edit.author.as_ref().map(|author| author.actor.clone());
             let version = tree.replace(content.node, text.into(), actor).map_err(fail)?;
+            let version = edit.expected_version.is_some().then_some(version);
             Ok(Edited { n_replaced, version })
         })
     }

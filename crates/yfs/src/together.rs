@@ -189,11 +189,13 @@ impl<'a> LockedDocs<'a> {
     pub(crate) fn done(mut self, appended: Option<&Appended>) {
         for doc in &mut self.docs {
             let id = doc.handle.id();
+            let mut is_overtaken = false;
             if let (Some(edited), Some(appended)) = (doc.edited.take(), appended) {
                 let head = Seq(appended.first.0 + edited.place);
                 doc.handle.charge(&edited.update);
                 doc.handle.publish(&edited.update);
-                if doc.handle.logged(&mut doc.slot, head, appended) {
+                is_overtaken = doc.handle.logged(&mut doc.slot, head, appended);
+                if is_overtaken {
                     self.shared.texts.forget(id);
                     self.shared.live.forget(id);
                 } else {
@@ -204,8 +206,8 @@ impl<'a> LockedDocs<'a> {
             }
             if let Some(target) = doc.target {
                 self.shared.settle_time(id);
-                // A plan is made once.
-                if let Some(loaded) = &*doc.slot {
+                // A plan is made once. An overtaken document holds changes that its writer never read.
+                if let Some(loaded) = doc.slot.as_ref().filter(|_| !is_overtaken) {
                     target.head.set(loaded.head).ok();
                 }
             }

@@ -76,7 +76,7 @@ pub(crate) async fn run(args: EditArgs, context: &mut Context) -> Result {
         return context.out.json_line(&json!({
             "path": path.path.as_str(),
             "n_replaced": edited.n_replaced,
-            "version": edited.version.as_str(),
+            "version": edited.version.as_ref().map(VersionToken::as_str),
         }));
     }
     Ok(())

@@ -123,9 +123,10 @@ pub(super) async fn edit(
         let answer = json!({
             "path": path.to_string(),
             "replaced": edited.n_replaced,
-            "version": edited.version.to_string(),
+            "version": edited.version.as_ref().map(ToString::to_string),
         });
-        Ok(([(header::ETAG, etag(&id, &edited.version))], Json(answer)).into_response())
+        let tag = edited.version.map(|version| [(header::ETAG, etag(&id, &version))]);
+        Ok((tag, Json(answer)).into_response())
     })
     .await
 }
@@ -165,12 +166,14 @@ fn tell(path: &VPath, written: &Written) -> axum::response::Response {
     let answer = json!({
         "path": path.to_string(),
         "id": written.id.to_string(),
-        "version": written.version.to_string(),
+        "version": written.version.as_ref().map(ToString::to_string),
+        "merged": written.is_merged(),
         "size": written.size,
         "created": written.created,
         "overlaps": overlaps.collect::<Vec<Value>>(),
     });
     let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
-    let tag = [(header::ETAG, etag(&written.id, &written.version))];
+    // RFC 9110, section 9.3.4: no validator unless the body was stored unchanged.
+    let tag = written.version.as_ref().map(|it| [(header::ETAG, etag(&written.id, it))]);
     (status, tag, Json(answer)).into_response()
 }

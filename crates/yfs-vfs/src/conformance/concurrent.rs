@@ -130,7 +130,7 @@ async fn version_race(fs: Fs) -> Outcome {
     let version = fs.write_text(&file, "start").await?.version;
     let results = race(|caller| {
         let (fs, file) = (fs.clone(), file.clone());
-        let expected_version = Some(version.clone());
+        let expected_version = version.clone();
         let options = WriteOptions { expected_version, ..WriteOptions::default() };
         async move { fs.write(&file, Bytes::from(format!("by {caller}")), &options).await }
     })

@@ -157,7 +157,11 @@ async fn refused_edits(fs: Fs) -> Outcome {
     }
     let edited = fs.edit(&file, &Edit::all("one", "1")).await?;
     same("replaced", edited.n_replaced, 2)?;
-    same("version", Some(edited.version), fs.stat(&file).await?.version)
+    same("version of an unconditional edit", edited.version, None)?;
+    let expected_version = fs.stat(&file).await?.version;
+    let edited = fs.edit(&file, &Edit { expected_version, ..Edit::all("1", "one") }).await?;
+    ensure(edited.version.is_some(), || "a conditional edit has no version".to_owned())?;
+    same("version", edited.version, fs.stat(&file).await?.version)
 }
 
 async fn cancelled_stream(fs: Fs) -> Outcome {
@@ -201,14 +205,20 @@ async fn versions(fs: Fs) -> Outcome {
     let stat = fs.stat(&file).await?;
     same("id", &written.id, &stat.id)?;
     same("size", written.size, 3)?;
-    same("version", Some(&written.version), stat.version.as_ref())?;
-    same("version", &fs.read(&file).await?.version, &written.version)?;
-    same("version", &fs.read_lines(&file, 0, 1).await?.version, &written.version)?;
+    ensure(written.version.is_some(), || "a write has no version".to_owned())?;
+    same("version", &written.version, &stat.version)?;
+    same("version", &Some(fs.read(&file).await?.version), &written.version)?;
+    same("version", &Some(fs.read_lines(&file, 0, 1).await?.version), &written.version)?;
     let appended = fs.append(&file, Bytes::from_static(b"two"), &WriteOptions::default()).await?;
+    same("version of an unconditional append", &appended.version, &None)?;
+    let before = fs.stat(&file).await?.version;
+    let options = WriteOptions { expected_version: before.clone(), ..WriteOptions::default() };
+    let conditional = fs.append(&file, Bytes::from_static(b""), &options).await?;
+    ensure(conditional.version.is_some(), || "a conditional append has no version".to_owned())?;
     same("id", &appended.id, &written.id)?;
     same("size", appended.size, 6)?;
-    ensure(appended.version != written.version, || "append kept the version".to_owned())?;
-    same("version", Some(appended.version), fs.stat(&file).await?.version)?;
+    ensure(before != written.version, || "append kept the version".to_owned())?;
+    same("version", conditional.version, fs.stat(&file).await?.version)?;
     same("version of a directory", fs.stat(&VPath::root()).await?.version, None)
 }
 

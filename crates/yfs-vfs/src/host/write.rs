@@ -92,7 +92,7 @@ impl Disk {
                 check_file(&place.facts)?;
                 check_version(Some(place.facts.version()), options)?;
                 let facts = self.append_in_place(&place, data)?;
-                Ok(written(&facts, false))
+                Ok(written(&facts, false).appended(options))
             }
             Found::Missing(missing) => {
                 let options = WriteOptions { base: None, ..options.clone() };
@@ -117,7 +117,8 @@ impl Disk {
         let owner = Some(facts.owner);
         let looks = Looks { mode: facts.mode, mtime: self.next_mtime(), owner };
         let facts = self.replace(&place.dir, &place.name, text.as_bytes(), looks)?;
-        Ok(Edited { n_replaced, version: facts.version() })
+        let version = edit.expected_version.is_some().then(|| facts.version());
+        Ok(Edited { n_replaced, version })
     }
 
     fn create(

@@ -145,6 +145,10 @@ impl WorkspaceFs {
             });
             Ok(RawEdit { value: overlaps.collect(), update: written.update })
         })
+        .map(|(mut written, stored)| {
+            written.version = written.version.filter(|_| *stored == *text);
+            written
+        })
     }
 
     /// Finds what the writer had read.
@@ -263,8 +267,9 @@ impl WorkspaceFs {
             Ok::<_, WorkspaceError>(Plan { edits: vec![edit], seen, ..Plan::rows(vec![write], ()) })
         });
         let made = made.map_err(|error| it.lift(error))?;
-        let head = made.edits.iter().find_map(DocEdit::head).unwrap_or_default();
-        Ok(Written::new(id.clone(), version_token(head, &holds), size, false))
+        let head = made.edits.iter().find_map(DocEdit::head);
+        let version = head.map(|head| version_token(head, &holds));
+        Ok(Written::new(id.clone(), version, size, false))
     }
 
     pub(super) fn put_blob(&self, op: Op, path: &VPath, data: &[u8]) -> Result<BlobRef, FsError> {
@@ -354,13 +359,14 @@ impl WorkspaceFs {
         let author = self.content_author(&by);
         let mut n_replaced = 0;
         let it = Writing { op: Op::Edit, path, found: &found, expected, by: &by };
-        let written = self.edited(it, |doc| {
+        let (written, _) = self.edited(it, |doc| {
             n_replaced =
                 edit.count(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
             let edited = doc.edit(&edit.old, &edit.new, edit.all, &author)?;
             Ok(RawEdit { update: edited.update, value: Vec::new() })
         })?;
-        Ok(Edited { n_replaced, version: written.version })
+        let version = written.version.filter(|_| edit.expected_version.is_some());
+        Ok(Edited { n_replaced, version })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The calls that write contents.
 
+use std::sync::Arc;
+
 use yfs_engine::{
     content::ContentDoc,
     path::VPath,
@@ -132,8 +134,11 @@ impl WorkspaceFs {
             (Holds::Text, Change::Append(data)) => match std::str::from_utf8(data) {
                 Ok(text) => self.append_text(it, text)?,
                 Err(_) => self.append_bytes(it, data)?,
-            },
-            (Holds::Blob(_), Change::Append(data)) => self.append_bytes(it, data)?,
+            }
+            .appended(options),
+            (Holds::Blob(_), Change::Append(data)) => {
+                self.append_bytes(it, data)?.appended(options)
+            }
             (_, Change::Replace(data)) => self.replace(it, data, options.base.as_ref())?,
         };
         let mode = options.mode.filter(|_| matches!(change, Change::Replace(_)));
@@ -148,14 +153,15 @@ impl WorkspaceFs {
             let written = doc.append(text, &author)?;
             Ok(RawEdit { update: written.update, value: Vec::new() })
         })
+        .map(|(written, _)| written)
     }
 
-    /// Runs an edit of a text, and describes what it made.
+    /// Runs an edit of a text, and returns what it made and the text afterwards.
     pub(super) fn edited(
         &self,
         it: Writing<'_>,
         edit: impl FnOnce(&mut ContentDoc) -> Result<RawEdit<Vec<Overlap>>, WorkspaceError>,
-    ) -> Result<Written, FsError> {
+    ) -> Result<(Written, Arc<str>), FsError> {
         let id = &it.found.id;
         let edited = self.shared.edit_text(id, &it.by.actor, it.expected, edit);
         let edited = edited.map_err(|error| it.lift(error))?;
@@ -164,7 +170,7 @@ impl WorkspaceFs {
         let size = edited.text.content.len() as u64;
         let mut written = Written::new(id.clone(), version, size, false);
         written.overlaps = edited.value;
-        Ok(written)
+        Ok((written, edited.text.content))
     }
 }
 
