@@ -59,7 +59,7 @@ pub(crate) fn written(path: &str, written: &Written) -> Value {
         "path": path,
         "id": written.id.as_str(),
         "version": written.version.as_ref().map(VersionToken::as_str),
-        "merged": written.is_merged(),
+        "merged": written.merged,
         "size": written.size,
         "created": written.created,
         "overlaps": written.overlaps.iter().map(overlap).collect::<Vec<Value>>(),

@@ -202,7 +202,7 @@ pub(crate) fn written(written: &Written) -> Value {
     json!({
         "id": written.id.as_str(),
         "version": written.version.as_ref().map(yfs_vfs::VersionToken::as_str),
-        "merged": written.is_merged(),
+        "merged": written.merged,
         "size": written.size,
         "created": written.created,
         "overlaps": overlaps.collect::<Value>(),

@@ -48,6 +48,9 @@ pub struct Written {
     /// base, an append or edit without [`WriteOptions::expected_version`]). A caller that saved again
     /// with such a version would delete these changes, so it must read first.
     pub version: Option<VersionToken>,
+    /// Whether the stored content is not the data that was written, because changes of others were
+    /// merged into it.
+    pub merged: bool,
     /// The size of the file afterwards, in bytes.
     pub size: u64,
     /// Whether the write created the file.
@@ -346,12 +349,8 @@ impl Written {
         size: u64,
         created: bool,
     ) -> Self {
-        Self { id, version: version.into(), size, created, overlaps: Vec::new() }
-    }
-
-    /// Reports whether the stored content may hold changes that the caller never read.
-    pub fn is_merged(&self) -> bool {
-        self.version.is_none()
+        let version = version.into();
+        Self { id, version, merged: false, size, created, overlaps: Vec::new() }
     }
 
     /// Withholds the version, unless the caller named the version that it appended to or the append

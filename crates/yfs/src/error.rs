@@ -38,6 +38,9 @@ pub enum WorkspaceError {
     /// There is no file or folder with this id.
     #[error("no file {0}")]
     NoFile(FileId),
+    /// The content of a file is not what the caller expected; nothing changed.
+    #[error("the content of {0} has changed")]
+    ContentMoved(FileId),
     /// A peer's update was refused; nothing changed.
     #[error("update refused")]
     Refused(#[from] Refusal),
@@ -74,8 +77,4 @@ pub enum WorkspaceError {
         /// Why it failed.
         source: std::io::Error,
     },
-}
-
-pub(crate) fn closed() -> WorkspaceError {
-    WorkspaceError::Closed
 }

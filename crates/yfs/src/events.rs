@@ -22,7 +22,7 @@ use yfs_engine::{
 use yfs_store::{Origin, Seq};
 use yfs_vfs::{Change, ChangeKind, Changes, Cursor, FileKind, FsError};
 
-use crate::shared::Shared;
+use crate::state::WorkspaceState;
 
 /// How many changes are kept.
 pub(crate) const CAPACITY: usize = 65_536;
@@ -57,7 +57,7 @@ impl EventLog {
     /// Adds the changes of contents to those of rows: each file is told of once.
     pub(crate) fn add_contents(
         &self,
-        shared: &Shared,
+        state: &WorkspaceState,
         ids: &[FileId],
         by: Option<&Actor>,
         events: &mut Vec<Change>,
@@ -70,21 +70,9 @@ impl EventLog {
             }
         }
         if !ids.is_empty() {
-            let (main, now) = (shared.main.read(), shared.now());
+            let (main, now) = (state.main.read(), state.now());
             events.extend(ids.into_iter().filter_map(|id| content_event(&main, id, now, by)));
         }
-    }
-
-    /// Notes that a content changed.
-    pub(crate) fn push_content(
-        &self,
-        shared: &Shared,
-        id: &FileId,
-        at: Millis,
-        by: Option<&Actor>,
-    ) {
-        let event = content_event(&shared.main.read(), id, at, by);
-        self.push(event.into_iter().collect());
     }
 
     /// Returns the place after the last change. All that the log of the store has up to `seen` was told before.

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::shared::Shared;
+use crate::{error::Result, state::WorkspaceState};
 
 /// How long one wait for news lasts at most, so that the end of the workspace is noticed.
 const WAIT: Duration = Duration::from_millis(250);
@@ -19,35 +19,44 @@ const BURST: Duration = Duration::from_millis(4);
 /// How long to rest after the store failed.
 const REST_AFTER_ERROR: Duration = Duration::from_millis(500);
 
+impl WorkspaceState {
+    /// Does what is due while the log rests. No part of it waits for another to succeed.
+    fn upkeep(&self) -> Result<()> {
+        let reported = self.report_rested();
+        self.compact_due()?;
+        reported
+    }
+}
+
 /// Starts the thread.
-pub(crate) fn spawn(shared: &Arc<Shared>) {
-    let weak = Arc::downgrade(shared);
+pub(crate) fn spawn(state: &Arc<WorkspaceState>) {
+    let weak = Arc::downgrade(state);
     thread::Builder::new()
         .name("yfs-follow".to_owned())
         .spawn(move || follow(&weak))
         .expect("the system has room for a thread");
 }
 
-fn follow(weak: &Weak<Shared>) {
-    while let Some(shared) = weak.upgrade() {
-        if shared.check_open().is_err() {
+fn follow(weak: &Weak<WorkspaceState>) {
+    while let Some(state) = weak.upgrade() {
+        if state.check_open().is_err() {
             return;
         }
-        let store = shared.store.clone();
-        let after = shared.tailed();
-        drop(shared);
+        let store = state.store.clone();
+        let after = state.tailed();
+        drop(state);
         let waited = store.wait(after, WAIT);
-        let Some(shared) = weak.upgrade() else { return };
-        if shared.check_open().is_err() {
+        let Some(state) = weak.upgrade() else { return };
+        if state.check_open().is_err() {
             return;
         }
         let done = match waited {
             Ok(true) => {
                 // Our own appends wake us, too: a burst of them is one look.
                 thread::sleep(BURST);
-                shared.catch_up().map(drop)
+                state.catch_up().map(drop)
             }
-            Ok(false) => shared.report_rested().and_then(|()| shared.compact_due()),
+            Ok(false) => state.upkeep(),
             Err(error) => Err(error.into()),
         };
         // Nobody waits for this thread; a call that meets the same failure reports it.

@@ -1,7 +1,7 @@
 //! A workspace as a [`FileSystem`].
 //!
 //! Look-up happens in memory; a call that writes structure is planned against the head of the log and
-//! taken by the log only there (see `shared.rs`), so that `EEXIST` and its kin hold among all
+//! taken by the log only there (see `state.rs`), so that `EEXIST` and its kin hold among all
 //! processes of a store.
 
 pub(crate) mod batch;
@@ -28,27 +28,27 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::time::timeout;
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
     Author, Changes, ChangesOptions, Content, CopyOptions, Cursor, DirEntry, Edit, Edited,
     FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, Metadata, MkdirOptions,
     MoveOptions, Op, RemoveOptions, Stat, Totals, WalkEntry, WalkOptions, WriteOptions, Written,
 };
 
-use crate::{Workspace, shared::Shared};
+use crate::{Workspace, state::WorkspaceState};
 
 /// A workspace as a filesystem, on behalf of somebody.
 ///
 /// Clones are handles on the same workspace. The calls are synchronous at heart: they return ready.
 #[derive(Debug, Clone)]
 pub struct WorkspaceFs {
-    shared: Arc<Shared>,
+    state: Arc<WorkspaceState>,
     author: Author,
 }
 
 impl WorkspaceFs {
-    pub(crate) fn new(shared: Arc<Shared>, author: Author) -> Self {
-        Self { shared, author }
+    pub(crate) fn new(state: Arc<WorkspaceState>, author: Author) -> Self {
+        Self { state, author }
     }
 
     /// Returns the same filesystem with a label on its changes: a session, a tool call.
@@ -58,9 +58,24 @@ impl WorkspaceFs {
         self
     }
 
+    /// Reads a file, and returns its id with the content.
+    pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, Content), FsError> {
+        self.refreshed(Op::Open)?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
+        let content = self.read_found(path, &found)?;
+        Ok((found.id, content))
+    }
+
+    /// Returns the id of the file at a path, through links.
+    pub(crate) fn id_at(&self, path: &VPath) -> Option<FileId> {
+        self.refreshed(Op::Stat).ok()?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path);
+        found.ok().map(|found| found.id)
+    }
+
     /// Returns the workspace.
     pub fn workspace(&self) -> Workspace {
-        Workspace::of(self.shared.clone())
+        Workspace::of(self.state.clone())
     }
 
     /// Writes like [`FileSystem::write`], without a future: nothing in it waits.
@@ -75,9 +90,9 @@ impl WorkspaceFs {
 
     /// Tells again what changed since a cursor that the workspace gave before it was opened this time.
     fn replayed(&self, since: &Cursor) -> Result<Changes, FsError> {
-        let (shared, root) = (&self.shared, VPath::root());
-        let after = shared.events.position(since).ok_or_else(FsError::cursor_lost)?;
-        let replayed = shared.replayed(after);
+        let (state, root) = (&self.state, VPath::root());
+        let after = state.events.position(since).ok_or_else(FsError::cursor_lost)?;
+        let replayed = state.replayed(after);
         let replayed = replayed.map_err(|error| translate::fs_error(error, Op::Watch, &root))?;
         replayed.ok_or_else(FsError::cursor_lost)
     }
@@ -88,11 +103,11 @@ impl WorkspaceFs {
         options: &ChangesOptions,
     ) -> Result<(), FsError> {
         let Some(wait) = options.wait else { return Ok(()) };
-        let arrival = self.shared.events.arrival();
+        let arrival = self.state.events.arrival();
         tokio::pin!(arrival);
         // Registered before the look, so that nothing comes between.
         arrival.as_mut().enable();
-        if self.shared.events.since(since, 1, yfs_store::Seq::ZERO)?.events.is_empty() {
+        if self.state.events.since(since, 1, yfs_store::Seq::ZERO)?.events.is_empty() {
             // Running out of time is an answer, too.
             timeout(wait, arrival).await.ok();
         }
@@ -202,13 +217,13 @@ impl FileSystem for WorkspaceFs {
 
     async fn cursor(&self) -> Result<Cursor, FsError> {
         self.refreshed(Op::Watch)?;
-        Ok(self.shared.events.cursor(self.shared.tailed()))
+        Ok(self.state.events.cursor(self.state.tailed()))
     }
 
     async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
         self.refreshed(Op::Watch)?;
         let mut since = since.clone();
-        if !self.shared.events.is_own(&since) {
+        if !self.state.events.is_own(&since) {
             let replayed = self.replayed(&since)?;
             if !replayed.events.is_empty() {
                 return Ok(replayed);
@@ -217,7 +232,7 @@ impl FileSystem for WorkspaceFs {
         }
         self.wait_for_change(&since, options).await?;
         // Looked at first: what is logged from now on may be told twice, and is not left out.
-        let seen = self.shared.tailed();
-        self.shared.events.since(&since, options.limit, seen)
+        let seen = self.state.tailed();
+        self.state.events.since(&since, options.limit, seen)
     }
 }

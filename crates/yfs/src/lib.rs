@@ -27,7 +27,9 @@
 mod any;
 mod cache;
 pub mod clock;
+mod commit;
 mod content;
+pub mod documents;
 pub mod error;
 mod events;
 pub mod export;
@@ -37,23 +39,24 @@ pub mod import;
 mod live;
 mod load;
 pub mod options;
-pub mod pool;
+
 pub mod port;
 mod replay;
 pub mod replica;
 mod report;
-mod shared;
-mod together;
+pub mod session;
+mod state;
 pub mod updates;
 pub mod workspace;
 
 pub use crate::{
+    documents::{DocHandle, Provider},
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
     fs::{TextInMemory, WorkspaceFs},
     import::{ImportOptions, ImportReport, Progress, SkipReason, Skipped},
     options::Options,
-    pool::{DocHandle, Provider},
     port::DocPort,
+    session::Session,
     workspace::{Workspace, trash::Trashed},
 };

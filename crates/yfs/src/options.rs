@@ -10,7 +10,7 @@ use yfs_engine::{
 
 use crate::{
     clock::{Clock, Ids, RandomIds, SystemClock},
-    pool::Provider,
+    documents::Provider,
 };
 
 /// How a workspace is opened.

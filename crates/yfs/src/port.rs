@@ -4,17 +4,18 @@ use std::{iter, sync::Arc};
 
 use yfs_engine::{
     actor::Actor,
-    content::Author,
+    content::{Author, ContentDoc},
     gate::{Source, writers},
     id::FileId,
-    time::Millis,
+    main_doc::EMPTY_UPDATE,
 };
-use yfs_store::{Batch, DocName, Seq};
+use yfs_store::{DocName, Seq};
 
 use crate::{
+    commit::{ChangeEffect, MainChange, StructureAccess, Transaction},
+    documents::DocHandle,
     error::{Result, WorkspaceError},
-    pool::{DocHandle, Loaded},
-    shared::{MAIN_BACKLOG, Shared},
+    state::{MAIN_BACKLOG, WorkspaceState},
     updates::Updates,
 };
 
@@ -23,7 +24,7 @@ use crate::{
 /// A content document stays in memory while a port to it exists.
 #[derive(Debug, Clone)]
 pub struct DocPort {
-    shared: Arc<Shared>,
+    state: Arc<WorkspaceState>,
     target: Target,
     /// On whose behalf updates come in, where that is known.
     actor: Option<Actor>,
@@ -42,23 +43,23 @@ impl DocPort {
     ///
     /// [`WorkspaceError::NoFile`] unless it is the main document or a file in the files table:
     /// knowing an id gives no right to a document.
-    pub(crate) fn open(shared: &Arc<Shared>, guid: &str) -> Result<Self> {
-        shared.refresh()?;
+    pub(crate) fn open(state: &Arc<WorkspaceState>, guid: &str) -> Result<Self> {
+        state.refresh()?;
         let id = FileId::parse(guid).map_err(|_| WorkspaceError::NoDocument(guid.to_owned()))?;
-        let target = if id == shared.id {
+        let target = if id == state.id {
             Target::Main
-        } else if shared.is_file(&id) {
+        } else if state.is_file(&id) {
             // An editor would find nothing where the content is kept otherwise. What cannot be settled is
             // served as it is.
-            match shared.settle_content(&id) {
+            match state.settle_content(&id) {
                 Ok(()) | Err(WorkspaceError::Content(_) | WorkspaceError::ReadOnly) => {}
                 Err(error) => return Err(error),
             }
-            Target::Content(shared.pool.acquire(&id))
+            Target::Content(state.documents.acquire(&id))
         } else {
             return Err(WorkspaceError::NoFile(id));
         };
-        Ok(Self { shared: shared.clone(), target, actor: None })
+        Ok(Self { state: state.clone(), target, actor: None })
     }
 
     /// Says on whose behalf updates come in from now on. What a client writes that does not say itself for
@@ -72,7 +73,7 @@ impl DocPort {
     /// Returns the guid of the document.
     pub fn guid(&self) -> &FileId {
         match &self.target {
-            Target::Main => &self.shared.id,
+            Target::Main => &self.state.id,
             Target::Content(handle) => handle.id(),
         }
     }
@@ -80,7 +81,7 @@ impl DocPort {
     /// Follows the updates from now on. Subscribe before asking for a diff, and nothing is missed.
     pub fn subscribe(&self) -> Updates {
         match &self.target {
-            Target::Main => self.shared.main_followers.add(MAIN_BACKLOG),
+            Target::Main => self.state.main_followers.add(MAIN_BACKLOG),
             Target::Content(handle) => handle.subscribe(),
         }
     }
@@ -88,7 +89,7 @@ impl DocPort {
     /// Returns the state vector (lib0 v1), which is the payload of a SyncStep1.
     pub fn state_vector(&self) -> Result<Vec<u8>> {
         match &self.target {
-            Target::Main => Ok(self.shared.main.read().state_vector()),
+            Target::Main => Ok(self.state.main.read().state_vector()),
             Target::Content(handle) => handle.with(|loaded| loaded.doc.gate().state_vector()),
         }
     }
@@ -96,7 +97,7 @@ impl DocPort {
     /// Returns what a peer with this state vector lacks (update v1): the payload of a SyncStep2.
     pub fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>> {
         match &self.target {
-            Target::Main => Ok(self.shared.main.read().encode_diff(state_vector)?),
+            Target::Main => Ok(self.state.main.read().encode_diff(state_vector)?),
             Target::Content(handle) => {
                 Ok(handle.with(|loaded| loaded.doc.gate().encode_diff(state_vector))??)
             }
@@ -110,7 +111,7 @@ impl DocPort {
     /// [`WorkspaceError::Refused`] where [`receive`](Self::receive) would refuse it.
     pub fn holds(&self, update: &[u8]) -> Result<bool> {
         let is_new = match &self.target {
-            Target::Main => self.shared.main.read().check(update, Source::Wire)?,
+            Target::Main => self.state.main.read().check(update, Source::Wire)?,
             Target::Content(handle) => {
                 handle.with(|loaded| loaded.doc.gate().check(update, Source::Wire))??
             }
@@ -118,101 +119,106 @@ impl DocPort {
         Ok(!is_new)
     }
 
-    /// Takes a peer's update: gate, log, then everybody else. When it returns, the update is in the
-    /// log, and every subscriber has been sent it, the sender's own included.
+    /// Accepts a peer's update: checks it, appends it to the log, and publishes it. When it returns,
+    /// the update is in the log, and every subscriber has been sent it, the sender's own included.
     ///
     /// # Errors
     ///
     /// [`WorkspaceError::Refused`] where the gate refuses; the update is put into quarantine.
     pub fn receive(&self, update: &[u8]) -> Result<()> {
-        self.shared.check_writable()?;
         let received = match &self.target {
-            Target::Main => self.shared.receive_main(update, self.actor.as_ref()).map(drop),
-            Target::Content(handle) => self.receive_content(handle, update).map(|seq| {
-                if seq.is_some() {
-                    self.shared.touch(handle.id(), self.shared.now());
-                }
-            }),
+            Target::Main => self.state.receive_main(update, self.actor.as_ref()).map(drop),
+            Target::Content(handle) => {
+                let (id, actor) = (handle.id(), self.actor.as_ref());
+                self.state.receive_content(id, update, actor, ChangeEffect::Peer).map(drop)
+            }
         };
         if let Err(WorkspaceError::Refused(refusal)) = &received {
             let doc = DocName::from(self.guid());
-            self.shared.store.quarantine(&doc, update, &refusal.to_string(), self.shared.now())?;
+            self.state.store.quarantine(&doc, update, &refusal.to_string(), self.state.now())?;
         }
         received
     }
+}
 
-    /// Makes a port to a content as it is kept.
-    pub(crate) fn of_content(shared: &Arc<Shared>, id: &FileId) -> Self {
-        let target = Target::Content(shared.pool.acquire(id));
-        Self { shared: shared.clone(), target, actor: None }
+impl WorkspaceState {
+    /// Accepts a peer's update of the main document. Returns where it was logged and which rows it
+    /// changed, or nothing if it was known.
+    pub(crate) fn receive_main(
+        &self,
+        update: &[u8],
+        by: Option<&Actor>,
+    ) -> Result<Option<(Seq, Vec<FileId>)>> {
+        let committed = self.commit(StructureAccess::Change, by, |main| {
+            let is_new = main.check(update, Source::Wire)?;
+            let update = if is_new { update } else { EMPTY_UPDATE };
+            Ok(Transaction { main: MainChange::Peer(update.to_vec()), ..Transaction::of(()) })
+        })?;
+        Ok(committed.main.map(|seq| (seq, committed.rows)))
     }
 
-    /// Takes an update that was logged in another store, whose row says size and time.
-    pub(crate) fn receive_logged(&self, update: &[u8]) -> Result<Option<Seq>> {
-        let Target::Content(handle) = &self.target else { return Ok(None) };
-        let seq = self.receive_content(handle, update)?;
-        if seq.is_some() {
-            self.shared.live.forget(handle.id());
-        }
-        Ok(seq)
-    }
-
-    /// Takes an update of a content, and answers where it went, or nothing if it was known.
-    fn receive_content(&self, handle: &DocHandle, update: &[u8]) -> Result<Option<Seq>> {
-        let mut slot = handle.locked()?;
-        let loaded = slot.as_mut().expect("`locked` loads");
-        let n_redactions = loaded.doc.n_redactions();
-        let received = loaded.doc.receive(update, Source::Wire)?;
-        if !received.changed && !received.parked {
-            return Ok(None);
-        }
-        // Who comes back with what was erased meanwhile does not bring it back.
-        let update = &*loaded.doc.without_redacted(update);
-        let erases = loaded.doc.n_redactions() > n_redactions;
-        if erases && let Err(error) = self.shared.note_redaction() {
-            *slot = None;
-            return Err(error);
-        }
-        let now = self.shared.now();
-        let claim = received.changed.then(|| self.claim(loaded, update, now)).flatten();
-        let updates: Vec<&[u8]> = iter::once(update).chain(claim.as_deref()).collect();
-        let name = DocName::from(handle.id());
-        let batch = updates.iter().map(|update| (name.clone(), update.to_vec())).collect();
-        let head = match self.shared.append(Batch::new(batch, now).watching(name, loaded.seen)) {
-            Ok(appended) => {
-                handle.logged(&mut slot, appended.last, &appended);
-                appended.last
-            }
-            Err(error) => {
-                // The document is ahead of the log: drop it, the log decides.
-                *slot = None;
-                return Err(error);
-            }
-        };
-        for update in updates {
-            handle.charge(update);
-            handle.publish(update);
-        }
-        self.shared.texts.forget(handle.id());
-        self.shared.live.changed(handle.id(), now);
-        drop(slot);
+    /// Accepts a peer's update of a content. Returns the records that it was logged as; none if it was
+    /// known.
+    pub(crate) fn receive_content(
+        &self,
+        id: &FileId,
+        update: &[u8],
+        by: Option<&Actor>,
+        effect: ChangeEffect,
+    ) -> Result<Vec<Seq>> {
+        let mut erases = false;
+        let committed = self.change_document(id, by, effect, |doc| {
+            let received = self.receive_into(doc, update, by)?;
+            erases |= received.erases;
+            Ok(received.updates)
+        })?;
         if erases {
-            self.shared.redacted.lock().insert(DocName::from(handle.id()));
+            self.redacted.lock().insert(DocName::from(id));
         }
-        self.shared.events.push_content(&self.shared, handle.id(), now, self.actor.as_ref());
-        Ok(Some(head))
+        Ok(committed.records)
     }
 
-    /// Notes for whom the client of an update writes, if nothing is known of it yet. An update of several
-    /// clients passes on what others did, and says nothing of who they are.
-    fn claim(&self, loaded: &mut Loaded, update: &[u8], now: Millis) -> Option<Vec<u8>> {
-        let actor = self.actor.as_ref()?;
+    /// Applies a peer's update to a document and returns what is to be logged of it.
+    pub(crate) fn receive_into(
+        &self,
+        doc: &mut ContentDoc,
+        update: &[u8],
+        by: Option<&Actor>,
+    ) -> Result<ReceivedContent> {
+        let n_redactions = doc.n_redactions();
+        let received = doc.receive(update, Source::Wire)?;
+        if !received.changed && !received.parked {
+            return Ok(ReceivedContent::default());
+        }
+        // A peer that still has what was erased meanwhile does not bring it back.
+        let update = doc.without_redacted(update).into_owned();
+        let erases = doc.n_redactions() > n_redactions;
+        if erases {
+            self.note_redaction()?;
+        }
+        let claim = by.filter(|_| received.changed).and_then(|by| self.claim(doc, &update, by));
+        Ok(ReceivedContent { updates: iter::once(update).chain(claim).collect(), erases })
+    }
+
+    /// Notes on whose behalf the client of an update writes, unless that is known. An update of several
+    /// clients passes on the work of others, and says nothing of who they are.
+    fn claim(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
         let writers = writers(update).ok()?;
         let &[first] = writers.as_slice() else { return None };
-        if loaded.doc.who(first).is_some() {
+        if doc.who(first).is_some() {
             return None;
         }
-        // A document that takes no note has taken the update all the same.
-        loaded.doc.attribute(first.client, first.clock, &Author::new(actor.clone(), now)).ok()?
+        let author = Author::new(by.clone(), self.now());
+        // A document that refuses the note has accepted the update all the same.
+        doc.attribute(first.client, first.clock, &author).ok()?
     }
+}
+
+/// A peer's update as it was applied to a document.
+#[derive(Debug, Default)]
+pub(crate) struct ReceivedContent {
+    /// What is to be logged; nothing if the update was known.
+    pub(crate) updates: Vec<Vec<u8>>,
+    /// Whether the update erases content for good.
+    pub(crate) erases: bool,
 }

@@ -18,7 +18,7 @@ use yfs_vfs::{Change, ChangeKind, Changes, Cursor};
 use crate::{
     error::Result,
     events::{CAPACITY, content_event, row_events},
-    shared::Shared,
+    state::WorkspaceState,
 };
 
 /// What was told again last.
@@ -33,7 +33,7 @@ pub(crate) struct Replay {
     next: Cursor,
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Returns what changed since a position of the log; nothing where that cannot be told any more.
     pub(crate) fn replayed(&self, after: Seq) -> Result<Option<Changes>> {
         if after > self.store.head()? {

@@ -65,6 +65,6 @@ impl Workspace {
     /// a while.
     pub async fn news(&self, at_most: std::time::Duration) {
         // Running out of time is an answer, too.
-        tokio::time::timeout(at_most, self.shared.events.arrival()).await.ok();
+        tokio::time::timeout(at_most, self.state.events.arrival()).await.ok();
     }
 }

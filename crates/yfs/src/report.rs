@@ -1,7 +1,7 @@
 //! Reporting edits to rows: size and time of the last change go to the `stat` cell, coalesced.
 //!
-//! Only who made an edit reports it (DESIGN: rows are never written per keystroke): when the file
-//! has rested, at most once a minute while it does not, and on flush and close.
+//! Only the process that made an edit reports it (DESIGN: rows are never written per keystroke): when
+//! the file has rested, at least once a minute while it does not, and on flush and close.
 
 use std::{collections::btree_map::Entry, time::Duration};
 
@@ -14,8 +14,9 @@ use yfs_engine::{
 use yfs_store::DocName;
 
 use crate::{
+    commit::{StructureAccess, Transaction},
     error::{Result, WorkspaceError},
-    shared::{Plan, Shared, Unreported},
+    state::{Unreported, WorkspaceState},
 };
 
 /// How long a file that is edited all the time goes without a report.
@@ -24,7 +25,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(60);
 /// How many rows are written in one transaction.
 const MAX_ROWS: usize = 1_000;
 
-impl Shared {
+impl WorkspaceState {
     /// Notes that a content changed here, and is to be reported.
     pub(crate) fn touch(&self, id: &FileId, at: Millis) {
         self.written.lock().insert(DocName::from(id));
@@ -74,35 +75,65 @@ impl Shared {
         }
     }
 
+    /// Reports a batch of files. A file that cannot be reported is left out: its size is computed where
+    /// it is asked for.
     fn report_batch(&self, batch: &[(FileId, Unreported)]) -> Result<()> {
-        let mut sizes = Vec::with_capacity(batch.len());
+        let mut measured = Vec::with_capacity(batch.len());
         for (id, edit) in batch {
-            match self.settle_content(id) {
-                // What cannot be settled stays as it is, and is listed among the conflicts.
-                Ok(()) | Err(WorkspaceError::Content(_)) => {}
-                Err(error) => return Err(error),
+            match self.settle_content(id).and_then(|()| self.text_size(id)) {
+                Ok(size) => measured.push(Measurement { id: id.clone(), size, at: edit.last }),
+                Err(error) if is_of_store(&error) => return Err(error),
+                // A content that cannot be converted or read is listed among the conflicts.
+                Err(_) => {}
             }
-            sizes.push((id, self.text_size(id)?, edit.last));
         }
-        self.structural(None, |main| {
-            let known = sizes.iter().filter_map(|(id, size, last)| {
-                let row = main.files().get(id)?.row;
-                let is_news = row.size != *size || row.updated_at < *last;
-                is_news.then(|| (*id, *size, row.updated_at.max(*last)))
-            });
-            let writes = known.map(|(id, size, updated_at)| {
-                let changes = RowChanges {
-                    size: Some(size),
-                    updated_at: Some(updated_at),
-                    ..RowChanges::default()
-                };
-                RowWrite::Update { id: id.clone(), changes }
-            });
-            Ok::<_, WorkspaceError>(Plan::rows(writes.collect(), ()))
-        })?;
-        for (id, ..) in sizes {
-            self.live.reported(id);
+        match self.report_measured(&measured) {
+            Err(error) if is_of_store(&error) => return Err(error),
+            Ok(()) => {}
+            Err(_) => {
+                // One row that takes no report costs the others nothing.
+                for one in &measured {
+                    match self.report_measured(std::slice::from_ref(one)) {
+                        Err(error) if is_of_store(&error) => return Err(error),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        for Measurement { id, .. } in measured {
+            self.live.reported(&id);
         }
         Ok(())
     }
+
+    fn report_measured(&self, measured: &[Measurement]) -> Result<()> {
+        self.commit(StructureAccess::Change, None, |main| {
+            let writes = measured.iter().filter_map(|Measurement { id, size, at }| {
+                let row = main.files().get(id)?.row;
+                let is_news = row.size != *size || row.updated_at < *at;
+                let changes = RowChanges {
+                    size: Some(*size),
+                    updated_at: Some(row.updated_at.max(*at)),
+                    ..RowChanges::default()
+                };
+                is_news.then(|| RowWrite::Update { id: id.clone(), changes })
+            });
+            Ok(Transaction::rows(writes.collect(), ()))
+        })?;
+        Ok(())
+    }
+}
+
+/// What a row is to say of its file's content.
+struct Measurement {
+    id: FileId,
+    /// The size in bytes.
+    size: u64,
+    /// When the content last changed.
+    at: Millis,
+}
+
+/// Reports whether an error is the store's, so that trying again later may help.
+fn is_of_store(error: &WorkspaceError) -> bool {
+    matches!(error, WorkspaceError::Store(_) | WorkspaceError::Closed | WorkspaceError::ReadOnly)
 }

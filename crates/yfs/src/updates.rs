@@ -24,6 +24,11 @@ impl Followers {
         Updates(receiver)
     }
 
+    /// Reports whether there are no followers.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     /// Passes on an update that was logged. Who has fallen too far behind gets nothing more.
     pub(crate) fn publish(&self, update: &[u8]) {
         let mut followers = self.0.lock();

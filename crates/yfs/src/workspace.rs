@@ -17,12 +17,13 @@ use yfs_vfs::Author;
 use crate::{
     WorkspaceFs,
     clock::{Ids, RandomIds},
+    documents::{DocHandle, DocumentPool},
     error::{Result, WorkspaceError},
     follow, load,
     options::Options,
-    pool::{DocHandle, Pool},
     port::DocPort,
-    shared::Shared,
+    session::Session,
+    state::WorkspaceState,
 };
 
 pub mod anchors;
@@ -53,7 +54,7 @@ pub(crate) const LOG_KEY: &str = "log";
 /// is in the log either way, but only closing reports sizes and gives client ids back.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<WorkspaceState>,
 }
 
 impl Workspace {
@@ -72,7 +73,7 @@ impl Workspace {
         store.init_meta(CREATED_KEY, now.as_bytes())?;
         let profile = options.profile;
         let workspace = Self::open(store, options)?;
-        workspace.shared.set_profile(profile)?;
+        workspace.state.set_profile(profile)?;
         Ok(workspace)
     }
 
@@ -90,25 +91,40 @@ impl Workspace {
         }
         let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
         let report = load::main(&*store, &DocName::from(&id), &mut main)?;
+        if report.is_incomplete() {
+            // What cannot be read may have been written under these ids, whose clocks would be reused.
+            main.set_writer(writer_ids(None, &options));
+        }
         let content_client =
             claim.as_ref().map_or_else(|| options.ids.client_id(), |it| it.content);
         let limits = options.limits;
         let new_doc =
-            move |id: &FileId| yfs_engine::content::ContentDoc::new(id, content_client, limits);
+            move |id: &FileId, client| yfs_engine::content::ContentDoc::new(id, client, limits);
         let provider = options.provider.clone();
         let main = Arc::new(RwLock::new(main));
         let names = main.clone();
-        // Asked while documents are locked, and by who holds `main` already.
+        // Called while documents are locked, also by threads that hold `main` already.
         let kind_of = move |id: &FileId| names.read_recursive().content_kind(id);
         let (new_doc, kind_of) = (Box::new(new_doc), Box::new(kind_of));
-        let pool = Pool::new(store.clone(), options.doc_budget, provider, new_doc, kind_of);
+        let client = (content_client, options.ids.clone());
+        let budget = options.doc_budget;
+        let documents =
+            DocumentPool::new(store.clone(), budget, provider, client, new_doc, kind_of);
         let follow = options.follow;
-        let shared =
-            Arc::new(Shared::new(store, options, main, pool, claim, content_client, report.upto));
+        let state = WorkspaceState::new(
+            store,
+            options,
+            main,
+            documents,
+            claim,
+            content_client,
+            report.upto,
+        );
+        let state = Arc::new(state);
         if follow {
-            follow::spawn(&shared);
+            follow::spawn(&state);
         }
-        Ok(Self { shared })
+        Ok(Self { state })
     }
 
     /// Makes a workspace in an SQLite file that does not exist yet.
@@ -122,50 +138,56 @@ impl Workspace {
         Self::open(Arc::new(open(file)?), options)
     }
 
-    pub(crate) fn of(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(crate) fn of(state: Arc<WorkspaceState>) -> Self {
+        Self { state }
     }
 
     /// Returns the id of the workspace, which is the guid of its main document.
     pub fn id(&self) -> &WorkspaceId {
-        &self.shared.id
+        &self.state.id
     }
 
     /// Returns which schema the workspace's rich text keeps.
     pub fn profile(&self) -> Profile {
-        self.shared.main.read().profile()
+        self.state.main.read().profile()
     }
 
     /// Returns the workspace as a filesystem, on behalf of whoever [`Options::actor`] names.
     pub fn fs(&self) -> WorkspaceFs {
-        self.fs_for(self.shared.options.actor.clone())
+        self.fs_for(self.state.options.actor.clone())
     }
 
     /// Returns the workspace as a filesystem, on behalf of `actor`.
     pub fn fs_for(&self, actor: Actor) -> WorkspaceFs {
-        WorkspaceFs::new(self.shared.clone(), Author { actor, label: None })
+        WorkspaceFs::new(self.state.clone(), Author { actor, label: None })
+    }
+
+    /// Opens a session on behalf of `actor`: a synchronous view that remembers what was read through
+    /// it.
+    pub fn session(&self, actor: Actor) -> Session {
+        Session::new(self.fs_for(actor))
     }
 
     /// Returns the store.
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.shared.store
+        &self.state.store
     }
 
     /// Opens a document for a server of the sync protocol: the main document by the workspace's id,
     /// or a file's content by the file's id.
     pub fn port(&self, guid: &str) -> Result<DocPort> {
-        DocPort::open(&self.shared, guid)
+        DocPort::open(&self.state, guid)
     }
 
     /// Returns where an object is; nothing if it is in the trash, or unknown.
     pub fn path_of(&self, id: &FileId) -> Result<Option<VPath>> {
-        self.shared.refresh()?;
-        Ok(self.shared.main.read().tree().path_of(id))
+        self.state.refresh()?;
+        Ok(self.state.main.read().tree().path_of(id))
     }
 
     /// Returns how many content documents are in memory, and their estimated size in bytes.
     pub fn loaded(&self) -> (usize, u64) {
-        self.shared.pool.usage()
+        self.state.documents.usage()
     }
 
     /// Returns a handle that keeps a file's content document in memory (seed 001, `acquire`).
@@ -175,70 +197,73 @@ impl Workspace {
     /// As looking up a path; [`WorkspaceError::NoFile`] for what has no document.
     pub fn acquire(&self, path: &VPath) -> Result<DocHandle> {
         let id = self.file_id(path)?;
-        Ok(self.shared.pool.acquire(&id))
+        Ok(self.state.documents.acquire(&id))
     }
 
     /// Returns a handle if the content document is in memory (seed 001, `peek`).
     pub fn peek(&self, path: &VPath) -> Result<Option<DocHandle>> {
         let id = self.file_id(path)?;
-        Ok(self.shared.pool.peek(&id))
+        Ok(self.state.documents.peek(&id))
     }
 
     /// Reads a file's text into the cache and returns it; the document does not stay (seed 001,
     /// `loadAndCache`).
     pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
         let id = self.file_id(path)?;
-        Ok(self.shared.text(&id)?.content)
+        Ok(self.state.text(&id)?.content)
     }
 
     /// Takes in what other processes have logged; returns whether there was anything.
     pub fn catch_up(&self) -> Result<bool> {
-        self.shared.check_open()?;
-        self.shared.catch_up()
+        self.state.check_open()?;
+        self.state.catch_up()
     }
 
     /// Returns when everything written so far survives a power cut.
     pub fn flush(&self) -> Result<()> {
-        self.shared.check_open()?;
-        if !self.shared.options.read_only {
-            self.shared.report_all()?;
+        self.state.check_open()?;
+        if !self.state.options.read_only {
+            // Upkeep: whether sizes can be written to rows does not decide whether work is safe.
+            self.state.report_all().ok();
         }
-        Ok(self.shared.store.flush()?)
+        Ok(self.state.store.flush()?)
     }
 
     /// Flushes and closes the workspace, for all handles on it.
     pub fn close(self) -> Result<()> {
-        close(&self.shared)
+        close(&self.state)
     }
 
     fn file_id(&self, path: &VPath) -> Result<FileId> {
-        self.shared.refresh()?;
-        Ok(self.shared.resolve_file(path)?)
+        self.state.refresh()?;
+        Ok(self.state.resolve_file(path)?)
     }
 }
 
-impl Drop for Shared {
+impl Drop for WorkspaceState {
     fn drop(&mut self) {
-        // Nobody is left to tell. What was acknowledged is in the log.
+        // A failure has no caller to be returned to. What was acknowledged is in the log.
         close(self).ok();
     }
 }
 
-fn close(shared: &Shared) -> Result<()> {
-    let is_writer = !shared.options.read_only && shared.check_open().is_ok();
-    let reported = if is_writer { shared.report_all() } else { Ok(()) };
-    if !shared.set_closed() {
+fn close(state: &WorkspaceState) -> Result<()> {
+    let is_writer = !state.options.read_only && state.check_open().is_ok();
+    if is_writer {
+        // Upkeep: what is not reported or compacted now is so by the next process.
+        state.report_all().ok();
+        state.compact_due().ok();
+    }
+    if !state.set_closed() {
         return Ok(());
     }
-    reported?;
-    if is_writer {
-        shared.compact_due()?;
-    }
-    let claim: Option<WriterClaim> = shared.claim.lock().take();
+    // Client ids are given back only after the last append under them.
+    state.close_log();
+    let claim: Option<WriterClaim> = state.claim.lock().take();
     if let Some(claim) = claim {
-        shared.store.release_writer(claim)?;
+        state.store.release_writer(claim)?;
     }
-    Ok(shared.store.flush()?)
+    Ok(state.store.flush()?)
 }
 
 fn stored_id(store: &dyn Store) -> Result<Option<WorkspaceId>> {

@@ -22,7 +22,7 @@ use super::{
     replace::NewContent,
     translate::{fs_error, lookup_error},
 };
-use crate::shared::{NewDoc, Plan};
+use crate::commit::{NewDocument, StructureAccess, Transaction};
 
 /// Something to be made.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ struct Planner<'a> {
     folders: HashMap<VPath, FileId>,
     taken: HashSet<(Option<FileId>, SmolStr)>,
     writes: Vec<RowWrite>,
-    contents: Vec<NewDoc>,
+    contents: Vec<NewDocument>,
 }
 
 impl Prepared {
@@ -84,18 +84,18 @@ impl Prepared {
 impl WorkspaceFs {
     /// Returns the same filesystem with a label of its own for one operation of many changes.
     pub(crate) fn for_operation(self, what: &str) -> Self {
-        let label = format!("{what} {}", self.shared.options.ids.file_id());
+        let label = format!("{what} {}", self.state.options.ids.file_id());
         self.labelled(&label)
     }
 
     /// Prepares a link that is to be made.
     pub(crate) fn prepare_link(&self, target: &str) -> NewWhat {
-        NewWhat::Link { id: self.shared.options.ids.file_id(), target: target.into() }
+        NewWhat::Link { id: self.state.options.ids.file_id(), target: target.into() }
     }
 
     /// Prepares the content of a file that is to be made; bytes that are no text go to the store.
     pub(crate) fn prepare(&self, path: &VPath, data: &[u8]) -> Result<Prepared, FsError> {
-        let id = self.shared.options.ids.file_id();
+        let id = self.state.options.ids.file_id();
         let by = self.author(None);
         Ok(match self.new_content(Op::Open, path, &id, data, &by)? {
             NewContent::Text { update, size } => Prepared { id, size, blob: None, update },
@@ -111,14 +111,16 @@ impl WorkspaceFs {
         &self,
         nodes: &[NewNode],
     ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
-        let now = self.shared.now();
-        let made = self.shared.structural(Some(&self.author.actor), |main| {
+        let now = self.state.now();
+        let by = Some(&self.author.actor);
+        let made = self.state.commit(StructureAccess::Change, by, |main| {
             let mut planner = Planner::new(main, now, nodes.len());
             let results = nodes.iter().map(|node| planner.plan(node)).collect();
             let Planner { writes, contents, .. } = planner;
-            Ok::<_, crate::WorkspaceError>(Plan { contents, ..Plan::rows(writes, results) })
+            Ok(Transaction { new_documents: contents, ..Transaction::rows(writes, results) })
         });
-        made.map_err(|error| fs_error(error, Op::Open, &VPath::root()))
+        let made = made.map_err(|error| fs_error(error, Op::Open, &VPath::root()))?;
+        Ok(made.value)
     }
 
     /// Describes what is at a path, if anything is.
@@ -262,7 +264,7 @@ impl<'a> Planner<'a> {
                 row.id = prepared.id.clone();
                 (row.size, row.blob) = (prepared.size, prepared.blob);
                 let text_size = prepared.blob.is_none().then_some(prepared.size);
-                self.contents.extend(prepared.update.clone().map(|update| NewDoc {
+                self.contents.extend(prepared.update.clone().map(|update| NewDocument {
                     id: prepared.id.clone(),
                     update,
                     text_size,

@@ -29,7 +29,7 @@ impl WorkspaceFs {
         self.refreshed(op)?;
         let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
         let found = {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let node = resolve(&main, op, path, follow)?;
             let created = |id| main.files().attributes(id).map(|row| row.created_at);
             listed(&main, node).zip(node.id().and_then(created))
@@ -40,7 +40,7 @@ impl WorkspaceFs {
             (entry.mtime, entry.mode) = (stat.mtime, stat.mode);
             return Ok((entry, stat.created));
         };
-        let measured = self.shared.measure_all([(&mut entry, &is_text)].into_iter());
+        let measured = self.state.measure_all([(&mut entry, &is_text)].into_iter());
         measured.map_err(|error| fs_error(error, op, path))?;
         Ok((entry, created))
     }
@@ -52,7 +52,7 @@ impl WorkspaceFs {
     /// As [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir).
     pub fn names(&self, path: &VPath) -> Result<Vec<(FileKind, SmolStr)>, FsError> {
         self.refreshed(Op::Scandir)?;
-        let main = self.shared.main.read();
+        let main = self.state.main.read();
         let node = resolve(&main, Op::Scandir, path, Follow::Yes)?;
         if !node.is_folder() {
             return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
@@ -71,7 +71,7 @@ impl WorkspaceFs {
     /// Where the store fails.
     pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
         self.refreshed(Op::Walk)?;
-        let main = self.shared.main.read();
+        let main = self.state.main.read();
         let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_folders());
         let mut pending = vec![(main.tree().root().children(), VPath::root())];
         while let Some((children, at)) = pending.last_mut() {
@@ -115,7 +115,7 @@ impl WorkspaceFs {
     /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
     pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.version_of(&found, path)
     }
 
@@ -131,11 +131,11 @@ impl WorkspaceFs {
         max_len: usize,
     ) -> Result<Option<TextInMemory>, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
         if found.holds != Holds::Text {
             return Ok(None);
         }
-        let text = self.shared.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
+        let text = self.state.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
         Ok(text.map(|text| TextInMemory { id: found.id, head: text.head, content: text.content }))
     }
 }

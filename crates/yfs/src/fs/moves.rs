@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use yfs_engine::{
-    content::ContentError,
+    content::{self, ContentError},
     hash::ContentHash,
     id::FileId,
     kind::{Category, ContentKind},
@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{
     any,
-    shared::{NewDoc, Plan, Shared},
-    together::{Becomes, DocEdit, Seen},
+    commit::{ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument, Transaction},
+    state::WorkspaceState,
 };
 
 /// A call that moves or copies, for what it has to say when it fails.
@@ -43,9 +43,10 @@ struct Call<'a> {
 /// What makes a file hold what another does.
 struct Overwrite {
     changes: RowChanges,
-    edit: DocEdit,
+    body: NewBody,
+    author: content::Author,
     /// The text that it was made from.
-    seen: Option<Seen>,
+    precondition: Option<ContentPrecondition>,
 }
 
 impl Call<'_> {
@@ -59,48 +60,32 @@ impl Call<'_> {
 }
 
 impl WorkspaceFs {
-    pub(super) fn mv_now(
+    pub(crate) fn mv_now(
         &self,
         from: &VPath,
         to: &VPath,
         options: &MoveOptions,
     ) -> Result<(), FsError> {
         self.refreshed(Op::Rename)?;
-        let call = Call { op: Op::Rename, from, to, now: self.shared.now() };
-        self.structural(Op::Rename, from, |main| {
+        let call = Call { op: Op::Rename, from, to, now: self.state.now() };
+        self.commit(Op::Rename, from, |main| {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
             let wanted = ops::MoveOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.now, wanted) {
-                Ok(MovePlan::Nothing) => Ok(Plan::rows(Vec::new(), ())),
+                Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
                 Ok(MovePlan::Write(writes)) => {
-                    let edits = self.conversions(main, &writes);
-                    Ok(Plan { edits, ..Plan::rows(writes, ()) })
+                    let changes = conversions(main, &writes);
+                    Ok(Transaction { changes, ..Transaction::rows(writes, ()) })
                 }
                 Ok(MovePlan::Replace { source, target }) => {
                     self.replace_by_move(main, call, &source, &target)
                 }
                 Err(error) => Err(call.lift(error)),
             }
-        })
-    }
-
-    /// Plans to convert the contents of files whose new names promise another kind.
-    fn conversions(&self, main: &MainDoc, writes: &[RowWrite]) -> Vec<DocEdit> {
-        let renamed = writes.iter().filter_map(|write| match write {
-            RowWrite::Update { id, changes } => Some((id, changes.name.as_ref()?)),
-            _ => None,
-        });
-        let converted = renamed.filter_map(|(id, name)| {
-            let row = main.files().get(id)?.row;
-            let kind = ContentKind::of(Category::of(name), main.profile());
-            let is_text = row.kind == NodeKind::File && row.blob.is_none() && row.link.is_none();
-            let changes = Category::of(&row.name) != Category::of(name);
-            let author = self.content_author(&self.author);
-            (is_text && changes).then(|| DocEdit::new(id, Becomes::Kept(kind), author))
-        });
-        converted.collect()
+        })?;
+        Ok(())
     }
 
     /// Plans to write the source's content into the target and to trash the source.
@@ -110,12 +95,12 @@ impl WorkspaceFs {
         call: Call<'_>,
         source: &FileId,
         target: &FileId,
-    ) -> Result<Plan<()>, FsError> {
-        let Overwrite { changes, edit, seen } = self.plan_overwrite(main, call, source, target)?;
-        let held = match &edit.becomes {
-            Becomes::Text(text) => ContentHash::of(text.as_bytes()),
-            Becomes::Blob(blob) => blob.hash,
-            Becomes::Kept(_) => return Err(call.fail(FsCode::EIO)),
+    ) -> Result<Transaction<'static>, FsError> {
+        let Overwrite { changes, body, author, precondition } =
+            self.plan_overwrite(main, call, source, target)?;
+        let held = match &body {
+            NewBody::Text(text) => ContentHash::of(text.as_bytes()),
+            NewBody::Blob(blob) => blob.hash,
         };
         let replaced = serde_json::json!({
             ops::REPLACED_KEY: target.as_str(),
@@ -131,25 +116,27 @@ impl WorkspaceFs {
             RowWrite::Update { id: source.clone(), changes: trash },
         ];
         // Whatever is logged in the source before it goes is to be in the target.
-        let seen = seen.into_iter().collect();
-        Ok(Plan { edits: vec![edit], seen, ..Plan::rows(writes, ()) })
+        let preconditions = precondition.into_iter().collect();
+        let changes = vec![DocumentChange::replace(target, body, author)];
+        Ok(Transaction { changes, preconditions, ..Transaction::rows(writes, ()) })
     }
 
-    pub(super) fn cp_now(
+    pub(crate) fn cp_now(
         &self,
         from: &VPath,
         to: &VPath,
         options: &CopyOptions,
     ) -> Result<(), FsError> {
         self.refreshed(Op::Cp)?;
-        let call = Call { op: Op::Cp, from, to, now: self.shared.now() };
-        self.structural(Op::Cp, from, |main| {
+        let call = Call { op: Op::Cp, from, to, now: self.state.now() };
+        self.commit(Op::Cp, from, |main| {
             check_copy(main, call, options)?;
             match self.copy_over_link(main, call)? {
                 Some(plan) => Ok(plan),
                 None => self.copy_tree(main, call, options),
             }
-        })
+        })?;
+        Ok(())
     }
 
     fn copy_tree(
@@ -157,35 +144,41 @@ impl WorkspaceFs {
         main: &MainDoc,
         call: Call<'_>,
         options: &CopyOptions,
-    ) -> Result<Plan<()>, FsError> {
-        let mut new_id = || self.shared.options.ids.file_id();
+    ) -> Result<Transaction<'static>, FsError> {
+        let mut new_id = || self.state.options.ids.file_id();
         let copy = ops::CopyOptions { recursive: options.recursive, parents: options.parents };
         let (paths, now) = ((call.from, call.to), call.now);
         let planned = ops::plan_copy(main.tree(), main, paths, now, &mut new_id, copy);
         let CopyPlan { writes, contents } = planned.map_err(|error| call.lift(error))?;
-        let mut plan = Plan::rows(writes, ());
-        let places = plan.writes.iter().enumerate();
+        let mut writes = writes;
+        let mut plan = Transaction::of(());
+        let places = writes.iter().enumerate();
         let places: HashMap<FileId, usize> =
             places.filter_map(|(place, write)| Some((written_id(write)?.clone(), place))).collect();
         for (source, target) in contents {
-            let write = places.get(&target).and_then(|place| plan.writes.get_mut(*place));
+            let write = places.get(&target).and_then(|place| writes.get_mut(*place));
             match write {
                 Some(RowWrite::Update { changes, .. }) => {
                     let over = self.plan_overwrite(main, call, &source, &target)?;
                     *changes = over.changes;
-                    plan.edits.push(over.edit);
+                    plan.changes.push(DocumentChange::replace(&target, over.body, over.author));
                 }
                 Some(RowWrite::Create { row, .. }) => {
-                    plan.contents.extend(self.copied_content(main, call, &source, row)?);
+                    plan.new_documents.extend(self.copied_content(main, call, &source, row)?);
                 }
                 _ => (),
             }
         }
+        plan.main = MainChange::Rows(writes);
         Ok(plan)
     }
 
     /// Plans to copy a file over a link, which is replaced itself; nothing if it is not like that.
-    fn copy_over_link(&self, main: &MainDoc, call: Call<'_>) -> Result<Option<Plan<()>>, FsError> {
+    fn copy_over_link(
+        &self,
+        main: &MainDoc,
+        call: Call<'_>,
+    ) -> Result<Option<Transaction<'static>>, FsError> {
         let is_link = main.tree().resolve(call.to, Follow::No).is_ok_and(|it| it.link().is_some());
         let source = resolve(main, Op::Cp, call.from, Follow::No);
         let source = source.map_err(|error| error.to(call.to))?;
@@ -193,19 +186,19 @@ impl WorkspaceFs {
         let Some(old) = old.and_then(|id| main.files().get(id)).map(|entry| entry.row) else {
             return Ok(None);
         };
-        let id = self.shared.options.ids.file_id();
+        let id = self.state.options.ids.file_id();
         let planned =
             replace_link(main, call.to, id, call.now).map_err(|error| call.lift(error))?;
-        let mut plan = Plan::rows(planned.unwrap_or_default(), ());
-        if let Some(RowWrite::Create { row, .. }) = plan.writes.last_mut() {
+        let (mut writes, mut new_documents) = (planned.unwrap_or_default(), Vec::new());
+        if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
             row.updated_at = old.updated_at;
             (row.mode, row.link, row.blob) = (old.mode, old.link.clone(), old.blob);
             row.size = old.size;
             if old.link.is_none() {
-                plan.contents.extend(self.copied_content(main, call, &old.id, row)?);
+                new_documents.extend(self.copied_content(main, call, &old.id, row)?);
             }
         }
-        Ok(Some(plan))
+        Ok(Some(Transaction { new_documents, ..Transaction::rows(writes, ()) }))
     }
 
     /// Plans to give a file the content, the permission bits and the time of another.
@@ -222,31 +215,31 @@ impl WorkspaceFs {
         };
         let mut changes = RowChanges {
             mode: Some(row.mode),
-            updated_at: Some(self.shared.time_of(&row)),
+            updated_at: Some(self.state.time_of(&row)),
             ..RowChanges::default()
         };
-        let (size, becomes, seen) = match Holds::of(&row) {
+        let (size, body, precondition) = match Holds::of(&row) {
             Holds::Text => {
-                let text = self.shared.text(source);
+                let text = self.state.text(source);
                 let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
                 changes.blob = old.blob.is_some().then_some(None);
-                let seen = Seen { id: source.clone(), head: text.head, goes: true };
-                (text.content.len() as u64, Becomes::Text(text.content), Some(seen))
+                let seen = ContentPrecondition { id: source.clone(), head: text.head };
+                (text.content.len() as u64, NewBody::Text(text.content), Some(seen))
             }
             Holds::Blob(blob) => {
-                let info = self.shared.store.blob_info(&blob.hash);
+                let info = self.state.store.blob_info(&blob.hash);
                 let info = info.map_err(|error| fs_error(error.into(), call.op, call.from))?;
                 // What is known and not here replaces nothing.
                 info.ok_or_else(|| call.fail(FsCode::EIO))?;
                 changes.blob = Some(Some(blob));
-                (blob.size, Becomes::Blob(listed(blob)), None)
+                (blob.size, NewBody::Blob(listed(blob)), None)
             }
         };
         changes.size = Some(size);
         let mut author = self.content_author(&self.author);
         // A label of its own keeps apart what the file held before.
         author.label.get_or_insert_with(|| "replaced by a file".into());
-        Ok(Overwrite { changes, edit: DocEdit::new(target, becomes, author), seen })
+        Ok(Overwrite { changes, body, author, precondition })
     }
 
     /// Prepares the document of a copy, and gives its row the size of what is copied.
@@ -256,18 +249,18 @@ impl WorkspaceFs {
         call: Call<'_>,
         source: &FileId,
         row: &mut FileRow,
-    ) -> Result<Option<NewDoc>, FsError> {
+    ) -> Result<Option<NewDocument>, FsError> {
         let Some(old) = main.files().get(source).map(|entry| entry.row) else { return Ok(None) };
-        row.updated_at = self.shared.time_of(&old);
+        row.updated_at = self.state.time_of(&old);
         let kind = ContentKind::of(Category::of(&row.name), main.profile());
-        let mut doc = self.shared.new_doc(&row.id, kind);
+        let mut doc = self.state.new_doc(&row.id, kind);
         let author = self.content_author(&self.author);
         let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
         if let Some(blob) = old.blob {
             let noted = doc.add_blob_version(&listed(blob), &author).map_err(failed)?;
             return Ok(noted.map(|update| new_doc(&row.id, update, None)));
         }
-        let text = self.shared.text(source);
+        let text = self.state.text(source);
         let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
         row.size = text.content.len() as u64;
         row.meta = old.meta.filter(|_| old.trashed_at.is_none());
@@ -276,12 +269,28 @@ impl WorkspaceFs {
     }
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Returns when a file last changed, as far as that is known here.
     fn time_of(&self, row: &FileRow) -> Millis {
         let (_, touched) = self.live.get(&row.id);
         touched.map_or(row.updated_at, |touched| touched.max(row.updated_at))
     }
+}
+
+/// Plans to convert the contents of files whose new names promise another kind.
+fn conversions(main: &MainDoc, writes: &[RowWrite]) -> Vec<DocumentChange<'static>> {
+    let renamed = writes.iter().filter_map(|write| match write {
+        RowWrite::Update { id, changes } => Some((id, changes.name.as_ref()?)),
+        _ => None,
+    });
+    let converted = renamed.filter_map(|(id, name)| {
+        let row = main.files().get(id)?.row;
+        let kind = ContentKind::of(Category::of(name), main.profile());
+        let is_text = row.kind == NodeKind::File && row.blob.is_none() && row.link.is_none();
+        let changes = Category::of(&row.name) != Category::of(name);
+        (is_text && changes).then(|| DocumentChange::convert(id, kind))
+    });
+    converted.collect()
 }
 
 /// Refuses what no copy is made of, whatever is at the destination.

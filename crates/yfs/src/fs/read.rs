@@ -22,7 +22,7 @@ use super::{
         Found, Holds, bytes_of, file_kind, fs_error, mode_of, resolve, resolve_file, version_token,
     },
 };
-use crate::{any::to_json, error::WorkspaceError, shared::Shared, workspace::CREATED_KEY};
+use crate::{any::to_json, error::WorkspaceError, state::WorkspaceState, workspace::CREATED_KEY};
 
 /// The member of a row's `meta` that holds the media type.
 pub(crate) const MIME_KEY: &str = "mime";
@@ -33,12 +33,12 @@ pub(crate) const CUSTOM_KEY: &str = "custom";
 impl WorkspaceFs {
     /// Looks at the log first where nothing follows it.
     pub(super) fn refreshed(&self, op: Op) -> Result<(), FsError> {
-        self.shared.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
+        self.state.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
     }
 
-    pub(super) fn read_now(&self, path: &VPath) -> Result<Content, FsError> {
+    pub(crate) fn read_now(&self, path: &VPath) -> Result<Content, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.read_found(path, &found)
     }
 
@@ -46,7 +46,7 @@ impl WorkspaceFs {
     pub(super) fn read_found(&self, path: &VPath, found: &Found) -> Result<Content, FsError> {
         match found.holds {
             Holds::Text => {
-                let text = self.shared.text(&found.id);
+                let text = self.state.text(&found.id);
                 let text = text.map_err(|error| fs_error(error, Op::Read, path))?;
                 let version = version_token(text.head, &Holds::Text);
                 Ok(Content { data: bytes_of(text.content), version })
@@ -59,19 +59,19 @@ impl WorkspaceFs {
         }
     }
 
-    pub(super) fn read_range_now(
+    pub(crate) fn read_range_now(
         &self,
         path: &VPath,
         offset: u64,
         len: u64,
     ) -> Result<Bytes, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
         if let Holds::Blob(blob) = found.holds {
             let start = offset.min(blob.size);
             return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
         }
-        let text = self.shared.text(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
+        let text = self.state.text(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
         let data = bytes_of(text.content);
         let start = offset.min(data.len() as u64);
         let end = start.saturating_add(len).min(data.len() as u64);
@@ -85,7 +85,7 @@ impl WorkspaceFs {
         start: u64,
         end: u64,
     ) -> Result<Bytes, FsError> {
-        let bytes = self.shared.store.read_blob(&blob.hash, start..end);
+        let bytes = self.state.store.read_blob(&blob.hash, start..end);
         let bytes =
             bytes.map_err(|error| fs_error(WorkspaceError::Store(error), Op::Read, path))?;
         Ok(bytes.into())
@@ -97,16 +97,16 @@ impl WorkspaceFs {
         found: &Found,
         path: &VPath,
     ) -> Result<yfs_vfs::VersionToken, FsError> {
-        let head = self.shared.store.doc_head(&DocName::from(&found.id));
+        let head = self.state.store.doc_head(&DocName::from(&found.id));
         let head = head.map_err(|error| fs_error(error.into(), Op::Stat, path))?;
         Ok(version_token(head, &found.holds))
     }
 
-    pub(super) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
+    pub(crate) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
         self.refreshed(op)?;
         let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
         let shown = {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let node = resolve(&main, op, path, follow)?;
             shown(&main, node)
         };
@@ -117,9 +117,9 @@ impl WorkspaceFs {
     }
 
     fn stat_of_root(&self) -> Result<Stat, WorkspaceError> {
-        let mut stat = Stat::new(self.shared.id.clone(), FileKind::Directory);
+        let mut stat = Stat::new(self.state.id.clone(), FileKind::Directory);
         stat.mode = DEFAULT_DIRECTORY_MODE;
-        (stat.created, stat.mtime) = self.shared.times_of_root()?;
+        (stat.created, stat.mtime) = self.state.times_of_root()?;
         Ok(stat)
     }
 
@@ -131,10 +131,10 @@ impl WorkspaceFs {
             size: &mut stat.size,
             mtime: &mut stat.mtime,
         };
-        let is_known = self.shared.measure(&stat.id, &mut measured);
+        let is_known = self.state.measure(&stat.id, &mut measured);
         if !is_known {
             stat.size = self
-                .shared
+                .state
                 .text_size_or(&stat.id, stat.size)
                 .map_err(|error| fs_error(error, Op::Stat, path))?;
         }
@@ -145,12 +145,12 @@ impl WorkspaceFs {
         Ok(stat)
     }
 
-    pub(super) fn readdir_now(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+    pub(crate) fn readdir_now(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
         self.refreshed(Op::Scandir)?;
         let mut entries = Vec::new();
         let mut texts = Vec::new();
         {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let node = resolve(&main, Op::Scandir, path, Follow::Yes)?;
             if !node.is_folder() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
@@ -163,12 +163,12 @@ impl WorkspaceFs {
                 texts.push(is_text);
             }
         }
-        let measured = self.shared.measure_all(entries.iter_mut().zip(&texts));
+        let measured = self.state.measure_all(entries.iter_mut().zip(&texts));
         measured.map_err(|error| fs_error(error, Op::Scandir, path))?;
         Ok(entries)
     }
 
-    pub(super) fn walk_now(
+    pub(crate) fn walk_now(
         &self,
         path: &VPath,
         options: &WalkOptions,
@@ -176,7 +176,7 @@ impl WorkspaceFs {
         self.refreshed(Op::Walk)?;
         let mut found = Vec::new();
         {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let node = resolve(&main, Op::Walk, path, Follow::Yes)?;
             if !node.is_folder() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Walk, path));
@@ -202,11 +202,11 @@ impl WorkspaceFs {
             }
         }
         let measured = found.iter_mut().map(|(found, is_text)| (&mut found.entry, &*is_text));
-        self.shared.measure_all(measured).map_err(|error| fs_error(error, Op::Walk, path))?;
+        self.state.measure_all(measured).map_err(|error| fs_error(error, Op::Walk, path))?;
         Ok(found.into_iter().map(|(found, _)| found).collect())
     }
 
-    pub(super) fn totals_now(&self, path: &VPath) -> Result<Totals, FsError> {
+    pub(crate) fn totals_now(&self, path: &VPath) -> Result<Totals, FsError> {
         let stat = self.stat_now(path, Op::Lstat).map_err(|error| error.during(Op::Totals))?;
         let mut totals = Totals::default();
         match stat.kind {
@@ -228,22 +228,22 @@ impl WorkspaceFs {
         Ok(totals)
     }
 
-    pub(super) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
+    pub(crate) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
         self.refreshed(Op::Readlink)?;
-        let main = self.shared.main.read();
+        let main = self.state.main.read();
         let node = resolve(&main, Op::Readlink, path, Follow::No)?;
         let target = node.link().map(str::to_owned);
         target.ok_or_else(|| FsError::new(FsCode::EINVAL, Op::Readlink, path))
     }
 
-    pub(super) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
+    pub(crate) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
         self.refreshed(Op::Realpath)?;
-        let main = self.shared.main.read();
+        let main = self.state.main.read();
         Ok(resolve(&main, Op::Realpath, path, Follow::Yes)?.path())
     }
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Puts in what is known of a content. Tells whether that is all: else the length of a text has
     /// to be looked up.
     fn measure(&self, id: &FileId, measured: &mut Measured<'_>) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use yfs_engine::{
     content::{self, ContentError, ContentForm, NewBlob},
     kind::{Category, ContentKind},
+    main_doc::MainDoc,
     path::VPath,
     table::{BlobRef, RowChanges, RowWrite},
 };
@@ -18,15 +19,13 @@ use super::{
     WorkspaceFs,
     lasting::Lasting,
     translate::{Found, Holds, fs_error, head_of_token, is_of_blob, resolve_file, version_token},
-    write::MAX_ATTEMPTS,
+    write::{MAX_ATTEMPTS, find_target},
 };
 use crate::{
     any,
-    content::RawEdit,
+    commit::{DocumentChange, NewBody, StructureAccess, Transaction},
     error::WorkspaceError,
     fs::read::{CUSTOM_KEY, MIME_KEY},
-    shared::Plan,
-    together::{Becomes, DocEdit, Seen},
 };
 
 /// What a new file is to hold.
@@ -48,6 +47,8 @@ pub(super) struct Writing<'a> {
     pub(super) op: Op,
     pub(super) path: &'a VPath,
     pub(super) found: &'a Found,
+    /// How the path leads to the file.
+    pub(super) target: &'a WriteOptions,
     /// The last record that its document may have.
     pub(super) expected: Option<Seq>,
     pub(super) by: &'a Author,
@@ -56,6 +57,19 @@ pub(super) struct Writing<'a> {
 impl Writing<'_> {
     pub(super) fn fail(&self, code: FsCode) -> FsError {
         FsError::new(code, self.op, self.path)
+    }
+
+    /// Checks that the path still leads to the file, which still holds what it held.
+    ///
+    /// # Errors
+    ///
+    /// `ESTALE` if not.
+    pub(super) fn check(&self, main: &MainDoc) -> Result<(), WorkspaceError> {
+        let found = find_target(main, self.op, self.path, self.target);
+        let is_same = found.is_ok_and(|found| {
+            found.is_some_and(|it| it.id == self.found.id && it.holds == self.found.holds)
+        });
+        if is_same { Ok(()) } else { Err(self.fail(FsCode::ESTALE).into()) }
     }
 
     pub(super) fn lift(&self, error: WorkspaceError) -> FsError {
@@ -69,7 +83,7 @@ impl WorkspaceFs {
     }
 
     pub(super) fn content_author(&self, by: &Author) -> content::Author {
-        content::Author { actor: by.actor.clone(), at: self.shared.now(), label: by.label.clone() }
+        content::Author { actor: by.actor.clone(), at: self.state.now(), label: by.label.clone() }
     }
 
     /// Returns the head that the caller's expected version names, after a first comparison.
@@ -136,19 +150,21 @@ impl WorkspaceFs {
         base: Option<&OwnedBase>,
     ) -> Result<Written, FsError> {
         let author = self.content_author(it.by);
-        self.edited(it, |doc| {
+        let mut overlaps = Vec::new();
+        let (mut written, stored) = self.edited(it, |doc| {
             let written = doc.write(text, base.and_then(OwnedBase::as_base), &author)?;
-            let overlaps = written.overlaps.into_iter().map(|overlap| Overlap {
+            let met = written.overlaps.into_iter().map(|overlap| Overlap {
                 offset: overlap.at as u64,
                 len: (overlap.inserted.len() + overlap.theirs.len()) as u64,
                 actor: None,
             });
-            Ok(RawEdit { value: overlaps.collect(), update: written.update })
-        })
-        .map(|(mut written, stored)| {
-            written.version = written.version.filter(|_| *stored == *text);
-            written
-        })
+            overlaps = met.collect();
+            Ok(written.update.into_iter().collect())
+        })?;
+        written.merged = *stored != *text;
+        written.version = written.version.filter(|_| !written.merged);
+        written.overlaps = overlaps;
+        Ok(written)
     }
 
     /// Finds what the writer had read.
@@ -178,7 +194,7 @@ impl WorkspaceFs {
                 if self.version_of(it.found, it.path)? == *token {
                     return Ok(Some(OwnedBase::Current(head)));
                 }
-                let doc = self.shared.doc_at(&it.found.id, head);
+                let doc = self.state.doc_at(&it.found.id, head);
                 let doc = doc.map_err(|error| it.lift(error))?.ok_or_else(stale)?;
                 Ok(Some(OwnedBase::Version(doc.version())))
             }
@@ -206,7 +222,7 @@ impl WorkspaceFs {
 
     pub(super) fn append_bytes(&self, it: Writing<'_>, data: &[u8]) -> Result<Written, FsError> {
         for _ in 0..MAX_ATTEMPTS {
-            let found = resolve_file(&self.shared.main.read(), it.op, it.path)?;
+            let found = resolve_file(&self.state.main.read(), it.op, it.path)?;
             let before = self.read_found(it.path, &found)?;
             let whole = [&before.data[..], data].concat();
             // Nothing may come between, or it would be overwritten.
@@ -223,13 +239,13 @@ impl WorkspaceFs {
     /// the row points to it.
     fn put_bytes(&self, it: Writing<'_>, data: &[u8]) -> Result<Written, FsError> {
         let blob = self.put_blob(it.op, it.path, data)?;
-        self.change_form(it, Holds::Blob(blob), blob.size, &|| Becomes::Blob(listed(blob)))
+        self.change_form(it, Holds::Blob(blob), blob.size, NewBody::Blob(listed(blob)))
     }
 
     /// Makes a text the content of a file that holds a blob.
     fn become_text(&self, it: Writing<'_>, text: &str) -> Result<Written, FsError> {
         let text: Arc<str> = text.into();
-        self.change_form(it, Holds::Text, text.len() as u64, &|| Becomes::Text(text.clone()))
+        self.change_form(it, Holds::Text, text.len() as u64, NewBody::Text(text))
     }
 
     /// Changes document and row of a file in one transaction.
@@ -238,7 +254,7 @@ impl WorkspaceFs {
         it: Writing<'_>,
         holds: Holds,
         size: u64,
-        becomes: &dyn Fn() -> Becomes,
+        body: NewBody,
     ) -> Result<Written, FsError> {
         let id = &it.found.id;
         let author = self.content_author(it.by);
@@ -248,33 +264,32 @@ impl WorkspaceFs {
             updated_at: Some(author.at),
             ..RowChanges::default()
         };
-        let made = self.shared.structural_plan(Some(&author.actor), |main| {
+        let by = Some(&author.actor);
+        let committed = self.state.commit(StructureAccess::Change, by, |main| {
+            it.check(main)?;
             let entry = main.files().get(id).filter(|entry| entry.row.trashed_at.is_none());
-            // Somebody removed it since it was found.
+            // It was removed since it was found.
             let entry = entry.ok_or_else(|| it.fail(FsCode::ESTALE))?;
-            let head = self.shared.pool.acquire(id).with(|loaded| loaded.head)?;
-            if it.expected.is_some_and(|expected| expected != head) {
-                return Err(it.fail(FsCode::ESTALE).into());
-            }
+            let preconditions = self.state.expect_content(id, it.expected)?;
             // The row may have been behind its document when the version was told.
             if it.expected.is_some() && Holds::of(&entry.row) != it.found.holds {
                 return Err(it.fail(FsCode::ESTALE).into());
             }
-            let seen = it.expected.map(|head| Seen { id: id.clone(), head, goes: false });
             let write = RowWrite::Update { id: id.clone(), changes: changes.clone() };
-            let edit = DocEdit::new(id, becomes(), author.clone());
-            let seen = seen.into_iter().collect();
-            Ok::<_, WorkspaceError>(Plan { edits: vec![edit], seen, ..Plan::rows(vec![write], ()) })
+            let changes = vec![DocumentChange::replace(id, body.clone(), author.clone())];
+            Ok(Transaction { changes, preconditions, ..Transaction::rows(vec![write], ()) })
         });
-        let made = made.map_err(|error| it.lift(error))?;
-        let head = made.edits.iter().find_map(DocEdit::head);
-        let version = head.map(|head| version_token(head, &holds));
-        Ok(Written::new(id.clone(), version, size, false))
+        let committed = committed.map_err(|error| it.lift(error))?;
+        let document = committed.documents.get(id).filter(|document| !document.is_overtaken);
+        let version = document.map(|document| version_token(document.head, &holds));
+        let mut written = Written::new(id.clone(), version, size, false);
+        written.merged = written.version.is_none();
+        Ok(written)
     }
 
     pub(super) fn put_blob(&self, op: Op, path: &VPath, data: &[u8]) -> Result<BlobRef, FsError> {
         let mut reader = data;
-        let info = self.shared.store.put_blob(&mut reader, self.shared.now());
+        let info = self.state.store.put_blob(&mut reader, self.state.now());
         let info = info.map_err(|error| fs_error(error.into(), op, path))?;
         Ok(BlobRef { hash: info.hash, size: info.size })
     }
@@ -297,12 +312,13 @@ impl WorkspaceFs {
             return Ok(());
         }
         if options.mtime.is_some() {
-            self.shared.settle_time(id);
+            self.state.settle_time(id);
         }
-        self.structural(op, path, |_| {
+        self.commit(op, path, |_| {
             let write = RowWrite::Update { id: id.clone(), changes: changes.clone() };
-            Ok(Plan::rows(vec![write], ()))
-        })
+            Ok(Transaction::rows(vec![write], ()))
+        })?;
+        Ok(())
     }
 
     /// Prepares the content of a new file.
@@ -316,9 +332,9 @@ impl WorkspaceFs {
     ) -> Result<NewContent, FsError> {
         let author = self.content_author(by);
         let name = path.components().next_back().unwrap_or_default();
-        let profile = self.shared.main.read_recursive().profile();
+        let profile = self.state.main.read_recursive().profile();
         let kind = ContentKind::of(Category::of(name), profile);
-        let mut doc = self.shared.new_doc(id, kind);
+        let mut doc = self.state.new_doc(id, kind);
         let failed = |error: ContentError| fs_error(error.into(), op, path);
         match content::classify(data) {
             ContentForm::Text(text) => {
@@ -333,7 +349,7 @@ impl WorkspaceFs {
         }
     }
 
-    pub(super) fn edit_now(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+    pub(crate) fn edit_now(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
         self.refreshed(Op::Edit)?;
         for _ in 0..MAX_ATTEMPTS {
             match self.edit_found(path, edit) {
@@ -346,7 +362,7 @@ impl WorkspaceFs {
     }
 
     fn edit_found(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
-        let found = resolve_file(&self.shared.main.read(), Op::Edit, path)?;
+        let found = resolve_file(&self.state.main.read(), Op::Edit, path)?;
         if found.holds != Holds::Text {
             return Err(FsError::edit_refused(path, EditRefusal::NotText));
         }
@@ -358,12 +374,13 @@ impl WorkspaceFs {
         let by = self.author(edit.author.as_ref());
         let author = self.content_author(&by);
         let mut n_replaced = 0;
-        let it = Writing { op: Op::Edit, path, found: &found, expected, by: &by };
+        let target = &options;
+        let it = Writing { op: Op::Edit, path, found: &found, target, expected, by: &by };
         let (written, _) = self.edited(it, |doc| {
             n_replaced =
                 edit.count(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
             let edited = doc.edit(&edit.old, &edit.new, edit.all, &author)?;
-            Ok(RawEdit { update: edited.update, value: Vec::new() })
+            Ok(edited.update.into_iter().collect())
         })?;
         let version = written.version.filter(|_| edit.expected_version.is_some());
         Ok(Edited { n_replaced, version })

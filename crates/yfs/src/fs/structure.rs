@@ -16,13 +16,14 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     replace::{NewContent, meta_patch},
-    translate::{Found, Holds, fs_error, resolve},
+    translate::{Holds, fs_error, resolve, version_token},
 };
 use crate::{
     any,
+    commit::{Committed, NewDocument, StructureAccess, Transaction},
     error::WorkspaceError,
     fs::read::CUSTOM_KEY,
-    shared::{NewDoc, Plan, Shared},
+    state::WorkspaceState,
 };
 
 impl WorkspaceFs {
@@ -34,8 +35,8 @@ impl WorkspaceFs {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<Option<Written>, FsError> {
-        let id = self.shared.options.ids.file_id();
-        let now = self.shared.now();
+        let id = self.state.options.ids.file_id();
+        let now = self.state.now();
         let create = ops::CreateOptions {
             create_new: options.create == Create::New || !options.follow,
             parents: options.parents,
@@ -44,16 +45,16 @@ impl WorkspaceFs {
         let plan =
             |main: &MainDoc| plan_create(main, path, id.clone(), now, create, options.create);
         // Asked before any byte is stored, so that a refused call leaves none behind.
-        plan(&self.shared.main.read()).map_err(|error| op_error(error, op, path))?;
+        plan(&self.state.main.read()).map_err(|error| op_error(error, op, path))?;
         let by = self.author(options.author.as_ref());
         let content = self.new_content(op, path, &id, data, &by)?;
         let (size, blob, update) = match content {
             NewContent::Text { update, size } => (size, None, update),
             NewContent::Blob { blob, update } => (blob.size, Some(blob), update),
         };
-        let created = self.structural(op, path, |main| {
+        let created = self.commit(op, path, |main| {
             let planned = plan(main).map_err(|error| op_error(error, op, path))?;
-            let Some(mut writes) = planned else { return Ok(Plan::rows(Vec::new(), false)) };
+            let Some(mut writes) = planned else { return Ok(Transaction::of(false)) };
             if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
                 row.size = size;
                 row.blob = blob;
@@ -63,53 +64,55 @@ impl WorkspaceFs {
             }
             let text_size = blob.is_none().then_some(size);
             let content = update.clone().map(|update| new_doc(&id, update, text_size));
-            Ok(Plan { contents: content.into_iter().collect(), ..Plan::rows(writes, true) })
+            let new_documents = content.into_iter().collect();
+            Ok(Transaction { new_documents, ..Transaction::rows(writes, true) })
         })?;
-        if !created {
+        if !created.value {
             return Ok(None);
         }
         if blob.is_none() {
-            self.shared.live.set_size(&id, size);
+            self.state.live.set_size(&id, size);
         }
         let holds = blob.map_or(Holds::Text, Holds::Blob);
-        let version = self.version_of(&Found { id: id.clone(), holds }, path)?;
-        Ok(Some(Written::new(id, version, size, true)))
+        let head = created.new_documents.get(&id).copied().unwrap_or_default();
+        Ok(Some(Written::new(id, version_token(head, &holds), size, true)))
     }
 
-    pub(super) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+    pub(crate) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
         self.refreshed(Op::Mkdir)?;
-        let now = self.shared.now();
+        let now = self.state.now();
         let mkdir = ops::MkdirOptions {
             recursive: options.recursive,
             mode: options.mode.map(|mode| mode & 0o7777),
         };
-        self.structural(Op::Mkdir, path, |main| {
+        self.commit(Op::Mkdir, path, |main| {
             let planned = ops::plan_mkdir(main.tree(), path, now, mkdir);
             let planned = planned.map_err(|error| op_error(error, Op::Mkdir, path))?;
-            Ok(Plan::rows(planned.map(|plan| plan.writes).unwrap_or_default(), ()))
-        })
+            Ok(Transaction::rows(planned.map(|plan| plan.writes).unwrap_or_default(), ()))
+        })?;
+        Ok(())
     }
 
-    pub(super) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+    pub(crate) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.refreshed(Op::Rm)?;
-        let now = self.shared.now();
-        let removed = self.structural(Op::Rm, path, |main| {
+        let now = self.state.now();
+        let removed = self.commit(Op::Rm, path, |main| {
             if path.is_root() {
                 return Err(FsError::new(FsCode::EBUSY, Op::Rm, path));
             }
             let writes = ops::plan_trash(main.tree(), path, now, options.recursive);
-            Ok(Plan::rows(writes.map_err(|error| op_error(error, Op::Rm, path))?, ()))
+            Ok(Transaction::rows(writes.map_err(|error| op_error(error, Op::Rm, path))?, ()))
         });
         match removed {
             Err(error) if options.force && is_absent(error.code) => Ok(()),
-            removed => removed,
+            removed => removed.map(drop),
         }
     }
 
-    pub(super) fn symlink_now(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+    pub(crate) fn symlink_now(&self, target: &str, path: &VPath) -> Result<(), FsError> {
         self.refreshed(Op::Symlink)?;
-        let (id, now) = (self.shared.options.ids.file_id(), self.shared.now());
-        self.structural(Op::Symlink, path, |main| {
+        let (id, now) = (self.state.options.ids.file_id(), self.state.now());
+        self.commit(Op::Symlink, path, |main| {
             check_target(target, path)?;
             let options =
                 ops::CreateOptions { create_new: true, parents: true, ..Default::default() };
@@ -119,27 +122,28 @@ impl WorkspaceFs {
                 row.link = Some(target.into());
                 row.size = target.len() as u64;
             }
-            Ok(Plan::rows(writes, ()))
-        })
+            Ok(Transaction::rows(writes, ()))
+        })?;
+        Ok(())
     }
 
-    pub(super) fn utimes_now(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+    pub(crate) fn utimes_now(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
         self.refreshed(Op::Utimes)?;
         let id = self.attribute(Op::Utimes, path, |main| {
             ops::plan_touch(main.tree(), main, path, mtime, Follow::Yes)
         })?;
         // Also where the row says this time already: content that it has not been told of may be younger.
-        self.shared.settle_time(&id);
+        self.state.settle_time(&id);
         Ok(())
     }
 
-    pub(super) fn chmod_now(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+    pub(crate) fn chmod_now(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
         self.refreshed(Op::Chmod)?;
         self.attribute(Op::Chmod, path, |main| ops::plan_chmod(main.tree(), main, path, mode))?;
         Ok(())
     }
 
-    pub(super) fn set_metadata_now(
+    pub(crate) fn set_metadata_now(
         &self,
         path: &VPath,
         metadata: &Metadata,
@@ -162,30 +166,30 @@ impl WorkspaceFs {
         path: &VPath,
         plan: impl Fn(&MainDoc) -> Result<Vec<RowWrite>, OpError>,
     ) -> Result<FileId, FsError> {
-        self.structural(op, path, |main| {
+        let committed = self.commit(op, path, |main| {
             let Some(id) = resolve(main, op, path, Follow::Yes)?.id() else {
                 return Err(FsError::new(FsCode::EPERM, op, path));
             };
             let writes = plan(main).map_err(|error| op_error(error, op, path))?;
-            Ok(Plan::rows(writes, id.clone()))
-        })
+            Ok(Transaction::rows(writes, id.clone()))
+        })?;
+        Ok(committed.value)
     }
 
-    /// Changes structure, with errors in the words of the trait.
-    pub(super) fn structural<T>(
+    /// Commits rows, and contents with them, on behalf of this filesystem's actor.
+    pub(super) fn commit<'t, T>(
         &self,
         op: Op,
         path: &VPath,
-        mut plan: impl FnMut(&MainDoc) -> Result<Plan<T>, FsError>,
-    ) -> Result<T, FsError> {
-        let done = self
-            .shared
-            .structural(Some(&self.author.actor), |main| plan(main).map_err(WorkspaceError::Fs));
-        done.map_err(|error| fs_error(error, op, path))
+        mut plan: impl FnMut(&MainDoc) -> Result<Transaction<'t, T>, FsError>,
+    ) -> Result<Committed<T>, FsError> {
+        let plan = |main: &MainDoc| plan(main).map_err(WorkspaceError::Fs);
+        let committed = self.state.commit(StructureAccess::Change, Some(&self.author.actor), plan);
+        committed.map_err(|error| fs_error(error, op, path))
     }
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Forgets that a file was touched: its time was set by hand.
     pub(crate) fn settle_time(&self, id: &FileId) {
         self.live.reported(id);
@@ -242,8 +246,8 @@ fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
     }
 }
 
-pub(super) fn new_doc(id: &FileId, update: Vec<u8>, text_size: Option<u64>) -> NewDoc {
-    NewDoc { id: id.clone(), update, text_size }
+pub(super) fn new_doc(id: &FileId, update: Vec<u8>, text_size: Option<u64>) -> NewDocument {
+    NewDocument { id: id.clone(), update, text_size }
 }
 
 fn is_absent(code: FsCode) -> bool {

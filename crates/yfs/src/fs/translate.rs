@@ -91,6 +91,7 @@ pub(crate) fn fs_error(error: WorkspaceError, op: Op, path: &VPath) -> FsError {
             return error;
         }
         WorkspaceError::ReadOnly => FsCode::EROFS,
+        WorkspaceError::ContentMoved(_) => FsCode::ESTALE,
         WorkspaceError::Content(error) => content_code(error),
         WorkspaceError::Store(StoreError::Full { .. }) => FsCode::ENOSPC,
         WorkspaceError::Store(StoreError::ReadOnly { .. }) => FsCode::EROFS,
@@ -149,11 +150,11 @@ pub(crate) fn mode_of(row: &Attributes<'_>) -> u32 {
 
 /// Shares a text as bytes, without copying it.
 pub(crate) fn bytes_of(text: std::sync::Arc<str>) -> Bytes {
-    struct Shared(std::sync::Arc<str>);
-    impl AsRef<[u8]> for Shared {
+    struct WorkspaceState(std::sync::Arc<str>);
+    impl AsRef<[u8]> for WorkspaceState {
         fn as_ref(&self) -> &[u8] {
             self.0.as_bytes()
         }
     }
-    Bytes::from_owner(Shared(text))
+    Bytes::from_owner(WorkspaceState(text))
 }

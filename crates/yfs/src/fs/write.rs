@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use yfs_engine::{
     content::ContentDoc,
+    main_doc::MainDoc,
     path::VPath,
     tree::{Follow, LookupError, Place},
 };
-use yfs_vfs::{Base, Create, FsCode, FsError, Op, Overlap, WriteOptions, Written};
+use yfs_vfs::{Base, Create, FsCode, FsError, Op, WriteOptions, Written};
 
 use super::{
     WorkspaceFs,
     replace::Writing,
     translate::{Found, Holds, check_lengths, fs_error, lookup_error, version_token},
 };
-use crate::{content::RawEdit, error::WorkspaceError};
+use crate::{content::Updates, error::WorkspaceError};
 
 /// How often a call starts over because a file came or went meanwhile.
 pub(super) const MAX_ATTEMPTS: usize = 64;
@@ -27,7 +28,7 @@ enum Change<'a> {
 }
 
 impl WorkspaceFs {
-    pub(super) fn write_now(
+    pub(crate) fn write_now(
         &self,
         path: &VPath,
         data: &[u8],
@@ -36,7 +37,7 @@ impl WorkspaceFs {
         self.change(Op::Open, path, Change::Replace(data), options)
     }
 
-    pub(super) fn append_now(
+    pub(crate) fn append_now(
         &self,
         path: &VPath,
         data: &[u8],
@@ -55,9 +56,10 @@ impl WorkspaceFs {
         options: &WriteOptions,
     ) -> Result<Written, FsError> {
         self.refreshed(op)?;
-        self.shared.check_writable().map_err(|error| fs_error(error, op, path))?;
+        self.state.check_writable().map_err(|error| fs_error(error, op, path))?;
         for _ in 0..MAX_ATTEMPTS {
-            let written = match self.find_target(op, path, options)? {
+            let found = find_target(&self.state.main.read(), op, path, options)?;
+            let written = match found {
                 Some(found) => self.change_file(op, path, &found, change, options).map(Some),
                 None => self.create_with(op, path, change, options),
             };
@@ -71,41 +73,6 @@ impl WorkspaceFs {
             }
         }
         Err(FsError::new(FsCode::EBUSY, op, path))
-    }
-
-    /// Finds the file to write to, or nothing where one is to be created.
-    fn find_target(
-        &self,
-        op: Op,
-        path: &VPath,
-        options: &WriteOptions,
-    ) -> Result<Option<Found>, FsError> {
-        let fail = |code| Err(FsError::new(code, op, path));
-        check_lengths(op, path)?;
-        let main = self.shared.main.read();
-        let follow =
-            if options.follow && options.create != Create::New { Follow::Yes } else { Follow::No };
-        let node = match main.tree().place(path, follow) {
-            Ok(Place::Taken(node)) => node,
-            Ok(Place::Free { .. }) => return absent(op, path, options),
-            Err(LookupError::NotFound { .. }) if options.parents => {
-                return absent(op, path, options);
-            }
-            Err(error) => return Err(lookup_error(error, op, path)),
-        };
-        if options.create == Create::New {
-            return fail(FsCode::EEXIST);
-        }
-        if node.is_folder() {
-            return fail(FsCode::EISDIR);
-        }
-        let entry = node.id().and_then(|id| main.files().get(id));
-        let row = entry.expect("what the tree shows is in the table").row;
-        // A link that is not followed gives way to a file.
-        if row.link.is_some() {
-            return Ok(None);
-        }
-        Ok(Some(Found { holds: Holds::of(&row), id: row.id }))
     }
 
     fn create_with(
@@ -129,7 +96,7 @@ impl WorkspaceFs {
     ) -> Result<Written, FsError> {
         let expected = self.expected_head(op, path, found, options)?;
         let by = self.author(options.author.as_ref());
-        let it = Writing { op, path, found, expected, by: &by };
+        let it = Writing { op, path, found, target: options, expected, by: &by };
         let written = match (&found.holds, change) {
             (Holds::Text, Change::Append(data)) => match std::str::from_utf8(data) {
                 Ok(text) => self.append_text(it, text)?,
@@ -149,33 +116,64 @@ impl WorkspaceFs {
 
     fn append_text(&self, it: Writing<'_>, text: &str) -> Result<Written, FsError> {
         let author = self.content_author(it.by);
-        self.edited(it, |doc| {
-            let written = doc.append(text, &author)?;
-            Ok(RawEdit { update: written.update, value: Vec::new() })
-        })
-        .map(|(written, _)| written)
+        let append =
+            |doc: &mut ContentDoc| Ok(doc.append(text, &author)?.update.into_iter().collect());
+        Ok(self.edited(it, append)?.0)
     }
 
-    /// Runs an edit of a text, and returns what it made and the text afterwards.
+    /// Edits a text, and returns what was made and the text afterwards.
     pub(super) fn edited(
         &self,
         it: Writing<'_>,
-        edit: impl FnOnce(&mut ContentDoc) -> Result<RawEdit<Vec<Overlap>>, WorkspaceError>,
+        edit: impl FnMut(&mut ContentDoc) -> Result<Updates, WorkspaceError>,
     ) -> Result<(Written, Arc<str>), FsError> {
         let id = &it.found.id;
-        let edited = self.shared.edit_text(id, &it.by.actor, it.expected, edit);
+        let check = |main: &MainDoc| it.check(main);
+        let edited = self.state.edit_found(id, &it.by.actor, it.expected, check, edit);
         let edited = edited.map_err(|error| it.lift(error))?;
-        let edited = edited.ok_or_else(|| it.fail(FsCode::ESTALE))?;
-        let version = version_token(edited.text.head, &Holds::Text);
-        let size = edited.text.content.len() as u64;
-        let mut written = Written::new(id.clone(), version, size, false);
-        written.overlaps = edited.value;
-        Ok((written, edited.text.content))
+        let text = edited.text.ok_or_else(|| it.fail(FsCode::EIO))?;
+        let version = version_token(edited.head, &Holds::Text);
+        let written = Written::new(id.clone(), version, text.len() as u64, false);
+        Ok((written, text))
     }
 }
 
 fn is_conditional(options: &WriteOptions) -> bool {
     options.expected_version.is_some() || options.base.is_some()
+}
+
+/// Finds the file to write to, or nothing where one is to be created.
+pub(super) fn find_target(
+    main: &MainDoc,
+    op: Op,
+    path: &VPath,
+    options: &WriteOptions,
+) -> Result<Option<Found>, FsError> {
+    let fail = |code| Err(FsError::new(code, op, path));
+    check_lengths(op, path)?;
+    let follow =
+        if options.follow && options.create != Create::New { Follow::Yes } else { Follow::No };
+    let node = match main.tree().place(path, follow) {
+        Ok(Place::Taken(node)) => node,
+        Ok(Place::Free { .. }) => return absent(op, path, options),
+        Err(LookupError::NotFound { .. }) if options.parents => {
+            return absent(op, path, options);
+        }
+        Err(error) => return Err(lookup_error(error, op, path)),
+    };
+    if options.create == Create::New {
+        return fail(FsCode::EEXIST);
+    }
+    if node.is_folder() {
+        return fail(FsCode::EISDIR);
+    }
+    let entry = node.id().and_then(|id| main.files().get(id));
+    let row = entry.expect("what the tree shows is in the table").row;
+    // A link that is not followed gives way to a file.
+    if row.link.is_some() {
+        return Ok(None);
+    }
+    Ok(Some(Found { holds: Holds::of(&row), id: row.id }))
 }
 
 fn absent(op: Op, path: &VPath, options: &WriteOptions) -> Result<Option<Found>, FsError> {

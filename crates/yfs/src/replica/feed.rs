@@ -9,12 +9,12 @@ use yfs_engine::id::FileId;
 use yfs_store::{DocName, Record, Seq, Tail};
 
 use super::marker::LogCursor;
-use crate::{Workspace, error::Result, shared::Shared};
+use crate::{Workspace, error::Result, state::WorkspaceState};
 
 /// Reads the log for one replica, piece by piece. What it holds in memory is a page of the log at most.
 #[derive(Debug)]
 pub struct Feed {
-    shared: Arc<Shared>,
+    state: Arc<WorkspaceState>,
     /// Everything up to here has been read.
     after: Seq,
     work: VecDeque<Work>,
@@ -61,16 +61,16 @@ impl Workspace {
     /// Answers nothing if the place is not one of this log's: it was restored from an older copy, or is
     /// another. Then what it says must be read from the beginning.
     pub fn feed(&self, since: Option<&LogCursor>) -> Result<Option<Feed>> {
-        self.shared.check_open()?;
+        self.state.check_open()?;
         let after = match since {
             None => Seq::ZERO,
-            Some(since) => match self.shared.find_mark(since)? {
+            Some(since) => match self.state.find_mark(since)? {
                 None => return Ok(None),
                 Some(seq) => seq,
             },
         };
         Ok(Some(Feed {
-            shared: self.shared.clone(),
+            state: self.state.clone(),
             after,
             work: VecDeque::new(),
             whole: BTreeMap::new(),
@@ -95,18 +95,18 @@ impl Feed {
 
     /// Marks the log where it was read up to.
     pub fn mark(&self) -> Result<LogCursor> {
-        self.shared.mark(self.after, true)
+        self.state.mark(self.after, true)
     }
 
     /// Tells whether there is something to read.
     pub fn has_news(&self) -> Result<bool> {
-        Ok(!self.work.is_empty() || self.shared.store.head()? > self.after)
+        Ok(!self.work.is_empty() || self.state.store.head()? > self.after)
     }
 
     /// Returns the next piece, or nothing at the end of the log. After the end it may go on.
     pub fn next_piece(&mut self) -> Result<Option<Vec<Piece>>> {
         if self.work.is_empty() {
-            if self.shared.store.head()? > self.after {
+            if self.state.store.head()? > self.after {
                 self.read_page()?;
             } else if self.must_tell {
                 self.work.push_back(Work::Reached(self.after));
@@ -117,18 +117,17 @@ impl Feed {
             Some(Work::Load(doc, upto)) => self.load(&doc, upto).map(Some),
             Some(Work::Record(record)) => Ok(Some(self.record(record).into_iter().collect())),
             Some(Work::Reached(seq)) => {
-                let cursor = self.shared.mark(seq, self.must_tell)?;
+                let cursor = self.state.mark(seq, self.must_tell)?;
                 self.must_tell = false;
-                let is_end = self.shared.store.head()? <= seq;
+                let is_end = self.state.store.head()? <= seq;
                 Ok(Some(vec![Piece::Reached { cursor, is_end }]))
             }
         }
     }
 
     fn read_page(&mut self) -> Result<()> {
-        let Tail { reload, records, upto, .. } =
-            self.shared.store.tail(self.after, &|_, _| true)?;
-        let is_main = |doc: &DocName| *doc == self.shared.main_name;
+        let Tail { reload, records, upto, .. } = self.state.store.tail(self.after, &|_, _| true)?;
+        let is_main = |doc: &DocName| *doc == self.state.main_name;
         let loads = reload.into_iter().filter(|it| !it.forgotten);
         let mut loads: Vec<Work> = loads.map(|it| Work::Load(it.doc, it.upto)).collect();
         let mut records: Vec<Work> = records.into_iter().map(Work::Record).collect();
@@ -150,7 +149,7 @@ impl Feed {
         if self.whole.get(doc).is_some_and(|whole| *whole >= upto) {
             return Ok(Vec::new());
         }
-        let loaded = self.shared.store.load(doc)?;
+        let loaded = self.state.store.load(doc)?;
         self.whole.insert(doc.clone(), loaded.upto);
         let id = FileId::from(doc);
         let updates = loaded.updates.into_iter().map(|record| record.data);

@@ -15,7 +15,7 @@ use yfs_store::Seq;
 
 use crate::{
     error::{Result, WorkspaceError},
-    shared::Shared,
+    state::WorkspaceState,
 };
 
 /// The beginning of the settings that are marks.
@@ -45,7 +45,7 @@ pub(crate) struct Mark {
     made: Instant,
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Marks the log at a position, or a little before it unless it must be `exact`.
     pub(super) fn mark(&self, seq: Seq, exact: bool) -> Result<LogCursor> {
         let mut last = self.mark.lock();

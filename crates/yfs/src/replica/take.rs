@@ -1,26 +1,35 @@
-//! Taking in what was logged in another store.
+//! Logging what was logged in another store.
+//!
+//! An update may arrive several times, by several ways: it is logged once. What a document holds
+//! already is found by applying the update to it. Only a document of which this log has nothing yet is
+//! not loaded for that.
 
-use std::collections::BTreeSet;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
-use parking_lot::MutexGuard;
 use yfs_engine::{
+    content::ContentDoc,
     gate::{Refusal, inspect},
     id::FileId,
 };
-use yfs_store::{Batch, DocName, Seq};
+use yfs_store::{DocName, Seq};
 
 use crate::{
     Workspace,
+    commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
     error::{Result, WorkspaceError},
-    pool::{DocHandle, Loaded},
-    port::DocPort,
-    shared::Shared,
+    state::WorkspaceState,
 };
 
 /// The setting of the store that says that something was erased for good somewhere in it.
 const REDACTIONS_SETTING: &str = "redactions";
 
-/// What came of taking updates in.
+/// How many documents are changed in one transaction, and so may be in memory at once.
+const MAX_DOCUMENTS: usize = 128;
+
+/// What became of updates that arrived from another store.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Taken {
@@ -34,7 +43,7 @@ pub struct Taken {
     pub rows: BTreeSet<FileId>,
     /// What was refused, and why; it is in quarantine.
     pub refused: Vec<(FileId, Refusal)>,
-    /// Documents of which there is no file. What was sent for them was not taken.
+    /// Documents of which there is no file. What was sent for them was not logged.
     pub unknown: BTreeSet<FileId>,
 }
 
@@ -45,54 +54,37 @@ pub struct Arrival {
     pub doc: FileId,
     /// The update.
     pub update: Vec<u8>,
-    /// Whether it can hardly be known here.
+    /// Whether the sender has not sent it before, as far as it remembers. A hint; nothing depends on it.
     pub is_new: bool,
 }
 
 impl Workspace {
-    /// Takes in updates that were logged in another store of this workspace. When it returns they are in
+    /// Logs updates that were logged in another store of this workspace. When it returns they are in
     /// this log.
-    ///
-    /// A content document that is not in memory is not loaded for it, unless the update may be known already
-    /// or something was once erased for good.
     ///
     /// # Errors
     ///
-    /// If the log takes nothing; then what was taken before may be taken again.
+    /// If the log takes nothing; then what was logged before may be passed again.
     pub fn take(&self, updates: &[Arrival]) -> Result<Taken> {
-        self.shared.check_writable()?;
+        self.state.check_writable()?;
         let mut taken = Taken::default();
         let (mains, contents): (Vec<&Arrival>, Vec<&Arrival>) =
-            updates.iter().partition(|arrival| arrival.doc == self.shared.id);
+            updates.iter().partition(|arrival| arrival.doc == self.state.id);
         for arrival in mains {
             self.take_main(&arrival.update, &mut taken)?;
         }
-        let is_clean = self.shared.store.get_meta(REDACTIONS_SETTING)?.is_none();
-        let mut unread = Vec::new();
-        for Arrival { doc, update, is_new } in contents {
-            let is_first =
-                || Ok::<_, WorkspaceError>(self.shared.store.doc_head(&doc.into())? == Seq::ZERO);
-            let may_pass =
-                is_clean && (*is_new || is_first()?) && !self.shared.is_converted(doc)?;
-            if !self.shared.is_file(doc) {
+        let mut of_documents: BTreeMap<&FileId, Vec<&[u8]>> = BTreeMap::new();
+        for Arrival { doc, update, .. } in contents {
+            if self.state.is_file(doc) {
+                of_documents.entry(doc).or_default().push(update);
+            } else {
                 taken.unknown.insert(doc.clone());
-                continue;
-            }
-            match inspect(update, &self.shared.options.limits) {
-                Err(refusal) => self.refuse(doc, update, refusal, &mut taken)?,
-                Ok(inspected) => {
-                    if inspected.has_conversions {
-                        self.shared.note_converted([doc])?;
-                    }
-                    if may_pass && !inspected.has_redactions && !inspected.has_conversions {
-                        unread.push((doc, update));
-                    } else {
-                        self.take_content(doc, update, &mut taken)?;
-                    }
-                }
             }
         }
-        self.take_unread(&unread, &mut taken)?;
+        let documents: Vec<(&FileId, Vec<&[u8]>)> = of_documents.into_iter().collect();
+        for documents in documents.chunks(MAX_DOCUMENTS) {
+            self.take_contents(documents, &mut taken)?;
+        }
         Ok(taken)
     }
 
@@ -103,8 +95,8 @@ impl Workspace {
     pub fn settle(&self, taken: &Taken) -> Result<()> {
         let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
         for id in ids {
-            if self.shared.is_file(id) && self.shared.is_converted(id)? {
-                match self.shared.settle_content(id) {
+            if self.state.is_file(id) && self.state.is_converted(id)? {
+                match self.state.settle_content(id) {
                     // What cannot be settled stays as it is, and is listed among the conflicts.
                     Ok(()) | Err(WorkspaceError::Content(_)) => {}
                     Err(error) => return Err(error),
@@ -115,7 +107,7 @@ impl Workspace {
     }
 
     fn take_main(&self, update: &[u8], taken: &mut Taken) -> Result<()> {
-        match self.shared.receive_main(update, None) {
+        match self.state.receive_main(update, None) {
             Ok(Some((seq, rows))) => {
                 taken.logged.push(seq);
                 taken.rows.extend(rows);
@@ -124,80 +116,68 @@ impl Workspace {
             }
             Ok(None) => Ok(()),
             Err(WorkspaceError::Refused(refusal)) => {
-                let id = self.shared.id.clone();
+                let id = self.state.id.clone();
                 self.refuse(&id, update, refusal, taken)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Takes an update into a document that is loaded for it.
-    fn take_content(&self, doc: &FileId, update: &[u8], taken: &mut Taken) -> Result<()> {
-        match DocPort::of_content(&self.shared, doc).receive_logged(update) {
-            Ok(Some(seq)) => {
-                taken.logged.push(seq);
-                taken.n_new += 1;
-                taken.changed.insert(doc.clone());
-                Ok(())
-            }
-            Ok(None) => Ok(()),
-            Err(WorkspaceError::Refused(refusal)) => self.refuse(doc, update, refusal, taken),
-            Err(error) => Err(error),
+    /// Logs updates of several documents in one transaction.
+    fn take_contents(&self, documents: &[(&FileId, Vec<&[u8]>)], taken: &mut Taken) -> Result<()> {
+        let mut arrivals = Vec::with_capacity(documents.len());
+        for (id, updates) in documents {
+            arrivals.extend(self.inspect(id, updates, taken)?);
         }
+        let outcome = RefCell::new(Outcome::default());
+        let (state, arrivals, seen) = (&self.state, &arrivals, &outcome);
+        let committed = state.commit(StructureAccess::Several, None, |_| {
+            *seen.borrow_mut() = Outcome::default();
+            let changes = arrivals.iter().map(|arrival| arrival.change(state, seen));
+            Ok(Transaction { changes: changes.collect(), ..Transaction::of(()) })
+        })?;
+        for (id, document) in committed.documents {
+            if document.is_changed {
+                taken.n_new += document.records.len() as u64;
+                taken.logged.extend(document.records);
+                taken.changed.insert(id.clone());
+            }
+            // What was made to lock a document that nothing else uses is of no more use.
+            if self.state.documents.peek(&id).is_none() {
+                self.state.documents.close(&id);
+            }
+        }
+        let Outcome { refused, erased } = outcome.into_inner();
+        self.state.redacted.lock().extend(erased);
+        refused
+            .into_iter()
+            .try_for_each(|(id, update, refusal)| self.refuse(&id, &update, refusal, taken))
     }
 
-    /// Logs updates of documents without loading them; those that are in memory take them at once.
-    fn take_unread(&self, unread: &[(&FileId, &Vec<u8>)], taken: &mut Taken) -> Result<()> {
-        let ids: BTreeSet<&FileId> = unread.iter().map(|(doc, _)| *doc).collect();
-        let handles: Vec<DocHandle> =
-            ids.into_iter().map(|id| self.shared.pool.acquire(id)).collect();
-        let mut loaded = BTreeSet::new();
-        {
-            // Who locks several documents holds the log.
-            let _log = self.shared.hold_log();
-            let mut locks: Vec<(&DocHandle, MutexGuard<'_, Option<Loaded>>)> = Vec::new();
-            for handle in &handles {
-                let slot = handle.slot();
-                if slot.is_some() {
-                    loaded.insert(handle.id().clone());
-                } else {
-                    // Whoever loads it waits until the log has the update.
-                    locks.push((handle, slot));
+    /// Checks the updates of a document without loading it.
+    fn inspect<'a>(
+        &self,
+        id: &'a FileId,
+        updates: &[&'a [u8]],
+        taken: &mut Taken,
+    ) -> Result<Option<ContentArrival<'a>>> {
+        let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
+        let mut may_be_first = is_clean && !self.state.is_converted(id)?;
+        let mut accepted = Vec::with_capacity(updates.len());
+        for update in updates {
+            match inspect(update, &self.state.options.limits) {
+                Err(refusal) => self.refuse(id, update, refusal, taken)?,
+                Ok(inspected) => {
+                    if inspected.has_conversions {
+                        self.state.note_converted([id])?;
+                    }
+                    may_be_first &= !inspected.has_conversions && !inspected.has_redactions;
+                    accepted.push(*update);
                 }
             }
-            let absent = unread.iter().filter(|(doc, _)| !loaded.contains(*doc));
-            let batch: Vec<(DocName, Vec<u8>)> =
-                absent.map(|(doc, update)| (DocName::from(*doc), (*update).clone())).collect();
-            self.log_unread(batch, taken)?;
         }
-        for handle in &handles {
-            if !loaded.contains(handle.id()) {
-                taken.changed.insert(handle.id().clone());
-                self.shared.content_arrived(handle.id());
-            }
-        }
-        drop(handles);
-        for (doc, update) in unread {
-            if loaded.contains(*doc) {
-                self.take_content(doc, update, taken)?;
-            } else {
-                // What was made to lock it is of no more use.
-                self.shared.pool.close(doc);
-            }
-        }
-        Ok(())
-    }
-
-    fn log_unread(&self, batch: Vec<(DocName, Vec<u8>)>, taken: &mut Taken) -> Result<()> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        taken.n_new += batch.len() as u64;
-        let docs: Vec<DocName> = batch.iter().map(|(doc, _)| doc.clone()).collect();
-        let appended = self.shared.store.append(Batch::new(batch, self.shared.now()))?;
-        taken.logged.extend((appended.first.0..=appended.last.0).map(Seq));
-        self.shared.written.lock().extend(docs);
-        Ok(())
+        let arrival = ContentArrival { id, updates: accepted, may_be_first };
+        Ok((!arrival.updates.is_empty()).then_some(arrival))
     }
 
     fn refuse(
@@ -207,14 +187,62 @@ impl Workspace {
         refusal: Refusal,
         taken: &mut Taken,
     ) -> Result<()> {
-        let (name, now) = (DocName::from(doc), self.shared.now());
-        self.shared.store.quarantine(&name, update, &refusal.to_string(), now)?;
+        let (name, now) = (DocName::from(doc), self.state.now());
+        self.state.store.quarantine(&name, update, &refusal.to_string(), now)?;
         taken.refused.push((doc.clone(), refusal));
         Ok(())
     }
 }
 
-impl Shared {
+/// The updates of one document that arrived.
+struct ContentArrival<'a> {
+    id: &'a FileId,
+    updates: Vec<&'a [u8]>,
+    /// Whether they may be logged unread if the log has nothing of the document.
+    may_be_first: bool,
+}
+
+/// What applying updates that arrived brought to light.
+#[derive(Default)]
+struct Outcome {
+    refused: Vec<(FileId, Vec<u8>, Refusal)>,
+    erased: BTreeSet<DocName>,
+}
+
+impl ContentArrival<'_> {
+    fn change<'t>(
+        &'t self,
+        state: &'t WorkspaceState,
+        outcome: &'t RefCell<Outcome>,
+    ) -> DocumentChange<'t> {
+        let make = move |doc: &mut ContentDoc| {
+            let mut logged = Vec::new();
+            for update in &self.updates {
+                match state.receive_into(doc, update, None) {
+                    Ok(received) => {
+                        logged.extend(received.updates);
+                        if received.erases {
+                            outcome.borrow_mut().erased.insert(DocName::from(self.id));
+                        }
+                    }
+                    Err(WorkspaceError::Refused(refusal)) => {
+                        let refused = (self.id.clone(), update.to_vec(), refusal);
+                        outcome.borrow_mut().refused.push(refused);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(logged)
+        };
+        let mut change = DocumentChange::new(self.id, ChangeEffect::Replica, make);
+        if self.may_be_first {
+            change.first_updates = self.updates.iter().map(|update| update.to_vec()).collect();
+        }
+        change
+    }
+}
+
+impl WorkspaceState {
     /// Notes that files are kept in another way from now on than they were.
     pub(crate) fn note_converted<'a>(
         &self,

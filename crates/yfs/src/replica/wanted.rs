@@ -17,17 +17,17 @@ impl Workspace {
     /// that a line that is cut in between, or a crash, leaves no file without its bytes.
     pub fn set_unsettled(&self, is_unsettled: bool) -> Result<()> {
         let value: &[u8] = if is_unsettled { b"1" } else { b"" };
-        Ok(self.shared.store.set_meta(UNSETTLED_SETTING, value)?)
+        Ok(self.state.store.set_meta(UNSETTLED_SETTING, value)?)
     }
 
     /// Returns which blobs are missing, of all files, if that was [noted](Self::set_unsettled).
     pub fn unsettled_blobs(&self) -> Result<BTreeSet<ContentHash>> {
-        let noted = self.shared.store.get_meta(UNSETTLED_SETTING)?;
+        let noted = self.state.store.get_meta(UNSETTLED_SETTING)?;
         if noted.is_none_or(|noted| noted.is_empty()) {
             return Ok(BTreeSet::new());
         }
         let ids = {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let with_blob = main.files().iter().filter(|entry| entry.row.blob.is_some());
             with_blob.map(|entry| entry.row.id).collect::<Vec<FileId>>()
         };
@@ -47,10 +47,10 @@ impl Workspace {
     ) -> Result<BTreeSet<ContentHash>> {
         let mut wanted = BTreeSet::new();
         for id in ids {
-            let entry = self.shared.main.read().files().get(id);
+            let entry = self.state.main.read().files().get(id);
             let Some(blob) = entry.and_then(|entry| entry.row.blob) else { continue };
             // What was erased for good is not fetched again.
-            let versions = self.shared.pool.acquire(id).with(|loaded| {
+            let versions = self.state.documents.acquire(id).with(|loaded| {
                 let mut versions = loaded.doc.blobs();
                 versions.retain(|version| !loaded.doc.is_blob_redacted(version.id));
                 versions
@@ -60,7 +60,7 @@ impl Workspace {
         }
         let mut missing = BTreeSet::new();
         for hash in wanted {
-            if !self.shared.store.has_blob(&hash)? {
+            if !self.state.store.has_blob(&hash)? {
                 missing.insert(hash);
             }
         }

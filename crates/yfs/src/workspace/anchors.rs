@@ -63,7 +63,7 @@ impl Workspace {
         if found.holds != Holds::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
-        let anchor = self.shared.pool.acquire(&found.id).with(|loaded| {
+        let anchor = self.state.documents.acquire(&found.id).with(|loaded| {
             let offset = match spot {
                 Spot::Offset(offset) => offset,
                 Spot::Line(line) => start_of(&loaded.doc.text(), line).ok_or_else(bad)?,
@@ -80,15 +80,15 @@ impl Workspace {
     /// `ENOENT` if the file is gone; [`WorkspaceError::Anchor`](crate::WorkspaceError::Anchor) if the
     /// anchor is of another text.
     pub fn resolve_anchor(&self, anchor: &FileAnchor) -> Result<Anchored> {
-        self.shared.refresh()?;
+        self.state.refresh()?;
         let gone = || FsError::new(FsCode::ENOENT, Op::Read, format!("/.id/{}", anchor.file));
-        let shown = self.shared.main.read().tree().path_of(&anchor.file);
+        let shown = self.state.main.read().tree().path_of(&anchor.file);
         let path = shown.ok_or_else(gone)?;
         let found = self.found(&path)?;
         if found.holds != Holds::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, &path).into());
         }
-        let handle = self.shared.pool.acquire(&found.id);
+        let handle = self.state.documents.acquire(&found.id);
         let resolved = handle.with(|loaded| loaded.doc.resolve(&anchor.anchor))??;
         let (offset, line, exact) = (resolved.offset, resolved.line, resolved.exact);
         Ok(Anchored { path, offset, line, exact })

@@ -64,7 +64,7 @@ impl Workspace {
         if found.holds != Holds::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
-        let handle = self.shared.pool.acquire(&found.id);
+        let handle = self.state.documents.acquire(&found.id);
         let (text, pieces, timeline, n_before) = handle.with(|loaded| {
             let (text, pieces) = loaded.doc.blame();
             (text, pieces, loaded.doc.timeline(), n_before(&loaded.doc, &found))

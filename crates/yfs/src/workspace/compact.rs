@@ -9,7 +9,7 @@ use yfs_engine::{
 use yfs_store::{Compacted, DocName, DocStats, MergeError, Merged, Record};
 
 use super::Workspace;
-use crate::{error::Result, shared::Shared};
+use crate::{error::Result, state::WorkspaceState};
 
 /// A document is due when it has more records than this…
 const MANY_RECORDS: u64 = 64;
@@ -39,20 +39,20 @@ impl Workspace {
     ///
     /// `progress` is told how many documents are done, and of how many.
     pub fn compact(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CompactReport> {
-        self.shared.check_writable()?;
-        let documents = self.shared.store.documents()?;
+        self.state.check_writable()?;
+        let documents = self.state.store.documents()?;
         let n_documents = documents.len() as u64;
         let mut report = CompactReport { n_documents, ..CompactReport::default() };
         for (done, stats) in documents.iter().enumerate() {
             progress(done as u64, n_documents);
             if stats.n_records > 0 {
-                let (compacted, erases) = self.shared.compact_and_erase(&stats.doc)?;
+                let (compacted, erases) = self.state.compact_and_erase(&stats.doc)?;
                 report.n_erased += u64::from(erases);
                 report.add(compacted);
             }
         }
         if report.n_erased > 0 {
-            self.shared.store.wipe()?;
+            self.state.store.wipe()?;
         }
         progress(n_documents, n_documents);
         Ok(report)
@@ -70,7 +70,7 @@ impl CompactReport {
     }
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Compacts one document; it does no harm that others write to it meanwhile.
     pub(crate) fn compact_doc(&self, doc: &DocName) -> Result<Compacted> {
         Ok(self.compact_and_erase(doc)?.0)

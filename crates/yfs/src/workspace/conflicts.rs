@@ -15,7 +15,7 @@ use yfs_engine::{
 use yfs_store::{DocFact, DocName, Seq};
 
 use super::Workspace;
-use crate::{error::Result, shared::Shared};
+use crate::{error::Result, state::WorkspaceState};
 
 /// What facts say, as its hash, of documents that were looked at as rich text and found settled.
 const SETTLED: &str = "rich text that is settled";
@@ -93,28 +93,28 @@ impl Workspace {
     /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, a look at rich text that was written since
     /// it was last looked at, and reads what was moved over other files and is still in the trash.
     pub fn conflicts(&self) -> Result<Vec<Conflict>> {
-        let shared = &self.shared;
-        shared.refresh()?;
-        let now = shared.now();
+        let state = &self.state;
+        state.refresh()?;
+        let now = state.now();
         let (mut conflicts, blobs, rich, replaced) = {
-            let main = shared.main.read();
+            let main = state.main.read();
             let settled = main.tree().conflicts(now);
             let conflicts: Vec<Conflict> =
                 settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
             (conflicts, visible_blobs(&main), rich_files(&main), replaced_files(&main))
         };
         for id in blobs {
-            let n_others = shared.pool.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
+            let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
             if n_others > 0 {
-                let path = path_of(&shared.main.read(), &id);
+                let path = path_of(&state.main.read(), &id);
                 let detail = format!("{n_others} other contents were written at the same time");
                 conflicts.push(Conflict { kind: ConflictKind::Blob, id, path, detail });
             }
         }
-        conflicts.extend(shared.unsettled_among(&rich)?);
+        conflicts.extend(state.unsettled_among(&rich)?);
         for file in replaced {
-            if shared.holds_more(&file)? {
-                let main = shared.main.read();
+            if state.holds_more(&file)? {
+                let main = state.main.read();
                 let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
                 let detail = format!("changed after it was moved over {over}, which lacks that");
                 conflicts.push(Conflict {
@@ -129,7 +129,7 @@ impl Workspace {
     }
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Says what is wrong with how rich text is kept, and keeps in mind of which nothing is.
     fn unsettled_among(&self, rich: &[FileId]) -> Result<Vec<Conflict>> {
         let names: Vec<DocName> = rich.iter().map(DocName::from).collect();
@@ -170,7 +170,7 @@ impl Shared {
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
     fn unsettled(&self, id: &FileId) -> Result<std::result::Result<Seq, Conflict>> {
-        let (is_doubled, is_unsettled, head) = self.pool.acquire(id).with(|loaded| {
+        let (is_doubled, is_unsettled, head) = self.documents.acquire(id).with(|loaded| {
             let is_unsettled = loaded.doc.needs_conversion() || loaded.doc.needs_repair();
             (loaded.doc.is_doubled(), is_unsettled, loaded.head)
         })?;

@@ -1,17 +1,17 @@
 //! What an editor must know of a file to open it, and the upkeep of how contents are kept.
 
 use yfs_engine::{
-    content::Author,
+    content::{Author, ContentDoc},
     id::FileId,
     kind::{Category, ContentKind, Profile},
     path::VPath,
     table::NodeKind,
 };
-use yfs_vfs::{FsCode, FsError, Op};
+use yfs_vfs::Op;
 
 use super::{Workspace, conflicts::rich_files};
 use crate::{
-    content::RawEdit,
+    commit::ChangeEffect,
     error::Result,
     fs::{Holds, resolve_file},
 };
@@ -60,8 +60,8 @@ impl Workspace {
     /// Tells what an editor must know of a file. When a file is renamed its guid stays; ask again after each
     /// [`Moved`](yfs_vfs::ChangeKind::Moved), since the root to bind to may be another.
     pub fn document(&self, path: &VPath) -> Result<DocumentInfo> {
-        self.shared.refresh()?;
-        let main = self.shared.main.read();
+        self.state.refresh()?;
+        let main = self.state.main.read();
         let found = resolve_file(&main, Op::Open, path)?;
         let kind = main.content_kind(&found.id).unwrap_or(ContentKind::Text);
         Ok(DocumentInfo::new(found.id, kind, found.holds == Holds::Text))
@@ -69,7 +69,7 @@ impl Workspace {
 
     /// Tells the same of a file by its id, which costs no look-up of a path. Answers nothing of what is no file.
     pub fn document_of(&self, id: &FileId) -> Option<DocumentInfo> {
-        let main = self.shared.main.read();
+        let main = self.state.main.read();
         let attributes = main.files().attributes(id)?;
         let kind = main.content_kind(id).filter(|_| attributes.kind == NodeKind::File)?;
         Some(DocumentInfo::new(id.clone(), kind, attributes.blob.is_none()))
@@ -82,25 +82,22 @@ impl Workspace {
     ///
     /// As looking up a path, or as a write.
     pub fn repair(&self, path: &VPath) -> Result<bool> {
-        self.shared.refresh()?;
-        let found = resolve_file(&self.shared.main.read(), Op::Open, path)?;
+        self.state.refresh()?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
         if found.holds != Holds::Text {
             return Ok(false);
         }
         let author =
-            Author::new(self.shared.options.actor.clone(), self.shared.now()).with_label("repair");
+            Author::new(self.state.options.actor.clone(), self.state.now()).with_label("repair");
         let mut is_changed = false;
         for is_second in [false, true] {
-            let edited =
-                self.shared.edit_text(&found.id, &author.actor, None, |doc| -> Result<_> {
-                    let update = match is_second {
-                        false => doc.repair()?,
-                        true => doc.undouble(&author)?,
-                    };
-                    is_changed |= update.is_some();
-                    Ok(RawEdit { update, value: () })
-                })?;
-            edited.ok_or_else(|| FsError::new(FsCode::ESTALE, Op::Edit, path))?;
+            let by = Some(&author.actor);
+            let repair = |doc: &mut ContentDoc| {
+                let update = if is_second { doc.undouble(&author)? } else { doc.repair()? };
+                Ok(update.into_iter().collect())
+            };
+            is_changed |=
+                self.state.change_document(&found.id, by, ChangeEffect::Edit, repair)?.is_changed;
         }
         Ok(is_changed)
     }
@@ -114,21 +111,21 @@ impl Workspace {
         profile: Profile,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<ProfileReport> {
-        self.shared.check_writable()?;
-        self.shared.catch_up()?;
-        let files = rich_files(&self.shared.main.read());
+        self.state.check_writable()?;
+        self.state.catch_up()?;
+        let files = rich_files(&self.state.main.read());
         let n_files = files.len() as u64;
         let mut report = ProfileReport { n_files, n_converted: 0 };
         if self.profile() != profile {
-            self.shared.set_profile(profile)?;
+            self.state.set_profile(profile)?;
         }
         for (done, id) in files.iter().enumerate() {
             progress(done as u64, n_files);
-            self.shared.edit_text(id, &self.shared.options.actor, None, |doc| -> Result<_> {
-                let update = doc.keep_profile(profile)?;
-                report.n_converted += u64::from(update.is_some());
-                Ok(RawEdit { update, value: () })
-            })?;
+            let by = Some(&self.state.options.actor);
+            let convert =
+                |doc: &mut ContentDoc| Ok(doc.keep_profile(profile)?.into_iter().collect());
+            let converted = self.state.change_document(id, by, ChangeEffect::Edit, convert)?;
+            report.n_converted += u64::from(converted.is_changed);
         }
         progress(n_files, n_files);
         Ok(report)

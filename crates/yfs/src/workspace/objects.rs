@@ -87,9 +87,9 @@ pub enum NewContent {
 impl Workspace {
     /// Describes what an id names, if it is visible.
     pub fn object(&self, id: &FileId) -> Result<Option<Object>> {
-        self.shared.refresh()?;
+        self.state.refresh()?;
         let found = {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let node = main.tree().node(id).filter(NodeRef::is_visible);
             node.and_then(|node| describe(&main, node))
         };
@@ -100,9 +100,9 @@ impl Workspace {
 
     /// Describes what a folder, or the root, shows under exactly this name.
     pub fn child(&self, parent: Option<&FileId>, name: &str) -> Result<Option<Object>> {
-        self.shared.refresh()?;
+        self.state.refresh()?;
         let found = {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let folder = match parent {
                 None => Some(main.tree().root()),
                 Some(id) => main.tree().node(id).filter(NodeRef::is_visible),
@@ -118,9 +118,9 @@ impl Workspace {
 
     /// Lists what lies below a folder, or below the root: each folder before what it holds.
     pub fn objects(&self, below: Option<&FileId>) -> Result<Vec<Object>> {
-        self.shared.refresh()?;
+        self.state.refresh()?;
         let found: Vec<_> = {
-            let main = self.shared.main.read();
+            let main = self.state.main.read();
             let top = match below {
                 None => Some(main.tree().root()),
                 Some(id) => main.tree().node(id).filter(NodeRef::is_visible),
@@ -142,17 +142,17 @@ impl Workspace {
     ///
     /// [`WorkspaceError::NoFile`] if it is none, or in the trash.
     pub fn held(&self, id: &FileId) -> Result<Held> {
-        self.shared.refresh()?;
+        self.state.refresh()?;
         let holds = self.holds_visible(id)?;
         match holds {
-            Holds::Text => self.shared.pool.acquire(id).with(|loaded| Held {
+            Holds::Text => self.state.documents.acquire(id).with(|loaded| Held {
                 data: bytes_of(loaded.doc.text().into()),
                 version: version_token(loaded.head, &holds),
                 base: Lasting::Text(loaded.doc.version()).token(),
             }),
             Holds::Blob(blob) => {
-                let head = self.shared.store.doc_head(&DocName::from(id))?;
-                let data = self.shared.store.read_blob(&blob.hash, 0..blob.size)?;
+                let head = self.state.store.doc_head(&DocName::from(id))?;
+                let data = self.state.store.read_blob(&blob.hash, 0..blob.size)?;
                 let base = Lasting::Blob(blob.hash).token();
                 Ok(Held { data: data.into(), version: version_token(head, &holds), base })
             }
@@ -164,7 +164,7 @@ impl Workspace {
     pub fn find_base(&self, id: &FileId, data: &[u8]) -> Result<Option<VersionToken>> {
         let holds = self.holds_visible(id)?;
         let text = std::str::from_utf8(data).ok();
-        self.shared.pool.acquire(id).with(|loaded| match (&holds, text) {
+        self.state.documents.acquire(id).with(|loaded| match (&holds, text) {
             (Holds::Text, Some(text)) => {
                 let n_versions = loaded.doc.timeline().len();
                 let latest = (n_versions.saturating_sub(MAX_COMPARED)..n_versions).rev();
@@ -185,8 +185,8 @@ impl Workspace {
     /// Returns how much of a text was written on behalf of an actor, ever: it grows with each insertion.
     /// Whoever was interrupted learns from it whether what they were writing is there.
     pub fn n_written_by(&self, id: &FileId, actor: &Actor) -> Result<u64> {
-        self.shared.refresh()?;
-        self.shared.pool.acquire(id).with(|loaded| {
+        self.state.refresh()?;
+        self.state.documents.acquire(id).with(|loaded| {
             let entries = loaded.doc.log().into_iter().filter(|entry| entry.actor == *actor);
             let lengths = entries.map(|entry| {
                 let end = entry.to.unwrap_or_else(|| loaded.doc.gate().clock_of(entry.client));
@@ -197,7 +197,7 @@ impl Workspace {
     }
 
     fn holds_visible(&self, id: &FileId) -> Result<Holds> {
-        let main = self.shared.main.read();
+        let main = self.state.main.read();
         let is_visible = main.tree().node(id).is_some_and(|node| node.is_visible());
         let row = main.files().attributes(id).filter(|_| is_visible);
         let row = row.ok_or_else(|| WorkspaceError::NoFile(id.clone()))?;
@@ -209,11 +209,11 @@ impl Workspace {
 
     /// Fills in what is asked of the content rather than of the row.
     fn complete(&self, object: &mut Object, holds: Holds) -> Result<()> {
-        if let (_, Some(touched)) = self.shared.live.get(&object.id) {
+        if let (_, Some(touched)) = self.state.live.get(&object.id) {
             object.mtime = touched.max(object.mtime);
         }
         if object.kind == FileKind::File {
-            let head = self.shared.store.doc_head(&DocName::from(&object.id))?;
+            let head = self.state.store.doc_head(&DocName::from(&object.id))?;
             object.version = Some(version_token(head, &holds));
         }
         Ok(())

@@ -76,7 +76,7 @@ impl Workspace {
     /// `EINVAL` if there is no such version; `EPERM` if it is what the file holds now.
     pub fn redactable(&self, path: &VPath, what: Redact) -> Result<Redacted> {
         let found = self.found(path)?;
-        let handle = self.shared.pool.acquire(&found.id);
+        let handle = self.state.documents.acquire(&found.id);
         let (erasable, hashes) = handle.with(|loaded| -> Result<_> {
             let mut repaired = loaded.doc.repaired()?;
             let doc = repaired.as_mut().unwrap_or(&mut loaded.doc);
@@ -98,7 +98,7 @@ impl Workspace {
     /// [`yfs_store::StoreError::Locked`]: the content is erased then, but its bytes may still be in a
     /// file; [`compact`](Self::compact) wipes as well.
     pub fn redact(&self, path: &VPath, what: Redact, reason: Option<&str>) -> Result<Redacted> {
-        self.shared.check_writable()?;
+        self.state.check_writable()?;
         let found = self.found(path)?;
         let mut author = self.author();
         if let Some(reason) = reason {
@@ -107,15 +107,17 @@ impl Workspace {
         if matches!(found.holds, Holds::Blob(_)) && self.is_of_text(&found, what)? {
             // Text from before the file became a blob is shown to nobody and counts as deleted.
             let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
-            self.shared.log_change(&found.id, emptied)?;
+            self.state.annotate(&found.id, emptied)?;
         }
         // What is still to be merged could not be told from what is to be erased.
         if found.holds == Holds::Text {
-            self.shared.log_change(&found.id, |doc| Ok(doc.repair()?))?;
+            self.state.annotate(&found.id, |doc| Ok(doc.repair()?))?;
         }
-        self.shared.note_redaction()?;
+        self.state.note_redaction()?;
+        // An equal blob that is put after this is new work of a writer.
+        let began = self.state.now();
         let mut redacted = None;
-        self.shared.log_change(&found.id, |doc| {
+        self.state.annotate(&found.id, |doc| {
             let erasable = self.erasable(doc, &found, path, what)?;
             let hashes = hashes(doc, &erasable);
             let update = doc.redact(&erasable, &author)?;
@@ -126,15 +128,15 @@ impl Workspace {
         if erasable.is_empty() {
             return Ok(Redacted::default());
         }
-        self.shared.compact_fully(&DocName::from(&found.id))?;
+        self.state.compact_fully(&DocName::from(&found.id))?;
         let redacted = self.describe(&found, &erasable, hashes)?;
         let gone: BTreeSet<&ContentHash> =
             redacted.blobs.iter().filter(|hash| !redacted.kept.contains(hash)).collect();
         if !gone.is_empty() {
-            let any_time = Millis(i64::MAX);
-            self.shared.store.remove_blobs(any_time, &|hash| !gone.contains(hash))?;
+            let older_than = Millis(began.0.saturating_add(1));
+            self.state.store.remove_blobs(older_than, &|hash| !gone.contains(hash))?;
         }
-        self.shared.store.wipe()?;
+        self.state.store.wipe()?;
         Ok(redacted)
     }
 
@@ -142,7 +144,7 @@ impl Workspace {
     pub fn redactions(&self, path: &VPath) -> Result<Vec<RedactionInfo>> {
         let found = self.found(path)?;
         let redactions =
-            self.shared.pool.acquire(&found.id).with(|loaded| loaded.doc.redactions())?;
+            self.state.documents.acquire(&found.id).with(|loaded| loaded.doc.redactions())?;
         let info = redactions.into_iter().map(|redaction| RedactionInfo {
             author: redaction.author,
             n_units: redaction.n_units,
@@ -154,7 +156,8 @@ impl Workspace {
     /// Tells whether a redaction is about what a file said as a text.
     fn is_of_text(&self, found: &Found, what: Redact) -> Result<bool> {
         let Redact::Version(number) = what else { return Ok(true) };
-        let listed = self.shared.pool.acquire(&found.id).with(|loaded| list(&loaded.doc, found))?;
+        let listed =
+            self.state.documents.acquire(&found.id).with(|loaded| list(&loaded.doc, found))?;
         let wanted = listed.into_iter().find(|(info, _)| info.number == number);
         Ok(wanted.is_some_and(|(_, stored)| matches!(stored, Stored::Past(_))))
     }
@@ -212,7 +215,7 @@ impl Workspace {
         let kept = if blobs.is_empty() {
             Vec::new()
         } else {
-            let named = self.shared.blobs_named_beside(&found.id, &erasable.blobs)?;
+            let named = self.state.blobs_named_beside(&found.id, &erasable.blobs)?;
             // What waits for others may name any.
             let is_kept = |hash: &&ContentHash| named.as_ref().is_none_or(|it| it.contains(*hash));
             blobs.iter().filter(is_kept).copied().collect()
@@ -227,7 +230,7 @@ impl Workspace {
     }
 }
 
-impl crate::shared::Shared {
+impl crate::state::WorkspaceState {
     /// Compacts a document until nobody else does at the same time.
     fn compact_fully(&self, doc: &DocName) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {

@@ -37,14 +37,14 @@ pub struct Stats {
 impl Workspace {
     /// Counts what there is.
     pub fn stats(&self) -> Result<Stats> {
-        let shared = &self.shared;
-        shared.refresh()?;
-        let (n_open, open_bytes) = shared.pool.usage();
-        let (n_cached, cached_bytes) = shared.texts.usage();
-        let store = shared.store.stats()?;
-        let main = shared.main.read();
+        let state = &self.state;
+        state.refresh()?;
+        let (n_open, open_bytes) = state.documents.usage();
+        let (n_cached, cached_bytes) = state.texts.usage();
+        let store = state.store.stats()?;
+        let main = state.main.read();
         Ok(Stats {
-            id: shared.id.clone(),
+            id: state.id.clone(),
             n_files: main.tree().n_files() as u64,
             n_folders: main.tree().n_folders() as u64,
             n_trashed: main.tree().n_trashed() as u64,
@@ -60,6 +60,6 @@ impl Workspace {
 
     /// Returns the updates of peers that the gate refused, oldest first.
     pub fn quarantined(&self) -> Result<Vec<Quarantined>> {
-        Ok(self.shared.store.quarantined()?)
+        Ok(self.state.store.quarantined()?)
     }
 }

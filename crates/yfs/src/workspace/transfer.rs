@@ -4,20 +4,23 @@ use std::io;
 
 use yfs_engine::{
     hash::ContentHash,
+    id::{FileId, WorkspaceId},
     main_doc::MainDoc,
     ops,
     path::VPath,
     table::{FileRow, RowChanges, RowWrite},
     tree::{Follow, Place},
 };
+use yfs_store::Seq;
 use yfs_vfs::{FsCode, FsError, Op};
 
 use super::Workspace;
 use crate::{
     any,
+    commit::{ContentPrecondition, NewDocument, StructureAccess, Transaction},
     error::{Result, WorkspaceError},
     fs::{lookup_error, op_error, resolve},
-    shared::{NewDoc, Plan, Shared},
+    state::WorkspaceState,
 };
 
 /// The member of a trashed row's `meta` that names the workspace that it was moved to.
@@ -28,7 +31,9 @@ struct Parcel {
     /// The rows, each folder before what it holds; the first is what was moved.
     rows: Vec<FileRow>,
     /// Each content document as one update, with its history.
-    contents: Vec<NewDoc>,
+    contents: Vec<NewDocument>,
+    /// The last record of each content document, when it was packed.
+    heads: Vec<(FileId, Seq)>,
     /// The blobs that it needs.
     blobs: Vec<ContentHash>,
 }
@@ -45,18 +50,54 @@ impl Workspace {
     /// `EEXIST` if something is at `to`, or if the other workspace shows one of the files already;
     /// `ENOENT` if the folder of `to` is missing; `EBUSY` for the root.
     pub fn move_to(&self, path: &VPath, other: &Self, to: &VPath) -> Result<()> {
-        self.shared.check_writable()?;
-        other.shared.check_writable()?;
-        self.shared.catch_up()?;
-        let by = Some(&self.shared.options.actor);
-        let parcel = self.shared.pack(path)?;
-        for hash in &parcel.blobs {
-            copy_blob(&self.shared, &other.shared, hash)?;
+        self.state.check_writable()?;
+        other.state.check_writable()?;
+        self.state.refresh()?;
+        let by = Some(&self.state.options.actor);
+        let mut parcel = self.state.pack(path)?;
+        self.send(other, &parcel)?;
+        other.state.commit(StructureAccess::Change, by, |main| unpack(main, &parcel, to))?;
+        loop {
+            other.flush()?;
+            match self.state.trash_moved(path, &parcel, &other.state.id) {
+                Err(WorkspaceError::ContentMoved(_)) => {
+                    // It was written to meanwhile: what is new is sent after the rest.
+                    parcel = self.state.pack(path)?;
+                    self.send(other, &parcel)?;
+                    other
+                        .state
+                        .commit(StructureAccess::Change, by, |main| complete(main, &parcel))?;
+                }
+                trashed => return trashed,
+            }
         }
-        other.shared.structural(by, |main| unpack(main, &parcel, to))?;
-        other.flush()?;
-        let (now, home) = (self.shared.now(), other.shared.id.clone());
-        self.shared.structural(by, |main| {
+    }
+
+    fn send(&self, other: &Self, parcel: &Parcel) -> Result<()> {
+        parcel.blobs.iter().try_for_each(|hash| copy_blob(&self.state, &other.state, hash))
+    }
+}
+
+impl WorkspaceState {
+    /// Trashes what was sent to another workspace.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::ContentMoved`] if something of it was written to after it was packed.
+    fn trash_moved(&self, path: &VPath, parcel: &Parcel, home: &WorkspaceId) -> Result<()> {
+        let now = self.now();
+        self.commit(StructureAccess::Change, Some(&self.options.actor), |main| {
+            let top = resolve(main, Op::Rename, path, Follow::No)?;
+            let rows = std::iter::once(top).chain(top.walk());
+            let is_packed =
+                |id: &FileId| parcel.rows.iter().any(|row| row.id == *id && is_same(main, row));
+            if let Some(id) = rows.filter_map(|node| node.id()).find(|id| !is_packed(id)) {
+                return Err(WorkspaceError::ContentMoved(id.clone()));
+            }
+            let mut preconditions: Vec<ContentPrecondition> = Vec::new();
+            for (id, head) in &parcel.heads {
+                preconditions.extend(self.expect_content(id, Some(*head))?);
+            }
             let mut writes = ops::plan_trash(main.tree(), path, now, true)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
             for write in &mut writes {
@@ -65,12 +106,11 @@ impl Workspace {
                     changes.meta = Some(any::from_json(&moved));
                 }
             }
-            Ok::<_, WorkspaceError>(Plan::rows(writes, ()))
-        })
+            Ok(Transaction { preconditions, ..Transaction::rows(writes, ()) })
+        })?;
+        Ok(())
     }
-}
 
-impl Shared {
     /// Takes a copy of a subtree.
     fn pack(&self, path: &VPath) -> Result<Parcel> {
         let rows: Vec<FileRow> = {
@@ -82,19 +122,22 @@ impl Shared {
             let nodes = std::iter::once(top).chain(top.walk());
             nodes.filter_map(|node| Some(main.files().get(node.id()?)?.row)).collect()
         };
-        let mut parcel = Parcel { rows, contents: Vec::new(), blobs: Vec::new() };
+        let mut parcel =
+            Parcel { rows, contents: Vec::new(), heads: Vec::new(), blobs: Vec::new() };
         let files = parcel.rows.iter().filter(|row| row.kind == yfs_engine::table::NodeKind::File);
         for row in files {
             parcel.blobs.extend(row.blob.map(|blob| blob.hash));
-            let (update, blobs, size) = self.pool.acquire(&row.id).with(|loaded| {
+            let (update, blobs, size, head) = self.documents.acquire(&row.id).with(|loaded| {
                 let size = loaded.doc.text().len() as u64;
-                (loaded.doc.gate().encode_state(), loaded.doc.blobs(), size)
+                let state = loaded.doc.gate().encode_state();
+                (state, loaded.doc.blobs(), size, loaded.head)
             })?;
+            parcel.heads.push((row.id.clone(), head));
             parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
             // An empty document is two zeros.
             if update.len() > 2 {
                 let text_size = row.blob.is_none().then_some(size);
-                parcel.contents.push(NewDoc { id: row.id.clone(), update, text_size });
+                parcel.contents.push(NewDocument { id: row.id.clone(), update, text_size });
             }
         }
         parcel.blobs.sort();
@@ -103,8 +146,30 @@ impl Shared {
     }
 }
 
+/// Plans what was written in the origin after a parcel was sent: contents, and the rows of what was
+/// made since.
+fn complete(main: &MainDoc, parcel: &Parcel) -> Result<Transaction<'static>> {
+    let mut writes = Vec::new();
+    for row in &parcel.rows {
+        let row = FileRow { trashed_at: None, ..row.clone() };
+        match main.tree().node(&row.id) {
+            None => writes.push(RowWrite::Create { row, derived: false }),
+            Some(_) => {
+                let changes = RowChanges {
+                    size: Some(row.size),
+                    updated_at: Some(row.updated_at),
+                    blob: Some(row.blob),
+                    ..RowChanges::default()
+                };
+                writes.push(RowWrite::Update { id: row.id, changes });
+            }
+        }
+    }
+    Ok(Transaction { new_documents: parcel.contents.clone(), ..Transaction::rows(writes, ()) })
+}
+
 /// Plans the rows of a parcel at `to`.
-fn unpack(main: &MainDoc, parcel: &Parcel, to: &VPath) -> Result<Plan<()>> {
+fn unpack(main: &MainDoc, parcel: &Parcel, to: &VPath) -> Result<Transaction<'static>> {
     let fail = |code| WorkspaceError::Fs(FsError::new(code, Op::Rename, to));
     let place = main.tree().place(to, Follow::No);
     let place = place.map_err(|error| lookup_error(error, Op::Rename, to))?;
@@ -126,7 +191,12 @@ fn unpack(main: &MainDoc, parcel: &Parcel, to: &VPath) -> Result<Plan<()>> {
             Some(_) => RowWrite::Update { id: row.id.clone(), changes: whole(row) },
         });
     }
-    Ok(Plan { contents: parcel.contents.clone(), ..Plan::rows(writes, ()) })
+    Ok(Transaction { new_documents: parcel.contents.clone(), ..Transaction::rows(writes, ()) })
+}
+
+/// Reports whether a file holds the blob that it held when it was packed.
+fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
+    main.files().get(&packed.id).is_some_and(|entry| entry.row.blob == packed.blob)
 }
 
 /// Returns the changes that make a row what this one is.
@@ -146,7 +216,7 @@ fn whole(row: FileRow) -> RowChanges {
 }
 
 /// Copies a blob through a pipe, so that it never is in memory as a whole.
-fn copy_blob(from: &Shared, to: &Shared, hash: &ContentHash) -> Result<()> {
+fn copy_blob(from: &WorkspaceState, to: &WorkspaceState, hash: &ContentHash) -> Result<()> {
     if to.store.blob_info(hash)?.is_some() {
         return Ok(());
     }
@@ -158,8 +228,12 @@ fn copy_blob(from: &Shared, to: &Shared, hash: &ContentHash) -> Result<()> {
     let (mut reader, mut writer) = io::pipe().map_err(failed)?;
     std::thread::scope(|scope| {
         let sender = scope.spawn(move || from.store.copy_blob(hash, &mut writer));
-        to.store.put_blob(&mut reader, to.now())?;
-        sender.join().expect("copying does not panic")?;
+        let put = to.store.put_blob(&mut reader, to.now());
+        // A sender that nobody reads from any more gets an error instead of waiting for ever.
+        drop(reader);
+        let sent = sender.join().expect("copying does not panic");
+        put?;
+        sent?;
         Ok(())
     })
 }

@@ -22,9 +22,10 @@ use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
 use super::Workspace;
 use crate::{
+    commit::{StructureAccess, Transaction},
     error::{Result, WorkspaceError},
     fs::op_error,
-    shared::{Plan, Shared},
+    state::WorkspaceState,
 };
 
 /// How long what was purged is kept, unless the caller says otherwise.
@@ -69,8 +70,8 @@ pub struct Expired {
 impl Workspace {
     /// Lists the trash: first what holds work that somebody did meanwhile, then the latest.
     pub fn trash(&self) -> Result<Vec<Trashed>> {
-        self.shared.refresh()?;
-        let main = self.shared.main.read();
+        self.state.refresh()?;
+        let main = self.state.main.read();
         Ok(main.tree().trash().iter().map(|item| describe(&main, item)).collect())
     }
 
@@ -84,45 +85,49 @@ impl Workspace {
     /// `ENOENT` if there is no such id, `EINVAL` if it is not in the trash, `EEXIST` if something is at
     /// `to`.
     pub fn restore(&self, id: &FileId, to: Option<&VPath>) -> Result<VPath> {
-        self.shared.structural(Some(&self.shared.options.actor), |main| {
+        let by = Some(&self.state.options.actor);
+        self.state.commit(StructureAccess::Change, by, |main| {
             let writes = ops::plan_restore(main.tree(), main, id, to);
-            Ok::<_, WorkspaceError>(Plan::rows(writes.map_err(|error| refused(error, id))?, ()))
+            Ok(Transaction::rows(writes.map_err(|error| refused(error, id))?, ()))
         })?;
-        let path = self.shared.main.read().tree().path_of(id);
+        let path = self.state.main.read().tree().path_of(id);
         path.ok_or_else(|| WorkspaceError::NoFile(id.clone()))
     }
 
     /// Marks things in the trash, and all that is in them, to be deleted for good after their
     /// retention; returns how many rows were marked.
     pub fn purge(&self, ids: &[FileId]) -> Result<u64> {
-        let purge_id = self.shared.options.ids.file_id();
+        let purge_id = self.state.options.ids.file_id();
         let mut n_marked = 0;
         for id in ids {
-            n_marked += self.shared.structural(Some(&self.shared.options.actor), |main| {
+            let by = Some(&self.state.options.actor);
+            let purged = self.state.commit(StructureAccess::Change, by, |main| {
                 let writes = ops::plan_purge(main.tree(), id, purge_id.as_str());
                 let writes = writes.map_err(|error| refused(error, id))?;
                 let n_writes = writes.len() as u64;
-                Ok::<_, WorkspaceError>(Plan::rows(writes, n_writes))
+                Ok(Transaction::rows(writes, n_writes))
             })?;
+            n_marked += purged.value;
         }
-        self.shared.note_purged()?;
+        self.state.note_purged()?;
         Ok(n_marked)
     }
 
     /// Deletes what was purged at least `retention` ago: rows first; contents and blobs that no row
     /// names after as long again.
     pub fn expire(&self, retention: Duration) -> Result<Expired> {
-        self.shared.check_writable()?;
-        self.shared.note_purged()?;
-        let mut expired = self.shared.expire_rows(retention)?;
-        let (n_documents, n_bytes) = self.shared.expire_documents(retention)?;
+        self.state.check_writable()?;
+        self.state.refresh()?;
+        self.state.note_purged()?;
+        let mut expired = self.state.expire_rows(retention)?;
+        let (n_documents, n_bytes) = self.state.expire_documents(retention)?;
         expired.n_documents = n_documents;
-        expired.n_bytes = n_bytes + self.shared.expire_blobs(retention)?;
+        expired.n_bytes = n_bytes + self.state.expire_blobs(retention)?;
         Ok(expired)
     }
 }
 
-impl Shared {
+impl WorkspaceState {
     /// Notes which purges this store sees for the first time.
     fn note_purged(&self) -> Result<()> {
         let keys: Vec<String> = {
@@ -152,22 +157,35 @@ impl Shared {
                 due.push(id);
             }
         }
-        let deleted = self.structural(None, |main| {
-            let mut plan = ops::plan_expire(main.tree(), &due);
-            plan.writes.truncate(MAX_ROWS * 100);
-            let n_writes = plan.writes.len() as u64;
-            Ok::<_, WorkspaceError>(Plan::rows(plan.writes, n_writes))
-        })?;
-        let keys: Vec<String> = due.iter().map(purge_key).collect();
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        self.store.clear_first_seen(&keys)?;
-        Ok(Expired { n_rows: deleted, ..Expired::default() })
+        // What the plan leaves for later keeps its time.
+        let mut due = due.into_iter().peekable();
+        let mut n_rows = 0;
+        while due.peek().is_some() {
+            let batch: Vec<FileId> = due.by_ref().take(MAX_ROWS).collect();
+            let deleted = self.commit(StructureAccess::Change, None, |main| {
+                let plan = ops::plan_expire(main.tree(), &batch);
+                let n_writes = plan.writes.len() as u64;
+                Ok(Transaction::rows(plan.writes, n_writes))
+            })?;
+            n_rows += deleted.value;
+            let main = self.main.read();
+            let gone = batch.iter().filter(|id| main.files().get(id).is_none());
+            let keys: Vec<String> = gone.map(purge_key).collect();
+            drop(main);
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            self.store.clear_first_seen(&keys)?;
+        }
+        Ok(Expired { n_rows, ..Expired::default() })
     }
 
     /// Removes contents whose rows have been gone for the retention.
     fn expire_documents(&self, retention: Duration) -> Result<(u64, u64)> {
+        // The rows of a content are logged with it or before it. So the rows of all documents that are
+        // listed are known once the log has been read after that.
+        let documents = self.store.documents()?;
+        self.refresh()?;
         let mut removed = (0, 0);
-        for stats in self.store.documents()? {
+        for stats in documents {
             if stats.doc == self.main_name {
                 continue;
             }
@@ -178,7 +196,7 @@ impl Shared {
                 continue;
             }
             self.store.note_first_seen(&[&key], self.now())?;
-            if self.is_old(&key, retention)? && self.pool.close(&id) {
+            if self.is_old(&key, retention)? && self.documents.close(&id) {
                 removed.0 += 1;
                 removed.1 += self.store.forget(&DocName::from(&id))?;
                 self.store.clear_first_seen(&[&key])?;
@@ -187,14 +205,18 @@ impl Shared {
         Ok(removed)
     }
 
-    /// Removes blobs that nothing names and that are older than the retention.
+    /// Removes blobs that nothing names and that were last put before the retention began.
     fn expire_blobs(&self, retention: Duration) -> Result<u64> {
+        // Before anything is read: a blob that is put from now on may be named by what is logged while
+        // the documents are read, and is not removed.
+        let began = self.now();
+        self.refresh()?;
         if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {
             return Ok(0);
         }
         let Some(named) = self.named_blobs(None)? else { return Ok(0) };
         let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
-        let older_than = Millis(self.now().0.saturating_sub(age));
+        let older_than = Millis(began.0.saturating_sub(age));
         Ok(self.store.remove_blobs(older_than, &|hash| named.contains(hash))?)
     }
 
@@ -223,7 +245,7 @@ impl Shared {
             if stats.doc == self.main_name {
                 continue;
             }
-            let handle = self.pool.acquire(&FileId::from(&stats.doc));
+            let handle = self.documents.acquire(&FileId::from(&stats.doc));
             let (versions, is_complete) = handle
                 .with(|loaded| (unredacted(&loaded.doc), loaded.doc.gate().parked().is_empty()))?;
             if !is_complete {

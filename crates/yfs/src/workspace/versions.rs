@@ -61,7 +61,7 @@ impl Workspace {
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
         let found = self.found(path)?;
         let listed =
-            self.shared.pool.acquire(&found.id).with(|loaded| list(&loaded.doc, &found))?;
+            self.state.documents.acquire(&found.id).with(|loaded| list(&loaded.doc, &found))?;
         Ok(listed.into_iter().map(|(info, _)| info).collect())
     }
 
@@ -85,7 +85,7 @@ impl Workspace {
         let found = self.found(path)?;
         let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
-        let read = self.shared.pool.acquire(&found.id).with(|loaded| {
+        let read = self.state.documents.acquire(&found.id).with(|loaded| {
             let mut listed = list(&loaded.doc, &found).into_iter();
             let (info, stored) =
                 listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
@@ -107,7 +107,7 @@ impl Workspace {
         })??;
         match read {
             Ok(text) => Ok(text.into()),
-            Err(blob) => Ok(self.shared.store.read_blob(&blob.hash, 0..blob.size)?.into()),
+            Err(blob) => Ok(self.state.store.read_blob(&blob.hash, 0..blob.size)?.into()),
         }
     }
 
@@ -127,7 +127,7 @@ impl Workspace {
     pub fn name_version(&self, path: &VPath, name: &str) -> Result<()> {
         let found = self.found(path)?;
         let author = self.author();
-        self.shared.log_change(&found.id, |doc| {
+        self.state.annotate(&found.id, |doc| {
             let blob = match &found.holds {
                 Holds::Text => None,
                 Holds::Blob(shown) => {
@@ -143,12 +143,12 @@ impl Workspace {
     /// Takes a name away from the versions of a file that have it; tells whether any had.
     pub fn unname_version(&self, path: &VPath, name: &str) -> Result<bool> {
         let found = self.found(path)?;
-        self.shared.log_change(&found.id, |doc| Ok(doc.remove_label(name)?))
+        self.state.annotate(&found.id, |doc| Ok(doc.remove_label(name)?))
     }
 
     pub(super) fn found(&self, path: &VPath) -> Result<Found> {
-        self.shared.refresh()?;
-        Ok(resolve_file(&self.shared.main.read(), Op::Open, path)?)
+        self.state.refresh()?;
+        Ok(resolve_file(&self.state.main.read(), Op::Open, path)?)
     }
 }
 

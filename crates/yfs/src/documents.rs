@@ -1,16 +1,19 @@
-//! The content doc pool: which content documents are in memory, and for how long.
+//! The document pool: which content documents are in memory, and for how long.
 //!
-//! A document is loaded from the store when somebody first acquires it, stays while a [`DocHandle`]
-//! is held, and after that until the pool needs its bytes (least recently used first).
+//! A document is loaded from the store when it is first locked, stays while a [`DocHandle`] is held,
+//! and after that until the pool needs its bytes (least recently used first).
 //!
 //! # Invariants
 //!
 //! - A document is in the map before it is loaded, and its lock is held while it loads: an update
-//!   that is tailed meanwhile waits for the lock, so none falls between load and tail.
-//! - An entry leaves the map only while no handle counts on it.
-//! - A document whose update could not be logged is dropped, not kept: the log decides.
-//! - A document holds all that the log holds of it up to its head, so that the head says which text was
-//!   read. Who logs an update after others did takes theirs in before anybody reads.
+//!   that is tailed meanwhile waits for the lock, so none is lost between load and tail.
+//! - An entry leaves the map only while it has no handles.
+//! - A document whose change could not be logged is evicted ([`DocumentGuard`]): the log decides.
+//! - A document holds all that the log holds of it up to its head, so that the head identifies the
+//!   text that was read.
+//! - Subscribers get every record that is tailed, whether the document is in memory or not.
+
+mod guard;
 
 use std::{
     collections::BTreeMap,
@@ -22,12 +25,19 @@ use std::{
 };
 
 use dashmap::DashMap;
-use parking_lot::{Mutex, MutexGuard};
-use yfs_engine::{content::ContentDoc, gate::Source, id::FileId, kind::ContentKind};
-use yfs_store::{Appended, DocName, Record, Seq, Store};
+use parking_lot::Mutex;
+use yfs_engine::{
+    content::ContentDoc,
+    gate::Source,
+    id::{ClientId, FileId},
+    kind::ContentKind,
+};
+use yfs_store::{DocName, Record, Seq, Store};
 
+pub(crate) use self::guard::DocumentGuard;
 use crate::{
-    error::Result,
+    clock::Ids,
+    error::{Result, WorkspaceError},
     load,
     updates::{Followers, Updates},
 };
@@ -41,23 +51,21 @@ const DOC_OVERHEAD: u64 = 2048;
 /// What a byte of history costs in memory, roughly.
 const MEMORY_PER_BYTE: u64 = 3;
 
-/// Called when a document is loaded; what it returns is dropped when the document is closed.
-///
-/// It is the place to connect a document to the outside. It must not acquire documents.
+/// Connects documents to something outside when they are loaded. It must not acquire documents.
 pub trait Provider: fmt::Debug + Send + Sync {
     /// Connects a document that has just been loaded.
     fn attach(&self, id: &FileId) -> Box<dyn Send>;
 }
 
-/// Makes an empty document for an id.
-pub(crate) type NewDoc = dyn Fn(&FileId) -> ContentDoc + Send + Sync;
+/// Makes an empty document that is edited under a client id.
+pub(crate) type NewDoc = dyn Fn(&FileId, ClientId) -> ContentDoc + Send + Sync;
 
-/// Tells how the content of a file is to be kept; nothing where there is no such file. It is asked while
-/// a document is locked, so it must not lock any.
+/// Returns how the content of a file is to be kept; nothing where there is no such file. It is called
+/// while a document is locked, so it must not lock any.
 pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentKind> + Send + Sync;
 
 /// The documents in memory.
-pub(crate) struct Pool {
+pub(crate) struct DocumentPool {
     entries: DashMap<FileId, Arc<Entry>>,
     /// Documents without handles, by when they were last used.
     idle: Mutex<BTreeMap<u64, FileId>>,
@@ -65,6 +73,10 @@ pub(crate) struct Pool {
     bytes: AtomicU64,
     budget: u64,
     store: Arc<dyn Store>,
+    /// Under which client id this process edits documents.
+    client: ClientId,
+    /// Makes client ids for documents that must not be edited under the usual one.
+    ids: Arc<dyn Ids>,
     new_doc: Box<NewDoc>,
     kind_of: Box<KindOf>,
     provider: Option<Arc<dyn Provider>>,
@@ -73,7 +85,7 @@ pub(crate) struct Pool {
 /// A content document in memory. Dropping the handle releases it.
 pub struct DocHandle {
     entry: Arc<Entry>,
-    pool: Weak<Pool>,
+    pool: Weak<DocumentPool>,
 }
 
 /// One slot of the pool.
@@ -83,29 +95,27 @@ pub(crate) struct Entry {
     /// When the last handle was dropped; the key in `idle`.
     last_used: AtomicU64,
     bytes: AtomicU64,
-    slot: Mutex<Option<Loaded>>,
+    slot: Mutex<Option<LoadedDocument>>,
     followers: Followers,
 }
 
 /// A document and how far it has read the log.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedDocument {
     pub(crate) doc: ContentDoc,
     /// Everything that others logged up to here is in `doc`.
     pub(crate) seen: Seq,
     /// The last update of this document that is known to be logged, ours included.
     pub(crate) head: Seq,
-    /// The record with which this process moved the file over another: who still means to write to it
-    /// by its old path is late.
-    pub(crate) moved_over: Option<Seq>,
     /// Held for its drop.
     _attached: Option<Box<dyn Send>>,
 }
 
-impl Pool {
+impl DocumentPool {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         budget: u64,
         provider: Option<Arc<dyn Provider>>,
+        (client, ids): (ClientId, Arc<dyn Ids>),
         new_doc: Box<NewDoc>,
         kind_of: Box<KindOf>,
     ) -> Arc<Self> {
@@ -116,6 +126,8 @@ impl Pool {
             bytes: AtomicU64::new(0),
             budget,
             store,
+            client,
+            ids,
             new_doc,
             kind_of,
             provider,
@@ -155,14 +167,22 @@ impl Pool {
         (self.entries.len(), self.bytes.load(Ordering::Relaxed))
     }
 
-    fn load(&self, entry: &Entry) -> Result<Loaded> {
-        let mut doc = (self.new_doc)(&entry.id);
-        let loaded = load::content(&*self.store, &DocName::from(&entry.id), &mut doc)?;
-        entry.bytes.store(0, Ordering::Relaxed);
-        self.charge(entry, DOC_OVERHEAD + loaded.bytes * MEMORY_PER_BYTE);
+    fn load(&self, entry: &Entry) -> Result<LoadedDocument> {
+        let (name, id) = (DocName::from(&entry.id), &entry.id);
+        let new_doc = || (self.new_doc)(id, self.client);
+        let (mut doc, report) = load::content(&*self.store, &name, new_doc)?;
+        if report.is_incomplete() {
+            // Of what cannot be read, some may have been written under the usual client id. Using its
+            // clocks again would make peers keep different content under equal state vectors.
+            let new_doc = || (self.new_doc)(id, self.ids.client_id());
+            (doc, _) = load::content(&*self.store, &name, new_doc)?;
+        }
+        let before = entry.bytes.swap(0, Ordering::Relaxed);
+        self.bytes.fetch_sub(before, Ordering::Relaxed);
+        self.charge(entry, DOC_OVERHEAD + report.bytes * MEMORY_PER_BYTE);
         let attached = self.provider.as_ref().map(|provider| provider.attach(&entry.id));
-        let (seen, head) = (loaded.upto, loaded.head);
-        Ok(Loaded { doc, seen, head, moved_over: None, _attached: attached })
+        let (seen, head) = (report.upto, report.head);
+        Ok(LoadedDocument { doc, seen, head, _attached: attached })
     }
 
     fn charge(&self, entry: &Entry, bytes: u64) {
@@ -210,7 +230,7 @@ impl DocHandle {
         self.entry.followers.add(SUBSCRIBER_BACKLOG)
     }
 
-    /// Sends an update that was logged to whoever follows the document.
+    /// Sends an update that was logged to the document's subscribers.
     pub(crate) fn publish(&self, update: &[u8]) {
         self.entry.followers.publish(update);
     }
@@ -219,30 +239,43 @@ impl DocHandle {
         self.entry.slot.lock().is_some()
     }
 
-    /// Runs `f` on the document, which is loaded if need be.
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Loaded) -> R) -> Result<R> {
-        let mut slot = self.locked()?;
-        Ok(f(slot.as_mut().expect("`locked` has loaded it")))
+    /// Runs `f` on the document, which is loaded if need be. `f` must not change it.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut LoadedDocument) -> R) -> Result<R> {
+        let mut guard = self.lock()?;
+        Ok(f(guard.loaded().expect("`lock` loads the document")))
     }
 
-    /// Locks the slot of the document, loaded or not.
-    pub(crate) fn slot(&self) -> MutexGuard<'_, Option<Loaded>> {
-        self.entry.slot.lock()
+    /// Locks the document, loaded or not.
+    pub(crate) fn lock_slot(&self) -> DocumentGuard<'_> {
+        DocumentGuard::new(self, self.entry.slot.lock())
     }
 
-    /// Locks the document, loaded.
-    pub(crate) fn locked(&self) -> Result<MutexGuard<'_, Option<Loaded>>> {
+    /// Locks the document and loads it if need be.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails, or if what it holds of the document cannot be read.
+    pub(crate) fn lock(&self) -> Result<DocumentGuard<'_>> {
         let mut slot = self.entry.slot.lock();
-        let pool = self.pool.upgrade().ok_or_else(crate::error::closed)?;
-        let loaded = match &mut *slot {
+        self.load_into(&mut slot)?;
+        Ok(DocumentGuard::new(self, slot))
+    }
+
+    fn load_into(&self, slot: &mut Option<LoadedDocument>) -> Result<()> {
+        let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
+        // A document in which the CRDT library panicked reads as empty: the log has what it held.
+        if slot.as_ref().is_some_and(|loaded| loaded.doc.gate().health().is_err()) {
+            *slot = None;
+        }
+        let loaded = match slot {
             Some(loaded) => loaded,
             empty => empty.insert(pool.load(&self.entry)?),
         };
-        // The file may have been renamed since.
+        // The file may have been renamed since it was loaded.
         if let Some(kind) = (pool.kind_of)(&self.entry.id) {
             loaded.doc.set_kind(kind);
         }
-        Ok(slot)
+        Ok(())
     }
 
     /// Counts bytes that an edit added.
@@ -252,26 +285,10 @@ impl DocHandle {
         }
     }
 
-    /// Notes that this process has logged updates of the document, whose lock is held. Answers whether
-    /// others had got in between: what they logged is then in the document as well, so that it is what
-    /// the log holds up to its head, and the text of before is outdated.
-    pub(crate) fn logged(&self, slot: &mut Option<Loaded>, head: Seq, appended: &Appended) -> bool {
-        let Some(loaded) = slot.as_mut() else { return false };
-        loaded.head = loaded.head.max(head);
-        if !appended.overtaken {
-            return false;
-        }
-        // The updates are logged whatever happens here; a document that cannot be read is loaded again.
-        if self.take_from_log(loaded).is_err() {
-            *slot = None;
-        }
-        true
-    }
-
-    /// Takes in whatever the log holds. How far the log was tailed stays, so that followers get
-    /// what is new when its turn comes.
-    fn take_from_log(&self, loaded: &mut Loaded) -> Result<()> {
-        let pool = self.pool.upgrade().ok_or_else(crate::error::closed)?;
+    /// Applies all that the log holds of the document. How far it was tailed stays as it is, so that
+    /// subscribers get the new records when their turn comes.
+    fn apply_log(&self, loaded: &mut LoadedDocument) -> Result<()> {
+        let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
         let state = pool.store.load(&DocName::from(&self.entry.id))?;
         let updates = state.updates.iter().map(|record| &record.data);
         for update in state.snapshot.iter().chain(updates) {
@@ -281,40 +298,46 @@ impl DocHandle {
         Ok(())
     }
 
-    /// Takes in an update that somebody else logged. Returns whether the text may have changed.
-    pub(crate) fn tail(&self, record: &Record) -> bool {
+    /// Applies a record that another process logged, and publishes it.
+    pub(crate) fn tail(&self, record: &Record) {
         let mut slot = self.entry.slot.lock();
-        let Some(loaded) = slot.as_mut() else { return true };
-        if record.seq <= loaded.seen {
-            return false;
+        if let Some(loaded) = slot.as_mut().filter(|loaded| loaded.seen < record.seq) {
+            loaded.seen = record.seq;
+            loaded.head = loaded.head.max(record.seq);
+            match loaded.doc.receive(&record.data, Source::Store) {
+                Ok(_) => self.charge(&record.data),
+                // Every process refuses the same records; the next load reports which.
+                Err(_) => *slot = None,
+            }
         }
-        loaded.seen = record.seq;
-        loaded.head = loaded.head.max(record.seq);
-        match loaded.doc.receive(&record.data, Source::Store) {
-            Ok(_) => self.charge(&record.data),
-            // What the gate refuses from the log it refuses for everybody; the next load says why.
-            Err(_) => *slot = None,
-        }
+        // Whether the document holds the record already, or is not in memory at all, says nothing
+        // about what its subscribers were sent. To send an update twice does no harm.
         self.publish(&record.data);
-        true
     }
 
-    /// Reads the log again, part of which was compacted up to `upto` before it was tailed.
+    /// Applies and publishes what the log holds, part of which was compacted up to `upto` before it
+    /// was tailed.
     pub(crate) fn reload(&self, upto: Seq) -> Result<()> {
         let Some(pool) = self.pool.upgrade() else { return Ok(()) };
         let mut slot = self.entry.slot.lock();
-        let Some(loaded) = slot.as_mut().filter(|loaded| loaded.seen < upto) else { return Ok(()) };
+        let is_behind = slot.as_ref().is_some_and(|loaded| loaded.seen < upto);
+        if !is_behind && self.entry.followers.is_empty() {
+            return Ok(());
+        }
         let state = pool.store.load(&DocName::from(&self.entry.id))?;
         let updates = state.updates.iter().map(|record| &record.data);
         for update in state.snapshot.iter().chain(updates) {
-            if loaded.doc.receive(update, Source::Store).is_err() {
+            if let Some(loaded) = slot.as_mut().filter(|_| is_behind)
+                && loaded.doc.receive(update, Source::Store).is_err()
+            {
                 *slot = None;
-                return Ok(());
             }
             self.publish(update);
         }
-        loaded.seen = state.upto;
-        loaded.head = loaded.head.max(state.head);
+        if let Some(loaded) = slot.as_mut().filter(|_| is_behind) {
+            loaded.seen = state.upto;
+            loaded.head = loaded.head.max(state.head);
+        }
         Ok(())
     }
 }
@@ -347,9 +370,11 @@ impl Entry {
     }
 }
 
-impl fmt::Debug for Pool {
+impl fmt::Debug for DocumentPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("documents", &self.entries.len()).finish_non_exhaustive()
+        f.debug_struct("DocumentPool")
+            .field("documents", &self.entries.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,326 @@
+//! Transactions: the only way to change a workspace.
+//!
+//! A caller plans a [`Transaction`] from the main document as it is. [`WorkspaceState::commit`] makes
+//! its changes in memory, appends all of them to the log as one batch, and only then shows them: to
+//! the tree, to subscribers of documents, to caches, to watchers. It is the only caller of
+//! [`Store::append`](yfs_store::Store::append), the only retry loop and the only publisher of local
+//! changes.
+//!
+//! Rows are *conditional*: the log takes them only if no other process has written rows since the plan
+//! was made. Otherwise the plan is made again. Contents *merge*: an update is logged whatever else was
+//! logged, unless the plan was made from a content ([`ContentPrecondition`]) or from a path
+//! ([`StructureAccess::Hold`]).
+//!
+//! # Invariants
+//!
+//! - The main document changes only under the structure lock, by updates that the store has taken, or
+//!   by what other processes logged.
+//! - Locks are taken in this order: structure, tailing, main document, content document. A thread that
+//!   holds a document takes none of the others, except for reading the main document recursively.
+//! - Nothing is appended after [`WorkspaceState::close_log`] returned.
+
+mod documents;
+mod transaction;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use yfs_engine::{
+    actor::Actor,
+    gate::Source,
+    id::FileId,
+    main_doc::{EMPTY_UPDATE, MainDoc},
+    time::Millis,
+};
+use yfs_store::{Appended, Batch, DocName, Seq, StoreError};
+use yfs_vfs::{FsCode, FsError, Op};
+
+use self::documents::LockedDocuments;
+pub(crate) use self::transaction::{
+    ChangeEffect, ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument,
+    Transaction,
+};
+use crate::{
+    documents::DocHandle,
+    error::{Result, WorkspaceError},
+    events::row_events,
+    state::WorkspaceState,
+};
+
+/// How often a transaction is planned again because other processes were faster.
+const MAX_ATTEMPTS: usize = 1_000;
+
+/// What a transaction needs of the workspace's structure: its rows, and which documents are locked
+/// together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StructureAccess {
+    /// It writes rows. One such transaction runs at a time.
+    Change,
+    /// It changes several documents whatever their paths are. It runs alone as well.
+    Several,
+    /// It changes one document that was found by its path, which must stay as it is until the change
+    /// is logged, in all processes.
+    Hold,
+    /// It changes one document whatever its path is.
+    Ignore,
+}
+
+/// What a transaction made.
+#[derive(Debug)]
+pub(crate) struct Committed<T> {
+    /// What the plan returned.
+    pub(crate) value: T,
+    /// Every document that the transaction was to change.
+    pub(crate) documents: BTreeMap<FileId, CommittedDocument>,
+    /// The record of each new document.
+    pub(crate) new_documents: BTreeMap<FileId, Seq>,
+    /// The record of the main document, if it has one.
+    pub(crate) main: Option<Seq>,
+    /// The rows that changed.
+    pub(crate) rows: Vec<FileId>,
+}
+
+/// What became of a document that a transaction was to change.
+#[derive(Debug)]
+pub(crate) struct CommittedDocument {
+    /// The last record of the document.
+    pub(crate) head: Seq,
+    /// Whether there was anything to change.
+    pub(crate) is_changed: bool,
+    /// Whether other processes had changed the document in between: then it holds more than the
+    /// transaction's author has read.
+    pub(crate) is_overtaken: bool,
+    /// The text, after a local edit.
+    pub(crate) text: Option<Arc<str>>,
+    /// The records that it was logged as.
+    pub(crate) records: Vec<Seq>,
+}
+
+/// The structure lock, held as the transaction needs it.
+enum StructureGuard<'a> {
+    Change { _guard: RwLockWriteGuard<'a, ()> },
+    Hold { _guard: RwLockReadGuard<'a, ()> },
+    Ignore,
+}
+
+/// A main document's update that waits to be logged.
+struct PlannedMain {
+    update: Vec<u8>,
+    is_peers: bool,
+}
+
+impl StructureAccess {
+    /// Reports whether the transaction depends on the rows that it was planned from.
+    fn is_conditional(self) -> bool {
+        matches!(self, Self::Change | Self::Hold)
+    }
+}
+
+impl<T> Committed<T> {
+    fn nothing(value: T) -> Self {
+        Self {
+            value,
+            documents: BTreeMap::new(),
+            new_documents: BTreeMap::new(),
+            main: None,
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl WorkspaceState {
+    /// Commits what `plan` makes of the main document, on behalf of `by`.
+    ///
+    /// `plan` runs again whenever another process was faster. Its refusal is final only if it was made
+    /// against the head of the log.
+    ///
+    /// # Errors
+    ///
+    /// As `plan` and the changes; [`WorkspaceError::Closed`]; `EBUSY` after 1,000 attempts. Nothing
+    /// has changed then.
+    pub(crate) fn commit<'t, T>(
+        &self,
+        access: StructureAccess,
+        by: Option<&Actor>,
+        mut plan: impl FnMut(&MainDoc) -> Result<Transaction<'t, T>>,
+    ) -> Result<Committed<T>> {
+        self.check_writable()?;
+        let _structure = StructureGuard::lock(&self.structure, access);
+        for _ in 0..MAX_ATTEMPTS {
+            // Before the plan is made: what is logged from here on makes the append fail.
+            let seen = self.tailed();
+            let planned = plan(&self.main.read());
+            let transaction = match planned {
+                Ok(transaction) => transaction,
+                Err(refusal) => {
+                    self.catch_up()?;
+                    if self.tailed() == seen {
+                        return Err(refusal);
+                    }
+                    continue;
+                }
+            };
+            if transaction.is_empty() {
+                return Ok(Committed::nothing(transaction.value));
+            }
+            if let Some(committed) = self.try_commit(access, by, seen, transaction)? {
+                return Ok(committed);
+            }
+            self.catch_up()?;
+        }
+        Err(FsError::bare(FsCode::EBUSY, Op::Open).into())
+    }
+
+    /// Commits a transaction, or returns nothing if another process was faster.
+    fn try_commit<T>(
+        &self,
+        access: StructureAccess,
+        by: Option<&Actor>,
+        seen: Seq,
+        transaction: Transaction<'_, T>,
+    ) -> Result<Option<Committed<T>>> {
+        let now = self.now();
+        let Transaction { main, new_documents, changes, preconditions, value } = transaction;
+        // What others log on top of this transaction's rows must not be applied before these are.
+        let _tailing = main.changes_rows().then(|| self.tailing.lock());
+        let main = self.plan_main(main, now)?;
+        let (new_documents, changes) = self.split(new_documents, changes);
+        let handles = self.handles(&changes, &preconditions);
+        let effects = changes.iter().map(|(id, change)| (id.clone(), change.effect)).collect();
+        let mut documents = LockedDocuments::lock(self, &handles, &changes)?;
+        if !documents.meet(&preconditions) {
+            return Ok(None);
+        }
+        documents.change(changes)?;
+
+        let mut updates = Vec::with_capacity(1 + new_documents.len());
+        updates.extend(main.iter().map(|main| (self.main_name.clone(), main.update.clone())));
+        let first_new = updates.len() as u64;
+        updates.extend(new_documents.iter().map(|it| (DocName::from(&it.id), it.update.clone())));
+        let mut batch = Batch::new(updates, now);
+        if access.is_conditional() && !main.as_ref().is_some_and(|main| main.is_peers) {
+            batch = batch.expecting(self.main_name.clone(), seen);
+        }
+        batch.facts = new_documents.iter().filter_map(NewDocument::fact).collect();
+        let batch = documents.add_to(batch);
+        if batch.updates.is_empty() {
+            let documents = documents.publish(None, now);
+            return Ok(Some(Committed { documents, ..Committed::nothing(value) }));
+        }
+        let Some(appended) = self.append(batch)? else { return Ok(None) };
+
+        let documents = documents.publish(Some(&appended), now);
+        let numbered = new_documents.iter().zip(appended.first.0 + first_new..);
+        let new_documents = numbered.map(|(new, seq)| (new.id.clone(), Seq(seq))).collect();
+        let mut committed = Committed { new_documents, documents, ..Committed::nothing(value) };
+        let mut events = Vec::new();
+        if let Some(main) = main {
+            committed.main = Some(appended.first);
+            (committed.rows, events) = self.apply_main(&main, now)?;
+        }
+        self.add_content_events(&effects, &committed.documents, by, &mut events);
+        for event in &mut events {
+            event.actor = by.cloned();
+        }
+        self.events.push(events);
+        // Last, so that a cursor which names this position finds the events.
+        self.pass_own(&appended);
+        Ok(Some(committed))
+    }
+
+    /// Encodes what happens to the main document; nothing if that is nothing.
+    fn plan_main(&self, change: MainChange, now: Millis) -> Result<Option<PlannedMain>> {
+        let (update, is_peers) = match change {
+            MainChange::Rows(rows) if rows.is_empty() => return Ok(None),
+            MainChange::Rows(rows) => (self.main.read().plan(&rows, now)?, false),
+            MainChange::Local(update) => (update, false),
+            MainChange::Peer(update) => (update, true),
+        };
+        Ok((update != EMPTY_UPDATE).then_some(PlannedMain { update, is_peers }))
+    }
+
+    /// Applies and publishes an update of the main document that was logged. Returns the rows that it
+    /// changed, and the events.
+    fn apply_main(
+        &self,
+        main: &PlannedMain,
+        now: Millis,
+    ) -> Result<(Vec<FileId>, Vec<yfs_vfs::Change>)> {
+        let changes = if main.is_peers {
+            self.main.write().receive(&main.update, Source::Wire)?
+        } else {
+            self.main.write().commit(&main.update)
+        };
+        self.written.lock().insert(self.main_name.clone());
+        let events = row_events(&self.main.read(), &changes, now);
+        self.main_followers.publish(&main.update);
+        Ok((changes.ids, events))
+    }
+
+    /// Makes changes of those new documents that are in memory already: a file that comes back to a
+    /// workspace in which it was before.
+    fn split<'t>(
+        &self,
+        new_documents: Vec<NewDocument>,
+        changes: Vec<DocumentChange<'t>>,
+    ) -> (Vec<NewDocument>, BTreeMap<FileId, DocumentChange<'t>>) {
+        let mut changes: BTreeMap<FileId, DocumentChange<'t>> =
+            changes.into_iter().map(|change| (change.id.clone(), change)).collect();
+        let (known, new): (Vec<_>, Vec<_>) =
+            new_documents.into_iter().partition(|new| self.documents.holds(&new.id));
+        for NewDocument { id, update, .. } in known {
+            let change = DocumentChange::new(&id, ChangeEffect::Replica, move |doc| {
+                let received = doc.receive(&update, Source::Store)?;
+                let is_new = received.changed || received.parked;
+                Ok(is_new.then_some(update).into_iter().collect())
+            });
+            changes.insert(id, change);
+        }
+        (new, changes)
+    }
+
+    /// Returns handles on the documents that a transaction reads or changes, in order of their ids.
+    fn handles(
+        &self,
+        changes: &BTreeMap<FileId, DocumentChange<'_>>,
+        preconditions: &[ContentPrecondition],
+    ) -> Vec<DocHandle> {
+        let mut ids: Vec<&FileId> = changes.keys().collect();
+        ids.extend(preconditions.iter().map(|precondition| &precondition.id));
+        ids.sort();
+        ids.dedup();
+        ids.into_iter().map(|id| self.documents.acquire(id)).collect()
+    }
+
+    /// Appends to the log; returns nothing if a condition of the batch does not hold.
+    fn append(&self, batch: Batch) -> Result<Option<Appended>> {
+        // Held until the store has answered, so that client ids are given back only after the last
+        // update that was written under them.
+        let is_log_open = self.is_log_open.read();
+        if !*is_log_open {
+            return Err(WorkspaceError::Closed);
+        }
+        match self.store.append(batch) {
+            Ok(appended) => Ok(Some(appended)),
+            Err(StoreError::HeadMoved { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for appends that are under way, and refuses every later one.
+    pub(crate) fn close_log(&self) {
+        *self.is_log_open.write() = false;
+    }
+}
+
+impl<'a> StructureGuard<'a> {
+    fn lock(structure: &'a RwLock<()>, access: StructureAccess) -> Self {
+        match access {
+            StructureAccess::Change | StructureAccess::Several => {
+                Self::Change { _guard: structure.write() }
+            }
+            StructureAccess::Hold => Self::Hold { _guard: structure.read() },
+            StructureAccess::Ignore => Self::Ignore,
+        }
+    }
+}

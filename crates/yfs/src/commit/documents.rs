@@ -1,0 +1,282 @@
+//! The documents of a transaction: locked in order, changed, and shown once the log has the change.
+//!
+//! # Invariants
+//!
+//! - Locks are taken in order of the file ids, and by one thread at a time if there are several
+//!   (the caller holds the structure lock for writing), so that no two transactions deadlock.
+//! - No document that was changed is unlocked before its updates are logged or it is evicted.
+//!
+//! # Cost
+//!
+//! All documents of a transaction are in memory at once, whatever the budget of the pool.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use yfs_engine::{actor::Actor, id::FileId, time::Millis};
+use yfs_store::{Appended, Batch, DocFact, DocName, Seq};
+
+use super::{ChangeEffect, CommittedDocument, ContentPrecondition, DocumentChange};
+use crate::{
+    cache::Text,
+    documents::{DocHandle, DocumentGuard},
+    error::{Result, WorkspaceError},
+    state::WorkspaceState,
+};
+
+/// The documents of a transaction, locked.
+pub(super) struct LockedDocuments<'a> {
+    state: &'a WorkspaceState,
+    /// In order of their ids.
+    documents: Vec<LockedDocument<'a>>,
+}
+
+struct LockedDocument<'a> {
+    guard: DocumentGuard<'a>,
+    /// The head before the transaction, if the document is loaded.
+    head: Seq,
+    /// Whether the transaction was planned from the content.
+    is_expected: bool,
+    /// What has to follow the change; nothing if there is none.
+    effect: Option<ChangeEffect>,
+    /// What is to be logged, and from which place in the batch on.
+    updates: Vec<Vec<u8>>,
+    place: u64,
+    /// The text after a local edit.
+    text: Option<Arc<str>>,
+}
+
+impl<'a> LockedDocuments<'a> {
+    /// Locks the documents behind `handles`, which are in order of their ids.
+    pub(super) fn lock(
+        state: &'a WorkspaceState,
+        handles: &'a [DocHandle],
+        changes: &BTreeMap<FileId, DocumentChange<'_>>,
+    ) -> Result<Self> {
+        let lock = |handle: &'a DocHandle| {
+            let may_skip = changes.get(handle.id()).is_some_and(|it| !it.first_updates.is_empty());
+            LockedDocument::lock(state, handle, may_skip)
+        };
+        let documents = handles.iter().map(lock).collect::<Result<Vec<_>>>()?;
+        Ok(Self { state, documents })
+    }
+
+    /// Reports whether every content is still what the transaction was planned from.
+    pub(super) fn meet(&mut self, preconditions: &[ContentPrecondition]) -> bool {
+        preconditions.iter().all(|precondition| {
+            let document = self.document(&precondition.id);
+            document.is_expected = true;
+            let is_met = document.head == precondition.head;
+            if !is_met {
+                self.state.texts.forget(&precondition.id);
+            }
+            is_met
+        })
+    }
+
+    /// Makes the changes in memory.
+    pub(super) fn change(&mut self, changes: BTreeMap<FileId, DocumentChange<'_>>) -> Result<()> {
+        for (id, change) in changes {
+            let state = self.state;
+            self.document(&id).change(state, change)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the updates to the batch, and the condition that no other process changes a content that
+    /// the transaction was planned from.
+    pub(super) fn add_to(&mut self, mut batch: Batch) -> Batch {
+        for document in &mut self.documents {
+            let name = DocName::from(document.guard.handle().id());
+            let seen = document.guard.loaded().map(|loaded| loaded.seen);
+            batch = match seen {
+                Some(seen) if document.is_expected => batch.expecting(name.clone(), seen),
+                Some(seen) => batch.watching(name.clone(), seen),
+                // Logged unread: only while the log has nothing of it.
+                None => batch.expecting(name.clone(), Seq::ZERO),
+            };
+            document.place = batch.updates.len() as u64;
+            if let Some(text) = document.text.as_ref().filter(|_| !document.updates.is_empty()) {
+                let fact = DocFact { upto: document.head, size: text.len() as u64, hash: None };
+                batch.facts.push((name.clone(), fact));
+            }
+            let updates = document.updates.iter();
+            batch.updates.extend(updates.map(|update| (name.clone(), update.clone())));
+        }
+        batch
+    }
+
+    /// Publishes what was logged and brings up to date all that depends on it. Without `appended`
+    /// there was nothing to log.
+    pub(super) fn publish(
+        self,
+        appended: Option<&Appended>,
+        now: Millis,
+    ) -> BTreeMap<FileId, CommittedDocument> {
+        let Self { state, documents } = self;
+        let published = documents.into_iter().filter_map(|document| {
+            let id = document.guard.handle().id().clone();
+            document.publish(state, appended, now).map(|committed| (id, committed))
+        });
+        published.collect()
+    }
+
+    fn document(&mut self, id: &FileId) -> &mut LockedDocument<'a> {
+        let found = self.documents.binary_search_by(|it| it.guard.handle().id().cmp(id));
+        &mut self.documents[found.expect("a transaction locks all of its documents")]
+    }
+}
+
+impl<'a> LockedDocument<'a> {
+    fn lock(state: &WorkspaceState, handle: &'a DocHandle, may_skip_load: bool) -> Result<Self> {
+        let mut guard = handle.lock_slot();
+        if !guard.is_loaded() {
+            let is_first = || state.store.doc_head(&DocName::from(handle.id()));
+            if !may_skip_load || is_first()? != Seq::ZERO {
+                drop(guard);
+                guard = handle.lock()?;
+            }
+        } else {
+            // Also reads a poisoned document again.
+            drop(guard);
+            guard = handle.lock()?;
+        }
+        let head = guard.loaded().map_or(Seq::ZERO, |loaded| loaded.head);
+        Ok(Self {
+            guard,
+            head,
+            is_expected: false,
+            effect: None,
+            updates: Vec::new(),
+            place: 0,
+            text: None,
+        })
+    }
+
+    fn change(&mut self, state: &WorkspaceState, change: DocumentChange<'_>) -> Result<()> {
+        self.effect = Some(change.effect);
+        if !self.guard.is_loaded() {
+            self.updates = change.first_updates;
+            return Ok(());
+        }
+        let doc = self.guard.change();
+        let was_converted = doc.was_converted();
+        self.updates = match (change.make)(doc) {
+            Ok(updates) => updates,
+            Err(error) => {
+                // A conversion that came before what was refused is not in the log.
+                let is_intact = !doc.was_converted() && doc.gate().health().is_ok();
+                if is_intact && is_refusal(&error) {
+                    self.guard.keep();
+                }
+                return Err(error);
+            }
+        };
+        if doc.was_converted() && !was_converted {
+            // Before anything is logged: a note in vain does no harm.
+            state.note_converted([self.guard.handle().id()])?;
+        }
+        if change.effect.is_local_edit() {
+            let doc = self.guard.change();
+            let text: Arc<str> = doc.text().into();
+            doc.gate().health()?;
+            self.text = Some(text);
+        }
+        if self.updates.is_empty() {
+            self.guard.keep();
+        }
+        Ok(())
+    }
+
+    fn publish(
+        mut self,
+        state: &WorkspaceState,
+        appended: Option<&Appended>,
+        now: Millis,
+    ) -> Option<CommittedDocument> {
+        let effect = self.effect?;
+        let (handle, id) = (self.guard.handle(), self.guard.handle().id());
+        let mut committed = CommittedDocument {
+            head: self.head,
+            is_changed: !self.updates.is_empty(),
+            is_overtaken: false,
+            text: self.text.take(),
+            records: Vec::new(),
+        };
+        if let Some(appended) = appended.filter(|_| committed.is_changed) {
+            let first = appended.first.0 + self.place;
+            committed.records = (first..first + self.updates.len() as u64).map(Seq).collect();
+            committed.head = committed.records.last().copied().unwrap_or(self.head);
+            for update in &self.updates {
+                handle.charge(update);
+                handle.publish(update);
+            }
+            committed.is_overtaken = self.guard.confirm(committed.head, appended);
+            state.written.lock().insert(DocName::from(id));
+        }
+        if committed.is_overtaken && effect.is_local_edit() {
+            // The text that was rendered is not what the document holds now.
+            committed.text = self.guard.loaded().map(|loaded| loaded.doc.text().into());
+            committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
+        }
+        state.follow_change(id, effect, &committed, now);
+        Some(committed)
+    }
+}
+
+impl WorkspaceState {
+    /// Brings caches and reports up to date with a change of a document, whose lock is held.
+    fn follow_change(
+        &self,
+        id: &FileId,
+        effect: ChangeEffect,
+        committed: &CommittedDocument,
+        now: Millis,
+    ) {
+        match &committed.text {
+            Some(content) => {
+                let text = Text { content: content.clone(), head: committed.head };
+                self.texts.put(id, &text);
+            }
+            None if committed.is_changed => self.texts.forget(id),
+            None => {}
+        }
+        let size = committed.text.as_ref().map(|text| text.len() as u64);
+        match (effect, size) {
+            (ChangeEffect::EditWithRow, size) => {
+                match size.filter(|_| !committed.is_overtaken) {
+                    Some(size) => self.live.set_size(id, size),
+                    None => self.live.forget(id),
+                }
+                self.settle_time(id);
+            }
+            _ if !committed.is_changed => {}
+            (ChangeEffect::Edit, Some(size)) => self.live.edited(id, size, now),
+            (ChangeEffect::Edit | ChangeEffect::Peer, _) => self.live.changed(id, now),
+            (ChangeEffect::Replica, _) => self.live.forget(id),
+            (ChangeEffect::Annotation, _) => {}
+        }
+        if committed.is_changed && matches!(effect, ChangeEffect::Edit | ChangeEffect::Peer) {
+            self.touch(id, now);
+        }
+    }
+
+    /// Adds the changes of contents to the events of a transaction.
+    pub(super) fn add_content_events(
+        &self,
+        changed: &BTreeMap<FileId, ChangeEffect>,
+        committed: &BTreeMap<FileId, CommittedDocument>,
+        by: Option<&Actor>,
+        events: &mut Vec<yfs_vfs::Change>,
+    ) {
+        let is_told = |(id, effect): &(&FileId, &ChangeEffect)| {
+            effect.is_content_change() && committed.get(*id).is_some_and(|it| it.is_changed)
+        };
+        let ids: Vec<FileId> = changed.iter().filter(is_told).map(|(id, _)| id.clone()).collect();
+        self.events.add_contents(self, &ids, by, events);
+    }
+}
+
+/// Reports whether an error says that a change was refused before the document was touched.
+fn is_refusal(error: &WorkspaceError) -> bool {
+    matches!(error, WorkspaceError::Refused(_) | WorkspaceError::Content(_) | WorkspaceError::Fs(_))
+}

@@ -1,0 +1,146 @@
+//! What a session's opener has read of each file.
+//!
+//! # Cost
+//!
+//! Bounded: a version is some 20 bytes, and contents are dropped, longest unused first, beyond
+//! [`MAX_BYTES`]. A file of which only the version is left is still never overwritten: if its version
+//! can no longer be found, the write is refused.
+//!
+//! Beyond [`MAX_FILES`] the file that was used longest ago is forgotten, as if it had not been read.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use yfs_engine::{id::FileId, path::VPath};
+use yfs_vfs::{Base, VersionToken};
+
+/// How many bytes of contents a session keeps.
+const MAX_BYTES: usize = 32 << 20;
+
+/// Of how many files a session keeps the version.
+const MAX_FILES: usize = 65_536;
+
+/// What an opener knows of the content of a file.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KnownContent {
+    /// The version of the content, if it was ever stored as the opener knows it.
+    pub(super) version: Option<VersionToken>,
+    /// The content, if it is kept.
+    pub(super) content: Option<Bytes>,
+    /// Whether the opener has emptied the file and the truncation is held back.
+    pub(super) is_truncated: bool,
+    /// Whether the content was read and is kept no longer, so that a write has no base.
+    pub(super) is_lost: bool,
+}
+
+/// What a session's opener has read.
+#[derive(Debug, Default)]
+pub(super) struct SessionMemory {
+    files: HashMap<FileId, Entry>,
+    /// Files by when they were last used.
+    by_use: BTreeMap<u64, FileId>,
+    /// Those of them whose content is kept.
+    with_content: BTreeMap<u64, FileId>,
+    n_uses: u64,
+    n_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    known: KnownContent,
+    last_use: u64,
+    /// Where the opener truncated the file.
+    truncated_at: Option<VPath>,
+}
+
+impl KnownContent {
+    pub(super) fn new(version: Option<VersionToken>, content: Option<Bytes>) -> Self {
+        Self { version, content, ..Self::default() }
+    }
+
+    /// Reports whether a write can be based on it.
+    pub(super) fn is_useful(&self) -> bool {
+        self.version.is_some() || self.content.is_some()
+    }
+
+    /// Returns what a write can be based on, best first.
+    pub(super) fn bases(self) -> Vec<Base> {
+        let version = self.version.map(Base::Version);
+        version.into_iter().chain(self.content.map(Base::Content)).collect()
+    }
+
+    fn n_bytes(&self) -> usize {
+        self.content.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+impl SessionMemory {
+    /// Returns what is known of a file.
+    pub(super) fn get(&self, id: &FileId) -> Option<KnownContent> {
+        self.files.get(id).map(|entry| entry.known.clone())
+    }
+
+    /// Notes what is known of a file; a truncation that was held back is no longer.
+    pub(super) fn remember(&mut self, id: &FileId, known: KnownContent) {
+        self.put(id, known, None);
+    }
+
+    /// Forgets a file.
+    pub(super) fn forget(&mut self, id: &FileId) {
+        if let Some(entry) = self.files.remove(id) {
+            self.by_use.remove(&entry.last_use);
+            self.with_content.remove(&entry.last_use);
+            self.n_bytes -= entry.known.n_bytes();
+        }
+    }
+
+    /// Reports whether a truncation of the file is held back.
+    pub(super) fn is_truncation_held(&self, id: &FileId) -> bool {
+        self.files.get(id).is_some_and(|entry| entry.known.is_truncated)
+    }
+
+    /// Holds a truncation back. What is known of the file stays the base of what follows; if nothing
+    /// is, `now` returns what it holds.
+    pub(super) fn hold_truncation(
+        &mut self,
+        id: &FileId,
+        path: &VPath,
+        now: impl FnOnce() -> KnownContent,
+    ) {
+        let known = self.get(id).unwrap_or_else(now);
+        self.put(id, KnownContent { is_truncated: true, ..known }, Some(path.clone()));
+    }
+
+    /// Returns the truncations that are held back: of one file, or of all.
+    pub(super) fn held_truncations(&self, only: Option<&FileId>) -> Vec<(FileId, VPath)> {
+        let held = self.files.iter().filter(|(id, _)| only.is_none_or(|only| only == *id));
+        held.filter_map(|(id, entry)| Some((id.clone(), entry.truncated_at.clone()?))).collect()
+    }
+
+    fn put(&mut self, id: &FileId, known: KnownContent, truncated_at: Option<VPath>) {
+        self.forget(id);
+        self.n_uses += 1;
+        self.n_bytes += known.n_bytes();
+        self.by_use.insert(self.n_uses, id.clone());
+        if known.content.is_some() {
+            self.with_content.insert(self.n_uses, id.clone());
+        }
+        self.files.insert(id.clone(), Entry { known, last_use: self.n_uses, truncated_at });
+        while self.n_bytes > MAX_BYTES && self.with_content.len() > 1 {
+            self.drop_oldest_content();
+        }
+        while self.files.len() > MAX_FILES {
+            let Some((_, oldest)) = self.by_use.first_key_value() else { return };
+            self.forget(&oldest.clone());
+        }
+    }
+
+    fn drop_oldest_content(&mut self) {
+        let Some((_, id)) = self.with_content.pop_first() else { return };
+        let Some(entry) = self.files.get_mut(&id) else { return };
+        self.n_bytes -= entry.known.n_bytes();
+        entry.known.content = None;
+        // Without a version there is nothing left to base a write on, and it must be refused.
+        entry.known.is_lost = entry.known.version.is_none();
+    }
+}

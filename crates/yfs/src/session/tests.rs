@@ -1,0 +1,155 @@
+//! Sessions beside other writers.
+
+use std::sync::Arc;
+
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
+use yfs_store::MemoryStore;
+use yfs_vfs::{Edit, FsCode, WriteOptions};
+
+use crate::{Options, Session, Workspace};
+
+/// A workspace with a file, a person, and a session that may have read it.
+struct Scene {
+    workspace: Workspace,
+    person: Session,
+    agent: Session,
+}
+
+fn path() -> VPath {
+    VPath::parse("/plan.txt").expect("a path")
+}
+
+fn scene(text: &str) -> Scene {
+    let options = Options { follow: false, ..Options::default() };
+    let workspace = Workspace::create(Arc::new(MemoryStore::new()), options).expect("a workspace");
+    let person = workspace.session(Actor::new(ActorKind::Human, "ana"));
+    let agent = workspace.session(Actor::new(ActorKind::Agent, "bob"));
+    person.write(&path(), text.as_bytes(), &WriteOptions::default()).expect("written");
+    Scene { workspace, person, agent }
+}
+
+impl Scene {
+    fn text(&self) -> String {
+        let fresh = self.workspace.session(Actor::new(ActorKind::System, ""));
+        String::from_utf8(fresh.read(&path()).expect("read").data.to_vec()).expect("text")
+    }
+
+    fn agent_reads(&self) -> String {
+        String::from_utf8(self.agent.read(&path()).expect("read").data.to_vec()).expect("text")
+    }
+
+    fn agent_writes(&self, text: &str) -> yfs_vfs::Written {
+        self.agent.write(&path(), text.as_bytes(), &WriteOptions::default()).expect("written")
+    }
+
+    fn person_edits(&self, old: &str, new: &str) {
+        self.person.edit(&path(), &Edit::once(old, new)).expect("edited");
+    }
+}
+
+#[test]
+fn a_stale_write_keeps_what_others_wrote() {
+    let scene = scene("one\ntwo\n");
+    let read = scene.agent_reads();
+    scene.person_edits("one", "ONE");
+    let written = scene.agent_writes(&read.replace("two", "TWO"));
+    assert!(written.merged);
+    assert_eq!(scene.text(), "ONE\nTWO\n");
+}
+
+#[test]
+fn saving_again_after_a_merge_deletes_nothing() {
+    let scene = scene("one\ntwo\n");
+    let read = scene.agent_reads();
+    scene.person_edits("one\n", "one\nAna: important\n");
+    let mine = read.replace("two", "TWO");
+    scene.agent_writes(&mine);
+    // The agent has not read what was merged in.
+    scene.agent_writes(&mine.replace("TWO", "THREE"));
+    assert_eq!(scene.text(), "one\nAna: important\nTHREE\n");
+}
+
+#[test]
+fn a_change_of_the_same_length_is_seen() {
+    let scene = scene("teh cat\n");
+    scene.agent_writes("teh cat sat\n");
+    scene.person_edits("teh", "the");
+    scene.agent_writes("teh cat sat down\n");
+    assert_eq!(scene.text(), "the cat sat down\n");
+}
+
+#[test]
+fn what_was_read_stays_a_base_after_compaction() {
+    let scene = scene("# Title\nagent paragraph\n");
+    let read = scene.agent_reads();
+    for key in 0..100 {
+        let options = WriteOptions::default();
+        scene.person.append(&path(), format!("{key} ").as_bytes(), &options).expect("appended");
+    }
+    scene.workspace.compact(&mut |_, _| {}).expect("compacted");
+    scene.agent_writes(&read.replace("paragraph", "paragraph, improved"));
+    let text = scene.text();
+    assert!(text.starts_with("# Title\nagent paragraph, improved\n0 1 2 "), "{text}");
+    assert!(text.ends_with("98 99 "), "{text}");
+}
+
+#[test]
+fn a_truncation_and_what_follows_are_one_change() {
+    let scene = scene("old\n");
+    scene.agent_reads();
+    scene.agent.truncate(&path()).expect("held back");
+    assert_eq!(scene.agent_reads(), "");
+    assert_eq!(scene.text(), "old\n");
+    scene.person_edits("old\n", "old\nHUMAN\n");
+    scene.agent.append(&path(), b"new\n", &WriteOptions::default()).expect("written");
+    assert_eq!(scene.text().matches("HUMAN").count(), 1, "{}", scene.text());
+    assert!(!scene.text().contains("old") && scene.text().contains("new"));
+}
+
+#[test]
+fn a_truncation_that_nothing_follows_deletes_only_what_was_read() {
+    let scene = scene("old\n");
+    scene.agent_reads();
+    scene.agent.truncate(&path()).expect("held back");
+    scene.person_edits("old\n", "old\nHUMAN\n");
+    scene.agent.settle(None).expect("settled");
+    assert_eq!(scene.text(), "HUMAN\n");
+    // The session has not read the word: what it writes next keeps it.
+    scene.agent_writes("new\n");
+    assert!(scene.text().contains("HUMAN") && scene.text().contains("new"), "{}", scene.text());
+}
+
+#[test]
+fn appending_is_no_reading() {
+    let scene = scene("one\n");
+    scene.agent_reads();
+    scene.person_edits("one\n", "one\nHUMAN\n");
+    scene.agent.append(&path(), b"two\n", &WriteOptions::default()).expect("appended");
+    scene.agent_writes("one\ntwo\nthree\n");
+    assert_eq!(scene.text().matches("HUMAN").count(), 1, "{}", scene.text());
+    assert!(scene.text().contains("three"));
+}
+
+#[test]
+fn a_file_that_was_not_read_is_replaced() {
+    let scene = scene("one\n");
+    assert_eq!(scene.agent_writes("two\n").overlaps, []);
+    assert_eq!(scene.text(), "two\n");
+}
+
+#[test]
+fn a_base_of_bytes_that_changed_is_refused() {
+    let scene = scene("text");
+    let write = |session: &Session, bytes: &[u8]| {
+        session.write(&path(), bytes, &WriteOptions::default()).map(drop)
+    };
+    write(&scene.person, b"\xff1").expect("written");
+    scene.agent.read(&path()).expect("read");
+    write(&scene.person, b"\xff2").expect("written");
+    let refused = write(&scene.agent, b"\xff3").expect_err("bytes do not merge");
+    assert_eq!(refused.code, FsCode::ESTALE);
+    assert_eq!(&scene.person.read(&path()).expect("read").data[..], b"\xff2");
+}

@@ -1,0 +1,293 @@
+//! The state that all handles on one workspace share, and how it follows the log.
+//!
+//! [`commit`](crate::commit) changes it; [`WorkspaceState::catch_up`] applies what other processes
+//! logged.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::{Condvar, Mutex, RwLock};
+use yfs_engine::{
+    content::ContentDoc,
+    gate::Source,
+    id::{ClientId, FileId, WorkspaceId},
+    kind::{ContentKind, PROFILE_SETTING, Profile, profile_name},
+    main_doc::MainDoc,
+    table::NodeKind,
+    time::Millis,
+};
+use yfs_store::{Appended, DocName, Reload, Seq, Store, Tail, WriterClaim};
+use yfs_vfs::Change;
+
+use crate::{
+    cache::TextCache,
+    commit::{MainChange, StructureAccess, Transaction},
+    documents::DocumentPool,
+    error::{Result, WorkspaceError},
+    events::{EventLog, row_events},
+    live::LiveFacts,
+    options::Options,
+    replay::Replay,
+    replica::Mark,
+    updates::Followers,
+};
+
+/// How many updates of the main document a subscriber may fall behind.
+pub(crate) const MAIN_BACKLOG: usize = 16_384;
+
+/// Everything that handles on one workspace share.
+pub(crate) struct WorkspaceState {
+    pub(crate) id: WorkspaceId,
+    pub(crate) main_name: DocName,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) options: Options,
+    pub(crate) main: Arc<RwLock<MainDoc>>,
+    pub(crate) documents: Arc<DocumentPool>,
+    pub(crate) texts: TextCache,
+    pub(crate) live: LiveFacts,
+    pub(crate) events: EventLog,
+    /// The changes that were replayed last. Held while they are read from the log.
+    pub(crate) replay: Mutex<Option<Replay>>,
+    /// Files whose `stat` cell lags behind, and since when.
+    pub(crate) unreported: Mutex<BTreeMap<FileId, Unreported>>,
+    /// Documents that this process wrote to since it last checked whether they are to be compacted.
+    pub(crate) written: Mutex<BTreeSet<DocName>>,
+    /// Documents of which peers erased content that their log may still hold.
+    pub(crate) redacted: Mutex<BTreeSet<DocName>>,
+    pub(crate) main_followers: Followers,
+    pub(crate) claim: Mutex<Option<WriterClaim>>,
+    /// The client id under which this process writes content.
+    content_client: ClientId,
+    /// Held by transactions that depend on rows: for writing by those that change them, for reading
+    /// by those that were planned from them.
+    pub(crate) structure: RwLock<()>,
+    /// Whether updates may be appended.
+    pub(crate) is_log_open: RwLock<bool>,
+    /// Held by the thread that applies what other processes logged, and by a transaction from before
+    /// its rows are logged until they are applied.
+    pub(crate) tailing: Mutex<()>,
+    /// Every record of other processes up to here has been applied.
+    tailed: AtomicU64,
+    /// The mark in the log that was handed out last.
+    pub(crate) mark: Mutex<Option<Mark>>,
+    closed: AtomicBool,
+    /// Wakes the follower when the workspace closes.
+    pub(crate) wake: (Mutex<()>, Condvar),
+}
+
+/// An edit that its author has not yet written to the row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unreported {
+    pub(crate) first: Millis,
+    pub(crate) last: Millis,
+}
+
+/// Returns the name of a store's log; a store that was never written to has none.
+fn log_name(store: &dyn Store) -> Option<String> {
+    let name = store.get_meta(crate::workspace::LOG_KEY).ok().flatten()?;
+    String::from_utf8(name).ok()
+}
+
+impl WorkspaceState {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        options: Options,
+        main: Arc<RwLock<MainDoc>>,
+        documents: Arc<DocumentPool>,
+        claim: Option<WriterClaim>,
+        content_client: ClientId,
+        upto: Seq,
+    ) -> Self {
+        let id = main.read().tree().workspace().clone();
+        Self {
+            main_name: DocName::from(&id),
+            events: EventLog::new(store.origin(), log_name(&*store)),
+            replay: Mutex::new(None),
+            id,
+            store,
+            texts: TextCache::new(options.text_budget),
+            options,
+            main,
+            documents,
+            live: LiveFacts::default(),
+            unreported: Mutex::default(),
+            written: Mutex::default(),
+            redacted: Mutex::default(),
+            main_followers: Followers::default(),
+            claim: Mutex::new(claim),
+            content_client,
+            structure: RwLock::default(),
+            is_log_open: RwLock::new(true),
+            tailing: Mutex::default(),
+            tailed: AtomicU64::new(upto.0),
+            mark: Mutex::default(),
+            closed: AtomicBool::new(false),
+            wake: Default::default(),
+        }
+    }
+
+    /// Makes the empty document of a new file.
+    pub(crate) fn new_doc(&self, id: &FileId, kind: ContentKind) -> ContentDoc {
+        let mut doc = ContentDoc::new(id, self.content_client, self.options.limits);
+        doc.set_kind(kind);
+        doc
+    }
+
+    /// Sets which schema the workspace's rich text keeps.
+    pub(crate) fn set_profile(&self, profile: Profile) -> Result<()> {
+        let value = yfs_engine::Any::from(profile_name(profile));
+        self.commit(StructureAccess::Change, None, |main| {
+            let update = main.plan_setting(PROFILE_SETTING, Some(&value), self.now())?;
+            Ok(Transaction { main: MainChange::Local(update), ..Transaction::of(()) })
+        })?;
+        Ok(())
+    }
+
+    /// Reports whether there is a file of this id, in the trash or not.
+    pub(crate) fn is_file(&self, id: &FileId) -> bool {
+        let entry = self.main.read().files().get(id);
+        entry.is_some_and(|entry| entry.row.kind == NodeKind::File)
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        self.options.clock.now()
+    }
+
+    /// Fails if the workspace is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(WorkspaceError::Closed) } else { Ok(()) }
+    }
+
+    /// Fails if the workspace is closed or read-only.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        if self.options.read_only { Err(WorkspaceError::ReadOnly) } else { Ok(()) }
+    }
+
+    /// Closes the workspace and reports whether it was open.
+    pub(crate) fn set_closed(&self) -> bool {
+        let was_open = !self.closed.swap(true, Ordering::AcqRel);
+        let _guard = self.wake.0.lock();
+        self.wake.1.notify_all();
+        was_open
+    }
+
+    /// Applies what other processes have logged since this was last called. Returns whether there
+    /// was anything.
+    pub(crate) fn catch_up(&self) -> Result<bool> {
+        let _tailing = self.tailing.lock();
+        let mut any = false;
+        while self.store.head()? > self.tailed() {
+            let own = self.store.origin();
+            let tail = self.store.tail(self.tailed(), &|doc, origin| {
+                let is_known = || self.documents.holds(&FileId::from(doc));
+                origin != own && (*doc == self.main_name || is_known())
+            })?;
+            let mut events = Vec::new();
+            let applied = self.apply_page(&tail, &mut events);
+            self.events.push(events);
+            any |= applied?;
+            self.tailed.fetch_max(tail.upto.0, Ordering::AcqRel);
+            if !tail.more {
+                break;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Makes sure that this process has applied everything that was logged before this call.
+    ///
+    /// # Cost
+    ///
+    /// One look at the head of the log if nothing was.
+    pub(crate) fn refresh(&self) -> Result<()> {
+        self.check_open()?;
+        if self.store.head()? > self.tailed() {
+            self.catch_up()?;
+        }
+        Ok(())
+    }
+
+    /// Returns how far the log has been applied.
+    pub(crate) fn tailed(&self) -> Seq {
+        Seq(self.tailed.load(Ordering::Acquire))
+    }
+
+    /// Skips own records that directly follow what was applied: there are none of others in between.
+    pub(crate) fn pass_own(&self, appended: &Appended) {
+        let (before, last) = (appended.first.0 - 1, appended.last.0);
+        // If other processes appended in between, `catch_up` reads the page instead.
+        self.tailed.compare_exchange(before, last, Ordering::AcqRel, Ordering::Acquire).ok();
+    }
+
+    /// Applies what other processes logged, rows and contents, and adds the events. They are
+    /// published once all of it is applied, so that a watcher of a row finds the content that came with it.
+    fn apply_page(&self, tail: &Tail, events: &mut Vec<Change>) -> Result<bool> {
+        for reload in &tail.reload {
+            self.reload(reload, events)?;
+        }
+        for record in &tail.records {
+            if record.doc == self.main_name {
+                self.apply_main_record(&record.data, events);
+            } else {
+                self.documents.acquire(&FileId::from(&record.doc)).tail(record);
+            }
+        }
+        let others = tail.touched.iter().filter(|touched| !touched.own);
+        let docs: Vec<&DocName> = others.map(|touched| &touched.doc).collect();
+        let ids = docs.iter().filter(|doc| ***doc != self.main_name).map(|doc| FileId::from(*doc));
+        let ids: Vec<FileId> = ids.collect();
+        let now = self.now();
+        for id in &ids {
+            self.content_changed(id, now);
+        }
+        self.events.add_contents(self, &ids, None, events);
+        Ok(!docs.is_empty() || !tail.reload.is_empty())
+    }
+
+    /// Applies a document part of whose log was compacted before it was tailed.
+    fn reload(&self, reload: &Reload, events: &mut Vec<Change>) -> Result<()> {
+        if reload.doc == self.main_name {
+            let loaded = self.store.load(&reload.doc)?;
+            let updates = loaded.updates.iter().map(|record| &record.data);
+            for update in loaded.snapshot.iter().chain(updates) {
+                self.apply_main_record(update, events);
+            }
+            return Ok(());
+        }
+        let id = FileId::from(&reload.doc);
+        if self.documents.holds(&id) {
+            self.documents.acquire(&id).reload(reload.upto)?;
+        }
+        self.content_changed(&id, self.now());
+        self.events.add_contents(self, &[id], None, events);
+        Ok(())
+    }
+
+    fn apply_main_record(&self, update: &[u8], events: &mut Vec<Change>) {
+        // The gate refuses the same records in every process.
+        let received = self.main.write().receive(update, Source::Store);
+        if let Ok(changes) = received {
+            events.extend(row_events(&self.main.read(), &changes, self.now()));
+        }
+        self.main_followers.publish(update);
+    }
+
+    /// Forgets what was known of a content, after others changed it.
+    fn content_changed(&self, id: &FileId, at: Millis) {
+        self.texts.forget(id);
+        self.live.changed(id, at);
+    }
+}
+
+impl fmt::Debug for WorkspaceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkspaceState").field("id", &self.id).finish_non_exhaustive()
+    }
+}
