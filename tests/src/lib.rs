@@ -21,6 +21,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The Rust example of README, compiled and run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct ReadmeExample;
+
 /// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_owned()
