@@ -100,14 +100,15 @@ struct Writer {
     connection: Connection,
     /// Whether commits reach the disk before they return.
     synchronous: bool,
-    /// Where the log ended after the last append, if nothing else was written here since.
+    /// Where the log ended when this connection last read or wrote it.
     known: Option<Known>,
 }
 
-/// What was known of the log at some moment.
-#[derive(Clone, Copy)]
+/// The end of the log at some moment.
+#[derive(Debug, Clone, Copy)]
 struct Known {
-    /// As the writing connection saw it; the same number means that nobody else has written.
+    /// The `data_version` of the writing connection at that moment. It changes with every commit of
+    /// another connection, and with none of its own.
     version: i64,
     head: u64,
 }
@@ -215,9 +216,11 @@ impl Inner {
         change: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut writer = self.writer(action)?;
+        let known = writer.known;
         let tx = writer.begin(false, action)?;
         let result = change(&tx)?;
         tx.commit().map_err(failed(action))?;
+        writer.known = known;
         drop(writer);
         self.syncer.wrote();
         Ok(result)
@@ -228,7 +231,7 @@ impl Writer {
     /// Begins a writing transaction; what follows it down to its commit is durable at once if it
     /// is `synchronous`.
     fn begin(&mut self, synchronous: bool, action: &'static str) -> Result<Tx<'_>, StoreError> {
-        // Whoever appends puts it back.
+        // A caller that knows where the log ends after its commit puts it back.
         self.known = None;
         if self.synchronous != synchronous {
             let level = if synchronous { "FULL" } else { "NORMAL" };

@@ -10,6 +10,7 @@ use crate::{Batch, Compacted, Seq, StoreError};
 pub(super) const CASES: &[Case] = &[
     ("a store that is new is empty", new_is_empty),
     ("what was appended is loaded and tailed by all", append_load_tail),
+    ("what one handle appended is counted by every call of another", no_handle_lags),
     ("a batch is one step in the log", batches_are_whole),
     ("a conditional append sees what others did", conditional_append),
     ("own records are no conflict", own_records_do_not_count),
@@ -61,6 +62,27 @@ fn append_load_tail(open: &Open) {
         assert_eq!(data, [b"two".as_slice(), b"three"]);
         assert_eq!((tail.upto, tail.head, tail.more), (other.last, other.last, false));
         assert_eq!(tail_of(&**store, tail.upto).records, []);
+    }
+}
+
+fn no_handle_lags(open: &Open) {
+    let (here, there) = (open(), open());
+    let mut writers = [&here, &there].into_iter().cycle();
+    for round in 1..=200 {
+        let name = if round % 3 == 0 { "b" } else { "a" };
+        let writer = writers.next().expect("it never ends");
+        let written = writer.append(batch(name, "x")).expect("append").last;
+        for reader in [&here, &there] {
+            assert_eq!(reader.doc_head(&doc(name)).expect("head"), written, "round {round}");
+            assert_eq!(reader.head().expect("head"), written, "round {round}");
+            let stats = reader.doc_stats(&doc(name)).expect("stats").expect("it was written");
+            assert_eq!(stats.head, written, "round {round}");
+        }
+        if round % 50 == 0 {
+            writer.compact(&doc("a"), &join).expect("compact");
+            assert_eq!(here.head().expect("head"), there.head().expect("head"));
+            assert!(here.head().expect("head") > written, "a compaction can be noticed");
+        }
     }
 }
 

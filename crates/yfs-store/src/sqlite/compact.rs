@@ -80,6 +80,7 @@ impl Inner {
         {
             let mut index = self.index.lock();
             index.add(marker);
+            index.completed(marker.seq);
             let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
             index.drop_records(number, gone);
         }
@@ -142,6 +143,7 @@ impl Inner {
         {
             let mut index = self.index.lock();
             index.add(marker);
+            index.completed(marker.seq);
             index.drop_records(number, |seq| seq <= doc.head);
         }
         reclaim(&writer.connection).map_err(failed(FORGET))?;

@@ -8,7 +8,7 @@
 //! - It is fed inside transactions, whose views differ; since records become visible in order of
 //!   their position, a view that is older than the index adds nothing.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension};
@@ -32,8 +32,9 @@ const ACTION: &str = "read the log";
 pub(super) struct Index {
     /// The last record that the index knows of.
     upto: u64,
-    /// When somebody last made sure that nothing was missing.
-    pub(super) checked_at: Option<Instant>,
+    /// The greatest head of the log at which nothing was missing here. The last positions may be
+    /// of records that were deleted, so it may be beyond `upto`.
+    complete_to: u64,
     /// Documents by number, from 1. Invariant: `numbers` is the inverse.
     names: Vec<DocName>,
     numbers: HashMap<DocName, u32>,
@@ -137,6 +138,16 @@ impl Index {
         }
         doc.marker = row.seq;
         self.markers.insert(row.seq, row.doc);
+    }
+
+    /// Returns a head of the log up to which nothing is missing here.
+    pub(super) fn complete_to(&self) -> u64 {
+        self.complete_to
+    }
+
+    /// Notes that all records up to `head` were added, which the caller knows.
+    pub(super) fn completed(&mut self, head: u64) {
+        self.complete_to = self.complete_to.max(head);
     }
 
     /// Adds documents that this handle has just made.
