@@ -186,7 +186,9 @@ fn initialise(
     const ACTION: &str = "open the store";
     // Before anything else: a foreign file must not even be switched to another journal.
     if let Some(found) = format(connection, path)? {
-        return check_format(found, path).map(|()| false);
+        check_format(found, path)?;
+        // Copies that other programs made may be in another mode.
+        return use_write_ahead_log(connection).map(|()| false);
     }
     if !options.create {
         return Err(StoreError::NotAStore { path: path.to_owned() });
@@ -205,19 +207,29 @@ fn initialise(
     Ok(true)
 }
 
-/// Two processes that switch an empty file at once get "busy" whatever the timeout.
-fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
+/// Makes sure that the database has a write-ahead log: without one, readers block writers, and a
+/// flush would have nothing to sync.
+///
+/// Two processes that switch a file at once get "busy" whatever the timeout.
+pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
     let until = Instant::now() + BUSY_TIMEOUT;
     loop {
-        // Has an effect only before the first table is made.
-        let switched = connection
-            .execute_batch("PRAGMA auto_vacuum = INCREMENTAL")
-            .and_then(|()| connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())));
+        // The first has an effect only before the first table is made, and the second none where
+        // the mode is right already.
+        let switched =
+            connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").and_then(|()| {
+                let switch = "PRAGMA journal_mode = WAL";
+                connection.query_row(switch, [], |row| row.get::<_, String>(0))
+            });
         match switched {
             Err(error) if is_busy(&error) && Instant::now() < until => {
                 thread::sleep(Duration::from_millis(1));
             }
-            result => return result.map_err(failed("open the store")),
+            Ok(mode) if mode != "wal" => {
+                let action = "keep a write-ahead log: this filesystem has no shared memory";
+                return Err(StoreError::Unsupported { action });
+            }
+            result => return result.map(drop).map_err(failed("open the store")),
         }
     }
 }
@@ -281,5 +293,18 @@ pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> St
             action,
             source: Arc::<dyn Error + Send + Sync>::from(Box::from(error)),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SQLite keeps a database in memory in a mode of its own, and says so without an error.
+    #[test]
+    fn what_cannot_have_a_write_ahead_log_is_refused() {
+        let connection = Connection::open_in_memory().expect("open");
+        let error = use_write_ahead_log(&connection).expect_err("there is no log");
+        assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
     }
 }
