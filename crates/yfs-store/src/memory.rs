@@ -326,7 +326,10 @@ impl Store for MemoryStore {
             }
         }
         let at = data.mark();
-        data.docs.entry(name.clone()).or_default().compacted = Some((last, at));
+        let doc = data.docs.entry(name.clone()).or_default();
+        // What stayed may be older than what an earlier compaction took.
+        let reaches = doc.compacted.map_or(last, |(before, _)| last.max(before));
+        doc.compacted = Some((reaches, at));
         self.shared.grown.notify_all();
         let n_absorbed = absorbed.len() as u64;
         Ok(Compacted::Done { n_absorbed, n_kept, bytes_before, bytes_after })

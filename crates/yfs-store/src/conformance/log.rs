@@ -19,6 +19,7 @@ pub(super) const CASES: &[Case] = &[
     ("a long tail comes in pages", tail_pages),
     ("compaction keeps what it did not absorb", compact_keeps_parked),
     ("a tailer that is behind a compaction is told to reload", compact_and_tail),
+    ("a compaction of what stayed hides no earlier one", compact_of_what_stayed),
     ("a compaction moves no head", compact_moves_no_head),
     ("a failed merge changes nothing", compact_failure),
     ("of two compactions at once one wins", compact_race),
@@ -233,6 +234,25 @@ fn compact_and_tail(open: &Open) {
     }
     let after = tail_of(&*there, first.last).upto;
     assert_eq!(tail_of(&*there, after).reload, [], "once is enough");
+}
+
+fn compact_of_what_stayed(open: &Open) {
+    let (here, there) = (open(), open());
+    let parked = here.append(batch("a", "parked")).expect("append").last;
+    let last = here.append(batch("a", "two")).expect("append").last;
+    assert_eq!(tail_of(&*there, Seq::ZERO).upto, last);
+    let park = |snapshot: Option<&[u8]>, records: &[_]| {
+        join_unless(snapshot, records, |data| data == b"parked")
+    };
+    here.compact(&doc("a"), &park).expect("compact");
+    here.compact(&doc("a"), &join).expect("compact");
+    for store in [&here, &there, &open()] {
+        let reload = tail_of(&**store, parked).reload;
+        assert_eq!(reload.len(), 1, "a tailer that has not seen the second record must reload");
+        assert_eq!(reload[0].upto, last);
+        let loaded = store.load(&doc("a")).expect("load");
+        assert_eq!((text(&loaded).as_str(), loaded.head), ("twoparked", last));
+    }
 }
 
 fn compact_moves_no_head(open: &Open) {

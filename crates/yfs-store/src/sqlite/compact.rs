@@ -61,7 +61,7 @@ impl Inner {
         let hash = ContentHash::of(state);
         let mut writer = self.writer(COMPACT)?;
         let tx = writer.begin(false, COMPACT)?;
-        let (number, n_known) = {
+        let (number, n_known, compacted) = {
             let mut index = self.index.lock();
             index.catch_up(&tx, self.origin)?;
             let Some(number) = index.number(name) else { return Ok(Compacted::Raced) };
@@ -70,8 +70,11 @@ impl Inner {
             if doc.marker > before.upto.0 {
                 return Ok(Compacted::Raced);
             }
-            (number, doc.records.len() as u64)
+            (number, doc.records.len() as u64, doc.compacted)
         };
+        // What stayed may be older than what an earlier compaction took, of which only its marker
+        // tells, and that one goes.
+        let reaches = reaches.max(compacted);
         let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
             .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
             .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
