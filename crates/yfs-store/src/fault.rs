@@ -172,6 +172,14 @@ impl Store for FaultStore {
         self.below.quarantined()
     }
 
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.below.quarantined_update(number)
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        self.below.drop_quarantined(number)
+    }
+
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
         self.pass(Fault::Blob)?;
         self.below.put_blob(content, at)

@@ -2,6 +2,8 @@
 //!
 //! [`MemoryStore::another_handle`] stands for another process on the same store.
 
+mod quarantine;
+
 use std::{
     collections::{BTreeMap, HashMap},
     io::{Read, Write},
@@ -18,10 +20,11 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
+use self::quarantine::Quarantine;
 use crate::{
     Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Durability, Expect, Loaded,
     MergeFn, Origin, Quarantined, Record, Reload, Report, Seq, Store, StoreError, StoreStats, Tail,
-    Touched, WriterClaim, record::new_ids,
+    Touched, WriterClaim, quarantine::RefusedUpdate, record::new_ids,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -54,7 +57,7 @@ struct Data {
     head: Seq,
     log: BTreeMap<Seq, Entry>,
     docs: HashMap<DocName, Doc>,
-    quarantine: Vec<Quarantined>,
+    quarantine: Quarantine,
     blobs: BTreeMap<ContentHash, (Arc<[u8]>, Millis)>,
     first_seen: HashMap<SmolStr, Millis>,
     meta: HashMap<SmolStr, Vec<u8>>,
@@ -366,6 +369,7 @@ impl Store for MemoryStore {
             blob_bytes,
             file_bytes: record_bytes + snapshot_bytes + blob_bytes,
             head: data.head,
+            ..data.quarantine.stats()
         })
     }
 
@@ -395,13 +399,21 @@ impl Store for MemoryStore {
         reason: &str,
         at: Millis,
     ) -> Result<(), StoreError> {
-        let (doc, reason, update) = (doc.clone(), reason.to_owned(), update.to_vec());
-        self.state()?.now.quarantine.push(Quarantined { doc, at, reason, update });
+        let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
+        self.state()?.now.quarantine.add(doc, &refused);
         Ok(())
     }
 
     fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
-        Ok(self.state()?.now.quarantine.clone())
+        Ok(self.state()?.now.quarantine.list())
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.state()?.now.quarantine.update(number))
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        Ok(self.state()?.now.quarantine.drop_entries(number))
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {

@@ -23,6 +23,7 @@ mod index;
 mod local;
 mod log;
 mod place;
+mod quarantine;
 mod schema;
 mod sync;
 mod tx;
@@ -83,6 +84,8 @@ struct Inner {
     path: PathBuf,
     place: Place,
     read_only: bool,
+    /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
+    has_quarantine: bool,
     origin: Origin,
     /// The one connection that writes.
     writer: Mutex<Writer>,
@@ -154,14 +157,15 @@ impl SqliteStore {
 
     /// Opens a store.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (place, connection) = if options.read_only {
+        let (place, connection, format) = if options.read_only {
             schema::open_read_only(path)?
         } else {
-            (Place::writable(path), schema::open(path, options)?)
+            (Place::writable(path), schema::open(path, options)?, schema::FORMAT)
         };
         let inner = Inner {
             path: path.to_owned(),
             read_only: options.read_only,
+            has_quarantine: format > 1,
             origin: Origin::random(),
             writer: Mutex::new(Writer { connection, synchronous: false, known: None }),
             queue: Queue::default(),
@@ -334,6 +338,14 @@ impl Store for SqliteStore {
 
     fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
         self.inner.quarantined()
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.quarantined_update(number)
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        self.inner.drop_quarantined(number)
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {

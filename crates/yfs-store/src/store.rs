@@ -105,6 +105,11 @@ pub trait Store: Send + Sync + Debug {
     fn forget(&self, doc: &DocName) -> Result<u64, StoreError>;
 
     /// Keeps an update that was refused, for a person to look at.
+    ///
+    /// An equal update of the same document is kept once, and counted. Limits hold: 16 MiB per
+    /// document, 64 MiB in all, 30 days after the last refusal; what was refused longest ago goes
+    /// first, and is counted in [`StoreStats`]. A larger update is listed, but its bytes are not
+    /// kept.
     fn quarantine(
         &self,
         doc: &DocName,
@@ -113,8 +118,15 @@ pub trait Store: Send + Sync + Debug {
         at: Millis,
     ) -> Result<(), StoreError>;
 
-    /// Returns the updates that were refused, oldest first.
+    /// Lists the updates in quarantine, in the order in which they were first refused, without
+    /// reading them.
     fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError>;
+
+    /// Returns the bytes of an update in quarantine, if they are kept.
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Drops one update from quarantine, or all, and returns how many.
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
 
     /// Keeps some content, read to its end, and returns its hash and size.
     ///

@@ -11,14 +11,14 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
-use super::{OpenOptions, place::Place};
+use super::{OpenOptions, place::Place, quarantine};
 use crate::StoreError;
 
 /// Marks our files: "yfs1".
 pub(super) const APPLICATION_ID: i32 = 0x7966_7331;
 
 /// The format that this program writes.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// Updates up to this size stand in the log itself, larger ones in a table of their own, so that a
 /// pass over the log reads little else than positions.
@@ -43,9 +43,6 @@ CREATE TABLE snapshot (
 CREATE TABLE snapshot_body (doc INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE fact (
     doc INTEGER PRIMARY KEY, upto INTEGER NOT NULL, size INTEGER NOT NULL, hash BLOB) STRICT;
-CREATE TABLE quarantine (
-    n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,
-    data BLOB NOT NULL) STRICT;
 CREATE TABLE first_seen (key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE released (
@@ -83,14 +80,16 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Connection, Stor
     Ok(connection)
 }
 
-/// Opens a store that is there, to read it only, and says how further connections are opened.
-pub(super) fn open_read_only(path: &Path) -> Result<(Place, Connection), StoreError> {
+/// Opens a store that is there, to read it only, and returns how further connections are opened
+/// and its format, which may be an older one.
+pub(super) fn open_read_only(path: &Path) -> Result<(Place, Connection, u32), StoreError> {
     len_of(path, false)?;
     let place = Place::readable(path)?;
     let connection = place.connect()?;
     let found = format(&connection, path)?;
-    check_format(found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?, path)?;
-    Ok((place, connection))
+    let found = found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?;
+    check_format(found, path)?;
+    Ok((place, connection, found))
 }
 
 /// Returns the length of the file, which is not empty unless it may be made.
@@ -188,7 +187,11 @@ fn initialise(
     if let Some(found) = format(connection, path)? {
         check_format(found, path)?;
         // Copies that other programs made may be in another mode.
-        return use_write_ahead_log(connection).map(|()| false);
+        use_write_ahead_log(connection)?;
+        if found < FORMAT {
+            upgrade(connection, path)?;
+        }
+        return Ok(false);
     }
     if !options.create {
         return Err(StoreError::NotAStore { path: path.to_owned() });
@@ -201,10 +204,24 @@ fn initialise(
         return check_format(found, path).map(|()| false);
     }
     tx.execute_batch(TABLES).map_err(failed(ACTION))?;
+    tx.execute_batch(quarantine::TABLE).map_err(failed(ACTION))?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
     tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     tx.commit().map_err(failed(ACTION))?;
     Ok(true)
+}
+
+/// Makes the current format of an older one.
+fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    const ACTION: &str = "upgrade the store";
+    let behavior = TransactionBehavior::Immediate;
+    let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
+    // Another process may have been faster.
+    if format(&tx, path)? == Some(1) {
+        quarantine::upgrade(&tx).map_err(failed(ACTION))?;
+        tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
+    }
+    tx.commit().map_err(failed(ACTION))
 }
 
 /// Makes sure that the database has a write-ahead log: without one, readers block writers, and a
@@ -252,7 +269,7 @@ fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreErro
 }
 
 fn check_format(found: u32, path: &Path) -> Result<(), StoreError> {
-    if found == FORMAT {
+    if (1..=FORMAT).contains(&found) {
         return Ok(());
     }
     Err(StoreError::TooNew { path: path.to_owned(), found, supported: FORMAT })
