@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn, Origin,
-    Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn,
+    Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
 };
 
 /// A store that fails when told to.
@@ -154,8 +154,8 @@ impl Store for FaultStore {
         self.below.stats()
     }
 
-    fn forget(&self, doc: &DocName) -> Result<u64, StoreError> {
-        self.below.forget(doc)
+    fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
+        self.below.forget(doc, head)
     }
 
     fn quarantine(
@@ -203,12 +203,17 @@ impl Store for FaultStore {
         self.below.blobs()
     }
 
+    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
+        self.below.blob_mark()
+    }
+
     fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.below.remove_blobs(older_than, keep)
+        self.below.remove_blobs(mark, older_than, keep)
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

@@ -34,7 +34,7 @@ mod store;
 
 pub mod conformance;
 
-pub use blob::BlobInfo;
+pub use blob::{BlobInfo, BlobMark};
 pub use error::StoreError;
 pub use fault::{Fault, FaultStore};
 pub use memory::MemoryStore;

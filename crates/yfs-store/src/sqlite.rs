@@ -49,8 +49,8 @@ use self::{
     index::Index, log::Queue, place::Place, schema::failed, sync::Syncer, tx::Tx, watch::Watch,
 };
 use crate::{
-    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn, Origin,
-    Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn,
+    Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
 };
 
 /// How many idle reading connections a handle keeps.
@@ -322,8 +322,8 @@ impl Store for SqliteStore {
         self.inner.stats()
     }
 
-    fn forget(&self, doc: &DocName) -> Result<u64, StoreError> {
-        self.inner.forget(doc)
+    fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
+        self.inner.forget(doc, head)
     }
 
     fn quarantine(
@@ -368,12 +368,17 @@ impl Store for SqliteStore {
         self.inner.blobs()
     }
 
+    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
+        self.inner.blob_mark()
+    }
+
     fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.inner.remove_blobs(older_than, keep)
+        self.inner.remove_blobs(mark, older_than, keep)
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

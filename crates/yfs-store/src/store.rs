@@ -31,8 +31,8 @@ use std::{
 use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, DocFact, DocName, DocStats, Loaded, Origin, Quarantined, Record,
-    Report, Seq, StoreError, StoreStats, Tail,
+    Appended, Batch, BlobInfo, BlobMark, DocFact, DocName, DocStats, Loaded, Origin, Quarantined,
+    Record, Report, Seq, StoreError, StoreStats, Tail,
 };
 
 /// A durable log of updates to documents, shared by processes, plus blobs and local tables.
@@ -101,8 +101,10 @@ pub trait Store: Send + Sync + Debug {
 
     /// Removes records, snapshot and facts of a document, and returns how many bytes they had.
     ///
-    /// The document may be written again afterwards.
-    fn forget(&self, doc: &DocName) -> Result<u64, StoreError>;
+    /// Fails with [`StoreError::HeadMoved`], and removes nothing, unless the document's head is
+    /// still `head`, which the caller must have read with [`doc_head`](Self::doc_head) before it
+    /// decided that nothing needs the document. The document may be written again afterwards.
+    fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError>;
 
     /// Keeps an update that was refused, for a person to look at.
     ///
@@ -145,10 +147,19 @@ pub trait Store: Send + Sync + Debug {
     /// Returns all blobs.
     fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
 
-    /// Removes blobs that were last put before `older_than` and that `keep` does not want, and
-    /// returns how many bytes they had.
+    /// Returns a mark of what was put up to now, for [`remove_blobs`](Self::remove_blobs).
+    fn blob_mark(&self) -> Result<BlobMark, StoreError>;
+
+    /// Removes blobs that `keep` does not want and that were last put both before `mark` and before
+    /// `older_than`, and returns how many bytes they had.
+    ///
+    /// A blob that was put after the mark, for the first time or again, stays, whatever its time
+    /// says: so take the mark before looking which blobs are wanted. What is being put meanwhile is
+    /// not disturbed. A blob may be put before the row that names it is logged; `older_than` is the
+    /// only thing that saves it between the two.
     fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError>;

@@ -201,7 +201,7 @@ fn a_damaged_name_costs_one_document() {
         let new = DocName::parse("new").expect("a name");
         let written = store.append(Batch::one(new.clone(), vec![1], Millis(1)));
         assert_eq!(store.doc_head(&new).expect("head"), written.expect("append").last, "{sql}");
-        store.forget(&new).expect("forget");
+        store.forget(&new, store.doc_head(&new).expect("head")).expect("forget");
     }
 }
 

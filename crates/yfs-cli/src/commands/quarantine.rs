@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::Workspace;
-use yfs_engine::id::FileId;
+use yfs_engine::{id::FileId, path::VPath};
 use yfs_store::Quarantined;
 
 use crate::{
@@ -152,7 +152,7 @@ fn describe(workspace: &Workspace, refused: &Quarantined) -> Result<Value> {
     Ok(json!({
         "number": refused.number,
         "doc": refused.doc.as_str(),
-        "path": path.as_ref().map(|path| path.as_str()),
+        "path": path.as_ref().map(VPath::as_str),
         "first_at": when::rfc3339(refused.first_at),
         "last_at": when::rfc3339(refused.last_at),
         "n_times": refused.n_times,

@@ -313,19 +313,22 @@ fn seqs_are_never_reused(open: &Open) {
         let written = open().append(batch("a", "one")).expect("append");
         assert!(written.first > last, "a position was given twice");
         last = written.last;
-        store.forget(&doc("a")).expect("forget");
+        store.forget(&doc("a"), last).expect("forget");
     }
 }
 
 fn forget(open: &Open) {
     let (here, there) = (open(), open());
-    here.append(batch("a", "one")).expect("append");
+    let first = here.append(batch("a", "one")).expect("append").last;
     here.compact(&doc("a"), &join).expect("compact");
     let last = here.append(batch("a", "two")).expect("append");
     here.append(batch("b", "other")).expect("append");
     assert_eq!(text(&there.load(&doc("a")).expect("load")), "onetwo");
-    assert_eq!(here.forget(&doc("a")).expect("forget"), 6);
-    assert_eq!(here.forget(&doc("nothing")).expect("forget"), 0);
+    let stale = there.forget(&doc("a"), first).expect_err("it was written since");
+    assert!(matches!(stale, StoreError::HeadMoved { head, .. } if head == last.last), "{stale:?}");
+    assert_eq!(text(&there.load(&doc("a")).expect("load")), "onetwo", "nothing was removed");
+    assert_eq!(here.forget(&doc("a"), last.last).expect("forget"), 6);
+    assert_eq!(here.forget(&doc("nothing"), Seq::ZERO).expect("forget"), 0);
     for store in [&here, &there, &open()] {
         assert_eq!(text(&store.load(&doc("a")).expect("load")), "");
         assert_eq!(store.doc_head(&doc("a")).expect("head"), last.last);

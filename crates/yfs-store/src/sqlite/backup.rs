@@ -71,6 +71,9 @@ fn finish_copy(copy: &Path) -> Result<(), StoreError> {
     let connection = Connection::open_with_flags(copy, flags).map_err(failed(BACKUP))?;
     use_write_ahead_log(&connection)?;
     connection
-        .execute_batch("DELETE FROM released; DELETE FROM meta WHERE key = 'store:claim-seal';")
+        .execute_batch(
+            "DELETE FROM released; DELETE FROM upload;
+             DELETE FROM meta WHERE key = 'store:claim-seal';",
+        )
         .map_err(failed(BACKUP))
 }

@@ -9,7 +9,7 @@ use super::{
     log::checksum,
     schema::{INLINE_LEN, failed},
 };
-use crate::{Compacted, DocName, Loaded, MergeFn, Merged, Origin, StoreError};
+use crate::{Compacted, DocName, Loaded, MergeFn, Merged, Origin, Seq, StoreError};
 
 const COMPACT: &str = "compact a document";
 const FORGET: &str = "forget a document";
@@ -123,7 +123,7 @@ impl Inner {
         if is_busy { Err(StoreError::Locked { action: WIPE }) } else { Ok(()) }
     }
 
-    pub(super) fn forget(&self, name: &DocName) -> Result<u64, StoreError> {
+    pub(super) fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {
         let mut writer = self.writer(FORGET)?;
         let tx = writer.begin(false, FORGET)?;
         let (number, doc) = {
@@ -131,6 +131,9 @@ impl Inner {
             index.catch_up(&tx, self.origin)?;
             let Some(number) = index.number(name) else { return Ok(0) };
             let Some(doc) = index.doc(number) else { return Ok(0) };
+            if doc.head != head.0 {
+                return Err(StoreError::HeadMoved { doc: name.clone(), head: Seq(doc.head) });
+            }
             (number, doc.clone())
         };
         let forget = || -> rusqlite::Result<Row> {

@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
-use super::{OpenOptions, place::Place, quarantine};
+use super::{OpenOptions, blobs::UPLOAD_TABLE, place::Place, quarantine};
 use crate::StoreError;
 
 /// Marks our files: "yfs1".
@@ -205,6 +205,7 @@ fn initialise(
     }
     tx.execute_batch(TABLES).map_err(failed(ACTION))?;
     tx.execute_batch(quarantine::TABLE).map_err(failed(ACTION))?;
+    tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
     tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     tx.commit().map_err(failed(ACTION))?;
@@ -219,6 +220,7 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     // Another process may have been faster.
     if format(&tx, path)? == Some(1) {
         quarantine::upgrade(&tx).map_err(failed(ACTION))?;
+        tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
         tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     }
     tx.commit().map_err(failed(ACTION))

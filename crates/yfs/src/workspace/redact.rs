@@ -127,12 +127,13 @@ impl Workspace {
             return Ok(Redacted::default());
         }
         self.shared.compact_fully(&DocName::from(&found.id))?;
+        let mark = self.shared.store.blob_mark()?;
         let redacted = self.describe(&found, &erasable, hashes)?;
         let gone: BTreeSet<&ContentHash> =
             redacted.blobs.iter().filter(|hash| !redacted.kept.contains(hash)).collect();
         if !gone.is_empty() {
             let any_time = Millis(i64::MAX);
-            self.shared.store.remove_blobs(any_time, &|hash| !gone.contains(hash))?;
+            self.shared.store.remove_blobs(mark, any_time, &|hash| !gone.contains(hash))?;
         }
         self.shared.store.wipe()?;
         Ok(redacted)

@@ -180,7 +180,7 @@ impl Shared {
             self.store.note_first_seen(&[&key], self.now())?;
             if self.is_old(&key, retention)? && self.pool.close(&id) {
                 removed.0 += 1;
-                removed.1 += self.store.forget(&DocName::from(&id))?;
+                removed.1 += self.store.forget(&stats.doc, stats.head)?;
                 self.store.clear_first_seen(&[&key])?;
             }
         }
@@ -192,10 +192,11 @@ impl Shared {
         if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {
             return Ok(0);
         }
+        let mark = self.store.blob_mark()?;
         let Some(named) = self.named_blobs(None)? else { return Ok(0) };
         let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
         let older_than = Millis(self.now().0.saturating_sub(age));
-        Ok(self.store.remove_blobs(older_than, &|hash| named.contains(hash))?)
+        Ok(self.store.remove_blobs(mark, older_than, &|hash| named.contains(hash))?)
     }
 
     /// Returns every blob that a row or a version of a file names, these versions of this file left
