@@ -9,8 +9,8 @@ use yfs_engine::actor::Actor;
 use crate::commands::mirror;
 use crate::commands::{
     anchor, append, blame, cat, chmod, clone, completions, cp, du, edit, export, find, glob, grep,
-    head, import, init, label, ln, ls, mkdir, mv, profile, readlink, redact, rm, serve, stat, sync,
-    tail, token, touch, trash, tree, upkeep, versions, write,
+    head, import, init, label, ln, ls, mkdir, mv, profile, quarantine, readlink, redact, rm, serve,
+    stat, sync, tail, token, touch, trash, tree, upkeep, versions, write,
 };
 
 /// A tree of files that people, agents and tools change at the same time, and nobody's work is lost.
@@ -161,6 +161,8 @@ pub(crate) enum Command {
     ///
     /// JSON: one object a line: {kind, id, path, detail}.
     Conflicts(upkeep::NoArgs),
+    /// Updates of peers that were refused: list, show, drop
+    Quarantine(quarantine::QuarantineArgs),
     /// Print what the workspace holds, in numbers
     Info(upkeep::NoArgs),
     /// Replace what was logged by what it came to
@@ -230,6 +232,7 @@ impl Command {
             Self::Anchor(_) => "anchor",
             Self::Redact(_) => "redact",
             Self::Conflicts(_) => "conflicts",
+            Self::Quarantine(_) => "quarantine",
             Self::Info(_) => "info",
             Self::Compact(_) => "compact",
             Self::Fsck(_) => "fsck",

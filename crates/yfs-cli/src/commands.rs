@@ -31,6 +31,7 @@ pub(crate) mod mirror;
 pub(crate) mod mkdir;
 pub(crate) mod mv;
 pub(crate) mod profile;
+pub(crate) mod quarantine;
 pub(crate) mod readlink;
 pub(crate) mod redact;
 pub(crate) mod rm;
@@ -92,6 +93,7 @@ pub(crate) async fn run(command: Command, context: &mut Context) -> Result {
         Command::Anchor(args) => anchor::run(&args, context),
         Command::Redact(args) => redact::run(&args, context),
         Command::Conflicts(_) => upkeep::conflicts(context),
+        Command::Quarantine(args) => quarantine::run(args, context),
         Command::Info(_) => upkeep::info(context).await,
         Command::Compact(_) => upkeep::compact(context),
         Command::Fsck(_) => upkeep::fsck(context),

@@ -53,6 +53,22 @@ fn directories_come_in_and_go_out() {
 }
 
 #[test]
+fn refused_updates_are_listed_shown_and_dropped() {
+    check_after("quarantine", |dir| {
+        assert_eq!(run(dir, "yfs init --quiet && yfs write a.txt --content a"), "");
+        let store = yfs_store::SqliteStore::open(&dir.join(".yfs/workspace.db")).unwrap();
+        let mut documents = yfs_store::Store::documents(&store).unwrap();
+        documents.sort_by_key(|document| document.head);
+        for (at, update, times) in [(1, &b"\x01\x02"[..], 3), (2, &[7; 5000], 1)] {
+            for _ in 0..times {
+                let (doc, at) = (&documents[at - 1].doc, yfs_engine::time::Millis(at as i64));
+                yfs_store::Store::quarantine(&store, doc, update, "it is malformed", at).unwrap();
+            }
+        }
+    });
+}
+
+#[test]
 fn programs_get_json() {
     check("json");
 }
@@ -63,9 +79,15 @@ fn bad_input_gives_one_clear_error() {
 }
 
 fn check(name: &str) {
+    check_after(name, |_| ());
+}
+
+/// Runs a transcript in a directory that was prepared for it.
+fn check_after(name: &str, prepare: impl FnOnce(&Path)) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/transcripts/{name}.txt"));
     let script = fs::read_to_string(&file).unwrap();
     let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path());
     let mut happened = String::new();
     let mut in_output = false;
     for line in script.lines() {

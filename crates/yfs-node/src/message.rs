@@ -357,9 +357,10 @@ pub(crate) fn redaction(info: &RedactionInfo) -> Value {
 pub(crate) fn quarantined(refused: &Quarantined) -> Value {
     json!({
         "doc": refused.doc.as_str(),
-        "at": refused.at.0,
+        "at": refused.last_at.0,
+        "times": refused.n_times,
         "reason": refused.reason,
-        "bytes": refused.update.len(),
+        "bytes": refused.len,
     })
 }
 

@@ -278,10 +278,13 @@ export interface Redaction {
   blobs: number
 }
 
-/** An update of a peer that was refused. */
+/** An update of a peer that was refused: equal ones are listed once. */
 export interface Quarantined {
   doc: string
+  /** When it was last refused. */
   at: number
+  /** How often it was refused. */
+  times: number
   reason: string
   bytes: number
 }

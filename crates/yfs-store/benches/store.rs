@@ -91,6 +91,15 @@ fn one_at_a_time(path: &Path, n_updates: usize) {
         store.head().expect("head");
     }
     println!("head of the log: {:?}", start.elapsed() / n_updates as u32);
+    let mut times: Vec<Duration> = (0..n_updates)
+        .map(|at| {
+            store.append(Batch::one(doc(0), update(at), Millis(1))).expect("append");
+            let start = Instant::now();
+            store.head().expect("head");
+            start.elapsed()
+        })
+        .collect();
+    println!("head of the log after an own append: {}", spread(&mut times));
     let mut seen = store.head().expect("head");
     let mut times: Vec<Duration> = (0..n_updates)
         .map(|at| {

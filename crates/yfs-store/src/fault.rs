@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn, Origin,
-    Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn,
+    Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
 };
 
 /// A store that fails when told to.
@@ -154,8 +154,8 @@ impl Store for FaultStore {
         self.below.stats()
     }
 
-    fn forget(&self, doc: &DocName) -> Result<u64, StoreError> {
-        self.below.forget(doc)
+    fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
+        self.below.forget(doc, head)
     }
 
     fn quarantine(
@@ -170,6 +170,14 @@ impl Store for FaultStore {
 
     fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
         self.below.quarantined()
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.below.quarantined_update(number)
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        self.below.drop_quarantined(number)
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
@@ -195,12 +203,17 @@ impl Store for FaultStore {
         self.below.blobs()
     }
 
+    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
+        self.below.blob_mark()
+    }
+
     fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.below.remove_blobs(older_than, keep)
+        self.below.remove_blobs(mark, older_than, keep)
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

@@ -26,6 +26,7 @@ mod blob;
 mod error;
 mod fault;
 mod memory;
+mod quarantine;
 mod record;
 mod report;
 mod sqlite;
@@ -33,14 +34,15 @@ mod store;
 
 pub mod conformance;
 
-pub use blob::BlobInfo;
+pub use blob::{BlobInfo, BlobMark};
 pub use error::StoreError;
 pub use fault::{Fault, FaultStore};
 pub use memory::MemoryStore;
+pub use quarantine::Quarantined;
 pub use record::{
     Appended, Batch, Damage, DocName, DocNameError, Durability, Expect, Loaded, Origin, Record,
     Reload, Seq, Tail, Touched,
 };
-pub use report::{DocFact, DocStats, Problem, Quarantined, Report, StoreStats};
+pub use report::{DocFact, DocStats, Problem, Report, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore};
 pub use store::{Compacted, MergeError, MergeFn, Merged, Store, StoreExt, WriterClaim};

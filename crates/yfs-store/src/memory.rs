@@ -2,6 +2,8 @@
 //!
 //! [`MemoryStore::another_handle`] stands for another process on the same store.
 
+mod quarantine;
+
 use std::{
     collections::{BTreeMap, HashMap},
     io::{Read, Write},
@@ -18,10 +20,11 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
+use self::quarantine::Quarantine;
 use crate::{
-    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Durability, Expect, Loaded,
-    MergeFn, Origin, Quarantined, Record, Reload, Report, Seq, Store, StoreError, StoreStats, Tail,
-    Touched, WriterClaim, record::new_ids,
+    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Durability, Expect,
+    Loaded, MergeFn, Origin, Quarantined, Record, Reload, Report, Seq, Store, StoreError,
+    StoreStats, Tail, Touched, WriterClaim, quarantine::RefusedUpdate, record::new_ids,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -54,11 +57,20 @@ struct Data {
     head: Seq,
     log: BTreeMap<Seq, Entry>,
     docs: HashMap<DocName, Doc>,
-    quarantine: Vec<Quarantined>,
-    blobs: BTreeMap<ContentHash, (Arc<[u8]>, Millis)>,
+    quarantine: Quarantine,
+    blobs: BTreeMap<ContentHash, StoredBlob>,
+    /// The last time that a blob was put.
+    last_put: BlobMark,
     first_seen: HashMap<SmolStr, Millis>,
     meta: HashMap<SmolStr, Vec<u8>>,
     released: Vec<[ClientId; 4]>,
+}
+
+#[derive(Debug, Clone)]
+struct StoredBlob {
+    content: Arc<[u8]>,
+    at: Millis,
+    put: BlobMark,
 }
 
 #[derive(Debug, Clone)]
@@ -119,6 +131,12 @@ impl MemoryStore {
     fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
         let state = self.shared.state.lock();
         if self.closed.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(state) }
+    }
+}
+
+impl StoredBlob {
+    fn info(&self, hash: &ContentHash) -> BlobInfo {
+        BlobInfo { hash: *hash, size: self.content.len() as u64, at: self.at }
     }
 }
 
@@ -326,7 +344,10 @@ impl Store for MemoryStore {
             }
         }
         let at = data.mark();
-        data.docs.entry(name.clone()).or_default().compacted = Some((last, at));
+        let doc = data.docs.entry(name.clone()).or_default();
+        // What stayed may be older than what an earlier compaction took.
+        let reaches = doc.compacted.map_or(last, |(before, _)| last.max(before));
+        doc.compacted = Some((reaches, at));
         self.shared.grown.notify_all();
         let n_absorbed = absorbed.len() as u64;
         Ok(Compacted::Done { n_absorbed, n_kept, bytes_before, bytes_after })
@@ -353,7 +374,7 @@ impl Store for MemoryStore {
         let docs: Vec<_> = data.docs.iter().map(|(name, doc)| data.stats_of(name, doc)).collect();
         let record_bytes = docs.iter().map(|doc| doc.bytes).sum();
         let snapshot_bytes = docs.iter().map(|doc| doc.snapshot_bytes).sum();
-        let blob_bytes = data.blobs.values().map(|(content, _)| content.len() as u64).sum();
+        let blob_bytes = data.blobs.values().map(|blob| blob.content.len() as u64).sum();
         Ok(StoreStats {
             n_docs: docs.len() as u64,
             n_records: data.log.len() as u64,
@@ -363,13 +384,17 @@ impl Store for MemoryStore {
             blob_bytes,
             file_bytes: record_bytes + snapshot_bytes + blob_bytes,
             head: data.head,
+            ..data.quarantine.stats()
         })
     }
 
-    fn forget(&self, name: &DocName) -> Result<u64, StoreError> {
+    fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {
         let mut state = self.state()?;
         let data = &mut state.now;
         let Some(doc) = data.docs.get_mut(name) else { return Ok(0) };
+        if doc.head != head {
+            return Err(StoreError::HeadMoved { doc: name.clone(), head: doc.head });
+        }
         let mut n_bytes = doc.snapshot.take().map_or(0, |state| state.len() as u64);
         let records = std::mem::take(&mut doc.records);
         let head = doc.head;
@@ -392,13 +417,21 @@ impl Store for MemoryStore {
         reason: &str,
         at: Millis,
     ) -> Result<(), StoreError> {
-        let (doc, reason, update) = (doc.clone(), reason.to_owned(), update.to_vec());
-        self.state()?.now.quarantine.push(Quarantined { doc, at, reason, update });
+        let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
+        self.state()?.now.quarantine.add(doc, &refused);
         Ok(())
     }
 
     fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
-        Ok(self.state()?.now.quarantine.clone())
+        Ok(self.state()?.now.quarantine.list())
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.state()?.now.quarantine.update(number))
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        Ok(self.state()?.now.quarantine.drop_entries(number))
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
@@ -408,14 +441,18 @@ impl Store for MemoryStore {
             .map_err(|source| StoreError::Stream { source: Arc::new(source) })?;
         let (hash, size) = (ContentHash::of(&bytes), bytes.len() as u64);
         let mut state = self.state()?;
-        let (_, put) = state.now.blobs.entry(hash).or_insert_with(|| (bytes.into(), at));
-        *put = at.max(*put);
-        Ok(BlobInfo { hash, size, at: *put })
+        let data = &mut state.now;
+        data.last_put.0 += 1;
+        let put = data.last_put;
+        let fresh = || StoredBlob { content: bytes.into(), at, put };
+        let blob = data.blobs.entry(hash).or_insert_with(fresh);
+        (blob.at, blob.put) = (at.max(blob.at), put);
+        Ok(BlobInfo { hash, size, at: blob.at })
     }
 
     fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
         let state = self.state()?;
-        let Some((content, _)) = state.now.blobs.get(hash) else {
+        let Some(StoredBlob { content, .. }) = state.now.blobs.get(hash) else {
             return Err(StoreError::NoBlob { hash: *hash });
         };
         let end = range.end.min(content.len() as u64) as usize;
@@ -424,7 +461,7 @@ impl Store for MemoryStore {
     }
 
     fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
-        let content = self.state()?.now.blobs.get(hash).map(|(content, _)| content.clone());
+        let content = self.state()?.now.blobs.get(hash).map(|blob| blob.content.clone());
         let content = content.ok_or(StoreError::NoBlob { hash: *hash })?;
         to.write_all(&content).map_err(|source| StoreError::Stream { source: Arc::new(source) })?;
         Ok(content.len() as u64)
@@ -432,33 +469,37 @@ impl Store for MemoryStore {
 
     fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
         let state = self.state()?;
-        let found = state.now.blobs.get(hash);
-        Ok(found.map(|(content, at)| BlobInfo { hash: *hash, size: content.len() as u64, at: *at }))
+        Ok(state.now.blobs.get(hash).map(|blob| blob.info(hash)))
     }
 
     fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
         let state = self.state()?;
-        let info = |(hash, (content, at)): (&ContentHash, &(Arc<[u8]>, Millis))| BlobInfo {
-            hash: *hash,
-            size: content.len() as u64,
-            at: *at,
-        };
-        Ok(state.now.blobs.iter().map(info).collect())
+        Ok(state.now.blobs.iter().map(|(hash, blob)| blob.info(hash)).collect())
+    }
+
+    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
+        Ok(self.state()?.now.last_put)
     }
 
     fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        let old: Vec<_> = self.blobs()?.into_iter().filter(|blob| blob.at < older_than).collect();
-        let doomed: Vec<_> = old.into_iter().filter(|blob| !keep(&blob.hash)).collect();
+        let is_old = |blob: &StoredBlob| blob.put <= mark && blob.at < older_than;
+        let old = |state: &State| -> Vec<ContentHash> {
+            let blobs = state.now.blobs.iter();
+            blobs.filter(|(_, blob)| is_old(blob)).map(|(hash, _)| *hash).collect()
+        };
+        let candidates = old(&*self.state()?);
+        let doomed: Vec<_> = candidates.into_iter().filter(|hash| !keep(hash)).collect();
         let mut state = self.state()?;
         let mut n_bytes = 0;
-        for BlobInfo { hash, size, .. } in doomed {
-            if state.now.blobs.get(&hash).is_some_and(|(_, at)| *at < older_than) {
-                state.now.blobs.remove(&hash);
-                n_bytes += size;
+        for hash in doomed {
+            if state.now.blobs.get(&hash).is_some_and(is_old) {
+                let removed = state.now.blobs.remove(&hash);
+                n_bytes += removed.map_or(0, |blob| blob.content.len() as u64);
             }
         }
         Ok(n_bytes)

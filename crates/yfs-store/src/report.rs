@@ -1,6 +1,6 @@
 //! What a store can say about itself.
 
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_engine::hash::ContentHash;
 
 use crate::{DocName, Seq};
 
@@ -47,23 +47,18 @@ pub struct StoreStats {
     pub n_blobs: u64,
     /// Their size when read, each counted once.
     pub blob_bytes: u64,
+    /// Updates in quarantine.
+    pub n_quarantined: u64,
+    /// How often these were refused.
+    pub n_refused: u64,
+    /// The size of those that are kept.
+    pub quarantine_bytes: u64,
+    /// Updates that were dropped from quarantine because there was too much, ever.
+    pub n_quarantine_dropped: u64,
     /// What the store takes on the disk, or in memory.
     pub file_bytes: u64,
     /// The head of the log.
     pub head: Seq,
-}
-
-/// An update that was refused, kept for a person to look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quarantined {
-    /// Which document it was meant for.
-    pub doc: DocName,
-    /// When it was refused.
-    pub at: Millis,
-    /// Why.
-    pub reason: String,
-    /// The update.
-    pub update: Vec<u8>,
 }
 
 /// What a check found.

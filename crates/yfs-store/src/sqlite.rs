@@ -23,6 +23,7 @@ mod index;
 mod local;
 mod log;
 mod place;
+mod quarantine;
 mod schema;
 mod sync;
 mod tx;
@@ -48,8 +49,8 @@ use self::{
     index::Index, log::Queue, place::Place, schema::failed, sync::Syncer, tx::Tx, watch::Watch,
 };
 use crate::{
-    Appended, Batch, BlobInfo, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn, Origin,
-    Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn,
+    Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
 };
 
 /// How many idle reading connections a handle keeps.
@@ -83,6 +84,8 @@ struct Inner {
     path: PathBuf,
     place: Place,
     read_only: bool,
+    /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
+    has_quarantine: bool,
     origin: Origin,
     /// The one connection that writes.
     writer: Mutex<Writer>,
@@ -100,14 +103,15 @@ struct Writer {
     connection: Connection,
     /// Whether commits reach the disk before they return.
     synchronous: bool,
-    /// Where the log ended after the last append, if nothing else was written here since.
+    /// Where the log ended when this connection last read or wrote it.
     known: Option<Known>,
 }
 
-/// What was known of the log at some moment.
-#[derive(Clone, Copy)]
+/// The end of the log at some moment.
+#[derive(Debug, Clone, Copy)]
 struct Known {
-    /// As the writing connection saw it; the same number means that nobody else has written.
+    /// The `data_version` of the writing connection at that moment. It changes with every commit of
+    /// another connection, and with none of its own.
     version: i64,
     head: u64,
 }
@@ -153,14 +157,15 @@ impl SqliteStore {
 
     /// Opens a store.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (place, connection) = if options.read_only {
+        let (place, connection, format) = if options.read_only {
             schema::open_read_only(path)?
         } else {
-            (Place::writable(path), schema::open(path, options)?)
+            (Place::writable(path), schema::open(path, options)?, schema::FORMAT)
         };
         let inner = Inner {
             path: path.to_owned(),
             read_only: options.read_only,
+            has_quarantine: format > 1,
             origin: Origin::random(),
             writer: Mutex::new(Writer { connection, synchronous: false, known: None }),
             queue: Queue::default(),
@@ -215,9 +220,11 @@ impl Inner {
         change: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut writer = self.writer(action)?;
+        let known = writer.known;
         let tx = writer.begin(false, action)?;
         let result = change(&tx)?;
         tx.commit().map_err(failed(action))?;
+        writer.known = known;
         drop(writer);
         self.syncer.wrote();
         Ok(result)
@@ -228,7 +235,7 @@ impl Writer {
     /// Begins a writing transaction; what follows it down to its commit is durable at once if it
     /// is `synchronous`.
     fn begin(&mut self, synchronous: bool, action: &'static str) -> Result<Tx<'_>, StoreError> {
-        // Whoever appends puts it back.
+        // A caller that knows where the log ends after its commit puts it back.
         self.known = None;
         if self.synchronous != synchronous {
             let level = if synchronous { "FULL" } else { "NORMAL" };
@@ -315,8 +322,8 @@ impl Store for SqliteStore {
         self.inner.stats()
     }
 
-    fn forget(&self, doc: &DocName) -> Result<u64, StoreError> {
-        self.inner.forget(doc)
+    fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
+        self.inner.forget(doc, head)
     }
 
     fn quarantine(
@@ -331,6 +338,14 @@ impl Store for SqliteStore {
 
     fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
         self.inner.quarantined()
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.quarantined_update(number)
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        self.inner.drop_quarantined(number)
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
@@ -353,12 +368,17 @@ impl Store for SqliteStore {
         self.inner.blobs()
     }
 
+    fn blob_mark(&self) -> Result<BlobMark, StoreError> {
+        self.inner.blob_mark()
+    }
+
     fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.inner.remove_blobs(older_than, keep)
+        self.inner.remove_blobs(mark, older_than, keep)
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

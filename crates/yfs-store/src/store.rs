@@ -3,8 +3,8 @@
 //! # Order and visibility
 //!
 //! - A record is visible to every handle of every process from the moment its append returned, and
-//!   to nobody before it was committed. Whoever reads in order of [`Seq`] misses nothing: no record
-//!   becomes visible behind one that was visible before it.
+//!   to none before it was committed: every call that begins afterwards counts it. A reader that
+//!   goes by [`Seq`] misses nothing: no record becomes visible behind one that was visible before.
 //! - What a caller has seen moves only by [`tail`](Store::tail) and [`load`](Store::load). The
 //!   position of an own append says nothing about what others wrote before it.
 //! - Each reading call is one consistent view of the present, except where it says so.
@@ -31,8 +31,8 @@ use std::{
 use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, DocFact, DocName, DocStats, Loaded, Origin, Quarantined, Record,
-    Report, Seq, StoreError, StoreStats, Tail,
+    Appended, Batch, BlobInfo, BlobMark, DocFact, DocName, DocStats, Loaded, Origin, Quarantined,
+    Record, Report, Seq, StoreError, StoreStats, Tail,
 };
 
 /// A durable log of updates to documents, shared by processes, plus blobs and local tables.
@@ -61,13 +61,15 @@ pub trait Store: Send + Sync + Debug {
         wanted: &dyn Fn(&DocName, Origin) -> bool,
     ) -> Result<Tail, StoreError>;
 
-    /// Returns the position of the last record.
+    /// Returns the position of the last record, of all handles.
+    ///
+    /// Cheap enough to call before every read: about two microseconds if nothing was appended, or
+    /// only by this handle.
     fn head(&self) -> Result<Seq, StoreError>;
 
-    /// Returns the last position that ever held a record of this document, or zero.
+    /// Returns the last position that ever held a record of this document, of all handles, or zero.
     ///
-    /// It includes all that [`tail`](Self::tail) and [`load`](Self::load) have shown, but may miss
-    /// what other handles appended within the last 5 ms.
+    /// As cheap as [`head`](Self::head).
     fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError>;
 
     /// Waits until the head is beyond a position, and returns whether it is.
@@ -99,10 +101,17 @@ pub trait Store: Send + Sync + Debug {
 
     /// Removes records, snapshot and facts of a document, and returns how many bytes they had.
     ///
-    /// The document may be written again afterwards.
-    fn forget(&self, doc: &DocName) -> Result<u64, StoreError>;
+    /// Fails with [`StoreError::HeadMoved`], and removes nothing, unless the document's head is
+    /// still `head`, which the caller must have read with [`doc_head`](Self::doc_head) before it
+    /// decided that nothing needs the document. The document may be written again afterwards.
+    fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError>;
 
     /// Keeps an update that was refused, for a person to look at.
+    ///
+    /// An equal update of the same document is kept once, and counted. Limits hold: 16 MiB per
+    /// document, 64 MiB in all, 30 days after the last refusal; what was refused longest ago goes
+    /// first, and is counted in [`StoreStats`]. A larger update is listed, but its bytes are not
+    /// kept.
     fn quarantine(
         &self,
         doc: &DocName,
@@ -111,8 +120,15 @@ pub trait Store: Send + Sync + Debug {
         at: Millis,
     ) -> Result<(), StoreError>;
 
-    /// Returns the updates that were refused, oldest first.
+    /// Lists the updates in quarantine, in the order in which they were first refused, without
+    /// reading them.
     fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError>;
+
+    /// Returns the bytes of an update in quarantine, if they are kept.
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Drops one update from quarantine, or all, and returns how many.
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
 
     /// Keeps some content, read to its end, and returns its hash and size.
     ///
@@ -131,10 +147,19 @@ pub trait Store: Send + Sync + Debug {
     /// Returns all blobs.
     fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
 
-    /// Removes blobs that were last put before `older_than` and that `keep` does not want, and
-    /// returns how many bytes they had.
+    /// Returns a mark of what was put up to now, for [`remove_blobs`](Self::remove_blobs).
+    fn blob_mark(&self) -> Result<BlobMark, StoreError>;
+
+    /// Removes blobs that `keep` does not want and that were last put both before `mark` and before
+    /// `older_than`, and returns how many bytes they had.
+    ///
+    /// A blob that was put after the mark, for the first time or again, stays, whatever its time
+    /// says: so take the mark before looking which blobs are wanted. What is being put meanwhile is
+    /// not disturbed. A blob may be put before the row that names it is logged; `older_than` is the
+    /// only thing that saves it between the two.
     fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError>;

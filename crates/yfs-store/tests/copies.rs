@@ -137,3 +137,35 @@ fn a_backup_is_consistent_while_others_write() {
         0
     );
 }
+
+fn journal_mode(path: &Path) -> String {
+    let file = rusqlite::Connection::open(path).expect("open");
+    file.query_row("PRAGMA journal_mode", [], |row| row.get(0)).expect("read")
+}
+
+#[test]
+fn a_backup_is_used_like_any_store() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let restored = directory.path().join("restored.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    store.append(Batch::one(doc("a"), vec![1], Millis(1))).expect("append");
+    store.backup(&restored, &mut |_, _| ()).expect("backup");
+    assert_eq!(journal_mode(&restored), "wal");
+    assert!(!directory.path().join("restored.db-wal").exists(), "it is one file");
+
+    // A copy that another program made.
+    let copied = directory.path().join("copied.db");
+    let file = rusqlite::Connection::open(&path).expect("open");
+    file.execute("VACUUM INTO ?1", [copied.to_str().expect("a name")]).expect("copy");
+    assert_eq!(journal_mode(&copied), "delete");
+    for path in [&restored, &copied] {
+        let store = SqliteStore::open(path).expect("open");
+        assert_eq!(journal_mode(path), "wal");
+        // A reader in the middle of something blocks no writer.
+        let reader = rusqlite::Connection::open(path).expect("open");
+        reader.execute_batch("BEGIN; SELECT count(*) FROM log;").expect("read");
+        store.append(Batch::one(doc("a"), vec![2], Millis(1))).expect("append");
+        store.flush().expect("flush");
+    }
+}

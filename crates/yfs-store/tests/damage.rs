@@ -99,7 +99,7 @@ fn a_newer_format_is_refused() {
     file.pragma_update(None, "user_version", 99).expect("update");
     drop(file);
     let error = open_error(&path);
-    assert!(matches!(error, StoreError::TooNew { found: 99, supported: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::TooNew { found: 99, supported: 2, .. }), "{error:?}");
 }
 
 #[test]
@@ -171,6 +171,37 @@ fn damage_stays_where_it_is() {
         let n_lost = if number % 2 == 1 || part == 3 { 1 } else { 0 };
         assert_eq!(tail.damaged.len(), n_lost);
         store.append(Batch::one(doc(0), vec![1], Millis(1))).expect("writing goes on");
+    }
+}
+
+/// A damaged name costs the document of that name alone.
+#[test]
+fn a_damaged_name_costs_one_document() {
+    let (_directory, path) = sample();
+    let damage = |sql: &str| {
+        let file = Connection::open(&path).expect("open");
+        file.execute(sql, []).expect("update");
+    };
+    for sql in [
+        "UPDATE doc SET guid = 'no / name' WHERE n = 4",
+        "UPDATE doc SET guid = CAST(x'ff00fe' AS TEXT) WHERE n = 4",
+        "UPDATE doc SET guid = 'doc007' WHERE n = 4",
+        "UPDATE doc SET n = 4000000000 WHERE n = 4",
+        "DELETE FROM doc WHERE n > 1000",
+    ] {
+        damage(sql);
+        let store = SqliteStore::open(&path).expect("open");
+        for other in (0..N_DOCS).filter(|other| *other != 3 && *other != 7) {
+            assert!(read(&store, other).expect("load") == whole(other), "document {other}: {sql}");
+        }
+        assert!(read(&store, 3).expect("load").is_empty(), "{sql}");
+        assert!(!store.check().expect("check").problems.is_empty(), "{sql}");
+        store.tail(Seq::ZERO, &|_, _| true).expect("the tail goes on");
+        store.documents().expect("the rest is listed");
+        let new = DocName::parse("new").expect("a name");
+        let written = store.append(Batch::one(new.clone(), vec![1], Millis(1)));
+        assert_eq!(store.doc_head(&new).expect("head"), written.expect("append").last, "{sql}");
+        store.forget(&new, store.doc_head(&new).expect("head")).expect("forget");
     }
 }
 

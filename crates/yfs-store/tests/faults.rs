@@ -139,7 +139,8 @@ fn positions_never_repeat() {
             store.append(batch(name)).expect("append");
         }
         for name in names.iter().rev() {
-            store.forget(&doc(name)).expect("forget");
+            let head = store.doc_head(&doc(name)).expect("head");
+            store.forget(&doc(name), head).expect("forget");
         }
         let head = store.head().expect("head");
         if is_file {

@@ -232,6 +232,30 @@ fn others_see_appends_soon() {
     assert!(round_trips[89] < Duration::from_millis(200), "nine in ten must be in time");
 }
 
+/// From the moment an append returned, every call in every other process counts it.
+#[test]
+fn no_process_lags_behind_another() {
+    const N_ROUNDS: u64 = 4000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    let mut partner = Process::spawn("partner", "partner", &path);
+    assert_eq!(partner.hear(), "ready");
+    for round in 0..N_ROUNDS {
+        let name = doc(DOCS[round as usize % DOCS.len()]);
+        let ours = Batch::one(name.clone(), vec![1], Millis(1));
+        let written = store.append(ours).expect("append").last;
+        partner.say(&format!("{name} {written}"));
+        // The partner looks, appends, and says where.
+        let theirs: u64 = partner.hear().parse().expect("a position");
+        assert_eq!(store.doc_head(&name).expect("head"), Seq(theirs), "round {round}");
+        assert_eq!(store.head().expect("head"), Seq(theirs), "round {round}");
+        let stats = store.doc_stats(&name).expect("stats").expect("it was written");
+        assert_eq!(stats.head, Seq(theirs), "round {round}");
+    }
+    partner.finish();
+}
+
 /// A store that two processes make at once is made once.
 #[test]
 fn made_once() {
@@ -275,6 +299,7 @@ fn child() {
         "compactor" => compact(&store),
         "racer" => race(&store, &name),
         "echo" => echo(&store),
+        "partner" => answer_appends(&store),
         _ => panic!("no role {role}"),
     }
 }
@@ -394,6 +419,19 @@ fn echo(store: &dyn Store) {
         for record in tail.records {
             store.append(Batch::one(doc("pong"), record.data, Millis(1))).expect("append");
         }
+    }
+}
+
+/// For each append of the parent: checks that it is visible, appends too, and says where.
+fn answer_appends(store: &dyn Store) {
+    println!("> ready");
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let (name, written) = line.split_once(' ').expect("two words");
+        let (name, written) = (doc(name), Seq(written.parse().expect("a position")));
+        assert_eq!(store.doc_head(&name).expect("head"), written);
+        assert_eq!(store.head().expect("head"), written);
+        let answer = Batch::one(name, vec![2], Millis(1));
+        println!("> {}", store.append(answer).expect("append").last);
     }
 }
 

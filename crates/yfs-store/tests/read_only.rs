@@ -143,7 +143,7 @@ fn refuses_to_write(store: &SqliteStore) {
     let errors = [
         store.append(batch.clone()).expect_err("append"),
         store.append(batch.synced()).expect_err("append"),
-        store.forget(&doc()).expect_err("forget"),
+        store.forget(&doc(), Seq::ZERO).expect_err("forget"),
         store.put_bytes(b"content", Millis(1)).expect_err("put"),
         store.set_meta("key", b"value").expect_err("set"),
         store.claim_writer().expect_err("claim"),

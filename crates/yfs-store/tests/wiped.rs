@@ -52,7 +52,8 @@ fn nothing_of_what_was_removed_stays_in_a_file() {
         Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new() })
     };
     store.compact(&doc, &clean).unwrap();
-    store.remove_blobs(Millis(i64::MAX), &|_| false).unwrap();
+    let mark = store.blob_mark().unwrap();
+    store.remove_blobs(mark, Millis(i64::MAX), &|_| false).unwrap();
     assert!(is_in_files(directory.path()), "else this test says nothing");
     let head = store.head().unwrap();
     store.wipe().unwrap();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use yfs_engine::path::VPath;
+use yfs_store::StoreStats;
 use yfs_vfs::FileSystem;
 
 use crate::{
@@ -38,7 +39,6 @@ pub(crate) async fn info(context: &mut Context) -> Result {
     let workspace = context.readable()?;
     let stats = workspace.stats()?;
     let totals = workspace.fs().totals(&VPath::root()).await?;
-    let n_quarantined = workspace.quarantined()?.len();
     let file = context.file()?.display().to_string();
     let store = stats.store;
     let profile = yfs_engine::kind::profile_name(workspace.profile());
@@ -52,7 +52,8 @@ pub(crate) async fn info(context: &mut Context) -> Result {
             "n_bytes": totals.n_bytes,
             "n_trashed": stats.n_trashed,
             "n_parked": stats.n_parked,
-            "n_quarantined": n_quarantined,
+            "n_quarantined": store.n_quarantined,
+            "n_refused": store.n_refused,
             "main_bytes": stats.main_bytes,
             "store": {
                 "n_docs": store.n_docs,
@@ -61,6 +62,8 @@ pub(crate) async fn info(context: &mut Context) -> Result {
                 "snapshot_bytes": store.snapshot_bytes,
                 "n_blobs": store.n_blobs,
                 "blob_bytes": store.blob_bytes,
+                "quarantine_bytes": store.quarantine_bytes,
+                "n_quarantine_dropped": store.n_quarantine_dropped,
                 "file_bytes": store.file_bytes,
                 "head": store.head.0,
             },
@@ -79,12 +82,24 @@ pub(crate) async fn info(context: &mut Context) -> Result {
         ("Snapshots", human_size(store.snapshot_bytes)),
         ("Blobs", format!("{} ({})", store.n_blobs, human_size(store.blob_bytes))),
         ("Parked", stats.n_parked.to_string()),
-        ("Quarantined", n_quarantined.to_string()),
+        ("Quarantined", quarantine_summary(&store)),
     ];
     for (name, value) in lines {
         context.out.line(&format!("{name:>12}: {value}"))?;
     }
     Ok(())
+}
+
+fn quarantine_summary(store: &StoreStats) -> String {
+    let StoreStats { n_quarantined, n_refused, quarantine_bytes, n_quarantine_dropped, .. } = store;
+    let mut summary = n_quarantined.to_string();
+    if *n_quarantined > 0 {
+        summary += &format!(" ({}, refused {n_refused} times)", human_size(*quarantine_bytes));
+    }
+    if *n_quarantine_dropped > 0 {
+        summary += &format!(", {n_quarantine_dropped} more dropped");
+    }
+    summary
 }
 
 /// Lists what rules settled, and what looks wrong.

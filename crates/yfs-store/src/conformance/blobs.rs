@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{Case, Open};
-use crate::{StoreError, StoreExt};
+use crate::{Store, StoreError, StoreExt};
 
 pub(super) const CASES: &[Case] = &[
     ("a blob comes back as it was put", put_and_get),
@@ -14,6 +14,8 @@ pub(super) const CASES: &[Case] = &[
     ("a stream that fails puts nothing", failing_stream),
     ("old blobs that nobody wants are removed", remove),
     ("a blob that was put again is young again", put_again),
+    ("a blob that is put after the mark is not removed", put_after_the_mark),
+    ("removing blobs disturbs none that is being put", remove_while_putting),
 ];
 
 /// Bytes that do not compress, the same for the same seed.
@@ -80,7 +82,13 @@ fn failing_stream(open: &Open) {
     let result = store.put_blob(&mut content, Millis(5));
     assert!(matches!(result, Err(StoreError::Stream { .. })));
     assert_eq!(store.blobs().expect("blobs"), []);
-    assert_eq!(store.remove_blobs(Millis(10), &|_| false).expect("remove"), 0);
+    assert_eq!(remove_all(&*store, Millis(10)), 0);
+}
+
+/// Removes all blobs that were put so far and before a time.
+fn remove_all(store: &dyn Store, older_than: Millis) -> u64 {
+    let mark = store.blob_mark().expect("mark");
+    store.remove_blobs(mark, older_than, &|_| false).expect("remove")
 }
 
 fn remove(open: &Open) {
@@ -90,7 +98,8 @@ fn remove(open: &Open) {
     let old = store.put_bytes(&shared, Millis(5)).expect("put").hash;
     let wanted = store.put_bytes(b"wanted", Millis(5)).expect("put").hash;
     let young = store.put_bytes(&longer, Millis(50)).expect("put").hash;
-    let n_bytes = store.remove_blobs(Millis(10), &|hash| *hash == wanted).expect("remove");
+    let mark = open().blob_mark().expect("mark");
+    let n_bytes = store.remove_blobs(mark, Millis(10), &|hash| *hash == wanted).expect("remove");
     assert_eq!(n_bytes, shared.len() as u64);
     assert!(!store.has_blob(&old).expect("has"));
     assert!(store.get_blob(&young).expect("its pieces are still there") == longer);
@@ -102,6 +111,62 @@ fn put_again(open: &Open) {
     let store = open();
     let hash = store.put_bytes(b"content", Millis(5)).expect("put").hash;
     assert_eq!(open().put_bytes(b"content", Millis(50)).expect("put").at, Millis(50));
-    assert_eq!(store.remove_blobs(Millis(10), &|_| false).expect("remove"), 0);
+    assert_eq!(remove_all(&*store, Millis(10)), 0);
     assert!(store.has_blob(&hash).expect("has"));
+}
+
+fn put_after_the_mark(open: &Open) {
+    let (here, there) = (open(), open());
+    let content = noise(6, 300_000);
+    let [again, between, old] =
+        [&content[..], &content[..9], b"old"].map(|it| here.put_bytes(it, Millis(5)).expect("put"));
+    let mark = here.blob_mark().expect("mark");
+    // Their clock, or the beginning of a long upload, says that it was long ago.
+    there.put_bytes(&content, Millis(1)).expect("put");
+    let new = there.put_bytes(b"new", Millis(1)).expect("put");
+    let keep = |hash: &ContentHash| {
+        if *hash == between.hash {
+            there.put_bytes(&content[..9], Millis(1)).expect("put");
+        }
+        false
+    };
+    let n_bytes = here.remove_blobs(mark, Millis(i64::MAX), &keep).expect("remove");
+    assert_eq!(n_bytes, 3);
+    for blob in [again, between, new] {
+        assert_eq!(there.get_blob(&blob.hash).expect("it stays").len() as u64, blob.size);
+    }
+    assert!(!there.has_blob(&old.hash).expect("has"));
+    assert_eq!(remove_all(&*here, Millis(i64::MAX)), 300_012);
+    assert_eq!(here.blobs().expect("blobs"), []);
+}
+
+fn remove_while_putting(open: &Open) {
+    /// Removes all that can be removed, once, after so many bytes were read.
+    struct Removing<'a> {
+        content: &'a [u8],
+        n_left: usize,
+        store: &'a dyn Store,
+    }
+    impl Read for Removing<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n_read = self.content.read(buffer)?;
+            if self.n_left > 0 && self.n_left <= n_read {
+                remove_all(self.store, Millis(i64::MAX));
+            }
+            self.n_left = self.n_left.saturating_sub(n_read);
+            Ok(n_read)
+        }
+    }
+    let (here, there) = (open(), open());
+    let content = noise(7, 14_000_000);
+    // Part of it is there already, and goes while it is put.
+    let part = here.put_bytes(&content[..9_000_000], Millis(1)).expect("put").hash;
+    for n_left in [6_000_000, 13_000_000] {
+        let mut content = Removing { content: &content, n_left, store: &*there };
+        let put = here.put_blob(&mut content, Millis(1)).expect("nothing disturbs it");
+        assert!(!here.has_blob(&part).expect("has"));
+        assert!(there.get_blob(&put.hash).expect("it is whole").len() == 14_000_000);
+        assert_eq!(there.check().expect("check").problems, []);
+        assert_eq!(remove_all(&*there, Millis(i64::MAX)), 14_000_000);
+    }
 }

@@ -10,6 +10,7 @@ use crate::{Batch, Compacted, Seq, StoreError};
 pub(super) const CASES: &[Case] = &[
     ("a store that is new is empty", new_is_empty),
     ("what was appended is loaded and tailed by all", append_load_tail),
+    ("what one handle appended is counted by every call of another", no_handle_lags),
     ("a batch is one step in the log", batches_are_whole),
     ("a conditional append sees what others did", conditional_append),
     ("own records are no conflict", own_records_do_not_count),
@@ -18,6 +19,7 @@ pub(super) const CASES: &[Case] = &[
     ("a long tail comes in pages", tail_pages),
     ("compaction keeps what it did not absorb", compact_keeps_parked),
     ("a tailer that is behind a compaction is told to reload", compact_and_tail),
+    ("a compaction of what stayed hides no earlier one", compact_of_what_stayed),
     ("a compaction moves no head", compact_moves_no_head),
     ("a failed merge changes nothing", compact_failure),
     ("of two compactions at once one wins", compact_race),
@@ -61,6 +63,27 @@ fn append_load_tail(open: &Open) {
         assert_eq!(data, [b"two".as_slice(), b"three"]);
         assert_eq!((tail.upto, tail.head, tail.more), (other.last, other.last, false));
         assert_eq!(tail_of(&**store, tail.upto).records, []);
+    }
+}
+
+fn no_handle_lags(open: &Open) {
+    let (here, there) = (open(), open());
+    let mut writers = [&here, &there].into_iter().cycle();
+    for round in 1..=200 {
+        let name = if round % 3 == 0 { "b" } else { "a" };
+        let writer = writers.next().expect("it never ends");
+        let written = writer.append(batch(name, "x")).expect("append").last;
+        for reader in [&here, &there] {
+            assert_eq!(reader.doc_head(&doc(name)).expect("head"), written, "round {round}");
+            assert_eq!(reader.head().expect("head"), written, "round {round}");
+            let stats = reader.doc_stats(&doc(name)).expect("stats").expect("it was written");
+            assert_eq!(stats.head, written, "round {round}");
+        }
+        if round % 50 == 0 {
+            writer.compact(&doc("a"), &join).expect("compact");
+            assert_eq!(here.head().expect("head"), there.head().expect("head"));
+            assert!(here.head().expect("head") > written, "a compaction can be noticed");
+        }
     }
 }
 
@@ -213,6 +236,25 @@ fn compact_and_tail(open: &Open) {
     assert_eq!(tail_of(&*there, after).reload, [], "once is enough");
 }
 
+fn compact_of_what_stayed(open: &Open) {
+    let (here, there) = (open(), open());
+    let parked = here.append(batch("a", "parked")).expect("append").last;
+    let last = here.append(batch("a", "two")).expect("append").last;
+    assert_eq!(tail_of(&*there, Seq::ZERO).upto, last);
+    let park = |snapshot: Option<&[u8]>, records: &[_]| {
+        join_unless(snapshot, records, |data| data == b"parked")
+    };
+    here.compact(&doc("a"), &park).expect("compact");
+    here.compact(&doc("a"), &join).expect("compact");
+    for store in [&here, &there, &open()] {
+        let reload = tail_of(&**store, parked).reload;
+        assert_eq!(reload.len(), 1, "a tailer that has not seen the second record must reload");
+        assert_eq!(reload[0].upto, last);
+        let loaded = store.load(&doc("a")).expect("load");
+        assert_eq!((text(&loaded).as_str(), loaded.head), ("twoparked", last));
+    }
+}
+
 fn compact_moves_no_head(open: &Open) {
     let (here, there) = (open(), open());
     let written = here.append(batch("a", "one")).expect("append");
@@ -271,19 +313,22 @@ fn seqs_are_never_reused(open: &Open) {
         let written = open().append(batch("a", "one")).expect("append");
         assert!(written.first > last, "a position was given twice");
         last = written.last;
-        store.forget(&doc("a")).expect("forget");
+        store.forget(&doc("a"), last).expect("forget");
     }
 }
 
 fn forget(open: &Open) {
     let (here, there) = (open(), open());
-    here.append(batch("a", "one")).expect("append");
+    let first = here.append(batch("a", "one")).expect("append").last;
     here.compact(&doc("a"), &join).expect("compact");
     let last = here.append(batch("a", "two")).expect("append");
     here.append(batch("b", "other")).expect("append");
     assert_eq!(text(&there.load(&doc("a")).expect("load")), "onetwo");
-    assert_eq!(here.forget(&doc("a")).expect("forget"), 6);
-    assert_eq!(here.forget(&doc("nothing")).expect("forget"), 0);
+    let stale = there.forget(&doc("a"), first).expect_err("it was written since");
+    assert!(matches!(stale, StoreError::HeadMoved { head, .. } if head == last.last), "{stale:?}");
+    assert_eq!(text(&there.load(&doc("a")).expect("load")), "onetwo", "nothing was removed");
+    assert_eq!(here.forget(&doc("a"), last.last).expect("forget"), 6);
+    assert_eq!(here.forget(&doc("nothing"), Seq::ZERO).expect("forget"), 0);
     for store in [&here, &there, &open()] {
         assert_eq!(text(&store.load(&doc("a")).expect("load")), "");
         assert_eq!(store.doc_head(&doc("a")).expect("head"), last.last);

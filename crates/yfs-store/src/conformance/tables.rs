@@ -11,6 +11,8 @@ pub(super) const CASES: &[Case] = &[
     ("things are first seen once", first_seen),
     ("settings are kept", meta),
     ("what was refused is kept", quarantine),
+    ("what is refused again is kept once and counted", refused_again),
+    ("the quarantine stays within its limits", quarantine_limits),
     ("client ids are handed out once, and again when given back", claims),
 ];
 
@@ -80,11 +82,88 @@ fn quarantine(open: &Open) {
     store.quarantine(&doc("a"), b"bad", "because", Millis(5)).expect("quarantine");
     store.quarantine(&doc("b"), b"worse", "why not", Millis(4)).expect("quarantine");
     let kept = open().quarantined().expect("quarantined");
-    let seen: Vec<_> =
-        kept.iter().map(|kept| (kept.doc.as_str(), kept.reason.as_str(), kept.at)).collect();
-    assert_eq!(seen, [("a", "because", Millis(5)), ("b", "why not", Millis(4))]);
-    assert_eq!(kept[1].update, b"worse");
+    let seen: Vec<_> = kept
+        .iter()
+        .map(|kept| (kept.doc.as_str(), kept.reason.as_str(), kept.first_at, kept.len))
+        .collect();
+    assert_eq!(seen, [("a", "because", Millis(5), 3), ("b", "why not", Millis(4), 5)]);
+    assert!(kept[1].is_kept);
+    let update = |number| open().quarantined_update(number).expect("read");
+    assert_eq!(update(kept[1].number), Some(b"worse".to_vec()));
     assert_eq!(store.head().expect("head"), Seq::ZERO, "it is not in the log");
+    let stats = store.stats().expect("stats");
+    assert_eq!((stats.n_quarantined, stats.n_refused, stats.quarantine_bytes), (2, 2, 8));
+
+    assert_eq!(store.drop_quarantined(Some(99)).expect("drop"), 0);
+    assert_eq!(store.drop_quarantined(Some(kept[1].number)).expect("drop"), 1);
+    assert_eq!(open().quarantined().expect("quarantined"), kept[..1]);
+    assert_eq!(update(kept[1].number), None);
+    store.quarantine(&doc("b"), b"worse", "why not", Millis(6)).expect("quarantine");
+    let again = open().quarantined().expect("quarantined")[1].number;
+    assert!(again > kept[1].number, "a number is not given twice");
+    assert_eq!(store.drop_quarantined(None).expect("drop"), 2);
+    assert_eq!(open().quarantined().expect("quarantined"), []);
+}
+
+fn refused_again(open: &Open) {
+    let (here, there) = (open(), open());
+    for at in 1..=50 {
+        let store = if at % 2 == 0 { &here } else { &there };
+        store.quarantine(&doc("a"), &[7; 100_000], "because", Millis(at)).expect("quarantine");
+    }
+    here.quarantine(&doc("b"), &[7; 100_000], "elsewhere", Millis(60)).expect("quarantine");
+    let kept = here.quarantined().expect("quarantined");
+    assert_eq!(kept.len(), 2, "of another document it is another update");
+    assert_eq!((kept[0].n_times, kept[1].n_times), (50, 1));
+    assert_eq!((kept[0].first_at, kept[0].last_at), (Millis(1), Millis(50)));
+    let stats = there.stats().expect("stats");
+    assert_eq!((stats.n_refused, stats.quarantine_bytes), (51, 200_000));
+}
+
+fn quarantine_limits(open: &Open) {
+    let store = open();
+    let refuse = |name: &str, update: &[u8], at: i64| {
+        store.quarantine(&doc(name), update, "because", Millis(at)).expect("quarantine");
+    };
+    // Of one document: the one that was refused longest ago goes.
+    let large: Vec<Vec<u8>> = (0..4_u8).map(|at| vec![at; 5 << 20]).collect();
+    refuse("b", b"another document", 1);
+    for (at, update) in large[..3].iter().enumerate() {
+        refuse("a", update, at as i64 + 2);
+    }
+    refuse("a", &large[0], 9);
+    refuse("a", &large[3], 10);
+    let kept = store.quarantined().expect("quarantined");
+    let times: Vec<_> = kept.iter().map(|kept| kept.last_at.0).collect();
+    assert_eq!(times, [1, 9, 4, 10], "the second was refused longest ago");
+    assert_eq!(store.stats().expect("stats").n_quarantine_dropped, 1);
+
+    // What is too large is listed, and drives nothing out.
+    refuse("a", &vec![9; 17 << 20], 11);
+    let kept = store.quarantined().expect("quarantined");
+    assert_eq!((kept.len(), kept[4].is_kept, kept[4].len), (5, false, 17 << 20));
+    assert_eq!(store.quarantined_update(kept[4].number).expect("read"), None);
+
+    // In all.
+    for number in 0..6_u8 {
+        refuse(&format!("c{number}"), &vec![number; 15 << 20], 20 + i64::from(number));
+    }
+    let stats = store.stats().expect("stats");
+    assert!(stats.quarantine_bytes <= 64 << 20, "{stats:?}");
+    assert!(stats.quarantine_bytes > 45 << 20, "{stats:?}");
+
+    // Small ones count as well.
+    for number in 0..300_u32 {
+        refuse("d", &number.to_le_bytes(), 30);
+    }
+    let n_small = store.quarantined().expect("quarantined");
+    let n_small = n_small.iter().filter(|kept| kept.doc == doc("d")).count();
+    assert!((200..=256).contains(&n_small), "{n_small}");
+
+    // What was refused a month ago for the last time goes.
+    const MONTH_MS: i64 = 31 * 24 * 60 * 60 * 1000;
+    refuse("e", b"much later", MONTH_MS);
+    assert_eq!(store.quarantined().expect("quarantined").len(), 1);
 }
 
 fn claims(open: &Open) {

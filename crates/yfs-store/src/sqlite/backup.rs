@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{
     Inner,
-    schema::{failed, sync_directory},
+    schema::{failed, sync_directory, use_write_ahead_log},
 };
 use crate::{Origin, StoreError};
 
@@ -45,7 +45,7 @@ impl Inner {
             return Err(StoreError::Unsupported { action: "back up to a path that is not UTF-8" });
         };
         self.reader()?.execute("VACUUM INTO ?1", [target]).map_err(failed(BACKUP))?;
-        drop_what_is_local(&partial.0)?;
+        finish_copy(&partial.0)?;
 
         let io = |error| StoreError::io(BACKUP, error);
         File::open(&partial.0).and_then(|file| file.sync_all()).map_err(io)?;
@@ -63,11 +63,17 @@ impl Inner {
     }
 }
 
-/// A copy must not hand out client ids that the original hands out as well.
-fn drop_what_is_local(copy: &Path) -> Result<(), StoreError> {
+/// Makes a store of its own of a copy: in the journal mode of stores, which `VACUUM INTO` does not
+/// copy, and without what must not be used twice. A copy must not hand out client ids that the
+/// original hands out as well.
+fn finish_copy(copy: &Path) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags).map_err(failed(BACKUP))?;
+    use_write_ahead_log(&connection)?;
     connection
-        .execute_batch("DELETE FROM released; DELETE FROM meta WHERE key = 'store:claim-seal';")
+        .execute_batch(
+            "DELETE FROM released; DELETE FROM upload;
+             DELETE FROM meta WHERE key = 'store:claim-seal';",
+        )
         .map_err(failed(BACKUP))
 }

@@ -5,10 +5,12 @@
 //! sweep, which marks first.
 
 use std::{
+    cell::Cell,
     collections::HashSet,
     io::{Read, Write},
     ops::Range,
     sync::Arc,
+    time::SystemTime,
 };
 
 use fastcdc::v2020::{Error as CutError, StreamCDC};
@@ -16,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension};
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{Inner, schema::failed};
-use crate::{BlobInfo, StoreError};
+use crate::{BlobInfo, BlobMark, Origin, StoreError};
 
 /// The least, usual and greatest length of a piece.
 pub(super) const PIECE_LEN: [usize; 3] = [16 << 10, 64 << 10, 256 << 10];
@@ -26,6 +28,16 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Pieces are swept so many at a time, so that others get to write in between.
 const SWEEP_PIECES: usize = 256;
+
+/// How long an upload may rest before a sweep takes its pieces.
+const ABANDONED_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The pieces of blobs that are being put, by number, with which upload needs them and since when.
+pub(super) const UPLOAD_TABLE: &str = "
+CREATE TABLE upload (
+    n INTEGER NOT NULL, id INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (n, id))
+    STRICT, WITHOUT ROWID;
+";
 
 const COMPRESSION_LEVEL: i32 = 3;
 const CODEC_RAW: u8 = 0;
@@ -60,6 +72,7 @@ impl Inner {
         at: Millis,
     ) -> Result<BlobInfo, StoreError> {
         let [least, usual, greatest] = PIECE_LEN;
+        let upload = Upload { inner: self, id: random_id(), has_pieces: Cell::new(false) };
         let mut hasher = blake3::Hasher::new();
         let (mut size, mut n_ready) = (0, 0);
         let (mut list, mut ready) = (Vec::new(), Vec::new());
@@ -70,8 +83,11 @@ impl Inner {
             n_ready += data.len();
             ready.push(Piece::new(data));
             if n_ready >= BATCH_BYTES {
+                upload.has_pieces.set(true);
                 self.write(PUT, |tx| {
-                    list.extend(put_pieces(tx, &ready, at).map_err(failed(PUT))?);
+                    let listed = put_pieces(tx, &ready, at).map_err(failed(PUT))?;
+                    upload.note(tx, &listed).map_err(failed(PUT))?;
+                    list.extend(listed);
                     Ok(())
                 })?;
                 ready.clear();
@@ -79,13 +95,17 @@ impl Inner {
             }
         }
         let hash = ContentHash::from_bytes(*hasher.finalize().as_bytes());
-        self.write(PUT, |tx| {
+        let info = self.write(PUT, |tx| {
             if !still_there(tx, &list).map_err(failed(PUT))? {
                 return Err(StoreError::BlobInterrupted { hash });
             }
             list.extend(put_pieces(tx, &ready, at).map_err(failed(PUT))?);
-            put_list(tx, &hash, size, at, &list).map_err(failed(PUT))
-        })
+            let info = put_list(tx, &hash, size, at, &list).map_err(failed(PUT))?;
+            upload.end(tx).map_err(failed(PUT))?;
+            Ok(info)
+        })?;
+        upload.has_pieces.set(false);
+        Ok(info)
     }
 
     pub(super) fn read_blob(
@@ -176,27 +196,51 @@ impl Inner {
         read().map_err(failed(READ))
     }
 
+    pub(super) fn blob_mark(&self) -> Result<BlobMark, StoreError> {
+        let reader = self.reader()?;
+        let find = "SELECT seq FROM sqlite_sequence WHERE name = 'blob'";
+        let last: Option<i64> =
+            reader.query_row(find, [], |row| row.get(0)).optional().map_err(failed(READ))?;
+        Ok(BlobMark(last.unwrap_or(0).cast_unsigned()))
+    }
+
     pub(super) fn remove_blobs(
         &self,
+        mark: BlobMark,
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        let mut doomed = self.blobs()?;
-        doomed.retain(|blob| blob.at < older_than && !keep(&blob.hash));
+        let mut doomed = self.blobs_put_before(mark, older_than)?;
+        doomed.retain(|(_, blob)| !keep(&blob.hash));
         let n_bytes = self.write(REMOVE, |tx| {
             let mut n_bytes = 0;
-            for blob in &doomed {
-                // Somebody may have put it again.
-                let sql = "DELETE FROM blob WHERE hash = ?1 AND at < ?2";
-                let n_rows = tx
-                    .execute(sql, (blob.hash.as_bytes(), older_than.0))
-                    .map_err(failed(REMOVE))?;
+            for (n, blob) in &doomed {
+                // A blob that was put again since has another number.
+                let n_rows =
+                    tx.execute("DELETE FROM blob WHERE n = ?1", [n]).map_err(failed(REMOVE))?;
                 n_bytes += if n_rows > 0 { blob.size } else { 0 };
             }
             Ok(n_bytes)
         })?;
         self.sweep(older_than)?;
         Ok(n_bytes)
+    }
+
+    fn blobs_put_before(
+        &self,
+        mark: BlobMark,
+        older_than: Millis,
+    ) -> Result<Vec<(i64, BlobInfo)>, StoreError> {
+        let reader = self.reader()?;
+        let read = || -> rusqlite::Result<Vec<(i64, BlobInfo)>> {
+            let sql = "SELECT hash, size, at, n FROM blob WHERE n <= ?1 AND at < ?2";
+            let mut statement = reader.prepare(sql)?;
+            let rows = statement.query_map((mark.0.cast_signed(), older_than.0), |row| {
+                Ok((row.get(3)?, read_info(row)?))
+            })?;
+            rows.collect()
+        };
+        read().map_err(failed(REMOVE))
     }
 
     /// Removes old pieces that no blob lists.
@@ -216,8 +260,12 @@ impl Inner {
             self.write(REMOVE, |tx| {
                 // Blobs may have been put since the last round.
                 marked.mark(tx)?;
+                drop_abandoned(tx).map_err(failed(REMOVE))?;
                 for n in candidates.iter().filter(|n| !marked.pieces.contains(n)) {
-                    tx.execute("DELETE FROM chunk WHERE n = ?1", [n.cast_signed()])
+                    let delete = "DELETE FROM chunk WHERE n = ?1
+                                  AND NOT EXISTS (SELECT 1 FROM upload WHERE upload.n = ?1)";
+                    tx.prepare_cached(delete)
+                        .and_then(|mut delete| delete.execute([n.cast_signed()]))
                         .map_err(failed(REMOVE))?;
                 }
                 Ok(())
@@ -226,6 +274,62 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// A blob that is being put in several transactions, whose pieces no sweep may remove meanwhile.
+struct Upload<'a> {
+    inner: &'a Inner,
+    id: i64,
+    /// Whether the store may know of it.
+    has_pieces: Cell<bool>,
+}
+
+impl Upload<'_> {
+    fn note(&self, tx: &Connection, pieces: &[Listed]) -> rusqlite::Result<()> {
+        let sql = "INSERT OR IGNORE INTO upload (n, id, at) VALUES (?1, ?2, ?3)";
+        let (mut insert, now) = (tx.prepare_cached(sql)?, now_ms());
+        for piece in pieces {
+            insert.execute((piece.n.cast_signed(), self.id, now))?;
+        }
+        Ok(())
+    }
+
+    fn end(&self, tx: &Connection) -> rusqlite::Result<()> {
+        if self.has_pieces.get() {
+            tx.execute("DELETE FROM upload WHERE id = ?1", [self.id])?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Upload<'_> {
+    fn drop(&mut self) {
+        if self.has_pieces.get() {
+            // Where even that fails, a sweep takes it for abandoned in a day.
+            let end = |tx: &Connection| self.end(tx).map_err(failed(PUT));
+            self.inner.write(PUT, end).ok();
+        }
+    }
+}
+
+/// Forgets uploads that got no further for a day: their process has died.
+///
+/// Where that is wrong, say since the clock was set, the upload fails and nothing else does.
+fn drop_abandoned(tx: &Connection) -> rusqlite::Result<()> {
+    let old = now_ms().saturating_sub(ABANDONED_MS);
+    let sql = "DELETE FROM upload WHERE id IN
+               (SELECT id FROM upload GROUP BY id HAVING max(at) < ?1)";
+    tx.prepare_cached(sql)?.execute([old]).map(drop)
+}
+
+/// Returns the time of this machine, which only says how long an upload has been idle.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn random_id() -> i64 {
+    Origin::random().0.cast_signed()
 }
 
 /// The pieces that blobs list.
@@ -303,8 +407,14 @@ fn put_list(
     at: Millis,
     list: &[Listed],
 ) -> rusqlite::Result<BlobInfo> {
-    let sql = "INSERT INTO blob (hash, size, at, chunks) VALUES (?1, ?2, ?3, ?4)
-               ON CONFLICT (hash) DO UPDATE SET at = max(at, excluded.at), chunks = excluded.chunks
+    let found: Option<i64> = tx
+        .prepare_cached("SELECT at FROM blob WHERE hash = ?1")?
+        .query_row([hash.as_bytes()], |row| row.get(0))
+        .optional()?;
+    let at = found.map_or(at, |before| at.max(Millis(before)));
+    // Another number each time: a removal that was decided before leaves it alone, and a sweep that
+    // is under way looks at its list.
+    let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks) VALUES (?1, ?2, ?3, ?4)
                RETURNING hash, size, at";
     let parameters = (hash.as_bytes(), size.cast_signed(), at.0, encode_list(list));
     tx.prepare_cached(sql)?.query_row(parameters, read_info)

@@ -2,8 +2,10 @@
 
 use std::io;
 
+use rusqlite::Connection;
+
 use super::{Inner, schema::failed};
-use crate::{Problem, Report, StoreError};
+use crate::{DocName, Problem, Report, StoreError};
 
 const CHECK: &str = "check the store";
 
@@ -48,6 +50,10 @@ impl Inner {
             }
             Err(error) => note(Err(error), &mut report.problems)?,
         }
+        match self.misnamed_docs(&reader).map_err(failed(CHECK)) {
+            Ok(problems) => report.problems.extend(problems),
+            Err(error) => note(Err(error), &mut report.problems)?,
+        }
         let docs = match self.documents() {
             Ok(docs) => docs,
             Err(error) => return note(Err(error), &mut report.problems),
@@ -73,6 +79,23 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Reports the documents whose records cannot be reached, because their name is damaged.
+    fn misnamed_docs(&self, reader: &Connection) -> rusqlite::Result<Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut statement = reader.prepare("SELECT n, guid FROM doc")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            let guid = String::from_utf8_lossy(row.get_ref(1)?.as_bytes().unwrap_or_default());
+            let found = DocName::parse(&guid).ok().and_then(|name| self.index.lock().number(&name));
+            if found.map(i64::from) != Some(number) && problems.len() < MAX_PROBLEMS {
+                let what = format!("document {number} has a damaged name: {guid:?}");
+                problems.push(Problem { doc: None, what });
+            }
+        }
+        Ok(problems)
     }
 
     fn check_blobs(&self, report: &mut Report) -> Result<(), StoreError> {

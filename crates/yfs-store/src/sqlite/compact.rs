@@ -9,7 +9,7 @@ use super::{
     log::checksum,
     schema::{INLINE_LEN, failed},
 };
-use crate::{Compacted, DocName, Loaded, MergeFn, Merged, Origin, StoreError};
+use crate::{Compacted, DocName, Loaded, MergeFn, Merged, Origin, Seq, StoreError};
 
 const COMPACT: &str = "compact a document";
 const FORGET: &str = "forget a document";
@@ -61,7 +61,7 @@ impl Inner {
         let hash = ContentHash::of(state);
         let mut writer = self.writer(COMPACT)?;
         let tx = writer.begin(false, COMPACT)?;
-        let (number, n_known) = {
+        let (number, n_known, compacted) = {
             let mut index = self.index.lock();
             index.catch_up(&tx, self.origin)?;
             let Some(number) = index.number(name) else { return Ok(Compacted::Raced) };
@@ -70,8 +70,11 @@ impl Inner {
             if doc.marker > before.upto.0 {
                 return Ok(Compacted::Raced);
             }
-            (number, doc.records.len() as u64)
+            (number, doc.records.len() as u64, doc.compacted)
         };
+        // What stayed may be older than what an earlier compaction took, of which only its marker
+        // tells, and that one goes.
+        let reaches = reaches.max(compacted);
         let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
             .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
             .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
@@ -80,6 +83,7 @@ impl Inner {
         {
             let mut index = self.index.lock();
             index.add(marker);
+            index.completed(marker.seq);
             let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
             index.drop_records(number, gone);
         }
@@ -119,7 +123,7 @@ impl Inner {
         if is_busy { Err(StoreError::Locked { action: WIPE }) } else { Ok(()) }
     }
 
-    pub(super) fn forget(&self, name: &DocName) -> Result<u64, StoreError> {
+    pub(super) fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {
         let mut writer = self.writer(FORGET)?;
         let tx = writer.begin(false, FORGET)?;
         let (number, doc) = {
@@ -127,6 +131,9 @@ impl Inner {
             index.catch_up(&tx, self.origin)?;
             let Some(number) = index.number(name) else { return Ok(0) };
             let Some(doc) = index.doc(number) else { return Ok(0) };
+            if doc.head != head.0 {
+                return Err(StoreError::HeadMoved { doc: name.clone(), head: Seq(doc.head) });
+            }
             (number, doc.clone())
         };
         let forget = || -> rusqlite::Result<Row> {
@@ -142,6 +149,7 @@ impl Inner {
         {
             let mut index = self.index.lock();
             index.add(marker);
+            index.completed(marker.seq);
             index.drop_records(number, |seq| seq <= doc.head);
         }
         reclaim(&writer.connection).map_err(failed(FORGET))?;

@@ -8,7 +8,7 @@
 //! - It is fed inside transactions, whose views differ; since records become visible in order of
 //!   their position, a view that is older than the index adds nothing.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension};
@@ -32,13 +32,17 @@ const ACTION: &str = "read the log";
 pub(super) struct Index {
     /// The last record that the index knows of.
     upto: u64,
-    /// When somebody last made sure that nothing was missing.
-    pub(super) checked_at: Option<Instant>,
-    /// Documents by number, from 1. Invariant: `numbers` is the inverse.
-    names: Vec<DocName>,
+    /// The greatest head of the log at which nothing was missing here. The last positions may be
+    /// of records that were deleted, so it may be beyond `upto`.
+    complete_to: u64,
+    /// Documents by number. Invariant: `numbers` is the inverse. Numbers whose name is damaged are
+    /// missing, whatever they are: that costs no other document.
+    names: HashMap<u32, DocName>,
     numbers: HashMap<DocName, u32>,
-    /// By number, from 1; may be shorter than `names`.
-    docs: Vec<DocEntry>,
+    /// The greatest number that was looked for.
+    names_read_to: u32,
+    /// Documents that had records, by number.
+    docs: HashMap<u32, DocEntry>,
     /// Documents that were compacted or forgotten, by the position of their marker.
     markers: BTreeMap<u64, u32>,
 }
@@ -86,13 +90,12 @@ impl Index {
         let rows = read_rows(connection, self.upto, own).map_err(failed(ACTION))?;
         // Up to here nothing is known, so nothing can be stale.
         let fresh = self.upto == 0;
-        if rows.iter().any(|row| row.doc as usize > self.names.len()) {
-            self.read_names(connection)?;
+        if rows.iter().any(|row| row.doc > self.names_read_to) {
+            self.read_names(connection).map_err(failed(ACTION))?;
         }
         for row in rows {
-            // A row of no document is damaged: a check reports it, and it costs nobody else.
-            let known = (1..=self.names.len()).contains(&(row.doc as usize));
-            if !known || !row.sound {
+            // A row of no document is damaged: a check reports it.
+            if !self.names.contains_key(&row.doc) || !row.sound {
                 self.upto = self.upto.max(row.seq);
                 continue;
             }
@@ -110,11 +113,7 @@ impl Index {
             return;
         }
         self.upto = row.seq;
-        let number = row.doc as usize;
-        if self.docs.len() < number {
-            self.docs.resize_with(number, DocEntry::default);
-        }
-        let doc = &mut self.docs[number - 1];
+        let doc = self.docs.entry(row.doc).or_default();
         if row.kind == KIND_UPDATE {
             doc.records.push((row.seq, row.len));
             doc.bytes += u64::from(row.len);
@@ -129,7 +128,7 @@ impl Index {
             doc.foreign_head = row.reaches;
         }
         doc.head = doc.head.max(row.reaches);
-        doc.compacted = row.reaches;
+        doc.compacted = doc.compacted.max(row.reaches);
         doc.snapshot_bytes = u64::from(row.len);
         doc.forgotten = row.kind == KIND_FORGOTTEN;
         if doc.marker > 0 {
@@ -139,14 +138,30 @@ impl Index {
         self.markers.insert(row.seq, row.doc);
     }
 
+    /// Returns a head of the log up to which nothing is missing here.
+    pub(super) fn complete_to(&self) -> u64 {
+        self.complete_to
+    }
+
+    /// Notes that all records up to `head` were added, which the caller knows.
+    pub(super) fn completed(&mut self, head: u64) {
+        self.complete_to = self.complete_to.max(head);
+    }
+
     /// Adds documents that this handle has just made.
     pub(super) fn add_names(&mut self, names: impl IntoIterator<Item = (DocName, u32)>) {
         for (name, number) in names {
-            if number as usize == self.names.len() + 1 {
-                self.names.push(name.clone());
-                self.numbers.insert(name, number);
-            }
+            self.add_name(number, name);
         }
+    }
+
+    fn add_name(&mut self, number: u32, name: DocName) {
+        // Of two documents of one name the later is damaged.
+        if !self.numbers.contains_key(&name) {
+            self.numbers.insert(name.clone(), number);
+            self.names.insert(number, name);
+        }
+        self.names_read_to = self.names_read_to.max(number);
     }
 
     /// Looks a document up.
@@ -156,7 +171,7 @@ impl Index {
 
     /// Returns what is known of a document.
     pub(super) fn doc(&self, number: u32) -> Option<&DocEntry> {
-        self.docs.get((number as usize).checked_sub(1)?)
+        self.docs.get(&number)
     }
 
     /// Looks a document up and returns what is known of it.
@@ -166,12 +181,12 @@ impl Index {
 
     /// Returns the name of a document.
     pub(super) fn name(&self, number: u32) -> Option<&DocName> {
-        self.names.get((number as usize).checked_sub(1)?)
+        self.names.get(&number)
     }
 
     /// Returns all documents.
     pub(super) fn docs(&self) -> impl Iterator<Item = (&DocName, &DocEntry)> {
-        self.names.iter().zip(&self.docs)
+        self.docs.iter().filter_map(|(number, doc)| Some((self.names.get(number)?, doc)))
     }
 
     /// Returns the documents whose markers stand after a position.
@@ -181,7 +196,7 @@ impl Index {
 
     /// Drops records of a document that are not in the log any more.
     pub(super) fn drop_records(&mut self, number: u32, gone: impl Fn(u64) -> bool) {
-        let doc = &mut self.docs[number as usize - 1];
+        let Some(doc) = self.docs.get_mut(&number) else { return };
         doc.records.retain(|(seq, _)| !gone(*seq));
         doc.bytes = doc.records.iter().map(|(_, len)| u64::from(*len)).sum();
     }
@@ -189,7 +204,7 @@ impl Index {
     fn drop_stale(&mut self, connection: &Connection, marker: Row) -> rusqlite::Result<()> {
         let mut find = connection.prepare_cached("SELECT 1 FROM log WHERE seq = ?1")?;
         let mut gone = Vec::new();
-        for (seq, _) in &self.docs[marker.doc as usize - 1].records {
+        for (seq, _) in self.docs.get(&marker.doc).map_or(&[][..], |doc| &doc.records) {
             let found = find.query_row([seq.cast_signed()], |_| Ok(())).optional()?;
             if *seq <= marker.reaches && found.is_none() {
                 gone.push(*seq);
@@ -199,29 +214,20 @@ impl Index {
         Ok(())
     }
 
-    fn read_names(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let known = self.names.len() as i64;
-        let mut statement = connection
-            .prepare_cached("SELECT n, guid FROM doc WHERE n > ?1 ORDER BY n")
-            .map_err(failed(ACTION))?;
-        let rows = statement
-            .query_map([known], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, String>(1)?)))
-            .map_err(failed(ACTION))?;
-        for row in rows {
-            let (number, guid) = row.map_err(failed(ACTION))?;
-            let name = DocName::parse(&guid).map_err(|_| corrupt(format!("guid {guid:?}")))?;
-            if number as usize != self.names.len() + 1 {
-                return Err(corrupt(format!("document {number} follows {}", self.names.len())));
+    fn read_names(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut statement =
+            connection.prepare_cached("SELECT n, guid FROM doc WHERE n > ?1 ORDER BY n")?;
+        let mut rows = statement.query([self.names_read_to])?;
+        while let Some(row) = rows.next()? {
+            let Ok(number) = u32::try_from(row.get::<_, i64>(0)?) else { continue };
+            self.names_read_to = number;
+            let name = row.get_ref(1)?.as_str().ok().and_then(|guid| DocName::parse(guid).ok());
+            if let Some(name) = name {
+                self.add_name(number, name);
             }
-            self.names.push(name.clone());
-            self.numbers.insert(name, number);
         }
         Ok(())
     }
-}
-
-fn corrupt(detail: String) -> StoreError {
-    StoreError::Corrupt { action: ACTION, detail }
 }
 
 fn read_rows(connection: &Connection, after: u64, own: Origin) -> rusqlite::Result<Vec<Row>> {

@@ -1,4 +1,4 @@
-//! Local tables: facts, first sights, settings, quarantine, and sums.
+//! Local tables: facts, first sights, settings, and sums.
 
 use std::fs;
 
@@ -6,12 +6,11 @@ use rusqlite::OptionalExtension;
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{Inner, log::write_fact, schema::failed};
-use crate::{DocFact, DocName, Quarantined, Seq, StoreError, StoreStats};
+use crate::{DocFact, DocName, Seq, StoreError, StoreStats};
 
 const FACTS: &str = "read facts of documents";
 const SEEN: &str = "read when something was first seen";
 const SETTING: &str = "read a setting";
-const QUARANTINE: &str = "read the quarantine";
 const STATS: &str = "add up the store";
 
 impl Inner {
@@ -117,44 +116,6 @@ impl Inner {
         })
     }
 
-    pub(super) fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        const SQL: &str = "INSERT INTO quarantine (doc, at, reason, data) VALUES (?1, ?2, ?3, ?4)";
-        self.write("quarantine an update", |tx| {
-            tx.execute(SQL, (doc.as_str(), at.0, reason, update)).map_err(failed(QUARANTINE))?;
-            Ok(())
-        })
-    }
-
-    pub(super) fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
-        let reader = self.reader()?;
-        let read = || -> rusqlite::Result<Vec<(String, Quarantined)>> {
-            let mut statement =
-                reader.prepare("SELECT doc, at, reason, data FROM quarantine ORDER BY n")?;
-            let rows = statement.query_map([], |row| {
-                let doc: String = row.get(0)?;
-                let (at, reason, update) = (Millis(row.get(1)?), row.get(2)?, row.get(3)?);
-                let placeholder = DocName::parse("0").expect("it is a name");
-                Ok((doc, Quarantined { doc: placeholder, at, reason, update }))
-            })?;
-            rows.collect()
-        };
-        let rows = read().map_err(failed(QUARANTINE))?;
-        let named = |(doc, quarantined): (String, Quarantined)| {
-            let doc = DocName::parse(&doc).map_err(|_| StoreError::Corrupt {
-                action: QUARANTINE,
-                detail: format!("guid {doc:?}"),
-            })?;
-            Ok(Quarantined { doc, ..quarantined })
-        };
-        rows.into_iter().map(named).collect()
-    }
-
     pub(super) fn stats(&self) -> Result<StoreStats, StoreError> {
         let mut stats = self.with_index(|index| {
             let mut stats = StoreStats::default();
@@ -173,6 +134,8 @@ impl Inner {
             .map_err(failed(STATS))?;
         stats.n_blobs = n_blobs.cast_unsigned();
         stats.blob_bytes = blob_bytes.cast_unsigned();
+        drop(reader);
+        self.count_quarantined(&mut stats)?;
         stats.head = self.head()?;
         for suffix in ["", "-wal"] {
             let mut path = self.path.clone().into_os_string();

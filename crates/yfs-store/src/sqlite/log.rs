@@ -1,11 +1,6 @@
 //! The log: appending to it, and reading it by document and by position.
 
-use std::{
-    collections::HashMap,
-    mem,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
@@ -25,9 +20,6 @@ use crate::{
 /// The most bytes of records in one page of the tail, and the most records.
 const PAGE_BYTES: usize = 8 << 20;
 const PAGE_RECORDS: usize = 20_000;
-
-/// How long [`Inner::doc_head`] does not look again whether others appended.
-const DOC_HEAD_AGE: Duration = Duration::from_millis(5);
 
 const APPEND: &str = "append";
 const LOAD: &str = "load a document";
@@ -104,13 +96,14 @@ impl Inner {
         let tx = writer.begin(synced, APPEND)?;
         let version = data_version(&tx).map_err(failed(APPEND))?;
         let last = match known {
-            // Nobody else has written, and the index knows our own.
             Some(known) if known.version == version => known.head,
-            _ => {
-                self.index.lock().catch_up(&tx, self.origin)?;
-                head(&tx).map_err(failed(APPEND))?
-            }
+            _ => head(&tx).map_err(failed(APPEND))?,
         };
+        let mut index = self.index.lock();
+        if index.complete_to() < last {
+            index.catch_up(&tx, self.origin)?;
+        }
+        drop(index);
         let mut staged = Staged { last, ..Staged::default() };
         let results = group
             .iter()
@@ -123,6 +116,7 @@ impl Inner {
         for row in staged.rows {
             index.add(row);
         }
+        index.completed(staged.last);
         drop(index);
         writer.known = Some(Known { version, head: staged.last });
         if !synced {
@@ -205,29 +199,35 @@ impl Inner {
         Ok(number)
     }
 
+    /// Returns the position of the last record.
+    ///
+    /// The writing connection is the one whose `data_version` own commits leave alone, so that it
+    /// need not read anything after them. While it writes, a reader looks.
     pub(super) fn head(&self) -> Result<Seq, StoreError> {
-        head(&*self.reader()?).map(Seq).map_err(failed(TAIL))
+        self.ensure_open()?;
+        match self.writer.try_lock() {
+            Some(mut writer) => writer.head().map(Seq).map_err(failed(TAIL)),
+            None => head(&*self.reader()?).map(Seq).map_err(failed(TAIL)),
+        }
     }
 
     pub(super) fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
-        let look = |index: &Index| Seq(index.doc_named(doc).map_or(0, |entry| entry.head));
-        self.ensure_open()?;
+        self.with_index(|index| Seq(index.doc_named(doc).map_or(0, |entry| entry.head)))
+    }
+
+    /// Looks something up in an index that holds all that was committed before the call.
+    pub(super) fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> Result<T, StoreError> {
+        let head = self.head()?;
         {
             let index = self.index.lock();
-            if index.checked_at.is_some_and(|at| at.elapsed() < DOC_HEAD_AGE) {
+            if index.complete_to() >= head.0 {
                 return Ok(look(&index));
             }
         }
-        self.with_index(look)
-    }
-
-    /// Looks something up in an index that is up to date.
-    pub(super) fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> Result<T, StoreError> {
         let reader = self.reader()?;
         let mut index = self.index.lock();
-        let now = Instant::now();
         index.catch_up(&reader, self.origin)?;
-        index.checked_at = Some(now);
+        index.completed(head.0);
         Ok(look(&index))
     }
 
@@ -257,6 +257,7 @@ impl Inner {
         let (number, seqs) = {
             let mut index = self.index.lock();
             index.catch_up(tx, self.origin)?;
+            index.completed(upto);
             let Some(number) = index.number(name) else { return Ok(Some(loaded)) };
             let Some(doc) = index.doc(number) else { return Ok(Some(loaded)) };
             if doc.marker > upto {
@@ -298,6 +299,7 @@ impl Inner {
         {
             let mut index = self.index.lock();
             index.catch_up(&tx, self.origin)?;
+            index.completed(head.0);
             for number in index.marked_after(after.0) {
                 let Some(doc) = index.doc(number).filter(|doc| doc.compacted > after.0) else {
                     continue;
@@ -358,6 +360,20 @@ impl Inner {
         tail.touched = touched.into_values().collect();
         tail.touched.sort_by_key(|touched| touched.head);
         Ok(())
+    }
+}
+
+impl Writer {
+    /// Returns where the log ends, and remembers it.
+    fn head(&mut self) -> rusqlite::Result<u64> {
+        // Before the head: what is committed between the two is read again next time.
+        let version = data_version(&self.connection)?;
+        if let Some(known) = self.known.filter(|known| known.version == version) {
+            return Ok(known.head);
+        }
+        let head = head(&self.connection)?;
+        self.known = Some(Known { version, head });
+        Ok(head)
     }
 }
 

@@ -11,14 +11,14 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
-use super::{OpenOptions, place::Place};
+use super::{OpenOptions, blobs::UPLOAD_TABLE, place::Place, quarantine};
 use crate::StoreError;
 
 /// Marks our files: "yfs1".
 pub(super) const APPLICATION_ID: i32 = 0x7966_7331;
 
 /// The format that this program writes.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// Updates up to this size stand in the log itself, larger ones in a table of their own, so that a
 /// pass over the log reads little else than positions.
@@ -43,9 +43,6 @@ CREATE TABLE snapshot (
 CREATE TABLE snapshot_body (doc INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE fact (
     doc INTEGER PRIMARY KEY, upto INTEGER NOT NULL, size INTEGER NOT NULL, hash BLOB) STRICT;
-CREATE TABLE quarantine (
-    n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,
-    data BLOB NOT NULL) STRICT;
 CREATE TABLE first_seen (key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE released (
@@ -83,14 +80,16 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Connection, Stor
     Ok(connection)
 }
 
-/// Opens a store that is there, to read it only, and says how further connections are opened.
-pub(super) fn open_read_only(path: &Path) -> Result<(Place, Connection), StoreError> {
+/// Opens a store that is there, to read it only, and returns how further connections are opened
+/// and its format, which may be an older one.
+pub(super) fn open_read_only(path: &Path) -> Result<(Place, Connection, u32), StoreError> {
     len_of(path, false)?;
     let place = Place::readable(path)?;
     let connection = place.connect()?;
     let found = format(&connection, path)?;
-    check_format(found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?, path)?;
-    Ok((place, connection))
+    let found = found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?;
+    check_format(found, path)?;
+    Ok((place, connection, found))
 }
 
 /// Returns the length of the file, which is not empty unless it may be made.
@@ -186,7 +185,13 @@ fn initialise(
     const ACTION: &str = "open the store";
     // Before anything else: a foreign file must not even be switched to another journal.
     if let Some(found) = format(connection, path)? {
-        return check_format(found, path).map(|()| false);
+        check_format(found, path)?;
+        // Copies that other programs made may be in another mode.
+        use_write_ahead_log(connection)?;
+        if found < FORMAT {
+            upgrade(connection, path)?;
+        }
+        return Ok(false);
     }
     if !options.create {
         return Err(StoreError::NotAStore { path: path.to_owned() });
@@ -199,25 +204,51 @@ fn initialise(
         return check_format(found, path).map(|()| false);
     }
     tx.execute_batch(TABLES).map_err(failed(ACTION))?;
+    tx.execute_batch(quarantine::TABLE).map_err(failed(ACTION))?;
+    tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
     tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     tx.commit().map_err(failed(ACTION))?;
     Ok(true)
 }
 
-/// Two processes that switch an empty file at once get "busy" whatever the timeout.
-fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
+/// Makes the current format of an older one.
+fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    const ACTION: &str = "upgrade the store";
+    let behavior = TransactionBehavior::Immediate;
+    let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
+    // Another process may have been faster.
+    if format(&tx, path)? == Some(1) {
+        quarantine::upgrade(&tx).map_err(failed(ACTION))?;
+        tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
+        tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
+    }
+    tx.commit().map_err(failed(ACTION))
+}
+
+/// Makes sure that the database has a write-ahead log: without one, readers block writers, and a
+/// flush would have nothing to sync.
+///
+/// Two processes that switch a file at once get "busy" whatever the timeout.
+pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
     let until = Instant::now() + BUSY_TIMEOUT;
     loop {
-        // Has an effect only before the first table is made.
-        let switched = connection
-            .execute_batch("PRAGMA auto_vacuum = INCREMENTAL")
-            .and_then(|()| connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())));
+        // The first has an effect only before the first table is made, and the second none where
+        // the mode is right already.
+        let switched =
+            connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").and_then(|()| {
+                let switch = "PRAGMA journal_mode = WAL";
+                connection.query_row(switch, [], |row| row.get::<_, String>(0))
+            });
         match switched {
             Err(error) if is_busy(&error) && Instant::now() < until => {
                 thread::sleep(Duration::from_millis(1));
             }
-            result => return result.map_err(failed("open the store")),
+            Ok(mode) if mode != "wal" => {
+                let action = "keep a write-ahead log: this filesystem has no shared memory";
+                return Err(StoreError::Unsupported { action });
+            }
+            result => return result.map(drop).map_err(failed("open the store")),
         }
     }
 }
@@ -240,7 +271,7 @@ fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreErro
 }
 
 fn check_format(found: u32, path: &Path) -> Result<(), StoreError> {
-    if found == FORMAT {
+    if (1..=FORMAT).contains(&found) {
         return Ok(());
     }
     Err(StoreError::TooNew { path: path.to_owned(), found, supported: FORMAT })
@@ -281,5 +312,18 @@ pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> St
             action,
             source: Arc::<dyn Error + Send + Sync>::from(Box::from(error)),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SQLite keeps a database in memory in a mode of its own, and says so without an error.
+    #[test]
+    fn what_cannot_have_a_write_ahead_log_is_refused() {
+        let connection = Connection::open_in_memory().expect("open");
+        let error = use_write_ahead_log(&connection).expect_err("there is no log");
+        assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
     }
 }

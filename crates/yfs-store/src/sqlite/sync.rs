@@ -136,12 +136,8 @@ impl Shared {
         if file.is_none() {
             let mut path = self.path.clone().into_os_string();
             path.push("-wal");
-            match File::open(&path) {
-                Ok(found) => *file = Some(found),
-                // Nothing was ever written through this handle or any other.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(error) => return Err(error),
-            }
+            // It is there while any connection is open: a store has no other journal.
+            *file = Some(File::open(&path)?);
             sync_directory(&self.path).map_err(io::Error::other)?;
         }
         file.as_ref().map_or(Ok(()), File::sync_data)

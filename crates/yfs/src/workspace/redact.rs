@@ -114,8 +114,6 @@ impl Workspace {
             self.state.annotate(&found.id, |doc| Ok(doc.repair()?))?;
         }
         self.state.note_redaction()?;
-        // An equal blob that is put after this is new work of a writer.
-        let began = self.state.now();
         let mut redacted = None;
         self.state.annotate(&found.id, |doc| {
             let erasable = self.erasable(doc, &found, path, what)?;
@@ -129,12 +127,14 @@ impl Workspace {
             return Ok(Redacted::default());
         }
         self.state.compact_fully(&DocName::from(&found.id))?;
+        // An equal blob that is put after this is new work of a writer.
+        let mark = self.state.store.blob_mark()?;
         let redacted = self.describe(&found, &erasable, hashes)?;
         let gone: BTreeSet<&ContentHash> =
             redacted.blobs.iter().filter(|hash| !redacted.kept.contains(hash)).collect();
         if !gone.is_empty() {
-            let older_than = Millis(began.0.saturating_add(1));
-            self.state.store.remove_blobs(older_than, &|hash| !gone.contains(hash))?;
+            let any_time = Millis(i64::MAX);
+            self.state.store.remove_blobs(mark, any_time, &|hash| !gone.contains(hash))?;
         }
         self.state.store.wipe()?;
         Ok(redacted)

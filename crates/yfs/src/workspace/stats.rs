@@ -58,8 +58,19 @@ impl Workspace {
         })
     }
 
-    /// Returns the updates of peers that the gate refused, oldest first.
+    /// Lists the updates of peers that the gate refused, in the order of their first refusal.
     pub fn quarantined(&self) -> Result<Vec<Quarantined>> {
         Ok(self.state.store.quarantined()?)
+    }
+
+    /// Returns the bytes of an update in quarantine, if they are kept.
+    pub fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.state.store.quarantined_update(number)?)
+    }
+
+    /// Drops one update from quarantine, or all, and returns how many.
+    pub fn drop_quarantined(&self, number: Option<u64>) -> Result<u64> {
+        self.state.check_writable()?;
+        Ok(self.state.store.drop_quarantined(number)?)
     }
 }

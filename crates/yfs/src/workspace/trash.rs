@@ -17,7 +17,6 @@ use yfs_engine::{
     time::Millis,
     tree::TrashItem,
 };
-use yfs_store::DocName;
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
 use super::Workspace;
@@ -198,7 +197,7 @@ impl WorkspaceState {
             self.store.note_first_seen(&[&key], self.now())?;
             if self.is_old(&key, retention)? && self.documents.close(&id) {
                 removed.0 += 1;
-                removed.1 += self.store.forget(&DocName::from(&id))?;
+                removed.1 += self.store.forget(&stats.doc, stats.head)?;
                 self.store.clear_first_seen(&[&key])?;
             }
         }
@@ -209,15 +208,15 @@ impl WorkspaceState {
     fn expire_blobs(&self, retention: Duration) -> Result<u64> {
         // Before anything is read: a blob that is put from now on may be named by what is logged while
         // the documents are read, and is not removed.
-        let began = self.now();
+        let mark = self.store.blob_mark()?;
         self.refresh()?;
         if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {
             return Ok(0);
         }
         let Some(named) = self.named_blobs(None)? else { return Ok(0) };
         let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
-        let older_than = Millis(began.0.saturating_sub(age));
-        Ok(self.store.remove_blobs(older_than, &|hash| named.contains(hash))?)
+        let older_than = Millis(self.now().0.saturating_sub(age));
+        Ok(self.store.remove_blobs(mark, older_than, &|hash| named.contains(hash))?)
     }
 
     /// Returns every blob that a row or a version of a file names, these versions of this file left

@@ -1,0 +1,163 @@
+//! `yfs quarantine`: the updates of peers that were refused.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use yfs::Workspace;
+use yfs_engine::{id::FileId, path::VPath};
+use yfs_store::Quarantined;
+
+use crate::{
+    context::Context,
+    errors::{Failure, Result},
+    text::human_size,
+    when,
+};
+
+const HELP: &str = "\
+An update is refused if it could harm others: its author's editor shows it, the workspace does not have
+it. A NUMBER is the one that `yfs quarantine ls` prints. Equal updates are kept once and counted. At
+most 16 MiB are kept of one document and 64 MiB in all, 30 days after the last refusal.
+
+Examples:
+  yfs quarantine ls
+  yfs quarantine show 3
+  yfs quarantine show 3 --raw > update.bin
+  yfs quarantine drop 3
+  yfs quarantine drop --all
+
+JSON of ls: one object a line: {number, doc, path, first_at, last_at, n_times, n_bytes, kept, reason}.
+JSON of show: the same, and the update as base64; of drop: {n_dropped}.";
+
+/// What can be typed.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct QuarantineArgs {
+    /// What to do.
+    #[command(subcommand)]
+    command: QuarantineCommand,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum QuarantineCommand {
+    /// List the updates that were refused, in the order of their first refusal
+    Ls,
+    /// Print what is known of one update
+    Show {
+        /// Which
+        #[arg(value_name = "NUMBER")]
+        number: u64,
+        /// Print its bytes instead
+        #[arg(long)]
+        raw: bool,
+    },
+    /// Delete updates for good
+    Drop {
+        /// Which
+        #[arg(value_name = "NUMBER", required_unless_present = "all", conflicts_with = "all")]
+        numbers: Vec<u64>,
+        /// All of them
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// Runs the command.
+pub(crate) fn run(args: QuarantineArgs, context: &mut Context) -> Result {
+    match args.command {
+        QuarantineCommand::Ls => list(context),
+        QuarantineCommand::Show { number, raw } => show(context, number, raw),
+        QuarantineCommand::Drop { numbers, all } => drop_updates(context, &numbers, all),
+    }
+}
+
+fn list(context: &mut Context) -> Result {
+    let workspace = context.readable()?;
+    for refused in workspace.quarantined()? {
+        if context.out.json {
+            context.out.json_line(&describe(&workspace, &refused)?)?;
+            continue;
+        }
+        let Quarantined { number, n_times, len, .. } = refused;
+        let time = when::short(refused.last_at, when::now());
+        let (size, place) = (human_size(len), place(&workspace, &refused)?);
+        let line = format!("{number}  {time}  {n_times}x  {size}  {place}: {}", refused.reason);
+        let line = context.out.safe(&line).into_owned();
+        context.out.line(&line)?;
+    }
+    Ok(())
+}
+
+fn show(context: &mut Context, number: u64, raw: bool) -> Result {
+    let workspace = context.readable()?;
+    let refused = workspace.quarantined()?.into_iter().find(|refused| refused.number == number);
+    let refused = refused.ok_or_else(|| not_there(number))?;
+    let update = if raw || context.out.json { workspace.quarantined_update(number)? } else { None };
+    if raw {
+        let too_large = || Failure::other(format!("{number}: too large, its bytes were not kept"));
+        return context.out.raw(&update.ok_or_else(too_large)?);
+    }
+    if context.out.json {
+        let mut value = describe(&workspace, &refused)?;
+        value["base64"] = update.map(|update| STANDARD.encode(update)).into();
+        return context.out.json_line(&value);
+    }
+    let kept = if refused.is_kept { "" } else { ", too large: its bytes were not kept" };
+    let lines = [
+        ("Update", number.to_string()),
+        ("Document", refused.doc.to_string()),
+        ("Path", place(&workspace, &refused)?),
+        ("Refused", format!("{} times", refused.n_times)),
+        ("First", when::long(refused.first_at)),
+        ("Last", when::long(refused.last_at)),
+        ("Size", format!("{}{kept}", human_size(refused.len))),
+        ("Reason", refused.reason),
+    ];
+    for (name, value) in lines {
+        let value = context.out.safe(&value).into_owned();
+        context.out.line(&format!("{name:>8}: {value}"))?;
+    }
+    Ok(())
+}
+
+fn drop_updates(context: &mut Context, numbers: &[u64], all: bool) -> Result {
+    let workspace = context.writable()?;
+    let mut n_dropped = if all { workspace.drop_quarantined(None)? } else { 0 };
+    for number in numbers {
+        match workspace.drop_quarantined(Some(*number))? {
+            0 => context.fail(&not_there(*number)),
+            n => n_dropped += n,
+        }
+    }
+    if context.out.json {
+        return context.out.json_line(&json!({ "n_dropped": n_dropped }));
+    }
+    context.remark(&format!("{n_dropped} dropped"));
+    Ok(())
+}
+
+/// Returns the path of the document that an update was meant for, or its guid.
+fn place(workspace: &Workspace, refused: &Quarantined) -> Result<String> {
+    let path = workspace.path_of(&FileId::from(&refused.doc))?;
+    Ok(path.map_or_else(|| refused.doc.to_string(), |path| path.to_string()))
+}
+
+fn not_there(number: u64) -> Failure {
+    Failure::other(format!("{number}: not in quarantine"))
+}
+
+fn describe(workspace: &Workspace, refused: &Quarantined) -> Result<Value> {
+    let path = workspace.path_of(&FileId::from(&refused.doc))?;
+    Ok(json!({
+        "number": refused.number,
+        "doc": refused.doc.as_str(),
+        "path": path.as_ref().map(VPath::as_str),
+        "first_at": when::rfc3339(refused.first_at),
+        "last_at": when::rfc3339(refused.last_at),
+        "n_times": refused.n_times,
+        "n_bytes": refused.len,
+        "kept": refused.is_kept,
+        "reason": refused.reason,
+    }))
+}

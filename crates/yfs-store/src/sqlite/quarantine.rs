@@ -1,0 +1,198 @@
+//! Updates that were refused, each kept once, within limits.
+
+use rusqlite::{Connection, OptionalExtension};
+use yfs_engine::time::Millis;
+
+use super::{Inner, schema::failed};
+use crate::{
+    DocName, Quarantined, StoreError, StoreStats,
+    quarantine::{MAX_AGE_MS, MAX_BYTES, MAX_DOC_BYTES, RefusedUpdate},
+};
+
+const ADD: &str = "quarantine an update";
+const READ: &str = "read the quarantine";
+const DROP: &str = "drop updates from quarantine";
+
+/// Makes the table. `data` is last, so that listing does not read it.
+pub(super) const TABLE: &str = "
+CREATE TABLE quarantine (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, doc TEXT NOT NULL,
+    first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, times INTEGER NOT NULL,
+    size INTEGER NOT NULL, len INTEGER NOT NULL, reason TEXT NOT NULL, data BLOB) STRICT;
+";
+
+/// The setting that counts what was dropped because there was too much.
+const DROPPED_KEY: &str = "store:quarantine-dropped";
+
+impl Inner {
+    pub(super) fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
+        self.write(ADD, |tx| add(tx, &refused).map_err(failed(ADD)))
+    }
+
+    pub(super) fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+        if !self.has_quarantine {
+            return Ok(Vec::new());
+        }
+        let reader = self.reader()?;
+        let read = || -> rusqlite::Result<Vec<Option<Quarantined>>> {
+            let mut statement = reader.prepare(
+                "SELECT n, doc, first_at, last_at, times, len, data IS NOT NULL, reason
+                 FROM quarantine ORDER BY n",
+            )?;
+            let rows = statement.query_map([], |row| {
+                let doc = row.get_ref(1)?.as_str().ok().and_then(|doc| DocName::parse(doc).ok());
+                // What names no document was meant for none; dropping everything drops it.
+                let Some(doc) = doc else { return Ok(None) };
+                Ok(Some(Quarantined {
+                    number: row.get::<_, i64>(0)?.cast_unsigned(),
+                    doc,
+                    first_at: Millis(row.get(2)?),
+                    last_at: Millis(row.get(3)?),
+                    n_times: row.get::<_, i64>(4)?.cast_unsigned(),
+                    len: row.get::<_, i64>(5)?.cast_unsigned(),
+                    is_kept: row.get(6)?,
+                    reason: row.get(7)?,
+                }))
+            })?;
+            rows.collect()
+        };
+        Ok(read().map_err(failed(READ))?.into_iter().flatten().collect())
+    }
+
+    pub(super) fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        if !self.has_quarantine {
+            return Ok(None);
+        }
+        let reader = self.reader()?;
+        let find = "SELECT data FROM quarantine WHERE n = ?1";
+        let found: Option<Option<Vec<u8>>> = reader
+            .query_row(find, [number.cast_signed()], |row| row.get(0))
+            .optional()
+            .map_err(failed(READ))?;
+        Ok(found.flatten())
+    }
+
+    pub(super) fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        self.write(DROP, |tx| {
+            let n_dropped = match number {
+                Some(number) => {
+                    tx.execute("DELETE FROM quarantine WHERE n = ?1", [number.cast_signed()])
+                }
+                None => tx.execute("DELETE FROM quarantine", []),
+            };
+            n_dropped.map(|n| n as u64).map_err(failed(DROP))
+        })
+    }
+
+    /// Adds up the quarantine.
+    pub(super) fn count_quarantined(&self, stats: &mut StoreStats) -> Result<(), StoreError> {
+        if !self.has_quarantine {
+            return Ok(());
+        }
+        let reader = self.reader()?;
+        let sql = "SELECT count(*), coalesce(sum(times), 0),
+                   coalesce(sum(CASE WHEN data IS NULL THEN 0 ELSE len END), 0) FROM quarantine";
+        let count = || -> rusqlite::Result<[i64; 4]> {
+            let [n, times, bytes] =
+                reader.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
+            Ok([n, times, bytes, n_dropped(&reader)?])
+        };
+        let [n, times, bytes, dropped] = count().map_err(failed(READ))?.map(i64::cast_unsigned);
+        stats.n_quarantined = n;
+        stats.n_refused = times;
+        stats.quarantine_bytes = bytes;
+        stats.n_quarantine_dropped = dropped;
+        Ok(())
+    }
+}
+
+/// Adds a refused update, or counts it once more, and drops what is old or too much.
+fn add(tx: &Connection, refused: &RefusedUpdate<'_>) -> rusqlite::Result<()> {
+    let RefusedUpdate { key, doc, update, reason, at } = refused;
+    let again = "UPDATE quarantine SET times = times + 1, last_at = max(last_at, ?2)
+                 WHERE hash = ?1";
+    if tx.prepare_cached(again)?.execute((key.as_bytes(), at.0))? > 0 {
+        return Ok(());
+    }
+    let insert = "INSERT INTO quarantine
+                  (hash, doc, first_at, last_at, times, size, len, reason, data)
+                  VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7)";
+    let (size, len) = (refused.size().cast_signed(), update.len() as i64);
+    let data = refused.is_kept().then_some(*update);
+    let new =
+        tx.prepare_cached(insert)?.insert((key.as_bytes(), doc, at.0, size, len, reason, data))?;
+    let old = at.0.saturating_sub(MAX_AGE_MS);
+    tx.prepare_cached("DELETE FROM quarantine WHERE last_at < ?1")?.execute([old])?;
+    let n_dropped =
+        drop_excess(tx, new, Some(doc), MAX_DOC_BYTES)? + drop_excess(tx, new, None, MAX_BYTES)?;
+    if n_dropped > 0 {
+        let sum = self::n_dropped(tx)?.saturating_add(n_dropped);
+        tx.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?
+            .execute((DROPPED_KEY, sum.to_le_bytes()))?;
+    }
+    Ok(())
+}
+
+/// Drops the entries of a document, or of all, that were refused longest ago, until the rest is
+/// within a limit, and returns how many. The newest stays.
+fn drop_excess(
+    tx: &Connection,
+    newest: i64,
+    doc: Option<&str>,
+    limit: u64,
+) -> rusqlite::Result<i64> {
+    let mut sum = tx.prepare_cached(
+        "SELECT coalesce(sum(size), 0) FROM quarantine WHERE ?1 IS NULL OR doc = ?1",
+    )?;
+    let sum: i64 = sum.query_row([doc], |row| row.get(0))?;
+    let mut excess = sum.saturating_sub_unsigned(limit);
+    if excess <= 0 {
+        return Ok(0);
+    }
+    let mut oldest = tx.prepare_cached(
+        "SELECT n, size FROM quarantine WHERE (?1 IS NULL OR doc = ?1) AND n <> ?2
+         ORDER BY last_at, n",
+    )?;
+    let mut rows = oldest.query((doc, newest))?;
+    let mut dropped = Vec::new();
+    while excess > 0 {
+        let Some(row) = rows.next()? else { break };
+        dropped.push(row.get::<_, i64>(0)?);
+        excess -= row.get::<_, i64>(1)?;
+    }
+    drop(rows);
+    for n in &dropped {
+        tx.prepare_cached("DELETE FROM quarantine WHERE n = ?1")?.execute([n])?;
+    }
+    Ok(dropped.len() as i64)
+}
+
+fn n_dropped(connection: &Connection) -> rusqlite::Result<i64> {
+    let find = "SELECT value FROM meta WHERE key = ?1";
+    let found: Option<[u8; 8]> =
+        connection.query_row(find, [DROPPED_KEY], |row| row.get(0)).optional()?;
+    Ok(found.map_or(0, i64::from_le_bytes))
+}
+
+/// Takes over what format 1 kept, one row at a time: equal updates become one.
+pub(super) fn upgrade(tx: &Connection) -> rusqlite::Result<()> {
+    tx.execute_batch("ALTER TABLE quarantine RENAME TO quarantine_1")?;
+    tx.execute_batch(TABLE)?;
+    let mut statement = tx.prepare("SELECT doc, at, reason, data FROM quarantine_1 ORDER BY n")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (doc, reason): (String, String) = (row.get(0)?, row.get(2)?);
+        let update = row.get_ref(3)?.as_blob().unwrap_or_default();
+        add(tx, &RefusedUpdate::new(&doc, update, &reason, Millis(row.get(1)?)))?;
+    }
+    drop(rows);
+    drop(statement);
+    tx.execute_batch("DROP TABLE quarantine_1")
+}

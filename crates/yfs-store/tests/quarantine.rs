@@ -1,0 +1,69 @@
+//! The quarantine in a file: how large it gets, and what becomes of one of the first format.
+
+use rusqlite::Connection;
+use yfs_engine::time::Millis;
+use yfs_store::{DocName, SqliteStore, Store};
+
+fn doc(name: &str) -> DocName {
+    DocName::parse(name).expect("a name")
+}
+
+/// A client that is refused comes back again and again with the same, or with a little more.
+#[test]
+fn a_stuck_client_does_not_fill_the_disk() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = SqliteStore::create_new(&directory.path().join("store.db")).expect("create");
+    let mut update = vec![7; 1 << 20];
+    for at in 0..100 {
+        store.quarantine(&doc("a"), &update, "too deep", Millis(at)).expect("quarantine");
+    }
+    assert!(store.stats().expect("stats").file_bytes < 8 << 20);
+    for at in 100..150 {
+        update.push(8);
+        store.quarantine(&doc("a"), &update, "too deep", Millis(at)).expect("quarantine");
+    }
+    store.flush().expect("flush");
+    let file = directory.path().join("store.db");
+    let n_bytes = std::fs::metadata(file).expect("it is there").len();
+    assert!(n_bytes < 24 << 20, "{n_bytes} bytes of one document");
+}
+
+/// Makes a store of the first format of one of this, with what was refused in it.
+fn as_format_1(path: &std::path::Path, refused: &[(&str, &str)]) {
+    let file = Connection::open(path).expect("open");
+    file.execute_batch(
+        "DROP TABLE upload;
+         DROP TABLE quarantine;
+         CREATE TABLE quarantine (
+             n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,
+             data BLOB NOT NULL) STRICT;
+         PRAGMA user_version = 1;",
+    )
+    .expect("downgrade");
+    for (at, (doc, update)) in refused.iter().enumerate() {
+        let insert = "INSERT INTO quarantine (doc, at, reason, data) VALUES (?1, ?2, 'no', ?3)";
+        file.execute(insert, (doc, at as i64, update.as_bytes())).expect("insert");
+    }
+}
+
+#[test]
+fn the_first_format_is_read_and_upgraded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    drop(SqliteStore::create_new(&path).expect("create"));
+    as_format_1(&path, &[("a", "bad"), ("b", "bad"), ("a", "bad"), ("a", "worse")]);
+
+    let reader = SqliteStore::open_read_only(&path).expect("it can be read");
+    assert_eq!(reader.quarantined().expect("list"), [], "until it is upgraded");
+    assert_eq!(reader.stats().expect("stats").n_quarantined, 0);
+    drop(reader);
+
+    for _ in 0..2 {
+        let store = SqliteStore::open(&path).expect("open");
+        let listed = store.quarantined().expect("list");
+        let listed: Vec<_> =
+            listed.iter().map(|it| (it.doc.as_str(), it.n_times, it.len, it.last_at.0)).collect();
+        assert_eq!(listed, [("a", 2, 3, 2), ("b", 1, 3, 1), ("a", 1, 5, 3)]);
+        assert_eq!(store.check().expect("check").problems, []);
+    }
+}
