@@ -163,7 +163,7 @@ impl DocPort {
         let loaded = slot.as_mut().expect("`locked` loads");
         let n_redactions = loaded.doc.n_redactions();
         let received = loaded.doc.receive(update, Source::Wire)?;
-        if !received.changed && !received.parked {
+        if !received.brought_new {
             return Ok(None);
         }
         // Who comes back with what was erased meanwhile does not bring it back.
