@@ -271,8 +271,7 @@ impl WorkspaceState {
         for NewDocument { id, update, .. } in known {
             let change = DocumentChange::new(&id, ChangeEffect::Replica, move |doc| {
                 let received = doc.receive(&update, Source::Store)?;
-                let is_new = received.changed || received.parked;
-                Ok(is_new.then_some(update).into_iter().collect())
+                Ok(received.brought_new.then_some(update).into_iter().collect())
             });
             changes.insert(id, change);
         }

@@ -187,7 +187,7 @@ impl WorkspaceState {
     ) -> Result<ReceivedContent> {
         let n_redactions = doc.n_redactions();
         let received = doc.receive(update, Source::Wire)?;
-        if !received.changed && !received.parked {
+        if !received.brought_new {
             return Ok(ReceivedContent::default());
         }
         // A peer that still has what was erased meanwhile does not bring it back.

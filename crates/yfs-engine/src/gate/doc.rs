@@ -1,8 +1,8 @@
 //! The only owner of a yrs document in the engine.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use yrs::{ClientID, IdSet, ReadTxn, Snapshot, StateVector, Transact};
 
 use super::{
@@ -10,10 +10,9 @@ use super::{
     lazy::{self, LazyDoc, message},
     limits::Limits,
     parked::{Parked, ParkedSet},
-    parse::{Parsed, parse},
+    parse::parse,
     places::Places,
-    resolve::{Overlay, Question, Resolved, resolve},
-    rewrite::{must_rewrite, rewrite},
+    resolve::{Cut, Question, Resolved, resolve},
     role::{DocRole, Source},
     scan::{IdRange, RootIx, Scan},
 };
@@ -25,27 +24,32 @@ use crate::{
 /// A yrs document behind the gate.
 #[derive(Debug)]
 pub struct GatedDoc {
-    doc: LazyDoc,
-    role: DocRole,
-    limits: Limits,
-    ours: HashSet<ClientId>,
+    pub(super) doc: LazyDoc,
+    pub(super) role: DocRole,
+    pub(super) limits: Limits,
+    pub(super) ours: HashSet<ClientId>,
     pub(super) places: Places,
-    parked: ParkedSet,
-    /// Clients that got new items since the parked updates were last looked at.
-    arrived: Vec<ClientId>,
+    pub(super) parked: ParkedSet,
+    /// Clients that got new items since what waits was last tried.
+    pub(super) arrived: Vec<ClientId>,
+    /// Whether some of what waited was dropped.
+    pub(super) has_dropped: bool,
     poisoned: Option<String>,
 }
 
 /// What became of an update.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Received {
-    /// What was integrated now: the update itself, and parked ones that it completed.
+    /// What was integrated now: of the update itself, and of what had waited for it.
     pub scans: Vec<Scan>,
-    /// Whether the update itself waits for something that has not arrived.
+    /// Whether some of the update waits for something that has not arrived.
     pub parked: bool,
+    /// Whether the update held anything that was neither in the document nor waiting. If not, it
+    /// needs no place in a log.
+    pub brought_new: bool,
     /// Whether the document changed.
     pub changed: bool,
-    /// Updates that had been parked, and were refused when what they waited for had arrived.
+    /// Structs, as updates, that can never be integrated, or that waited and were dropped because too much waits.
     pub refused: Vec<(Vec<u8>, Refusal)>,
 }
 
@@ -71,6 +75,7 @@ impl GatedDoc {
             places: Places::default(),
             parked: ParkedSet::default(),
             arrived: Vec::new(),
+            has_dropped: false,
             poisoned: None,
         }
     }
@@ -85,6 +90,7 @@ impl GatedDoc {
             places: Places::default(),
             parked: ParkedSet::default(),
             arrived: Vec::new(),
+            has_dropped: false,
             poisoned: None,
         }
     }
@@ -92,44 +98,6 @@ impl GatedDoc {
     /// Adds clients that live in this process, and as which nobody else may write.
     pub fn protect(&mut self, ids: &[ClientId]) {
         self.ours.extend(ids);
-    }
-
-    /// Takes in an update from outside.
-    ///
-    /// # Errors
-    ///
-    /// If the update was refused; then the document is as before, unless it is
-    /// [`Refusal::Poisoned`]: then the document must be loaded again, without this update.
-    pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
-        self.health()?;
-        let mut received = Received::default();
-        let parsed = parse(update, &self.limits, source == Source::Wire)?;
-        match self.integrate(&parsed, source, &mut received)? {
-            None => {}
-            Some(waits_for) => {
-                self.park(update, source, waits_for)?;
-                received.parked = true;
-            }
-        }
-        self.retry(&mut received)?;
-        Ok(received)
-    }
-
-    /// Tells whether an update from outside would bring anything new, changing nothing.
-    ///
-    /// # Errors
-    ///
-    /// If [`receive`](Self::receive) would refuse it.
-    pub fn check(&self, update: &[u8], source: Source) -> Result<bool, Refusal> {
-        self.health()?;
-        let parsed = parse(update, &self.limits, source == Source::Wire)?;
-        match self.resolve(&parsed, source)? {
-            Resolved::Known => Ok(false),
-            Resolved::Ready(_) => Ok(true),
-            Resolved::Missing(waits_for) if self.parked.contains(waits_for, update) => Ok(false),
-            Resolved::Missing(_) if self.may_park(update, source) => Ok(true),
-            Resolved::Missing(_) => Err(Refusal::TooMuchParked),
-        }
     }
 
     /// Applies an update that this process built from what the document holds.
@@ -143,13 +111,15 @@ impl GatedDoc {
         }
         let mut received = Received::default();
         let parsed = parse(update, &self.limits, false).expect("we built a valid update");
-        match self.integrate(&parsed, Source::Store, &mut received) {
-            Ok(None) => received.scans.pop().unwrap_or_default(),
-            Ok(Some(missing)) => {
-                panic!("an update of our own refers to {missing:?}, which is missing")
-            }
-            Err(Refusal::Poisoned { .. }) => Scan::default(),
-            Err(refusal) => panic!("an update of our own was refused: {refusal}"),
+        let prepared = self.prepare(&parsed, Source::Store).expect("we built a valid update");
+        assert!(
+            prepared.is_whole(),
+            "an update of our own lacks something: {:?}",
+            prepared.resolved
+        );
+        match self.integrate(&parsed, prepared, &HashMap::new(), &mut received) {
+            Ok(()) => received.scans.pop().unwrap_or_default(),
+            Err(_) => Scan::default(),
         }
     }
 
@@ -166,20 +136,23 @@ impl GatedDoc {
     pub(crate) fn begin_with(&mut self, update: &[u8]) -> Result<(), Refusal> {
         self.health()?;
         let parsed = parse(update, &self.limits, false)?;
-        let overlay = match self.resolve(&parsed, Source::Store)? {
-            Resolved::Ready(overlay) => overlay,
-            other => panic!("an update of our own begins nothing: {other:?}"),
-        };
+        let prepared = self.prepare(&parsed, Source::Store)?;
+        assert!(
+            prepared.is_whole(),
+            "an update of our own lacks something: {:?}",
+            prepared.resolved
+        );
         if !self.doc.begin(update) {
-            self.apply(&[update])?;
+            return self.integrate(&parsed, prepared, &HashMap::new(), &mut Received::default());
         }
-        self.commit(&parsed, overlay);
+        let Resolved { overlay, deletes, .. } = prepared.resolved;
+        self.commit(overlay, &deletes);
         Ok(())
     }
 
     /// Tells whether nothing has ever arrived here.
     pub(crate) fn is_blank(&self) -> bool {
-        self.places.clients.is_empty() && self.parked.as_slice().is_empty()
+        self.places.clients.is_empty() && self.parked.is_empty()
     }
 
     /// Returns what the document is now: what it has of whom, and what of that is deleted.
@@ -195,20 +168,33 @@ impl GatedDoc {
 
     /// Edits the document with yrs, and returns the update that says what was changed.
     ///
-    /// The edit must not panic: yrs then commits what was done so far, and the document counts as
-    /// poisoned.
+    /// # Panics
+    ///
+    /// If the edit does, or yrs. Then the document is empty and poisoned: what was done so far is not committed.
     pub fn edit<R>(
         &mut self,
         f: impl FnOnce(&mut yrs::TransactionMut<'_>) -> R,
     ) -> (R, Option<Vec<u8>>) {
         self.doc.make();
-        let was_poisoned = self.poisoned.replace("an edit panicked".to_owned());
         let mut txn = self.doc.get().transact_mut();
-        let result = f(&mut txn);
-        let update = txn.has_changes().then(|| txn.encode_update_v1());
-        txn.commit();
+        let edited = catch_unwind(AssertUnwindSafe(|| {
+            let result = f(&mut txn);
+            let update = txn.has_changes().then(|| txn.encode_update_v1());
+            txn.commit();
+            (result, update)
+        }));
+        let (result, update) = match edited {
+            Ok(edited) => edited,
+            Err(panic) => {
+                // To drop the transaction would commit it, and that may panic while unwinding. So the document
+                // is leaked with its lock held.
+                std::mem::forget(txn);
+                self.doc.empty();
+                self.poisoned = Some(format!("an edit panicked: {}", message(panic.as_ref())));
+                resume_unwind(panic);
+            }
+        };
         drop(txn);
-        self.poisoned = was_poisoned;
         if self.health().is_err() {
             return (result, None);
         }
@@ -277,9 +263,20 @@ impl GatedDoc {
         known - self.places.n_deleted(client, known)
     }
 
-    /// Returns the updates that wait for what has not arrived.
-    pub fn parked(&self) -> &[Parked] {
-        self.parked.as_slice()
+    /// Returns what waits for something that has not arrived.
+    pub fn parked(&self) -> Vec<Parked> {
+        self.parked.list()
+    }
+
+    /// Reports whether anything waits for something that has not arrived.
+    pub fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
+
+    /// Reports whether some of what waited was dropped to stay within the limit. The log has it: a document that
+    /// is loaded again from there has it too.
+    pub fn has_dropped_parked(&self) -> bool {
+        self.has_dropped
     }
 
     /// Returns the last struct that a client wrote.
@@ -291,7 +288,9 @@ impl GatedDoc {
         Some(Tail { id, right: known.last_right, root })
     }
 
-    /// Tells whether the document can still be used.
+    /// Checks that the document can still be used. One that cannot is empty: its owner must not read anything
+    /// off it, but drop it, load a new one from the log, and put the update that poisoned it into quarantine if
+    /// the log holds it.
     ///
     /// # Errors
     ///
@@ -303,122 +302,46 @@ impl GatedDoc {
         }
     }
 
+    /// Reports whether yrs failed on the document, which then must be [replaced](Self::health).
+    pub fn is_poisoned(&self) -> bool {
+        self.health().is_err()
+    }
+
     /// Tells whether the yrs document is still to be made.
     #[cfg(test)]
     pub(super) fn is_waiting(&self) -> bool {
         self.doc.is_waiting()
     }
 
-    /// Integrates an update, or returns an item that it lacks.
-    fn integrate(
-        &mut self,
-        parsed: &Parsed<'_>,
-        source: Source,
-        received: &mut Received,
-    ) -> Result<Option<ItemId>, Refusal> {
-        let overlay = match self.resolve(parsed, source)? {
-            Resolved::Known => return Ok(None),
-            Resolved::Missing(id) => return Ok(Some(id)),
-            Resolved::Ready(overlay) => overlay,
-        };
-        let is_later = source == Source::Store && self.doc.postpone(parsed);
-        self.health()?;
-        let (changed, deleted) = if is_later {
-            (true, Vec::new())
-        } else if must_rewrite(parsed) {
-            let updates = rewrite(parsed, &overlay.order)?;
-            self.apply(&updates.iter().map(Vec::as_slice).collect::<Vec<_>>())?
-        } else {
-            self.apply(&[parsed.bytes])?
-        };
-        received.changed |= changed;
-        received.scans.push(self.commit(parsed, overlay));
-        self.places.delete(&deleted);
-        Ok(None)
-    }
-
-    fn resolve<'a>(&self, parsed: &Parsed<'a>, source: Source) -> Result<Resolved<'a>, Refusal> {
-        let is_message = source == Source::Wire;
+    /// Notes what an edit with yrs has already changed.
+    fn note(&mut self, update: &[u8]) -> Result<(), Refusal> {
+        let parsed = parse(update, &self.limits, false)?;
         let question = Question {
             places: &self.places,
             role: self.role,
             limits: &self.limits,
-            ours: is_message.then_some(&self.ours),
-            is_message,
+            ours: None,
+            is_message: false,
         };
-        resolve(&question, parsed)
-    }
-
-    fn commit(&mut self, parsed: &Parsed<'_>, mut overlay: Overlay<'_>) -> Scan {
-        if !self.parked.as_slice().is_empty() {
-            let grown = overlay.clients.iter().filter(|client| client.end > client.known);
-            self.arrived.extend(grown.map(|client| client.client));
+        let Resolved { overlay, waiting, cut, deletes, later } = resolve(&question, &parsed)?;
+        if let Some(Cut { refusal, .. }) = cut.into_iter().next() {
+            return Err(refusal);
         }
-        let elements = std::mem::take(&mut overlay.elements);
-        let values = std::mem::take(&mut overlay.values);
-        self.places.commit(overlay);
-        let deleted = self.places.delete(&parsed.deletes);
-        Scan { elements, values, deleted, n_structs: parsed.structs.len() }
-    }
-
-    /// Notes what an edit with yrs has already changed.
-    fn note(&mut self, update: &[u8]) -> Result<(), Refusal> {
-        let parsed = parse(update, &self.limits, false)?;
-        match self.resolve(&parsed, Source::Store)? {
-            Resolved::Known => Ok(()),
-            Resolved::Ready(overlay) => {
-                self.commit(&parsed, overlay);
-                Ok(())
-            }
-            Resolved::Missing(id) => {
-                Err(Refusal::Nonsense { what: "an edit that lacks an item", id })
-            }
+        let missing = waiting.first().map(|waiting| waiting.waits_for);
+        let missing = missing.or(later.first().map(|range| ItemId::new(range.client, range.start)));
+        if let Some(id) = missing {
+            return Err(Refusal::Nonsense { what: "an edit that lacks an item", id });
         }
-    }
-
-    fn park(&mut self, update: &[u8], source: Source, waits_for: ItemId) -> Result<(), Refusal> {
-        if self.parked.contains(waits_for, update) {
-            return Ok(());
-        }
-        if !self.may_park(update, source) {
-            return Err(Refusal::TooMuchParked);
-        }
-        self.parked.add(Parked { update: update.to_vec(), source, waits_for });
+        self.commit(overlay, &deletes);
         Ok(())
     }
 
-    /// Tells whether there is room to park an update.
-    fn may_park(&self, update: &[u8], source: Source) -> bool {
-        let bytes = self.parked.bytes() + update.len();
-        let n_updates = self.parked.as_slice().len() + 1;
-        let fits = bytes <= self.limits.parked_bytes && n_updates <= self.limits.parked_updates;
-        source == Source::Store || fits
-    }
-
-    /// Looks again at the updates that wait for what arrived.
-    fn retry(&mut self, received: &mut Received) -> Result<(), Refusal> {
-        while let Some(client) = self.arrived.last().copied() {
-            let Some(parked) = self.parked.take(client, self.places.end(client)) else {
-                self.arrived.pop();
-                continue;
-            };
-            let outcome = parse(&parked.update, &self.limits, false)
-                .and_then(|parsed| self.integrate(&parsed, parked.source, received));
-            match outcome {
-                Ok(None) => {}
-                Ok(Some(waits_for)) => self.parked.add(Parked { waits_for, ..parked }),
-                Err(refusal @ Refusal::Poisoned { .. }) => return Err(refusal),
-                Err(refusal) => received.refused.push((parked.update, refusal)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets yrs apply an update that was resolved, which may have been divided. Tells whether that
+    /// Lets yrs apply an update that was resolved, which may have been divided. Returns whether that
     /// changed anything, and what it deleted.
-    fn apply(&mut self, updates: &[&[u8]]) -> Result<(bool, Vec<IdRange>), Refusal> {
-        let updates = lazy::decode(updates.iter().copied())
-            .map_err(|reason| Refusal::Undecodable { reason })?;
+    pub(super) fn apply(
+        &mut self,
+        updates: Vec<yrs::Update>,
+    ) -> Result<(bool, Vec<IdRange>), Refusal> {
         lazy::apply(self.doc.get(), updates).map_err(|reason| {
             self.doc.empty();
             self.poisoned = Some(reason.clone());

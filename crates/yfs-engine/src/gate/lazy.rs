@@ -66,19 +66,14 @@ impl LazyDoc {
         self.made.get()?.failure.as_deref()
     }
 
-    /// Keeps an update, which was resolved, for when the document is made. Answers false where the
-    /// update must be applied now.
-    pub(super) fn postpone(&mut self, parsed: &Parsed<'_>) -> bool {
-        let may_wait = self.role == DocRole::Main
-            && self.made.get().is_none()
-            && self.waiting.len() < MAX_WAITING
-            && is_plain(parsed);
-        if may_wait {
-            self.waiting.push(parsed.bytes.into());
-        } else {
-            self.make();
-        }
-        may_wait
+    /// Reports whether an update that is [plain](is_plain) can be kept for when the document is made.
+    pub(super) fn may_postpone(&self) -> bool {
+        self.role == DocRole::Main && self.made.get().is_none() && self.waiting.len() < MAX_WAITING
+    }
+
+    /// Keeps an update, which was resolved, for when the document is made.
+    pub(super) fn postpone(&mut self, update: &[u8]) {
+        self.waiting.push(update.into());
     }
 
     /// Makes the document, if it is still to be made.
@@ -126,7 +121,7 @@ impl LazyDoc {
 
 /// Tells whether an update holds only what yrs reads and integrates as the gate does: values in lists.
 /// What else there is may delete more than it says, or be refused by yrs alone.
-fn is_plain(parsed: &Parsed<'_>) -> bool {
+pub(super) fn is_plain(parsed: &Parsed<'_>) -> bool {
     let is_value = |kind| matches!(kind, Kind::Any | Kind::Deleted | Kind::Gc);
     !must_rewrite(parsed)
         && parsed.structs.iter().all(|item| item.key.is_none() && is_value(item.kind))

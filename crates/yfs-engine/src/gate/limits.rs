@@ -29,10 +29,8 @@ pub struct Limits {
     /// How many steps yrs may need to order items of an update that all say they are the first of
     /// their list or key.
     pub conflict_steps: u64,
-    /// How many bytes live peers may have parked.
+    /// How many bytes of memory what waits may take. When live peers exceed it, the oldest gives way.
     pub parked_bytes: usize,
-    /// How many updates live peers may have parked.
-    pub parked_updates: usize,
 }
 
 impl Default for Limits {
@@ -49,8 +47,7 @@ impl Default for Limits {
             message_clients: 1 << 17,
             clock_jump: 1 << 28,
             conflict_steps: 1 << 24,
-            parked_bytes: 1 << 20,
-            parked_updates: 1000,
+            parked_bytes: 4 << 20,
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Merging the updates of a document into one, for compaction.
 
-use hashbrown::HashSet;
-
 use super::{
     Refusal,
     doc::GatedDoc,
@@ -16,8 +14,8 @@ use crate::id::{ClientId, FileId};
 pub struct Merged {
     /// The state: an update that says everything that was absorbed.
     pub state: Vec<u8>,
-    /// Which of the updates are in the state. The others wait for something, or were refused, and
-    /// must be kept.
+    /// Which of the updates are in the state, whole. Of the others something waits or was refused, and
+    /// they must be kept.
     pub absorbed: Vec<bool>,
 }
 
@@ -44,9 +42,9 @@ pub fn merge(
             Err(_) => absorbed.push(false),
         }
     }
-    let parked: HashSet<&[u8]> = doc.parked().iter().map(|parked| &parked.update[..]).collect();
+    // Some of an update may wait still, or have been refused when what it waited for was there.
     for (update, absorbed) in updates.iter().zip(&mut absorbed) {
-        *absorbed &= !parked.contains(&update[..]);
+        *absorbed = *absorbed && doc.holds_all(update);
     }
     let state = doc.encode_state();
     let mut copy = new_doc(role);

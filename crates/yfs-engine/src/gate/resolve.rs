@@ -1,8 +1,9 @@
-//! Resolving an update against a document: whether it is complete, and where its items belong.
+//! Resolving an update against a document: which of its structs are complete, and where its items belong.
 //!
 //! The structs of an update are visited in the order of their dependencies, as yrs will integrate
 //! them, but without touching the document: what the update would add is collected in an
-//! [`Overlay`], which becomes part of [`Places`] only after yrs applied the update.
+//! [`Overlay`], which becomes part of [`Places`] only after yrs applied the update. A client's structs are
+//! visited up to the first that needs what has not arrived, as Yjs does.
 //!
 //! # Cost
 //!
@@ -15,7 +16,7 @@ use super::{
     places::{self, Place, Places, Tag},
     rewrite::json_values,
     role::DocRole,
-    scan::{Element, RootIx},
+    scan::{Element, IdRange, RootIx},
 };
 use crate::{
     id::{ClientId, ItemId},
@@ -25,13 +26,36 @@ use hashbrown::{HashMap, HashSet};
 
 /// How an update relates to a document.
 #[derive(Debug)]
-pub(crate) enum Resolved<'a> {
-    /// The document holds everything that it says.
-    Known,
-    /// It refers to an item that has not arrived.
-    Missing(ItemId),
-    /// It can be applied.
-    Ready(Overlay<'a>),
+pub(crate) struct Resolved<'a> {
+    /// What can be integrated.
+    pub(crate) overlay: Overlay<'a>,
+    /// Structs that cannot be integrated yet, those of one client in each.
+    pub(crate) waiting: Vec<Waiting>,
+    /// Structs that can never be integrated, and what follows them. Only what comes from a log is
+    /// divided like this; of a message they are the reason to refuse all of it.
+    pub(crate) cut: Vec<Cut>,
+    /// Deletions of items that are there, or will be.
+    pub(crate) deletes: Vec<IdRange>,
+    /// Deletions of items that have not arrived.
+    pub(crate) later: Vec<IdRange>,
+}
+
+/// Structs of a client, up to the end of its run, that wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    pub(crate) run: usize,
+    /// Where the first of them is in [`Parsed::structs`].
+    pub(crate) first: usize,
+    /// An item that it needs.
+    pub(crate) waits_for: ItemId,
+}
+
+/// Structs of a client, up to the end of its run, of which the first was refused.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    pub(crate) run: usize,
+    pub(crate) first: usize,
+    pub(crate) refusal: Refusal,
 }
 
 /// What an update adds to a document.
@@ -72,6 +96,8 @@ pub(crate) struct NewClient {
     next: usize,
     /// Whether its structs are being visited.
     open: bool,
+    /// Whether the next struct cannot be visited.
+    stuck: bool,
 }
 
 /// What is asked of [`resolve`].
@@ -89,23 +115,31 @@ pub(crate) struct Question<'q> {
 ///
 /// # Errors
 ///
-/// If the update contradicts itself or the document, or would harm a reader of it.
+/// If it is a message, and contradicts itself or the document, or would harm a reader of it.
 pub(crate) fn resolve<'a>(
     question: &Question<'_>,
     parsed: &Parsed<'a>,
 ) -> Result<Resolved<'a>, Refusal> {
     let mut resolver = Resolver::new(question, parsed);
     resolver.check_clients()?;
-    if resolver.is_known() {
-        return Ok(Resolved::Known);
+    if !resolver.is_known() {
+        resolver.visit_all()?;
     }
-    if let Some(missing) = resolver.visit_all()? {
-        return resolver.missing(missing);
+    let (deletes, later) = resolver.divide_deletes();
+    let needs = resolver.waiting.iter().map(|waiting| waiting.waits_for);
+    let unknown = later.iter().map(|range| ItemId::new(range.client, range.start));
+    if let Some(id) = needs.chain(unknown).find(|id| resolver.is_ours(id.client)) {
+        return Err(Refusal::OurClient { client: id.client });
     }
-    if let Some(missing) = resolver.missing_delete() {
-        return resolver.missing(missing);
+    let Resolver { overlay, waiting, cut, .. } = resolver;
+    Ok(Resolved { overlay, waiting, cut, deletes, later })
+}
+
+impl Resolved<'_> {
+    /// Reports whether all structs and deletions can be integrated.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.waiting.is_empty() && self.cut.is_empty() && self.later.is_empty()
     }
-    Ok(Resolved::Ready(resolver.overlay))
 }
 
 struct Resolver<'q, 'p, 'a> {
@@ -119,6 +153,8 @@ struct Resolver<'q, 'p, 'a> {
     conflicts: u64,
     /// Whether there are so many structs that their conflicts must be counted.
     may_conflict: bool,
+    waiting: Vec<Waiting>,
+    cut: Vec<Cut>,
 }
 
 impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
@@ -134,6 +170,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
                 last_right: None,
                 next: run.first,
                 open: false,
+                stuck: false,
             }
         };
         let clients: Vec<NewClient> = parsed.runs.iter().map(new_client).collect();
@@ -153,8 +190,10 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         };
         let firsts = HashMap::new();
         let n_structs = parsed.structs.len() as u64;
-        let may_conflict = n_structs.saturating_mul(n_structs) / 2 > question.limits.conflict_steps;
-        Self { question, parsed, overlay, index, firsts, conflicts: 0, may_conflict }
+        let may_conflict = question.is_message
+            && n_structs.saturating_mul(n_structs) / 2 > question.limits.conflict_steps;
+        let (waiting, cut) = (Vec::new(), Vec::new());
+        Self { question, parsed, overlay, index, firsts, conflicts: 0, may_conflict, waiting, cut }
     }
 
     fn at(&self, client: ClientId) -> Option<usize> {
@@ -201,56 +240,83 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         structs && self.question.places.covers(&self.parsed.deletes)
     }
 
-    fn missing(&self, id: ItemId) -> Result<Resolved<'a>, Refusal> {
-        if self.is_ours(id.client) {
-            return Err(Refusal::OurClient { client: id.client });
+    /// Divides the deletions into those of items that are there, or will be, and those of others.
+    fn divide_deletes(&self) -> (Vec<IdRange>, Vec<IdRange>) {
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        for range in &self.parsed.deletes {
+            let end = self.end_of(range.client).clamp(range.start, range.end());
+            if end > range.start {
+                now.push(IdRange { len: end - range.start, ..*range });
+            }
+            if end < range.end() {
+                later.push(IdRange { start: end, len: range.end() - end, ..*range });
+            }
         }
-        Ok(Resolved::Missing(id))
+        (now, later)
     }
 
-    fn missing_delete(&self) -> Option<ItemId> {
-        self.parsed.deletes.iter().find_map(|range| {
-            let end = match self.at(range.client) {
-                Some(at) => self.overlay.clients[at].end,
-                None => self.question.places.end(range.client),
-            };
-            (range.end() > end).then(|| ItemId::new(range.client, end.max(range.start)))
-        })
-    }
-
-    /// Visits every struct, those that another depends on before it. Returns what is missing.
-    fn visit_all(&mut self) -> Result<Option<ItemId>, Refusal> {
+    /// Visits every struct, those that another depends on before it. A client whose struct needs what has not
+    /// arrived is left where it is.
+    fn visit_all(&mut self) -> Result<(), Refusal> {
         // The clients whose structs wait for one another, and the clock that the one below needs.
         let mut stack: Vec<(usize, u32)> = Vec::new();
         for at in 0..self.overlay.clients.len() {
             stack.push((at, u32::MAX));
             self.overlay.clients[at].open = true;
             while let Some((at, need)) = stack.last().copied() {
-                let run_end = self.parsed.runs[at].end;
                 let new = &self.overlay.clients[at];
-                if new.end > need || new.next == run_end {
+                if new.end > need || new.stuck || new.next == self.parsed.runs[at].end {
                     self.overlay.clients[at].open = false;
                     stack.pop();
                     continue;
                 }
-                let item = self.parsed.structs[new.next];
-                let missing = self.visit(at, &item)?;
-                let Some(id) = missing else { continue };
-                let Some(other) = self.at(id.client).filter(|at| self.run_end(*at) > id.clock)
-                else {
-                    return Ok(Some(id));
-                };
-                if other == at && id.clock < item.clock {
-                    return Ok(Some(id));
+                let next = self.next_to_visit(at)?;
+                if let Some((other, clock)) = next {
+                    self.overlay.clients[other].open = true;
+                    stack.push((other, clock));
                 }
-                if self.overlay.clients[other].open {
-                    let id = ItemId::new(self.overlay.clients[at].client, item.clock);
-                    return Err(Refusal::Nonsense { what: "an item that depends on itself", id });
-                }
-                self.overlay.clients[other].open = true;
-                stack.push((other, id.clock));
             }
         }
+        Ok(())
+    }
+
+    /// Visits the next struct of a client. Returns the client of the update that must come first, and the clock
+    /// that is needed of it.
+    fn next_to_visit(&mut self, at: usize) -> Result<Option<(usize, u32)>, Refusal> {
+        let (run, first) = (at, self.overlay.clients[at].next);
+        let item = self.parsed.structs[first];
+        let waits_for = match self.visit(at, &item) {
+            Ok(None) => return Ok(None),
+            Ok(Some(id)) => id,
+            Err(refusal) => return self.cut(at, refusal),
+        };
+        let other = self.at(waits_for.client).filter(|other| {
+            let is_before = *other == at && waits_for.clock < item.clock;
+            self.run_end(*other) > waits_for.clock
+                && !is_before
+                && !self.overlay.clients[*other].stuck
+        });
+        let Some(other) = other else {
+            self.overlay.clients[at].stuck = true;
+            self.waiting.push(Waiting { run, first, waits_for });
+            return Ok(None);
+        };
+        if self.overlay.clients[other].open {
+            let id = ItemId::new(self.overlay.clients[at].client, item.clock);
+            let refusal = Refusal::Nonsense { what: "an item that depends on itself", id };
+            return self.cut(at, refusal);
+        }
+        Ok(Some((other, waits_for.clock)))
+    }
+
+    /// Leaves a client's structs out from the next on, if they come from a log.
+    fn cut(&mut self, at: usize, refusal: Refusal) -> Result<Option<(usize, u32)>, Refusal> {
+        if self.question.is_message {
+            return Err(refusal);
+        }
+        let new = &mut self.overlay.clients[at];
+        new.stuck = true;
+        self.cut.push(Cut { run: at, first: new.next, refusal });
         Ok(None)
     }
 

@@ -33,7 +33,11 @@ pub(crate) fn must_rewrite(parsed: &Parsed<'_>) -> bool {
 
 /// Writes a parsed update so that yrs reads what was parsed: as several updates, to be applied one
 /// after another, if there are many clients. What the document already holds may be left out.
-pub(crate) fn rewrite(parsed: &Parsed<'_>, order: &[Segment]) -> Result<Vec<Vec<u8>>, Refusal> {
+pub(crate) fn rewrite(
+    parsed: &Parsed<'_>,
+    order: &[Segment],
+    deletes: &[IdRange],
+) -> Result<Vec<Vec<u8>>, Refusal> {
     let mut updates = Vec::new();
     // The segments of an update, by run; those of one run follow each other without a gap.
     let mut pieces: BTreeMap<usize, Segment> = BTreeMap::new();
@@ -44,7 +48,7 @@ pub(crate) fn rewrite(parsed: &Parsed<'_>, order: &[Segment]) -> Result<Vec<Vec<
         }
         pieces.entry(segment.run).or_insert(*segment).end = segment.end;
     }
-    updates.push(write(parsed, &pieces, &parsed.deletes)?);
+    updates.push(write(parsed, &pieces, deletes)?);
     Ok(updates)
 }
 
@@ -68,7 +72,11 @@ fn write(
     Ok(out)
 }
 
-fn write_struct(out: &mut Vec<u8>, parsed: &Parsed<'_>, item: &Struct<'_>) -> Result<(), Refusal> {
+pub(crate) fn write_struct(
+    out: &mut Vec<u8>,
+    parsed: &Parsed<'_>,
+    item: &Struct<'_>,
+) -> Result<(), Refusal> {
     match item.kind {
         Kind::Json => {}
         Kind::Embed | Kind::Format => return write_json(out, parsed, item),

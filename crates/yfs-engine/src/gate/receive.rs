@@ -1,0 +1,414 @@
+//! Taking updates in: what of an update can be integrated is, the rest waits.
+//!
+//! # Cost
+//!
+//! Linear in the update and in what it lets go on; of what waits, at most one chunk of each client that an
+//! arriving item wakes is tried again.
+
+use super::{
+    Refusal,
+    doc::{GatedDoc, Received},
+    lazy,
+    parked::{CHUNK_STRUCTS, Chunk, HeldDeletes, ParkedSet, encode},
+    parse::{Kind, Parsed, parse},
+    resolve::{Cut, Overlay, Question, Resolved, Waiting, resolve},
+    rewrite::{must_rewrite, rewrite, write_struct},
+    role::{DocRole, Source},
+    scan::{IdRange, Scan},
+};
+use crate::id::{ClientId, ItemId};
+use hashbrown::HashMap;
+
+/// Under how many client ids one writer writes a main document: rows, cells and settings.
+const CLIENTS_OF_A_WRITER: usize = 3;
+
+/// An update that was resolved, with everything done that may refuse it.
+pub(super) struct Prepared<'a> {
+    pub(super) resolved: Resolved<'a>,
+    for_yrs: ForYrs,
+    /// The structs that wait, of each client, and an item that the first of them needs.
+    queues: Vec<(ItemId, Vec<Chunk>)>,
+    held: Option<HeldDeletes>,
+}
+
+/// What yrs is to apply.
+enum ForYrs {
+    Nothing,
+    Later(Vec<u8>),
+    Now(Vec<yrs::Update>),
+}
+
+impl GatedDoc {
+    /// Applies an update from outside. What of it needs something that has not arrived waits, outside the
+    /// document, and is integrated when that arrives.
+    ///
+    /// # Errors
+    ///
+    /// If the update was refused; then the document is as before, unless it is
+    /// [`Refusal::Poisoned`]: then drop the document and load it from the log without this update. An update from
+    /// a log is refused only if nothing of it can be integrated; else what is refused of it is in
+    /// [`Received::refused`].
+    pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
+        self.health()?;
+        let parsed = parse(update, &self.limits, source == Source::Wire)?;
+        let mut prepared = self.prepare(&parsed, source)?;
+        self.hold_back(&parsed, &mut prepared)?;
+        self.check_room(&prepared, source)?;
+        let mut received = Received {
+            parked: prepared.waits(),
+            brought_new: self.brings_new(&prepared),
+            ..Received::default()
+        };
+        if !received.brought_new
+            && !received.parked
+            && let Some(cut) = prepared.resolved.cut.pop()
+        {
+            return Err(cut.refusal);
+        }
+        self.integrate(&parsed, prepared, &HashMap::new(), &mut received)?;
+        self.retry(&mut received)?;
+        if source == Source::Wire {
+            self.drop_parked(&mut received);
+        }
+        Ok(received)
+    }
+
+    /// Reports whether an update from outside would bring anything new, changing nothing.
+    ///
+    /// # Errors
+    ///
+    /// If [`receive`](Self::receive) would refuse it.
+    pub fn check(&self, update: &[u8], source: Source) -> Result<bool, Refusal> {
+        self.health()?;
+        let parsed = parse(update, &self.limits, source == Source::Wire)?;
+        let mut prepared = self.prepare(&parsed, source)?;
+        self.hold_back(&parsed, &mut prepared)?;
+        self.check_room(&prepared, source)?;
+        let brings_new = self.brings_new(&prepared);
+        match prepared.resolved.cut.pop() {
+            Some(cut) if !brings_new && !prepared.waits() => Err(cut.refusal),
+            _ => Ok(brings_new),
+        }
+    }
+
+    /// Reports whether the document holds all structs and deletions of an update, nothing of which waits.
+    pub(super) fn holds_all(&self, update: &[u8]) -> bool {
+        let Ok(parsed) = parse(update, &self.limits, false) else { return false };
+        let structs = parsed.runs.iter().all(|run| {
+            let structs = parsed.structs[run.first..run.end].iter();
+            let mut real = structs.filter(|item| item.kind != Kind::Skip);
+            real.all(|item| item.clock + item.len <= self.places.end(run.client))
+        });
+        structs && self.places.covers(&parsed.deletes)
+    }
+
+    /// Resolves an update and does everything that may refuse it.
+    pub(super) fn prepare<'a>(
+        &self,
+        parsed: &Parsed<'a>,
+        source: Source,
+    ) -> Result<Prepared<'a>, Refusal> {
+        let is_message = source == Source::Wire;
+        let question = Question {
+            places: &self.places,
+            role: self.role,
+            limits: &self.limits,
+            ours: is_message.then_some(&self.ours),
+            is_message,
+        };
+        let mut resolved = resolve(&question, parsed)?;
+        let mut queues = Vec::new();
+        for waiting in std::mem::take(&mut resolved.waiting) {
+            match chunks_of(parsed, &waiting) {
+                Ok(chunks) => {
+                    queues.push((waiting.waits_for, chunks));
+                    resolved.waiting.push(waiting);
+                }
+                Err(refusal) if is_message => return Err(refusal),
+                Err(refusal) => {
+                    let Waiting { run, first, .. } = waiting;
+                    resolved.cut.push(Cut { run, first, refusal });
+                }
+            }
+        }
+        let for_yrs = self.for_yrs(parsed, &resolved, source)?;
+        Ok(Prepared { resolved, for_yrs, queues, held: None })
+    }
+
+    fn for_yrs(
+        &self,
+        parsed: &Parsed<'_>,
+        resolved: &Resolved<'_>,
+        source: Source,
+    ) -> Result<ForYrs, Refusal> {
+        let order = &resolved.overlay.order;
+        if order.is_empty() && self.places.covers(&resolved.deletes) {
+            return Ok(ForYrs::Nothing);
+        }
+        let mut written = Vec::new();
+        if !resolved.is_whole() || must_rewrite(parsed) {
+            written = rewrite(parsed, order, &resolved.deletes)?;
+        }
+        if source == Source::Store && lazy::is_plain(parsed) && self.doc.may_postpone() {
+            let update = written.pop().unwrap_or_else(|| parsed.bytes.to_vec());
+            return Ok(ForYrs::Later(update));
+        }
+        let updates = match written.is_empty() {
+            true => lazy::decode(std::iter::once(parsed.bytes)),
+            false => lazy::decode(written.iter().map(Vec::as_slice)),
+        };
+        updates.map(ForYrs::Now).map_err(|reason| Refusal::Undecodable { reason })
+    }
+
+    /// Keeps the deletions of a main document's update until its structs are there, where one writer may have
+    /// made it: what replaces a row may be among the structs that wait, and without it a file would seem gone.
+    fn hold_back(&self, parsed: &Parsed<'_>, prepared: &mut Prepared<'_>) -> Result<(), Refusal> {
+        let is_small = parsed.runs.len() <= CLIENTS_OF_A_WRITER;
+        let is_whole = prepared.queues.is_empty() && prepared.resolved.cut.is_empty();
+        if self.role != DocRole::Main || !is_small || is_whole {
+            return Ok(());
+        }
+        let is_new = |range: &&IdRange| !self.places.covers(std::slice::from_ref(*range));
+        let deletes: Vec<IdRange> = parsed.deletes.iter().filter(is_new).copied().collect();
+        if deletes.is_empty() {
+            return Ok(());
+        }
+        let waiting = prepared.resolved.waiting.iter().map(|waiting| waiting.run);
+        let runs = waiting.chain(prepared.resolved.cut.iter().map(|cut| cut.run));
+        let mut after: Vec<ItemId> = runs.filter_map(|run| last_of(parsed, run)).collect();
+        after.sort_unstable();
+        prepared.held = Some(HeldDeletes { deletes, after });
+        prepared.resolved.deletes.clear();
+        prepared.resolved.later.clear();
+        prepared.for_yrs = self.for_yrs(parsed, &prepared.resolved, Source::Wire)?;
+        Ok(())
+    }
+
+    /// Checks that what would wait can be kept, whatever has to give way to it.
+    fn check_room(&self, prepared: &Prepared<'_>, source: Source) -> Result<(), Refusal> {
+        let held = prepared.held.as_ref().map_or(0, |held| 1 + held.deletes.len());
+        let n_deletes = prepared.resolved.later.len() + held;
+        let chunks = prepared.queues.iter().map(|(_, chunks)| ParkedSet::cost(chunks, 0));
+        let cost = chunks.sum::<usize>() + ParkedSet::cost(&[], n_deletes);
+        if source == Source::Wire && cost > self.limits.parked_bytes {
+            return Err(Refusal::TooMuchParked);
+        }
+        Ok(())
+    }
+
+    fn brings_new(&self, prepared: &Prepared<'_>) -> bool {
+        let mut chunks = prepared.queues.iter().flat_map(|(_, chunks)| chunks);
+        !matches!(prepared.for_yrs, ForYrs::Nothing)
+            || chunks.any(|chunk| !self.parked.covers_chunk(chunk))
+            || self.is_any_new(&prepared.resolved.later)
+            || prepared.held.iter().any(|held| self.is_any_new(&held.deletes))
+    }
+
+    fn is_any_new(&self, deletes: &[IdRange]) -> bool {
+        deletes.iter().any(|range| !self.parked.covers_delete(range))
+    }
+
+    /// Integrates what can be, and parks the rest: of a client with an age given as old as that.
+    pub(super) fn integrate(
+        &mut self,
+        parsed: &Parsed<'_>,
+        prepared: Prepared<'_>,
+        ages: &HashMap<ClientId, u64>,
+        received: &mut Received,
+    ) -> Result<(), Refusal> {
+        let Prepared { resolved, for_yrs, queues, held } = prepared;
+        let Resolved { overlay, cut, deletes, later, .. } = resolved;
+        match for_yrs {
+            ForYrs::Nothing => {}
+            ForYrs::Later(update) => {
+                self.doc.postpone(&update);
+                received.changed = true;
+                received.scans.push(self.commit(overlay, &deletes));
+            }
+            ForYrs::Now(updates) => {
+                self.doc.make();
+                self.health()?;
+                let (changed, deleted) = self.apply(updates)?;
+                received.changed |= changed;
+                received.scans.push(self.commit(overlay, &deletes));
+                self.places.delete(&deleted);
+            }
+        }
+        for Cut { run, first, refusal } in cut {
+            received.refused.push((raw(parsed, run, first), refusal));
+        }
+        self.park(queues, &later, held, ages);
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self, mut overlay: Overlay<'_>, deletes: &[IdRange]) -> Scan {
+        if !self.parked.is_empty() {
+            let grown = overlay.clients.iter().filter(|client| client.end > client.known);
+            self.arrived.extend(grown.map(|client| client.client));
+        }
+        let elements = std::mem::take(&mut overlay.elements);
+        let values = std::mem::take(&mut overlay.values);
+        let n_structs = overlay.order.iter().map(|segment| segment.end - segment.first).sum();
+        self.places.commit(overlay);
+        Scan { elements, values, deleted: self.places.delete(deletes), n_structs }
+    }
+
+    fn park(
+        &mut self,
+        queues: Vec<(ItemId, Vec<Chunk>)>,
+        later: &[IdRange],
+        held: Option<HeldDeletes>,
+        ages: &HashMap<ClientId, u64>,
+    ) {
+        if queues.is_empty() && later.is_empty() && held.is_none() {
+            return;
+        }
+        let new_age = self.parked.new_age();
+        for (waits_for, chunks) in queues {
+            let Some(first) = chunks.first() else { continue };
+            let (client, start) = (first.client, first.start);
+            for chunk in chunks {
+                let age = ages.get(&client).copied().unwrap_or(new_age);
+                self.parked.add_chunk(chunk, age);
+            }
+            match self.parked.first_of(client) {
+                Some(first) if first == start => self.parked.set_wait(client, waits_for),
+                // What was tried was the first; what is first now has to be tried in its place.
+                _ if ages.contains_key(&client) => self.arrived.push(client),
+                _ => {}
+            }
+        }
+        for range in later {
+            self.parked.add_delete(*range, new_age);
+        }
+        if let Some(held) = held.filter(|held| self.is_any_new(&held.deletes)) {
+            self.parked.hold(held);
+        }
+    }
+
+    /// Tries again what waits for items that arrived.
+    fn retry(&mut self, received: &mut Received) -> Result<(), Refusal> {
+        while !self.arrived.is_empty() {
+            let mut arrived = std::mem::take(&mut self.arrived);
+            arrived.sort_unstable();
+            arrived.dedup();
+            let (mut woken, mut deletes) = (Vec::new(), Vec::new());
+            for client in arrived {
+                let end = self.places.end(client);
+                self.parked.take_deletes(client, end, &mut deletes);
+                deletes.extend(self.parked.take_held(client, |it| self.places.end(it)));
+                woken.extend(self.parked.woken_by(client, end));
+            }
+            woken.sort_unstable();
+            woken.dedup();
+            let (mut chunks, mut ages) = (Vec::new(), HashMap::new());
+            for client in woken {
+                if let Some((chunk, age)) = self.parked.take_chunk(client, self.places.end(client))
+                {
+                    ages.insert(client, age);
+                    chunks.push(chunk);
+                }
+            }
+            if !chunks.is_empty() || !deletes.is_empty() {
+                self.retry_with(&encode(&chunks, &deletes), &ages, received)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn retry_with(
+        &mut self,
+        update: &[u8],
+        ages: &HashMap<ClientId, u64>,
+        received: &mut Received,
+    ) -> Result<(), Refusal> {
+        let parsed = parse(update, &self.limits, false);
+        let prepared = parsed
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|parsed| Ok((parsed, self.prepare(parsed, Source::Store)?)));
+        match prepared {
+            Ok((parsed, prepared)) => {
+                // One whose structs were cut goes on with the next chunk, if there is one.
+                let cut = prepared.resolved.cut.iter().map(|cut| parsed.runs[cut.run].client);
+                self.arrived.extend(cut);
+                self.integrate(parsed, prepared, ages, received)
+            }
+            Err(refusal) => {
+                self.arrived.extend(ages.keys());
+                received.refused.push((update.to_vec(), refusal));
+                Ok(())
+            }
+        }
+    }
+
+    /// Drops the oldest of what waits until the rest is within the limit.
+    fn drop_parked(&mut self, received: &mut Received) {
+        while self.parked.bytes() > self.limits.parked_bytes {
+            let places = &self.places;
+            let Some(update) = self.parked.drop_oldest(|client| places.end(client)) else { return };
+            self.has_dropped = true;
+            received.refused.push((update, Refusal::TooMuchParked));
+        }
+    }
+}
+
+impl Prepared<'_> {
+    fn waits(&self) -> bool {
+        !self.queues.is_empty() || !self.resolved.later.is_empty() || self.held.is_some()
+    }
+
+    /// Reports whether everything is integrated at once.
+    pub(super) fn is_whole(&self) -> bool {
+        self.resolved.is_whole() && self.held.is_none()
+    }
+}
+
+/// Returns the last item of a run.
+fn last_of(parsed: &Parsed<'_>, run: usize) -> Option<ItemId> {
+    let run = &parsed.runs[run];
+    let mut structs = parsed.structs[run.first..run.end].iter();
+    let last = structs.rfind(|item| item.kind != Kind::Skip)?;
+    Some(ItemId::new(run.client, last.clock + last.len - 1))
+}
+
+/// Divides structs that wait into chunks, and checks that yrs can read them.
+fn chunks_of(parsed: &Parsed<'_>, waiting: &Waiting) -> Result<Vec<Chunk>, Refusal> {
+    let run = &parsed.runs[waiting.run];
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for item in &parsed.structs[waiting.first..run.end] {
+        if item.kind == Kind::Skip {
+            continue;
+        }
+        let continues =
+            |last: &&mut Chunk| last.end == item.clock && last.n_structs < CHUNK_STRUCTS;
+        if let Some(last) = chunks.last_mut().filter(continues) {
+            write_struct(&mut last.structs, parsed, item)?;
+            (last.end, last.n_structs) = (item.clock + item.len, last.n_structs + 1);
+            continue;
+        }
+        let mut structs = Vec::new();
+        write_struct(&mut structs, parsed, item)?;
+        let (start, end) = (item.clock, item.clock + item.len);
+        chunks.push(Chunk { client: run.client, start, end, n_structs: 1, structs });
+    }
+    for chunk in &mut chunks {
+        chunk.structs.shrink_to_fit();
+        let update = encode(std::slice::from_ref(chunk), &[]);
+        lazy::decode(std::iter::once(update.as_slice()))
+            .map_err(|reason| Refusal::Undecodable { reason })?;
+    }
+    Ok(chunks)
+}
+
+/// Returns the structs of a run from one on as they came, as an update.
+fn raw(parsed: &Parsed<'_>, run: usize, first: usize) -> Vec<u8> {
+    let run = &parsed.runs[run];
+    let items = &parsed.structs[first..run.end];
+    let mut structs = Vec::new();
+    for item in items {
+        structs.extend_from_slice(&parsed.bytes[item.at..item.end]);
+    }
+    let (start, end) = (items[0].clock, items[0].clock);
+    encode(&[Chunk { client: run.client, start, end, n_structs: items.len(), structs }], &[])
+}
