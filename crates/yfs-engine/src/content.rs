@@ -99,6 +99,10 @@ pub struct ContentDoc {
     version: OnceLock<Version>,
     /// The current file, once somebody has asked for it; of rich text only.
     file: OnceLock<rich::File>,
+    /// What was settled, in order, once it was read.
+    settlements: OnceLock<Vec<convert::Settlement>>,
+    /// Whether late work is to be merged, once that was found out.
+    is_unsettled: OnceLock<bool>,
 }
 
 /// What a writer had read.
@@ -183,6 +187,8 @@ impl ContentDoc {
             redactions: Redactions::default(),
             version: OnceLock::new(),
             file: OnceLock::new(),
+            settlements: OnceLock::new(),
+            is_unsettled: OnceLock::new(),
         }
     }
 
@@ -316,6 +322,8 @@ impl ContentDoc {
     fn forget(&mut self) {
         self.version.take();
         self.file.take();
+        self.settlements.take();
+        self.is_unsettled.take();
     }
 
     fn absorb(&mut self, scan: &Scan) {

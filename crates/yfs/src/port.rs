@@ -187,6 +187,10 @@ impl WorkspaceState {
     ) -> Result<ReceivedContent> {
         let n_redactions = doc.n_redactions();
         let received = doc.receive(update, Source::Wire)?;
+        for (structs, refusal) in &received.refused {
+            let reason = refusal.to_string();
+            self.store.quarantine(&DocName::from(doc.gate().guid()), structs, &reason, self.now())?;
+        }
         if !received.brought_new {
             return Ok(ReceivedContent::default());
         }

@@ -271,12 +271,13 @@ impl ContentDoc {
 
 /// What an item is in.
 #[derive(Debug, Clone, Copy)]
-enum Around {
+pub(super) enum Around {
     Root(&'static str),
     Type(ItemId),
 }
 
-fn place_in(txn: &impl ReadTxn, item: ItemId, stick: Stick) -> Option<(Around, u32)> {
+/// Returns where an item is or was: in which list, and where in it, as Yjs counts.
+pub(super) fn place_in(txn: &impl ReadTxn, item: ItemId, stick: Stick) -> Option<(Around, u32)> {
     let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
     let assoc = if stick == Stick::Left { Assoc::Before } else { Assoc::After };
     let place = StickyIndex::from_id(id, assoc).get_offset(txn)?;

@@ -81,9 +81,7 @@ impl ContentDoc {
             ContentKind::Text => self.write_text(new, base, author)?,
             ContentKind::Rich(profile) => self.write_whole(new, base, profile, author)?,
         };
-        let noted = if written.update.is_some() { self.note_touch()? } else { None };
-        let updates = converted.into_iter().chain(written.update).chain(noted);
-        written.update = merged(updates.collect())?;
+        written.update = merged(converted.into_iter().chain(written.update).collect())?;
         Ok(written)
     }
 
@@ -308,7 +306,7 @@ impl ContentDoc {
     }
 
     /// Makes changes of the current text, in order of position.
-    fn apply(
+    pub(super) fn apply(
         &mut self,
         current: &str,
         new: &str,
@@ -475,7 +473,7 @@ fn replaced(current: &str, old: &str, new: &str, all: bool) -> String {
 }
 
 /// Makes changes of a text, in order of position.
-fn applied(current: &str, new: &str, ops: &[Op]) -> String {
+pub(super) fn applied(current: &str, new: &str, ops: &[Op]) -> String {
     let mut text = String::with_capacity(current.len());
     let mut end = 0;
     for op in ops {

@@ -145,6 +145,40 @@ impl Runs {
         shared
     }
 
+    /// Returns the splices that turn the older text into the newer.
+    pub(super) fn splices(&self) -> Vec<Splice> {
+        let (mut old, mut new) = (Length::default(), Length::default());
+        let mut splices: Vec<Splice> = Vec::new();
+        let mut is_open = false;
+        for Run { side, length } in &self.runs {
+            if *side != Side::Both && !is_open {
+                splices.push(Splice {
+                    at: old.units,
+                    delete: 0,
+                    old: old.bytes..old.bytes,
+                    new: new.bytes..new.bytes,
+                });
+            }
+            is_open = *side != Side::Both;
+            if *side != Side::New {
+                old += *length;
+            }
+            if *side != Side::Old {
+                new += *length;
+            }
+            if let Some(splice) = splices.last_mut().filter(|_| is_open) {
+                splice.delete = old.units - splice.at;
+                (splice.old.end, splice.new.end) = (old.bytes, new.bytes);
+            }
+        }
+        splices
+    }
+
+    /// Adds other runs at the end.
+    pub(super) fn extend(&mut self, others: Self) {
+        others.runs.into_iter().for_each(|run| self.push(run.side, run.length));
+    }
+
     /// Adds a stretch at the end.
     pub(super) fn push(&mut self, side: Side, length: Length) {
         match self.runs.last_mut() {
@@ -165,6 +199,27 @@ pub(super) fn rebase(
     current: &str,
     new: &str,
 ) -> (Vec<Op>, Vec<Overlap>) {
+    walk_along(runs, splices, [base, current, new], false)
+}
+
+/// Moves splices like [`rebase`], and takes no two changes for one: where both sides are known to be the work of
+/// different writers, equal insertions are two.
+pub(super) fn rebase_all(
+    runs: &Runs,
+    splices: &[Splice],
+    base: &str,
+    current: &str,
+    new: &str,
+) -> (Vec<Op>, Vec<Overlap>) {
+    walk_along(runs, splices, [base, current, new], true)
+}
+
+fn walk_along(
+    runs: &Runs,
+    splices: &[Splice],
+    [base, current, new]: [&str; 3],
+    keeps_equal: bool,
+) -> (Vec<Op>, Vec<Overlap>) {
     let mut rebase = Rebase {
         runs: &runs.runs,
         rest: runs.runs.first().map_or(Length::default(), |run| run.length),
@@ -174,6 +229,7 @@ pub(super) fn rebase(
         base,
         current,
         new,
+        keeps_equal,
         ops: Vec::with_capacity(splices.len()),
         overlaps: Vec::new(),
     };
@@ -196,6 +252,8 @@ struct Rebase<'a> {
     base: &'a str,
     current: &'a str,
     new: &'a str,
+    /// Whether equal changes of both sides are two.
+    keeps_equal: bool,
     ops: Vec<Op>,
     overlaps: Vec<Overlap>,
 }
@@ -220,7 +278,8 @@ impl Rebase<'_> {
 
         self.walk(start, &mut Found::default());
         let at_start = self.theirs_here();
-        let alike = at_start.as_ref().is_some_and(|theirs| current[theirs.clone()] == *inserted);
+        let alike = !self.keeps_equal
+            && at_start.as_ref().is_some_and(|theirs| current[theirs.clone()] == *inserted);
         if deleted.is_empty() && alike && start.bytes < base.len() {
             // Somebody made the same insertion. At the end it is taken for one more entry instead.
             return self.step();
@@ -240,7 +299,7 @@ impl Rebase<'_> {
         }
         let theirs: String = found.theirs.iter().map(|range| &current[range.clone()]).collect();
         let all_gone = found.gone == deleted.len() && !deleted.is_empty();
-        if all_gone && theirs == *inserted {
+        if all_gone && theirs == *inserted && !self.keeps_equal {
             return; // Somebody made the same change.
         }
         let overlaps = !theirs.is_empty() && !deleted.is_empty();

@@ -14,7 +14,7 @@ use crate::{
     gate::GatedDoc,
     id::{ClientId, ItemId},
     kind::ContentKind,
-    rich::{Kid, live},
+    rich::{Kid, live, nodes},
 };
 
 /// So many bytes at most stand between two pieces of rich text that follow each other, such as the
@@ -64,49 +64,88 @@ impl ContentDoc {
     pub(super) fn spans(&mut self) -> (String, Vec<Span>) {
         let now = self.version();
         match self.held() {
-            ContentKind::Text => self.plain_spans(&now),
-            ContentKind::Rich(profile) => self.rich_spans(&now, profile),
-        }
-    }
-
-    fn plain_spans(&mut self, now: &Version) -> (String, Vec<Span>) {
-        let (pieces, _) = self.gate.edit(|txn| match txn.get_text(TEXT) {
-            Some(text) => pieces(txn, &text, None, now),
-            None => Vec::new(),
-        });
-        let (mut text, mut spans) = (String::new(), Vec::with_capacity(pieces.len()));
-        for piece in &pieces {
-            spans.push(piece.at(text.len()));
-            text.push_str(&piece.text);
-        }
-        (text, spans)
-    }
-
-    fn rich_spans(&mut self, now: &Version, profile: Profile) -> (String, Vec<Span>) {
-        let text = self.text();
-        let (pieces, _) = self.gate.edit(|txn| {
-            let (kids, mut found) = (live(txn, profile), Vec::new());
-            texts_of(txn, &kids, now, &mut found);
-            found
-        });
-        let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
-        // What is above the text is no part of it, whatever it says.
-        let front = text.len() - split(&text).body.len();
-        let (mut at, mut spans) = (front, Vec::with_capacity(pieces.len()));
-        for piece in &pieces {
-            // What is written otherwise than it reads, escaped for example, is told by its lines.
-            let mut offset = 0;
-            for part in piece.text.split_inclusive(['\n', ' ']) {
-                let end = text.floor_char_boundary(at.saturating_add(MAX_BETWEEN + part.len()));
-                if let Some(place) = text[at..end].find(part) {
-                    spans.push(piece.part(offset, part).at(at + place));
-                    at += place + part.len();
-                }
-                offset += part.len();
+            ContentKind::Text => plain_spans(&mut self.gate, &now),
+            ContentKind::Rich(profile) => {
+                let text = self.text();
+                let spans = rich_spans(&mut self.gate, &text, &now, profile, |_| true);
+                (text, spans)
             }
         }
-        (text, spans)
     }
+}
+
+/// Returns what one of the roots says as a file and what that is made of, in order.
+pub(super) fn spans_of(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<Span>) {
+    let now = Version::noted(gate.snapshot());
+    if !is_rich {
+        return plain_spans(gate, &now);
+    }
+    let profile = gate.read(|txn| rich::profile_of(txn));
+    let text = gate.read(|txn| rich::read_file(txn, profile)).text;
+    let spans = rich_spans(gate, &text, &now, profile, |_| true);
+    (text, spans)
+}
+
+/// Returns some blocks as a file and what that is made of, in order.
+pub(super) fn spans_of_blocks(
+    gate: &mut GatedDoc,
+    is_one: impl Fn(&Kid) -> bool,
+) -> (String, Vec<Span>) {
+    let now = Version::noted(gate.snapshot());
+    let (text, profile) = gate.read(|txn| {
+        let profile = rich::profile_of(txn);
+        let mut kids = live(txn, profile);
+        kids.retain(&is_one);
+        let memory = rich::Memory::read(txn).without_front();
+        (rich::file_of(nodes(&kids), &memory, profile).text, profile)
+    });
+    let spans = rich_spans(gate, &text, &now, profile, is_one);
+    (text, spans)
+}
+
+fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<Span>) {
+    let (pieces, _) = gate.edit(|txn| match txn.get_text(TEXT) {
+        Some(text) => pieces(txn, &text, None, now),
+        None => Vec::new(),
+    });
+    let (mut text, mut spans) = (String::new(), Vec::with_capacity(pieces.len()));
+    for piece in &pieces {
+        spans.push(piece.at(text.len()));
+        text.push_str(&piece.text);
+    }
+    (text, spans)
+}
+
+fn rich_spans(
+    gate: &mut GatedDoc,
+    text: &str,
+    now: &Version,
+    profile: Profile,
+    is_one: impl Fn(&Kid) -> bool,
+) -> Vec<Span> {
+    let (pieces, _) = gate.edit(|txn| {
+        let (mut kids, mut found) = (live(txn, profile), Vec::new());
+        kids.retain(is_one);
+        texts_of(txn, &kids, now, &mut found);
+        found
+    });
+    let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
+    // What is above the text is no part of it, whatever it says.
+    let front = text.len() - split(text).body.len();
+    let (mut at, mut spans) = (front, Vec::with_capacity(pieces.len()));
+    for piece in &pieces {
+        // What is written otherwise than it reads, escaped for example, is told by its lines.
+        let mut offset = 0;
+        for part in piece.text.split_inclusive(['\n', ' ']) {
+            let end = text.floor_char_boundary(at.saturating_add(MAX_BETWEEN + part.len()));
+            if let Some(place) = text[at..end].find(part) {
+                spans.push(piece.part(offset, part).at(at + place));
+                at += place + part.len();
+            }
+            offset += part.len();
+        }
+    }
+    spans
 }
 
 impl Piece {

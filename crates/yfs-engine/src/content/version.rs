@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use thiserror::Error;
-use yrs::{ClientID, ID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
+use yrs::{ClientID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
 
 use crate::{
-    gate::IdRange,
     id::{ClientId, FileId},
     lib0::{Lib0Error, Reader, write_var_uint},
 };
@@ -73,63 +72,15 @@ impl Version {
         bytes
     }
 
-    /// Returns the version without what one client wrote.
-    pub(super) fn without(&self, client: ClientId) -> Self {
-        let gone = ClientID::new(client.get());
-        let clocks = self.snapshot.state_map.iter().filter(|(it, _)| **it != gone);
-        let state_map: StateVector = clocks.map(|(it, clock)| (*it, *clock)).collect();
-        let mut delete_set = IdSet::new();
-        for (it, ranges) in self.snapshot.delete_set.iter().filter(|(it, _)| **it != gone) {
-            for range in ranges.iter() {
-                delete_set.insert(ID::new(*it, range.start), range.end - range.start);
-            }
-        }
-        let snapshot = Arc::new(Snapshot::new(state_map, delete_set));
-        Self { snapshot, taken_from: self.taken_from.clone() }
-    }
-
-    /// Returns the version with more deleted.
-    pub(super) fn but_for(&self, gone: impl Iterator<Item = IdRange>) -> Self {
-        let mut delete_set = self.snapshot.delete_set.clone();
-        for range in gone {
-            delete_set.insert(ID::new(ClientID::new(range.client.get()), range.start), range.len);
-        }
-        Self::noted(Snapshot::new(self.snapshot.state_map.clone(), delete_set))
-    }
-
     /// Returns the version with the items of one more client, and more deleted.
     pub(super) fn and_all_of(&self, client: ClientId, clock: u32, gone: &IdSet) -> Self {
         let mut clocks = self.snapshot.state_map.clone();
-        clocks.set_max(ClientID::new(client.get()), clock);
+        if clock > 0 {
+            clocks.set_max(ClientID::new(client.get()), clock);
+        }
         let mut delete_set = self.snapshot.delete_set.clone();
         delete_set.merge_with(gone.clone());
         Self::noted(Snapshot::new(clocks, delete_set))
-    }
-
-    /// Tells whether some items are all deleted.
-    pub(super) fn deletes(&self, range: IdRange) -> bool {
-        let client = ClientID::new(range.client.get());
-        let ranges = self.snapshot.delete_set.get(&client);
-        ranges.is_some_and(|it| {
-            it.iter().any(|it| it.0.start <= range.start && range.end() <= it.0.end)
-        })
-    }
-
-    /// Returns the version with some items not deleted.
-    pub(super) fn with(&self, range: IdRange) -> Self {
-        let mut items = IdSet::new();
-        items.insert(ID::new(ClientID::new(range.client.get()), range.start), range.len);
-        let delete_set = self.snapshot.delete_set.diff(&items);
-        Self::noted(Snapshot::new(self.snapshot.state_map.clone(), delete_set))
-    }
-
-    /// Returns what both versions have, and delete.
-    pub(super) fn meet(&self, other: &Self) -> Self {
-        let clocks = self.snapshot.state_map.iter();
-        let both = clocks.map(|(id, clock)| (*id, other.snapshot.state_map.get(id).min(*clock)));
-        let both: StateVector = both.filter(|(_, clock)| *clock > 0).collect();
-        let delete_set = self.snapshot.delete_set.intersect(&other.snapshot.delete_set);
-        Self::noted(Snapshot::new(both, delete_set))
     }
 
     /// Tells whether the version has so many items of a client.

@@ -91,7 +91,7 @@ impl Workspace {
     /// Puts contents where their files' names say, of those that [`take`](Self::take) changed and that were
     /// kept in another way before: what somebody wrote meanwhile where the content was.
     ///
-    /// It is for whoever others meet at. What several merge by themselves may be there twice (decision 14).
+    /// It is for whoever others meet at. What several merge by themselves may be there twice (decision 23).
     pub fn settle(&self, taken: &Taken) -> Result<()> {
         let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
         for id in ids {

@@ -27,10 +27,12 @@ impl ContentDoc {
         let is_rich = matches!(self.held(), ContentKind::Rich(_));
         let Some(other) = evident.filter(|it| is_rich && *it != profile) else { return Ok(None) };
         self.set_kind(ContentKind::Rich(other));
-        let text = self.text();
+        let text = match self.pending()? {
+            Some(pending) => pending.text,
+            None => self.text(),
+        };
         self.set_kind(ContentKind::Rich(profile));
-        let made = self.make(&text)?;
-        Ok(Some(made))
+        self.rebuild(&text, profile)
     }
 
     /// Tells whether the document holds everything twice, as it does after two peers without our rules converted

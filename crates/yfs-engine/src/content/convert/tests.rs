@@ -1,5 +1,6 @@
 //! Files whose names come to promise another kind of content.
 
+mod late;
 mod random;
 
 use yfs_markdown::schema::Profile;

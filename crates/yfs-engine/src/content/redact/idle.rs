@@ -105,6 +105,7 @@ impl ContentDoc {
             let here = self.gate.parts_in(&to_ranges(&since), roots(!is_rich));
             unsettled.merge_with(to_set(&here));
         }
+        unsettled.merge_with(self.unmerged());
         unsettled.diff_with(&self.redactions.all);
         unsettled
     }
@@ -154,12 +155,6 @@ impl ContentDoc {
         }
         all.diff_with(&version.snapshot().delete_set);
         to_set(&self.gate.parts_in(&to_ranges(&all), if is_rich { &[ROOT] } else { &[TEXT] }))
-    }
-
-    /// Tells whether there are items, and all of them are deleted.
-    pub(in crate::content) fn is_gone(&self, items: &IdSet) -> bool {
-        let all = to_ranges(items);
-        !all.is_empty() && to_set(&self.gate.deleted_among(&all)) == *items
     }
 
     /// Returns a version without what was erased since.

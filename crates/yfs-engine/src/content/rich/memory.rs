@@ -82,6 +82,13 @@ impl Memory {
         source.chain(self.entries.iter().map(|(_, value)| to_any(value)))
     }
 
+    /// Returns what is remembered of the text without the front matter.
+    pub(in crate::content) fn without_front(mut self) -> Self {
+        self.source.remove(FRONT);
+        self.entries.clear();
+        self
+    }
+
     /// Returns the source of the leaves.
     pub(super) fn source(&self) -> SourceMap {
         let leaves = self.source.iter().filter(|(key, _)| *key != FRONT);

@@ -161,7 +161,21 @@ fn run(
 /// Found by random scripts in which some convert to and fro.
 #[test]
 fn content_is_there_once_where_somebody_goes_to_and_fro() {
-    let scripts: [(usize, &[Step]); 6] = [
+    let scripts: [(usize, &[Step]); 7] = [
+        (
+            3,
+            &[
+                Type(1),
+                Convert(2),
+                Convert(1),
+                Type(2),
+                Hear(2, 4),
+                Convert(3),
+                Hear(1, 0),
+                Type(2),
+                Type(1),
+            ],
+        ),
         (4, &[Convert(0), Type(2), Back(4), Convert(2)]),
         (3, &[Type(4), Convert(3), Convert(2), Hear(4, 2), Convert(4), Back(0)]),
         (

@@ -1,0 +1,82 @@
+//! Two states of one root as files, laid beside each other by the items that both show.
+//!
+//! A comparison of the texts may take one letter for another that reads the same. The items say which is which; only what
+//! belongs to no item, such as `#` and `**`, is compared as text.
+
+use hashbrown::HashMap;
+
+use super::super::{
+    diff::utf16_len,
+    rebase::{Length, Runs, Side},
+    spans::{Span, bytes_of},
+};
+use crate::id::ClientId;
+
+/// Text that both files show, as the same items: where in either, and how many bytes.
+pub(super) struct Shared {
+    pub(super) old: usize,
+    pub(super) new: usize,
+    pub(super) len: usize,
+}
+
+/// Lays two files beside each other that are made of items of one document.
+pub(super) fn beside(old: &str, old_spans: &[Span], new: &str, new_spans: &[Span]) -> Runs {
+    beside_at(old, new, shared(old, old_spans, new, new_spans))
+}
+
+/// Lays two files beside each other that share some text, in order.
+pub(super) fn beside_at(old: &str, new: &str, shared: impl IntoIterator<Item = Shared>) -> Runs {
+    let mut runs = Runs::default();
+    let (mut old_at, mut new_at) = (0, 0);
+    for shared in shared {
+        if shared.old < old_at || shared.new < new_at {
+            continue;
+        }
+        compare(&mut runs, &old[old_at..shared.old], &new[new_at..shared.new]);
+        runs.push(Side::Both, Length::of(&old[shared.old..shared.old + shared.len]));
+        (old_at, new_at) = (shared.old + shared.len, shared.new + shared.len);
+    }
+    compare(&mut runs, &old[old_at..], &new[new_at..]);
+    runs
+}
+
+fn compare(runs: &mut Runs, old: &str, new: &str) {
+    if !old.is_empty() || !new.is_empty() {
+        runs.extend(Runs::of_texts(old, new));
+    }
+}
+
+/// Returns the text that is made of the same items, in the order of the newer file.
+fn shared(old: &str, old_spans: &[Span], new: &str, new_spans: &[Span]) -> Vec<Shared> {
+    let mut by_client: HashMap<ClientId, Vec<&Span>> = HashMap::new();
+    for span in old_spans {
+        by_client.entry(span.item.client).or_default().push(span);
+    }
+    for spans in by_client.values_mut() {
+        spans.sort_by_key(|span| span.item.clock);
+    }
+    let mut shared = Vec::new();
+    for span in new_spans {
+        let Some(known) = by_client.get(&span.item.client) else { continue };
+        let end = span.item.clock + span.n_units;
+        let first = known.partition_point(|it| it.item.clock + it.n_units <= span.item.clock);
+        for before in known[first..].iter().take_while(|it| it.item.clock < end) {
+            let from = span.item.clock.max(before.item.clock);
+            let to = end.min(before.item.clock + before.n_units);
+            let part = |text: &str, span: &Span| {
+                let said = text.get(span.at..span.at + span.len)?;
+                let start = bytes_of(said, from - span.item.clock);
+                let end = bytes_of(said, to - span.item.clock);
+                Some(span.at + start..span.at + end)
+            };
+            let (Some(old_part), Some(new_part)) = (part(old, before), part(new, span)) else {
+                continue;
+            };
+            let said = &old[old_part.clone()];
+            if said == &new[new_part.clone()] && utf16_len(said) == to - from {
+                shared.push(Shared { old: old_part.start, new: new_part.start, len: said.len() });
+            }
+        }
+    }
+    shared
+}

@@ -1,0 +1,231 @@
+//! Work that came into blocks which a settlement had deleted, or which a rival settlement had made.
+//!
+//! Yjs deletes what arrives in a deleted block, so no root shows it. A settlement records what it deleted, so such work is
+//! found by the blocks that it is in: these are rendered once without it and once with it, in a copy
+//! in which they are not deleted, and the difference is merged like a change of the file.
+
+use std::collections::BTreeSet;
+
+use yrs::{ClientID, ID, IdSet, ReadTxn};
+
+use super::{
+    super::{
+        ContentDoc, ContentError, Stick, Version,
+        anchor::{Around, place_in},
+        diff::{Splice, utf16_len},
+        edit::applied,
+        rebase::{Runs, rebase_all},
+        spans::{Span, spans_of_blocks},
+    },
+    Settlement,
+    beside::beside,
+    is_by_rule, with_deleted,
+};
+use crate::{
+    gate::IdRange,
+    id::{ClientId, ItemId},
+    rich::{Kid, ROOT},
+};
+
+/// Work in a block that is not shown any more.
+#[derive(Debug)]
+pub(super) struct Orphan {
+    range: IdRange,
+    /// What it is in, from the inside.
+    around: Vec<ItemId>,
+    /// The settlement that deleted or made the block.
+    by: Settlement,
+}
+
+impl ContentDoc {
+    /// Returns the work that is new since a version, in blocks that a settlement deleted or that a rival made.
+    pub(super) fn orphans(&self, after: &Version, rivals: &[Settlement]) -> Vec<Orphan> {
+        let settlements = self.settlements();
+        let mut orphans = self.strays_since(after, settlements, rivals);
+        if orphans.is_empty() {
+            return orphans;
+        }
+        orphans.sort_by_key(|it| (it.by.number, it.by.client, it.range));
+        orphans
+    }
+
+    fn strays_since(
+        &self,
+        version: &Version,
+        settlements: &[Settlement],
+        rivals: &[Settlement],
+    ) -> Vec<Orphan> {
+        if rivals.is_empty() && settlements.iter().all(|it| it.gone.is_empty()) {
+            return Vec::new();
+        }
+        let now = self.version();
+        let since =
+            now.clocks().filter(|(client, _)| !is_by_rule(*client)).filter_map(|(client, end)| {
+                let start = version.snapshot().state_map.get(&ClientID::new(client.get()));
+                (start < end).then(|| IdRange { client, start, len: end - start })
+            });
+        let parts = self.gate.parts_in(&since.collect::<Vec<_>>(), &[ROOT]);
+        let by = |around: &[ItemId]| {
+            let killed = |it: &&Settlement| around.iter().any(|id| holds(&it.gone, *id));
+            let made = |it: &&Settlement| around.iter().any(|id| id.client == it.client);
+            let killer = settlements.iter().rfind(killed).or_else(|| rivals.iter().find(made));
+            killer.cloned()
+        };
+        self.gate.read(|txn| {
+            let orphan = |range: IdRange| {
+                let around = ancestors(txn, ItemId::new(range.client, range.start));
+                by(&around).map(|by| Orphan { range, around, by })
+            };
+            parts.into_iter().filter_map(orphan).collect()
+        })
+    }
+
+    /// Merges orphans into a file.
+    pub(super) fn with_orphans(
+        &self,
+        mut text: String,
+        orphans: &[Orphan],
+        rivals: &[Settlement],
+    ) -> Result<String, ContentError> {
+        for orphans in orphans.chunk_by(|left, right| left.by.client == right.by.client) {
+            let by = &orphans[0].by;
+            // What was merged before stands around what comes now.
+            let before: Vec<Orphan> = self.strays_since(&by.from, std::slice::from_ref(by), rivals);
+            let now = self.version();
+            let mut deleted = now.snapshot().delete_set.clone();
+            deleted.diff_with(&by.gone);
+            for orphan in orphans.iter().chain(&before) {
+                let shown = orphan.around.iter().map(|id| IdRange {
+                    client: id.client,
+                    start: id.clock,
+                    len: 1,
+                });
+                deleted.diff_with(&to_set(shown.chain([orphan.range])));
+            }
+            let tops: BTreeSet<ItemId> =
+                orphans.iter().filter_map(|it| it.around.last().copied()).collect();
+            let mut without = deleted.clone();
+            without.merge_with(to_set(orphans.iter().map(|it| it.range)));
+            let is_one = |kid: &Kid| kid.ids().any(|id| tops.contains(&id));
+            let mut then = self.fork_at(&with_deleted(&now, without))?;
+            let mut here = self.fork_at(&with_deleted(&now, deleted))?;
+            let (base, old) = spans_of_blocks(&mut then, is_one);
+            let (said, new) = spans_of_blocks(&mut here, is_one);
+            let splices = beside(&base, &old, &said, &new).splices();
+            text = merged_into(text, base, &old, &said, &new, &splices);
+        }
+        Ok(text)
+    }
+
+    /// Returns the items of orphans that are still to be merged.
+    pub(in crate::content) fn unmerged(&self) -> IdSet {
+        let Some(last) = self.last_settlement() else { return IdSet::new() };
+        let orphans = self.orphans(&self.after(last), &self.rivals());
+        to_set(orphans.into_iter().map(|it| it.range))
+    }
+}
+
+/// Merges what some blocks say now and did not say before into a file, one change after the other.
+fn merged_into(
+    mut text: String,
+    mut base: String,
+    old: &[Span],
+    now: &str,
+    new: &[Span],
+    splices: &[Splice],
+) -> String {
+    let mut grown = 0_isize;
+    for splice in splices {
+        let words = &now[splice.new.clone()];
+        let begun = word_begun_at(&base, old, splice.old.start, grown, client_at(new, splice));
+        let start = splice.old.start.strict_add_signed(grown);
+        let mut said = base.clone();
+        said.replace_range(start..start + splice.old.len(), words);
+        grown += words.len() as isize - splice.old.len() as isize;
+        let moved = Splice {
+            at: utf16_len(&base[..start]),
+            delete: splice.delete,
+            old: start..start + splice.old.len(),
+            new: start..start + words.len(),
+        };
+        let runs = Runs::of_texts(&base, &text);
+        let (ops, overlaps) = rebase_all(&runs, &[moved], &base, &text, &said);
+        let merged = applied(&text, &said, &ops);
+        let is_apart = overlaps.iter().any(|it| it.deleted_by_both);
+        let goes_on = begun.is_empty() || merged.contains(&[&begun, words].concat());
+        if !is_apart && goes_on || words.trim().is_empty() {
+            text = merged;
+        } else if !begun.is_empty() && text.matches(&begun).count() == 1 {
+            let at = text.find(&begun).map_or(text.len(), |at| at + begun.len());
+            text.insert_str(at, words);
+        } else if is_apart {
+            add_paragraph(&mut text, words.trim());
+        } else {
+            text = merged;
+        }
+        base = said;
+    }
+    text
+}
+
+/// Adds what stands beside nothing any more.
+fn add_paragraph(text: &mut String, words: &str) {
+    text.truncate(text.trim_end_matches('\n').len());
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(words);
+    text.push('\n');
+}
+
+/// Returns who typed what a change puts in.
+fn client_at(spans: &[Span], splice: &Splice) -> Option<ClientId> {
+    let is_here = |span: &&Span| span.at + span.len > splice.new.start;
+    spans.iter().find(is_here).map(|span| span.item.client)
+}
+
+/// Returns the letters of a word before a place that the same client had typed; places before it have moved by `grown`.
+fn word_begun_at(
+    base: &str,
+    spans: &[Span],
+    end: usize,
+    grown: isize,
+    client: Option<ClientId>,
+) -> String {
+    let mut start = end;
+    for span in spans.iter().rev().filter(|span| span.at < end) {
+        if Some(span.item.client) != client || span.at + span.len < start {
+            break;
+        }
+        start = span.at;
+    }
+    let typed = &base[start.strict_add_signed(grown)..end.strict_add_signed(grown)];
+    let word = typed.rsplit(char::is_whitespace).next().unwrap_or_default();
+    word.to_owned()
+}
+
+/// Returns what an item is in, from the inside.
+fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
+    let (mut around, mut at) = (Vec::new(), item);
+    while let Some((Around::Type(parent), _)) = place_in(txn, at, Stick::Right) {
+        // What peers send may be of any depth.
+        if around.len() > yfs_markdown::tree::MAX_DEPTH + 2 {
+            break;
+        }
+        around.push(parent);
+        at = parent;
+    }
+    around
+}
+
+fn holds(set: &IdSet, item: ItemId) -> bool {
+    set.contains(&ID::new(ClientID::new(item.client.get()), item.clock))
+}
+
+fn to_set(ranges: impl Iterator<Item = IdRange>) -> IdSet {
+    let mut set = IdSet::new();
+    for range in ranges {
+        set.insert(ID::new(ClientID::new(range.client.get()), range.start), range.len);
+    }
+    set
+}

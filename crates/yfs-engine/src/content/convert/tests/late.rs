@@ -1,0 +1,402 @@
+//! One process converts to and fro, and editors type into whichever root they last saw.
+
+use proptest::prelude::*;
+use yrs::{Assoc, GetString as _, IndexedSequence as _, ReadTxn as _, StickyIndex, Text as _};
+
+use super::{RICH, author, replica, write};
+use crate::{
+    content::{ContentDoc, TEXT},
+    gate::Source,
+    id::ItemId,
+    kind::ContentKind,
+    rich::{Kid, ROOT, Slot, live},
+};
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// An editor types a word, or the first half of one.
+    Type { who: usize, place: usize, is_half: bool },
+    /// An editor types the second half behind the first.
+    Finish(usize),
+    /// An editor deletes a word that it typed.
+    Delete(usize),
+    /// An editor receives what the server has.
+    Hear(usize),
+    /// An editor shows the form that it knows to be current.
+    Bind(usize),
+    /// The server receives one of an editor's updates that it lacks.
+    Send(usize, usize),
+    /// The server converts.
+    Convert,
+    /// The server merges late work.
+    Settle,
+    /// Another client writes a word into the file.
+    Append(usize),
+    /// Another client removes a block of the file while it is text.
+    Remove(usize),
+}
+use Step::*;
+
+fn step() -> impl Strategy<Value = Step> {
+    let who = || 0..3_usize;
+    prop_oneof![
+        6 => (who(), 0..40_usize, any::<bool>())
+            .prop_map(|(who, place, is_half)| Type { who, place, is_half }),
+        3 => who().prop_map(Finish),
+        1 => who().prop_map(Delete),
+        2 => who().prop_map(Hear),
+        2 => who().prop_map(Bind),
+        5 => (who(), 0..3_usize).prop_map(|(who, which)| Send(who, which)),
+        3 => Just(Convert),
+        2 => Just(Settle),
+        1 => (0..9_usize).prop_map(Append),
+        1 => (0..9_usize).prop_map(Remove),
+    ]
+}
+
+/// Where an editor stands: in the root `text`, or in one `Y.XmlText`.
+#[derive(Debug, Clone)]
+enum Caret {
+    Plain(StickyIndex),
+    Rich(ItemId, StickyIndex),
+}
+
+struct Editor {
+    doc: ContentDoc,
+    is_rich: bool,
+    /// Its updates that the server lacks.
+    waiting: Vec<Vec<u8>>,
+    /// A word that was begun, and where.
+    begun: Option<(usize, Caret)>,
+    typed: Vec<usize>,
+}
+
+struct Word {
+    is_begun: bool,
+    is_finished: bool,
+    may_be_gone: bool,
+}
+
+struct World {
+    server: ContentDoc,
+    editors: Vec<Editor>,
+    words: Vec<Word>,
+}
+
+fn half(number: usize) -> String {
+    format!("x{number}a")
+}
+
+fn other_half(number: usize) -> String {
+    format!("b{number}x")
+}
+
+const BLOCKS: [&str; 5] = [
+    "# Alpha beta",
+    "gamma **delta** epsilon",
+    "- zeta\n- eta theta\n- iota",
+    "kappa lambda mu",
+    "nu xi omicron",
+];
+
+impl World {
+    fn new(first: ContentKind) -> Self {
+        let mut server = replica(1, first, &[]);
+        write(&mut server, &(BLOCKS.join("\n\n") + "\n"));
+        let editors = (0..3).map(|it| Editor {
+            doc: replica(100 + it, first, &[&server]),
+            is_rich: first == RICH,
+            waiting: Vec::new(),
+            begun: None,
+            typed: Vec::new(),
+        });
+        let editors = editors.collect();
+        Self { server, editors, words: Vec::new() }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Type { who, place, is_half } => self.type_word(who, place, is_half),
+            Finish(who) => self.finish_word(who),
+            Delete(who) => self.delete_word(who),
+            Hear(who) => {
+                let state = self.server.gate().encode_state();
+                self.editors[who].doc.receive(&state, Source::Store).expect("an update");
+            }
+            Bind(who) => {
+                let editor = &mut self.editors[who];
+                editor.is_rich = editor.doc.held() == RICH;
+                editor.begun = None;
+            }
+            Send(who, which) => {
+                let waiting = &mut self.editors[who].waiting;
+                if !waiting.is_empty() {
+                    let update = waiting.remove(which % waiting.len());
+                    self.server.receive(&update, Source::Store).expect("an update");
+                }
+            }
+            Convert => {
+                let kind = if self.server.held() == RICH { ContentKind::Text } else { RICH };
+                self.server.set_kind(kind);
+                self.server.convert().expect("it can be converted");
+            }
+            Settle => {
+                self.server.repair().expect("it can be settled");
+                assert!(!self.server.needs_repair());
+            }
+            Append(place) => self.append(place),
+            Remove(place) => self.remove(place),
+        }
+    }
+
+    fn type_word(&mut self, who: usize, place: usize, is_half: bool) {
+        let number = self.words.len();
+        let editor = &mut self.editors[who];
+        let first = half(number);
+        let text = if is_half { first.clone() } else { first.clone() + &other_half(number) };
+        let (caret, update) = if editor.is_rich {
+            let texts = texts(&editor.doc);
+            if texts.is_empty() {
+                return;
+            }
+            let (id, handle, said) = texts[place % texts.len()].clone();
+            let (sticky, update) = editor.doc.gate.edit(|txn| {
+                let at = boundary(&said, place);
+                handle.insert(txn, at, &text);
+                let end = at + text.len() as u32;
+                handle.sticky_index(txn, end, Assoc::Before)
+            });
+            (sticky.map(|it| Caret::Rich(id, it)), update)
+        } else {
+            let (sticky, update) = editor.doc.gate.edit(|txn| {
+                let root = txn.get_text(TEXT).expect("it is there");
+                let at = boundary(&root.get_string(txn), place * 7);
+                root.insert(txn, at, &text);
+                root.sticky_index(txn, at + text.len() as u32, Assoc::Before)
+            });
+            (sticky.map(Caret::Plain), update)
+        };
+        editor.doc.forget();
+        editor.waiting.extend(update);
+        editor.typed.push(number);
+        if is_half {
+            editor.begun = caret.map(|caret| (number, caret));
+        }
+        self.words.push(Word { is_begun: true, is_finished: !is_half, may_be_gone: false });
+    }
+
+    fn finish_word(&mut self, who: usize) {
+        let editor = &mut self.editors[who];
+        let Some((number, caret)) = editor.begun.take() else { return };
+        let text = other_half(number);
+        let found = match &caret {
+            Caret::Plain(_) => None,
+            Caret::Rich(id, _) => {
+                let found = texts(&editor.doc).into_iter().find(|(it, ..)| it == id);
+                let Some((_, handle, _)) = found else { return };
+                Some(handle)
+            }
+        };
+        let (is_made, update) = editor.doc.gate.edit(|txn| {
+            let (Caret::Plain(sticky) | Caret::Rich(_, sticky)) = &caret;
+            let Some(offset) = sticky.get_offset(txn) else { return false };
+            match &found {
+                Some(handle) => handle.insert(txn, offset.index, &text),
+                None => txn.get_text(TEXT).expect("it is there").insert(txn, offset.index, &text),
+            }
+            true
+        });
+        editor.doc.forget();
+        editor.waiting.extend(update);
+        self.words[number].is_finished = is_made;
+    }
+
+    fn delete_word(&mut self, who: usize) {
+        let editor = &mut self.editors[who];
+        let Some(number) = editor.typed.pop() else { return };
+        editor.begun = None;
+        let text = match self.words[number].is_finished {
+            true => half(number) + &other_half(number),
+            false => half(number),
+        };
+        let len = text.len() as u32;
+        let update = if editor.is_rich {
+            let texts = texts(&editor.doc);
+            let (_, update) = editor.doc.gate.edit(|txn| {
+                for (_, handle, said) in &texts {
+                    if let Some(at) = said.find(&text) {
+                        handle.remove_range(txn, at as u32, len);
+                    }
+                }
+            });
+            update
+        } else {
+            let (_, update) = editor.doc.gate.edit(|txn| {
+                let root = txn.get_text(TEXT).expect("it is there");
+                if let Some(at) = root.get_string(txn).find(&text) {
+                    root.remove_range(txn, at as u32, len);
+                }
+            });
+            update
+        };
+        editor.doc.forget();
+        if update.is_some() {
+            editor.waiting.extend(update);
+            self.words[number].may_be_gone = true;
+        }
+    }
+
+    fn append(&mut self, place: usize) {
+        let number = self.words.len();
+        let text = self.server.text();
+        let mut lines: Vec<&str> = text.split('\n').collect();
+        let word = half(number) + &other_half(number);
+        let at = place % lines.len();
+        let line = format!("{} {word}", lines[at]);
+        if lines[at].is_empty() {
+            return;
+        }
+        lines[at] = &line;
+        let new = lines.join("\n");
+        let _ = self.server.write(&new, None, &author()).expect("it can be written");
+        self.words.push(Word { is_begun: true, is_finished: true, may_be_gone: false });
+    }
+
+    fn remove(&mut self, place: usize) {
+        if self.server.held() != ContentKind::Text {
+            return;
+        }
+        let text = self.server.text();
+        let mut blocks: Vec<&str> = text.split("\n\n").collect();
+        if blocks.len() < 3 {
+            return;
+        }
+        let gone = blocks.remove(place % blocks.len());
+        for (number, word) in self.words.iter_mut().enumerate() {
+            word.may_be_gone |= gone.contains(&half(number));
+        }
+        let new = blocks.join("\n\n");
+        let _ = self.server.write(&new, None, &author()).expect("it can be written");
+    }
+
+    fn finish(mut self) -> Result<(), TestCaseError> {
+        for editor in &mut self.editors {
+            for update in std::mem::take(&mut editor.waiting) {
+                self.server.receive(&update, Source::Store).expect("an update");
+            }
+        }
+        self.server.repair().expect("it can be settled");
+        prop_assert!(!self.server.needs_repair());
+        let text = self.server.text();
+        for (number, word) in self.words.iter().enumerate().filter(|(_, it)| it.is_begun) {
+            let whole = match word.is_finished {
+                true => half(number) + &other_half(number),
+                false => half(number),
+            };
+            let n_there = text.matches(&whole).count();
+            match word.may_be_gone {
+                true => {
+                    prop_assert!(n_there <= 1, "{} is there {} times in {:?}", whole, n_there, text)
+                }
+                false => prop_assert_eq!(n_there, 1, "{:?} in {:?}", whole, text),
+            }
+        }
+        let stored = replica(999, self.server.kind(), &[&self.server]);
+        prop_assert_eq!(stored.text(), text);
+        prop_assert!(!stored.needs_repair() && !stored.needs_conversion());
+        Ok(())
+    }
+}
+
+/// Returns a place behind a blank: what several type there does not come between the halves of a word.
+fn boundary(text: &str, place: usize) -> u32 {
+    let places: Vec<usize> = text.match_indices(' ').map(|(at, _)| at + 1).collect();
+    if places.is_empty() { 0 } else { places[place % places.len()] as u32 }
+}
+
+fn texts(doc: &ContentDoc) -> Vec<(ItemId, yrs::XmlTextRef, String)> {
+    fn collect(kids: &[Kid], found: &mut Vec<(ItemId, yrs::XmlTextRef, String)>) {
+        for kid in kids {
+            match kid {
+                Kid::Element(element) => collect(&element.kids, found),
+                Kid::Text(text) => {
+                    let slot = |slot: &Slot| (slot.id, slot.handle.clone(), slot.text.clone());
+                    found.extend(text.slots.iter().map(slot));
+                }
+            }
+        }
+    }
+    let mut found = Vec::new();
+    if doc.gate().has_root(ROOT) {
+        doc.gate().read(|txn| collect(&live(txn, yfs_markdown::schema::Profile::Gfm), &mut found));
+    }
+    found
+}
+
+fn run(first: ContentKind, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut world = World::new(first);
+    for step in steps {
+        world.step(step);
+    }
+    world.finish()
+}
+
+fn type_one(who: usize, place: usize) -> Step {
+    Type { who, place, is_half: false }
+}
+
+/// What a client types while a file is renamed there and back, it being offline.
+#[test]
+fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
+    for first in [RICH, ContentKind::Text] {
+        for steps in [
+            &[type_one(0, 3), Convert, Convert][..],
+            &[type_one(0, 3), Convert, Append(2), Convert],
+            &[type_one(0, 3), Convert, Send(0, 0), Convert],
+            &[Convert, type_one(0, 3), Send(0, 0), type_one(0, 7), Convert, type_one(0, 11)],
+            &[
+                Convert,
+                Append(2),
+                type_one(0, 3),
+                Send(0, 0),
+                Settle,
+                Append(4),
+                type_one(0, 7),
+                Convert,
+                type_one(0, 1),
+            ],
+            &[
+                Convert,
+                Hear(0),
+                Bind(0),
+                type_one(0, 3),
+                Convert,
+                type_one(0, 5),
+                Convert,
+                Convert,
+                type_one(0, 7),
+            ],
+            &[type_one(0, 3), Convert, Remove(0), Remove(0), Convert],
+            &[
+                Convert,
+                Remove(7),
+                Type { who: 2, place: 23, is_half: true },
+                Send(2, 0),
+                Finish(2),
+                Convert,
+            ],
+        ] {
+            run(first, steps).unwrap_or_else(|error| panic!("{error} in {first:?} {steps:?}"));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_anybody_typed_is_there_once_where_one_process_converts(
+        steps in proptest::collection::vec(step(), 1..40),
+    ) {
+        run(RICH, &steps)?;
+        run(ContentKind::Text, &steps)?;
+    }
+}
