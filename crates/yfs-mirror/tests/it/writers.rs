@@ -5,11 +5,16 @@ use std::{
     io::{Read, Seek, SeekFrom, Write},
     os::unix::fs::FileExt,
     thread,
+    time::Duration,
 };
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::{
+    fs::{FlockOperation, flock},
+    mm::{MapFlags, ProtFlags, mmap, munmap},
+};
+use yfs_vfs::{FileSystem, WriteOptions};
 
-use crate::support::Pair;
+use crate::support::{Pair, v};
 
 /// A mirrored file that an editor of the workspace is about to change.
 fn pair_with(text: &str) -> Pair {
@@ -183,4 +188,103 @@ fn what_is_written_while_no_mirror_runs_arrives() {
     drop(log);
     pair.start();
     expect(&pair, "typed\none\nappended\n");
+}
+
+/// While a program has a file open, what it has written so far is not the file.
+#[test]
+fn half_of_a_save_is_not_taken_in() {
+    let mut pair = pair_with("one\ntwo\n");
+    pair.stop();
+    let hour = Duration::from_secs(3_600);
+    (pair.options.open_idle, pair.options.open_patience) = (hour, hour);
+    pair.start();
+    pair.settle();
+    let mut file = open(&pair, File::options().write(true).truncate(true));
+    file.write_all(b"one\n").unwrap();
+    pair.write("/a.txt", "typed\none\ntwo\n");
+    pair.put("b.txt", "b\n");
+    pair.wait("another file arrives", |pair| pair.read("/b.txt") == "b\n");
+    pair.write("/b.txt", "b\nb\n");
+    pair.wait("another file is written", |pair| pair.text("b.txt") == "b\nb\n");
+    assert_eq!(
+        (pair.read("/a.txt"), pair.text("a.txt")),
+        ("typed\none\ntwo\n".into(), "one\n".into())
+    );
+    file.write_all(b"two\nthree\n").unwrap();
+    drop(file);
+    expect(&pair, "typed\none\ntwo\nthree\n");
+}
+
+/// Lines of a log that stays open arrive, however long it does.
+#[test]
+fn appends_of_a_program_that_never_closes_arrive_at_once() {
+    let mut pair = pair_with("one\n");
+    pair.stop();
+    let hour = Duration::from_secs(3_600);
+    (pair.options.open_idle, pair.options.open_patience) = (hour, hour);
+    pair.start();
+    let mut log = open(&pair, File::options().append(true));
+    for number in 0..3 {
+        log.write_all(format!("line {number}\n").as_bytes()).unwrap();
+        let line = format!("line {number}\n");
+        pair.wait("the line arrives", |pair| pair.read("/a.txt").ends_with(&line));
+    }
+    drop(log);
+    expect(&pair, "one\nline 0\nline 1\nline 2\n");
+}
+
+#[test]
+fn mapped_memory_arrives() {
+    let pair = pair_with("slot 1: ....\nslot 2: ....\n");
+    let file = open(&pair, File::options().read(true).write(true));
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    #[expect(unsafe_code, reason = "mapped memory has no safe interface")]
+    // SAFETY: the map is as long as the file, and nothing else refers to it until it is unmapped.
+    unsafe {
+        let map = mmap(std::ptr::null_mut(), 26, access, MapFlags::SHARED, &file, 0).unwrap();
+        drop(file);
+        let slot = |at: usize| map.cast::<u8>().add(at);
+        slot(8).copy_from(b"full".as_ptr(), 4);
+        type_line(&pair, "typed");
+        slot(21).copy_from(b"late".as_ptr(), 4);
+        munmap(map, 26).unwrap();
+    }
+    expect(&pair, "typed\nslot 1: full\nslot 2: late\n");
+}
+
+/// As shells do it: each line is a program that opens, appends and closes.
+#[test]
+fn lines_that_shells_append_beside_typing_arrive_once() {
+    const N_SHELLS: usize = 4;
+    const N_LINES: usize = 40;
+    let pair = pair_with("one\n");
+    thread::scope(|scope| {
+        for shell in 0..N_SHELLS {
+            let pair = &pair;
+            scope.spawn(move || {
+                for number in 0..N_LINES {
+                    let mut file = open(pair, File::options().append(true));
+                    file.write_all(format!("shell {shell} {number}.\n").as_bytes()).unwrap();
+                }
+            });
+        }
+        for number in 0..60 {
+            let (fs, path) = (pair.fs(), v("/a.txt"));
+            let read = pair.run(fs.read(&path)).unwrap();
+            let text = format!("typed {number}.\n{}", String::from_utf8_lossy(&read.data));
+            let base = Some(yfs_vfs::Base::Version(read.version));
+            let options = WriteOptions { base, ..WriteOptions::default() };
+            pair.run(fs.write(&path, text.into(), &options)).unwrap();
+            if number % 7 == 0 {
+                pair.settle();
+            }
+        }
+    });
+    pair.check();
+    let text = pair.read("/a.txt");
+    let lines =
+        (0..N_SHELLS).flat_map(|it| (0..N_LINES).map(move |line| format!("shell {it} {line}.\n")));
+    for line in lines.chain((0..60).map(|number| format!("typed {number}.\n"))) {
+        assert_eq!(text.matches(&line).count(), 1, "{line}: {text}");
+    }
 }
