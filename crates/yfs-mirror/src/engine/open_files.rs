@@ -31,14 +31,16 @@ pub(super) struct OpenFileWait {
 
 impl Engine {
     /// Reports whether a file that a program has open for writing is to be left alone for now.
-    pub(super) fn must_wait(&mut self, stamp: &Stamp) -> bool {
+    ///
+    /// A file that a program locks is used even if it rests.
+    pub(super) fn must_wait(&mut self, stamp: &Stamp, is_locked: bool) -> bool {
         let (now, seen) = (Instant::now(), (stamp.size, stamp.mtime_ns));
         let first = OpenFileWait { since: now, changed: now, seen };
         let wait = self.waits.entry(stamp.place).or_insert(first);
         if wait.seen != seen {
             (wait.seen, wait.changed) = (seen, now);
         }
-        if now.duration_since(wait.changed) >= self.options.open_idle {
+        if !is_locked && now.duration_since(wait.changed) >= self.options.open_idle {
             return false;
         }
         if now.duration_since(wait.since) >= self.options.open_patience {
@@ -68,7 +70,7 @@ impl Engine {
             self.note_closed(&read.stamp);
             return false;
         }
-        if is_extension(&read.data, size, hash) || !self.must_wait(&read.stamp) {
+        if is_extension(&read.data, size, hash) || !self.must_wait(&read.stamp, false) {
             return false;
         }
         self.held_back_disk.insert(path.to_owned(), Instant::now() + CHECK);

@@ -150,7 +150,7 @@ impl Engine {
             self.note_closed(&stamp);
             return Ok(true);
         }
-        let must_wait = self.must_wait(&stamp);
+        let must_wait = self.must_wait(&stamp, locks.is_none());
         if must_wait {
             self.held_back_work.insert(id.clone(), Instant::now() + CHECK);
         }

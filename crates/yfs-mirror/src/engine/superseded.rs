@@ -204,7 +204,7 @@ impl Engine {
         let (stamp, hash) = (Stamp::of(&facts), ContentHash::of(&data));
         if hash != known.hash {
             let is_news = !writers.is_some() || is_extension(&data, known.size, known.hash);
-            if !is_news && self.must_wait(&stamp) {
+            if !is_news && self.must_wait(&stamp, false) {
                 let next = Instant::now() + super::open_files::CHECK;
                 self.check_superseded_at(name.to_owned(), next);
                 return Ok(Ok(()));
