@@ -208,6 +208,8 @@ impl Engine {
     /// Notes that everything may have changed.
     pub(crate) fn touch_all(&mut self) -> Result<()> {
         self.ignores.forget(Path::new(""));
+        // What still fails is found again; what is gone fails no more.
+        self.report.skipped.retain(|_, why| !matches!(why, Why::Failed(_)));
         self.touch_disk(PathBuf::new(), true);
         self.dirty_work.extend(self.workspace.objects(None)?.into_iter().map(|it| it.id));
         self.dirty_work.extend(self.state.nodes().map(|node| node.id.clone()));
