@@ -21,9 +21,10 @@ lint:
 bench *args:
     cargo bench --workspace {{args}}
 
-# Long random runs of all property tests, hostile bytes included, from a new seed unless one is given.
-soak cases="20000" steps="1000000" seed=`od -An -N4 -tu4 /dev/urandom | tr -d ' '`:
-    PROPTEST_RNG_SEED={{seed}} PROPTEST_CASES={{cases}} YFS_FUZZ_CASES={{cases}} YFS_STEPS={{steps}} YFS_KILLS=200 YFS_RACES=1000 \
+# Long random runs of all property tests, hostile bytes included, from a new seed unless one is given; and chaos on a
+# mirrored folder from as many seeds.
+soak cases="20000" steps="1000000" seeds="1000" seed=`od -An -N4 -tu4 /dev/urandom | tr -d ' '`:
+    PROPTEST_RNG_SEED={{seed}} PROPTEST_CASES={{cases}} YFS_FUZZ_CASES={{cases}} YFS_STEPS={{steps}} YFS_CHAOS_SEEDS={{seeds}} YFS_CHAOS_SEED={{seed}} YFS_KILLS=200 YFS_RACES=1000 \
         cargo test --release --workspace
 
 # Mutation fuzzing of one target for some seconds (needs cargo-fuzz and a nightly toolchain).

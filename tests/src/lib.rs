@@ -2,6 +2,7 @@
 //! the wire; scripts that workspaces play, worlds of replicas, and children that may be killed.
 
 pub mod command;
+pub mod disk_save;
 pub mod editor;
 pub mod http;
 pub mod markdown;

@@ -1,15 +1,16 @@
-//! Everybody at once on a folder and its workspace: tools on disk, programs with the library, people with the
-//! command, while the mirror between them is stopped, killed and started. Every other seed has a server in the
-//! mirror's place, with programs that speak HTTP and a stock Yjs client that types, online and offline.
+//! Tools on disk, programs with the library, people with the command, all at once on a folder and its workspace,
+//! while the mirror between them is stopped, killed and started. Every other seed has a server in the mirror's place,
+//! with programs that speak HTTP and a stock Yjs client that types, online and offline.
 //!
-//! When it is quiet the folder is what the workspace is, byte for byte, and every text that anybody ever wrote is
-//! found in a content, in a version or in the trash. `YFS_SEEDS` says how many seeds to play, `YFS_STEPS` how many
-//! steps each, `YFS_SEED` which seed is the first; `YFS_RICH` plays with markdown files, too.
+//! When all are done the folder is what the workspace is, byte for byte. Every text that was ever written is
+//! found in a content, in a version or in the trash, and stands in no content twice; what is not is counted by the
+//! kind of edit. `YFS_CHAOS_SEEDS` is the number of seeds to play, `YFS_CHAOS_STEPS` the number of steps of each, `YFS_CHAOS_SEED` the
+//! first seed.
 
 #![cfg(target_os = "linux")]
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     env, fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -25,6 +26,7 @@ use yfs_engine::{
 };
 use yfs_tests::{
     command::{self, Server},
+    disk_save::{DiskSaveKind, DiskSaved, HalfSave, with_line},
     editor::Editor,
     http::{Answer, Client},
     mirror::{MirrorProcess, Shown, mirror_once, shown_in_workspace, shown_on_disk},
@@ -69,15 +71,24 @@ struct World {
     workspace: Workspace,
     keeper: Option<Keeper>,
     served: Option<Served>,
-    /// Each word that was written, and none of them twice.
-    words: Vec<String>,
+    /// Each word that was written, and how. None is written twice.
+    words: Vec<Word>,
+    /// Saves on disk of which the second part is to come.
+    halves: Vec<HalfSave>,
     log: Vec<String>,
+}
+
+/// A word that was written.
+struct Word {
+    text: String,
+    /// The side and the kind of edit.
+    kind: String,
 }
 
 #[test]
 fn nothing_is_lost_and_both_sides_agree() {
-    let (n_seeds, n_steps) = (number("YFS_SEEDS", 3), number("YFS_STEPS", 150));
-    let first = number("YFS_SEED", 1);
+    let (n_seeds, n_steps) = (number("YFS_CHAOS_SEEDS", 4), number("YFS_CHAOS_STEPS", 150));
+    let first = number("YFS_CHAOS_SEED", 1);
     for seed in first..first + n_seeds {
         let dir = tempfile::tempdir().expect("a directory");
         let mut world = World::new(seed, dir.path());
@@ -102,9 +113,9 @@ impl World {
         fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder");
         let actor = Actor::new(ActorKind::Agent, "library");
         let workspace = Workspace::create_at(&file, Options::one_shot(actor)).expect("a workspace");
-        let (rng, words, log) = (Rng::new(seed), Vec::new(), Vec::new());
+        let (rng, words, halves, log) = (Rng::new(seed), Vec::new(), Vec::new(), Vec::new());
         let (keeper, served) = (None, None);
-        let mut world = Self { rng, folder, file, workspace, keeper, served, words, log };
+        let mut world = Self { rng, folder, file, workspace, keeper, served, words, halves, log };
         if is_served {
             let server = Server::start(&world.folder, 0);
             let (port, person) = (server.port(), Editor::connect(server.port(), "typist"));
@@ -125,6 +136,9 @@ impl World {
 
     /// Does one thing, on one side. What that side refuses is refused.
     fn step(&mut self) {
+        if !self.halves.is_empty() && self.rng.percent(30) {
+            self.finish_half(0);
+        }
         match self.rng.below(100) {
             0..3 => {
                 if let Some(keeper) = self.keeper.take() {
@@ -167,25 +181,66 @@ impl World {
         let (path, other) = (self.path(side), self.path(side));
         let what = self.rng.below(100);
         let word = format!("w{}.", self.log.len());
-        let did = match what {
-            _ if side == Side::Editor => self.type_word(&path, &word),
-            0..22 => self.write_new(side, &path, &word),
-            22..52 => self.insert(side, &path, &word),
-            52..60 => self.save(side, &path, &word),
-            60..78 => self.rename(side, &path, &other).map(|()| false),
-            78..88 => self.remove(side, &path).map(|()| false),
-            88..94 => self.mkdir(side, &path).map(|()| false),
-            94..97 => self.link(side, &path).map(|()| false),
-            _ => self.write_bytes(side, &path, &word).map(|()| false),
+        let (kind, did) = match what {
+            _ if side == Side::Editor => ("type", self.type_word(&path, &word)),
+            0..22 => ("create", self.write_new(side, &path, &word)),
+            22..60 if side == Side::Disk => return self.save_on_disk(&path, word),
+            22..60 => ("insert", self.insert(side, &path, &word)),
+            60..70 => ("rename", self.rename(side, &path, &other).map(|()| false)),
+            70..78 => ("form", self.change_form(side, &path).map(|()| false)),
+            78..88 => ("remove", self.remove(side, &path).map(|()| false)),
+            88..94 => ("mkdir", self.mkdir(side, &path).map(|()| false)),
+            94..97 => ("link", self.link(side, &path).map(|()| false)),
+            _ => ("bytes", self.write_bytes(side, &path, &word).map(|()| false)),
         };
-        let how = match &did {
-            Some(_) => "did",
+        let how = if did.is_some() { "did" } else { "refused" };
+        self.log.push(format!("{side:?} {kind} {path} {other} {word} {how}"));
+        if did == Some(true) {
+            self.words.push(Word { text: word, kind: format!("{side:?} {kind}") });
+        }
+    }
+
+    /// Saves a text on disk in one of all ways.
+    fn save_on_disk(&mut self, path: &str, word: String) {
+        let at = self.on_disk(path);
+        let kind = *self.rng.pick(&DiskSaveKind::ALL).expect("there are some");
+        // Programs do not write to what another one is writing.
+        let is_free = !self.halves.iter().any(|half| half.is_at(&at));
+        let saved = is_free.then(|| kind.save(&at, &word, &mut self.rng)).flatten();
+        let how = match &saved {
+            Some(DiskSaved::Whole) => "did",
+            Some(DiskSaved::Half(_)) => "began",
             None => "refused",
         };
-        self.log.push(format!("{side:?} {what} {path} {other} {word} {how}"));
-        if did == Some(true) {
-            self.words.push(word);
+        self.log.push(format!("Disk {kind:?} {path} - {word} {how}"));
+        match saved {
+            Some(DiskSaved::Whole) => {
+                self.words.push(Word { text: word, kind: format!("Disk {kind:?}") });
+            }
+            Some(DiskSaved::Half(half)) => self.halves.push(half),
+            None => (),
         }
+    }
+
+    /// Writes the second part of a save that was begun earlier.
+    fn finish_half(&mut self, at: usize) {
+        let half = self.halves.swap_remove(at);
+        let word = half.word.clone();
+        let did = half.finish();
+        self.log.push(format!("Disk finish - - {word} {}", if did { "did" } else { "refused" }));
+        if did {
+            self.words
+                .push(Word { text: word, kind: format!("Disk {:?}", DiskSaveKind::TwoParts) });
+        }
+    }
+
+    /// Renames a file from markdown to another text or back.
+    fn change_form(&mut self, side: Side, path: &str) -> Option<()> {
+        let other = match path.strip_suffix(".md") {
+            Some(base) => format!("{base}.txt"),
+            None => format!("{}.md", path.strip_suffix(".txt")?),
+        };
+        self.rename(side, path, &other)
     }
 
     /// Returns a path: often of something that is there, else of few that there may be.
@@ -210,9 +265,7 @@ impl World {
             }
         }
         let dirs = ["", "a/", "b/", "a/c/", "d e/"];
-        // Renames between markdown and other names convert contents, of which a word may be lost (decision 14).
-        let second = if env::var("YFS_RICH").is_ok() { "two.md" } else { "two.toml" };
-        let names = ["one.txt", second, "three.rs", "f\u{f6}ur.txt", "five"];
+        let names = ["one.txt", "two.md", "three.rs", "f\u{f6}ur.txt", "five"];
         format!("{}{}", dirs[self.rng.below(dirs.len())], names[self.rng.below(names.len())])
     }
 
@@ -256,10 +309,7 @@ impl World {
     fn insert(&mut self, side: Side, path: &str, word: &str) -> Option<bool> {
         let at = self.rng.below(8);
         match side {
-            Side::Disk => {
-                let text = read_text(&self.on_disk(path))?;
-                fs::write(self.on_disk(path), with_line(&text, at, word)).ok()?;
-            }
+            Side::Disk | Side::Editor => return None,
             Side::Library => {
                 let fs = self.workspace.fs();
                 let read = now(fs.read(&v(path)?)).ok()?;
@@ -278,23 +328,6 @@ impl World {
                 let place = format!("{}?conflict=merge", url(path));
                 self.ask("PUT", &place, &known, with_line(&text, at, word).as_bytes())?;
             }
-            Side::Editor => return None,
-        }
-        Some(true)
-    }
-
-    /// Saves a text as editors do: beside it, and renamed over it.
-    fn save(&mut self, side: Side, path: &str, word: &str) -> Option<bool> {
-        if side != Side::Disk {
-            return self.insert(side, path, word);
-        }
-        let at = self.on_disk(path);
-        let text = read_text(&at)?;
-        let beside = at.with_file_name(format!(".{word}tmp"));
-        fs::write(&beside, with_line(&text, 0, word)).ok()?;
-        if fs::rename(&beside, &at).is_err() {
-            // It became a directory: the word stays where it is.
-            return Some(true);
         }
         Some(true)
     }
@@ -328,6 +361,10 @@ impl World {
     fn remove(&mut self, side: Side, path: &str) -> Option<()> {
         match side {
             Side::Disk => {
+                // The second part of a save would be deleted with the first, unseen.
+                if !self.halves.is_empty() {
+                    return None;
+                }
                 let at = self.on_disk(path);
                 self.excuse(path);
                 match at.symlink_metadata().ok()?.is_dir() {
@@ -355,7 +392,8 @@ impl World {
         self.workspace.catch_up().expect("the log can be read");
         let seen = shown_in_workspace(&self.workspace.fs());
         let seen: String = seen.into_values().collect();
-        self.words.retain(|word| !going.contains(word.as_str()) || seen.contains(word.as_str()));
+        let is_theirs = |word: &Word| going.contains(&word.text) && !seen.contains(&word.text);
+        self.words.retain(|word| !is_theirs(word));
     }
 
     fn mkdir(&mut self, side: Side, path: &str) -> Option<()> {
@@ -440,6 +478,9 @@ impl World {
 
     /// Lets it come to rest, and looks for what must hold then.
     fn check(mut self, seed: u64) {
+        while !self.halves.is_empty() {
+            self.finish_half(0);
+        }
         self.save_all();
         match self.keeper.take() {
             Some(Keeper::Server(server)) => assert_eq!(server.interrupt(), Some(0)),
@@ -467,14 +508,24 @@ impl World {
                 story()
             );
         }
+        let doubled: Vec<&Word> =
+            self.words.iter().filter(|word| is_doubled(&shown.1, &word.text)).collect();
         let found = self.all_texts();
         // Two who begin a line at once share what is equal in theirs, the dot and the end of the line; so the
         // numbers are compared.
         let found: BTreeSet<&str> = found.split(|it: char| !it.is_ascii_digit()).collect();
-        let is_lost = |word: &&String| !found.contains(&word[1..word.len() - 1]);
-        let lost: BTreeSet<&String> = self.words.iter().filter(is_lost).collect();
-        let fates: Vec<String> = lost.iter().map(|word| self.story_of(word)).collect();
-        assert!(lost.is_empty(), "seed {seed}: lost {lost:?}\n{}", fates.join("\n\n"));
+        let is_lost = |word: &&Word| !found.contains(number_of(&word.text));
+        let lost: Vec<&Word> = self.words.iter().filter(is_lost).collect();
+        let fates = lost.iter().chain(&doubled).map(|word| self.story_of(&word.text));
+        let fates: Vec<String> = fates.collect();
+        assert!(
+            lost.is_empty() && doubled.is_empty(),
+            "seed {seed}: lost {:?}, doubled {:?} of {:?}\n{}",
+            by_kind(&lost),
+            by_kind(&doubled),
+            by_kind(&self.words.iter().collect::<Vec<_>>()),
+            fates.join("\n\n")
+        );
         let strays: Vec<&String> =
             shown.0.keys().filter(|path| path.contains(".yfs-tmp-")).collect();
         assert!(strays.is_empty(), "seed {seed}: {strays:?}");
@@ -531,14 +582,23 @@ fn v(path: &str) -> Option<VPath> {
     VPath::parse(&format!("/{path}")).ok()
 }
 
-fn read_text(path: &Path) -> Option<String> {
-    path.symlink_metadata().ok()?.is_file().then(|| fs::read_to_string(path).ok())?
+/// Returns the number in a word.
+fn number_of(word: &str) -> &str {
+    &word[1..word.len() - 1]
 }
 
-/// Returns a text with a line more.
-fn with_line(text: &str, at: usize, line: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    let at = at.min(lines.len());
-    lines.insert(at, line);
-    lines.join("\n") + "\n"
+/// Reports whether a word stands in a content more than once.
+fn is_doubled(shown: &Shown, word: &str) -> bool {
+    let is_it = |part: &&str| *part == number_of(word);
+    let n_times = |text: &String| text.split(|it: char| !it.is_ascii_digit()).filter(is_it).count();
+    shown.values().any(|text| n_times(text) > 1)
+}
+
+/// Counts words by the kind of edit that wrote them.
+fn by_kind(words: &[&Word]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for word in words {
+        *counts.entry(word.kind.clone()).or_default() += 1;
+    }
+    counts
 }

@@ -3,8 +3,13 @@
 #![cfg(target_os = "linux")]
 
 use std::{
+    collections::BTreeSet,
     fs,
+    io::Write,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
 };
 
 use yfs::{Options, Workspace};
@@ -14,17 +19,33 @@ use yfs_tests::{
 };
 use yfs_vfs::{FileSystem, FileSystemExt, MoveOptions};
 
-/// The places where a mirror can be made to die, and how often it comes there at most in the scene below.
-const FAULTS: [(&str, u32); 8] = [
-    ("intended-ingest", 2),
-    ("ingested", 2),
-    ("step", 10),
-    ("aside", 3),
-    ("made", 3),
-    ("intended-replace", 2),
-    ("exchanged", 3),
-    ("replaced", 2),
+/// The places where a mirror can be made to die, and the scene in which it comes there.
+const FAULTS: [(&str, SceneKind); 13] = [
+    ("intended-ingest", SceneKind::Apart),
+    ("ingested", SceneKind::Apart),
+    ("step", SceneKind::Apart),
+    ("aside", SceneKind::Apart),
+    ("made", SceneKind::Apart),
+    ("intended-replace", SceneKind::Apart),
+    ("exchanged", SceneKind::Apart),
+    ("superseded", SceneKind::Apart),
+    ("replaced", SceneKind::Apart),
+    ("intended-superseded", SceneKind::LateWrite),
+    ("ingested-superseded", SceneKind::LateWrite),
+    ("intended-overwrite", SceneKind::Locked),
+    ("overwritten", SceneKind::Locked),
 ];
+
+/// What happened before the mirror that dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SceneKind {
+    /// A folder and a workspace that agreed, and then went on apart.
+    Apart,
+    /// A program that wrote to a file which the workspace had deleted.
+    LateWrite,
+    /// A program that locks a file again and again.
+    Locked,
+}
 
 struct Scene {
     _dir: tempfile::TempDir,
@@ -119,19 +140,124 @@ impl Scene {
     }
 }
 
-#[test]
-fn a_mirror_that_dies_anywhere_is_continued() {
-    let mut n_died = 0;
-    for (fault, n_times) in FAULTS {
-        for count in 1..=n_times {
+/// A file that a program has open while mirrors run and die.
+struct OpenFileScene {
+    dir: tempfile::TempDir,
+    file: fs::File,
+}
+
+impl OpenFileScene {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let workspace = Workspace::create_at(&dir.path().join("workspace.db"), Options::default());
+        workspace.expect("a workspace").close().expect("it closes");
+        fs::create_dir(dir.path().join("folder")).expect("a folder");
+        let at = dir.path().join("folder/open.txt");
+        fs::write(&at, "one\n").expect("written");
+        let file = fs::File::options().read(true).append(true).open(at).expect("it is there");
+        let scene = Self { dir, file };
+        assert!(scene.mirror(None));
+        scene
+    }
+
+    fn mirror(&self, fault: Option<&str>) -> bool {
+        let dir = self.dir.path();
+        mirror_once(&dir.join("folder"), &dir.join("workspace.db"), fault)
+    }
+
+    fn in_workspace<T>(&self, act: impl FnOnce(&dyn FileSystem) -> T) -> T {
+        let file = self.dir.path().join("workspace.db");
+        let workspace = Workspace::open_at(&file, Options::default()).expect("it opens");
+        let done = act(&workspace.fs());
+        workspace.close().expect("it closes");
+        done
+    }
+
+    fn check(&self, expected: &str, what: &str) {
+        assert!(self.mirror(None), "{what}");
+        let text = fs::read_to_string(self.dir.path().join("folder/open.txt"));
+        assert_eq!(text.expect("it is there"), expected, "{what}");
+        let read = self.in_workspace(|fs| now(fs.read_to_string(&path("/open.txt"))));
+        assert_eq!(read.expect("it is there"), expected, "{what}");
+    }
+}
+
+/// Plays a scene with a mirror that dies; reports whether it did.
+fn play(kind: SceneKind, fault: &str) -> bool {
+    match kind {
+        SceneKind::Apart => {
             let scene = Scene::new();
-            let what = format!("{fault}:{count}");
-            n_died += u32::from(!mirror_once(&scene.folder, &scene.file, Some(&what)));
-            scene.check(&what);
+            let died = !mirror_once(&scene.folder, &scene.file, Some(fault));
+            scene.check(fault);
+            died
+        }
+        SceneKind::LateWrite => {
+            let mut scene = OpenFileScene::new();
+            scene.in_workspace(|fs| now(fs.rm_all(&path("/open.txt")))).expect("removed");
+            assert!(scene.mirror(None), "{fault}");
+            scene.file.write_all(b"late\n").expect("written");
+            let died = !scene.mirror(Some(fault));
+            scene.check("one\nlate\n", fault);
+            died
+        }
+        SceneKind::Locked => {
+            let scene = OpenFileScene::new();
+            let text = "one\ntyped\n";
+            let done = scene.in_workspace(|fs| now(fs.write_text(&path("/open.txt"), text)));
+            done.expect("written");
+            let died = while_locking(&scene.file, || !scene.mirror(Some(fault)));
+            scene.check(text, fault);
+            died
         }
     }
-    // The counts are guesses; most of them are to be places where it dies.
-    assert!(n_died >= 20, "it died {n_died} times");
+}
+
+/// Holds a lock on a file most of the time while something is done.
+fn while_locking<T>(file: &fs::File, act: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                file.lock().expect("it can be locked");
+                thread::sleep(Duration::from_millis(5));
+                file.unlock().expect("it can be unlocked");
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let done = act();
+        is_over.store(true, Ordering::Release);
+        done
+    })
+}
+
+/// Each place is played with each number of times that a mirror comes there before it dies, until it does not.
+#[test]
+fn a_mirror_that_dies_anywhere_is_continued() {
+    for (fault, kind) in FAULTS {
+        let n_died = (1..).take_while(|count| play(kind, &format!("{fault}:{count}"))).count();
+        assert!(n_died > 0, "no mirror comes to {fault}");
+    }
+}
+
+/// No place is left out above.
+#[test]
+fn all_places_where_a_mirror_can_die_are_played() {
+    let mut dirs = vec![yfs_tests::root().join("crates/yfs-mirror/src")];
+    let mut found = BTreeSet::new();
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                dirs.push(path);
+                continue;
+            }
+            let source = fs::read_to_string(path).expect("a source");
+            let names = source.split("fault::point(\"").skip(1);
+            found.extend(names.filter_map(|rest| rest.split('"').next().map(str::to_owned)));
+        }
+    }
+    let played: BTreeSet<String> = FAULTS.iter().map(|(fault, _)| (*fault).to_owned()).collect();
+    assert_eq!(found, played);
 }
 
 /// Both sides go on while the mirror is dead: what it was doing is still not done twice.

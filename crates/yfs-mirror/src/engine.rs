@@ -7,10 +7,13 @@
 mod emit;
 mod gone;
 mod ingest;
+mod locked;
 mod observe;
+mod open_files;
 mod recover;
 mod replace;
 mod settle;
+mod superseded;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -31,6 +34,11 @@ use yfs_vfs::{
     },
 };
 
+pub(crate) use self::superseded::SUPERSEDED;
+use self::{
+    open_files::OpenFileWait,
+    superseded::{Poll, SupersededCheck},
+};
 use crate::{
     error::{MirrorError, Result},
     names::HostRules,
@@ -40,6 +48,7 @@ use crate::{
         Stamp, State,
         store::{DIR, Memory},
     },
+    unread::UnreadTexts,
     watch::Watch,
 };
 
@@ -95,6 +104,19 @@ pub(crate) struct Engine {
     strays: Vec<PathBuf>,
     /// Files in the making that turned out not to be wanted, and whose they are.
     unused: Vec<(Dir, FileId)>,
+    /// Files that programs have open for writing, by inode.
+    waits: HashMap<(u64, u64), OpenFileWait>,
+    /// What is left alone for now because a program has it open for writing, and when it is checked again.
+    held_back_disk: BTreeMap<PathBuf, Instant>,
+    held_back_work: HashMap<FileId, Instant>,
+    /// Files that were read while a program had them open for writing.
+    open_files: HashMap<FileId, Poll>,
+    /// When superseded files are checked, by name.
+    superseded: HashMap<String, SupersededCheck>,
+    /// Texts that no program has read yet.
+    unread: UnreadTexts,
+    /// Whether both sides are brought together once, and the mirror ends then.
+    pub(crate) is_once: bool,
     /// Counts what was done on either side.
     n_done: u64,
 }
@@ -121,6 +143,7 @@ impl Engine {
         let folder = folder.canonicalize().map_err(host)?;
         let (memory, state) = Memory::open(&folder, workspace.id())?;
         let root = Beneath::open(&folder).map_err(host)?;
+        superseded::open_dir(&root).map_err(host)?;
         let rules = match options.host {
             Some(rules) => rules,
             None => probe(&root).map_err(host)?,
@@ -156,6 +179,13 @@ impl Engine {
             failed: HashMap::new(),
             strays: Vec::new(),
             unused: Vec::new(),
+            waits: HashMap::new(),
+            held_back_disk: BTreeMap::new(),
+            held_back_work: HashMap::new(),
+            open_files: HashMap::new(),
+            superseded: HashMap::new(),
+            unread: UnreadTexts::new(),
+            is_once: false,
             n_done: 0,
         })
     }
@@ -178,10 +208,14 @@ impl Engine {
     /// Notes that everything may have changed.
     pub(crate) fn touch_all(&mut self) -> Result<()> {
         self.ignores.forget(Path::new(""));
+        // What still fails is found again; what is gone fails no more.
+        self.report.skipped.retain(|_, why| !matches!(why, Why::Failed(_)));
         self.touch_disk(PathBuf::new(), true);
         self.dirty_work.extend(self.workspace.objects(None)?.into_iter().map(|it| it.id));
         self.dirty_work.extend(self.state.nodes().map(|node| node.id.clone()));
         self.racy.extend(std::mem::take(&mut self.emptied).into_keys());
+        // What was superseded a moment ago may have changed, too.
+        self.superseded.values_mut().for_each(SupersededCheck::make_due);
         Ok(())
     }
 
@@ -193,6 +227,9 @@ impl Engine {
             && self.missing.is_empty()
             && self.emptied.is_empty()
             && self.moved.is_empty()
+            && self.held_back_disk.is_empty()
+            && self.held_back_work.is_empty()
+            && !self.is_superseding()
     }
 
     /// Looks at everything that may have changed, and brings both sides together.
@@ -200,6 +237,7 @@ impl Engine {
         let before = self.n_done;
         self.check_root()?;
         self.ask_again();
+        self.check_superseded()?;
         let seen = self.observe()?;
         self.take_strays()?;
         self.settle(seen.folders, seen.arrived)?;
@@ -215,7 +253,9 @@ impl Engine {
             !(self.dirty_disk.is_empty() && self.later.is_empty() && self.dirty_work.is_empty());
         let asked = self.absent.values().map(|asked| *asked + ASK);
         let again = is_due.then(|| Instant::now() + self.options.quiet);
-        Ok(Passed { next: waits.chain(asked).chain(again).min(), did: self.n_done != before })
+        let held_back = self.next_of_open_files().chain(self.next_superseded());
+        let next = waits.chain(asked).chain(again).chain(held_back).min();
+        Ok(Passed { next, did: self.n_done != before })
     }
 
     /// Has files looked at again whose bytes had not arrived.

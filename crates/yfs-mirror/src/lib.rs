@@ -42,6 +42,7 @@ mod engine;
 pub mod error;
 mod fault;
 mod ignores;
+mod lease;
 pub mod mirror;
 pub mod names;
 pub mod options;
@@ -49,6 +50,7 @@ pub mod plan;
 pub mod report;
 pub mod risk;
 pub mod state;
+mod unread;
 mod watch;
 mod worker;
 

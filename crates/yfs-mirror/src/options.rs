@@ -38,6 +38,11 @@ pub struct MirrorOptions {
     /// How long something must be missing, or a file empty, before that is believed: editors and git
     /// delete and make again.
     pub grace: Duration,
+    /// How long a file that a program has open for writing must stay unchanged before the mirror takes in what
+    /// is there, or puts other bytes in its place. Further bytes at its end are taken in at once.
+    pub open_idle: Duration,
+    /// How long the mirror waits at most for such a file.
+    pub open_patience: Duration,
     /// How often everything is looked at where the host cannot watch the folder.
     pub poll: Duration,
     /// How often everything is looked at even so, in case something was not told.
@@ -55,6 +60,8 @@ impl Default for MirrorOptions {
             quiet: Duration::from_millis(25),
             patience: Duration::from_millis(100),
             grace: Duration::from_millis(100),
+            open_idle: Duration::from_secs(2),
+            open_patience: Duration::from_secs(10),
             poll: Duration::from_secs(2),
             rescan: Duration::from_secs(10 * 60),
         }

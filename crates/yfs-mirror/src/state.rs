@@ -22,6 +22,7 @@ use yfs_vfs::{FileKind, VersionToken, host::Facts};
 use crate::plan::parked;
 
 pub mod store;
+pub mod superseded;
 
 /// One object that is in both trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,6 +98,7 @@ pub struct State {
     numbered: HashSet<FileId>,
     /// What is to be written to the store.
     changed: HashSet<FileId>,
+    superseded: superseded::SupersededFiles,
 }
 
 impl Stamp {

@@ -5,7 +5,7 @@
 //! to, when the workspace closes or when the folder goes away.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender},
     time::{Duration, Instant},
 };
@@ -15,10 +15,11 @@ use yfs::WorkspaceError;
 use yfs_engine::id::FileId;
 
 use crate::{
-    engine::{Engine, Passed},
+    engine::{Engine, Passed, SUPERSEDED},
     error::{MirrorError, Result},
     options::MirrorOptions,
     report::{Report, Why},
+    state::store::DIR,
     watch::{Told, Watch},
 };
 
@@ -65,7 +66,10 @@ impl Worker {
             tell.send(Message::Disk(told)).ok();
         };
         match Watch::new(self.engine.folder(), told) {
-            Ok(watch) => self.engine.watch = Some(watch),
+            Ok(mut watch) => {
+                watch.watch(&Path::new(DIR).join(SUPERSEDED));
+                self.engine.watch = Some(watch);
+            }
             Err(_) => self.polls = true,
         }
     }
@@ -132,8 +136,13 @@ impl Worker {
     fn take(&mut self, message: Message) -> Result<()> {
         match message {
             Message::Disk(Told::Paths(paths)) => {
-                let each = paths.into_iter().filter(|path: &PathBuf| !is_ours(path));
-                each.for_each(|path| self.engine.touch_disk(path, false));
+                for path in paths {
+                    match path.strip_prefix(Path::new(DIR).join(SUPERSEDED)) {
+                        Ok(name) => self.engine.touch_superseded(name.as_os_str()),
+                        Err(_) if is_ours(&path) => (),
+                        Err(_) => self.engine.touch_disk(path, false),
+                    }
+                }
             }
             Message::Work(ids) => ids.into_iter().for_each(|id| self.engine.touch_work(id)),
             Message::Disk(Told::Missed) | Message::WorkMissed => self.engine.touch_all()?,
@@ -192,6 +201,7 @@ impl Worker {
 
 /// Brings both sides together once, without watching.
 pub(crate) fn once(mut engine: Engine) -> Result<Report> {
+    engine.is_once = true;
     engine.recover()?;
     for _ in 0..MAX_ROUNDS {
         engine.touch_all()?;
@@ -210,7 +220,7 @@ pub(crate) fn once(mut engine: Engine) -> Result<Report> {
 }
 
 /// Tells whether a path belongs to yfs or git, of which nothing is news.
-fn is_ours(path: &std::path::Path) -> bool {
+fn is_ours(path: &Path) -> bool {
     let first = path.components().next();
     first.is_some_and(|it| it.as_os_str() == ".yfs" || it.as_os_str() == ".git")
 }

@@ -168,7 +168,7 @@ impl WorkspaceState {
     ) -> Result<Vec<Seq>> {
         let mut erases = false;
         let committed = self.change_document(id, by, effect, |doc| {
-            let received = self.receive_into(doc, update, by)?;
+            let received = self.receive_into(id, doc, update, by)?;
             erases |= received.erases;
             Ok(received.updates)
         })?;
@@ -181,6 +181,7 @@ impl WorkspaceState {
     /// Applies a peer's update to a document and returns what is to be logged of it.
     pub(crate) fn receive_into(
         &self,
+        id: &FileId,
         doc: &mut ContentDoc,
         update: &[u8],
         by: Option<&Actor>,
@@ -189,7 +190,7 @@ impl WorkspaceState {
         let received = doc.receive(update, Source::Wire)?;
         for (structs, refusal) in &received.refused {
             let reason = refusal.to_string();
-            self.store.quarantine(&DocName::from(doc.gate().guid()), structs, &reason, self.now())?;
+            self.store.quarantine(&DocName::from(id), structs, &reason, self.now())?;
         }
         if !received.brought_new {
             return Ok(ReceivedContent::default());

@@ -516,7 +516,10 @@ impl Engine {
             self.racy.insert(id.clone());
             return Ok(());
         }
-        dir.remove_file(&aside)?;
+        match node.kind {
+            FileKind::File => self.supersede(&dir, &aside, &node)?,
+            _ => dir.remove_file(&aside)?,
+        }
         self.n_done += 1;
         self.report.to_folder.deleted += 1;
         self.unskip(&path);

@@ -7,6 +7,7 @@
 use std::{
     collections::HashMap,
     ffi::OsStr,
+    fs::File,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -18,13 +19,15 @@ use smol_str::{SmolStr, format_smolstr};
 use yfs::workspace::objects::{NewContent, NewObject, Object};
 use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
 use yfs_vfs::{
-    Author, Base as WriteBase, Create, FileKind, FileSystem, FsCode, FsError, WriteOptions,
-    host::Facts, stat::DEFAULT_FILE_MODE,
+    Author, Create, FileKind, FileSystem, FsCode, FsError, WriteOptions,
+    host::{Facts, beneath::read_open_file},
+    stat::DEFAULT_FILE_MODE,
 };
 
-use super::{Engine, by_id, in_folder, ready, settle::Spot};
+use super::{Engine, by_id, in_folder, ready, recover::base_of, settle::Spot};
 use crate::{
     error::Result,
+    lease::OpenWriters,
     report::Why,
     state::{Base, Node, Stamp, store::Intent},
 };
@@ -40,6 +43,8 @@ pub(super) struct Read {
     pub(super) data: Bytes,
     pub(super) hash: ContentHash,
     pub(super) stamp: Stamp,
+    /// Whether a program had it open for writing.
+    pub(super) has_writer: bool,
 }
 
 /// A new file that waits to be made.
@@ -76,19 +81,50 @@ impl Engine {
         }
     }
 
-    fn try_read(&self, path: &Path, kind: FileKind) -> io::Result<Read> {
+    fn try_read(&mut self, path: &Path, kind: FileKind) -> io::Result<Read> {
         let name = path.file_name().unwrap_or(OsStr::new("."));
         let dir = self.root.dir(path.parent().unwrap_or(Path::new("")))?;
-        let (data, facts) = match kind {
+        let (data, facts, has_writer) = match kind {
             FileKind::Symlink => {
                 let text = dir.read_link(name)?;
                 let facts = dir.facts(name)?.ok_or(io::ErrorKind::NotFound)?;
-                (text, facts)
+                (text, facts, false)
             }
-            _ => dir.read(name, self.options.max_file_len)?,
+            _ => {
+                let file = dir.open_file(name, false)?;
+                let id = self.known(path).map(|node| node.id.clone());
+                let writers = self.lease(id.as_ref(), &file);
+                let (data, facts) = self.read_open(id.as_ref(), &file, &writers)?;
+                (data, facts, writers.is_some())
+            }
         };
         let hash = ContentHash::of(&data);
-        Ok(Read { data: data.into(), hash, stamp: Stamp::of(&facts) })
+        Ok(Read { data: data.into(), hash, stamp: Stamp::of(&facts), has_writer })
+    }
+
+    /// Keeps writers out of a file if none has it open, and readers as well where it matters who reads it.
+    pub(super) fn lease<'a>(&self, id: Option<&FileId>, file: &'a File) -> OpenWriters<'a> {
+        match id.is_some_and(|id| self.unread.is_watched(id)) {
+            true => OpenWriters::alone(file),
+            false => OpenWriters::of(file),
+        }
+    }
+
+    /// Reads a file, so that it does not look as if a program had read it.
+    pub(super) fn read_open(
+        &mut self,
+        id: Option<&FileId>,
+        file: &File,
+        writers: &OpenWriters<'_>,
+    ) -> io::Result<(Vec<u8>, Facts)> {
+        let max_len = self.options.max_file_len;
+        let Some(id) = id.filter(|_| writers.is_alone()) else {
+            return read_open_file(file, max_len);
+        };
+        self.unread.catch_up();
+        let read = read_open_file(file, max_len);
+        self.unread.ignore_own(id);
+        read
     }
 
     /// Brings new files and links into the workspace.
@@ -102,6 +138,9 @@ impl Engine {
                 continue;
             }
             let Some(read) = self.read(&path, facts.kind) else { continue };
+            if self.is_half_written(&path, &read, 0, ContentHash::of(b"")) {
+                continue;
+            }
             if let Some(id) = self.returned(&mut gone, &path, facts.kind, &read) {
                 self.relocate(&id, &path);
                 self.settle(Vec::new(), Vec::new())?;
@@ -218,7 +257,7 @@ impl Engine {
         }
         self.tell(path, Why::Joined);
         self.add(id, parent, path, there.kind, read.stamp, ContentHash::of(b""), Base::Unknown)?;
-        let read = Read { data: read.data.clone(), hash: read.hash, stamp: read.stamp };
+        let read = Read { data: read.data.clone(), ..*read };
         self.write(vec![(id.clone(), read)])?;
         Ok(true)
     }
@@ -240,6 +279,7 @@ impl Engine {
                     self.report.to_workspace.created += 1;
                     let (base, version) = self.base_of(&id, kind, &read)?;
                     self.add(&id, parent, &path, kind, read.stamp, read.hash, base)?;
+                    self.note_open(&id, &read, true);
                     if kind == FileKind::File {
                         // Somebody may have written to it since.
                         self.state.update(&id, |node| node.work.version = version);
@@ -316,6 +356,7 @@ impl Engine {
         let path = self.state.path(id);
         if read.hash == node.hash {
             self.emptied.remove(id);
+            self.note_open(id, &read, false);
             self.looks_changed(id, read.stamp)?;
             return Ok(None);
         }
@@ -325,7 +366,15 @@ impl Engine {
             self.later.insert(path, true);
             return Ok(None);
         }
-        if read.data.is_empty() && node.stamp.size > 0 {
+        let (size, hash) = (node.stamp.size, node.hash);
+        if self.is_half_written(&path, &read, size, hash) {
+            if self.merge_locked(id, false)? {
+                self.held_back_disk.remove(&path);
+            }
+            return Ok(None);
+        }
+        self.note_open(id, &read, true);
+        if read.data.is_empty() && size > 0 {
             let since = *self.emptied.entry(id.clone()).or_insert_with(Instant::now);
             if since.elapsed() < self.options.grace {
                 return Ok(None);
@@ -370,7 +419,7 @@ impl Engine {
     }
 
     /// Writes contents into the workspace, after noting what is about to be written.
-    fn write(&mut self, batch: Vec<(FileId, Read)>) -> Result<()> {
+    pub(super) fn write(&mut self, batch: Vec<(FileId, Read)>) -> Result<()> {
         let mut intents = Vec::new();
         for (id, read) in &batch {
             if std::str::from_utf8(&read.data).is_ok() {
@@ -418,11 +467,9 @@ impl Engine {
 
     fn write_bytes(&mut self, node: &Node, read: &Read, is_known: bool) -> Result<(), FsError> {
         let mode = Some(read.stamp.mode).filter(|mode| *mode != node.stamp.mode);
-        let base = match &node.base {
-            Base::Version(token) => Some(WriteBase::Version(token.clone())),
-            Base::Bytes(bytes) => Some(WriteBase::Content(bytes.to_vec().into())),
-            Base::Unknown => None,
-        };
+        // A program that cannot have read what the disk shows has edited what was there before.
+        let unread = self.unread.base_of_save(&node.id, &read.data);
+        let base = base_of(unread.as_ref().unwrap_or(&node.base));
         // Each save is a version of its own: what it took away can be found again, however soon it came. Clocks
         // of filesystems tick every few milliseconds, so the time alone does not tell two apart.
         let hash = read.hash.to_string();
@@ -455,6 +502,7 @@ impl Engine {
     /// Notes what an edit came to: the disk shows the workspace's version, or what was merged into it.
     fn written(&mut self, node: &Node, path: &Path, read: Read) -> Result<()> {
         let id = &node.id;
+        self.unread.note_saved(id);
         self.n_done += 1;
         self.report.to_workspace.written += 1;
         self.unskip(path);

@@ -46,6 +46,7 @@ impl Engine {
         let mut seen = Seen::default();
         let mut emptied: Vec<FileId> = self.emptied.keys().cloned().collect();
         seen.changed.append(&mut emptied);
+        seen.changed.append(&mut self.take_held_back());
         self.dirty_disk.append(&mut std::mem::take(&mut self.later));
         while let Some((path, all_below)) = self.dirty_disk.pop_first() {
             if let Err(error) = self.look(&path, all_below, &mut seen) {

@@ -4,11 +4,9 @@ use std::{ffi::OsStr, io, path::Path, sync::Arc};
 
 use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::{
-    Base as WriteBase, Create, FileKind, FileSystem, VersionToken, WriteOptions, host::beneath::Dir,
-};
+use yfs_vfs::{Base as WriteBase, FileKind, VersionToken, host::beneath::Dir};
 
-use super::{Engine, by_id, ready};
+use super::Engine;
 use crate::{
     error::Result,
     plan::{parked, parked_id},
@@ -18,6 +16,7 @@ use crate::{
 impl Engine {
     /// Settles what was intended, and notes what was left half way.
     pub(crate) fn recover(&mut self) -> Result<()> {
+        self.recover_superseded()?;
         let intents = self.memory.intents()?;
         let settled: Vec<FileId> = intents.iter().map(|(id, _)| id.clone()).collect();
         for (id, intent) in intents {
@@ -28,6 +27,9 @@ impl Engine {
                 }
                 Intent::Replace { hash, version, base, .. } => {
                     self.recover_replace(&node, hash, &version, base)?;
+                }
+                Intent::Overwrite { version, base, old, new } => {
+                    self.recover_overwrite(&node, &version, base, (&old, &new))?;
                 }
             }
         }
@@ -89,33 +91,16 @@ impl Engine {
             dir.remove_file(&parked(&node.id)).ok();
             return Ok(());
         }
-        if aside == Some(node.hash) {
-            dir.remove_file(&parked(&node.id)).ok();
-        } else if aside.is_some() {
-            // Somebody wrote to the old file in the last moment: that is an edit of what it was.
-            self.save(&dir, &parked(&node.id), node)?;
+        let is_stray = aside.is_some() && self.supersede(&dir, &parked(&node.id), node).is_err();
+        if is_stray {
+            // The host refuses to move it: it is looked after as any other stray.
+            self.strays.push(above.join(parked(&node.id)));
         }
         self.state.update(&node.id, |node| {
             (node.hash, node.base) = (hash, Base::Version(base));
             node.work.version = version.into();
             node.stamp.mtime_ns = 0;
         });
-        Ok(())
-    }
-
-    /// Writes a file that stands aside into the workspace, as an edit of what the node was, and removes it.
-    fn save(&mut self, dir: &Dir, name: &OsStr, node: &Node) -> Result<()> {
-        let Ok((data, _)) = dir.read(name, self.options.max_file_len) else { return Ok(()) };
-        let base = match &node.base {
-            Base::Version(token) => Some(WriteBase::Version(token.clone())),
-            Base::Bytes(bytes) => Some(WriteBase::Content(bytes.to_vec().into())),
-            Base::Unknown => None,
-        };
-        let options =
-            WriteOptions { create: Create::Never, base, follow: false, ..WriteOptions::default() };
-        if ready(self.fs.write(&by_id(&node.id), data.into(), &options)).is_ok() {
-            dir.remove_file(name).ok();
-        }
         Ok(())
     }
 
@@ -171,7 +156,7 @@ impl Engine {
             return Ok(dir.remove_file(name));
         }
         if facts.kind != FileKind::File {
-            return Ok(self.recovered(&dir, name, path));
+            return Ok(self.recovered(&dir, name, above));
         }
         let (data, _) = match dir.read(name, self.options.max_file_len) {
             Ok(read) => read,
@@ -184,21 +169,32 @@ impl Engine {
         if is_known {
             return Ok(dir.remove_file(name));
         }
-        Ok(self.recovered(&dir, name, path))
+        Ok(self.recovered(&dir, name, above))
     }
 
-    /// Gives bytes that nobody knows a name of their own, under which they are found and mirrored.
-    fn recovered(&mut self, dir: &Dir, name: &OsStr, path: &Path) -> io::Result<()> {
+    /// Gives a file whose bytes are in no version a name of its own in a directory of the folder, where it is
+    /// found and mirrored.
+    pub(super) fn recovered(&mut self, dir: &Dir, name: &OsStr, above: &Path) -> io::Result<()> {
+        let to = self.root.dir(above)?;
         for number in 1..1_000 {
             let new = format!("recovered ({number})");
-            match dir.rename_new(name, dir, OsStr::new(&new)) {
+            match dir.rename_new(name, &to, OsStr::new(&new)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
                 renamed => {
-                    self.later.insert(path.with_file_name(new), true);
+                    self.later.insert(above.join(new), true);
                     return renamed;
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Returns how a base is passed to a write.
+pub(super) fn base_of(base: &Base) -> Option<WriteBase> {
+    match base {
+        Base::Version(token) => Some(WriteBase::Version(token.clone())),
+        Base::Bytes(bytes) => Some(WriteBase::Content(bytes.to_vec().into())),
+        Base::Unknown => None,
     }
 }

@@ -1,22 +1,30 @@
 //! Giving files on disk other bytes, of which none that are not in the workspace are lost.
 //!
-//! The new file is made beside the old one, noted as about to be there, and the two change places at once.
-//! Only then is the old one looked at: if it is what the state says it goes; if somebody wrote to it in the
-//! last moment the two change back.
+//! The new file is made beside the old one, noted as about to be there, and the two change places at once, while a
+//! lease keeps writers out of the old one. That is kept until no program can write to it (`superseded`). A file
+//! that a program has open for writing is left alone until it rests (`open_files`), and one that programs lock is
+//! written in place (`locked`).
 
-use std::{io, path::Path};
+use std::{fs::File, io, path::Path, time::Instant};
 
 use yfs::workspace::objects::{Held, Object};
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::host::beneath::{Dir, Looks};
+use yfs_vfs::{
+    FileKind,
+    host::beneath::{Dir, Looks, open_file_facts},
+};
 
-use super::{Engine, is_absent};
+use super::{Engine, is_absent, open_files::CHECK};
 use crate::{
     error::Result,
     ignores::Ignores,
+    lease::{OpenWriters, ProgramLocks},
     plan::parked,
     state::{Base, Node, Stamp, store::Intent},
 };
+
+/// Longer files are compared by length and time with what the state says, if those cannot deceive.
+pub(super) const MAX_COMPARED: u64 = 1 << 20;
 
 /// A file that is about to take the place of another.
 struct Prepared {
@@ -93,46 +101,121 @@ impl Engine {
             });
             return Ok(Ok(None));
         }
+        let (dir, is_free) = match self.open_replaced(&node, path) {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(error)),
+        };
+        if !is_free {
+            if self.merge_locked(&node.id, true)? {
+                self.held_back_work.remove(&node.id);
+            }
+            return Ok(Ok(None));
+        }
         let mode = match node.work.mode == object.mode {
             true => node.stamp.mode,
             false => self.mode_for(path, object.mode, node.stamp.mode),
         };
         let looks = Looks { mode, mtime: object.mtime };
         let sync = self.options.sync;
-        let made = path.parent().map_or_else(|| Ok(self.root.root()), |dir| self.root.dir(dir));
-        let made = made.and_then(|dir| {
-            let temporary = parked(&node.id);
-            dir.remove_file(&temporary).ok();
-            dir.make_file(&temporary, &held.data, looks, sync)?;
-            let facts = dir.facts(&temporary)?.ok_or(io::ErrorKind::NotFound)?;
-            Ok((dir, Stamp::of(&facts)))
-        });
+        let temporary = parked(&node.id);
+        dir.remove_file(&temporary).ok();
+        let made = dir.make_file(&temporary, &held.data, looks, sync);
+        let made = made.and_then(|()| dir.facts(&temporary)?.ok_or(io::ErrorKind::NotFound.into()));
         let object = object.clone();
-        Ok(made.map(|(dir, stamp)| Some(Prepared { node, object, dir, held, hash, stamp })))
+        Ok(made.map(|facts| {
+            let stamp = Stamp::of(&facts);
+            Some(Prepared { node, object, dir, held, hash, stamp })
+        }))
+    }
+
+    /// Opens the directory of a file, and reports whether another file may take its place there.
+    fn open_replaced(&mut self, node: &Node, path: &Path) -> io::Result<(Dir, bool)> {
+        let dir = self.root.dir(path.parent().unwrap_or(Path::new("")))?;
+        let old = open_known(&dir, node)?;
+        let locks = ProgramLocks::try_take(&old, false);
+        let is_free = self.may_replace(&node.id, &old, &OpenWriters::of(&old), locks.as_ref())?;
+        Ok((dir, is_free))
+    }
+
+    /// Reports whether another file may take the place of an open one; if not, has it tried again.
+    fn may_replace(
+        &mut self,
+        id: &FileId,
+        old: &File,
+        writers: &OpenWriters<'_>,
+        locks: Option<&ProgramLocks<'_>>,
+    ) -> io::Result<bool> {
+        let stamp = Stamp::of(&open_file_facts(old)?);
+        if !writers.is_some() && locks.is_some() {
+            self.note_closed(&stamp);
+            return Ok(true);
+        }
+        let must_wait = self.must_wait(&stamp, locks.is_none());
+        if must_wait {
+            self.held_back_work.insert(id.clone(), Instant::now() + CHECK);
+        }
+        Ok(!must_wait)
     }
 
     fn exchange(&mut self, one: &Prepared, path: &Path) -> io::Result<()> {
         let (node, dir) = (&one.node, &one.dir);
         let (name, temporary) = (&node.name, parked(&node.id));
+        let old = open_known(dir, node)?;
+        let locks = ProgramLocks::try_take(&old, false);
+        let writers = self.lease(Some(&node.id), &old);
+        if !self.may_replace(&node.id, &old, &writers, locks.as_ref())? {
+            self.unused.push((dir.clone(), node.id.clone()));
+            return Ok(());
+        }
+        if !self.holds_recorded(one, &old, &writers)? {
+            self.unused.push((dir.clone(), node.id.clone()));
+            self.news_on_disk(&node.id, path);
+            return Ok(());
+        }
         match dir.exchange(&temporary, name) {
             Ok(()) => {
                 crate::fault::point("exchanged");
-                if !self.is_recorded(dir, &temporary, node)? {
+                let there = dir.facts(&temporary)?.ok_or(io::ErrorKind::NotFound)?;
+                if there.kind != FileKind::File {
+                    // Another kind of object took the name in the last moment.
                     return self.change_back(one, path);
                 }
-                dir.remove_file(&temporary)?;
+                self.supersede(dir, &temporary, node)?;
             }
-            // Filesystems that cannot: look first, and then replace.
-            Err(error) if cannot(&error) => {
-                if !self.is_recorded(dir, name, node)? {
-                    self.unused.push((dir.clone(), node.id.clone()));
-                    self.news_on_disk(&node.id, path);
-                    return Ok(());
-                }
-                dir.rename_over(&temporary, name)?;
-            }
+            // Filesystems that cannot exchange names.
+            Err(error) if cannot(&error) => dir.rename_over(&temporary, name)?,
             Err(error) => return Err(error),
         }
+        drop((writers, locks));
+        self.finish_exchange(one, path)
+    }
+
+    /// Reports whether a file is what the state says, and begins to watch who reads the new one.
+    fn holds_recorded(
+        &mut self,
+        one: &Prepared,
+        old: &File,
+        writers: &OpenWriters<'_>,
+    ) -> io::Result<bool> {
+        let (node, dir) = (&one.node, &one.dir);
+        let facts = open_file_facts(old)?;
+        if dir.facts(&node.name)?.is_none_or(|there| there.place != facts.place) {
+            return Ok(false);
+        }
+        if facts.size > MAX_COMPARED {
+            self.unread.note_saved(&node.id);
+            return self.is_recorded(dir, &node.name, node);
+        }
+        // A file that changes while it is read is news as well.
+        let Ok((data, _)) = self.read_open(Some(&node.id), old, writers) else { return Ok(false) };
+        let new = dir.open_file(&parked(&node.id), false)?;
+        self.unread.will_write(&node.id, (&data, &node.base), (&one.held.data, &new));
+        Ok(ContentHash::of(&data) == node.hash)
+    }
+
+    /// Notes what stands on disk after names were exchanged.
+    fn finish_exchange(&mut self, one: &Prepared, path: &Path) -> io::Result<()> {
+        let (node, dir, name) = (&one.node, &one.dir, &one.node.name);
         if self.options.sync {
             dir.sync()?;
         }
@@ -161,7 +244,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts back what somebody wrote to in the last moment.
+    /// Puts back what is no file.
     fn change_back(&mut self, one: &Prepared, path: &Path) -> io::Result<()> {
         let temporary = parked(&one.node.id);
         one.dir.exchange(&temporary, &one.node.name)?;
@@ -198,6 +281,14 @@ impl Prepared {
         };
         (self.node.id.clone(), intent)
     }
+}
+
+/// Opens the file that a node stands for.
+fn open_known(dir: &Dir, node: &Node) -> io::Result<File> {
+    dir.open_file(&node.name, false).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => io::ErrorKind::NotFound.into(),
+        _ => error,
+    })
 }
 
 fn cannot(error: &io::Error) -> bool {

@@ -314,6 +314,9 @@ impl Engine {
             self.emptied.remove(id);
             self.moved.remove(id);
             self.racy.remove(id);
+            self.open_files.remove(id);
+            self.held_back_work.remove(id);
+            self.unread.note_saved(id);
         }
     }
 

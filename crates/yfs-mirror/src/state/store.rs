@@ -21,7 +21,10 @@ use yfs_engine::{
 };
 use yfs_vfs::{FileKind, VersionToken};
 
-use super::{Base, Node, Stamp, State, Work};
+use super::{
+    Base, Node, Stamp, State, Work,
+    superseded::{PendingEdit, SupersededFile},
+};
 use crate::error::{MirrorError, Result};
 
 /// The directory in the folder that belongs to yfs.
@@ -40,6 +43,12 @@ CREATE TABLE IF NOT EXISTS node (
 CREATE TABLE IF NOT EXISTS intent (
     id TEXT PRIMARY KEY, temporary TEXT, hash BLOB NOT NULL, version TEXT NOT NULL, base TEXT,
     bytes BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS overwrite (
+    id TEXT PRIMARY KEY, version TEXT NOT NULL, base TEXT NOT NULL, old BLOB NOT NULL, new BLOB NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS superseded (
+    name TEXT PRIMARY KEY, id TEXT NOT NULL, size INTEGER NOT NULL, hash BLOB NOT NULL, base TEXT, bytes BLOB,
+    edit BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
 /// The kinds, as they are written.
@@ -75,6 +84,17 @@ pub enum Intent {
         bytes: Arc<[u8]>,
         /// How much the mirror had ever written to the file before.
         written: u64,
+    },
+    /// Give the file on disk other bytes in the same inode.
+    Overwrite {
+        /// The version that the new bytes are.
+        version: String,
+        /// The same, to be kept.
+        base: VersionToken,
+        /// The bytes that it has.
+        old: Arc<[u8]>,
+        /// The bytes that it is to have.
+        new: Arc<[u8]>,
     },
 }
 
@@ -153,14 +173,24 @@ impl Memory {
             }
         }
         drop_strays(&mut state);
+        let mut select = self.connection.prepare("SELECT * FROM superseded")?;
+        let files = select.query_map([], |row| Ok(read_superseded(row)))?;
+        for file in files {
+            // A file whose row cannot be read is found again in its directory.
+            if let Ok((name, file)) = file? {
+                state.put_superseded(&name, file);
+            }
+        }
         state.take_changed();
+        state.superseded.changed.clear();
         Ok(state)
     }
 
     /// Writes what was changed, and forgets these intents, in one transaction.
     pub fn commit(&mut self, state: &mut State, settled: &[FileId]) -> Result<()> {
         let changed = state.take_changed();
-        if changed.is_empty() && settled.is_empty() {
+        let superseded: Vec<String> = state.superseded.changed.drain().collect();
+        if changed.is_empty() && settled.is_empty() && superseded.is_empty() {
             return Ok(());
         }
         let transaction = self.connection.transaction()?;
@@ -175,9 +205,15 @@ impl Memory {
                     None => drop(delete.execute([id.as_str()])?),
                 }
             }
-            let mut settle = transaction.prepare_cached("DELETE FROM intent WHERE id = ?1")?;
-            for id in settled {
-                settle.execute([id.as_str()])?;
+            for table in ["intent", "overwrite"] {
+                let settle = format!("DELETE FROM {table} WHERE id = ?1");
+                let mut settle = transaction.prepare_cached(&settle)?;
+                for id in settled {
+                    settle.execute([id.as_str()])?;
+                }
+            }
+            for name in superseded {
+                write_superseded(&transaction, &name, state.superseded().get(&name))?;
             }
         }
         Ok(transaction.commit()?)
@@ -211,6 +247,10 @@ impl Memory {
                         &bytes[..],
                         written.cast_signed()
                     ])?,
+                    Intent::Overwrite { version, base, old, new } => transaction.execute(
+                        "INSERT OR REPLACE INTO overwrite VALUES (?1,?2,?3,?4,?5)",
+                        params![id.as_str(), version, base.as_str(), &old[..], &new[..]],
+                    )?,
                 };
             }
         }
@@ -222,6 +262,13 @@ impl Memory {
         let mut select = self.connection.prepare("SELECT * FROM intent")?;
         let rows = select.query_map([], |row| Ok(read_intent(row)))?;
         let mut intents = Vec::new();
+        for row in rows {
+            if let Ok(intent) = row? {
+                intents.push(intent);
+            }
+        }
+        let mut select = self.connection.prepare("SELECT * FROM overwrite")?;
+        let rows = select.query_map([], |row| Ok(read_overwrite(row)))?;
         for row in rows {
             if let Ok(intent) = row? {
                 intents.push(intent);
@@ -243,11 +290,7 @@ fn drop_strays(state: &mut State) {
 fn write_node(insert: &mut rusqlite::CachedStatement<'_>, node: &Node) -> rusqlite::Result<()> {
     let Node { stamp, work, .. } = node;
     let kind = KINDS.iter().position(|kind| *kind == node.kind).unwrap_or_default();
-    let (base, bytes) = match &node.base {
-        Base::Version(token) => (Some(token.as_str()), None),
-        Base::Bytes(bytes) => (None, Some(&bytes[..])),
-        Base::Unknown => (None, None),
-    };
+    let (base, bytes) = base_columns(&node.base);
     insert.execute(params![
         node.id.as_str(),
         node.parent.as_ref().map(FileId::as_str),
@@ -272,6 +315,49 @@ fn write_node(insert: &mut rusqlite::CachedStatement<'_>, node: &Node) -> rusqli
     Ok(())
 }
 
+/// Writes what is known of a superseded file, or forgets it.
+fn write_superseded(
+    connection: &Connection,
+    name: &str,
+    file: Option<&SupersededFile>,
+) -> rusqlite::Result<()> {
+    let Some(file) = file else {
+        let delete = "DELETE FROM superseded WHERE name = ?1";
+        connection.prepare_cached(delete)?.execute([name])?;
+        return Ok(());
+    };
+    let (base, bytes) = base_columns(&file.base);
+    let insert = "INSERT OR REPLACE INTO superseded VALUES (?1,?2,?3,?4,?5,?6,?7,?8)";
+    connection.prepare_cached(insert)?.execute(params![
+        name,
+        file.id.as_str(),
+        file.size.cast_signed(),
+        file.hash.as_bytes(),
+        base,
+        bytes,
+        file.edit.as_ref().map(|edit| &edit.bytes[..]),
+        file.edit.as_ref().map_or(0, |edit| edit.written.cast_signed()),
+    ])?;
+    Ok(())
+}
+
+fn base_columns(base: &Base) -> (Option<&str>, Option<&[u8]>) {
+    match base {
+        Base::Version(token) => (Some(token.as_str()), None),
+        Base::Bytes(bytes) => (None, Some(&bytes[..])),
+        Base::Unknown => (None, None),
+    }
+}
+
+fn read_base(row: &Row<'_>) -> rusqlite::Result<Base> {
+    let (base, bytes): (Option<String>, Option<Vec<u8>>) = (row.get("base")?, row.get("bytes")?);
+    Ok(match (base, bytes) {
+        (Some(token), _) => Base::Version(VersionToken::new(token)),
+        (None, Some(bytes)) => Base::Bytes(bytes.into()),
+        (None, None) => Base::Unknown,
+    })
+}
+
 type Unreadable = Box<dyn std::error::Error>;
 
 fn read_node(row: &Row<'_>) -> Result<Node, Unreadable> {
@@ -282,8 +368,6 @@ fn read_node(row: &Row<'_>) -> Result<Node, Unreadable> {
     let number = |column: &str| -> Result<u64, Unreadable> {
         Ok(row.get::<_, i64>(column)?.cast_unsigned())
     };
-    let base: Option<String> = row.get("base")?;
-    let bytes: Option<Vec<u8>> = row.get("bytes")?;
     Ok(Node {
         id: id("id")?.ok_or("a node has an id")?,
         parent: id("parent")?,
@@ -305,12 +389,31 @@ fn read_node(row: &Row<'_>) -> Result<Node, Unreadable> {
             mode: row.get("work_mode")?,
             mtime_ms: row.get("work_mtime")?,
         },
-        base: match (base, bytes) {
-            (Some(token), _) => Base::Version(VersionToken::new(token)),
-            (None, Some(bytes)) => Base::Bytes(bytes.into()),
-            (None, None) => Base::Unknown,
-        },
+        base: read_base(row)?,
     })
+}
+
+fn read_superseded(row: &Row<'_>) -> Result<(String, SupersededFile), Unreadable> {
+    let written = row.get::<_, i64>("written")?.cast_unsigned();
+    let edit: Option<Vec<u8>> = row.get("edit")?;
+    let file = SupersededFile {
+        id: FileId::parse(&row.get::<_, String>("id")?)?,
+        size: row.get::<_, i64>("size")?.cast_unsigned(),
+        hash: ContentHash::from_bytes(row.get("hash")?),
+        base: read_base(row)?,
+        edit: edit.map(|bytes| PendingEdit { bytes: bytes.into(), written }),
+    };
+    Ok((row.get("name")?, file))
+}
+
+fn read_overwrite(row: &Row<'_>) -> Result<(FileId, Intent), Unreadable> {
+    let intent = Intent::Overwrite {
+        version: row.get("version")?,
+        base: VersionToken::new(row.get::<_, String>("base")?),
+        old: row.get::<_, Vec<u8>>("old")?.into(),
+        new: row.get::<_, Vec<u8>>("new")?.into(),
+    };
+    Ok((FileId::parse(&row.get::<_, String>("id")?)?, intent))
 }
 
 fn read_intent(row: &Row<'_>) -> Result<(FileId, Intent), Unreadable> {

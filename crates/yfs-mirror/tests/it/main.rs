@@ -8,3 +8,4 @@ mod restart;
 mod safety;
 mod storms;
 mod support;
+mod writers;

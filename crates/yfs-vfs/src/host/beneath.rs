@@ -7,7 +7,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    io::{self, Read, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Component, Path},
     sync::{
@@ -158,33 +158,29 @@ impl Dir {
         Ok(names)
     }
 
+    /// Opens a file, for writing as well if asked, without following a link.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if it is no regular file.
+    pub fn open_file(&self, name: &OsStr, writable: bool) -> io::Result<File> {
+        // Nonblocking, because a fifo that took the place of a file would hang the caller.
+        let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.fd, name, flags, Mode::empty())?);
+        match Facts::of(&file)?.kind {
+            crate::stat::FileKind::File => Ok(file),
+            _ => Err(Errno::INVAL.into()),
+        }
+    }
+
     /// Reads a file of at most `max_len` bytes, and describes what was read.
     ///
     /// # Errors
     ///
     /// `EINVAL` if it is no file; `EFBIG` if it is larger; `EAGAIN` if it changed while it was read.
     pub fn read(&self, name: &OsStr, max_len: u64) -> io::Result<(Vec<u8>, Facts)> {
-        // Not to hang on a fifo that took the place of a file.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.fd, name, flags, Mode::empty())?);
-        let before = Facts::of(&file)?;
-        if before.kind != crate::stat::FileKind::File {
-            return Err(Errno::INVAL.into());
-        }
-        if before.size > max_len {
-            return Err(Errno::FBIG.into());
-        }
-        let mut data = Vec::with_capacity(usize::try_from(before.size).unwrap_or_default());
-        (&mut file).take(max_len.saturating_add(1)).read_to_end(&mut data)?;
-        if data.len() as u64 > max_len {
-            return Err(Errno::FBIG.into());
-        }
-        let after = Facts::of(&file)?;
-        let is_same = (before.size, before.mtime_ns) == (after.size, after.mtime_ns);
-        if !is_same || after.size != data.len() as u64 {
-            return Err(Errno::AGAIN.into());
-        }
-        Ok((data, after))
+        read_open_file(&self.open_file(name, false)?, max_len)
     }
 
     /// Returns the text of a link.
@@ -292,6 +288,39 @@ impl Dir {
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(&self.fd)?)
     }
+}
+
+/// Reads an open file from its beginning, as [`Dir::read`] does.
+///
+/// # Errors
+///
+/// As [`Dir::read`].
+pub fn read_open_file(mut file: &File, max_len: u64) -> io::Result<(Vec<u8>, Facts)> {
+    let before = Facts::of(file)?;
+    if before.size > max_len {
+        return Err(Errno::FBIG.into());
+    }
+    file.seek(SeekFrom::Start(0))?;
+    let mut data = Vec::with_capacity(usize::try_from(before.size).unwrap_or_default());
+    file.take(max_len.saturating_add(1)).read_to_end(&mut data)?;
+    if data.len() as u64 > max_len {
+        return Err(Errno::FBIG.into());
+    }
+    let after = Facts::of(file)?;
+    let is_same = (before.size, before.mtime_ns) == (after.size, after.mtime_ns);
+    if !is_same || after.size != data.len() as u64 {
+        return Err(Errno::AGAIN.into());
+    }
+    Ok((data, after))
+}
+
+/// Describes an open file.
+///
+/// # Errors
+///
+/// As the host reports it.
+pub fn open_file_facts(file: &File) -> io::Result<Facts> {
+    Ok(Facts::of(file)?)
 }
 
 #[cfg(test)]

@@ -218,7 +218,7 @@ impl ContentArrival<'_> {
         let make = move |doc: &mut ContentDoc| {
             let mut logged = Vec::new();
             for update in &self.updates {
-                match state.receive_into(doc, update, None) {
+                match state.receive_into(self.id, doc, update, None) {
                     Ok(received) => {
                         logged.extend(received.updates);
                         if received.erases {

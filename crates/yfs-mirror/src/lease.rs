@@ -1,0 +1,242 @@
+//! Whether a program may still write to a file, and how new writers are kept out for a moment.
+//!
+//! A read lease (`F_SETLEASE`) is granted only while no process has the file open for writing, mapped files
+//! included. While it is held, whatever opens the file for writing waits in `open`. So a granted lease says that
+//! the bytes are complete and stay as they are until it is dropped. Where the filesystem knows no leases, or the
+//! file belongs to another user, `/proc` is searched instead.
+
+#![expect(unsafe_code, reason = "no library wraps F_SETLEASE and F_OFD_SETLK")]
+
+use std::{
+    fs::{self, File},
+    io,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, MetadataExt},
+    },
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// Of Linux's `fcntl.h`; not in `libc`.
+const F_SETSIG: libc::c_int = 10;
+
+/// Whether processes have a file open for writing.
+#[derive(Debug)]
+pub(crate) enum OpenWriters<'a> {
+    /// None has, and none will while the lease is held.
+    None(FileLease<'a>),
+    /// At least one has.
+    Some,
+    /// The host cannot say; the search of `/proc` found none.
+    Unknown,
+}
+
+/// A lease that keeps writers out. Dropping it lets them in.
+#[derive(Debug)]
+pub(crate) struct FileLease<'a> {
+    file: &'a File,
+    /// Whether readers are kept out, too.
+    is_exclusive: bool,
+}
+
+/// Locks that cooperating programs respect, held by the mirror. Dropping it releases them.
+#[derive(Debug)]
+pub(crate) struct ProgramLocks<'a>(&'a File);
+
+impl OpenWriters<'_> {
+    /// Finds out whether processes have a file open for writing, which must be open for reading only.
+    pub(crate) fn of(file: &File) -> OpenWriters<'_> {
+        if let Some(lease) = FileLease::take(file, libc::F_RDLCK) {
+            return OpenWriters::None(lease);
+        }
+        let is_refused = io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock;
+        match is_refused || is_open_for_writing(file) {
+            true => OpenWriters::Some,
+            false => OpenWriters::Unknown,
+        }
+    }
+
+    /// Does the same, and keeps readers out as well if no other process has the file open at all.
+    pub(crate) fn alone(file: &File) -> OpenWriters<'_> {
+        let lease = FileLease::take(file, libc::F_WRLCK);
+        lease.map_or_else(|| Self::of(file), OpenWriters::None)
+    }
+
+    /// Reports whether a process has the file open for writing.
+    pub(crate) fn is_some(&self) -> bool {
+        matches!(self, OpenWriters::Some)
+    }
+
+    /// Reports whether no process has it open for writing.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, OpenWriters::None(_))
+    }
+
+    /// Reports whether no process can read it while the lease is held.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self, OpenWriters::None(lease) if lease.is_exclusive)
+    }
+}
+
+impl<'a> FileLease<'a> {
+    fn take(file: &'a File, kind: libc::c_int) -> Option<Self> {
+        let fd = file.as_raw_fd();
+        // The kernel signals a lease that it breaks. SIGURG is ignored by default, SIGIO would end the process.
+        // SAFETY: these calls take a descriptor that is open and an integer, and touch no memory.
+        let leased = unsafe {
+            libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0
+                && libc::fcntl(fd, libc::F_SETLEASE, kind) == 0
+        };
+        leased.then_some(Self { file, is_exclusive: kind == libc::F_WRLCK })
+    }
+}
+
+impl Drop for FileLease<'_> {
+    fn drop(&mut self) {
+        // SAFETY: as above. Closing the file releases the lease as well.
+        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+    }
+}
+
+impl ProgramLocks<'_> {
+    /// Takes both sorts of locks, `flock` and `fcntl`, unless another process holds one. Of the second sort it is
+    /// the shared one where the file is open for reading only.
+    pub(crate) fn try_take(file: &File, is_writable: bool) -> Option<ProgramLocks<'_>> {
+        flock(file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let locks = ProgramLocks(file);
+        let kind = if is_writable { libc::F_WRLCK } else { libc::F_RDLCK };
+        set_record_lock(file, kind).then_some(locks)
+    }
+}
+
+impl Drop for ProgramLocks<'_> {
+    fn drop(&mut self) {
+        set_record_lock(self.0, libc::F_UNLCK);
+        // Closing the file releases it as well.
+        flock(self.0, FlockOperation::NonBlockingUnlock).ok();
+    }
+}
+
+/// Sets a lock on all of a file that belongs to this descriptor, not to the process.
+fn set_record_lock(file: &File, kind: i32) -> bool {
+    let lock = libc::flock {
+        l_type: i16::try_from(kind).expect("kinds of locks are small numbers"),
+        l_whence: 0,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    // SAFETY: the descriptor is open, and the structure lives until the call returns.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) == 0 }
+}
+
+/// Reports whether a process holds or awaits an `flock` or `fcntl` lock on an inode.
+pub(crate) fn is_locked(file: &File) -> bool {
+    let (Ok(meta), Ok(locks)) = (file.metadata(), fs::read_to_string("/proc/locks")) else {
+        return false;
+    };
+    let suffix = format!(":{}", meta.ino());
+    let is_here = |line: &str| {
+        let is_lock = line.contains("FLOCK") || line.contains("POSIX") || line.contains("OFDLCK");
+        is_lock && line.split_whitespace().any(|word| word.ends_with(&suffix))
+    };
+    locks.lines().any(is_here)
+}
+
+/// Searches the processes that may be looked into for one that has a file open, or mapped, for writing.
+fn is_open_for_writing(file: &File) -> bool {
+    let Ok(meta) = file.metadata() else { return false };
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let Ok(path) = fs::read_link(own) else { return false };
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_process = |entry: &fs::DirEntry| {
+        entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
+    };
+    let mut processes = processes.filter(is_process).map(|entry| entry.path());
+    processes.any(|process| {
+        let open = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        let mut here = open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|it| it == path));
+        let is_open = here.any(|entry| {
+            let info = process.join("fdinfo").join(entry.file_name());
+            let is_same = fs::metadata(entry.path())
+                .is_ok_and(|it| (it.dev(), it.ino()) == (meta.dev(), meta.ino()));
+            is_same && fs::read_to_string(info).is_ok_and(|info| opened_for_writing(&info))
+        });
+        is_open || is_mapped_for_writing(&process, &path)
+    })
+}
+
+/// Reports whether `fdinfo` shows access for writing.
+fn opened_for_writing(info: &str) -> bool {
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|text| i64::from_str_radix(text.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & i64::from(libc::O_ACCMODE) != i64::from(libc::O_RDONLY))
+}
+
+fn is_mapped_for_writing(process: &std::path::Path, path: &std::path::Path) -> bool {
+    let Ok(maps) = fs::read_to_string(process.join("maps")) else { return false };
+    let is_shared = |line: &&str| {
+        line.split_whitespace().nth(1).is_some_and(|it| it.starts_with("rw") && it.ends_with('s'))
+    };
+    maps.lines().filter(is_shared).any(|line| line.ends_with(&*path.to_string_lossy()))
+}
+
+/// Gives an open file other bytes, in the same inode: writes what differs, and cuts off the rest.
+///
+/// # Errors
+///
+/// As the host reports it; the file then holds a beginning of the new bytes.
+pub(crate) fn overwrite(file: &File, old: &[u8], new: &[u8]) -> io::Result<()> {
+    let n_same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    file.write_all_at(&new[n_same..], n_same as u64)?;
+    match new.len() < old.len() {
+        true => file.set_len(new.len() as u64),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_lease_is_granted_when_no_writer_is_left() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let reader = File::open(file.path()).unwrap();
+        assert!(OpenWriters::of(&reader).is_some());
+        assert!(is_open_for_writing(&reader), "this process has it open");
+        file.write_all(b"x").unwrap();
+        let path = file.into_temp_path();
+        assert!(OpenWriters::of(&reader).is_none());
+        assert!(OpenWriters::alone(&reader).is_alone());
+        let second = File::open(&path).unwrap();
+        assert!(OpenWriters::alone(&reader).is_none() && !OpenWriters::alone(&reader).is_alone());
+        drop(second);
+        assert!(!is_open_for_writing(&reader));
+        let writer = File::options().write(true).open(&path).unwrap();
+        assert!(OpenWriters::of(&reader).is_some());
+        drop(writer);
+        assert!(OpenWriters::of(&reader).is_none());
+    }
+
+    #[test]
+    fn locks_of_programs_are_seen_and_respected() {
+        let file = tempfile::tempfile().unwrap();
+        let other = File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let other = other.unwrap();
+        assert!(!is_locked(&file));
+        let taken = ProgramLocks::try_take(&file, true).unwrap();
+        assert!(is_locked(&other) && ProgramLocks::try_take(&other, true).is_none());
+        drop(taken);
+        let taken = ProgramLocks::try_take(&other, true).unwrap();
+        assert!(ProgramLocks::try_take(&file, true).is_none());
+        drop(taken);
+        assert!(!is_locked(&file));
+    }
+}
