@@ -25,6 +25,18 @@ fn the_package_passes_its_own_tests() {
     run(tests, &package);
 }
 
+#[test]
+fn no_call_of_the_addon_borrows_its_object_while_it_runs_elsewhere() {
+    let source = root().join("crates/yfs-node/src");
+    for file in source.read_dir().expect("the addon has sources") {
+        let file = file.expect("the sources can be listed").path();
+        let text = std::fs::read_to_string(&file).expect("sources are UTF-8");
+        // The macro of napi keeps a plain pointer to the object whose `async fn` runs, and an environment that is
+        // torn down frees the object.
+        assert!(!text.contains("async fn"), "{}: return a Promised instead", file.display());
+    }
+}
+
 /// Builds the addon and the `yfs` command, and returns where they are.
 fn build() -> (PathBuf, PathBuf) {
     let mut cargo = Command::new(env!("CARGO"));
