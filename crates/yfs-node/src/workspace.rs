@@ -1,6 +1,6 @@
 //! The workspace as a whole.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
 use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
@@ -29,6 +29,9 @@ use crate::{
 
 /// The name of a workspace that lives in memory only.
 const IN_MEMORY: &str = ":memory:";
+
+/// How often to check whether a closed workspace has let go of its files.
+const CLOSING_POLL: Duration = Duration::from_millis(2);
 
 /// A workspace that is open.
 #[derive(Debug)]
@@ -315,13 +318,21 @@ impl NativeWorkspace {
         self.ask(Workspace::flush)
     }
 
-    /// Closes the workspace; it is fine if it is closed.
+    /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed already.
     #[napi]
     pub fn close(&self) -> napi::Result<Promised<()>> {
         let workspace = self.slot.take();
         Ok(Promised::blocking(move || {
             let Some(workspace) = workspace else { return Ok(()) };
-            workspace.close().map_err(|error| error::of_workspace(&error))
+            let store = workspace.store().clone();
+            let closed = workspace.close().map_err(|error| error::of_workspace(&error));
+            // Calls in flight and the thread that follows the log hold the store until they notice. The last to
+            // let go closes the files, which is this one.
+            while Arc::strong_count(&store) > 1 {
+                thread::sleep(CLOSING_POLL);
+            }
+            drop(store);
+            closed
         }))
     }
 

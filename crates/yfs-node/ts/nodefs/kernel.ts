@@ -5,6 +5,7 @@
 // types in it meanwhile loses nothing.
 
 import { constants } from 'node:fs'
+import { later } from '../globals.js'
 import type { NativeWrite } from '../native.js'
 import { isWithin, join, nameOf, parentOf } from '../paths.js'
 import type { Written } from '../types.js'
@@ -256,7 +257,7 @@ export class Kernel {
   #hold(file: OpenFile, at: string): void {
     file.held ??= this.#known.get(file.id) ?? this.tree.version(at)
     // Nobody waits for it: who looks next does it, and is told if it cannot be done.
-    setTimeout(() => void run(this.settle(file.id)).catch(() => undefined), HOLD_MS).unref()
+    later(() => void run(this.settle(file.id)).catch(() => undefined), HOLD_MS).unref()
   }
 
   #file(descriptor: Descriptor, syscall: string, isFit: (access: number) => boolean): OpenFile {

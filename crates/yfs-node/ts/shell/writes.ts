@@ -4,6 +4,7 @@
 // whoever types in the file loses nothing. It is done by itself where nothing follows.
 
 import type { Files } from '../files.js'
+import { later, never } from '../globals.js'
 import type { Stats } from '../types.js'
 import { codeOf } from './errors.js'
 import type { Meta } from './types.js'
@@ -22,9 +23,6 @@ const MAX_LOOKS = 100
 const MAX_READ = 256
 
 const FILE_MODE = 0o644
-
-/** Taken now, since a sandbox around a running shell may hide them. */
-const { setTimeout: later, clearTimeout: never } = globalThis
 
 /** A truncation that has not happened yet. */
 export interface Held {
