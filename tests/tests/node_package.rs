@@ -8,6 +8,9 @@ use std::{
 use serde_json::Value;
 use yfs_tests::{node, root};
 
+/// How large the addon may be: three times what it is stripped, and half of what it is otherwise.
+const MAX_ADDON_SIZE: u64 = if cfg!(debug_assertions) { 64 << 20 } else { 40 << 20 };
+
 #[test]
 fn the_package_passes_its_own_tests() {
     let package = root().join("crates/yfs-node");
@@ -60,6 +63,8 @@ fn build() -> (PathBuf, PathBuf) {
     // Node tells an addon by its name.
     let addon = library.with_file_name("yfs.node");
     std::fs::copy(&library, &addon).expect("the folder of the addon can be written");
+    let size = addon.metadata().expect("the addon was copied").len();
+    assert!(size < MAX_ADDON_SIZE, "the addon has {size} bytes: is it not stripped?");
     (addon, made("yfs", |it| &it["executable"]))
 }
 
