@@ -6,7 +6,7 @@ import { wrongType } from './invalid.js'
 import type { NativeFs, NativePages, NativeWrite } from './native.js'
 import { each, gathered, gatheredWith } from './pages.js'
 import type {
-  Content, Cut, Description, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
+  Content, Cut, Description, Edited, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
 } from './types.js'
 
 const encoder = new TextEncoder()
@@ -203,7 +203,7 @@ export class Files {
     old: string,
     text: string,
     options: { all?: boolean; expectedVersion?: string } = {},
-  ): Promise<{ replaced: number; version: string }> {
+  ): Promise<Edited> {
     const { all = false, expectedVersion = null } = optionsOf(options, { all: 'boolean', expectedVersion: 'string' })
     const [before, after] = [textOf(old, 'old'), textOf(text, 'text')]
     return JSON.parse(await asking(() => this.#native.edit(pathOf(path), before, after, all, expectedVersion)))
