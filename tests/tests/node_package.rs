@@ -8,6 +8,9 @@ use std::{
 use serde_json::Value;
 use yfs_tests::{node, root};
 
+/// How large the addon may be: three times what it is stripped, and half of what it is otherwise.
+const MAX_ADDON_SIZE: u64 = if cfg!(debug_assertions) { 64 << 20 } else { 40 << 20 };
+
 #[test]
 fn the_package_passes_its_own_tests() {
     let package = root().join("crates/yfs-node");
@@ -23,6 +26,18 @@ fn the_package_passes_its_own_tests() {
         .env("YFS_NODE_ADDON", addon)
         .env("YFS_COMMAND", command);
     run(tests, &package);
+}
+
+#[test]
+fn no_call_of_the_addon_borrows_its_object_while_it_runs_elsewhere() {
+    let source = root().join("crates/yfs-node/src");
+    for file in source.read_dir().expect("the addon has sources") {
+        let file = file.expect("the sources can be listed").path();
+        let text = std::fs::read_to_string(&file).expect("sources are UTF-8");
+        // The macro of napi keeps a plain pointer to the object whose `async fn` runs, and an environment that is
+        // torn down frees the object.
+        assert!(!text.contains("async fn"), "{}: return a Promised instead", file.display());
+    }
 }
 
 /// Builds the addon and the `yfs` command, and returns where they are.
@@ -48,6 +63,8 @@ fn build() -> (PathBuf, PathBuf) {
     // Node tells an addon by its name.
     let addon = library.with_file_name("yfs.node");
     std::fs::copy(&library, &addon).expect("the folder of the addon can be written");
+    let size = addon.metadata().expect("the addon was copied").len();
+    assert!(size < MAX_ADDON_SIZE, "the addon has {size} bytes: is it not stripped?");
     (addon, made("yfs", |it| &it["executable"]))
 }
 

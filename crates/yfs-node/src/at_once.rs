@@ -5,24 +5,17 @@
 //! Each holds the event loop up for as long as it takes, a write to the log included. They are there for
 //! programs that ask synchronously; everybody else has the calls that answer with a promise.
 
-use std::{
-    pin::pin,
-    task::{Context, Poll, Waker},
-};
-
-use napi::bindgen_prelude::Uint8Array;
+use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
-use yfs_vfs::{
-    Base, CopyOptions, FileSystem, FsError, MkdirOptions, MoveOptions, Op, RemoveOptions,
-};
+use yfs_vfs::{Base, CopyOptions, FileSystem, MkdirOptions, MoveOptions, Op, RemoveOptions};
 
 use crate::{
     content::{NativeContent, NativeWrite, write_options},
     error,
     files::NativeFs,
     message,
-    slot::path,
+    slot::{at_once, path},
 };
 
 #[napi]
@@ -41,8 +34,8 @@ impl NativeFs {
     pub fn write_sync(
         &self,
         at: String,
-        data: Uint8Array,
-        base: Option<Uint8Array>,
+        data: Uint8ArraySlice<'_>,
+        base: Option<Uint8ArraySlice<'_>>,
         options: NativeWrite,
     ) -> napi::Result<String> {
         let fs = self.slot.fs(&self.behalf)?;
@@ -60,7 +53,7 @@ impl NativeFs {
     pub fn append_sync(
         &self,
         at: String,
-        data: Uint8Array,
+        data: Uint8ArraySlice<'_>,
         options: NativeWrite,
     ) -> napi::Result<String> {
         let fs = self.slot.fs(&self.behalf)?;
@@ -156,13 +149,5 @@ impl NativeFs {
     pub fn version(&self, at: String) -> napi::Result<String> {
         let version = self.slot.fs(&self.behalf)?.version(&path(Op::Open, &at)?);
         Ok(version.map_err(|error| error::of_fs(&error))?.to_string())
-    }
-}
-
-/// Takes the value of what is synchronous at heart: it is ready when it is first asked.
-fn at_once<T>(future: impl Future<Output = Result<T, FsError>>) -> napi::Result<T> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => result.map_err(|error| error::of_fs(&error)),
-        Poll::Pending => unreachable!("a workspace answers at once"),
     }
 }

@@ -1,6 +1,6 @@
 //! What files hold, in and out.
 
-use napi::bindgen_prelude::Uint8Array;
+use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use yfs::TextInMemory;
 use yfs_engine::time::Millis;
@@ -10,7 +10,8 @@ use crate::{
     error,
     files::NativeFs,
     message,
-    slot::{elsewhere, now, path},
+    promised::Promised,
+    slot::{now, path},
 };
 
 /// Longer contents are handed over from another thread.
@@ -57,98 +58,105 @@ impl NativeFs {
 
     /// Reads a file.
     #[napi]
-    pub async fn read(&self, at: String) -> napi::Result<NativeContent> {
+    pub fn read(&self, at: String) -> napi::Result<Promised<NativeContent>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             let content = now(fs.read(&at))?;
             let data = Uint8Array::new(content.data.to_vec());
             Ok(NativeContent { data, version: content.version.to_string() })
-        })
-        .await
+        }))
     }
 
     /// Reads a part of a file.
     #[napi]
-    pub async fn read_range(&self, at: String, offset: f64, len: f64) -> napi::Result<Uint8Array> {
+    pub fn read_range(
+        &self,
+        at: String,
+        offset: f64,
+        len: f64,
+    ) -> napi::Result<Promised<Uint8Array>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             let data = now(fs.read_range(&at, offset as u64, len as u64))?;
             Ok(Uint8Array::new(data.to_vec()))
-        })
-        .await
+        }))
     }
 
     /// Reads some lines of a file.
     #[napi]
-    pub async fn read_lines(&self, at: String, offset: f64, limit: f64) -> napi::Result<String> {
+    pub fn read_lines(
+        &self,
+        at: String,
+        offset: f64,
+        limit: f64,
+    ) -> napi::Result<Promised<String>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             let page = now(fs.read_lines(&at, offset as u64, limit as u64))?;
             Ok(message::lines(&page).to_string())
-        })
-        .await
+        }))
     }
 
     /// Makes `data` the content of a file.
     #[napi]
-    pub async fn write(
+    pub fn write(
         &self,
         at: String,
-        data: Uint8Array,
-        base: Option<Uint8Array>,
+        data: Uint8ArraySlice<'_>,
+        base: Option<Uint8ArraySlice<'_>>,
         options: NativeWrite,
-    ) -> napi::Result<String> {
+    ) -> napi::Result<Promised<String>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
         let mut options = write_options(&options)?;
         if let Some(base) = base {
             options.base = Some(Base::Content(base.to_vec().into()));
         }
         let data = data.to_vec();
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             let written = now(fs.write(&at, data.into(), &options))?;
             Ok(message::written(&written).to_string())
-        })
-        .await
+        }))
     }
 
     /// Adds `data` to the end of a file.
     #[napi]
-    pub async fn append(
+    pub fn append(
         &self,
         at: String,
-        data: Uint8Array,
+        data: Uint8ArraySlice<'_>,
         options: NativeWrite,
-    ) -> napi::Result<String> {
+    ) -> napi::Result<Promised<String>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Append, &at)?);
         let (options, data) = (write_options(&options)?, data.to_vec());
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             let written = now(fs.append(&at, data.into(), &options))?;
             Ok(message::written(&written).to_string())
-        })
-        .await
+        }))
     }
 
     /// Returns when everything written so far survives a power cut.
     #[napi]
-    pub async fn flush(&self) -> napi::Result<()> {
+    pub fn flush(&self) -> napi::Result<Promised<()>> {
         let workspace = self.slot.get()?;
-        elsewhere(move || workspace.flush().map_err(|error| error::of_workspace(&error))).await
+        Ok(Promised::blocking(move || {
+            workspace.flush().map_err(|error| error::of_workspace(&error))
+        }))
     }
 
     /// Replaces text inside a file.
     #[napi]
-    pub async fn edit(
+    pub fn edit(
         &self,
         at: String,
         old: String,
         new: String,
         all: bool,
         expected_version: Option<String>,
-    ) -> napi::Result<String> {
+    ) -> napi::Result<Promised<String>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Edit, &at)?);
         let expected_version = expected_version.map(VersionToken::new);
         let edit = Edit { all, expected_version, ..Edit::once(old, new) };
-        elsewhere(move || Ok(message::edited(&now(fs.edit(&at, &edit))?).to_string())).await
+        Ok(Promised::blocking(move || Ok(message::edited(&now(fs.edit(&at, &edit))?).to_string())))
     }
 
     fn in_memory(&self, at: &str) -> napi::Result<Option<TextInMemory>> {

@@ -11,7 +11,8 @@ use yfs_vfs::{
 use crate::{
     error, message,
     pages::NativePages,
-    slot::{Behalf, Slot, elsewhere, now, path},
+    promised::Promised,
+    slot::{Behalf, Slot, now, path},
 };
 
 /// A workspace's files on behalf of somebody.
@@ -94,119 +95,123 @@ impl NativeFs {
 
     /// Describes what is at a path whole: media type, metadata and version included.
     #[napi]
-    pub async fn describe(&self, at: String, follow: bool) -> napi::Result<String> {
+    pub fn describe(&self, at: String, follow: bool) -> napi::Result<Promised<String>> {
         let fs = self.slot.fs(&self.behalf)?;
         let op = if follow { Op::Stat } else { Op::Lstat };
         let at = path(op, &at)?;
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             let stat = if follow { now(fs.stat(&at)) } else { now(fs.lstat(&at)) };
             Ok(message::stat(&stat?).to_string())
-        })
-        .await
+        }))
     }
 
     /// Makes a directory.
     #[napi]
-    pub async fn mkdir(&self, at: String, recursive: bool, mode: Option<u32>) -> napi::Result<()> {
+    pub fn mkdir(
+        &self,
+        at: String,
+        recursive: bool,
+        mode: Option<u32>,
+    ) -> napi::Result<Promised<()>> {
         let options = MkdirOptions { recursive, mode };
-        self.change(Op::Mkdir, at, move |fs, at| now(fs.mkdir(at, &options))).await
+        self.change(Op::Mkdir, at, move |fs, at| now(fs.mkdir(at, &options)))
     }
 
     /// Removes something.
     #[napi]
-    pub async fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<()> {
+    pub fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<Promised<()>> {
         let options = RemoveOptions { recursive, force };
-        self.change(Op::Rm, at, move |fs, at| now(fs.rm(at, &options))).await
+        self.change(Op::Rm, at, move |fs, at| now(fs.rm(at, &options)))
     }
 
     /// Copies something.
     #[napi]
-    pub async fn cp(
+    pub fn cp(
         &self,
         from: String,
         to: String,
         recursive: bool,
         replace: bool,
-    ) -> napi::Result<()> {
+    ) -> napi::Result<Promised<()>> {
         let to = path(Op::Cp, &to)?;
         let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
-        self.change(Op::Cp, from, move |fs, from| now(fs.cp(from, &to, &options))).await
+        self.change(Op::Cp, from, move |fs, from| now(fs.cp(from, &to, &options)))
     }
 
     /// Moves something.
     #[napi]
-    pub async fn mv(
+    pub fn mv(
         &self,
         from: String,
         to: String,
         replace: bool,
         parents: bool,
-    ) -> napi::Result<()> {
+    ) -> napi::Result<Promised<()>> {
         let to = path(Op::Rename, &to)?;
         let options = MoveOptions { replace, parents };
-        self.change(Op::Rename, from, move |fs, from| now(fs.mv(from, &to, &options))).await
+        self.change(Op::Rename, from, move |fs, from| now(fs.mv(from, &to, &options)))
     }
 
     /// Makes a symbolic link.
     #[napi]
-    pub async fn symlink(&self, target: String, at: String) -> napi::Result<()> {
-        self.change(Op::Symlink, at, move |fs, at| now(fs.symlink(&target, at))).await
+    pub fn symlink(&self, target: String, at: String) -> napi::Result<Promised<()>> {
+        self.change(Op::Symlink, at, move |fs, at| now(fs.symlink(&target, at)))
     }
 
     /// Sets the permission bits.
     #[napi]
-    pub async fn chmod(&self, at: String, mode: u32) -> napi::Result<()> {
-        self.change(Op::Chmod, at, move |fs, at| now(fs.chmod(at, mode))).await
+    pub fn chmod(&self, at: String, mode: u32) -> napi::Result<Promised<()>> {
+        self.change(Op::Chmod, at, move |fs, at| now(fs.chmod(at, mode)))
     }
 
     /// Sets the time of the last change, in milliseconds.
     #[napi]
-    pub async fn utimes(&self, at: String, mtime: f64) -> napi::Result<()> {
+    pub fn utimes(&self, at: String, mtime: f64) -> napi::Result<Promised<()>> {
         let mtime = Millis::from_f64(mtime);
-        self.change(Op::Utimes, at, move |fs, at| now(fs.utimes(at, mtime))).await
+        self.change(Op::Utimes, at, move |fs, at| now(fs.utimes(at, mtime)))
     }
 
     /// Replaces the custom metadata: the members of a JSON object.
     #[napi]
-    pub async fn set_metadata(&self, at: String, metadata: String) -> napi::Result<()> {
+    pub fn set_metadata(&self, at: String, metadata: String) -> napi::Result<Promised<()>> {
         let parsed = serde_json::from_str(&metadata);
         let metadata = parsed.map_err(|_| error::invalid("a JSON object", &metadata))?;
-        self.change(Op::SetMetadata, at, move |fs, at| now(fs.set_metadata(at, metadata))).await
+        self.change(Op::SetMetadata, at, move |fs, at| now(fs.set_metadata(at, metadata)))
     }
 
     /// Lists a tree.
     #[napi]
-    pub async fn walk(
+    pub fn walk(
         &self,
         at: String,
         max_depth: Option<u32>,
         hidden: bool,
-    ) -> napi::Result<NativePages> {
+    ) -> napi::Result<Promised<NativePages>> {
         let max_depth = max_depth.map_or(usize::MAX, |depth| depth as usize);
         let options = WalkOptions { max_depth, hidden, ..WalkOptions::default() };
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Walk, &at)?);
-        elsewhere(move || Ok(message::walk(&now(fs.walk(&at, &options))?))).await
+        Ok(Promised::blocking(move || Ok(message::walk(&now(fs.walk(&at, &options))?))))
     }
 
     /// Adds up a tree.
     #[napi]
-    pub async fn totals(&self, at: String) -> napi::Result<String> {
+    pub fn totals(&self, at: String) -> napi::Result<Promised<String>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Totals, &at)?);
-        elsewhere(move || Ok(message::totals(now(fs.totals(&at))?).to_string())).await
+        Ok(Promised::blocking(move || Ok(message::totals(now(fs.totals(&at))?).to_string())))
     }
 
     /// Finds paths by pattern.
     #[napi]
-    pub async fn glob(&self, query: String) -> napi::Result<NativePages> {
+    pub fn glob(&self, query: String) -> napi::Result<Promised<NativePages>> {
         let (fs, query) = (self.slot.fs(&self.behalf)?, message::glob_query(&query)?);
-        elsewhere(move || Ok(message::found(&now(fs.glob(&query))?))).await
+        Ok(Promised::blocking(move || Ok(message::found(&now(fs.glob(&query))?))))
     }
 
     /// Finds lines by pattern.
     #[napi]
-    pub async fn grep(&self, query: String) -> napi::Result<NativePages> {
+    pub fn grep(&self, query: String) -> napi::Result<Promised<NativePages>> {
         let (fs, query) = (self.slot.fs(&self.behalf)?, message::grep_query(&query)?);
-        elsewhere(move || Ok(message::matches(&now(fs.grep(&query))?))).await
+        Ok(Promised::blocking(move || Ok(message::matches(&now(fs.grep(&query))?))))
     }
 
     fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<(DirEntry, Millis), FsError>> {
@@ -214,14 +219,14 @@ impl NativeFs {
         Ok(self.slot.fs(&self.behalf)?.entry(&path(op, at)?, op))
     }
 
-    async fn change(
+    fn change(
         &self,
         op: Op,
         at: String,
         work: impl FnOnce(&yfs::WorkspaceFs, &VPath) -> napi::Result<()> + Send + 'static,
-    ) -> napi::Result<()> {
+    ) -> napi::Result<Promised<()>> {
         let (fs, at) = (self.slot.fs(&self.behalf)?, path(op, &at)?);
-        elsewhere(move || work(&fs, &at)).await
+        Ok(Promised::blocking(move || work(&fs, &at)))
     }
 }
 

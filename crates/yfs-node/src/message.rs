@@ -24,7 +24,7 @@ use yfs_engine::{
 use yfs_store::Quarantined;
 use yfs_vfs::{
     Change, ChangeKind, Changes, Cut, Edited, FileKind, FileMatches, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, LinePage, Stat, Totals, WalkEntry, Written,
+    GrepQuery, GrepResult, LinePage, Stat, Totals, VersionToken, WalkEntry, Written,
 };
 
 use crate::{error, pages::NativePages, slot::path};
@@ -138,7 +138,7 @@ pub(crate) fn stat(stat: &Stat) -> Value {
         "birthtimeMs": stat.created.0,
         "mode": stat.mode,
         "mime": stat.mime.as_deref(),
-        "version": stat.version.as_ref().map(yfs_vfs::VersionToken::as_str),
+        "version": stat.version.as_ref().map(VersionToken::as_str),
         "metadata": stat.metadata,
     })
 }
@@ -199,18 +199,28 @@ pub(crate) fn written(written: &Written) -> Value {
         let actor = overlap.actor.as_ref().map(Actor::to_string);
         json!({ "offset": overlap.offset, "length": overlap.len, "actor": actor })
     });
-    json!({
+    let mut told = json!({
         "id": written.id.as_str(),
-        "version": written.version.as_ref().map(yfs_vfs::VersionToken::as_str),
         "merged": written.merged,
         "size": written.size,
         "created": written.created,
         "overlaps": overlaps.collect::<Value>(),
-    })
+    });
+    put_version(&mut told, written.version.as_ref());
+    told
 }
 
 pub(crate) fn edited(edited: &Edited) -> Value {
-    json!({ "replaced": edited.n_replaced, "version": edited.version.as_ref().map(yfs_vfs::VersionToken::as_str) })
+    let mut told = json!({ "replaced": edited.n_replaced });
+    put_version(&mut told, edited.version.as_ref());
+    told
+}
+
+/// Adds the version where the caller knows the content; otherwise there is no such member.
+fn put_version(told: &mut Value, version: Option<&VersionToken>) {
+    if let Some(version) = version {
+        told["version"] = version.as_str().into();
+    }
 }
 
 pub(crate) fn changes(changes: &Changes) -> Value {

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::Uint8Array;
+use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use tokio::sync::{Mutex, Notify};
 use yfs::{DocPort, updates::Updates};
 
-use crate::{
-    error,
-    slot::{Slot, elsewhere},
-};
+use crate::{error, promised::Promised, slot::Slot};
 
 /// A document: states, differences, updates in and out.
 #[derive(Debug)]
@@ -47,8 +44,7 @@ impl NativePort {
 
     fn port(&self) -> napi::Result<DocPort> {
         self.slot.get()?;
-        let port = self.port.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        port.clone().ok_or_else(error::closed)
+        lock(&self.port).clone().ok_or_else(error::closed)
     }
 }
 
@@ -62,52 +58,68 @@ impl NativePort {
 
     /// Returns the state vector.
     #[napi]
-    pub async fn state_vector(&self) -> napi::Result<Uint8Array> {
+    pub fn state_vector(&self) -> napi::Result<Promised<Uint8Array>> {
         let port = self.port()?;
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             port.state_vector().map(Uint8Array::new).map_err(|it| error::of_workspace(&it))
-        })
-        .await
+        }))
     }
 
     /// Returns what a peer with this state vector lacks, as an update.
     #[napi]
-    pub async fn diff(&self, state_vector: Uint8Array) -> napi::Result<Uint8Array> {
+    pub fn diff(&self, state_vector: Uint8ArraySlice<'_>) -> napi::Result<Promised<Uint8Array>> {
         let (port, vector) = (self.port()?, state_vector.to_vec());
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             port.diff(&vector).map(Uint8Array::new).map_err(|it| error::of_workspace(&it))
-        })
-        .await
+        }))
     }
 
     /// Takes a peer's update through the gate. Once it returns, the update is in the log.
     #[napi]
-    pub async fn receive(&self, update: Uint8Array) -> napi::Result<()> {
+    pub fn receive(&self, update: Uint8ArraySlice<'_>) -> napi::Result<Promised<()>> {
         let (port, update) = (self.port()?, update.to_vec());
-        elsewhere(move || port.receive(&update).map_err(|it| error::of_workspace(&it))).await
+        Ok(Promised::blocking(move || port.receive(&update).map_err(|it| error::of_workspace(&it))))
     }
 
     /// Waits for the next update since the document was opened; nothing once the port is closed.
     #[napi]
-    pub async fn next(&self) -> napi::Result<Option<NativeUpdate>> {
+    pub fn next(&self) -> napi::Result<Promised<Option<NativeUpdate>>> {
         let (updates, closing) = (self.updates.clone(), self.closing.clone());
-        let mut updates = updates.lock().await;
-        let Ok(port) = self.port() else { return Ok(None) };
-        let received = tokio::select! {
-            received = updates.recv() => received,
-            () = closing.notified() => return Ok(None),
-        };
-        // Who fell too far behind follows anew, and is told so.
-        if received.is_none() {
-            *updates = port.subscribe();
-        }
-        Ok(Some(NativeUpdate { update: received.map(|update| Uint8Array::new(update.to_vec())) }))
+        let port = self.port.clone();
+        Ok(Promised::future(async move {
+            let mut updates = updates.lock().await;
+            if lock(&port).is_none() {
+                return Ok(None);
+            }
+            let received = tokio::select! {
+                received = updates.recv() => received,
+                () = closing.notified() => return Ok(None),
+            };
+            // A reader that fell too far behind follows anew, and must ask for the difference.
+            if received.is_none() {
+                let Some(port) = lock(&port).clone() else { return Ok(None) };
+                *updates = port.subscribe();
+            }
+            let update = received.map(|update| Uint8Array::new(update.to_vec()));
+            Ok(Some(NativeUpdate { update }))
+        }))
     }
 
     /// Lets the document go, and ends [`next`](Self::next).
     #[napi]
     pub fn close(&self) {
-        self.port.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        lock(&self.port).take();
         self.closing.notify_one();
     }
+}
+
+impl Drop for NativePort {
+    /// Ends the call that waits: the thread that asked has ended, or has forgotten the port.
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn lock(port: &std::sync::Mutex<Option<DocPort>>) -> std::sync::MutexGuard<'_, Option<DocPort>> {
+    port.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

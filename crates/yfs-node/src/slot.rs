@@ -1,12 +1,15 @@
 //! Where the objects of a workspace find it, until it is closed.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{
+    pin::pin,
+    sync::{Arc, PoisonError, RwLock},
+    task::{Context, Poll, Waker},
+};
 
-use napi::bindgen_prelude::spawn_blocking;
 use tokio::runtime::Handle;
 use yfs::{Workspace, WorkspaceFs};
 use yfs_engine::{actor::Actor, path::VPath};
-use yfs_vfs::Op;
+use yfs_vfs::{FsError, Op};
 
 use crate::error;
 
@@ -51,16 +54,17 @@ impl Slot {
     }
 }
 
-/// Runs what may take long on another thread.
-pub(crate) async fn elsewhere<T: Send + 'static>(
-    work: impl FnOnce() -> napi::Result<T> + Send + 'static,
-) -> napi::Result<T> {
-    spawn_blocking(work).await.map_err(|panic| error::died(&panic))?
+/// Waits for an operation of the filesystem, on a thread that may block.
+pub(crate) fn now<T>(future: impl Future<Output = Result<T, FsError>>) -> napi::Result<T> {
+    Handle::current().block_on(future).map_err(|error| error::of_fs(&error))
 }
 
-/// Awaits what is synchronous at heart, on a thread that may block.
-pub(crate) fn now<T>(future: impl Future<Output = Result<T, yfs_vfs::FsError>>) -> napi::Result<T> {
-    Handle::current().block_on(future).map_err(|error| error::of_fs(&error))
+/// Returns the value of an operation that is synchronous at heart: it is ready when it is first polled.
+pub(crate) fn at_once<T>(future: impl Future<Output = Result<T, FsError>>) -> napi::Result<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result.map_err(|error| error::of_fs(&error)),
+        Poll::Pending => unreachable!("a workspace answers at once"),
+    }
 }
 
 /// Reads a path.

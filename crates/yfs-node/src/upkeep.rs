@@ -5,97 +5,86 @@
     reason = "the macro of napi makes a function of a method, which has no Self"
 )]
 
-use napi::{Env, bindgen_prelude::PromiseRaw};
 use napi_derive::napi;
 use serde_json::Value;
 use yfs::workspace::redact::Redact;
 use yfs_vfs::Op;
 
-use crate::{
-    error, message,
-    slot::{elsewhere, path},
-    workspace::NativeWorkspace,
-};
+use crate::{error, message, promised::Promised, slot::path, workspace::NativeWorkspace};
 
 #[napi]
 impl NativeWorkspace {
     /// Puts a content where its file's name says; answers whether there was anything to do.
     #[napi]
-    pub async fn repair(&self, at: String) -> napi::Result<bool> {
+    pub fn repair(&self, at: String) -> napi::Result<Promised<bool>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.repair(&at)).await
+        self.ask(move |workspace| workspace.repair(&at))
     }
 
     /// Makes the rich text of the workspace keep another schema.
     #[napi]
-    pub async fn convert_profile(&self, profile: String) -> napi::Result<String> {
+    pub fn convert_profile(&self, profile: String) -> napi::Result<Promised<String>> {
         let profile = message::profile(&profile)?;
         self.ask(move |workspace| {
             let report = workspace.convert_profile(profile, &mut |_, _| ())?;
             Ok(message::converted(report).to_string())
         })
-        .await
     }
 
     /// Tells what a redaction would erase: of one version, or of all that is history.
     #[napi]
-    pub async fn redactable(&self, at: String, version: Option<f64>) -> napi::Result<String> {
+    pub fn redactable(&self, at: String, version: Option<f64>) -> napi::Result<Promised<String>> {
         let (at, what) = (path(Op::Open, &at)?, what(version));
         self.ask(move |workspace| {
             Ok(message::redacted(&workspace.redactable(&at, what)?).to_string())
         })
-        .await
     }
 
     /// Erases for good what a file held and holds no more.
     #[napi]
-    pub async fn redact(
+    pub fn redact(
         &self,
         at: String,
         version: Option<f64>,
         reason: Option<String>,
-    ) -> napi::Result<String> {
+    ) -> napi::Result<Promised<String>> {
         let (at, what) = (path(Op::Open, &at)?, what(version));
         self.ask(move |workspace| {
             let redacted = workspace.redact(&at, what, reason.as_deref())?;
             Ok(message::redacted(&redacted).to_string())
         })
-        .await
     }
 
     /// Lists what was erased of a file.
     #[napi]
-    pub async fn redactions(&self, at: String) -> napi::Result<String> {
+    pub fn redactions(&self, at: String) -> napi::Result<Promised<String>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
             let redactions = workspace.redactions(&at)?;
             Ok(redactions.iter().map(message::redaction).collect::<Value>().to_string())
         })
-        .await
     }
 
     /// Lists the updates that the gate refused.
     #[napi]
-    pub async fn quarantined(&self) -> napi::Result<String> {
+    pub fn quarantined(&self) -> napi::Result<Promised<String>> {
         self.ask(|workspace| {
             let refused = workspace.quarantined()?;
             Ok(refused.iter().map(message::quarantined).collect::<Value>().to_string())
         })
-        .await
     }
 
     /// Moves what is at a path to another workspace.
     #[napi]
-    pub fn move_to<'env>(
+    pub fn move_to(
         &self,
-        env: &'env Env,
         from: String,
         other: &NativeWorkspace,
         to: String,
-    ) -> napi::Result<PromiseRaw<'env, ()>> {
+    ) -> napi::Result<Promised<()>> {
         let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
         let (workspace, other) = (self.slot.get()?, other.slot.get()?);
-        env.spawn_future(elsewhere(move || {
+        Ok(Promised::blocking(move || {
             workspace.move_to(&from, &other, &to).map_err(|error| error::of_workspace(&error))
         }))
     }

@@ -8,6 +8,7 @@ use yfs_vfs::{ChangesOptions, Cursor, FileSystem};
 
 use crate::{
     error, message,
+    promised::Promised,
     slot::{Behalf, Slot},
 };
 
@@ -36,22 +37,31 @@ impl NativeWatch {
 impl NativeWatch {
     /// Waits for changes since a cursor; nothing once the watch is closed.
     #[napi]
-    pub async fn next(&self, since: String) -> napi::Result<Option<String>> {
+    pub fn next(&self, since: String) -> napi::Result<Promised<Option<String>>> {
         let fs = self.slot.fs(&Behalf { actor: None, label: None })?;
         let closing = self.closing.clone();
         let since = Cursor::new(since);
         let options = ChangesOptions { limit: LIMIT, wait: Some(WAIT) };
-        let changes = tokio::select! {
-            changes = fs.changes(&since, &options) => changes,
-            () = closing.notified() => return Ok(None),
-        };
-        let changes = changes.map_err(|error| error::of_fs(&error))?;
-        Ok(Some(message::changes(&changes).to_string()))
+        Ok(Promised::future(async move {
+            let changes = tokio::select! {
+                changes = fs.changes(&since, &options) => changes,
+                () = closing.notified() => return Ok(None),
+            };
+            let changes = changes.map_err(|error| error::of_fs(&error))?;
+            Ok(Some(message::changes(&changes).to_string()))
+        }))
     }
 
     /// Ends the watching.
     #[napi]
     pub fn close(&self) {
         self.closing.notify_one();
+    }
+}
+
+impl Drop for NativeWatch {
+    /// Ends the call that waits: the thread that asked has ended, or has forgotten the watch.
+    fn drop(&mut self) {
+        self.close();
     }
 }

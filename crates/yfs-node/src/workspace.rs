@@ -1,6 +1,6 @@
 //! The workspace as a whole.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
 use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
@@ -22,12 +22,16 @@ use crate::{
     message,
     pages::NativePages,
     port::NativePort,
-    slot::{Behalf, Slot, elsewhere, now, path},
+    promised::Promised,
+    slot::{Behalf, Slot, now, path},
     watch::NativeWatch,
 };
 
 /// The name of a workspace that lives in memory only.
 const IN_MEMORY: &str = ":memory:";
+
+/// How often to check whether a closed workspace has let go of its files.
+const CLOSING_POLL: Duration = Duration::from_millis(2);
 
 /// A workspace that is open.
 #[derive(Debug)]
@@ -71,16 +75,15 @@ fn open_file(
 impl NativeWorkspace {
     /// Opens the workspace in a file or of a directory, or makes one there.
     #[napi]
-    pub async fn open(file: String, options: String) -> napi::Result<Self> {
+    pub fn open(file: String, options: String) -> napi::Result<Promised<Self>> {
         let create = message::object(&options)?.get("create").cloned();
         let options = message::options(&options)?;
-        elsewhere(move || {
+        Ok(Promised::blocking(move || {
             if file == IN_MEMORY {
                 return Self::of(Workspace::create(Arc::new(MemoryStore::new()), options));
             }
             Self::of(open_file(PathBuf::from(file), create.as_ref(), options))
-        })
-        .await
+        }))
     }
 
     /// Makes a workspace in memory at once.
@@ -117,7 +120,7 @@ impl NativeWorkspace {
 
     /// Opens a document: the main document by the workspace's id, a file's by its own.
     #[napi]
-    pub async fn port(&self, guid: String, actor: Option<String>) -> napi::Result<NativePort> {
+    pub fn port(&self, guid: String, actor: Option<String>) -> napi::Result<Promised<NativePort>> {
         let actor = actor.as_deref().map(message::actor).transpose()?;
         let slot = self.slot.clone();
         self.ask(move |workspace| {
@@ -128,20 +131,18 @@ impl NativeWorkspace {
             };
             Ok(NativePort::new(slot, port))
         })
-        .await
     }
 
     #[napi]
-    pub async fn document(&self, at: String) -> napi::Result<String> {
+    pub fn document(&self, at: String) -> napi::Result<Promised<String>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| Ok(message::document(&workspace.document(&at)?).to_string()))
-            .await
     }
 
     #[napi]
-    pub async fn path_of(&self, id: String) -> napi::Result<Option<String>> {
+    pub fn path_of(&self, id: String) -> napi::Result<Promised<Option<String>>> {
         let id = file_id(&id)?;
-        self.ask(move |workspace| Ok(workspace.path_of(&id)?.map(|path| path.to_string()))).await
+        self.ask(move |workspace| Ok(workspace.path_of(&id)?.map(|path| path.to_string())))
     }
 
     #[napi]
@@ -151,52 +152,50 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub async fn cursor(&self) -> napi::Result<String> {
+    pub fn cursor(&self) -> napi::Result<Promised<String>> {
         let workspace = self.slot.get()?;
-        elsewhere(move || Ok(now(workspace.fs().cursor())?.as_str().to_owned())).await
+        Ok(Promised::blocking(move || Ok(now(workspace.fs().cursor())?.as_str().to_owned())))
     }
 
     #[napi]
-    pub async fn trash(&self) -> napi::Result<NativePages> {
-        self.ask(|workspace| Ok(pages(workspace.trash()?.iter().map(message::trashed)))).await
+    pub fn trash(&self) -> napi::Result<Promised<NativePages>> {
+        self.ask(|workspace| Ok(pages(workspace.trash()?.iter().map(message::trashed))))
     }
 
     #[napi]
-    pub async fn restore(&self, id: String, to: Option<String>) -> napi::Result<String> {
+    pub fn restore(&self, id: String, to: Option<String>) -> napi::Result<Promised<String>> {
         let id = file_id(&id)?;
         let to = to.map(|to| path(Op::Rename, &to)).transpose()?;
-        self.ask(move |workspace| Ok(workspace.restore(&id, to.as_ref())?.to_string())).await
+        self.ask(move |workspace| Ok(workspace.restore(&id, to.as_ref())?.to_string()))
     }
 
     #[napi]
-    pub async fn purge(&self, ids: Vec<String>) -> napi::Result<f64> {
+    pub fn purge(&self, ids: Vec<String>) -> napi::Result<Promised<f64>> {
         let ids: Vec<FileId> = ids.iter().map(|id| file_id(id)).collect::<napi::Result<_>>()?;
-        self.ask(move |workspace| Ok(workspace.purge(&ids)? as f64)).await
+        self.ask(move |workspace| Ok(workspace.purge(&ids)? as f64))
     }
 
     #[napi]
-    pub async fn expire(&self, retention_ms: f64) -> napi::Result<String> {
+    pub fn expire(&self, retention_ms: f64) -> napi::Result<Promised<String>> {
         let retention = Duration::from_millis(retention_ms as u64);
         self.ask(move |workspace| Ok(message::expired(workspace.expire(retention)?).to_string()))
-            .await
     }
 
     #[napi]
-    pub async fn versions(&self, at: String) -> napi::Result<NativePages> {
+    pub fn versions(&self, at: String) -> napi::Result<Promised<NativePages>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| Ok(pages(workspace.versions(&at)?.iter().map(message::version))))
-            .await
     }
 
     /// Finds a version by its number, or its name, or a time.
     #[napi]
-    pub async fn find_version(
+    pub fn find_version(
         &self,
         at: String,
         number: Option<f64>,
         name: Option<String>,
         time: Option<f64>,
-    ) -> napi::Result<Option<String>> {
+    ) -> napi::Result<Promised<Option<String>>> {
         let at = path(Op::Open, &at)?;
         let which = match (number, name, time) {
             (Some(number), ..) => Which::Number(number as u64),
@@ -208,131 +207,143 @@ impl NativeWorkspace {
             let found = workspace.find_version(&at, &which)?;
             Ok(found.map(|found| message::version(&found).to_string()))
         })
-        .await
     }
 
     #[napi]
-    pub async fn version_content(&self, at: String, number: f64) -> napi::Result<Uint8Array> {
+    pub fn version_content(&self, at: String, number: f64) -> napi::Result<Promised<Uint8Array>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
             Ok(Uint8Array::new(workspace.version_content(&at, number as u64)?.to_vec()))
         })
-        .await
     }
 
     #[napi]
-    pub async fn restore_version(&self, at: String, number: f64) -> napi::Result<String> {
+    pub fn restore_version(&self, at: String, number: f64) -> napi::Result<Promised<String>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
             Ok(message::written(&workspace.restore_version(&at, number as u64)?).to_string())
         })
-        .await
     }
 
     #[napi]
-    pub async fn name_version(&self, at: String, name: String) -> napi::Result<()> {
+    pub fn name_version(&self, at: String, name: String) -> napi::Result<Promised<()>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.name_version(&at, &name)).await
+        self.ask(move |workspace| workspace.name_version(&at, &name))
     }
 
     #[napi]
-    pub async fn unname_version(&self, at: String, name: String) -> napi::Result<bool> {
+    pub fn unname_version(&self, at: String, name: String) -> napi::Result<Promised<bool>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.unname_version(&at, &name)).await
+        self.ask(move |workspace| workspace.unname_version(&at, &name))
     }
 
     #[napi]
-    pub async fn blame(&self, at: String) -> napi::Result<NativePages> {
+    pub fn blame(&self, at: String) -> napi::Result<Promised<NativePages>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| Ok(pages(workspace.blame(&at)?.iter().map(message::blame)))).await
+        self.ask(move |workspace| Ok(pages(workspace.blame(&at)?.iter().map(message::blame))))
     }
 
     #[napi]
-    pub async fn conflicts(&self) -> napi::Result<NativePages> {
-        self.ask(|workspace| Ok(pages(workspace.conflicts()?.iter().map(message::conflict)))).await
+    pub fn conflicts(&self) -> napi::Result<Promised<NativePages>> {
+        self.ask(|workspace| Ok(pages(workspace.conflicts()?.iter().map(message::conflict))))
     }
 
     /// Anchors a place, given as an offset in bytes or as a line; it stays with what is behind it, or before.
     #[napi]
-    pub async fn anchor(
+    pub fn anchor(
         &self,
         at: String,
         offset: Option<f64>,
         line: Option<f64>,
         sticks_left: bool,
-    ) -> napi::Result<String> {
+    ) -> napi::Result<Promised<String>> {
         let at = path(Op::Open, &at)?;
         let spot = match (offset, line) {
             (Some(offset), _) => Spot::Offset(offset as usize),
             (_, line) => Spot::Line(line.unwrap_or(1.0) as usize),
         };
         let stick = if sticks_left { Stick::Left } else { Stick::Right };
-        self.ask(move |workspace| Ok(workspace.anchor(&at, spot, stick)?.to_string())).await
+        self.ask(move |workspace| Ok(workspace.anchor(&at, spot, stick)?.to_string()))
     }
 
     #[napi]
-    pub async fn resolve_anchor(&self, anchor: String) -> napi::Result<String> {
+    pub fn resolve_anchor(&self, anchor: String) -> napi::Result<Promised<String>> {
         self.ask(move |workspace| {
             let anchor: FileAnchor = anchor.parse()?;
             Ok(message::anchored(&workspace.resolve_anchor(&anchor)?).to_string())
         })
-        .await
     }
 
     #[napi]
-    pub async fn import(&self, from: String, to: String, options: String) -> napi::Result<String> {
+    pub fn import(
+        &self,
+        from: String,
+        to: String,
+        options: String,
+    ) -> napi::Result<Promised<String>> {
         let (to, options) = (path(Op::Open, &to)?, message::import_options(&options)?);
         self.ask(move |workspace| {
             let report = workspace.import(from.as_ref(), &to, &options, &|_| ())?;
             Ok(message::imported(&report).to_string())
         })
-        .await
     }
 
     #[napi]
-    pub async fn export(&self, from: String, to: String, force: bool) -> napi::Result<String> {
+    pub fn export(&self, from: String, to: String, force: bool) -> napi::Result<Promised<String>> {
         let from = path(Op::Open, &from)?;
         let options = ExportOptions { force, ..ExportOptions::default() };
         self.ask(move |workspace| {
             let report = workspace.export(&from, to.as_ref(), &options, &|_| ())?;
             Ok(message::exported(&report).to_string())
         })
-        .await
     }
 
     #[napi]
-    pub async fn stats(&self) -> napi::Result<String> {
-        self.ask(|workspace| Ok(message::stats(&workspace.stats()?).to_string())).await
+    pub fn stats(&self) -> napi::Result<Promised<String>> {
+        self.ask(|workspace| Ok(message::stats(&workspace.stats()?).to_string()))
     }
 
     #[napi]
-    pub async fn compact(&self) -> napi::Result<()> {
-        self.ask(|workspace| workspace.compact(&mut |_, _| ()).map(drop)).await
+    pub fn compact(&self) -> napi::Result<Promised<()>> {
+        self.ask(|workspace| workspace.compact(&mut |_, _| ()).map(drop))
     }
 
     #[napi]
-    pub async fn catch_up(&self) -> napi::Result<bool> {
-        self.ask(Workspace::catch_up).await
+    pub fn catch_up(&self) -> napi::Result<Promised<bool>> {
+        self.ask(Workspace::catch_up)
     }
 
     #[napi]
-    pub async fn flush(&self) -> napi::Result<()> {
-        self.ask(Workspace::flush).await
+    pub fn flush(&self) -> napi::Result<Promised<()>> {
+        self.ask(Workspace::flush)
     }
 
-    /// Closes the workspace; it is fine if it is closed.
+    /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed already.
     #[napi]
-    pub async fn close(&self) -> napi::Result<()> {
-        let Some(workspace) = self.slot.take() else { return Ok(()) };
-        elsewhere(move || workspace.close().map_err(|error| error::of_workspace(&error))).await
+    pub fn close(&self) -> napi::Result<Promised<()>> {
+        let workspace = self.slot.take();
+        Ok(Promised::blocking(move || {
+            let Some(workspace) = workspace else { return Ok(()) };
+            let store = workspace.store().clone();
+            let closed = workspace.close().map_err(|error| error::of_workspace(&error));
+            // Calls in flight and the thread that follows the log hold the store until they notice. The last to
+            // let go closes the files, which is this one.
+            while Arc::strong_count(&store) > 1 {
+                thread::sleep(CLOSING_POLL);
+            }
+            drop(store);
+            closed
+        }))
     }
 
-    pub(crate) async fn ask<T: Send + 'static>(
+    pub(crate) fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
-    ) -> napi::Result<T> {
+    ) -> napi::Result<Promised<T>> {
         let workspace = self.slot.get()?;
-        elsewhere(move || work(&workspace).map_err(|error| error::of_workspace(&error))).await
+        Ok(Promised::blocking(move || {
+            work(&workspace).map_err(|error| error::of_workspace(&error))
+        }))
     }
 }
 

@@ -1,6 +1,7 @@
 // A document of a workspace, as whoever carries Yjs updates needs it.
 
 import { asking } from './errors.js'
+import { bytesOf } from './given.js'
 import type { NativePort } from './native.js'
 
 /** Is told of an update; of nothing if some were lost, and the difference must be asked for. */
@@ -31,14 +32,14 @@ export class Port {
 
   /** Returns what a peer with this state vector lacks, as an update; everything without one. */
   async diff(stateVector: Uint8Array = new Uint8Array([0])): Promise<Uint8Array> {
-    const copy = new Uint8Array(stateVector)
-    return asking(() => this.#native.diff(copy))
+    const bytes = bytesOf(stateVector, 'stateVector')
+    return asking(() => this.#native.diff(bytes))
   }
 
   /** Takes an update through the gate. Once this resolves, the update is in the log, and others are told. */
   async applyUpdate(update: Uint8Array): Promise<void> {
-    const copy = new Uint8Array(update)
-    await asking(() => this.#native.receive(copy))
+    const bytes = bytesOf(update, 'update')
+    await asking(() => this.#native.receive(bytes))
   }
 
   /** Follows the updates since the port was opened, those that came in by it among them. */

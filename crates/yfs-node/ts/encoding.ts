@@ -1,5 +1,7 @@
 // Strings to bytes and back in the encodings that shells use.
 
+import { bytesOf } from './given.js'
+
 /** The encodings of just-bash. */
 export type Encoding = 'utf8' | 'utf-8' | 'ascii' | 'binary' | 'base64' | 'hex' | 'latin1'
 
@@ -15,9 +17,9 @@ export function encodingOf(option: EncodingOption): Encoding | undefined {
   return option?.encoding ?? undefined
 }
 
-/** Returns the bytes of content, which may be the caller's own. */
+/** Returns the bytes of content, which may be the caller's own. What is neither text nor bytes is refused. */
 export function encode(content: string | Uint8Array, encoding: Encoding | undefined): Uint8Array {
-  if (typeof content !== 'string') return content
+  if (typeof content !== 'string') return bytesOf(content, 'content')
   switch (encoding) {
     case 'base64':
     case 'hex':

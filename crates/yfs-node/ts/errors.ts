@@ -12,6 +12,8 @@ export class YfsError extends Error {
   declare path?: string
   /** The second path of an operation that has two. */
   declare dest?: string
+  /** What caused it, where something below says more than the code; it ends the message as well. */
+  declare reason?: string
   /** Whether a cursor is too old, so that everything must be listed again. */
   declare cursorLost?: boolean
 }
@@ -33,8 +35,9 @@ export function lifted(thrown: unknown): unknown {
   } catch {
     return thrown
   }
-  const options = reason.cause ? { cause: new Error(String(reason.cause)) } : undefined
-  const error = new YfsError(String(reason.message), options)
+  const [message, cause] = [String(reason.message), reason.cause ? String(reason.cause) : undefined]
+  const error = cause === undefined ? new YfsError(message) : new YfsError(`${message}: ${cause}`, { cause: new Error(cause) })
+  if (cause !== undefined) error.reason = cause
   for (const name of ['code', 'errno', 'syscall', 'path', 'dest'] as const) {
     if (reason[name] !== null && reason[name] !== undefined) Object.assign(error, { [name]: reason[name] })
   }

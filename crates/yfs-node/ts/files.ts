@@ -1,14 +1,36 @@
 // The files of a workspace, on behalf of somebody.
 
 import { asking, calling } from './errors.js'
+import { contentOf, type Members, modeOf, numberOf, optionsOf, textOf, timeOf } from './given.js'
+import { wrongType } from './invalid.js'
 import type { NativeFs, NativePages, NativeWrite } from './native.js'
 import { each, gathered, gatheredWith } from './pages.js'
 import type {
-  Content, Cut, Description, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
+  Content, Cut, Description, Edited, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
 } from './types.js'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+const WRITE: Members<WriteOptions> = {
+  create: ['any', 'new', 'never'], base: 'content', baseVersion: 'string', expectedVersion: 'string', mode: 'mode', mime: 'string',
+  mtimeMs: 'number', parents: 'boolean', follow: 'boolean',
+}
+
+const WALK: Members<WalkOptions> = { maxDepth: 'count', hidden: 'boolean' }
+
+const GLOB: Members<GlobQuery> = { root: 'string', hidden: 'boolean', ignoreCase: 'boolean', directories: 'boolean', limit: 'count' }
+
+const GREP: Members<GrepQuery> = {
+  root: 'string', literal: 'boolean', ignoreCase: 'boolean', wholeWord: 'boolean', hidden: 'boolean', include: 'string[]',
+  exclude: 'string[]', before: 'count', after: 'count', maxPerFile: 'count', maxTotal: 'count', maxLineLength: 'count', timeoutMs: 'count',
+}
+
+/** How a tree is listed. */
+interface WalkOptions {
+  maxDepth?: number
+  hidden?: boolean
+}
 
 /** The kinds by the letter that the native half uses. */
 const KINDS: Record<string, Kind> = { f: 'file', d: 'directory', l: 'symlink' }
@@ -36,14 +58,14 @@ export class Files {
 
   /** Describes what is at a path, if anything is. */
   findSync(path: string, follow: boolean): Stats | undefined {
-    const id = calling(() => this.#native.find(path, follow, this.#fields))
+    const id = calling(() => this.#native.find(pathOf(path), follow, this.#fields))
     return id === null ? undefined : this.#described(id)
   }
 
   /** Tells whether a path leads to something, through links. */
   existsSync(path: string): boolean {
     try {
-      return this.#native.find(path, true, this.#fields) !== null
+      return this.#native.find(pathOf(path), true, this.#fields) !== null
     } catch {
       return false
     }
@@ -51,17 +73,17 @@ export class Files {
 
   /** Lists a directory, in the order of the names' code points. */
   readdirSync(path: string): Entry[] {
-    return entriesOf(calling(() => this.#native.readdir(path)))
+    return entriesOf(calling(() => this.#native.readdir(pathOf(path))))
   }
 
   /** Returns a number that no other file has, nor this one for another text, if it is a text that is in memory. */
   textStateSync(path: string): number | undefined {
-    return calling(() => this.#native.textState(path)) ?? undefined
+    return calling(() => this.#native.textState(pathOf(path))) ?? undefined
   }
 
   /** Returns a text that is in memory. */
   textSync(path: string): { id: string; version: string; text: string } | undefined {
-    const known = calling(() => this.#native.textInMemory(path))
+    const known = calling(() => this.#native.textInMemory(pathOf(path)))
     if (known === null) return undefined
     const [blank, end] = [known.indexOf(' '), known.indexOf('\n')]
     return { id: known.slice(0, blank), version: known.slice(blank + 1, end), text: known.slice(end + 1) }
@@ -69,7 +91,12 @@ export class Files {
 
   /** Returns the same files with a label on what is done from now on. */
   labelled(label: string): Files {
-    return new Files(this.#native.labelled(label))
+    return new Files(this.#native.labelled(textOf(label, 'label')))
+  }
+
+  /** Returns the place in the log of changes that is now. */
+  cursorSync(): string {
+    return calling(() => this.#native.cursorSync())
   }
 
   /** Lists every path, each directory before what it holds. The root is not listed. */
@@ -79,12 +106,12 @@ export class Files {
 
   /** Returns the path of the same object without any link. */
   realpathSync(path: string): string {
-    return calling(() => this.#native.realpath(path))
+    return calling(() => this.#native.realpath(pathOf(path)))
   }
 
   /** Returns where a link points. */
   readlinkSync(path: string): string {
-    return calling(() => this.#native.readlink(path))
+    return calling(() => this.#native.readlink(pathOf(path)))
   }
 
   /** Describes what is at a path, through links. */
@@ -119,23 +146,24 @@ export class Files {
 
   /** Describes what is at a path, its media type, metadata and version included. */
   async describe(path: string, options: { follow?: boolean } = {}): Promise<Description> {
-    return JSON.parse(await asking(() => this.#native.describe(path, options.follow ?? true)))
+    const { follow = true } = optionsOf(options, { follow: 'boolean' })
+    return JSON.parse(await asking(() => this.#native.describe(pathOf(path), follow)))
   }
 
   /** Reads a file, with the version that was read. */
   async read(path: string): Promise<Content> {
-    return asking(() => this.#native.read(path))
+    return asking(() => this.#native.read(pathOf(path)))
   }
 
   /** Reads up to `limit` lines from line `offset` (from 0) on. */
   async readLines(path: string, options: { offset?: number; limit?: number } = {}): Promise<LinePage> {
-    const { offset = 0, limit = Number.MAX_SAFE_INTEGER } = options
-    return JSON.parse(await asking(() => this.#native.readLines(path, offset, limit)))
+    const { offset = 0, limit = Number.MAX_SAFE_INTEGER } = optionsOf(options, { offset: 'count', limit: 'count' })
+    return JSON.parse(await asking(() => this.#native.readLines(pathOf(path), offset, limit)))
   }
 
   /** Reads up to `length` bytes from a byte on. */
   async readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return asking(() => this.#native.readRange(path, offset, length))
+    return asking(() => this.#native.readRange(pathOf(path), numberOf(offset, 'offset'), numberOf(length, 'length')))
   }
 
   /** Reads a file with its version, at once if it is a text in memory. */
@@ -156,15 +184,17 @@ export class Files {
 
   /** Makes `data` the content of a file, as the least edit of what is there. */
   async writeFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
-    const base = options.base === undefined ? null : bytesOf(options.base)
-    const bytes = bytesOf(data)
-    return JSON.parse(await asking(() => this.#native.write(path, bytes, base, nativeOf(options))))
+    const given = nativeOf(options)
+    const base = options.base === undefined ? null : contentOf(options.base, 'options.base')
+    const bytes = contentOf(data)
+    return JSON.parse(await asking(() => this.#native.write(pathOf(path), bytes, base, given)))
   }
 
   /** Adds `data` to the end of a file. */
   async appendFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
-    const bytes = bytesOf(data)
-    return JSON.parse(await asking(() => this.#native.append(path, bytes, nativeOf(options))))
+    const given = nativeOf(options)
+    const bytes = contentOf(data)
+    return JSON.parse(await asking(() => this.#native.append(pathOf(path), bytes, given)))
   }
 
   /** Replaces text inside a file: finds and splices in one step. */
@@ -173,82 +203,92 @@ export class Files {
     old: string,
     text: string,
     options: { all?: boolean; expectedVersion?: string } = {},
-  ): Promise<{ replaced: number; version: string }> {
-    const { all = false, expectedVersion = null } = options
-    return JSON.parse(await asking(() => this.#native.edit(path, old, text, all, expectedVersion)))
+  ): Promise<Edited> {
+    const { all = false, expectedVersion = null } = optionsOf(options, { all: 'boolean', expectedVersion: 'string' })
+    const [before, after] = [textOf(old, 'old'), textOf(text, 'text')]
+    return JSON.parse(await asking(() => this.#native.edit(pathOf(path), before, after, all, expectedVersion)))
   }
 
   /** Makes a directory. */
   async mkdir(path: string, options: { recursive?: boolean; mode?: number } = {}): Promise<void> {
-    await asking(() => this.#native.mkdir(path, options.recursive ?? false, options.mode ?? null))
+    const { recursive = false, mode = null } = optionsOf(options, { recursive: 'boolean', mode: 'mode' })
+    await asking(() => this.#native.mkdir(pathOf(path), recursive, mode))
   }
 
   /** Moves something to the trash. */
   async rm(path: string, options: { recursive?: boolean; force?: boolean } = {}): Promise<void> {
-    await asking(() => this.#native.rm(path, options.recursive ?? false, options.force ?? false))
+    const { recursive = false, force = false } = optionsOf(options, { recursive: 'boolean', force: 'boolean' })
+    await asking(() => this.#native.rm(pathOf(path), recursive, force))
   }
 
   /** Copies something, with mode and time; a directory that is there is merged into. */
   async cp(from: string, to: string, options: { recursive?: boolean; replace?: boolean } = {}): Promise<void> {
-    await asking(() => this.#native.cp(from, to, options.recursive ?? false, options.replace ?? true))
+    const { recursive = false, replace = true } = optionsOf(options, { recursive: 'boolean', replace: 'boolean' })
+    await asking(() => this.#native.cp(pathOf(from, 'from'), pathOf(to, 'to'), recursive, replace))
   }
 
   /** Moves or renames something. A file that is replaced keeps its id, and so its editors and its history. */
   async mv(from: string, to: string, options: { replace?: boolean; parents?: boolean } = {}): Promise<void> {
-    await asking(() => this.#native.mv(from, to, options.replace ?? true, options.parents ?? true))
+    const { replace = true, parents = true } = optionsOf(options, { replace: 'boolean', parents: 'boolean' })
+    await asking(() => this.#native.mv(pathOf(from, 'from'), pathOf(to, 'to'), replace, parents))
   }
 
   /** Makes a symbolic link. */
   async symlink(target: string, path: string): Promise<void> {
-    await asking(() => this.#native.symlink(target, path))
+    await asking(() => this.#native.symlink(textOf(target, 'target'), pathOf(path)))
   }
 
   /** Sets the permission bits. */
   async chmod(path: string, mode: number): Promise<void> {
-    await asking(() => this.#native.chmod(path, mode))
+    await asking(() => this.#native.chmod(pathOf(path), modeOf(mode, 'mode')))
   }
 
   /** Sets the time of the last change. */
   async utimes(path: string, mtime: Date | number): Promise<void> {
-    await asking(() => this.#native.utimes(path, Number(mtime)))
+    await asking(() => this.#native.utimes(pathOf(path), timeOf(mtime, 'mtime')))
   }
 
   /** Replaces the custom metadata. */
   async setMetadata(path: string, metadata: Record<string, unknown>): Promise<void> {
-    await asking(() => this.#native.setMetadata(path, JSON.stringify(metadata)))
+    if (typeof metadata !== 'object' || metadata === null) throw wrongType('metadata', 'of type object', metadata)
+    await asking(() => this.#native.setMetadata(pathOf(path), JSON.stringify(metadata)))
   }
 
   /** Lists what lies below a directory. */
   async walk(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): Promise<WalkEntry[]> {
-    return gathered(() => this.#native.walk(path, options.maxDepth ?? null, options.hidden ?? true))
+    const { maxDepth = null, hidden = true } = optionsOf(options, WALK)
+    return gathered(() => this.#native.walk(pathOf(path), maxDepth, hidden))
   }
 
   /** Yields what lies below a directory, for trees that are too large to hold. */
   async *each(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): AsyncGenerator<WalkEntry, void, void> {
-    yield* each<WalkEntry>(() => this.#native.walk(path, options.maxDepth ?? null, options.hidden ?? true))
+    const { maxDepth = null, hidden = true } = optionsOf(options, WALK)
+    yield* each<WalkEntry>(() => this.#native.walk(pathOf(path), maxDepth, hidden))
   }
 
   /** Adds up what lies below a directory. */
   async totals(path: string): Promise<{ files: number; directories: number; bytes: number }> {
-    return JSON.parse(await asking(() => this.#native.totals(path)))
+    return JSON.parse(await asking(() => this.#native.totals(pathOf(path))))
   }
 
   /** Finds paths by pattern. */
   async glob(pattern: string, query: GlobQuery = {}): Promise<{ entries: WalkEntry[]; cut: Cut }> {
-    const call = (): Promise<NativePages> => this.#native.glob(JSON.stringify({ ...query, pattern }))
+    const asked = JSON.stringify({ ...optionsOf(query, GLOB, 'query'), pattern: textOf(pattern, 'pattern') })
+    const call = (): Promise<NativePages> => this.#native.glob(asked)
     const [entries, rest] = await gatheredWith<WalkEntry, { cut: Cut }>(call)
     return { entries, ...rest }
   }
 
   /** Finds lines by a regular expression of Rust's `regex`, or by literal text. */
   async grep(pattern: string, query: GrepQuery = {}): Promise<GrepResult> {
-    const call = (): Promise<NativePages> => this.#native.grep(JSON.stringify({ ...query, pattern }))
+    const asked = JSON.stringify({ ...optionsOf(query, GREP, 'query'), pattern: textOf(pattern, 'pattern') })
+    const call = (): Promise<NativePages> => this.#native.grep(asked)
     const [files, rest] = await gatheredWith<GrepResult['files'][number], Omit<GrepResult, 'files'>>(call)
     return { files, ...rest }
   }
 
   #stat(path: string, follow: boolean): Stats {
-    return this.#described(calling(() => this.#native.stat(path, follow, this.#fields)))
+    return this.#described(calling(() => this.#native.stat(pathOf(path), follow, this.#fields)))
   }
 
   /** Returns what a call of the native half has found. */
@@ -260,9 +300,8 @@ export class Files {
   }
 }
 
-/** Returns bytes that are the caller's no longer: they are read on another thread. */
-export function bytesOf(data: string | Uint8Array): Uint8Array {
-  return typeof data === 'string' ? encoder.encode(data) : new Uint8Array(data)
+function pathOf(path: unknown, name = 'path'): string {
+  return textOf(path, name)
 }
 
 function entriesOf(listing: string): Entry[] {
@@ -271,7 +310,7 @@ function entriesOf(listing: string): Entry[] {
 }
 
 function nativeOf(options: WriteOptions): NativeWrite {
-  const { base, mtimeMs, ...rest } = options
+  const { base, mtimeMs, ...rest } = optionsOf(options, WRITE)
   const given = Object.entries({ ...rest, mtime: mtimeMs }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(given)
 }

@@ -2,7 +2,11 @@
 
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+/** What the addon is called. */
+const ADDON = 'yfs.node'
 
 export interface NativeContent {
   data: Uint8Array
@@ -134,13 +138,40 @@ interface Native {
 /** The addon. It is loaded when this module is: a sandbox around a shell may forbid that later. */
 export const native: Native = load()
 
-/** Looks where `YFS_NODE_ADDON` says, then beside the package's own files. */
+/** Loads the addon from where `YFS_NODE_ADDON` says, or from the first place that has it. */
 function load(): Native {
-  const require = createRequire(import.meta.url)
-  const beside = fileURLToPath(new URL('../yfs.node', import.meta.url))
-  const file = process.env.YFS_NODE_ADDON ?? beside
-  if (!existsSync(file)) {
-    throw new Error(`the native half of yfs is not at ${file}: build it with cargo build -p yfs-node --release, and copy it there`)
+  const named = process.env.YFS_NODE_ADDON
+  const places = named === undefined ? [...new Set(addonPlaces())] : [named]
+  const file = places.find((place) => existsSync(place))
+  if (file === undefined) {
+    throw new Error(`the native half of yfs is not at ${places.join(', ')}: build it with cargo build -p yfs-node --release, and copy it there`)
   }
-  return require(file) as Native
+  return createRequire(file)(file) as Native
+}
+
+/**
+ * Yields where the addon may be. A bundler moves this module into another file and keeps the addon out of it: then it is beside the
+ * bundle, or still in the package that is installed above it.
+ */
+function* addonPlaces(): Generator<string, void, void> {
+  for (const module of moduleFiles()) {
+    yield join(dirname(module), '..', ADDON)
+    yield join(dirname(module), ADDON)
+  }
+  for (const module of moduleFiles()) {
+    try {
+      yield createRequire(module).resolve(`yfs/${ADDON}`)
+    } catch {
+      // No such package is installed above.
+    }
+  }
+}
+
+/** Yields the files that this module may be in, as far as a bundler leaves them known, and the program's. */
+function* moduleFiles(): Generator<string, void, void> {
+  // Of CommonJS, bundlers leave the one undefined; of modules, the other is.
+  const { url } = import.meta as { url?: string }
+  if (url?.startsWith('file:')) yield fileURLToPath(url)
+  if (typeof __filename === 'string' && isAbsolute(__filename)) yield __filename
+  if (process.argv[1] !== undefined && isAbsolute(process.argv[1])) yield process.argv[1]
 }

@@ -1,13 +1,11 @@
 // Long answers, read page by page: others have their turn between.
 
 import { asking } from './errors.js'
+import { clock, soon } from './globals.js'
 import type { NativePages } from './native.js'
 
 /** How long the event loop is kept at once, in milliseconds. */
 const TURN_MS = 1
-
-/** Taken now, since a sandbox around a running shell may hide them. */
-const { performance: clock, setImmediate: soon } = globalThis
 
 /** Lets others have their turn, if this one has taken long. */
 export class Pacer {

@@ -7,6 +7,7 @@
 
 import { decode, encode, encodingOf, type EncodingOption } from './encoding.js'
 import type { Files } from './files.js'
+import { wrongType } from './invalid.js'
 import { isWithin, join, normalize, parentOf, resolve } from './paths.js'
 import { Begun } from './shell/begun.js'
 import { bytesOf, Contents, type Text } from './shell/contents.js'
@@ -85,9 +86,9 @@ export class ShellFs {
   }
 
   async writeFile(path: string, content: string | Uint8Array, options?: EncodingOption): Promise<void> {
+    const bytes = encode(content, encodingOf(options))
     await this.#begun.settled()
     const at = this.#check(path, 'write')
-    const bytes = encode(content, encodingOf(options))
     if (this.#isBeside(at)) {
       const there = this.#side.get(at)
       if (there?.content === null) throw noFile('open', path)
@@ -101,9 +102,9 @@ export class ShellFs {
   }
 
   async appendFile(path: string, content: string | Uint8Array, options?: EncodingOption): Promise<void> {
+    const bytes = encode(content, encodingOf(options))
     await this.#begun.settled()
     const at = this.#check(path, 'append')
-    const bytes = encode(content, encodingOf(options))
     const side = await this.#sideOf(at, false)
     if (side?.content === null) throw noFile('write', path)
     if (side || this.#isBeside(at)) {
@@ -348,6 +349,7 @@ export class ShellFs {
 
   /** Makes a file whose content is asked for when it is first needed; only then it is in the workspace. */
   writeFileLazy(path: string, provider: Provider, meta: Meta = {}): void {
+    if (typeof provider !== 'function') throw wrongType('provider', 'of type function', provider)
     const at = this.#check(path, 'write')
     this.#hasLazy ||= !systemOf(at)
     this.#side.write(at, once(provider), meta)

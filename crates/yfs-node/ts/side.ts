@@ -2,6 +2,7 @@
 //
 // They lie beside the workspace, in memory, and go with the shell.
 
+import { contentOf } from './given.js'
 import { nameOf, parentOf } from './paths.js'
 
 /** Gives the content of a file when it is first asked for. */
@@ -15,8 +16,6 @@ export interface SideEntry {
   mode: number
   mtime: Date
 }
-
-const encoder = new TextEncoder()
 
 /** The directories whose files are not the workspace's, unless it has one of that name. */
 const SYSTEM = ['/bin', '/usr', '/dev', '/proc']
@@ -61,7 +60,7 @@ export class SideMap {
   async read(entry: SideEntry): Promise<Uint8Array> {
     if (typeof entry.content === 'function') {
       const content = await entry.content()
-      entry.content = typeof content === 'string' ? encoder.encode(content) : content
+      entry.content = contentOf(content, 'content')
     }
     return entry.content ?? new Uint8Array()
   }

@@ -82,11 +82,23 @@ export interface WriteOptions {
 /** What writing did. */
 export interface Written {
   id: string
-  version: string
+  /** The version of what the file holds, if the writer knows that: it is what was written. Otherwise it must be read first. */
+  version?: string
+  /** Whether the file may hold changes of others that the writer has not read. */
+  merged: boolean
+  /** The size of the file afterwards. */
   size: number
   created: boolean
   /** Where somebody else had changed the same. */
   overlaps: { offset: number; length: number; actor: string | null }[]
+}
+
+/** What editing did. */
+export interface Edited {
+  /** How many occurrences were replaced. */
+  replaced: number
+  /** The version of what the file holds, if the caller named the version that it edited. */
+  version?: string
 }
 
 /** Which paths to find. */

@@ -3,6 +3,8 @@
 import { Port } from './document.js'
 import { asking, calling } from './errors.js'
 import { Files } from './files.js'
+import { type Members, numberOf, optionsOf, textOf } from './given.js'
+import { Weak } from './globals.js'
 import { native, type NativeWatch, type NativeWorkspace } from './native.js'
 import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
 import { gathered } from './pages.js'
@@ -21,6 +23,14 @@ export interface OpenDocument extends DocumentInfo {
   close(): void
 }
 
+const OPEN: Members<OpenOptions> = {
+  actor: 'string', create: 'boolean', profile: ['gfm', 'commonmark'], readOnly: 'boolean', docBudget: 'count', textBudget: 'count',
+}
+
+const SHELL: Members<ShellOptions> = { cwd: 'string', policy: ['posix', 'collab'], actor: 'string', label: 'string' }
+
+const NODE_FS: Members<NodeFsOptions> = { cwd: 'string', actor: 'string', label: 'string' }
+
 /** What belongs to what was lent, and lives as long. */
 const held = new WeakMap<object, object>()
 
@@ -32,6 +42,7 @@ export class Workspace {
   /** What may hold something back, by the objects that were lent. */
   readonly #lent = new Set<WeakRef<{ flush(): Promise<void> }>>()
   readonly #isReadOnly: boolean
+  #closing: Promise<void> | undefined
   /** The files, on behalf of whoever the workspace was opened for. */
   readonly files: Files
 
@@ -46,13 +57,15 @@ export class Workspace {
    * `.yfs/workspace.db`. `:memory:` is one that is gone when it is closed.
    */
   static async open(file: string, options: OpenOptions = {}): Promise<Workspace> {
-    const opened = await asking(() => native.NativeWorkspace.open(file, JSON.stringify(options)))
+    const given = JSON.stringify(optionsOf(options, OPEN))
+    const opened = await asking(() => native.NativeWorkspace.open(textOf(file, 'file'), given))
     return new Workspace(opened, options.readOnly ?? false)
   }
 
   /** Makes a workspace that is in memory only, at once. */
   static inMemory(options: OpenOptions = {}): Workspace {
-    return new Workspace(calling(() => native.NativeWorkspace.inMemory(JSON.stringify(options))), options.readOnly ?? false)
+    const given = JSON.stringify(optionsOf(options, OPEN))
+    return new Workspace(calling(() => native.NativeWorkspace.inMemory(given)), options.readOnly ?? false)
   }
 
   /** The id of the workspace, which is the guid of its main document. */
@@ -72,14 +85,16 @@ export class Workspace {
 
   /** Returns the workspace as the filesystem of a just-bash shell. */
   asIFileSystem(options: ShellOptions = {}): ShellFs {
-    const shell = new ShellFs(this.filesFor(options.actor, options.label), this.id, options)
+    const { actor, label } = optionsOf(options, SHELL)
+    const shell = new ShellFs(this.filesFor(actor, label), this.id, options)
     this.#lend(shell)
     return shell
   }
 
   /** Returns the workspace as `node:fs`, for tools that are given an `fs`. */
   asNodeFs(options: NodeFsOptions = {}): NodeFs {
-    const files = calling(() => this.#native.files(options.actor ?? null, options.label ?? null))
+    const { actor = null, label = null } = optionsOf(options, NODE_FS)
+    const files = calling(() => this.#native.files(actor, label))
     const lent = lendNodeFs(files, this.id, this.#isReadOnly, (given) => this.watch(given), options)
     this.#lend(lent)
     // As long as somebody has the one, the other must be there.
@@ -89,7 +104,8 @@ export class Workspace {
 
   /** Opens a document by its guid: that of a file, or the workspace's own. */
   async openPort(guid: string, options: { actor?: string } = {}): Promise<Port> {
-    const opened = await asking(() => this.#native.port(guid, options.actor ?? null))
+    const { actor = null } = optionsOf(options, { actor: 'string' })
+    const opened = await asking(() => this.#native.port(textOf(guid, 'guid'), actor))
     const port = new Port(opened, (closed) => this.#ports.delete(closed))
     this.#ports.add(port)
     return port
@@ -97,11 +113,12 @@ export class Workspace {
 
   /** Tells what an editor must know of a file. */
   async document(path: string): Promise<DocumentInfo> {
-    return JSON.parse(await asking(() => this.#native.document(path)))
+    return JSON.parse(await asking(() => this.#native.document(textOf(path, 'path'))))
   }
 
   /** Opens the document of a file for an editor or a provider. */
   async openDocument(path: string, options: { actor?: string } = {}): Promise<OpenDocument> {
+    optionsOf(options, { actor: 'string' })
     // Taken first, so that no renaming comes between.
     const cursor = await this.cursor()
     const info = await this.document(path)
@@ -123,7 +140,7 @@ export class Workspace {
 
   /** Returns where a file is; nothing if it is in the trash, or unknown. */
   async pathOf(id: string): Promise<string | null> {
-    return asking(() => this.#native.pathOf(id))
+    return asking(() => this.#native.pathOf(textOf(id, 'id')))
   }
 
   /** Returns the place in the log of changes that is now. */
@@ -131,10 +148,14 @@ export class Workspace {
     return asking(() => this.#native.cursor())
   }
 
-  /** Yields what changes from now on, or from a cursor on, whoever does it. */
-  async *watch(options: { cursor?: string; signal?: AbortSignal } = {}): AsyncGenerator<Change, void, void> {
-    const { signal } = options
-    let cursor = options.cursor ?? (await this.cursor())
+  /** Yields what changes from this call on, or from a cursor on, whoever does it. */
+  watch(options: { cursor?: string; signal?: AbortSignal } = {}): AsyncGenerator<Change, void, void> {
+    const { cursor, signal } = optionsOf(options, { cursor: 'string', signal: 'AbortSignal' })
+    return this.#changesSince(cursor ?? this.files.cursorSync(), signal)
+  }
+
+  async *#changesSince(since: string, signal: AbortSignal | undefined): AsyncGenerator<Change, void, void> {
+    let cursor = since
     const watch = calling(() => this.#native.watch())
     const close = (): void => watch.close()
     this.#watches.add(watch)
@@ -164,7 +185,7 @@ export class Workspace {
 
   /** Brings something back from the trash, and returns where it is now. */
   async restore(id: string, to?: string): Promise<string> {
-    return asking(() => this.#native.restore(id, to ?? null))
+    return asking(() => this.#native.restore(textOf(id, 'id'), to ?? null))
   }
 
   /** Marks things in the trash to be deleted for good; returns how many rows were marked. */
@@ -174,44 +195,44 @@ export class Workspace {
 
   /** Deletes what was purged at least this long ago. */
   async expire(retentionMs: number): Promise<{ rows: number; documents: number; bytes: number }> {
-    return JSON.parse(await asking(() => this.#native.expire(retentionMs)))
+    return JSON.parse(await asking(() => this.#native.expire(numberOf(retentionMs, 'retentionMs'))))
   }
 
   /** Lists the versions of a file, oldest first. */
   async versions(path: string): Promise<Version[]> {
-    return gathered(() => this.#native.versions(path))
+    return gathered(() => this.#native.versions(textOf(path, 'path')))
   }
 
   /** Finds a version by number, name or time. */
   async findVersion(path: string, which: Which): Promise<Version | null> {
     const { number = null, name = null, at = null } = which as { number?: number; name?: string; at?: number }
-    const found = await asking(() => this.#native.findVersion(path, number, name, at))
+    const found = await asking(() => this.#native.findVersion(textOf(path, 'path'), number, name, at))
     return found === null ? null : JSON.parse(found)
   }
 
   /** Returns what a file held at a version. */
   async versionContent(path: string, number: number): Promise<Uint8Array> {
-    return asking(() => this.#native.versionContent(path, number))
+    return asking(() => this.#native.versionContent(textOf(path, 'path'), numberOf(number, 'number')))
   }
 
   /** Makes a version the content again. */
   async restoreVersion(path: string, number: number): Promise<Written> {
-    return JSON.parse(await asking(() => this.#native.restoreVersion(path, number)))
+    return JSON.parse(await asking(() => this.#native.restoreVersion(textOf(path, 'path'), numberOf(number, 'number'))))
   }
 
   /** Names what a file holds now. */
   async nameVersion(path: string, name: string): Promise<void> {
-    await asking(() => this.#native.nameVersion(path, name))
+    await asking(() => this.#native.nameVersion(textOf(path, 'path'), textOf(name, 'name')))
   }
 
   /** Takes a name away; tells whether a version had it. */
   async unnameVersion(path: string, name: string): Promise<boolean> {
-    return asking(() => this.#native.unnameVersion(path, name))
+    return asking(() => this.#native.unnameVersion(textOf(path, 'path'), textOf(name, 'name')))
   }
 
   /** Tells who wrote each line of a file. */
   async blame(path: string): Promise<BlameLine[]> {
-    return gathered(() => this.#native.blame(path))
+    return gathered(() => this.#native.blame(textOf(path, 'path')))
   }
 
   /** Lists what cannot be shown as it is. */
@@ -222,12 +243,12 @@ export class Workspace {
   /** Anchors a place in a text, by byte or by line: it stays where it is while others write. */
   async anchor(path: string, spot: { offset: number } | { line: number }, stick: 'left' | 'right' = 'right'): Promise<string> {
     const { offset = null, line = null } = spot as { offset?: number; line?: number }
-    return asking(() => this.#native.anchor(path, offset, line, stick === 'left'))
+    return asking(() => this.#native.anchor(textOf(path, 'path'), offset, line, stick === 'left'))
   }
 
   /** Finds where an anchor is now. */
   async resolveAnchor(anchor: string): Promise<Anchored> {
-    return JSON.parse(await asking(() => this.#native.resolveAnchor(anchor)))
+    return JSON.parse(await asking(() => this.#native.resolveAnchor(textOf(anchor, 'anchor'))))
   }
 
   /** Brings a file or directory of the host's in. */
@@ -236,12 +257,14 @@ export class Workspace {
     to = '/',
     options: { gitignore?: boolean; hidden?: boolean; maxFileSize?: number } = {},
   ): Promise<ImportReport> {
-    return JSON.parse(await asking(() => this.#native.import(from, to, JSON.stringify(options))))
+    const given = JSON.stringify(optionsOf(options, { gitignore: 'boolean', hidden: 'boolean', maxFileSize: 'count' }))
+    return JSON.parse(await asking(() => this.#native.import(textOf(from, 'from'), textOf(to, 'to'), given)))
   }
 
   /** Writes a file or folder out into a directory of the host's. */
   async export(from: string, to: string, options: { force?: boolean } = {}): Promise<ExportReport> {
-    return JSON.parse(await asking(() => this.#native.export(from, to, options.force ?? false)))
+    const { force = false } = optionsOf(options, { force: 'boolean' })
+    return JSON.parse(await asking(() => this.#native.export(textOf(from, 'from'), textOf(to, 'to'), force)))
   }
 
   /** Counts what there is. */
@@ -251,7 +274,7 @@ export class Workspace {
 
   /** Puts a content where its file's name says, and keeps one half of what is there twice; tells whether there was anything to do. */
   async repair(path: string): Promise<boolean> {
-    return asking(() => this.#native.repair(path))
+    return asking(() => this.#native.repair(textOf(path, 'path')))
   }
 
   /** Makes the rich text of the workspace keep another schema. Nobody must have any of it open in an editor meanwhile. */
@@ -261,17 +284,19 @@ export class Workspace {
 
   /** Tells what `redact` would erase, and changes nothing. */
   async redactable(path: string, options: { version?: number } = {}): Promise<Redacted> {
-    return JSON.parse(await asking(() => this.#native.redactable(path, options.version ?? null)))
+    const { version = null } = optionsOf(options, { version: 'number' })
+    return JSON.parse(await asking(() => this.#native.redactable(textOf(path, 'path'), version)))
   }
 
   /** Erases for good what a file held and holds no more: of one version, or all of its history. */
   async redact(path: string, options: { version?: number; reason?: string } = {}): Promise<Redacted> {
-    return JSON.parse(await asking(() => this.#native.redact(path, options.version ?? null, options.reason ?? null)))
+    const { version = null, reason = null } = optionsOf(options, { version: 'number', reason: 'string' })
+    return JSON.parse(await asking(() => this.#native.redact(textOf(path, 'path'), version, reason)))
   }
 
   /** Lists what was erased of a file. */
   async redactions(path: string): Promise<Redaction[]> {
-    return JSON.parse(await asking(() => this.#native.redactions(path)))
+    return JSON.parse(await asking(() => this.#native.redactions(textOf(path, 'path'))))
   }
 
   /** Lists the updates of peers that were refused, oldest first. */
@@ -281,7 +306,7 @@ export class Workspace {
 
   /** Moves what is at a path into another workspace, with ids and history; here it goes to the trash. */
   async moveTo(path: string, other: Workspace, to: string): Promise<void> {
-    await asking(() => this.#native.moveTo(path, other.#native, to))
+    await asking(() => this.#native.moveTo(textOf(path, 'path'), other.#native, textOf(to, 'to')))
   }
 
   /** Makes the store as small as it can be without losing history. */
@@ -299,8 +324,17 @@ export class Workspace {
     await asking(() => this.#native.flush())
   }
 
-  /** Closes the workspace with all that was opened of it. What was written is in the log either way. */
+  /**
+   * Closes the workspace with all that was opened of it, and resolves when its files are closed. What was written is in the log
+   * either way. A second call waits for the first; only that one rejects where something that was held back could not be written.
+   */
   async close(): Promise<void> {
+    if (this.#closing) return this.#closing.catch(() => undefined)
+    this.#closing = this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     const failures: unknown[] = []
     for (const lent of this.#lent) await lent.deref()?.flush().catch((error: unknown) => failures.push(error))
     for (const port of [...this.#ports]) port.close()
@@ -313,7 +347,7 @@ export class Workspace {
   /** Notes what may hold something back; what nobody has any more is forgotten. */
   #lend(lent: { flush(): Promise<void> }): void {
     for (const other of this.#lent) if (other.deref() === undefined) this.#lent.delete(other)
-    this.#lent.add(new WeakRef(lent))
+    this.#lent.add(new Weak(lent))
   }
 
   async #followDocument(

@@ -2,8 +2,8 @@
 
 import { constants } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { isArrayBufferView } from 'node:util/types'
-import { outOfRange, wrongType, wrongValue } from './failures.js'
+import { bytesOf as bytesOfView } from '../given.js'
+import { outOfRange, wrongType, wrongValue } from '../invalid.js'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_SYNC, O_TRUNC, O_WRONLY } = constants
 
@@ -99,8 +99,7 @@ export function told(text: string, options: Options): string | Buffer {
 /** Returns the bytes of what is to be written; they may be the caller's own. */
 export function bytesOf(data: unknown, encoding: string | null | undefined): Uint8Array {
   if (typeof data === 'string') return Buffer.from(data, (encoding ?? 'utf8') as BufferEncoding)
-  if (isArrayBufferView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-  throw wrongType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data)
+  return bytesOfView(data)
 }
 
 /** Refuses what is no descriptor. */

@@ -2,9 +2,9 @@
 
 import { constants } from 'node:fs'
 import { promisify } from 'node:util'
+import { wrongType } from '../invalid.js'
 import { optionsOf, pathOf } from './arguments.js'
 import { NodeDir } from './directory.js'
-import { wrongType } from './failures.js'
 import { FileHandle } from './handle.js'
 import type { Operations } from './operations.js'
 import { NodeBigIntStats, NodeDirent, NodeStats } from './stats.js'

@@ -1,7 +1,7 @@
-// Errors as `fs` of Node throws them: the words of libuv, and those of Node's checks of arguments.
+// Errors as `fs` of Node throws them, in the words of libuv.
 
 import { constants } from 'node:os'
-import { getSystemErrorMap, inspect } from 'node:util'
+import { getSystemErrorMap } from 'node:util'
 import { YfsError } from '../errors.js'
 
 /** The words of libuv, by code. */
@@ -48,34 +48,4 @@ export interface Context {
   message: string
   path?: string
   dest?: string
-}
-
-/** Makes the error of an argument of the wrong type. */
-export function wrongType(name: string, expected: string, value: unknown): TypeError {
-  const error = new TypeError(`The "${name}" ${name.includes('.') ? 'property' : 'argument'} must be ${expected}.${received(value)}`)
-  return Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' })
-}
-
-/** Makes the error of an argument that is of the right type and still makes no sense. */
-export function wrongValue(name: string, reason: string, value: unknown): TypeError {
-  const error = new TypeError(`The ${name.includes('.') ? 'property' : 'argument'} '${name}' ${reason}. Received ${inspect(value)}`)
-  return Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' })
-}
-
-/** Makes the error of a number that is too small, too large or no integer. */
-export function outOfRange(name: string, range: string, value: unknown): RangeError {
-  const error = new RangeError(`The value of "${name}" is out of range. It must be ${range}. Received ${inspect(value)}`)
-  return Object.assign(error, { code: 'ERR_OUT_OF_RANGE' })
-}
-
-function received(value: unknown): string {
-  if (value === null || value === undefined) return ` Received ${value}`
-  if (typeof value === 'function') return ` Received function ${value.name}`
-  if (typeof value === 'object') {
-    const { name } = value.constructor ?? {}
-    return name ? ` Received an instance of ${name}` : ` Received ${inspect(value, { depth: -1 })}`
-  }
-  let shown = inspect(value, { colors: false })
-  if (shown.length > 28) shown = `${shown.slice(0, 25)}...`
-  return ` Received type ${typeof value} (${shown})`
 }

@@ -5,6 +5,7 @@
 // types in it meanwhile loses nothing.
 
 import { constants } from 'node:fs'
+import { later } from '../globals.js'
 import type { NativeWrite } from '../native.js'
 import { isWithin, join, nameOf, parentOf } from '../paths.js'
 import type { Written } from '../types.js'
@@ -167,7 +168,7 @@ export class Kernel {
   *replace(at: string, data: Uint8Array, found: Facts | undefined, options: NativeWrite): Steps<void> {
     if (found === undefined) {
       const written = yield* this.tree.write(at, data, options)
-      this.#knows(written.id, written.version)
+      if (written.version !== undefined) this.#knows(written.id, written.version)
       return
     }
     const file = this.#files.get(found.id)
@@ -256,7 +257,7 @@ export class Kernel {
   #hold(file: OpenFile, at: string): void {
     file.held ??= this.#known.get(file.id) ?? this.tree.version(at)
     // Nobody waits for it: who looks next does it, and is told if it cannot be done.
-    setTimeout(() => void run(this.settle(file.id)).catch(() => undefined), HOLD_MS).unref()
+    later(() => void run(this.settle(file.id)).catch(() => undefined), HOLD_MS).unref()
   }
 
   #file(descriptor: Descriptor, syscall: string, isFit: (access: number) => boolean): OpenFile {
@@ -319,10 +320,21 @@ export class Kernel {
 
   /** Adds bytes, after which what was known is known with them; unless others wrote: then nothing is. */
   *#appended(at: string, data: Uint8Array, id: string | undefined, options: NativeWrite): Steps<void> {
-    const isKnown = id === undefined || this.#known.get(id) === this.tree.version(at)
-    const written = yield* this.tree.append(at, data, options)
-    if (isKnown) this.#knows(written.id, written.version)
+    const known = id === undefined ? undefined : this.#known.get(id)
+    const expected = typeof known === 'string' ? known : undefined
+    const written = yield* this.#appendExpecting(at, data, options, expected)
+    if (written.version !== undefined) this.#knows(written.id, written.version)
     else this.#known.delete(written.id)
+  }
+
+  *#appendExpecting(at: string, data: Uint8Array, options: NativeWrite, expectedVersion?: string): Steps<Written> {
+    if (expectedVersion === undefined) return yield* this.tree.append(at, data, options)
+    try {
+      return yield* this.tree.append(at, data, { ...options, expectedVersion })
+    } catch (error) {
+      if (codeOf(error) !== 'ESTALE') throw error
+      return yield* this.tree.append(at, data, options)
+    }
   }
 
   *#replaceIn(file: OpenFile, data: Uint8Array, base: Base): Steps<void> {
@@ -335,7 +347,7 @@ export class Kernel {
     if (at === null) throw failure('ESTALE', 'write')
     const written = yield* this.#put(file.id, at, data, base)
     // What others wrote meanwhile is in there as well: then it must be read.
-    if (written.size === data.length) file.snapshot = { data, version: written.version }
+    if (written.version !== undefined) file.snapshot = { data, version: written.version }
   }
 
   /** Writes with a base; one that is gone is replaced by what is there. */
@@ -347,9 +359,8 @@ export class Kernel {
       if (base === undefined || codeOf(error) !== 'ESTALE') throw error
       written = yield* this.tree.write(at, data, {})
     }
-    // Where others wrote as well, the version holds what this writer has not seen.
-    const isSeen = written.size === data.length
-    if (isSeen) this.#knows(id, written.version)
+    // Where others wrote as well, there is no version that this writer has seen.
+    if (written.version !== undefined) this.#knows(id, written.version)
     else if (data.length <= MAX_KEPT) this.#knows(id, new Uint8Array(data))
     else this.#known.delete(id)
     return written

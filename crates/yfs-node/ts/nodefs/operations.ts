@@ -1,12 +1,13 @@
 // The calls of `fs`, each once, as an operation that runs at once or with promises (`faces.ts` makes the calls of them).
 
 import { constants } from 'node:fs'
+import { outOfRange, wrongType } from '../invalid.js'
 import { Pacer } from '../pages.js'
 import { join, parentOf, resolve } from '../paths.js'
 import {
   bytesOf, descriptorOf, flagsOf, masked, modeOf, type Options, optionsOf, pathOf, timeOf, told,
 } from './arguments.js'
-import { codeOf, failure, outOfRange, retold, wrongType } from './failures.js'
+import { codeOf, failure, retold } from './failures.js'
 import { type Descriptor, type Kernel, modeOption } from './kernel.js'
 import { type Facts, NodeBigIntStats, NodeDirent, NodeStats } from './stats.js'
 import { pause, type Steps } from './steps.js'

@@ -144,14 +144,14 @@ export class Tree {
     if (typeof base === 'string') given.baseVersion = base
     const known = base instanceof Uint8Array ? base : null
     const native = this.#native
-    const done = yield* asked(() => native.writeSync(at, data, known, given), () => native.write(at, copied(data), known, given))
+    const done = yield* asked(() => native.writeSync(at, data, known, given), () => native.write(at, data, known, given))
     return JSON.parse(done)
   }
 
   *append(at: string, data: Uint8Array, options: NativeWrite): Steps<Written> {
     const given = { parents: false, ...options }
     const native = this.#native
-    const done = yield* asked(() => native.appendSync(at, data, given), () => native.append(at, copied(data), given))
+    const done = yield* asked(() => native.appendSync(at, data, given), () => native.append(at, data, given))
     return JSON.parse(done)
   }
 
@@ -212,9 +212,4 @@ export class Tree {
 /** Asks the native half, and lifts its errors. */
 function asked<T>(now: () => T, later: () => Promise<T>): Steps<T> {
   return ask(() => calling(now), () => asking(later))
-}
-
-/** Returns bytes that are the caller's no longer: they are read on another thread. */
-function copied(data: Uint8Array): Uint8Array {
-  return new Uint8Array(data)
 }

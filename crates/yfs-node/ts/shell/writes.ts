@@ -4,7 +4,8 @@
 // whoever types in the file loses nothing. It is done by itself where nothing follows.
 
 import type { Files } from '../files.js'
-import type { Stats } from '../types.js'
+import { later, never } from '../globals.js'
+import type { Stats, Written } from '../types.js'
 import { codeOf } from './errors.js'
 import type { Meta } from './types.js'
 
@@ -22,9 +23,6 @@ const MAX_LOOKS = 100
 const MAX_READ = 256
 
 const FILE_MODE = 0o644
-
-/** Taken now, since a sandbox around a running shell may hide them. */
-const { setTimeout: later, clearTimeout: never } = globalThis
 
 /** A truncation that has not happened yet. */
 export interface Held {
@@ -101,10 +99,18 @@ export class Writes {
   /** Adds bytes to the end of a file. What was read of it is known with them, unless others wrote as well: then nothing is. */
   async append(at: string, bytes: Uint8Array, found: Stats | undefined): Promise<void> {
     const known = found && this.#read.get(found.id)
-    const isKnown = known !== undefined && known === (await this.#versionOf(at))
-    const { id, version } = await this.files.appendFile(at, bytes)
-    if (isKnown) this.remember(id, version)
+    const { id, version } = await this.#append(at, bytes, known)
+    if (version !== undefined) this.remember(id, version)
     else this.#read.delete(id)
+  }
+
+  async #append(at: string, bytes: Uint8Array, known: string | undefined): Promise<Written> {
+    try {
+      return await this.files.appendFile(at, bytes, { expectedVersion: known })
+    } catch (error) {
+      if (known === undefined || codeOf(error) !== 'ESTALE') throw error
+      return this.files.appendFile(at, bytes)
+    }
   }
 
   /** Forgets what was read of files that hold something else now: what is at a path, and below it. */
