@@ -166,6 +166,16 @@ impl Data {
                 return Err(StoreError::HeadMoved { doc: expect.doc.clone(), head });
             }
         }
+        if let Some(hash) = batch.blobs.iter().find(|hash| !self.blobs.contains_key(hash)) {
+            return Err(StoreError::NoBlob { hash: *hash });
+        }
+        for hash in &batch.blobs {
+            self.last_put.0 += 1;
+            let put = self.last_put;
+            if let Some(blob) = self.blobs.get_mut(hash) {
+                blob.put = put;
+            }
+        }
         let overtaken = batch.watch.iter().any(|watched| self.moved(watched, origin).is_some());
         let mut facts = batch.facts;
         facts.retain(|(doc, fact)| {

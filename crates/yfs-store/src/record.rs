@@ -5,6 +5,7 @@ use std::{borrow::Borrow, fmt};
 use smol_str::SmolStr;
 use thiserror::Error;
 use yfs_engine::{
+    hash::ContentHash,
     id::{ClientId, FileId, IdError},
     time::Millis,
 };
@@ -55,6 +56,10 @@ pub struct Batch {
     pub updates: Vec<(DocName, Vec<u8>)>,
     /// The batch is refused when somebody else got in between in one of these documents.
     pub expect: Vec<Expect>,
+    /// Blobs that the updates name. The batch is refused with
+    /// [`NoBlob`](crate::StoreError::NoBlob) unless all of them are in the store, and counts as putting
+    /// them: no removal that was decided before takes them.
+    pub blobs: Vec<ContentHash>,
     /// Documents of which the writer wants to know whether somebody else got in between; see
     /// [`Appended::overtaken`].
     pub watch: Vec<Expect>,
@@ -202,7 +207,15 @@ impl Batch {
     /// Makes a buffered, unconditional batch.
     pub fn new(updates: Vec<(DocName, Vec<u8>)>, at: Millis) -> Self {
         let durability = Durability::default();
-        Self { updates, expect: Vec::new(), watch: Vec::new(), facts: Vec::new(), at, durability }
+        Self {
+            updates,
+            expect: Vec::new(),
+            blobs: Vec::new(),
+            watch: Vec::new(),
+            facts: Vec::new(),
+            at,
+            durability,
+        }
     }
 
     /// Refuses the batch if another handle appended to `doc` after `seen`. Conditions add up.

@@ -180,7 +180,7 @@ impl WorkspaceState {
         transaction: Transaction<'_, T>,
     ) -> Result<Option<Committed<T>>> {
         let now = self.now();
-        let Transaction { main, new_documents, changes, preconditions, value } = transaction;
+        let Transaction { main, new_documents, changes, preconditions, blobs, value } = transaction;
         // What others log on top of this transaction's rows must not be applied before these are.
         let _tailing = main.changes_rows().then(|| self.tailing.lock());
         let main = self.plan_main(main, now)?;
@@ -201,6 +201,7 @@ impl WorkspaceState {
         if access.is_conditional() && !main.as_ref().is_some_and(|main| main.is_peers) {
             batch = batch.expecting(self.main_name.clone(), seen);
         }
+        batch.blobs = blobs;
         batch.facts = new_documents.iter().filter_map(NewDocument::fact).collect();
         let batch = documents.add_to(batch);
         if batch.updates.is_empty() {

@@ -10,6 +10,7 @@ mod memory;
 mod moves;
 mod read;
 mod replace;
+mod scope;
 mod structure;
 mod translate;
 mod write;
@@ -44,11 +45,13 @@ use crate::{Workspace, state::WorkspaceState};
 pub struct WorkspaceFs {
     state: Arc<WorkspaceState>,
     author: Author,
+    /// The directory that the filesystem is confined to, if it is.
+    scope: Option<VPath>,
 }
 
 impl WorkspaceFs {
     pub(crate) fn new(state: Arc<WorkspaceState>, author: Author) -> Self {
-        Self { state, author }
+        Self { state, author, scope: None }
     }
 
     /// Returns the same filesystem with a label on its changes: a session, a tool call.
@@ -61,7 +64,7 @@ impl WorkspaceFs {
     /// Reads a file, and returns its id with the content.
     pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, Content), FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         let content = self.read_found(path, &found)?;
         Ok((found.id, content))
     }
@@ -69,7 +72,7 @@ impl WorkspaceFs {
     /// Returns the id of the file at a path, through links.
     pub(crate) fn id_at(&self, path: &VPath) -> Option<FileId> {
         self.refreshed(Op::Stat).ok()?;
-        let found = resolve_file(&self.state.main.read(), Op::Open, path);
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path);
         found.ok().map(|found| found.id)
     }
 

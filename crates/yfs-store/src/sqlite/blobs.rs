@@ -420,6 +420,13 @@ fn put_list(
     tx.prepare_cached(sql)?.query_row(parameters, read_info)
 }
 
+/// Gives a blob another number, as putting it again does. Returns whether it is in the store.
+pub(super) fn renew_blob(tx: &Connection, hash: &ContentHash) -> rusqlite::Result<bool> {
+    let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks)
+               SELECT hash, size, at, chunks FROM blob WHERE hash = ?1";
+    Ok(tx.prepare_cached(sql)?.execute([hash.as_bytes()])? > 0)
+}
+
 fn read_piece(
     connection: &Connection,
     blob: &ContentHash,

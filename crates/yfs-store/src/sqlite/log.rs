@@ -8,6 +8,7 @@ use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{
     Inner, Known, Writer,
+    blobs::renew_blob,
     index::{Index, KIND_UPDATE, Row},
     schema::{INLINE_LEN, failed},
     tx::Tx,
@@ -137,6 +138,11 @@ impl Inner {
         for expect in &batch.expect {
             if let Some(head) = self.moved(expect) {
                 return Ok(Err(StoreError::HeadMoved { doc: expect.doc.clone(), head }));
+            }
+        }
+        for hash in &batch.blobs {
+            if !renew_blob(tx, hash).map_err(failed(APPEND))? {
+                return Ok(Err(StoreError::NoBlob { hash: *hash }));
             }
         }
         let overtaken = batch.watch.iter().any(|watched| self.moved(watched).is_some());

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use yfs_engine::{
     content::{Author, ContentDoc, NewBlob},
+    hash::ContentHash,
     id::FileId,
     kind::ContentKind,
     table::RowWrite,
@@ -23,6 +24,8 @@ pub(crate) struct Transaction<'t, T = ()> {
     pub(crate) changes: Vec<DocumentChange<'t>>,
     /// Contents that the transaction was planned from, and that must still be the same.
     pub(crate) preconditions: Vec<ContentPrecondition>,
+    /// Blobs that were put for the transaction, and must still be there when it is logged.
+    pub(crate) blobs: Vec<ContentHash>,
     /// What the caller wants back.
     pub(crate) value: T,
 }
@@ -111,6 +114,7 @@ impl<T> Transaction<'_, T> {
             new_documents: Vec::new(),
             changes: Vec::new(),
             preconditions: Vec::new(),
+            blobs: Vec::new(),
             value,
         }
     }
@@ -118,6 +122,16 @@ impl<T> Transaction<'_, T> {
     /// Reports whether there is nothing to commit.
     pub(super) fn is_empty(&self) -> bool {
         !self.main.changes_rows() && self.new_documents.is_empty() && self.changes.is_empty()
+    }
+}
+
+impl NewBody {
+    /// Returns the blob that the body names.
+    pub(crate) fn blob(&self) -> Option<ContentHash> {
+        match self {
+            Self::Text(_) => None,
+            Self::Blob(blob) => Some(blob.hash),
+        }
     }
 }
 

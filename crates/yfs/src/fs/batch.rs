@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
+    hash::ContentHash,
     id::FileId,
     main_doc::MainDoc,
     name::Name,
@@ -74,6 +75,15 @@ struct Planner<'a> {
     contents: Vec<NewDocument>,
 }
 
+impl NewNode {
+    fn blob(&self) -> Option<ContentHash> {
+        match &self.what {
+            NewWhat::File(prepared) => prepared.blob.map(|blob| blob.hash),
+            _ => None,
+        }
+    }
+}
+
 impl Prepared {
     /// Returns the number of bytes that wait in memory.
     pub(crate) fn weight(&self) -> usize {
@@ -117,7 +127,11 @@ impl WorkspaceFs {
             let mut planner = Planner::new(main, now, nodes.len());
             let results = nodes.iter().map(|node| planner.plan(node)).collect();
             let Planner { writes, contents, .. } = planner;
-            Ok(Transaction { new_documents: contents, ..Transaction::rows(writes, results) })
+            let blobs = nodes.iter().filter_map(NewNode::blob).collect();
+            let rows = Transaction::rows(writes, results);
+            let transaction = Transaction { new_documents: contents, blobs, ..rows };
+            self.check_rows(main, Op::Open, &VPath::root(), &transaction.main)?;
+            Ok(transaction)
         });
         let made = made.map_err(|error| fs_error(error, Op::Open, &VPath::root()))?;
         Ok(made.value)

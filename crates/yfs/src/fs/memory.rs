@@ -15,7 +15,7 @@ use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
 use super::{
     WorkspaceFs,
     read::listed,
-    translate::{Holds, file_kind, fs_error, resolve, resolve_file, version_token},
+    translate::{Holds, file_kind, fs_error, version_token},
 };
 
 impl WorkspaceFs {
@@ -30,7 +30,7 @@ impl WorkspaceFs {
         let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
         let found = {
             let main = self.state.main.read();
-            let node = resolve(&main, op, path, follow)?;
+            let node = self.resolve(&main, op, path, follow)?;
             let created = |id| main.files().attributes(id).map(|row| row.created_at);
             listed(&main, node).zip(node.id().and_then(created))
         };
@@ -53,7 +53,7 @@ impl WorkspaceFs {
     pub fn names(&self, path: &VPath) -> Result<Vec<(FileKind, SmolStr)>, FsError> {
         self.refreshed(Op::Scandir)?;
         let main = self.state.main.read();
-        let node = resolve(&main, Op::Scandir, path, Follow::Yes)?;
+        let node = self.resolve(&main, Op::Scandir, path, Follow::Yes)?;
         if !node.is_folder() {
             return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
         }
@@ -115,7 +115,7 @@ impl WorkspaceFs {
     /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
     pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.version_of(&found, path)
     }
 
@@ -131,7 +131,7 @@ impl WorkspaceFs {
         max_len: usize,
     ) -> Result<Option<TextInMemory>, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         if found.holds != Holds::Text {
             return Ok(None);
         }

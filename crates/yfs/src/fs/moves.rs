@@ -117,8 +117,9 @@ impl WorkspaceFs {
         ];
         // Whatever is logged in the source before it goes is to be in the target.
         let preconditions = precondition.into_iter().collect();
+        let blobs = body.blob().into_iter().collect();
         let changes = vec![DocumentChange::replace(target, body, author)];
-        Ok(Transaction { changes, preconditions, ..Transaction::rows(writes, ()) })
+        Ok(Transaction { changes, preconditions, blobs, ..Transaction::rows(writes, ()) })
     }
 
     pub(crate) fn cp_now(
@@ -130,6 +131,7 @@ impl WorkspaceFs {
         self.refreshed(Op::Cp)?;
         let call = Call { op: Op::Cp, from, to, now: self.state.now() };
         self.commit(Op::Cp, from, |main| {
+            self.resolve(main, Op::Cp, from, Follow::No).map_err(|error| error.to(to))?;
             check_copy(main, call, options)?;
             match self.copy_over_link(main, call)? {
                 Some(plan) => Ok(plan),
@@ -161,6 +163,7 @@ impl WorkspaceFs {
                 Some(RowWrite::Update { changes, .. }) => {
                     let over = self.plan_overwrite(main, call, &source, &target)?;
                     *changes = over.changes;
+                    plan.blobs.extend(over.body.blob());
                     plan.changes.push(DocumentChange::replace(&target, over.body, over.author));
                 }
                 Some(RowWrite::Create { row, .. }) => {

@@ -19,7 +19,7 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     translate::{
-        Found, Holds, bytes_of, file_kind, fs_error, mode_of, resolve, resolve_file, version_token,
+        Found, Holds, bytes_of, file_kind, fs_error, mode_of, resolve_file, version_token,
     },
 };
 use crate::{any::to_json, error::WorkspaceError, state::WorkspaceState, workspace::CREATED_KEY};
@@ -38,7 +38,7 @@ impl WorkspaceFs {
 
     pub(crate) fn read_now(&self, path: &VPath) -> Result<Content, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.read_found(path, &found)
     }
 
@@ -66,7 +66,7 @@ impl WorkspaceFs {
         len: u64,
     ) -> Result<Bytes, FsError> {
         self.refreshed(Op::Open)?;
-        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         if let Holds::Blob(blob) = found.holds {
             let start = offset.min(blob.size);
             return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
@@ -107,7 +107,7 @@ impl WorkspaceFs {
         let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
         let shown = {
             let main = self.state.main.read();
-            let node = resolve(&main, op, path, follow)?;
+            let node = self.resolve(&main, op, path, follow)?;
             shown(&main, node)
         };
         match shown {
@@ -151,7 +151,7 @@ impl WorkspaceFs {
         let mut texts = Vec::new();
         {
             let main = self.state.main.read();
-            let node = resolve(&main, Op::Scandir, path, Follow::Yes)?;
+            let node = self.resolve(&main, Op::Scandir, path, Follow::Yes)?;
             if !node.is_folder() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
             }
@@ -177,7 +177,7 @@ impl WorkspaceFs {
         let mut found = Vec::new();
         {
             let main = self.state.main.read();
-            let node = resolve(&main, Op::Walk, path, Follow::Yes)?;
+            let node = self.resolve(&main, Op::Walk, path, Follow::Yes)?;
             if !node.is_folder() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Walk, path));
             }
@@ -231,7 +231,7 @@ impl WorkspaceFs {
     pub(crate) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
         self.refreshed(Op::Readlink)?;
         let main = self.state.main.read();
-        let node = resolve(&main, Op::Readlink, path, Follow::No)?;
+        let node = self.resolve(&main, Op::Readlink, path, Follow::No)?;
         let target = node.link().map(str::to_owned);
         target.ok_or_else(|| FsError::new(FsCode::EINVAL, Op::Readlink, path))
     }
@@ -239,7 +239,7 @@ impl WorkspaceFs {
     pub(crate) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
         self.refreshed(Op::Realpath)?;
         let main = self.state.main.read();
-        Ok(resolve(&main, Op::Realpath, path, Follow::Yes)?.path())
+        Ok(self.resolve(&main, Op::Realpath, path, Follow::Yes)?.path())
     }
 }
 

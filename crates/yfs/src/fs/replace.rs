@@ -10,7 +10,7 @@ use yfs_engine::{
     path::VPath,
     table::{BlobRef, RowChanges, RowWrite},
 };
-use yfs_store::Seq;
+use yfs_store::{Seq, StoreError};
 use yfs_vfs::{
     Author, Base, Edit, EditRefusal, Edited, FsCode, FsError, Op, Overlap, WriteOptions, Written,
 };
@@ -18,7 +18,7 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     lasting::Lasting,
-    translate::{Found, Holds, fs_error, head_of_token, is_of_blob, resolve_file, version_token},
+    translate::{Found, Holds, fs_error, head_of_token, is_of_blob, version_token},
     write::{MAX_ATTEMPTS, find_target},
 };
 use crate::{
@@ -44,6 +44,7 @@ pub(crate) enum NewContent {
 /// A file that is to be written to: by whom, and on what condition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Writing<'a> {
+    pub(super) fs: &'a WorkspaceFs,
     pub(super) op: Op,
     pub(super) path: &'a VPath,
     pub(super) found: &'a Found,
@@ -69,7 +70,10 @@ impl Writing<'_> {
         let is_same = found.is_ok_and(|found| {
             found.is_some_and(|it| it.id == self.found.id && it.holds == self.found.holds)
         });
-        if is_same { Ok(()) } else { Err(self.fail(FsCode::ESTALE).into()) }
+        if !is_same {
+            return Err(self.fail(FsCode::ESTALE).into());
+        }
+        Ok(self.fs.check_found(main, self.op, self.path, &self.found.id)?)
     }
 
     pub(super) fn lift(&self, error: WorkspaceError) -> FsError {
@@ -222,7 +226,7 @@ impl WorkspaceFs {
 
     pub(super) fn append_bytes(&self, it: Writing<'_>, data: &[u8]) -> Result<Written, FsError> {
         for _ in 0..MAX_ATTEMPTS {
-            let found = resolve_file(&self.state.main.read(), it.op, it.path)?;
+            let found = self.resolve_file(&self.state.main.read(), it.op, it.path)?;
             let before = self.read_found(it.path, &found)?;
             let whole = [&before.data[..], data].concat();
             // Nothing may come between, or it would be overwritten.
@@ -238,8 +242,15 @@ impl WorkspaceFs {
     /// Makes bytes the content of a file: the blob is kept, its version noted in the document, and
     /// the row points to it.
     fn put_bytes(&self, it: Writing<'_>, data: &[u8]) -> Result<Written, FsError> {
-        let blob = self.put_blob(it.op, it.path, data)?;
-        self.change_form(it, Holds::Blob(blob), blob.size, NewBody::Blob(listed(blob)))
+        for _ in 0..MAX_ATTEMPTS {
+            let blob = self.put_blob(it.op, it.path, data)?;
+            match self.change_form(it, Holds::Blob(blob), blob.size, NewBody::Blob(listed(blob))) {
+                // An equal blob had been there, and was removed meanwhile.
+                Err(error) if is_blob_gone(&error) => {}
+                written => return written,
+            }
+        }
+        Err(it.fail(FsCode::EBUSY))
     }
 
     /// Makes a text the content of a file that holds a blob.
@@ -277,7 +288,9 @@ impl WorkspaceFs {
             }
             let write = RowWrite::Update { id: id.clone(), changes: changes.clone() };
             let changes = vec![DocumentChange::replace(id, body.clone(), author.clone())];
-            Ok(Transaction { changes, preconditions, ..Transaction::rows(vec![write], ()) })
+            let blobs = body.blob().into_iter().collect();
+            let rows = Transaction::rows(vec![write], ());
+            Ok(Transaction { changes, preconditions, blobs, ..rows })
         });
         let committed = committed.map_err(|error| it.lift(error))?;
         let document = committed.documents.get(id).filter(|document| !document.is_overtaken);
@@ -362,7 +375,7 @@ impl WorkspaceFs {
     }
 
     fn edit_found(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
-        let found = resolve_file(&self.state.main.read(), Op::Edit, path)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Edit, path)?;
         if found.holds != Holds::Text {
             return Err(FsError::edit_refused(path, EditRefusal::NotText));
         }
@@ -375,7 +388,7 @@ impl WorkspaceFs {
         let author = self.content_author(&by);
         let mut n_replaced = 0;
         let target = &options;
-        let it = Writing { op: Op::Edit, path, found: &found, target, expected, by: &by };
+        let it = Writing { fs: self, op: Op::Edit, path, found: &found, target, expected, by: &by };
         let (written, _) = self.edited(it, |doc| {
             n_replaced =
                 edit.count(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
@@ -407,6 +420,12 @@ impl OwnedBase {
 
 pub(super) fn listed(blob: BlobRef) -> NewBlob {
     NewBlob { hash: blob.hash, size: blob.size, mime: None }
+}
+
+/// Reports whether a call failed because a blob that it had put was removed before it was named.
+pub(super) fn is_blob_gone(error: &FsError) -> bool {
+    let source = error.source.as_ref().and_then(|source| source.downcast_ref());
+    matches!(source, Some(WorkspaceError::Store(StoreError::NoBlob { .. })))
 }
 
 /// Returns the merge patch of a row's `meta` that a write asks for.

@@ -16,12 +16,11 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     replace::{NewContent, meta_patch},
-    translate::{Holds, fs_error, resolve, version_token},
+    translate::{Holds, fs_error, version_token},
 };
 use crate::{
     any,
     commit::{Committed, NewDocument, StructureAccess, Transaction},
-    error::WorkspaceError,
     fs::read::CUSTOM_KEY,
     state::WorkspaceState,
 };
@@ -65,7 +64,8 @@ impl WorkspaceFs {
             let text_size = blob.is_none().then_some(size);
             let content = update.clone().map(|update| new_doc(&id, update, text_size));
             let new_documents = content.into_iter().collect();
-            Ok(Transaction { new_documents, ..Transaction::rows(writes, true) })
+            let blobs = blob.map(|blob| blob.hash).into_iter().collect();
+            Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, true) })
         })?;
         if !created.value {
             return Ok(None);
@@ -167,7 +167,7 @@ impl WorkspaceFs {
         plan: impl Fn(&MainDoc) -> Result<Vec<RowWrite>, OpError>,
     ) -> Result<FileId, FsError> {
         let committed = self.commit(op, path, |main| {
-            let Some(id) = resolve(main, op, path, Follow::Yes)?.id() else {
+            let Some(id) = self.resolve(main, op, path, Follow::Yes)?.id() else {
                 return Err(FsError::new(FsCode::EPERM, op, path));
             };
             let writes = plan(main).map_err(|error| op_error(error, op, path))?;
@@ -183,7 +183,11 @@ impl WorkspaceFs {
         path: &VPath,
         mut plan: impl FnMut(&MainDoc) -> Result<Transaction<'t, T>, FsError>,
     ) -> Result<Committed<T>, FsError> {
-        let plan = |main: &MainDoc| plan(main).map_err(WorkspaceError::Fs);
+        let plan = |main: &MainDoc| {
+            let transaction = plan(main)?;
+            self.check_rows(main, op, path, &transaction.main)?;
+            Ok(transaction)
+        };
         let committed = self.state.commit(StructureAccess::Change, Some(&self.author.actor), plan);
         committed.map_err(|error| fs_error(error, op, path))
     }

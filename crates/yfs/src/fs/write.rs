@@ -12,7 +12,7 @@ use yfs_vfs::{Base, Create, FsCode, FsError, Op, WriteOptions, Written};
 
 use super::{
     WorkspaceFs,
-    replace::Writing,
+    replace::{Writing, is_blob_gone},
     translate::{Found, Holds, check_lengths, fs_error, lookup_error, version_token},
 };
 use crate::{content::Updates, error::WorkspaceError};
@@ -65,6 +65,8 @@ impl WorkspaceFs {
             };
             match written {
                 Ok(Some(written)) => return Ok(written),
+                // A blob that was put was removed before the file named it.
+                Err(error) if is_blob_gone(&error) => (),
                 // Without a condition only a file that is gone is stale.
                 Err(error) if error.code != FsCode::ESTALE || is_conditional(options) => {
                     return Err(error);
@@ -96,7 +98,7 @@ impl WorkspaceFs {
     ) -> Result<Written, FsError> {
         let expected = self.expected_head(op, path, found, options)?;
         let by = self.author(options.author.as_ref());
-        let it = Writing { op, path, found, target: options, expected, by: &by };
+        let it = Writing { fs: self, op, path, found, target: options, expected, by: &by };
         let written = match (&found.holds, change) {
             (Holds::Text, Change::Append(data)) => match std::str::from_utf8(data) {
                 Ok(text) => self.append_text(it, text)?,

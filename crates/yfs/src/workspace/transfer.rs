@@ -165,7 +165,8 @@ fn complete(main: &MainDoc, parcel: &Parcel) -> Result<Transaction<'static>> {
             }
         }
     }
-    Ok(Transaction { new_documents: parcel.contents.clone(), ..Transaction::rows(writes, ()) })
+    let (new_documents, blobs) = (parcel.contents.clone(), parcel.blobs.clone());
+    Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, ()) })
 }
 
 /// Plans the rows of a parcel at `to`.
@@ -191,7 +192,8 @@ fn unpack(main: &MainDoc, parcel: &Parcel, to: &VPath) -> Result<Transaction<'st
             Some(_) => RowWrite::Update { id: row.id.clone(), changes: whole(row) },
         });
     }
-    Ok(Transaction { new_documents: parcel.contents.clone(), ..Transaction::rows(writes, ()) })
+    let (new_documents, blobs) = (parcel.contents.clone(), parcel.blobs.clone());
+    Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, ()) })
 }
 
 /// Reports whether a file holds the blob that it held when it was packed.

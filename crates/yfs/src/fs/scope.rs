@@ -1,0 +1,133 @@
+//! A filesystem that is confined to one directory.
+//!
+//! What a path leads to is decided and used under one lock: a reader holds the main document while it
+//! resolves, and a writer's rows are checked against the main document that its plan was made from,
+//! which the log takes only if it is still the present one. So no rename or link between check and
+//! use widens what can be reached.
+
+use std::collections::HashMap;
+
+use yfs_engine::{
+    id::FileId,
+    main_doc::MainDoc,
+    path::VPath,
+    table::{NodeKind, RowWrite},
+    tree::{Follow, NodeRef},
+};
+use yfs_vfs::{FsCode, FsError, Op};
+
+use super::{
+    WorkspaceFs,
+    translate::{self, Found},
+};
+use crate::commit::MainChange;
+
+impl WorkspaceFs {
+    /// Returns the filesystem confined to a directory: a call that would read or change anything
+    /// outside fails with `EACCES`, whatever links and renames lead there. Paths still count from the
+    /// root of the workspace.
+    #[must_use]
+    pub fn confined_to(mut self, directory: VPath) -> Self {
+        self.scope = Some(directory).filter(|directory| !directory.is_root());
+        self
+    }
+
+    /// Finds what is at a path, inside the scope.
+    pub(super) fn resolve<'a>(
+        &self,
+        main: &'a MainDoc,
+        op: Op,
+        path: &VPath,
+        follow: Follow,
+    ) -> Result<NodeRef<'a>, FsError> {
+        let node = translate::resolve(main, op, path, follow)?;
+        self.check_node(op, path, &node)?;
+        Ok(node)
+    }
+
+    /// Finds the file at a path, through links, inside the scope.
+    pub(super) fn resolve_file(
+        &self,
+        main: &MainDoc,
+        op: Op,
+        path: &VPath,
+    ) -> Result<Found, FsError> {
+        self.resolve(main, op, path, Follow::Yes)?;
+        translate::resolve_file(main, op, path)
+    }
+
+    /// Checks that a file that was found is inside the scope.
+    pub(super) fn check_found(
+        &self,
+        main: &MainDoc,
+        op: Op,
+        path: &VPath,
+        id: &FileId,
+    ) -> Result<(), FsError> {
+        match main.tree().node(id) {
+            Some(node) => self.check_node(op, path, &node),
+            None => Ok(()),
+        }
+    }
+
+    fn check_node(&self, op: Op, path: &VPath, node: &NodeRef<'_>) -> Result<(), FsError> {
+        let is_inside = self.scope.as_ref().is_none_or(|scope| node.path().starts_with(scope));
+        if is_inside { Ok(()) } else { Err(FsError::new(FsCode::EACCES, op, path)) }
+    }
+
+    /// Checks that a plan writes no row outside the scope, neither where a row is nor where it goes.
+    pub(super) fn check_rows(
+        &self,
+        main: &MainDoc,
+        op: Op,
+        path: &VPath,
+        change: &MainChange,
+    ) -> Result<(), FsError> {
+        let Some(scope) = &self.scope else { return Ok(()) };
+        let MainChange::Rows(rows) = change else { return Ok(()) };
+        let mut places = Places { main, created: HashMap::new() };
+        let is_inside = |row: &RowWrite, places: &mut Places<'_>| match row {
+            RowWrite::Create { row, .. } => {
+                let path = places.path_in(row.parent.as_ref(), &row.name);
+                places.created.insert(row.id.clone(), path.clone());
+                // The directories that lead to the scope's own may be made, and nothing else.
+                let leads_there = row.kind == NodeKind::Folder && scope.starts_with(&path);
+                leads_there || path.starts_with(scope)
+            }
+            RowWrite::Update { id, changes } => {
+                let moves = changes.parent.is_some() || changes.name.is_some();
+                let is_structural = moves || changes.trashed_at.is_some();
+                let Some(at) = main.tree().node(id).map(|node| node.path()) else { return true };
+                let is_own = at == *scope;
+                let to = changes.parent.as_ref().map(|parent| places.path_of(parent.as_ref()));
+                at.starts_with(scope)
+                    && !(is_own && is_structural)
+                    && to.is_none_or(|to| to.starts_with(scope))
+            }
+            _ => false,
+        };
+        if rows.iter().all(|row| is_inside(row, &mut places)) {
+            return Ok(());
+        }
+        Err(FsError::new(FsCode::EACCES, op, path))
+    }
+}
+
+/// Where rows are, including those that a plan creates.
+struct Places<'a> {
+    main: &'a MainDoc,
+    created: HashMap<FileId, VPath>,
+}
+
+impl Places<'_> {
+    fn path_of(&self, id: Option<&FileId>) -> VPath {
+        let Some(id) = id else { return VPath::root() };
+        let created = self.created.get(id).cloned();
+        let node = || self.main.tree().node(id).map(|node| node.path());
+        created.or_else(node).unwrap_or_else(VPath::root)
+    }
+
+    fn path_in(&self, parent: Option<&FileId>, name: &str) -> VPath {
+        self.path_of(parent).join(name)
+    }
+}

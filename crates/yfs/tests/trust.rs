@@ -1,0 +1,366 @@
+//! Ways to lose, double or hide work that were found by acceptance, each as a story.
+
+#[path = "support/handles.rs"]
+mod support;
+
+use std::{
+    io::{self, Write},
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use support::{Pair, append, at, cat, create, now, put, two_processes};
+use yfs::{Options, Workspace, replica::Arrival};
+use yfs_engine::{
+    content::{Author, ContentDoc},
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    time::Millis,
+};
+use yfs_store::{Fault, FaultStore, MemoryStore, SqliteStore, StoreError};
+use yfs_vfs::{FileSystem, FsCode, RemoveOptions, WriteOptions};
+
+/// An editor that holds a document and follows it.
+struct Follower {
+    doc: ContentDoc,
+    updates: yfs::updates::Updates,
+    port: yfs::DocPort,
+}
+
+impl Follower {
+    fn open(workspace: &Workspace, path: &str) -> Self {
+        let id = id_of(workspace, path);
+        let port = workspace.port(id.as_str()).expect("a port");
+        let mut doc = ContentDoc::new(&id, ClientId::new(77).expect("an id"), Limits::default());
+        let updates = port.subscribe();
+        let state = port.diff(&doc.gate().state_vector()).expect("a state");
+        doc.receive(&state, Source::Wire).expect("a state that can be read");
+        Self { doc, updates, port }
+    }
+
+    /// Returns the text after all that the subscription has delivered.
+    fn text(&mut self) -> String {
+        while let Some(update) = self.updates.try_recv() {
+            self.doc.receive(&update, Source::Wire).expect("an update that can be read");
+        }
+        self.doc.text()
+    }
+}
+
+fn id_of(workspace: &Workspace, path: &str) -> FileId {
+    now(workspace.fs().stat(&at(path))).expect("a file").id
+}
+
+fn rm(workspace: &Workspace, path: &str) {
+    now(workspace.fs().rm(&at(path), &RemoveOptions::default())).expect("removed");
+}
+
+#[test]
+fn a_follower_gets_what_others_log_whatever_is_in_memory() {
+    let pair = Pair::new();
+    put(&pair.a, "/f.txt", "start\n");
+    pair.b.catch_up().expect("caught up");
+    let mut follower = Follower::open(&pair.a, "/f.txt");
+    for round in 0..20 {
+        append(&pair.b, "/f.txt", &format!("b{round}\n"));
+        // Conditional writes that are refused, before this handle has read what the other logged.
+        let options = WriteOptions {
+            expected_version: Some(yfs_vfs::VersionToken::new("1")),
+            ..WriteOptions::default()
+        };
+        let refused = now(pair.a.fs().write(&at("/f.txt"), "mine".into(), &options));
+        assert_eq!(refused.expect_err("stale").code, FsCode::ESTALE);
+        append(&pair.a, "/f.txt", &format!("a{round}\n"));
+    }
+    pair.a.catch_up().expect("caught up");
+    assert_eq!(follower.text(), cat(&pair.a, "/f.txt"));
+    assert_eq!(follower.text().lines().count(), 41);
+    drop(follower.port);
+}
+
+#[test]
+fn a_follower_gets_what_others_log_after_a_write_of_ours_failed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("workspace.db");
+    let faults =
+        Arc::new(FaultStore::new(Arc::new(SqliteStore::create_new(&file).expect("a store"))));
+    let options = Options { follow: false, ..Options::default() };
+    let a = Workspace::create(faults.clone(), options.clone()).expect("a workspace");
+    let b = Workspace::open_at(&file, options).expect("a second handle");
+    put(&a, "/f.txt", "start\n");
+    let mut follower = Follower::open(&a, "/f.txt");
+    append(&b, "/f.txt", "theirs\n");
+    // The failed append leaves the document ahead of the log, so that it is evicted.
+    faults.fail(Fault::Append, 0, StoreError::Full { action: "append" });
+    let failed = now(a.fs().append(&at("/f.txt"), "lost\n".into(), &WriteOptions::default()));
+    assert_eq!(failed.expect_err("the disk is full").code, FsCode::ENOSPC);
+    faults.fail(Fault::Append, u64::MAX, StoreError::Full { action: "append" });
+    assert_eq!(cat(&a, "/f.txt"), "start\ntheirs\n");
+    append(&a, "/f.txt", "ours\n");
+    a.catch_up().expect("caught up");
+    assert_eq!(follower.text(), "start\ntheirs\nours\n");
+}
+
+#[test]
+fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("workspace.db");
+    put(&Workspace::create_at(&file, Options::default()).expect("a workspace"), "/f.txt", "");
+    let mut acknowledged = Vec::new();
+    for round in 0..30 {
+        let workspace = Workspace::open_at(&file, Options::default()).expect("a workspace");
+        let begun = Arc::new(Barrier::new(4));
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let (fs, begun) = (workspace.fs(), begun.clone());
+                thread::spawn(move || {
+                    begun.wait();
+                    let mut done = Vec::new();
+                    for n in 0.. {
+                        let mark = format!("<{round}.{writer}.{n}>");
+                        let data = mark.clone().into();
+                        match now(fs.append(&at("/f.txt"), data, &WriteOptions::default())) {
+                            Ok(_) => done.push(mark),
+                            Err(_) => return done,
+                        }
+                    }
+                    done
+                })
+            })
+            .collect();
+        begun.wait();
+        workspace.close().expect("closed");
+        for writer in writers {
+            acknowledged.extend(writer.join().expect("no panic"));
+        }
+    }
+    let text = cat(&Workspace::open_at(&file, Options::default()).expect("a workspace"), "/f.txt");
+    for mark in &acknowledged {
+        assert_eq!(text.matches(mark.as_str()).count(), 1, "{mark}");
+    }
+}
+
+#[test]
+fn emptying_the_trash_removes_nothing_that_is_being_written() {
+    let (here, there, _dir) = two_processes();
+    let is_over = AtomicBool::new(false);
+    let written = thread::scope(|scope| {
+        let expiring = scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                there.expire(Duration::ZERO).expect("expired");
+            }
+        });
+        let writers = [0, 1].map(|writer| {
+            let here = &here;
+            scope.spawn(move || {
+                let files = (0..60).map(|n| {
+                    let (path, bytes) = (format!("/{writer}-{n}"), (writer, n));
+                    let text = format!("text {bytes:?}").into_bytes();
+                    let data = if n % 2 == 0 { text } else { [b"\xff", &text[..]].concat() };
+                    let options = WriteOptions::default();
+                    now(here.fs().write(&at(&path), data.clone().into(), &options))
+                        .expect("written");
+                    (path, data)
+                });
+                files.collect::<Vec<_>>()
+            })
+        });
+        let written: Vec<_> =
+            writers.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
+        is_over.store(true, Ordering::Release);
+        expiring.join().expect("no panic");
+        written
+    });
+    for workspace in [&here, &there] {
+        for (path, data) in &written {
+            let content = now(workspace.fs().read(&at(path))).expect(path);
+            assert_eq!(content.data, data, "{path}");
+        }
+    }
+}
+
+#[test]
+fn an_update_that_arrives_twice_is_logged_once() {
+    let (here, there) = (create(), Arc::new(MemoryStore::new()));
+    put(&here, "/f.txt", "one\n");
+    let (id, main) = (id_of(&here, "/f.txt"), here.port(here.id().as_str()).expect("a port"));
+    let there = Workspace::create_replica(there, here.id(), Options::default()).expect("a replica");
+    let arrive = |doc: &FileId, update: Vec<u8>| {
+        let arrival = Arrival { doc: doc.clone(), update, is_new: true };
+        there.take(&[arrival]).expect("taken").n_new
+    };
+    let empty = [0];
+    let rows = main.diff(&empty).expect("rows");
+    assert_eq!([arrive(here.id(), rows.clone()), arrive(here.id(), rows)], [1, 0]);
+    let content = here.port(id.as_str()).expect("a port").diff(&empty).expect("a state");
+    assert_eq!([arrive(&id, content.clone()), arrive(&id, content)], [1, 0]);
+    let before = here.port(id.as_str()).expect("a port").state_vector().expect("a state vector");
+    append(&here, "/f.txt", "two\n");
+    let edit = here.port(id.as_str()).expect("a port").diff(&before).expect("an edit");
+    assert_eq!([arrive(&id, edit.clone()), arrive(&id, edit)], [1, 0]);
+    assert_eq!(cat(&there, "/f.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn what_is_written_during_a_move_to_another_workspace_moves_as_well() {
+    for round in 0..10 {
+        let (here, there) = (create(), create());
+        put(&here, "/d/a.txt", "start\n");
+        // Something large, so that the move takes a while.
+        let large = vec![0xff; 4 << 20];
+        now(here.fs().write(&at("/d/z.bin"), large.into(), &WriteOptions::default())).expect("put");
+        let begun = Barrier::new(2);
+        let written = thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                begun.wait();
+                let mut written = Vec::new();
+                let options = WriteOptions { create: yfs_vfs::Create::Never, ..Default::default() };
+                for n in 0.. {
+                    let line = format!("line {n}\n");
+                    let data = line.clone().into();
+                    match now(here.fs().append(&at("/d/a.txt"), data, &options)) {
+                        Ok(_) => written.push(line),
+                        Err(error) if error.code == FsCode::ENOENT => break,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                written
+            });
+            begun.wait();
+            here.move_to(&at("/d"), &there, &at("/d")).expect("moved");
+            writer.join().expect("no panic")
+        });
+        let expected: String = ["start\n".to_owned()].into_iter().chain(written).collect();
+        assert_eq!(cat(&there, "/d/a.txt"), expected, "round {round}");
+    }
+}
+
+#[test]
+fn what_moved_away_and_back_is_read_as_it_came_back() {
+    let (here, there) = (create(), create());
+    put(&here, "/a.txt", "one\n");
+    // It stays in memory here.
+    let mut follower = Follower::open(&here, "/a.txt");
+    here.move_to(&at("/a.txt"), &there, &at("/a.txt")).expect("moved");
+    append(&there, "/a.txt", "two\n");
+    there.move_to(&at("/a.txt"), &here, &at("/a.txt")).expect("moved back");
+    assert_eq!(cat(&here, "/a.txt"), "one\ntwo\n");
+    assert_eq!(follower.text(), "one\ntwo\n");
+    append(&here, "/a.txt", "three\n");
+    assert_eq!(cat(&here, "/a.txt"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_move_to_a_full_workspace_fails() {
+    let here = create();
+    let large = vec![0xff; 1 << 20];
+    now(here.fs().write(&at("/z.bin"), large.into(), &WriteOptions::default())).expect("written");
+    let faults = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
+    let there = Workspace::create(faults.clone(), Options::default()).expect("a workspace");
+    faults.fail(Fault::Blob, 0, StoreError::Full { action: "put a blob" });
+    assert!(here.move_to(&at("/z.bin"), &there, &at("/z.bin")).is_err());
+    assert_eq!(support::ls(&here), "/z.bin");
+}
+
+#[test]
+fn what_a_process_did_is_seen_by_the_next_call_of_every_other() {
+    let (here, there, _dir) = two_processes();
+    for round in 0..200 {
+        let text = format!("round {round}");
+        put(&here, "/f.txt", &text);
+        assert_eq!(cat(&there, "/f.txt"), text);
+        rm(&there, "/f.txt");
+        // Not a word of it may end in the trash.
+        append(&here, "/f.txt", &text);
+        assert_eq!(cat(&there, "/f.txt"), text, "round {round}");
+        rm(&here, "/f.txt");
+        assert!(now(there.fs().read(&at("/f.txt"))).is_err());
+    }
+}
+
+#[test]
+fn reading_again_what_was_evicted_costs_no_budget() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("workspace.db");
+    let store =
+        Arc::new(FaultStore::new(Arc::new(SqliteStore::create_new(&file).expect("a store"))));
+    let workspace = Workspace::create(store.clone(), Options::default()).expect("a workspace");
+    put(&workspace, "/f.txt", &"x".repeat(100_000));
+    cat(&workspace, "/f.txt");
+    append(&workspace, "/f.txt", "y");
+    let (_, before) = workspace.loaded();
+    for _ in 0..50 {
+        store.fail(Fault::Append, 0, StoreError::Full { action: "append" });
+        let refused =
+            now(workspace.fs().append(&at("/f.txt"), "z".into(), &WriteOptions::default()));
+        assert_eq!(refused.expect_err("full").code, FsCode::ENOSPC);
+        store.fail(Fault::Append, u64::MAX, StoreError::Full { action: "append" });
+        append(&workspace, "/f.txt", "y");
+    }
+    let (_, after) = workspace.loaded();
+    assert!(after < before * 2, "{before} bytes became {after}");
+}
+
+#[test]
+fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("workspace.db");
+    let options = Options { follow: false, ..Options::default() };
+    let workspace = Workspace::create_at(&file, options.clone()).expect("a workspace");
+    put(&workspace, "/f.txt", "base/");
+    append(&workspace, "/f.txt", "AAAA");
+    let id = id_of(&workspace, "/f.txt");
+    // A peer that has all of it.
+    let state = workspace.port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
+    let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), Limits::default());
+    peer.receive(&state, Source::Wire).expect("a state that can be read");
+    workspace.close().expect("closed");
+    damage(&file, b"AAAA");
+    let workspace = Workspace::open_at(&file, options).expect("a workspace");
+    assert_eq!(cat(&workspace, "/f.txt"), "base/");
+    append(&workspace, "/f.txt", "BBBB");
+    let port = workspace.port(id.as_str()).expect("a port");
+    let news = port.diff(&peer.gate().state_vector()).expect("news");
+    peer.receive(&news, Source::Wire).expect("news that can be read");
+    let known = port.state_vector().expect("a state vector");
+    port.receive(&peer.gate().encode_diff(&known).expect("news")).expect("accepted");
+    let text = cat(&workspace, "/f.txt");
+    assert_eq!(text, peer.text());
+    assert!(text.contains("AAAA") && text.contains("BBBB"), "{text}");
+}
+
+/// Flips a byte of the only place in a file where `what` stands.
+fn damage(file: &std::path::Path, what: &[u8]) {
+    let mut bytes = std::fs::read(file).expect("a file");
+    let wal = file.with_extension("db-wal");
+    let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(what)).collect();
+    assert!(!places.is_empty() && !wal.exists(), "closing left everything in one file");
+    for place in places {
+        bytes[place] ^= 1;
+    }
+    let mut file = io::BufWriter::new(std::fs::File::create(file).expect("a file"));
+    file.write_all(&bytes).expect("written");
+    file.flush().expect("written");
+}
+
+#[test]
+fn a_label_of_an_editor_is_kept_with_its_first_update() {
+    let workspace = create();
+    put(&workspace, "/f.txt", "start\n");
+    let id = id_of(&workspace, "/f.txt");
+    let port = workspace
+        .port(id.as_str())
+        .expect("a port")
+        .acting_for("human:ada".parse().expect("an actor"));
+    let mut editor = ContentDoc::new(&id, ClientId::new(9).expect("an id"), Limits::default());
+    editor.receive(&port.diff(&[0]).expect("a state"), Source::Wire).expect("read");
+    let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+    let typed = editor.append("typed\n", &author).expect("typed").update.expect("an update");
+    port.receive(&typed).expect("accepted");
+    assert!(port.holds(&typed).expect("checked"));
+    assert_eq!(cat(&workspace, "/f.txt"), "start\ntyped\n");
+}
