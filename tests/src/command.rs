@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::http::Client;
 
 /// How long a server may take to say where it listens. Generous: it may have to import a tree.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(600);
 
 /// Returns the path of the program, which is built first if it is out of date.
 ///
@@ -121,6 +121,15 @@ impl Server {
     /// Panics if it does not say in time where it listens.
     pub fn start_with(dir: &Path, options: &[&str]) -> Self {
         Self::launch(dir, 0, options)
+    }
+
+    /// As [`start_with`](Self::start_with), on this port.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it does not say in time where it listens.
+    pub fn start_on(dir: &Path, port: u16, options: &[&str]) -> Self {
+        Self::launch(dir, port, options)
     }
 
     fn launch(dir: &Path, port: u16, more: &[&str]) -> Self {

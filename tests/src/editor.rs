@@ -97,12 +97,12 @@ impl Editor {
 
     /// Waits until the client is `synced`, `disconnected` or has `typed` all that it was told to.
     pub fn wait_for(&mut self, what: &str) {
-        self.call(&json!({ "do": "wait", "for": what, "within_ms": 30_000 }));
+        self.call(&json!({ "do": "wait", "for": what }));
     }
 
     /// Waits until the text holds all of these.
     pub fn wait_for_text(&mut self, parts: &[&str]) {
-        self.call(&json!({ "do": "wait", "text": parts, "within_ms": 30_000 }));
+        self.call(&json!({ "do": "wait", "text": parts }));
     }
 }
 

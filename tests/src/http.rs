@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 /// How long an answer may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// What a server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -109,9 +109,9 @@ impl Process {
     ///
     /// # Panics
     ///
-    /// Panics if the child is silent for two minutes.
+    /// Panics if the child is silent for ten minutes.
     pub fn hear(&self) -> String {
-        self.lines.recv_timeout(Duration::from_secs(120)).expect("the child speaks")
+        self.lines.recv_timeout(Duration::from_secs(600)).expect("the child speaks")
     }
 
     /// Kills the child as `kill -9` does, and returns what it still said.

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// How long an answer may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// The opcodes of frames (RFC 6455 section 5.2).
 pub const CONTINUATION: u8 = 0;
@@ -104,7 +104,7 @@ impl Socket {
     /// # Panics
     ///
     /// Panics if the connection ends before.
-    pub fn wait_for(&mut self, is_it: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    pub fn wait_for(&mut self, mut is_it: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
         loop {
             match self.receive() {
                 Received::Message(message) if is_it(&message) => return message,

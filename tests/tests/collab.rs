@@ -6,10 +6,13 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use yfs_sync::{collab, message::Message};
 use yfs_tests::{
     command::{Server, ok},
     editor::Editor,
+    socket::Socket,
 };
+use yrs::{Doc, GetString, ReadTxn, Text, Transact, Update, updates::decoder::Decode};
 
 #[test]
 fn one_socket_carries_many_documents() {
@@ -80,6 +83,76 @@ fn one_socket_carries_many_documents() {
     let text = ok(dir.path(), &["cat", "/a.txt"]);
     assert_eq!(ben.text(), text);
     assert_eq!(text.matches("Offline.").count(), 1);
+}
+
+/// A provider that reconnects sends what it types at once before what it had typed offline: for a moment the server
+/// holds an update that waits for others. A client that joins at that moment must receive it as well.
+#[test]
+fn a_client_that_joins_while_an_update_is_parked_receives_it_too() {
+    // The state of a large document is computed once for several that join.
+    for len in [1, 40_000] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.txt"), "").unwrap();
+        let server = Server::start(dir.path(), 0);
+        let guid = guid_of(&server, "/a.txt");
+        let author = Doc::with_client_id(7);
+        let text = author.get_or_insert_text("text");
+        let typed = |part: &str| {
+            let mut txn = author.transact_mut();
+            text.push(&mut txn, part);
+            txn.encode_update_v1()
+        };
+        let updates =
+            [typed(&"x".repeat(len)), typed("second "), typed("third "), typed("fourth ")];
+        let mut writer = open(&server, &guid);
+        for at in [0, 2] {
+            send(&mut writer, &guid, &updates[at]);
+        }
+        let mut joiners = [(); 2].map(|()| (open(&server, &guid), Doc::new()));
+        for (joiner, doc) in &mut joiners {
+            joiner.send(&Message::Step1(&[0]).encode_after(&collab::prefix(&guid)));
+            let is_step_2 = |message: &Message<'_>| matches!(message, Message::Step2(_));
+            read_until(joiner, &guid, doc, |message| is_step_2(message));
+        }
+        for at in [1, 3] {
+            send(&mut writer, &guid, &updates[at]);
+        }
+        for (joiner, doc) in &mut joiners {
+            read_until(joiner, &guid, doc, |message| *message == Message::Update(&updates[3]));
+            let txn = doc.transact();
+            assert!(!txn.has_missing_updates(), "something is missing for ever");
+            let text = txn.get_text("text").unwrap().get_string(&txn);
+            assert_eq!(text, format!("{}second third fourth ", "x".repeat(len)));
+        }
+    }
+}
+
+/// Opens a document at `/collab`.
+fn open(server: &Server, guid: &str) -> Socket {
+    let mut socket = Socket::open(server.port(), "/collab", &[]);
+    let prefix = collab::prefix(guid);
+    socket.send(&[&prefix[..], &[2, 0, 1, b'-', 5], b"4.8.0"].concat());
+    socket.wait_for(|message| message.starts_with(&[&prefix[..], &[2, 2]].concat()));
+    socket
+}
+
+/// Sends an update, and waits until the server has confirmed it.
+fn send(socket: &mut Socket, guid: &str, update: &[u8]) {
+    let prefix = collab::prefix(guid);
+    socket.send(&Message::Update(update).encode_after(&prefix));
+    socket.wait_for(|message| message == [&prefix[..], &[8, 1]].concat());
+}
+
+/// Applies what a client is sent to its document, as far as a message that `is_it`.
+fn read_until(socket: &mut Socket, guid: &str, doc: &Doc, is_it: impl Fn(&Message<'_>) -> bool) {
+    let prefix = collab::prefix(guid);
+    socket.wait_for(|frame| {
+        let Ok(message) = Message::decode(&frame[prefix.len()..]) else { return false };
+        if let Message::Step2(update) | Message::Update(update) = message {
+            doc.transact_mut().apply_update(Update::decode_v1(update).unwrap()).unwrap();
+        }
+        is_it(&message)
+    });
 }
 
 fn wait(editor: &mut Editor, at: &str, what: &str) {

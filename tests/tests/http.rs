@@ -69,12 +69,56 @@ fn files_are_resources_with_versions() {
     assert_eq!(refused.header("content-type"), "application/problem+json");
     let merged = client.send("PUT", "/api/files/a.txt?conflict=merge", &known, mine);
     assert_eq!((merged.status, &merged.json()["created"]), (200, &json!(false)));
+    assert_eq!((merged.header("etag"), &merged.json()["merged"]), ("", &json!(true)));
     let now = client.get("/api/files/a.txt");
-    assert_eq!((now.text(), now.header("etag")), ("ONE\ntwo\nTHREE\n", merged.header("etag")));
-    // The tag that came with the answer is good for the next write.
-    let next = [("If-Match", merged.header("etag"))];
-    assert_eq!(client.send("PUT", "/api/files/a.txt", &next, b"done\n").status, 200);
+    assert_eq!(now.text(), "ONE\ntwo\nTHREE\n");
+    // The tag of what was read is good for the next write, and that of the answer for the one after.
+    let mut tag = now.header("etag").to_owned();
+    for text in ["almost\n", "done\n"] {
+        let next = [("If-Match", tag.as_str())];
+        let stored = client.send("PUT", "/api/files/a.txt", &next, text.as_bytes());
+        assert_eq!((stored.status, &stored.json()["merged"]), (200, &json!(false)));
+        tag = stored.header("etag").to_owned();
+    }
     assert_eq!(ok(served.dir(), &["cat", "/a.txt"]), "done\n");
+}
+
+/// RFC 9110, section 9.3.4: a tag says that what was sent is what is stored. A client that saves again with the tag that it
+/// was given never deletes what another wrote and it has not read.
+#[test]
+fn a_client_that_saves_again_with_its_tag_deletes_nothing_that_it_has_not_read() {
+    let text = "one\ntwo\nthree\n";
+    let saves: [(&str, &str, &[u8]); 4] = [
+        ("PUT", "?conflict=merge", b"one\ntwo\nTHREE\n"),
+        ("PATCH", "", br#"{"old": "three", "new": "THREE"}"#),
+        ("POST", "", b"four\n"),
+        // It sends what it has read, and Ana's line is not in it.
+        ("PUT", "?conflict=merge", text.as_bytes()),
+    ];
+    for (method, query, body) in saves {
+        let served = Served::start(&[("a.txt", text)]);
+        let client = &served.client;
+        let read = client.get("/api/files/a.txt").header("etag").to_owned();
+        ok(served.dir(), &["edit", "/a.txt", "--old", "one", "--new", "one\nAna: important"]);
+        let path = format!("/api/files/a.txt{query}");
+        let json = ("Content-Type", "application/json");
+        // PATCH and POST work on what is there, without saying what they have read.
+        let known = [("If-Match", read.as_str()), json];
+        let headers = if method == "PUT" { &known[..] } else { &known[1..] };
+        let saved = client.send(method, &path, headers, body);
+        assert_eq!(saved.status, 200, "{method}: {saved:?}");
+        assert_eq!((saved.header("etag"), &saved.json()["version"]), ("", &Value::Null));
+        assert_eq!(saved.json()["merged"], true, "{method}");
+        // It saves again, with what it has: the tag of what it read.
+        for conflict in ["refuse", "merge"] {
+            let path = format!("/api/files/a.txt?conflict={conflict}");
+            let again = client.send("PUT", &path, &known, b"one\ntwo\nagain\n");
+            let expected = if conflict == "refuse" { 412 } else { 200 };
+            assert_eq!(again.status, expected, "{method}, {conflict}: {again:?}");
+            let now = client.get("/api/files/a.txt");
+            assert!(now.text().contains("Ana: important"), "{method}, {conflict}: {}", now.text());
+        }
+    }
 }
 
 #[test]
@@ -239,8 +283,78 @@ fn changes_are_told_as_they_happen() {
     assert_eq!(lost.next().unwrap().name, "reset");
 }
 
+/// The paths of all routes, as the source has them.
+fn routes() -> Vec<String> {
+    let mut paths = Vec::new();
+    let dir = yfs_tests::root().join("crates/yfs-server/src");
+    for file in ["routes.rs", "files.rs"] {
+        let source = fs::read_to_string(dir.join(file)).unwrap();
+        let routes = source.split(".route(\"").skip(1);
+        paths.extend(routes.map(|rest| rest.split('"').next().unwrap().to_owned()));
+    }
+    assert!(paths.len() > 20, "{paths:?}");
+    paths
+}
+
+/// A path for a route, with what its parameters may be.
+fn filled(route: &str) -> String {
+    route.replace("{*path}", "a.txt").replace("{hash}", "x").replace("{guid}", "x")
+}
+
 #[test]
-fn everything_that_is_served_is_described() {
+fn every_route_that_is_served_is_described() {
+    let served = Served::start(&[("a.txt", "text")]);
+    let described = served.client.get("/openapi.json").json();
+    for route in routes() {
+        // A route says which methods it knows when it is asked for another.
+        let answer = served.client.send("BREW", &filled(&route), &[], b"");
+        assert_eq!(answer.status, 405, "{route}");
+        let name = match route.as_str() {
+            "/api/files" | "/api/files/" => "/api/files/{path}".to_owned(),
+            "/api/stat/" => "/api/stat/{path}".to_owned(),
+            route => route.replace("{*path}", "{path}"),
+        };
+        for method in answer.header("allow").split(',').filter(|method| *method != "HEAD") {
+            let operation = &described["paths"][&name][method.to_lowercase()];
+            assert!(operation.is_object(), "{method} {route} is not described");
+        }
+    }
+}
+
+/// A page of this machine on another port may use whatever a socket of it may.
+#[test]
+fn every_route_answers_pages_of_allowed_origins() {
+    let served = Served::start(&[("a.txt", "text")]);
+    let nobody = Client { token: None, ..served.client.clone() };
+    let origin = ("Origin", "http://localhost:5173");
+    let allowed = |answer: &Answer| answer.header("access-control-allow-origin") == origin.1;
+    for route in routes().iter().map(String::as_str).chain(["/api", "/nothing"]) {
+        let path = filled(route);
+        // Browsers ask before they send what a form could not.
+        for method in ["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD"] {
+            let asked = [
+                origin,
+                ("Access-Control-Request-Method", method),
+                ("Access-Control-Request-Headers", "authorization,last-event-id,x-request-id"),
+                ("Access-Control-Request-Private-Network", "true"),
+            ];
+            let answer = nobody.send("OPTIONS", &path, &asked, b"");
+            assert!(answer.status < 300 && allowed(&answer), "{method} {route}: {answer:?}");
+            assert_eq!(answer.header("access-control-allow-methods"), method, "{route}");
+            let headers = answer.header("access-control-allow-headers");
+            assert!(headers.contains("last-event-id") && headers.contains("x-request-id"));
+            assert_eq!(answer.header("access-control-allow-private-network"), "true", "{route}");
+            // What is refused is shown to the page as well.
+            let answer = nobody.send(method, &path, &[origin], b"{}");
+            assert!(allowed(&answer), "{method} {route}: {answer:?}");
+        }
+        let elsewhere = [("Origin", "https://evil.example")];
+        assert_eq!(nobody.send("OPTIONS", &path, &elsewhere, b"").status, 403, "{route}");
+    }
+}
+
+#[test]
+fn everything_that_is_described_is_served() {
     let served = Served::start(&[("a.txt", "text")]);
     let described = served.client.get("/openapi.json").json();
     assert_eq!(described["openapi"], "3.1.0");

@@ -23,7 +23,7 @@ use yfs_tests::{
 const PAGES: [&str; 2] = ["/runbooks/on-call.md", "/CODEOWNERS"];
 
 /// How long everybody may take to see everything.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn all_see_all_over_both_protocols() {

@@ -1,7 +1,7 @@
 //! Blobs on their way: asked for, sent in parts, put together.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs::File,
     io::{Seek, Write},
 };
@@ -19,20 +19,27 @@ const PART_LEN: u64 = 256 << 10;
 /// How many hashes one message asks for.
 const MAX_ASKED: usize = 256;
 
+/// How many hashes we have asked for at once.
+const MAX_OUTSTANDING: usize = 16 * MAX_ASKED;
+
 /// How many hashes the other may have asked for at once.
-const MAX_OWED: usize = 1 << 20;
+const MAX_OWED: usize = 1 << 16;
+
+/// How many bytes of a blob are taken, whatever its row says. A larger one is as large as its row says at most.
+const MIN_LIMIT: u64 = 16 << 20;
 
 /// What one side lacks and what it owes.
 #[derive(Debug, Default)]
 pub(crate) struct Blobs {
-    /// What is to be asked for.
-    wanted: VecDeque<ContentHash>,
-    /// What was asked for.
-    asked: BTreeSet<ContentHash>,
+    /// What is to be asked for, with the sizes that rows say.
+    wanted: BTreeMap<ContentHash, u64>,
+    /// What was asked for, with the sizes that rows say.
+    asked: BTreeMap<ContentHash, u64>,
     /// The blob that arrives now.
     arriving: Option<Arriving>,
-    /// What the other asked for.
+    /// What the other asked for, in that order, and each once.
     owed: VecDeque<ContentHash>,
+    is_owed: BTreeSet<ContentHash>,
     /// The blob that is being sent, and how far.
     sending: Option<(ContentHash, u64, u64)>,
     /// How many arrived.
@@ -46,13 +53,19 @@ pub(crate) struct Blobs {
 struct Arriving {
     hash: ContentHash,
     file: File,
+    len: u64,
 }
 
 impl Blobs {
-    /// Adds what is to be asked for.
-    pub(crate) fn want(&mut self, hashes: impl IntoIterator<Item = ContentHash>) {
-        let asked = &self.asked;
-        self.wanted.extend(hashes.into_iter().filter(|hash| !asked.contains(hash)));
+    /// Adds what is to be asked for, with the sizes that rows say.
+    pub(crate) fn want(&mut self, blobs: impl IntoIterator<Item = (ContentHash, u64)>) {
+        for (hash, size) in blobs {
+            let known = match self.asked.get_mut(&hash) {
+                Some(known) => known,
+                None => self.wanted.entry(hash).or_default(),
+            };
+            *known = size.max(*known);
+        }
     }
 
     /// Tells whether nothing is missing that was wanted.
@@ -67,11 +80,12 @@ impl Blobs {
 
     /// Notes what the other asks for.
     pub(crate) fn owe(&mut self, hashes: Vec<ContentHash>) -> Result<(), ReplicaError> {
-        if self.owed.len() + hashes.len() > MAX_OWED {
-            return Err(ReplicaError::TooMuch);
+        for hash in hashes {
+            if self.is_owed.insert(hash) {
+                self.owed.push_back(hash);
+            }
         }
-        self.owed.extend(hashes);
-        Ok(())
+        if self.owed.len() > MAX_OWED { Err(ReplicaError::TooMuch) } else { Ok(()) }
     }
 
     /// Takes a part that was asked for.
@@ -82,14 +96,16 @@ impl Blobs {
         data: &[u8],
         is_last: bool,
     ) -> Result<(), ReplicaError> {
-        if !self.asked.contains(&hash) {
-            return Err(ReplicaError::Unasked);
-        }
+        let size = *self.asked.get(&hash).ok_or(ReplicaError::Unasked)?;
         let mut arriving = match self.arriving.take() {
             Some(arriving) if arriving.hash == hash => arriving,
             Some(_) => return Err(ReplicaError::Unasked),
-            None => Arriving { hash, file: tempfile::tempfile()? },
+            None => Arriving { hash, file: tempfile::tempfile()?, len: 0 },
         };
+        arriving.len += data.len() as u64;
+        if arriving.len > size.max(MIN_LIMIT) {
+            return Err(ReplicaError::BadBlob(hash));
+        }
         arriving.file.write_all(data)?;
         if !is_last {
             self.arriving = Some(arriving);
@@ -107,23 +123,26 @@ impl Blobs {
 
     /// Notes that the other lacks a blob as well. Its file cannot be read until somebody has it.
     pub(crate) fn lacking(&mut self, hash: &ContentHash) {
-        if self.asked.remove(hash) {
+        if self.asked.remove(hash).is_some() {
             self.n_lacking += 1;
         }
     }
 
     /// Returns the next frame, if there is one to send.
     pub(crate) fn next_frame(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, StoreError> {
-        if !self.wanted.is_empty() {
-            let n_hashes = self.wanted.len().min(MAX_ASKED);
-            let hashes: Vec<ContentHash> = self.wanted.drain(..n_hashes).collect();
-            self.asked.extend(&hashes);
+        if !self.wanted.is_empty() && self.asked.len() + MAX_ASKED <= MAX_OUTSTANDING {
+            let next = self.wanted.iter().take(MAX_ASKED);
+            let hashes: Vec<ContentHash> = next.map(|(hash, _)| *hash).collect();
+            for hash in &hashes {
+                self.asked.extend(self.wanted.remove_entry(hash));
+            }
             return Ok(Some(Message::Want(hashes).encode()));
         }
         let (hash, at, size) = match self.sending.take() {
             Some(sending) => sending,
             None => {
                 let Some(hash) = self.owed.pop_front() else { return Ok(None) };
+                self.is_owed.remove(&hash);
                 match store.blob_info(&hash)? {
                     Some(info) => (hash, 0, info.size),
                     None => return Ok(Some(Message::Lacking(hash).encode())),

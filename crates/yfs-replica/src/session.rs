@@ -8,7 +8,10 @@ use yfs::{
     Workspace, WorkspaceError,
     replica::{Arrival, Feed, LogCursor, Piece},
 };
-use yfs_engine::{hash::ContentHash, id::WorkspaceId};
+use yfs_engine::{
+    hash::ContentHash,
+    id::{FileId, WorkspaceId},
+};
 use yfs_store::StoreError;
 use yfs_sync::{
     message::ProtocolError,
@@ -22,6 +25,21 @@ const FRAME_LEN: usize = 256 << 10;
 
 /// How many updates one message carries.
 const MAX_UPDATES: usize = 4096;
+
+/// How many answers wait for a peer that does not read.
+const MAX_URGENT: usize = 1 << 16;
+
+/// How many bytes of answers wait before refusals are no longer told.
+const MAX_URGENT_BYTES: usize = 1 << 20;
+
+/// How many places are remembered that the other has reached while its blobs are still on the way.
+const MAX_REACHED: usize = 1 << 16;
+
+/// How many refusals are kept in words.
+const MAX_REFUSALS: usize = 100;
+
+/// How many characters of a reason are kept or told.
+const REASON_LEN: usize = 500;
 
 /// What a guest remembers of a hub between two connections, in its own store.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +68,10 @@ pub struct Progress {
     pub n_blobs: u64,
     /// Blobs that the other side lacks as well, so that some files cannot be read here.
     pub n_lacking: u64,
-    /// What one side refused of the other's, in words for a person.
+    /// What one side refused of the other's, in words for a person: the first hundred.
     pub refused: Vec<String>,
+    /// How often one side refused something of the other's.
+    pub n_refused: u64,
 }
 
 /// Why replication ends.
@@ -130,6 +150,7 @@ pub struct Replication {
     blobs: Blobs,
     /// Frames that go before all others.
     urgent: VecDeque<Vec<u8>>,
+    urgent_bytes: usize,
     /// What was read of the log and not sent yet.
     pieces: VecDeque<Piece>,
     /// Places that the other reached, to be confirmed when the blobs are there.
@@ -170,6 +191,7 @@ impl Replication {
         let hello = Message::Hello { since }.encode();
         let role = Role::Guest { remembered: remembered.clone(), is_writer: true };
         let mut guest = Self::new(workspace, role);
+        guest.urgent_bytes += hello.len();
         guest.urgent.push_back(hello);
         guest
     }
@@ -181,6 +203,7 @@ impl Replication {
             feed: None,
             blobs: Blobs::default(),
             urgent: VecDeque::new(),
+            urgent_bytes: 0,
             pieces: VecDeque::new(),
             reached: VecDeque::new(),
             is_unsettled: false,
@@ -241,7 +264,10 @@ impl Replication {
     /// Returns the next frame to send, if there is one now.
     pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
         let frame = match self.urgent.pop_front() {
-            Some(frame) => Some(frame),
+            Some(frame) => {
+                self.urgent_bytes -= frame.len();
+                Some(frame)
+            }
             None => match self.blobs.next_frame(&**self.workspace.store())? {
                 Some(frame) => Some(frame),
                 None => self.next_logged()?,
@@ -265,6 +291,9 @@ impl Replication {
             }
             Message::Updates(updates) => self.take(&updates),
             Message::Reached { cursor, is_end } => {
+                if self.reached.len() >= MAX_REACHED {
+                    return Err(ReplicaError::TooMuch);
+                }
                 self.reached.push_back((cursor.to_owned(), is_end));
                 self.settle()
             }
@@ -280,7 +309,7 @@ impl Replication {
                 self.settle()
             }
             Message::Refused { doc, reason } => {
-                self.progress.refused.push(format!("there: {doc}: {reason}"));
+                self.note_refused("there", &doc, reason);
                 Ok(())
             }
         }
@@ -307,8 +336,7 @@ impl Replication {
         self.is_resumed = resumed;
         self.want_missing()?;
         let workspace = self.workspace.id().clone();
-        self.urgent.push_back(Message::Welcome { workspace, resumed, writable }.encode());
-        Ok(())
+        self.tell(&Message::Welcome { workspace, resumed, writable })
     }
 
     fn begin(
@@ -418,14 +446,10 @@ impl Replication {
             self.workspace.settle(&taken)?;
         }
         for (doc, refusal) in &taken.refused {
-            let reason = refusal.to_string();
-            self.progress.refused.push(format!("here: {doc}: {reason}"));
-            self.urgent.push_back(Message::Refused { doc: doc.clone(), reason: &reason }.encode());
+            self.tell_refused(doc, &refusal.to_string())?;
         }
         for doc in &taken.unknown {
-            let reason = "there is no such file";
-            self.progress.refused.push(format!("here: {doc}: {reason}"));
-            self.urgent.push_back(Message::Refused { doc: doc.clone(), reason }.encode());
+            self.tell_refused(doc, "there is no such file")?;
         }
         self.blobs.want(self.workspace.wanted_blobs(&taken)?);
         Ok(())
@@ -450,12 +474,44 @@ impl Replication {
                     remembered.pushed = Some(confirmed);
                 }
             }
-            self.urgent.push_back(Message::Taken { cursor: &cursor }.encode());
+            self.tell(&Message::Taken { cursor: &cursor })?;
             if let (Role::Hub { .. }, Some(feed)) = (&self.role, &mut self.feed) {
                 feed.tell();
             }
         }
         Ok(())
+    }
+
+    /// Puts an answer before everything else. A peer that sends much and reads nothing is let go.
+    fn tell(&mut self, message: &Message<'_>) -> Result<(), ReplicaError> {
+        if self.urgent.len() >= MAX_URGENT {
+            return Err(ReplicaError::TooMuch);
+        }
+        let frame = message.encode();
+        self.urgent_bytes += frame.len();
+        self.urgent.push_back(frame);
+        Ok(())
+    }
+
+    /// Notes that something of the other's was refused, and tells it unless much waits for it.
+    fn tell_refused(&mut self, doc: &FileId, reason: &str) -> Result<(), ReplicaError> {
+        self.note_refused("here", doc, reason);
+        if self.urgent_bytes >= MAX_URGENT_BYTES {
+            return Ok(());
+        }
+        let reason: String = reason.chars().take(REASON_LEN).collect();
+        self.tell(&Message::Refused { doc: doc.clone(), reason: &reason })
+    }
+
+    /// Keeps a refusal in words that do nothing to a terminal.
+    fn note_refused(&mut self, side: &str, doc: &FileId, reason: &str) {
+        self.progress.n_refused += 1;
+        if self.progress.refused.len() < MAX_REFUSALS {
+            let printable =
+                |it: char| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it };
+            let reason: String = reason.chars().take(REASON_LEN).map(printable).collect();
+            self.progress.refused.push(format!("{side}: {doc}: {reason}"));
+        }
     }
 
     fn confirmed(&mut self, cursor: &str) -> Result<(), ReplicaError> {

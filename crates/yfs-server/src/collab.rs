@@ -8,12 +8,12 @@ use tokio::{
     time::{Instant, interval},
 };
 use yfs_sync::{
-    collab::{Collab, Desk, PING, Request, is_step_1, prefix},
+    collab::{Collab, Desk, PING, Request, is_step_1, prefix, request},
     hub::Access,
 };
 
 use crate::{
-    entry::{Entry, Pass},
+    entry::{APPEARANCE, Entry, Pass},
     rooms::{Outbox, Seat},
     serve::App,
     upgrade::Socket,
@@ -36,6 +36,10 @@ struct Documents {
     passes: BTreeMap<String, (String, Pass)>,
     /// Whether nothing was opened yet.
     is_strange: bool,
+    /// How long this connection may still wait for documents that are not there.
+    patience: Duration,
+    /// What became of the request that is answered next, by its key.
+    opened: Option<(String, Result<Entry, Ending>)>,
     outbox: Arc<Outbox>,
 }
 
@@ -43,7 +47,9 @@ struct Documents {
 pub(crate) async fn run(socket: Socket, app: App, pass: Pass) {
     let mut wire = Wire::new(socket, app.metrics.clone());
     let outbox = wire.outbox();
-    let mut documents = Documents { app, pass, passes: BTreeMap::new(), is_strange: true, outbox };
+    let (passes, patience) = (BTreeMap::new(), APPEARANCE);
+    let mut documents =
+        Documents { app, pass, passes, is_strange: true, patience, opened: None, outbox };
     if let Err(ending) = serve(&mut wire, &mut documents).await {
         wire.end(ending).await;
     }
@@ -67,8 +73,12 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
                     true => Some(documents.app.admit().await?),
                     false => None,
                 };
+                if let Some(request) = request(&frame) {
+                    documents.open_first(&request).await;
+                }
                 let now = documents.app.rooms.now();
                 let answer = collab.receive(documents, &frame, now)?;
+                documents.opened = None;
                 if !documents.is_strange {
                     wire.trust();
                 }
@@ -76,6 +86,9 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
             }
             frames = outbox.take() => {
                 wire.send(frames?).await?;
+                if outbox.take_probe() {
+                    wire.probe().await?;
+                }
             }
             _ = ticks.tick() => {
                 let expelled = documents.check(&mut collab);
@@ -93,6 +106,21 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
 }
 
 impl Documents {
+    /// Opens a document for the request that is answered next, and waits for it if the connection may wait.
+    async fn open_first(&mut self, request: &Request<'_>) {
+        let pass = self.pass_of(request);
+        let opened = self.app.open_within(request.name, &pass, &mut self.patience).await;
+        self.opened = Some((request.key.to_owned(), opened));
+    }
+
+    /// Returns what a request shows, or else what the connection showed.
+    fn pass_of(&self, request: &Request<'_>) -> Pass {
+        match request.token {
+            "" => self.pass.clone(),
+            token => Pass::new(token.to_owned()),
+        }
+    }
+
     /// Closes the documents for which what they were opened with no longer counts. The others go on.
     fn check(&mut self, collab: &mut Collab<Seat>) -> Vec<Vec<u8>> {
         self.passes.retain(|key, _| collab.is_open(key));
@@ -107,12 +135,11 @@ impl Desk for Documents {
     type Seat = Seat;
 
     fn open(&mut self, request: &Request<'_>) -> Result<(Seat, Access), String> {
-        let pass = if request.token.is_empty() {
-            self.pass.clone()
-        } else {
-            Pass::new(request.token.to_owned())
+        let pass = self.pass_of(request);
+        let opened = match self.opened.take() {
+            Some((key, opened)) if key == request.key => opened,
+            _ => block_in_place(|| self.app.open(request.name, &pass)),
         };
-        let opened = block_in_place(|| self.app.open(request.name, &pass));
         let Entry { port, access } = opened.map_err(|ending| ending.reason().to_owned())?;
         // Entered before any state is taken, so that nothing falls between.
         let seat = self.app.rooms.enter(port, &self.outbox, &prefix(request.key));

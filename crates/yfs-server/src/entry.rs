@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Uri};
-use tokio::time::Instant;
+use tokio::{task::block_in_place, time::Instant};
 use yfs::{DocPort, WorkspaceError};
 use yfs_engine::id::FileId;
 use yfs_sync::hub::Access;
@@ -16,6 +16,13 @@ use crate::{
 
 /// How often it is asked whether a token still counts.
 const RECHECK: Duration = Duration::from_secs(15);
+
+/// How long a document may take to appear of which the client knows and this server does not, as one that another
+/// process or replica has just made: clients take the answer that there is none as final.
+pub(crate) const APPEARANCE: Duration = Duration::from_secs(2);
+
+/// How long it is rested at most before the log is looked at again for such a document.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// What somebody shows at the door.
 #[derive(Debug, Clone)]
@@ -52,7 +59,7 @@ impl Pass {
             return Ok(());
         }
         self.checked = Instant::now();
-        app.check(guid, &self.grant(app)?)
+        app.check(app.own_name(guid), &self.grant(app)?)
     }
 
     /// Returns what the token grants.
@@ -65,9 +72,34 @@ impl Pass {
 }
 
 impl App {
+    /// Opens a document by its guid, or ends what is left of `patience` waiting until there is one that the token
+    /// reaches.
+    pub(crate) async fn open_within(
+        &self,
+        guid: &str,
+        pass: &Pass,
+        patience: &mut Duration,
+    ) -> Result<Entry, Ending> {
+        loop {
+            let began = Instant::now();
+            let ending = match block_in_place(|| self.open(guid, pass)) {
+                Err(ending) if ending.may_pass() && !patience.is_zero() => ending,
+                opened => return opened,
+            };
+            // What other processes have logged is taken in before anything is waited for.
+            match block_in_place(|| self.workspace.catch_up()) {
+                Ok(true) => {}
+                Ok(false) => self.workspace.news(LOOK_AGAIN.min(*patience)).await,
+                Err(_) => return Err(ending),
+            }
+            *patience = patience.saturating_sub(began.elapsed());
+        }
+    }
+
     /// Opens a document by its guid. Knowing a guid gives no right to it.
     pub(crate) fn open(&self, guid: &str, pass: &Pass) -> Result<Entry, Ending> {
         let grant = pass.grant(self)?;
+        let guid = self.own_name(guid);
         self.check(guid, &grant)?;
         let port = self.workspace.port(guid).map_err(|error| match error {
             WorkspaceError::NoDocument(_) | WorkspaceError::NoFile(_) => {
@@ -77,6 +109,17 @@ impl App {
         })?;
         let access = if grant.may_write() { Access::ReadWrite } else { Access::ReadOnly };
         Ok(Entry { port: port.acting_for(grant.actor), access })
+    }
+
+    /// Returns the guid of a document here. Later versions of the reference implementation call the content of a file
+    /// `{workspace}.files.{id}.content`.
+    fn own_name<'a>(&self, guid: &'a str) -> &'a str {
+        let row = guid.strip_suffix(".content").and_then(|guid| guid.rsplit_once(".files."));
+        let path = || self.workspace.path_of(&FileId::parse(guid).ok()?).ok()?;
+        match row {
+            Some((_, id)) if path().is_none() => id,
+            _ => guid,
+        }
     }
 
     /// Refuses a document that is not a file's that the grant covers. The main document never is, but for
@@ -115,7 +158,7 @@ mod tests {
     use yfs::{Options, Workspace};
     use yfs_engine::path::VPath;
     use yfs_store::MemoryStore;
-    use yfs_vfs::{FileSystem, MoveOptions, WriteOptions};
+    use yfs_vfs::{FileSystem, MkdirOptions, MoveOptions, WriteOptions};
 
     use super::*;
     use crate::{
@@ -142,6 +185,76 @@ mod tests {
         // Who waits is next.
         let (next, ()) = tokio::join!(app.admit(), async { drop(admitted) });
         drop(next.unwrap());
+    }
+
+    /// Two stores on one file, as two processes have them.
+    fn two_processes(dir: &tempfile::TempDir) -> [Workspace; 2] {
+        let file = dir.path().join("db");
+        let store = || Arc::new(yfs_store::SqliteStore::open_or_create(&file).unwrap());
+        let first = Workspace::create(store(), Options::default()).unwrap();
+        [first, Workspace::open(store(), Options::default()).unwrap()]
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_file_that_another_process_has_just_made_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let [here, there] = two_processes(&dir);
+        let app = app(&here, Door::Open, 1);
+        for number in 0..20 {
+            let path = VPath::parse(&format!("/{number}.txt")).unwrap();
+            let made = there.fs().write(&path, "text".into(), &WriteOptions::default()).await;
+            let guid = made.unwrap().id.to_string();
+            let mut patience = Duration::from_secs(600);
+            app.open_within(&guid, &Pass::new(String::new()), &mut patience).await.unwrap();
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_document_that_comes_within_reach_while_it_is_waited_for_is_opened() {
+        let (workspace, path) = (workspace(), |text| VPath::parse(text).unwrap());
+        let fs = workspace.fs();
+        let options = WriteOptions::default();
+        fs.mkdir(&path("/docs"), &MkdirOptions::default()).await.unwrap();
+        let made = fs.write(&path("/a.txt"), "text".into(), &options).await.unwrap();
+        let keys = Keys::of(workspace.store().clone());
+        let app = app(&workspace, Door::Tokens(keys.clone()), 1);
+        let owner = Grant::owner("human:ana".parse().unwrap());
+        let grant = Grant { id: "one".to_owned(), path: path("/docs"), ..owner };
+        let pass = Pass::new(keys.issue(&grant).unwrap());
+        let guid = made.id.to_string();
+        let mut patience = Duration::from_secs(600);
+        let (from, to, options) = (path("/a.txt"), path("/docs/a.txt"), MoveOptions::default());
+        let (opened, moved) = tokio::join!(
+            app.open_within(&guid, &pass, &mut patience),
+            fs.mv(&from, &to, &options),
+        );
+        moved.unwrap();
+        opened.unwrap();
+        // What never comes is refused in the end, and what can never be is refused at once.
+        let mut patience = Duration::from_millis(1);
+        let refused = app.open_within("nothing", &pass, &mut patience).await.unwrap_err();
+        assert_eq!((refused.code(), patience), (4403, Duration::ZERO));
+        let stranger = Pass::new(String::new());
+        let mut patience = Duration::from_secs(600);
+        assert_eq!(
+            app.open_within(&guid, &stranger, &mut patience).await.unwrap_err().code(),
+            4401
+        );
+    }
+
+    #[tokio::test]
+    async fn the_content_of_a_file_is_opened_by_its_longer_name_as_well() {
+        let workspace = workspace();
+        let path = VPath::parse("/a.txt").unwrap();
+        let made = workspace.fs().write(&path, "text".into(), &WriteOptions::default()).await;
+        let (app, id) = (app(&workspace, Door::Open, 1), made.unwrap().id.to_string());
+        let open = |guid: &str| app.open(guid, &Pass::new(String::new()));
+        let entry = open(&format!("opensidian.files.{id}.content")).unwrap();
+        assert_eq!(entry.port.guid().as_str(), id);
+        for other in ["opensidian.files.nothing.content", "opensidian.files..content"] {
+            assert_eq!(open(other).unwrap_err().code(), 4404);
+        }
+        assert_eq!(open(&format!("opensidian.notes.{id}.content")).unwrap_err().code(), 4404);
     }
 
     #[tokio::test]

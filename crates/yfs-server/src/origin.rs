@@ -9,11 +9,11 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::problem::Problem;
 
@@ -47,22 +47,23 @@ impl Origins {
         Problem::new(StatusCode::FORBIDDEN, "pages of this origin have no access").into_response()
     }
 
-    /// Lets browsers show answers to the pages that may see them.
+    /// Lets browsers show answers to the pages that may see them. A page of this machine or of a named origin may use
+    /// every method and send every header that another program may.
     pub(crate) fn cors(&self) -> CorsLayer {
         let origins = self.clone();
         let allowed = move |origin: &HeaderValue, _: &_| origins.allows_origin(origin);
         CorsLayer::new()
             .allow_origin(AllowOrigin::predicate(allowed))
-            .allow_methods([Method::GET, Method::PUT, Method::POST, Method::PATCH, Method::DELETE])
-            .allow_headers([
-                header::AUTHORIZATION,
-                header::CONTENT_TYPE,
-                header::IF_MATCH,
-                header::IF_NONE_MATCH,
-                header::IF_RANGE,
-                header::RANGE,
+            .allow_methods(AllowMethods::mirror_request())
+            .allow_headers(AllowHeaders::mirror_request())
+            .allow_private_network(true)
+            .expose_headers([
+                header::ACCEPT_RANGES,
+                header::ALLOW,
+                header::CONTENT_RANGE,
+                header::ETAG,
+                header::LAST_MODIFIED,
             ])
-            .expose_headers([header::ETAG, header::CONTENT_RANGE, header::LAST_MODIFIED])
             .max_age(PREFLIGHT_AGE)
     }
 

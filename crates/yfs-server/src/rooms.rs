@@ -243,7 +243,12 @@ impl Document for Seat {
     }
 
     fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError> {
-        let compute = || self.port.diff(state_vector);
+        // The parked updates are read first: one that is completed in between is in the diff, and one that is parked in
+        // between is sent to this connection, which has entered.
+        let compute = || {
+            let later = self.port.parked()?;
+            Ok(Diff { update: self.port.diff(state_vector)?.into(), later })
+        };
         let (diff, is_shared) =
             block_in_place(|| self.room.states.diff(state_vector, compute)).map_err(fault)?;
         let metrics = &self.rooms.metrics;
@@ -270,7 +275,16 @@ impl Place for Seat {
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError> {
-        Ok(self.room.presence.lock().receive(connection, update, now)?)
+        let mut presence = self.room.presence.lock();
+        let relayed = presence.receive(connection, update, now)?;
+        let contested = presence.take_contested();
+        drop(presence);
+        if !contested.is_empty() {
+            let members = self.room.members.lock();
+            let owners = members.iter().filter(|member| contested.contains(&member.connection));
+            owners.for_each(|owner| owner.outbox.probe());
+        }
+        Ok(relayed)
     }
 
     fn everybody(&self) -> Option<Vec<u8>> {
@@ -285,6 +299,12 @@ impl collab::Seat for Seat {
 
     fn relay(&self, update: &[u8]) {
         self.room.relay(update);
+    }
+
+    fn succeed(&self, previous: &Self) {
+        if Arc::ptr_eq(&self.room, &previous.room) {
+            self.room.presence.lock().hand_over(previous.connection, self.connection);
+        }
     }
 }
 

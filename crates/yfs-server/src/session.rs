@@ -9,7 +9,7 @@ use tokio::time::interval;
 use yfs_sync::{collab::Seat as _, hub::HubSession, message::Message};
 
 use crate::{
-    entry::{Entry, Pass},
+    entry::{APPEARANCE, Entry, Pass},
     rooms::{Outbox, Seat},
     serve::App,
     upgrade::Socket,
@@ -28,7 +28,7 @@ struct Session {
 /// Serves a connection until it ends.
 pub(crate) async fn run(socket: Socket, app: App, guid: String, pass: Pass) {
     let mut wire = Wire::new(socket, app.metrics.clone());
-    let ending = match enter(app, guid, pass, wire.outbox()) {
+    let ending = match enter(app, guid, pass, wire.outbox()).await {
         Ok(mut session) => {
             wire.trust();
             session.serve(&mut wire).await.err()
@@ -45,8 +45,8 @@ pub(crate) async fn run(socket: Socket, app: App, guid: String, pass: Pass) {
     }
 }
 
-fn enter(app: App, guid: String, pass: Pass, outbox: Arc<Outbox>) -> Result<Session, Ending> {
-    let Entry { port, access } = app.open(&guid, &pass)?;
+async fn enter(app: App, guid: String, pass: Pass, outbox: Arc<Outbox>) -> Result<Session, Ending> {
+    let Entry { port, access } = app.open_within(&guid, &pass, &mut { APPEARANCE }).await?;
     // Entered before any state is taken, so that nothing falls between.
     let seat = app.rooms.enter(port, &outbox, &[]);
     let hub = HubSession::new(seat.connection(), access);
@@ -66,6 +66,9 @@ impl Session {
                 },
                 frames = self.outbox.take() => {
                     wire.send(frames?).await?;
+                    if self.outbox.take_probe() {
+                        wire.probe().await?;
+                    }
                 }
                 _ = ticks.tick() => {
                     self.pass.check(&self.app, &self.guid)?;

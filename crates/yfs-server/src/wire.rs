@@ -36,6 +36,9 @@ const PING_AFTER: Duration = Duration::from_secs(20);
 /// After how long a silence of the client's it is gone. It answers pings at least.
 const GONE_AFTER: Duration = Duration::from_secs(70);
 
+/// How long a client has to answer when another connection speaks for a client of its own.
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
 /// How often it is looked at the time.
 pub(crate) const TICK: Duration = Duration::from_secs(5);
 
@@ -65,6 +68,8 @@ pub(crate) struct Wire {
     metrics: Arc<Metrics>,
     heard: Instant,
     sent: Instant,
+    /// Since when a sign of life is waited for.
+    probed: Option<Instant>,
 }
 
 /// What a connection brings.
@@ -83,7 +88,7 @@ impl Wire {
         let now = Instant::now();
         metrics.connections.inc();
         socket.get_mut().allow(Some(STRANGERS_BYTES));
-        Self { socket, metrics, heard: now, sent: now }
+        Self { socket, metrics, heard: now, sent: now, probed: None }
     }
 
     /// Lets whoever is there send as much as they like: they have shown who they are.
@@ -101,6 +106,7 @@ impl Wire {
         loop {
             let frame = self.socket.next().await;
             self.heard = Instant::now();
+            self.probed = None;
             match frame {
                 Some(Ok(Frame::Binary(bytes))) => {
                     self.metrics.received_bytes.inc_by(bytes.len() as u64);
@@ -178,15 +184,35 @@ impl Wire {
     /// If the client has gone without a word.
     pub(crate) async fn tick(&mut self) -> Result<(), Ending> {
         let now = Instant::now();
-        if now - self.heard >= GONE_AFTER {
+        let is_mute = self.probed.is_some_and(|probed| now - probed >= PROBE_LIMIT);
+        if is_mute || now - self.heard >= GONE_AFTER {
             return Err(Ending::silent());
         }
         if now - self.sent >= PING_AFTER {
-            self.sent = now;
-            self.keep();
-            let ping = self.socket.send(Frame::Ping(Bytes::new()));
-            timeout(SEND_LIMIT, ping).await.map_err(|_| Ending::behind())?.ok();
+            self.ping().await?;
         }
+        Ok(())
+    }
+
+    /// Asks whether the client is there, and lets it go soon if it does not answer: another connection speaks for a
+    /// client of its own, as after a network change that nobody noticed.
+    ///
+    /// # Errors
+    ///
+    /// As [`tick`](Self::tick).
+    pub(crate) async fn probe(&mut self) -> Result<(), Ending> {
+        if self.probed.is_none() {
+            self.probed = Some(Instant::now());
+            self.ping().await?;
+        }
+        Ok(())
+    }
+
+    async fn ping(&mut self) -> Result<(), Ending> {
+        self.sent = Instant::now();
+        self.keep();
+        let ping = self.socket.send(Frame::Ping(Bytes::new()));
+        timeout(SEND_LIMIT, ping).await.map_err(|_| Ending::behind())?.ok();
         Ok(())
     }
 
@@ -303,6 +329,11 @@ impl Ending {
         Self { code: 4404, reason: short(reason.into()) }
     }
 
+    /// Reports whether the reason may pass by itself: the document is made, or moved to where the grant reaches.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.code, 4403 | 4404)
+    }
+
     /// Returns the close code.
     #[cfg(test)]
     pub(crate) fn code(&self) -> u16 {
@@ -365,6 +396,28 @@ mod tests {
         assert_eq!(other.read_u16().await.unwrap(), 0x8900);
         wire.heard -= GONE_AFTER;
         assert_eq!(wire.tick().await.unwrap_err().code(), 1001);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_another_connection_speaks_for_must_answer_soon() {
+        use tokio::io::AsyncWriteExt;
+        let (mut wire, mut other) = pair().await;
+        for answers in [true, false] {
+            wire.probe().await.unwrap();
+            assert_eq!(other.read_u16().await.unwrap(), 0x8900);
+            // A second claim asks no second time.
+            wire.probe().await.unwrap();
+            if answers {
+                // A pong, and an empty message, masked with zeros.
+                other.write_all(&[0x8A, 0x80, 0, 0, 0, 0, 0x82, 0x80, 0, 0, 0, 0]).await.unwrap();
+                assert!(matches!(wire.hear().await, Heard::Message(_)));
+            } else {
+                wire.tick().await.unwrap();
+                wire.probed = wire.probed.map(|probed| probed - PROBE_LIMIT);
+            }
+            assert_eq!(wire.tick().await.is_ok(), answers);
+        }
+        assert!(other.read_u8().now_or_never().is_none());
     }
 
     #[tokio::test]

@@ -52,6 +52,9 @@ pub trait Seat: Place {
 
     /// Tells everybody at the document, the peer included, of an awareness update.
     fn relay(&self, update: &[u8]);
+
+    /// Takes over the presence of the seat that this one replaces, which is dropped next.
+    fn succeed(&self, previous: &Self);
 }
 
 /// Whoever knows the documents and who may open them.
@@ -141,13 +144,14 @@ impl<S: Seat> Collab<S> {
         }
     }
 
-    /// Ends the part of each key for which there is a reason, and returns the frames that say so.
+    /// Ends the part of each key to which the token no longer gives a right, for a reason, and returns
+    /// the frames that say so: a provider reports a bare close as code 1000, a normal end.
     pub fn expel(&mut self, mut reason: impl FnMut(&str) -> Option<String>) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         self.open.retain(|key, _| {
-            let reason = reason(key);
-            frames.extend(reason.as_deref().map(|reason| close(key, reason)));
-            reason.is_none()
+            let Some(reason) = reason(key) else { return true };
+            frames.extend([denied(key, &reason), close(key, &reason)]);
+            false
         });
         frames
     }
@@ -176,16 +180,21 @@ impl<S: Seat> Collab<S> {
         if token.len() > MAX_TOKEN_LEN {
             return Err(Lib0Error::Parts.into());
         }
-        // Whoever asks again begins again.
-        self.open.remove(key);
-        if self.open.len() >= MAX_DOCUMENTS {
+        if !self.open.contains_key(key) && self.open.len() >= MAX_DOCUMENTS {
             return Ok(vec![denied(key, "too many documents on one connection").into()]);
         }
-        let name = key.split_once('\0').map_or(key, |(name, _)| name);
-        let (seat, access) = match desk.open(&Request { key, name, token }) {
+        let (seat, access) = match desk.open(&Request { key, name: name_of(key), token }) {
             Ok(opened) => opened,
-            Err(reason) => return Ok(vec![denied(key, &reason).into()]),
+            Err(reason) => {
+                self.open.remove(key);
+                return Ok(vec![denied(key, &reason).into()]);
+            }
         };
+        // A provider with a new token does not sync again. Its old seat is left only now, so that no update falls
+        // between the two.
+        if let Some((_, previous)) = self.open.get(key) {
+            seat.succeed(previous);
+        }
         let session = HubSession::with_prefix(seat.connection(), access, prefix(key));
         let mut frames = vec![authenticated(key, access).into()];
         frames.extend(session.presence(&seat).map(Into::into));
@@ -211,6 +220,20 @@ impl<S: Seat> Collab<S> {
             }
         }
     }
+}
+
+/// Returns what a frame asks to open, if it asks for that.
+pub fn request(frame: &[u8]) -> Option<Request<'_>> {
+    let mut reader = Reader::new(frame);
+    let key = reader.string().ok()?;
+    let is_token = reader.var_uint() == Ok(AUTH) && reader.var_uint() == Ok(TOKEN);
+    let token = reader.string().ok().filter(|token| is_token && token.len() <= MAX_TOKEN_LEN)?;
+    (key.len() <= MAX_KEY_LEN).then(|| Request { key, name: name_of(key), token })
+}
+
+/// Returns the name of the document in a key.
+fn name_of(key: &str) -> &str {
+    key.split_once('\0').map_or(key, |(name, _)| name)
 }
 
 /// Tells whether a frame asks for what its sender lacks, which is the one question that costs.

@@ -3,6 +3,11 @@
 //! Nobody reads more of a state than its client id and clock. A connection owns the ids that it
 //! introduced: others cannot speak for them, and they vanish when it closes, or when they were not
 //! renewed for [`EXPIRY`].
+//!
+//! A client that reconnects may be faster than the news that its old connection is gone. So what a
+//! second connection says of a client is kept as a claim: it takes effect when the first connection
+//! leaves or is not renewed. Until then the owner of the room is asked to check that the first
+//! connection is alive ([`Room::take_contested`]).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -49,9 +54,11 @@ pub struct Entry<'a> {
 pub struct Room {
     clients: BTreeMap<u64, Client>,
     max_clients_per_connection: usize,
-    /// The sum of the lengths of all states.
+    /// The sum of the lengths of all states, claimed ones included.
     bytes: usize,
     n_connections: u64,
+    /// Connections whose clients others claim, and that nobody was told of yet.
+    contested: Vec<Connection>,
 }
 
 #[derive(Debug)]
@@ -60,12 +67,28 @@ struct Client {
     state: String,
     connection: Connection,
     renewed: Duration,
+    /// What another connection says of this client.
+    claim: Option<Box<Claim>>,
+}
+
+/// What a connection says of a client that another connection owns.
+#[derive(Debug)]
+struct Claim {
+    clock: u64,
+    state: String,
+    connection: Connection,
+    made: Duration,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        let max_clients_per_connection = MAX_CLIENTS_PER_CONNECTION;
-        Self { clients: BTreeMap::new(), max_clients_per_connection, bytes: 0, n_connections: 0 }
+        Self {
+            clients: BTreeMap::new(),
+            max_clients_per_connection: MAX_CLIENTS_PER_CONNECTION,
+            bytes: 0,
+            n_connections: 0,
+            contested: Vec::new(),
+        }
     }
 }
 
@@ -105,9 +128,28 @@ impl Room {
         (!entries.is_empty()).then(|| encode(&entries))
     }
 
-    /// Removes the clients of a connection, and returns what tells the others.
+    /// Removes the clients of a connection, unless another connection claims them, and returns what
+    /// tells the others.
     pub fn leave(&mut self, connection: Connection) -> Option<Vec<u8>> {
+        for client in self.clients.values_mut() {
+            let claim = client.claim.take_if(|claim| claim.connection == connection);
+            self.bytes -= claim.map_or(0, |claim| claim.state.len());
+        }
+        self.contested.retain(|contested| *contested != connection);
         self.remove(|client| client.connection == connection)
+    }
+
+    /// Gives the clients of a connection to the one that replaces it.
+    pub fn hand_over(&mut self, from: Connection, to: Connection) {
+        for client in self.clients.values_mut().filter(|client| client.connection == from) {
+            client.connection = to;
+        }
+    }
+
+    /// Returns the connections whose clients others have claimed since the last call. One that is
+    /// dead should be closed now rather than when its silence is noticed.
+    pub fn take_contested(&mut self) -> Vec<Connection> {
+        std::mem::take(&mut self.contested)
     }
 
     /// Removes the clients that were not renewed in time, and returns what tells everybody.
@@ -126,16 +168,35 @@ impl Room {
     }
 
     fn remove(&mut self, goes: impl Fn(&Client) -> bool) -> Option<Vec<u8>> {
-        let mut gone = Vec::new();
+        let mut changed = Vec::new();
         self.clients.retain(|id, client| {
-            let goes = goes(client);
-            if goes {
-                self.bytes -= client.state.len();
-                gone.push(Entry { id: *id, clock: client.clock + 1, state: GONE });
+            if !goes(client) {
+                return true;
             }
-            !goes
+            self.bytes -= client.state.len();
+            // A claim by the same words would be removed for the same reason.
+            let claim = client.claim.take().map(|claim| Client {
+                clock: claim.clock,
+                state: claim.state,
+                connection: claim.connection,
+                renewed: claim.made,
+                claim: None,
+            });
+            match claim {
+                Some(heir) if goes(&heir) => self.bytes -= heir.state.len(),
+                Some(heir) => {
+                    changed.push((*id, heir.clock, heir.state.clone()));
+                    *client = heir;
+                    return true;
+                }
+                None => {}
+            }
+            changed.push((*id, client.clock + 1, GONE.to_owned()));
+            false
         });
-        (!gone.is_empty()).then(|| encode(&gone))
+        let entries =
+            changed.iter().map(|(id, clock, state)| Entry { id: *id, clock: *clock, state });
+        (!changed.is_empty()).then(|| encode(&entries.collect::<Vec<_>>()))
     }
 
     fn accept(
@@ -148,7 +209,10 @@ impl Room {
         let Entry { id, clock, state } = *entry;
         let known = self.clients.get(&id);
         match known {
-            Some(known) if known.connection != connection => return false,
+            Some(known) if known.connection != connection => {
+                self.claim(connection, entry, now);
+                return false;
+            }
             // The same clock again is a renewal: it is sent on, so that its sender hears from us.
             Some(known) if clock < known.clock => return false,
             Some(_) => (),
@@ -159,7 +223,9 @@ impl Room {
         }
         let before = known.map_or(0, |known| known.state.len());
         if state == GONE {
-            self.clients.remove(&id);
+            if let Some(claim) = self.clients.remove(&id).and_then(|client| client.claim) {
+                self.bytes -= claim.state.len();
+            }
             self.bytes -= before;
             *n_own -= 1;
             return true;
@@ -169,11 +235,34 @@ impl Room {
             return false;
         }
         self.bytes = bytes;
-        let client = Client { clock, state: state.to_owned(), connection, renewed: now };
+        let claim = self.clients.get_mut(&id).and_then(|known| known.claim.take());
+        let client = Client { clock, state: state.to_owned(), connection, renewed: now, claim };
         if self.clients.insert(id, client).is_none() {
             *n_own += 1;
         }
         true
+    }
+
+    /// Notes what a connection says of a client that another one owns.
+    fn claim(&mut self, connection: Connection, entry: &Entry<'_>, now: Duration) {
+        let Some(known) = self.clients.get_mut(&entry.id) else { return };
+        let before = known.claim.as_ref().map_or(0, |claim| claim.state.len());
+        // Others would take an older clock for old news.
+        let is_possible = entry.clock >= known.clock && entry.state.len() <= MAX_STATE_LEN;
+        if !is_possible || self.bytes - before + entry.state.len() > MAX_BYTES {
+            return;
+        }
+        if entry.state == GONE {
+            let withdrawn = known.claim.take_if(|claim| claim.connection == connection);
+            self.bytes -= withdrawn.map_or(0, |claim| claim.state.len());
+            return;
+        }
+        self.bytes = self.bytes - before + entry.state.len();
+        let (clock, state) = (entry.clock, entry.state.to_owned());
+        known.claim = Some(Box::new(Claim { clock, state, connection, made: now }));
+        if !self.contested.contains(&known.connection) {
+            self.contested.push(known.connection);
+        }
     }
 }
 
@@ -245,6 +334,51 @@ mod tests {
         let (mut room, _, b) = room();
         assert_eq!(room.receive(b, &one(7, 9, GONE), NOW), Ok(None));
         assert_eq!(room.all(), Some(one(7, 5, "{}")));
+    }
+
+    #[test]
+    fn a_client_that_reconnects_is_present_as_soon_as_its_old_connection_is_gone() {
+        let (mut room, old, new) = room();
+        assert_eq!(room.receive(new, &one(7, 5, "[1]"), NOW), Ok(None));
+        assert_eq!(room.receive(new, &one(7, 6, "[22]"), NOW), Ok(None));
+        assert_eq!(room.take_contested(), [old]);
+        assert!(room.take_contested().is_empty());
+        assert_eq!(room.all(), Some(one(7, 5, "{}")));
+        assert_eq!(room.leave(old), Some(one(7, 6, "[22]")));
+        assert_eq!(room.all(), Some(one(7, 6, "[22]")));
+        assert_eq!(room.leave(new), Some(one(7, 7, GONE)));
+        assert_eq!(room.bytes, 0);
+    }
+
+    #[test]
+    fn a_claim_ends_with_its_connection_or_with_what_it_claims() {
+        let (mut room, old, new) = room();
+        room.receive(new, &one(7, 6, "[]"), NOW).unwrap();
+        assert_eq!(room.leave(new), None);
+        assert_eq!(room.leave(old), Some(one(7, 6, GONE)));
+        assert_eq!(room.bytes, 0);
+        room.receive(old, &one(8, 1, "{}"), NOW).unwrap();
+        for said in [one(8, 0, "[]"), one(8, 2, "[]"), one(8, 3, GONE)] {
+            assert_eq!(room.receive(new, &said, NOW), Ok(None));
+        }
+        assert_eq!(room.leave(old), Some(one(8, 2, GONE)));
+        // Neither connection has renewed its state in time.
+        room.receive(old, &one(9, 1, "{}"), NOW).unwrap();
+        room.receive(new, &one(9, 2, "[]"), NOW).unwrap();
+        assert_eq!(room.expire(NOW + EXPIRY), Some(one(9, 2, GONE)));
+        assert_eq!(room.bytes, 0);
+        room.receive(old, &one(9, 3, "{}"), NOW).unwrap();
+        let later = NOW + EXPIRY / 2;
+        room.receive(new, &one(9, 4, "[]"), later).unwrap();
+        assert_eq!(room.expire(NOW + EXPIRY), Some(one(9, 4, "[]")));
+    }
+
+    #[test]
+    fn a_connection_that_replaces_another_keeps_its_clients() {
+        let (mut room, old, new) = room();
+        room.hand_over(old, new);
+        assert_eq!(room.leave(old), None);
+        assert_eq!(room.receive(new, &one(7, 6, "[]"), NOW), Ok(Some(one(7, 6, "[]"))));
     }
 
     #[test]

@@ -17,6 +17,12 @@ pub const VERSION: u64 = 1;
 /// The greatest number of updates or hashes in one message.
 const MAX_PARTS: u64 = 1 << 16;
 
+/// The greatest length of a place in a log, in bytes.
+pub const MAX_CURSOR_LEN: usize = 256;
+
+/// The greatest length of a reason, in bytes.
+pub const MAX_REASON_LEN: usize = 4 << 10;
+
 const HELLO: u64 = 0;
 const WELCOME: u64 = 1;
 const UPDATES: u64 = 2;
@@ -105,7 +111,7 @@ impl<'a> Message<'a> {
                 if version != VERSION {
                     return Err(ProtocolError::UnknownVersion(version));
                 }
-                Self::Hello { since: reader.string()? }
+                Self::Hello { since: short(&mut reader, MAX_CURSOR_LEN)? }
             }
             WELCOME => Self::Welcome {
                 workspace: id(&mut reader)?,
@@ -113,8 +119,11 @@ impl<'a> Message<'a> {
                 writable: flag(&mut reader)?,
             },
             UPDATES => Self::Updates(updates(&mut reader)?),
-            REACHED => Self::Reached { cursor: reader.string()?, is_end: flag(&mut reader)? },
-            TAKEN => Self::Taken { cursor: reader.string()? },
+            REACHED => Self::Reached {
+                cursor: short(&mut reader, MAX_CURSOR_LEN)?,
+                is_end: flag(&mut reader)?,
+            },
+            TAKEN => Self::Taken { cursor: short(&mut reader, MAX_CURSOR_LEN)? },
             WANT => {
                 let n_hashes = count(&mut reader)?;
                 let hashes = (0..n_hashes).map(|_| hash(&mut reader));
@@ -125,7 +134,9 @@ impl<'a> Message<'a> {
                 Self::Blob { hash, is_last, data: reader.buffer()? }
             }
             LACKING => Self::Lacking(hash(&mut reader)?),
-            REFUSED => Self::Refused { doc: id(&mut reader)?, reason: reader.string()? },
+            REFUSED => {
+                Self::Refused { doc: id(&mut reader)?, reason: short(&mut reader, MAX_REASON_LEN)? }
+            }
             other => return Err(ProtocolError::UnknownType(other)),
         };
         Ok(message)
@@ -204,6 +215,11 @@ fn count(reader: &mut Reader<'_>) -> Result<u64, Lib0Error> {
     reader.var_uint().and_then(|n| if n <= MAX_PARTS { Ok(n) } else { Err(Lib0Error::Parts) })
 }
 
+/// Reads a text of at most so many bytes.
+fn short<'a>(reader: &mut Reader<'a>, max_len: usize) -> Result<&'a str, Lib0Error> {
+    reader.string().and_then(|it| if it.len() <= max_len { Ok(it) } else { Err(Lib0Error::Parts) })
+}
+
 fn flag(reader: &mut Reader<'_>) -> Result<bool, Lib0Error> {
     Ok(reader.u8()? == 1)
 }
@@ -252,6 +268,15 @@ mod tests {
             for len in 0..frame.len() {
                 assert!(Message::decode(&frame[..len]).is_err());
             }
+        }
+        let (long, longer) = ("x".repeat(MAX_CURSOR_LEN + 1), "x".repeat(MAX_REASON_LEN + 1));
+        for message in [
+            Message::Hello { since: &long },
+            Message::Reached { cursor: &long, is_end: false },
+            Message::Taken { cursor: &long },
+            Message::Refused { doc: doc(), reason: &longer },
+        ] {
+            assert!(Message::decode(&message.encode()).is_err());
         }
         assert_eq!(Message::decode(&[0, 9]), Err(ProtocolError::UnknownVersion(9)));
         assert_eq!(Message::decode(&[99]), Err(ProtocolError::UnknownType(99)));

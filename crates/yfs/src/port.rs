@@ -5,7 +5,7 @@ use std::{iter, sync::Arc};
 use yfs_engine::{
     actor::Actor,
     content::{Author, ContentDoc},
-    gate::{Source, writers},
+    gate::{GatedDoc, Source, writers},
     id::FileId,
     main_doc::EMPTY_UPDATE,
 };
@@ -101,6 +101,21 @@ impl DocPort {
             Target::Content(handle) => {
                 Ok(handle.with(|loaded| loaded.doc.gate().encode_diff(state_vector))??)
             }
+        }
+    }
+
+    /// Returns the updates that are in the log and refer to items that have not arrived. They are in
+    /// no [diff](Self::diff), so a peer that joins must be sent them as well.
+    pub fn parked(&self) -> Result<Vec<Arc<[u8]>>> {
+        let parked = |gate: &GatedDoc| -> Vec<Arc<[u8]>> {
+            gate.parked().iter().map(|parked| parked.update.as_slice().into()).collect()
+        };
+        match &self.target {
+            Target::Main => Ok(parked(self.state.main.read().doc())),
+            Target::Content(handle) => handle.with(|loaded| {
+                let doc = &loaded.doc;
+                parked(doc.gate()).iter().map(|it| doc.without_redacted(it)[..].into()).collect()
+            }),
         }
     }
 

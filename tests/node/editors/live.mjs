@@ -104,7 +104,7 @@ function prosemirror({ view }) {
 }
 
 async function until(condition, what) {
-  const deadline = Date.now() + 60_000
+  const deadline = Date.now() + 600_000
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`waited too long for ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 10))

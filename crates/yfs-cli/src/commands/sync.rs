@@ -139,6 +139,10 @@ pub(crate) async fn exchange(
     for refused in &progress.refused {
         context.fail(&Failure::other(format!("refused {refused}")));
     }
+    let n_silent = progress.n_refused.saturating_sub(progress.refused.len() as u64);
+    if n_silent > 0 {
+        context.fail(&Failure::other(format!("refused {n_silent} more")));
+    }
     if progress.n_lacking > 0 {
         context.remark(&format!("{} blobs are on neither side", progress.n_lacking));
     }

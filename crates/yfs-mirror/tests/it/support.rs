@@ -18,7 +18,7 @@ use yfs_store::MemoryStore;
 use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions, WriteOptions};
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(crate) struct Pair {
     pub(crate) folder: TempDir,

@@ -123,6 +123,7 @@ pub(super) async fn edit(
         let answer = json!({
             "path": path.to_string(),
             "replaced": edited.n_replaced,
+            "merged": edited.version.is_none(),
             "version": edited.version.as_ref().map(ToString::to_string),
         });
         let tag = edited.version.map(|version| [(header::ETAG, etag(&id, &version))]);

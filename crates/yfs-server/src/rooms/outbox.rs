@@ -5,7 +5,14 @@
 //!
 //! Where nothing waits, a frame does not wait either: it is written at once, and the connection's task sleeps on.
 
-use std::{collections::VecDeque, io::IoSlice, sync::Arc};
+use std::{
+    collections::VecDeque,
+    io::IoSlice,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use axum::body::Bytes;
 use parking_lot::Mutex;
@@ -42,7 +49,9 @@ pub(crate) struct Outbox {
     queue: Mutex<Queue>,
     /// The connection itself, and what counts what is written to it.
     line: Option<(Writer, Arc<Metrics>)>,
-    /// Wakes the connection's task; whoever adds to the queue notifies.
+    /// Whether the client is to be asked if it is there.
+    is_probed: AtomicBool,
+    /// Wakes the connection's task; whoever adds to the queue or probes notifies.
     filled: Notify,
 }
 
@@ -186,8 +195,19 @@ impl Outbox {
         self.filled.notify_one();
     }
 
+    /// Asks for a sign of life: another connection speaks for a client of this one.
+    pub(crate) fn probe(&self) {
+        self.is_probed.store(true, Ordering::Release);
+        self.filled.notify_one();
+    }
+
+    /// Reports whether a sign of life was [asked for](Self::probe) since the last call.
+    pub(crate) fn take_probe(&self) -> bool {
+        self.is_probed.swap(false, Ordering::AcqRel)
+    }
+
     /// Waits until something is to be sent, and takes it; an error is why the connection ends. With nothing, what was
-    /// written in part is to be flushed.
+    /// written in part is to be flushed, or the client is [probed](Self::take_probe).
     pub(crate) async fn take(&self) -> Result<VecDeque<Outgoing>, Ending> {
         loop {
             {
@@ -198,7 +218,7 @@ impl Outbox {
                 if let Some(ending) = queue.ending.take() {
                     return Err(ending);
                 }
-                if !queue.is_empty() {
+                if !queue.is_empty() || self.is_probed.load(Ordering::Acquire) {
                     return Ok(std::mem::take(&mut *queue).frames);
                 }
             }

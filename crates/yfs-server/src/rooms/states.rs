@@ -33,7 +33,7 @@ pub(super) struct States {
 struct Kept {
     /// Of whom it is all that they lack.
     state_vector: Vec<u8>,
-    update: Arc<[u8]>,
+    diff: Diff,
     used: Instant,
 }
 
@@ -48,22 +48,22 @@ impl States {
     pub(super) fn diff<E>(
         &self,
         state_vector: &[u8],
-        compute: impl FnOnce() -> Result<Vec<u8>, E>,
+        compute: impl FnOnce() -> Result<Diff, E>,
     ) -> Result<(Diff, bool), E> {
         let mut kept = self.kept.lock();
         if let Some(kept) = kept.as_mut().filter(|kept| kept.state_vector == state_vector)
             && let Some(later) = &*self.later.lock()
         {
             kept.used = Instant::now();
-            let diff = Diff { update: kept.update.clone(), later: later.updates.clone() };
-            return Ok((diff, true));
+            let later = kept.diff.later.iter().chain(&later.updates).cloned().collect();
+            return Ok((Diff { update: kept.diff.update.clone(), later }, true));
         }
         *kept = None;
         // From now on: what arrives while the state is computed may or may not be in it.
         *self.later.lock() = Some(Later::default());
         let computed = compute();
         let diff = match computed {
-            Ok(update) => Diff::from(update),
+            Ok(diff) => diff,
             Err(error) => {
                 *self.later.lock() = None;
                 return Err(error);
@@ -74,7 +74,7 @@ impl States {
             return Ok((diff, false));
         }
         let (state_vector, used) = (state_vector.to_vec(), Instant::now());
-        *kept = Some(Kept { state_vector, update: diff.update.clone(), used });
+        *kept = Some(Kept { state_vector, diff: diff.clone(), used });
         Ok((diff, false))
     }
 
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn get(states: &States, who: u8, len: usize) -> (Diff, bool) {
-        states.diff::<()>(&[who], || Ok(vec![who; len])).unwrap()
+        states.diff::<()>(&[who], || Ok(vec![who; len].into())).unwrap()
     }
 
     #[test]

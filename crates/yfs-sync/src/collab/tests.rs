@@ -21,6 +21,8 @@ struct Shared {
     room: Room,
     updates: Vec<Vec<u8>>,
     relayed: Vec<Vec<u8>>,
+    n_seats: usize,
+    most_seats: usize,
 }
 
 #[derive(Debug)]
@@ -42,7 +44,11 @@ impl Desk for Office {
             ("doc", "look") => Access::ReadOnly,
             _ => return Err("no".to_owned()),
         };
-        let connection = self.0.borrow_mut().room.enter();
+        let mut shared = self.0.borrow_mut();
+        shared.n_seats += 1;
+        shared.most_seats = shared.most_seats.max(shared.n_seats);
+        let connection = shared.room.enter();
+        drop(shared);
         Ok((Chair { shared: self.0.clone(), connection }, access))
     }
 }
@@ -91,6 +97,19 @@ impl Seat for Chair {
 
     fn relay(&self, update: &[u8]) {
         self.shared.borrow_mut().relayed.push(update.to_vec());
+    }
+
+    fn succeed(&self, previous: &Self) {
+        self.shared.borrow_mut().room.hand_over(previous.connection, self.connection);
+    }
+}
+
+impl Drop for Chair {
+    fn drop(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        shared.n_seats -= 1;
+        let gone = shared.room.leave(self.connection);
+        shared.relayed.extend(gone);
     }
 }
 
@@ -192,6 +211,19 @@ fn presence_is_relayed_and_told_to_who_comes() {
     assert_eq!(answer[1], frame("doc\0two", &presence));
 }
 
+/// A provider that refreshes its token does not sync again, so what others write meanwhile must reach it.
+#[test]
+fn a_document_is_not_left_while_its_token_is_refreshed() {
+    let (mut office, mut collab) = opened("doc", "open");
+    let presence = [1, 6, 1, 7, 1, 2, b'{', b'}'];
+    tell(&mut collab, &mut office, &frame("doc", &presence));
+    let answer = tell(&mut collab, &mut office, &token("doc", "look"));
+    assert_eq!(answer[1], frame("doc", &presence));
+    let shared = office.0.borrow();
+    assert_eq!((shared.n_seats, shared.most_seats), (1, 2));
+    assert_eq!(shared.relayed, [&presence[2..]], "its client is still present");
+}
+
 #[test]
 fn what_is_no_frame_ends_the_connection() {
     let (mut office, mut collab) = opened("doc", "open");
@@ -217,7 +249,8 @@ fn one_key_is_expelled_and_the_others_stay() {
     let (mut office, mut collab) = opened("doc", "open");
     tell(&mut collab, &mut office, &token("doc\0two", "open"));
     let expelled = collab.expel(|key| (key == "doc").then(|| "moved away".to_owned()));
-    assert_eq!(expelled, [close("doc", "moved away")]);
+    // First that the right is lost: a provider takes a close alone for a normal end.
+    assert_eq!(expelled, [denied("doc", "moved away"), close("doc", "moved away")]);
     assert!(!collab.is_open("doc") && collab.is_open("doc\0two"));
     // What it says from now on is not heard, and what the other says is.
     tell(&mut collab, &mut office, &update("doc", b"lost"));

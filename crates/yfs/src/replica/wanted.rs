@@ -1,6 +1,6 @@
 //! Which blobs a replica lacks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_store::StoreExt;
@@ -20,11 +20,12 @@ impl Workspace {
         Ok(self.state.store.set_meta(UNSETTLED_SETTING, value)?)
     }
 
-    /// Returns which blobs are missing, of all files, if that was [noted](Self::set_unsettled).
-    pub fn unsettled_blobs(&self) -> Result<BTreeSet<ContentHash>> {
+    /// Returns which blobs are missing, of all files, with the sizes that rows and versions name, if
+    /// that was [noted](Self::set_unsettled).
+    pub fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
         let noted = self.state.store.get_meta(UNSETTLED_SETTING)?;
         if noted.is_none_or(|noted| noted.is_empty()) {
-            return Ok(BTreeSet::new());
+            return Ok(BTreeMap::new());
         }
         let ids = {
             let main = self.state.main.read();
@@ -35,8 +36,8 @@ impl Workspace {
     }
 
     /// Returns the blobs that files need which [`take`](Self::take) changed, of all their versions, and that
-    /// are not here.
-    pub fn wanted_blobs(&self, taken: &Taken) -> Result<BTreeSet<ContentHash>> {
+    /// are not here, with the sizes that rows and versions name.
+    pub fn wanted_blobs(&self, taken: &Taken) -> Result<BTreeMap<ContentHash, u64>> {
         let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
         self.missing_blobs(ids.into_iter())
     }
@@ -44,8 +45,12 @@ impl Workspace {
     fn missing_blobs<'a>(
         &self,
         ids: impl Iterator<Item = &'a FileId>,
-    ) -> Result<BTreeSet<ContentHash>> {
-        let mut wanted = BTreeSet::new();
+    ) -> Result<BTreeMap<ContentHash, u64>> {
+        let mut wanted = BTreeMap::new();
+        let mut want = |hash, size: u64| {
+            let known = wanted.entry(hash).or_insert(size);
+            *known = size.max(*known);
+        };
         for id in ids {
             let entry = self.state.main.read().files().get(id);
             let Some(blob) = entry.and_then(|entry| entry.row.blob) else { continue };
@@ -55,13 +60,13 @@ impl Workspace {
                 versions.retain(|version| !loaded.doc.is_blob_redacted(version.id));
                 versions
             })?;
-            wanted.extend(versions.into_iter().map(|version| version.hash));
-            wanted.insert(blob.hash);
+            versions.into_iter().for_each(|version| want(version.hash, version.size));
+            want(blob.hash, blob.size);
         }
-        let mut missing = BTreeSet::new();
-        for hash in wanted {
+        let mut missing = BTreeMap::new();
+        for (hash, size) in wanted {
             if !self.state.store.has_blob(&hash)? {
-                missing.insert(hash);
+                missing.insert(hash, size);
             }
         }
         Ok(missing)

@@ -92,7 +92,7 @@ pub(crate) fn until_equal(here: &Workspace, there: &Workspace, paths: &[&str]) {
         (ls(workspace), paths.iter().map(|path| read(path)).collect::<Vec<_>>())
     };
     while shown(here) != shown(there) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?} {:?}", shown(here), shown(there));
+        assert!(begun.elapsed() < Duration::from_secs(600), "{:?} {:?}", shown(here), shown(there));
         thread::yield_now();
     }
 }

@@ -139,7 +139,7 @@ fn check_bounded(name: &str, old: &str, new: &str) {
     let splices = checked(old, new);
     let cost: usize = splices.iter().map(|splice| splice.new.len() + super::SPLICE_COST).sum();
     assert!(cost <= new.len() * 2, "{name}: {} splices, {cost} bytes", splices.len());
-    assert!(start.elapsed().as_secs() < 30, "{name}: {:?}", start.elapsed());
+    assert!(start.elapsed().as_secs() < 600, "{name}: {:?}", start.elapsed());
 }
 
 /// Texts made to be awkward: few different pieces, so that there are many ways to align them.
