@@ -22,7 +22,7 @@ use yfs_engine::{
     time::Millis,
 };
 use yfs_store::{Fault, FaultStore, MemoryStore, SqliteStore, StoreError};
-use yfs_vfs::{FileSystem, FsCode, RemoveOptions, WriteOptions};
+use yfs_vfs::{CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
 
 /// An editor that holds a document and follows it.
 struct Follower {
@@ -363,4 +363,61 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
     port.receive(&typed).expect("accepted");
     assert!(port.holds(&typed).expect("checked"));
     assert_eq!(cat(&workspace, "/f.txt"), "start\ntyped\n");
+}
+
+#[test]
+fn a_confined_filesystem_never_leaves_its_directory() {
+    let workspace = create();
+    put(&workspace, "/secret.txt", "secret");
+    put(&workspace, "/pub/a.txt", "public");
+    let confined = workspace.fs().confined_to(at("/pub"));
+    now(confined.symlink("/", &at("/pub/d"))).expect("a link may say anything");
+    let is_over = AtomicBool::new(false);
+    let moves = MoveOptions { parents: false, ..MoveOptions::default() };
+    let copies = CopyOptions { parents: false, ..CopyOptions::default() };
+    thread::scope(|scope| {
+        let renaming = scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                now(confined.mv(&at("/pub/d"), &at("/pub/e"), &moves)).expect("renamed");
+                now(confined.mv(&at("/pub/e"), &at("/pub/d"), &moves)).expect("renamed");
+            }
+        });
+        for _ in 0..300 {
+            let through = at("/pub/d/secret.txt");
+            assert!(now(confined.read(&through)).is_err());
+            let copied = now(confined.cp(&through, &at("/pub/out"), &copies));
+            assert!(copied.is_err());
+            let options = WriteOptions { parents: false, ..WriteOptions::default() };
+            let evil = now(confined.write(&at("/pub/d/evil.txt"), "evil".into(), &options));
+            assert!(evil.is_err(), "{evil:?}");
+            assert!(now(confined.mv(&at("/pub/a.txt"), &at("/pub/d/a.txt"), &moves)).is_err());
+        }
+        is_over.store(true, Ordering::Release);
+        renaming.join().expect("no panic");
+    });
+    // Neither may the directory itself be moved away, nor anything be reached beside it.
+    assert!(now(confined.mv(&at("/pub"), &at("/other"), &moves)).is_err());
+    assert!(now(confined.rm(&at("/pub"), &RemoveOptions::default())).is_err());
+    assert!(now(confined.stat(&at("/secret.txt"))).is_err());
+    assert_eq!(cat(&workspace, "/secret.txt"), "secret");
+    assert_eq!(support::ls(&workspace), "/pub /pub/a.txt /pub/d /secret.txt");
+    now(confined.write(&at("/pub/new/b.txt"), "b".into(), &WriteOptions::default())).expect("made");
+    assert_eq!(cat(&workspace, "/pub/new/b.txt"), "b");
+}
+
+#[test]
+fn what_an_editor_types_in_a_file_that_moved_away_is_a_conflict() {
+    let (here, there) = (create(), create());
+    put(&here, "/d/a.txt", "start\n");
+    put(&here, "/d/b.txt", "start\n");
+    let mut editor = Follower::open(&here, "/d/a.txt");
+    here.move_to(&at("/d"), &there, &at("/d")).expect("moved");
+    assert_eq!(here.conflicts().expect("conflicts").len(), 0);
+    let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+    let typed = editor.doc.append("late\n", &author).expect("typed").update.expect("an update");
+    editor.port.receive(&typed).expect("accepted");
+    let conflicts = here.conflicts().expect("conflicts");
+    assert_eq!(conflicts.len(), 1, "{conflicts:?}");
+    assert_eq!(conflicts[0].kind.as_str(), "late");
+    assert!(conflicts[0].detail.contains("to workspace"), "{conflicts:?}");
 }

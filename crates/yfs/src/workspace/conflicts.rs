@@ -14,7 +14,7 @@ use yfs_engine::{
 };
 use yfs_store::{DocFact, DocName, Seq};
 
-use super::Workspace;
+use super::{Workspace, transfer::MOVED_KEY};
 use crate::{error::Result, state::WorkspaceState};
 
 /// What facts say, as its hash, of documents that were looked at as rich text and found settled.
@@ -63,12 +63,20 @@ pub enum ConflictKind {
     Late,
 }
 
-/// A file in the trash whose content another file took over.
+/// A file in the trash whose content another file, or another workspace, took over.
 struct Replaced {
     row: FileRow,
-    by: FileId,
+    by: TakenOver,
     /// The hash of what was taken over.
     held: String,
+}
+
+/// What took over the content of a file.
+enum TakenOver {
+    /// A file that it was moved over.
+    ByFile(FileId),
+    /// A workspace that it was moved to, by its id.
+    ByWorkspace(String),
 }
 
 impl ConflictKind {
@@ -115,8 +123,12 @@ impl Workspace {
         for file in replaced {
             if state.holds_more(&file)? {
                 let main = state.main.read();
-                let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
-                let detail = format!("changed after it was moved over {over}, which lacks that");
+                let path = path_of(&main, &file.row.id);
+                let place = match &file.by {
+                    TakenOver::ByFile(id) => format!("over {}", path_of(&main, id)),
+                    TakenOver::ByWorkspace(id) => format!("to workspace {id}"),
+                };
+                let detail = format!("changed after it was moved {place}, which lacks that");
                 conflicts.push(Conflict {
                     kind: ConflictKind::Late,
                     id: file.row.id,
@@ -269,7 +281,7 @@ pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
 }
 
 fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
-    let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
+    let trashed = main.tree().nodes().filter(|node| !node.is_visible() && !node.is_purged());
     let rows = trashed.filter_map(|node| Some(main.files().get(node.id()?)?.row));
     let replaced = rows.filter_map(|row| {
         let Some(Any::Map(meta)) = &row.meta else { return None };
@@ -277,7 +289,9 @@ fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
             Any::String(text) => Some(&**text),
             _ => None,
         };
-        let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
+        let of_file = text(ops::REPLACED_KEY).and_then(|id| FileId::parse(id).ok());
+        let of_workspace = || Some(TakenOver::ByWorkspace(text(MOVED_KEY)?.to_owned()));
+        let by = of_file.map(TakenOver::ByFile).or_else(of_workspace)?;
         let held = text(ops::HELD_KEY)?.to_owned();
         Some(Replaced { by, held, row })
     });

@@ -32,10 +32,19 @@ struct Parcel {
     rows: Vec<FileRow>,
     /// Each content document as one update, with its history.
     contents: Vec<NewDocument>,
-    /// The last record of each content document, when it was packed.
-    heads: Vec<(FileId, Seq)>,
+    /// Each file as it was packed.
+    packed: Vec<PackedFile>,
     /// The blobs that it needs.
     blobs: Vec<ContentHash>,
+}
+
+/// A file as it was packed.
+struct PackedFile {
+    id: FileId,
+    /// The last record of its document.
+    head: Seq,
+    /// The hash of what it held.
+    held: ContentHash,
 }
 
 impl Workspace {
@@ -95,16 +104,32 @@ impl WorkspaceState {
                 return Err(WorkspaceError::ContentMoved(id.clone()));
             }
             let mut preconditions: Vec<ContentPrecondition> = Vec::new();
-            for (id, head) in &parcel.heads {
-                preconditions.extend(self.expect_content(id, Some(*head))?);
+            for file in &parcel.packed {
+                preconditions.extend(self.expect_content(&file.id, Some(file.head))?);
             }
             let mut writes = ops::plan_trash(main.tree(), path, now, true)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
-            for write in &mut writes {
-                if let RowWrite::Update { changes, .. } = write {
-                    let moved = serde_json::json!({ MOVED_KEY: home.as_str() });
-                    changes.meta = Some(any::from_json(&moved));
+            // What is written to a file by its id from now on is not in the other workspace: each says
+            // what it held, so that `conflicts` can tell.
+            for file in &parcel.packed {
+                let held = serde_json::json!({
+                    MOVED_KEY: home.as_str(),
+                    ops::HELD_KEY: file.held.to_string(),
+                });
+                let meta = Some(any::from_json(&held));
+                match writes.first_mut() {
+                    Some(RowWrite::Update { id, changes }) if *id == file.id => changes.meta = meta,
+                    _ => {
+                        let changes = RowChanges { meta, ..RowChanges::default() };
+                        writes.push(RowWrite::Update { id: file.id.clone(), changes });
+                    }
                 }
+            }
+            if let Some(RowWrite::Update { changes, .. }) = writes.first_mut()
+                && changes.meta.is_none()
+            {
+                let moved = serde_json::json!({ MOVED_KEY: home.as_str() });
+                changes.meta = Some(any::from_json(&moved));
             }
             Ok(Transaction { preconditions, ..Transaction::rows(writes, ()) })
         })?;
@@ -123,20 +148,20 @@ impl WorkspaceState {
             nodes.filter_map(|node| Some(main.files().get(node.id()?)?.row)).collect()
         };
         let mut parcel =
-            Parcel { rows, contents: Vec::new(), heads: Vec::new(), blobs: Vec::new() };
+            Parcel { rows, contents: Vec::new(), packed: Vec::new(), blobs: Vec::new() };
         let files = parcel.rows.iter().filter(|row| row.kind == yfs_engine::table::NodeKind::File);
         for row in files {
             parcel.blobs.extend(row.blob.map(|blob| blob.hash));
-            let (update, blobs, size, head) = self.documents.acquire(&row.id).with(|loaded| {
-                let size = loaded.doc.text().len() as u64;
+            let (update, blobs, text, head) = self.documents.acquire(&row.id).with(|loaded| {
                 let state = loaded.doc.gate().encode_state();
-                (state, loaded.doc.blobs(), size, loaded.head)
+                (state, loaded.doc.blobs(), loaded.doc.text(), loaded.head)
             })?;
-            parcel.heads.push((row.id.clone(), head));
+            let held = row.blob.map_or_else(|| ContentHash::of(text.as_bytes()), |it| it.hash);
+            parcel.packed.push(PackedFile { id: row.id.clone(), head, held });
             parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
             // An empty document is two zeros.
             if update.len() > 2 {
-                let text_size = row.blob.is_none().then_some(size);
+                let text_size = row.blob.is_none().then_some(text.len() as u64);
                 parcel.contents.push(NewDocument { id: row.id.clone(), update, text_size });
             }
         }
@@ -203,7 +228,7 @@ fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
 
 /// Returns the changes that make a row what this one is.
 fn whole(row: FileRow) -> RowChanges {
-    let came_back = serde_json::json!({ MOVED_KEY: null });
+    let came_back = serde_json::json!({ MOVED_KEY: null, ops::HELD_KEY: null });
     RowChanges {
         name: Some(row.name),
         parent: Some(row.parent),
