@@ -63,20 +63,21 @@ pub enum ConflictKind {
     Late,
 }
 
-/// A file in the trash whose content another file, or another workspace, took over.
+/// A file in the trash whose content another file took over.
 struct Replaced {
     row: FileRow,
-    by: TakenOver,
+    by: FileId,
     /// The hash of what was taken over.
     held: String,
 }
 
-/// What took over the content of a file.
-enum TakenOver {
-    /// A file that it was moved over.
-    ByFile(FileId),
-    /// A workspace that it was moved to, by its id.
-    ByWorkspace(String),
+/// Something in the trash that was moved to another workspace.
+struct MovedAway {
+    id: FileId,
+    /// The other workspace.
+    home: String,
+    /// The files that were moved with it.
+    files: Vec<FileId>,
 }
 
 impl ConflictKind {
@@ -123,12 +124,8 @@ impl Workspace {
         for file in replaced {
             if state.holds_more(&file)? {
                 let main = state.main.read();
-                let path = path_of(&main, &file.row.id);
-                let place = match &file.by {
-                    TakenOver::ByFile(id) => format!("over {}", path_of(&main, id)),
-                    TakenOver::ByWorkspace(id) => format!("to workspace {id}"),
-                };
-                let detail = format!("changed after it was moved {place}, which lacks that");
+                let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
+                let detail = format!("changed after it was moved over {over}, which lacks that");
                 conflicts.push(Conflict {
                     kind: ConflictKind::Late,
                     id: file.row.id,
@@ -137,11 +134,31 @@ impl Workspace {
                 });
             }
         }
+        let moved = moved_away(&state.main.read());
+        for moved in moved {
+            conflicts.extend(state.written_after_move(&moved)?);
+        }
         Ok(conflicts)
     }
 }
 
 impl WorkspaceState {
+    /// Returns the files that were written to after they were moved to another workspace.
+    fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<Conflict>> {
+        let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
+        let mut conflicts = Vec::new();
+        for id in &moved.files {
+            if self.store.doc_head(&DocName::from(id))? > upto {
+                let path = path_of(&self.main.read(), id);
+                let home = &moved.home;
+                let detail =
+                    format!("changed after it was moved to workspace {home}, which lacks that");
+                conflicts.push(Conflict { kind: ConflictKind::Late, id: id.clone(), path, detail });
+            }
+        }
+        Ok(conflicts)
+    }
+
     /// Says what is wrong with how rich text is kept, and keeps in mind of which nothing is.
     fn unsettled_among(&self, rich: &[FileId]) -> Result<Vec<Conflict>> {
         let names: Vec<DocName> = rich.iter().map(DocName::from).collect();
@@ -281,7 +298,7 @@ pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
 }
 
 fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
-    let trashed = main.tree().nodes().filter(|node| !node.is_visible() && !node.is_purged());
+    let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
     let rows = trashed.filter_map(|node| Some(main.files().get(node.id()?)?.row));
     let replaced = rows.filter_map(|row| {
         let Some(Any::Map(meta)) = &row.meta else { return None };
@@ -289,13 +306,24 @@ fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
             Any::String(text) => Some(&**text),
             _ => None,
         };
-        let of_file = text(ops::REPLACED_KEY).and_then(|id| FileId::parse(id).ok());
-        let of_workspace = || Some(TakenOver::ByWorkspace(text(MOVED_KEY)?.to_owned()));
-        let by = of_file.map(TakenOver::ByFile).or_else(of_workspace)?;
+        let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
         let held = text(ops::HELD_KEY)?.to_owned();
         Some(Replaced { by, held, row })
     });
     replaced.collect()
+}
+
+fn moved_away(main: &MainDoc) -> Vec<MovedAway> {
+    let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
+    let moved = trashed.filter_map(|node| {
+        let id = node.id()?.clone();
+        let Some(Any::Map(meta)) = main.files().get(&id)?.row.meta else { return None };
+        let Any::String(home) = meta.get(MOVED_KEY)? else { return None };
+        let nodes = std::iter::once(node).chain(node.descendants());
+        let files = nodes.filter(|node| !node.is_folder()).filter_map(|node| node.id().cloned());
+        Some(MovedAway { files: files.collect(), home: home.to_string(), id })
+    });
+    moved.collect()
 }
 
 fn n_concurrent(doc: &ContentDoc) -> usize {

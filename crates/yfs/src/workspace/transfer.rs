@@ -43,8 +43,6 @@ struct PackedFile {
     id: FileId,
     /// The last record of its document.
     head: Seq,
-    /// The hash of what it held.
-    held: ContentHash,
 }
 
 impl Workspace {
@@ -88,6 +86,14 @@ impl Workspace {
 }
 
 impl WorkspaceState {
+    /// Returns up to which position of the log the contents below something were moved to another
+    /// workspace, if they were moved from this store.
+    pub(super) fn moved_up_to(&self, id: &FileId) -> Result<Option<Seq>> {
+        let noted = self.store.get_meta(&moved_key(id))?;
+        let position = noted.and_then(|noted| String::from_utf8(noted).ok()?.parse().ok());
+        Ok(position.map(Seq))
+    }
+
     /// Trashes what was sent to another workspace.
     ///
     /// # Errors
@@ -95,6 +101,12 @@ impl WorkspaceState {
     /// [`WorkspaceError::ContentMoved`] if something of it was written to after it was packed.
     fn trash_moved(&self, path: &VPath, parcel: &Parcel, home: &WorkspaceId) -> Result<()> {
         let now = self.now();
+        // What is logged in the contents from here on is not in the other workspace, unless the
+        // transaction fails: then the note says nothing.
+        if let Some(top) = parcel.rows.first() {
+            let position = self.store.head()?.0.to_string();
+            self.store.set_meta(&moved_key(&top.id), position.as_bytes())?;
+        }
         self.commit(StructureAccess::Change, Some(&self.options.actor), |main| {
             let top = resolve(main, Op::Rename, path, Follow::No)?;
             let rows = std::iter::once(top).chain(top.walk());
@@ -109,27 +121,11 @@ impl WorkspaceState {
             }
             let mut writes = ops::plan_trash(main.tree(), path, now, true)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
-            // What is written to a file by its id from now on is not in the other workspace: each says
-            // what it held, so that `conflicts` can tell.
-            for file in &parcel.packed {
-                let held = serde_json::json!({
-                    MOVED_KEY: home.as_str(),
-                    ops::HELD_KEY: file.held.to_string(),
-                });
-                let meta = Some(any::from_json(&held));
-                match writes.first_mut() {
-                    Some(RowWrite::Update { id, changes }) if *id == file.id => changes.meta = meta,
-                    _ => {
-                        let changes = RowChanges { meta, ..RowChanges::default() };
-                        writes.push(RowWrite::Update { id: file.id.clone(), changes });
-                    }
+            for write in &mut writes {
+                if let RowWrite::Update { changes, .. } = write {
+                    let moved = serde_json::json!({ MOVED_KEY: home.as_str() });
+                    changes.meta = Some(any::from_json(&moved));
                 }
-            }
-            if let Some(RowWrite::Update { changes, .. }) = writes.first_mut()
-                && changes.meta.is_none()
-            {
-                let moved = serde_json::json!({ MOVED_KEY: home.as_str() });
-                changes.meta = Some(any::from_json(&moved));
             }
             Ok(Transaction { preconditions, ..Transaction::rows(writes, ()) })
         })?;
@@ -156,8 +152,7 @@ impl WorkspaceState {
                 let state = loaded.doc.gate().encode_state();
                 (state, loaded.doc.blobs(), loaded.doc.text(), loaded.head)
             })?;
-            let held = row.blob.map_or_else(|| ContentHash::of(text.as_bytes()), |it| it.hash);
-            parcel.packed.push(PackedFile { id: row.id.clone(), head, held });
+            parcel.packed.push(PackedFile { id: row.id.clone(), head });
             parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
             // An empty document is two zeros.
             if update.len() > 2 {
@@ -221,6 +216,11 @@ fn unpack(main: &MainDoc, parcel: &Parcel, to: &VPath) -> Result<Transaction<'st
     Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, ()) })
 }
 
+/// Returns the setting of the store that says when something was moved to another workspace.
+fn moved_key(id: &FileId) -> String {
+    format!("moved:{id}")
+}
+
 /// Reports whether a file holds the blob that it held when it was packed.
 fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
     main.files().get(&packed.id).is_some_and(|entry| entry.row.blob == packed.blob)
@@ -228,7 +228,7 @@ fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
 
 /// Returns the changes that make a row what this one is.
 fn whole(row: FileRow) -> RowChanges {
-    let came_back = serde_json::json!({ MOVED_KEY: null, ops::HELD_KEY: null });
+    let came_back = serde_json::json!({ MOVED_KEY: null });
     RowChanges {
         name: Some(row.name),
         parent: Some(row.parent),
