@@ -6,10 +6,12 @@ mod anchors;
 mod bytes;
 mod carried;
 mod content;
+mod order;
 mod reference;
 mod rows;
 mod table;
 mod text;
+mod waiting;
 
 use proptest::test_runner::{Config, TestRunner};
 use yfs_engine::{

@@ -34,6 +34,8 @@ pub struct GatedDoc {
     pub(super) arrived: Vec<ClientId>,
     /// Whether some of what waited was dropped.
     pub(super) has_dropped: bool,
+    /// Which client wrote last to each array that we read.
+    pub(super) newest: HashMap<RootIx, ClientId>,
     poisoned: Option<String>,
 }
 
@@ -76,6 +78,7 @@ impl GatedDoc {
             parked: ParkedSet::default(),
             arrived: Vec::new(),
             has_dropped: false,
+            newest: HashMap::new(),
             poisoned: None,
         }
     }
@@ -91,6 +94,7 @@ impl GatedDoc {
             parked: ParkedSet::default(),
             arrived: Vec::new(),
             has_dropped: false,
+            newest: HashMap::new(),
             poisoned: None,
         }
     }
@@ -286,6 +290,17 @@ impl GatedDoc {
         let tag = self.places.tag(id)?;
         let root = self.places.table[tag.place() as usize].read.filter(|_| !tag.is_entry());
         Some(Tail { id, right: known.last_right, root })
+    }
+
+    /// Returns the last struct of the client that wrote to an array last, or else of one that did. Between it and
+    /// its right origin there was nothing when it was written.
+    pub fn newest_tail(&self, root: RootIx) -> Option<Tail> {
+        let in_root = |client| self.last_item(client).filter(|tail| tail.root == Some(root));
+        let newest = self.newest.get(&root).copied().and_then(in_root);
+        newest.or_else(|| {
+            let tails = self.places.clients.keys().copied().filter_map(in_root);
+            tails.min_by_key(|tail| tail.id)
+        })
     }
 
     /// Checks that the document can still be used. One that cannot is empty: its owner must not read anything

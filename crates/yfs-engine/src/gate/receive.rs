@@ -248,6 +248,7 @@ impl GatedDoc {
         }
         let elements = std::mem::take(&mut overlay.elements);
         let values = std::mem::take(&mut overlay.values);
+        self.newest.extend(elements.iter().map(|element| (element.root, element.id.client)));
         let n_structs = overlay.order.iter().map(|segment| segment.end - segment.first).sum();
         self.places.commit(overlay);
         Scan { elements, values, deleted: self.places.delete(deletes), n_structs }

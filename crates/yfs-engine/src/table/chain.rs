@@ -3,13 +3,14 @@
 //! yrs finds places by index in time linear in the array, so elements are placed by id: each after
 //! the last one that this client wrote there, with the right neighbour that one had. That is also
 //! the only shape in which the remains of deleted elements merge: adjacent in the array, adjacent
-//! clocks, one right origin. The first element of a client goes to the front.
+//! clocks, one right origin. The first element of a client goes where another client would have put its next
+//! one (decision 20).
 //!
 //! Live elements in that shape merge too, and to delete one from the middle of a merged run copies
 //! the run. So after [`MAX_RUN`] live elements comes one that is deleted as it is written. It keeps
 //! the runs apart while they live, and merges with them when they are gone.
 
-use yrs::{Any, Assoc, IndexedSequence, ReadTxn};
+use yrs::Any;
 
 use super::{elements::Elements, row::TableError};
 use crate::{
@@ -61,11 +62,9 @@ pub(super) fn append<V>(
         return Ok(());
     }
     let mut clock = doc.clock_of(client);
-    let tail = doc.last_item(client).filter(|tail| tail.root == Some(root));
-    let (mut origin, right) = match tail {
-        Some(tail) => (Some(tail.id), tail.right),
-        None => (None, first_item(doc, root)),
-    };
+    let own = doc.last_item(client).filter(|tail| tail.root == Some(root));
+    let tail = own.or_else(|| doc.newest_tail(root));
+    let (mut origin, right) = (tail.map(|tail| tail.id), tail.and_then(|tail| tail.right));
     let mut n_run = elements.run_before(client, clock, MAX_RUN);
     let mut done = 0;
     while done < values.len() {
@@ -89,14 +88,4 @@ pub(super) fn append<V>(
         (done, n_run) = (done + n_now, n_run + n_now);
     }
     Ok(())
-}
-
-/// Returns the first live item of an array.
-fn first_item(doc: &GatedDoc, root: RootIx) -> Option<ItemId> {
-    doc.read(|txn| {
-        let array = txn.get_array(root.name())?;
-        let index = array.sticky_index(txn, 0, Assoc::After)?;
-        let id = index.id()?;
-        Some(ItemId::new(ClientId::new(id.client.get()).ok()?, id.clock))
-    })
 }

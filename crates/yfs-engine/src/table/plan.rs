@@ -40,8 +40,8 @@ struct Draft {
     node: Option<u32>,
     row: Option<(StoredRow, Stamp)>,
     cells: BTreeMap<Field, (StoredCell, Stamp)>,
-    /// The greatest timestamp under the id, or nothing if no number exceeds it.
-    clock: Option<f64>,
+    /// The greatest timestamp under the id that has a number.
+    clock: f64,
     is_row_dirty: bool,
     /// The fields whose cells are to be written or deleted, one bit each.
     dirty_cells: u8,
@@ -86,7 +86,7 @@ impl FilesTable {
             node: self.find(id),
             row: None,
             cells: BTreeMap::new(),
-            clock: Some(f64::NEG_INFINITY),
+            clock: f64::NEG_INFINITY,
             is_row_dirty: false,
             dirty_cells: 0,
         };
@@ -98,9 +98,8 @@ impl FilesTable {
         let rows = self.rows.group(node.row).map(|(_, element)| &element.stamp);
         let heads = self.cells.siblings(node.cells);
         let cells = heads.flat_map(|(head, _)| self.cells.group(head));
-        let mut stamps = rows.chain(cells.map(|(_, element)| &element.stamp));
-        draft.clock =
-            stamps.try_fold(f64::NEG_INFINITY, |clock, stamp| Some(clock.max(stamp.bound()?)));
+        let stamps = rows.chain(cells.map(|(_, element)| &element.stamp));
+        draft.clock = stamps.filter_map(Stamp::bound).fold(f64::NEG_INFINITY, f64::max);
         draft
     }
 
@@ -124,15 +123,18 @@ impl FilesTable {
         Ok(update.finish())
     }
 
-    /// Deletes what the draft replaces. An element that we do not understand stays: somebody
-    /// meant it. So does one whose timestamp is no number, unless the row itself goes: two
-    /// implementations might not agree on who won.
+    /// Deletes what the draft replaces. An element that we do not understand stays: it was meant. So does one
+    /// whose timestamp is no number, unless the row itself goes: two implementations might not agree on the
+    /// winner. What no timestamp can beat goes in any case, or nothing could ever be written there.
     fn encode_deletes(&self, update: &mut UpdateBuilder, draft: &Draft) {
         let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return };
-        let is_ours = |stamp: &Stamp| draft.row.is_none() || matches!(stamp, Stamp::Finite(_));
+        let goes = |stamp: &Stamp, is_understood: bool| {
+            let is_ours = draft.row.is_none() || matches!(stamp, Stamp::Finite(_));
+            (is_understood && is_ours) || stamp.is_unbeatable()
+        };
         if draft.is_row_dirty {
             for (_, element) in self.rows.group(node.row) {
-                if element.value.is_some() && is_ours(&element.stamp) {
+                if goes(&element.stamp, element.value.is_some()) {
                     update.delete(element.id);
                 }
             }
@@ -142,7 +144,7 @@ impl FilesTable {
                 continue;
             }
             for (_, element) in self.cells.group(head) {
-                if element.value.cell.is_some() && is_ours(&element.stamp) {
+                if goes(&element.stamp, element.value.cell.is_some()) {
                     update.delete(element.id);
                 }
             }
@@ -156,8 +158,8 @@ impl Draft {
             return Err(TableError::Exists(self.id.clone()));
         }
         check_meta(&self.id, row.meta.as_ref())?;
-        let is_first = self.clock == Some(f64::NEG_INFINITY);
-        let ts = if derived && is_first { DERIVED_TS } else { self.next_ts(now)? };
+        let is_first = self.clock == f64::NEG_INFINITY;
+        let ts = if derived && is_first { DERIVED_TS } else { next_ts(self.clock, now) };
         // Cells without a row are left over from one that is gone.
         self.clear_cells();
         self.write_row(StoredRow::new(row), ts);
@@ -182,7 +184,7 @@ impl Draft {
         if changed.is_empty() {
             return Ok(());
         }
-        let ts = self.next_ts(now)?;
+        let ts = next_ts(self.clock, now);
         for (field, value) in &changed {
             let old = self.cells.get(field).map(|(cell, _)| cell);
             let former = former_parents(old, beaten.contains(field));
@@ -222,11 +224,11 @@ impl Draft {
     fn write_row(&mut self, row: StoredRow, ts: f64) {
         self.row = Some((row, Stamp::Finite(ts)));
         self.is_row_dirty = true;
-        self.clock = self.clock.map(|clock| clock.max(ts));
+        self.clock = self.clock.max(ts);
     }
 
     fn write_cell(&mut self, cell: StoredCell, stamp: Stamp) {
-        self.clock = self.clock.and_then(|clock| Some(clock.max(stamp.bound()?)));
+        self.clock = self.clock.max(stamp.bound().unwrap_or(f64::NEG_INFINITY));
         let field = cell.value.field();
         self.dirty_cells |= field.bit();
         self.cells.insert(field, (cell, stamp));
@@ -240,13 +242,12 @@ impl Draft {
     fn is_dirty(&self, field: Field) -> bool {
         self.dirty_cells & field.bit() != 0
     }
+}
 
-    /// Returns a timestamp that beats everything under the id.
-    fn next_ts(&self, now: Millis) -> Result<f64, TableError> {
-        let ts = self.clock.map(|clock| now.as_f64().max(clock + 1.0));
-        ts.filter(|ts| *ts <= MAX_SAFE_INTEGER)
-            .ok_or_else(|| TableError::TimestampsExhausted { key: self.id.to_string() })
-    }
+/// Returns a timestamp that beats all under an id whose greatest is `clock`. Where JavaScript counts no further it
+/// stays: the write deletes whatever has as great a timestamp, so that only writes made at the same time tie.
+pub(super) fn next_ts(clock: f64, now: Millis) -> f64 {
+    now.as_f64().max(clock + 1.0).min(MAX_SAFE_INTEGER)
 }
 
 fn former_parents(cell: Option<&StoredCell>, is_beaten: bool) -> Vec<Option<FileId>> {

@@ -172,12 +172,6 @@ pub enum TableError {
     /// There is such a row already.
     #[error("row {0} exists already")]
     Exists(FileId),
-    /// A peer with a wildly wrong clock used up the timestamps that JavaScript can represent.
-    #[error("cannot write {key:?}: no timestamp is left")]
-    TimestampsExhausted {
-        /// What was to be written.
-        key: String,
-    },
     /// This process wrote so much that it needs a new client id.
     #[error("client {0} has no clock left")]
     ClocksExhausted(ClientId),

@@ -9,7 +9,8 @@ use yrs::Any;
 use super::{
     chain::{self, Encoded},
     elements::{Elements, NONE, rank},
-    format::{MAX_SAFE_INTEGER, write_setting_element},
+    format::write_setting_element,
+    plan::next_ts,
     row::TableError,
     slab::Slab,
     stamp::Stamp,
@@ -121,18 +122,16 @@ impl Settings {
     ) -> Result<Vec<u8>, TableError> {
         let mut update = UpdateBuilder::new();
         let head = self.by_key.get(key).map_or(NONE, |group| self.groups.get(*group).1);
-        let mut clock = Some(f64::NEG_INFINITY);
+        let mut clock = f64::NEG_INFINITY;
         for (_, element) in self.elements.group(head) {
-            clock = clock.zip(element.stamp.bound()).map(|(clock, ts)| clock.max(ts));
-            if value.is_none() || matches!(element.stamp, Stamp::Finite(_)) {
+            clock = clock.max(element.stamp.bound().unwrap_or(f64::NEG_INFINITY));
+            let is_finite = matches!(element.stamp, Stamp::Finite(_));
+            if value.is_none() || is_finite || element.stamp.is_unbeatable() {
                 update.delete(element.id);
             }
         }
         if let Some(value) = value {
-            let ts = clock.map(|clock| now.as_f64().max(clock + 1.0));
-            let ts = ts.filter(|ts| *ts <= MAX_SAFE_INTEGER);
-            let exhausted = || TableError::TimestampsExhausted { key: key.to_owned() };
-            let ts = ts.ok_or_else(exhausted)?;
+            let ts = next_ts(clock, now);
             let mut values = Encoded::default();
             values.push(|out| write_setting_element(out, key, value, ts));
             let root = RootIx::Meta;

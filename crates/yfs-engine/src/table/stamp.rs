@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 
 use yrs::{Any, any::Number};
 
+use super::format::MAX_SAFE_INTEGER;
 use crate::lib0::View;
 
 /// What an element says under `ts`.
@@ -59,6 +60,11 @@ impl Stamp {
             }
             .filter(|number| !number.is_nan()),
         }
+    }
+
+    /// Reports whether no timestamp that we write beats this one.
+    pub(super) fn is_unbeatable(&self) -> bool {
+        self.bound().is_none_or(|bound| bound >= MAX_SAFE_INTEGER)
     }
 
     /// Tells how JavaScript orders two stamps; equal also where neither is less.

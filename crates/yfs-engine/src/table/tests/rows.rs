@@ -6,9 +6,7 @@ use expect_test::{Expect, expect};
 use yrs::{Any, Array, ReadTxn, Transact, types::ToJson};
 
 use super::{
-    super::{
-        BlobRef, FileRow, NodeKind, RowChanges, RowWrite, TableError, format::MAX_SAFE_INTEGER,
-    },
+    super::{BlobRef, FileRow, NodeKind, RowChanges, RowWrite, format::MAX_SAFE_INTEGER},
     peers::{Ours, Plain, file_id},
 };
 use crate::{hash::ContentHash, id::FileId, lib0::as_number, time::Millis};
@@ -250,20 +248,73 @@ fn elements_that_we_do_not_understand_are_left_alone() {
     let mut ours = Ours::new(1);
     ours.receive(&plain.diff(&[0]));
     assert!(ours.table.is_empty());
-    let refused = ours.write(&[create("a", "x")], 5).unwrap_err();
-    expect![[r#"cannot write "a": no timestamp is left"#]].assert_eq(&refused.to_string());
     assert_eq!(elements(&ours, "table:files").lines().count(), 4);
+    // They have no timestamp, which nothing beats: only a write to their row removes them.
+    ours.write(&[create("a", "x")], 5).unwrap();
+    assert_eq!(ours.table.get(&file_id("a")).unwrap().row.name, "x");
+    assert_eq!(elements(&ours, "table:files").lines().count(), 3);
 }
 
 #[test]
 fn clock_of_a_row_goes_no_further_than_javascript_counts() {
     let mut ours = Ours::new(1);
     ours.write(&[create("a", "x"), create("b", "x")], MAX_SAFE_INTEGER as i64).unwrap();
-    let refused = ours.write(&[rename("a", "y")], 5).unwrap_err();
-    assert_eq!(refused, TableError::TimestampsExhausted { key: "a".to_owned() });
+    ours.write(&[rename("a", "y"), rename("b", "z")], 5).unwrap();
+    ours.write(&[rename("a", "w")], 5).unwrap();
+    ours.check_invariants();
+    assert_eq!(ours.table.get(&file_id("a")).unwrap().row.name, "w");
     assert_eq!(ours.table.clock_alarms(Millis(0)).len(), 2);
     ours.write(&[create("c", "x"), delete("b")], 5).unwrap();
     assert_eq!(ours.table.len(), 2);
+}
+
+#[test]
+fn rows_that_no_timestamp_beats_can_be_written_renamed_trashed_and_deleted() {
+    for ts in [
+        Any::from(MAX_SAFE_INTEGER),
+        Any::from(MAX_SAFE_INTEGER - 1.0),
+        Any::from(1e300),
+        Any::from(f64::INFINITY),
+        Any::from(f64::NAN),
+        Any::from("9".repeat(30)),
+        Any::from("no number"),
+        Any::Undefined,
+    ] {
+        let (mut ours, mut other) = (Ours::new(1), Ours::new(2));
+        ours.write(&[create("a", "x"), create("b", "x")], 5).unwrap();
+        let mut plain = Plain::new(99);
+        plain.receive(&ours.doc.encode_diff(&[0]).unwrap());
+        let row = plain.rows()["a"].clone();
+        plain.push("a", Any::from(row), ts.clone());
+        ours.receive(&plain.diff(&ours.doc.state_vector()));
+        for (nth, name) in ["y", "z"].into_iter().enumerate() {
+            // In a batch with others, which must not fail for it.
+            ours.write(&[rename("a", name), rename("b", name)], 6 + nth as i64).unwrap();
+            assert_eq!(ours.table.get(&file_id("a")).unwrap().row.name, name, "{ts}");
+        }
+        let trash = RowChanges { trashed_at: Some(Some(Millis(9))), ..<_>::default() };
+        ours.write(&[update("a", trash)], 9).unwrap();
+        let row = ours.table.get(&file_id("a")).unwrap().row;
+        assert_eq!((row.trashed_at, row.name.as_str()), (Some(Millis(9)), "z"), "{ts}");
+        ours.check_invariants();
+        other.pull(&ours);
+        assert_eq!(other.entries(), ours.entries(), "{ts}");
+        plain.receive(&ours.doc.encode_diff(&[0]).unwrap());
+        assert_eq!(plain.rows()["a"]["name"], Any::from("z"), "{ts}");
+        ours.write(&[delete("a")], 10).unwrap();
+        assert!(ours.table.get(&file_id("a")).is_none());
+    }
+}
+
+#[test]
+fn settings_that_no_timestamp_beats_can_be_set() {
+    let mut ours = Ours::new(1);
+    for (now, value) in [(i64::MAX, "one"), (i64::MAX, "two"), (5, "three")] {
+        let value = Any::from(value);
+        let update = ours.settings.plan(&ours.doc, "profile", Some(&value), Millis(now)).unwrap();
+        ours.commit(&update);
+        assert_eq!(ours.settings.get("profile"), Some(&value));
+    }
 }
 
 #[test]

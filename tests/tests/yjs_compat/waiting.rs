@@ -1,0 +1,77 @@
+//! What real Yjs sends while some of it still waits: all of it is read, logged once, and loads again.
+
+use serde_json::json;
+use yfs_engine::gate::{DocRole, GatedDoc, Source};
+use yfs_tests::node::{Yjs, to_hex};
+use yrs::{GetString, ReadTxn};
+
+use crate::{gated, order::Rng};
+
+const CLIENTS: [&str; 3] = ["a", "b", "c"];
+
+fn text_of(doc: &GatedDoc) -> String {
+    doc.read(|txn| txn.get_text("text").map(|text| text.get_string(txn))).unwrap_or_default()
+}
+
+/// Lets three clients type, some of it received out of order, and returns what they wrote and what they sent.
+fn history(yjs: &mut Yjs, rng: &mut Rng) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    for (doc, client) in CLIENTS.iter().zip(1..) {
+        yjs.make(doc, client, false);
+    }
+    let (mut written, mut sent): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        let doc = CLIENTS[rng.below(3)];
+        match rng.below(6) {
+            0..3 => {
+                let edits = json!({ "doc": doc, "seed": rng.below(1 << 30), "n_edits": 2 });
+                written.extend(yjs.change("random_edits", edits));
+            }
+            3 | 4 if !written.is_empty() => {
+                yjs.apply(doc, &written[rng.below(written.len())]);
+            }
+            _ => sent.push(yjs.encode(doc)),
+        }
+    }
+    sent.extend(CLIENTS.map(|doc| yjs.encode(doc)));
+    (written, sent)
+}
+
+#[test]
+fn states_of_clients_that_wait_for_each_other_are_read_as_yjs_reads_them() {
+    let mut yjs = Yjs::start();
+    for seed in 0..80 {
+        let mut rng = Rng(seed);
+        let (written, mut sent) = history(&mut yjs, &mut rng);
+        rng.shuffle(&mut sent);
+        yjs.make("whole", 99, false);
+        let mut doc = gated(DocRole::Content, 7);
+        let mut log = Vec::new();
+        for update in &sent {
+            yjs.apply("whole", update);
+            if doc.receive(update, Source::Wire).unwrap().brought_new {
+                log.push(update);
+            }
+            // Not only at the end: what Yjs shows, we show.
+            assert_eq!(text_of(&doc), yjs.text("whole"), "seed {seed}");
+        }
+        assert!(!doc.has_parked(), "seed {seed}");
+        for update in &written {
+            assert!(!doc.check(update, Source::Wire).unwrap(), "seed {seed}");
+        }
+
+        // The log gives the same again, and a client that syncs with what was loaded.
+        let mut again = gated(DocRole::Content, 8);
+        rng.shuffle(&mut log);
+        for update in log {
+            again.receive(update, Source::Store).unwrap();
+        }
+        yjs.make("fresh", 100, false);
+        let state = again.encode_diff(&yjs.state_vector("fresh")).unwrap();
+        assert!(!yjs.apply("fresh", &state), "seed {seed}");
+        assert_eq!(yjs.text("fresh"), yjs.text("whole"), "seed {seed}");
+        assert_eq!(to_hex(&again.state_vector()), to_hex(&doc.state_vector()), "seed {seed}");
+        for doc in CLIENTS.into_iter().chain(["whole", "fresh"]) {
+            yjs.call("drop", json!({ "doc": doc }));
+        }
+    }
+}
