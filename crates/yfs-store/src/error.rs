@@ -56,6 +56,14 @@ pub enum StoreError {
         /// What was attempted.
         action: &'static str,
     },
+    /// Other users may read a file of the store, and it belongs to one of them.
+    #[error("{path:?} can be read by others (mode {mode:03o}) and belongs to another user")]
+    NotPrivate {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// The disk, or the store's quota, is full.
     #[error("cannot {action}: no space left")]
     Full {

@@ -14,6 +14,7 @@
 //! - Locks are taken in the order writer, index; a reader takes only the index, and only while it
 //!   looks something up.
 
+mod access;
 mod backup;
 mod blobs;
 mod check;
@@ -25,6 +26,7 @@ mod log;
 mod place;
 mod quarantine;
 mod schema;
+mod secret;
 mod sync;
 mod tx;
 mod watch;
@@ -82,6 +84,8 @@ pub struct OpenOptions {
 /// What all users of one handle share.
 struct Inner {
     path: PathBuf,
+    /// What other users could read before it was opened.
+    mended: Vec<PathBuf>,
     place: Place,
     read_only: bool,
     /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
@@ -157,13 +161,16 @@ impl SqliteStore {
 
     /// Opens a store.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (place, connection, format) = if options.read_only {
-            schema::open_read_only(path)?
+        let (place, connection, format, mended) = if options.read_only {
+            let (place, connection, format) = schema::open_read_only(path)?;
+            (place, connection, format, Vec::new())
         } else {
-            (Place::writable(path), schema::open(path, options)?, schema::FORMAT)
+            let (connection, mended) = schema::open(path, options)?;
+            (Place::writable(path), connection, schema::FORMAT, mended)
         };
         let inner = Inner {
             path: path.to_owned(),
+            mended,
             read_only: options.read_only,
             has_quarantine: format > 1,
             origin: Origin::random(),
@@ -411,6 +418,18 @@ impl Store for SqliteStore {
 
     fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.inner.init_meta(key, value)
+    }
+
+    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.inner.init_secret(key, value)
+    }
+
+    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.inner.set_secret(key, value)
+    }
+
+    fn mended(&self) -> &[PathBuf] {
+        &self.inner.mended
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {

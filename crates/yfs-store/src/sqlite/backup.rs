@@ -10,9 +10,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{
     Inner,
+    access::temporary_file,
     schema::{failed, sync_directory, use_write_ahead_log},
 };
-use crate::{Origin, StoreError};
+use crate::StoreError;
 
 const BACKUP: &str = "back up the store";
 
@@ -38,9 +39,10 @@ impl Inner {
         }
         let total = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
         progress(0, total);
-        let mut name = to.as_os_str().to_owned();
-        name.push(format!(".partial-{:x}", Origin::random().0));
-        let partial = Partial(name.into());
+        // Empty, with the mode that the copy is to have.
+        let (partial, file) = temporary_file(to).map_err(|error| StoreError::io(BACKUP, error))?;
+        drop(file);
+        let partial = Partial(partial);
         let Some(target) = partial.0.to_str() else {
             return Err(StoreError::Unsupported { action: "back up to a path that is not UTF-8" });
         };

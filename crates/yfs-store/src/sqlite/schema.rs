@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -11,7 +11,12 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
-use super::{OpenOptions, blobs::UPLOAD_TABLE, place::Place, quarantine};
+use super::{
+    OpenOptions, access,
+    blobs::UPLOAD_TABLE,
+    place::{Place, directory_of},
+    quarantine,
+};
 use crate::StoreError;
 
 /// Marks our files: "yfs1".
@@ -60,12 +65,22 @@ CREATE TABLE chunk (
 ///
 /// The file is never opened but by SQLite: closing it would drop the locks that other connections
 /// of this process hold on it.
-pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> {
+pub(super) fn open(
+    path: &Path,
+    options: OpenOptions,
+) -> Result<(Connection, Vec<PathBuf>), StoreError> {
     let n_bytes = len_of(path, options.create)?;
     ensure_writable(path)?;
-    let mut connection =
-        if n_bytes == 0 { make_file(path)? } else { Place::writable(path).connect()? };
-    let created = initialise(&mut connection, path, options)?;
+    if n_bytes == 0 {
+        access::make_private_file(path).map_err(|error| StoreError::io("make the store", error))?;
+    }
+    let mut connection = Place::writable(path).connect()?;
+    // Not before it is known to be a store, and before it is written.
+    if format(&connection, path)?.is_none() && !options.create {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    let mended = access::mend_modes(path)?;
+    let created = initialise(&mut connection, path)?;
     if created {
         sync_directory(path)?;
     } else if options.create_new {
@@ -77,7 +92,7 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Connection, Stor
             .pragma_update(None, "max_page_count", n_pages.cast_signed())
             .map_err(failed("open the store"))?;
     }
-    Ok(connection)
+    Ok((connection, mended))
 }
 
 /// Opens a store that is there, to read it only, and returns how further connections are opened
@@ -131,10 +146,6 @@ pub(super) fn ensure_writable(_: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn make_file(path: &Path) -> Result<Connection, StoreError> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
-}
-
 /// Opens a connection.
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
@@ -177,11 +188,7 @@ fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>) -> bool {
 }
 
 /// Checks the format, or writes it into an empty file. Returns whether it was empty.
-fn initialise(
-    connection: &mut Connection,
-    path: &Path,
-    options: OpenOptions,
-) -> Result<bool, StoreError> {
+fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreError> {
     const ACTION: &str = "open the store";
     // Before anything else: a foreign file must not even be switched to another journal.
     if let Some(found) = format(connection, path)? {
@@ -192,9 +199,6 @@ fn initialise(
             upgrade(connection, path)?;
         }
         return Ok(false);
-    }
-    if !options.create {
-        return Err(StoreError::NotAStore { path: path.to_owned() });
     }
     use_write_ahead_log(connection)?;
     let behavior = TransactionBehavior::Immediate;
@@ -288,10 +292,6 @@ fn not_opened(error: rusqlite::Error, path: &Path) -> StoreError {
         Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path: path.to_owned() },
         _ => failed("open the store")(error),
     }
-}
-
-fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {
