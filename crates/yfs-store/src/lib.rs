@@ -31,6 +31,7 @@ mod record;
 mod report;
 mod sqlite;
 mod store;
+mod wipe_pacer;
 
 pub mod conformance;
 
@@ -46,3 +47,4 @@ pub use record::{
 pub use report::{DocFact, DocStats, Problem, Report, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore};
 pub use store::{Compacted, MergeError, MergeFn, Merged, Store, StoreExt, WriterClaim};
+pub use wipe_pacer::WipePacer;

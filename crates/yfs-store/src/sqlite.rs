@@ -26,10 +26,12 @@ mod log;
 mod place;
 mod quarantine;
 mod schema;
+mod scrub;
 mod secret;
 mod sync;
 mod tx;
 mod watch;
+mod wipe;
 
 use std::{
     fmt,

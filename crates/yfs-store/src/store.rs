@@ -87,7 +87,8 @@ pub trait Store: Send + Sync + Debug {
     /// Makes sure that no file of the store holds what was removed from it before: records and
     /// snapshots that compaction replaced, documents that were forgotten, blobs.
     ///
-    /// It may rewrite the whole store, and waits for whoever reads. Copies elsewhere are not reached.
+    /// Others go on writing meanwhile. It waits for those who read, and fails with
+    /// [`StoreError::Locked`] if they read for too long. Copies elsewhere are not reached.
     fn wipe(&self) -> Result<(), StoreError>;
 
     /// Returns what there is of each document that was ever written, in no particular order.

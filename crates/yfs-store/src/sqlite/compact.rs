@@ -13,7 +13,6 @@ use crate::{Compacted, DocName, Loaded, MergeFn, Merged, Origin, Seq, StoreError
 
 const COMPACT: &str = "compact a document";
 const FORGET: &str = "forget a document";
-const WIPE: &str = "wipe what was removed";
 
 /// Pages to give back to the system after a compaction, if many are free.
 const RECLAIMED_PAGES: u32 = 512;
@@ -99,28 +98,6 @@ impl Inner {
             bytes_before: old_snapshot + old_records,
             bytes_after: state.len() as u64,
         })
-    }
-
-    /// Writes the file anew with what is in it, and empties the write-ahead log.
-    ///
-    /// Nothing less is sure: deleted rows stay in their pages, and freed pages in the file, until
-    /// something else is written over them.
-    pub(super) fn wipe(&self) -> Result<(), StoreError> {
-        let mut writer = self.writer(WIPE)?;
-        writer.known = None;
-        let wipe = || -> rusqlite::Result<bool> {
-            // The copy may be larger than the memory. It holds nothing that was deleted.
-            writer
-                .connection
-                .execute_batch("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;")?;
-            let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
-            writer.connection.query_row(empty, [], |row| row.get::<_, bool>(0))
-        };
-        let is_busy = wipe().map_err(failed(WIPE))?;
-        drop(writer);
-        self.syncer.wrote();
-        // Somebody reads what was in the log before.
-        if is_busy { Err(StoreError::Locked { action: WIPE }) } else { Ok(()) }
     }
 
     pub(super) fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {

@@ -15,7 +15,7 @@ use super::{
     OpenOptions, access,
     blobs::UPLOAD_TABLE,
     place::{Place, directory_of},
-    quarantine,
+    quarantine, wipe,
 };
 use crate::StoreError;
 
@@ -166,7 +166,7 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL;
          PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 4000;
-         PRAGMA temp_store = MEMORY;",
+         PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;",
     )
 }
 
@@ -225,6 +225,7 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     if format(&tx, path)? == Some(1) {
         quarantine::upgrade(&tx).map_err(failed(ACTION))?;
         tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
+        wipe::note_rewrite(&tx).map_err(failed(ACTION))?;
         tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     }
     tx.commit().map_err(failed(ACTION))
