@@ -36,7 +36,7 @@ mod wipe_pacer;
 pub mod conformance;
 
 pub use blob::{BlobInfo, BlobMark};
-pub use error::StoreError;
+pub use error::{LockHolder, StoreError};
 pub use fault::{Fault, FaultStore};
 pub use memory::MemoryStore;
 pub use quarantine::Quarantined;

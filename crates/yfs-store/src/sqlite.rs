@@ -20,6 +20,7 @@ mod blobs;
 mod check;
 mod claims;
 mod compact;
+mod holder;
 mod index;
 mod local;
 mod log;

@@ -14,7 +14,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::Db
 use super::{
     OpenOptions, access,
     blobs::UPLOAD_TABLE,
-    place::{Place, directory_of},
+    holder,
+    place::{Place, beside, directory_of},
     quarantine, wipe,
 };
 use crate::StoreError;
@@ -34,6 +35,10 @@ const PAGE_LEN: u64 = 4096;
 
 /// How long we wait for another process to finish its transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Who holds the store is looked up after so many tries, some 10 ms, and then every 200 ms.
+const CALLS_BEFORE_LOOK: i32 = 30;
+const CALLS_PER_LOOK: i32 = 100;
 
 const TABLES: &str = "
 CREATE TABLE doc (n INTEGER PRIMARY KEY AUTOINCREMENT, guid TEXT NOT NULL) STRICT;
@@ -150,16 +155,18 @@ pub(super) fn ensure_writable(_: &Path) -> Result<(), StoreError> {
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let opened = Connection::open_with_flags(path, flags).and_then(|mut connection| {
-        prepare(&mut connection)?;
+        prepare(&mut connection, path)?;
         Ok(connection)
     });
     opened.map_err(|error| not_opened(error, path))
 }
 
-fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
+fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let mut waiting_since = None;
-    connection
-        .busy_handler(Some(move |n_calls: i32| wait_a_little(n_calls, &mut waiting_since)))?;
+    let shared_memory = beside(path, "-shm");
+    connection.busy_handler(Some(move |n_calls: i32| {
+        wait_a_little(n_calls, &mut waiting_since, &shared_memory)
+    }))?;
     connection.set_prepared_statement_cache_capacity(64);
     // Else each new value of a bound of a range prepares the statement anew.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -170,13 +177,21 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// SQLite's own handler soon sleeps for 100 ms at a time, which starves whoever waits longest.
-fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>) -> bool {
+/// Waits for the process that holds the store, unless it has done so for too long or that process is
+/// stopped.
+///
+/// SQLite's own handler soon sleeps for 100 ms at a time, which starves whichever waits longest.
+fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>, shared_memory: &Path) -> bool {
     let now = Instant::now();
     let since = if n_calls == 0 { now } else { waiting_since.unwrap_or(now) };
     *waiting_since = Some(since);
-    if now.duration_since(since) > BUSY_TIMEOUT {
-        return false;
+    let is_over = now.duration_since(since) > BUSY_TIMEOUT;
+    if is_over || n_calls % CALLS_PER_LOOK == CALLS_BEFORE_LOOK {
+        let holder = holder::find(shared_memory);
+        if is_over || holder.as_ref().is_some_and(|holder| holder.is_stopped) {
+            holder::blame(holder);
+            return false;
+        }
     }
     let pause_us = match n_calls {
         0..10 => 100,
@@ -303,7 +318,9 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 /// Says in our words what SQLite reports.
 pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |error| match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { action },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Locked { action, holder: holder::take_blamed() }
+        }
         Some(ErrorCode::DiskFull) => StoreError::Full { action },
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { action },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

@@ -89,7 +89,7 @@ impl Inner {
                 }
             }
             if Instant::now() > until {
-                return Err(StoreError::Locked { action: ACTION });
+                return Err(StoreError::Locked { action: ACTION, holder: None });
             }
             thread::sleep(TRY_TIMEOUT);
         }
