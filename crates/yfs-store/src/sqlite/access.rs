@@ -16,7 +16,7 @@ use crate::{Origin, StoreError};
 const STORE_DIRECTORY: &str = ".yfs";
 
 /// The files that may lie beside the database.
-const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-seal"];
+const SUFFIXES: [&str; 5] = ["", "-wal", "-shm", "-seal", "-reserve"];
 
 const ACTION: &str = "keep other users out of the store";
 

@@ -86,7 +86,7 @@ impl Inner {
             let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
             index.drop_records(number, gone);
         }
-        reclaim(&writer.connection).map_err(failed(COMPACT))?;
+        reclaim(&writer.connection);
         drop(writer);
         self.syncer.wrote();
         self.watch.grew(marker.seq);
@@ -121,7 +121,12 @@ impl Inner {
             }
             write_marker(&tx, number, KIND_FORGOTTEN, doc.head, 0, Millis(0), self.origin)
         };
-        let marker = forget().map_err(failed(FORGET))?;
+        // Clearing what is freed would write all of it, which a full disk has no room for; wiping does
+        // it, where that is asked for.
+        tx.execute_batch("PRAGMA secure_delete = OFF").map_err(failed(FORGET))?;
+        let forgotten = forget();
+        tx.execute_batch("PRAGMA secure_delete = ON").map_err(failed(FORGET))?;
+        let marker = forgotten.map_err(failed(FORGET))?;
         tx.commit().map_err(failed(FORGET))?;
         {
             let mut index = self.index.lock();
@@ -129,7 +134,7 @@ impl Inner {
             index.completed(marker.seq);
             index.drop_records(number, |seq| seq <= doc.head);
         }
-        reclaim(&writer.connection).map_err(failed(FORGET))?;
+        reclaim(&writer.connection);
         drop(writer);
         self.syncer.wrote();
         self.watch.grew(marker.seq);
@@ -230,12 +235,16 @@ fn rewrite_records(
     Ok(())
 }
 
-/// Gives some free pages back to the system, if a quarter of the file is free.
-fn reclaim(connection: &Connection) -> rusqlite::Result<()> {
+/// Gives some free pages back to the system, if a quarter of the file is free. That writes as well, so
+/// it may fail on a full disk; what was done before stays done.
+fn reclaim(connection: &Connection) {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
-    let n_free = number("PRAGMA freelist_count")?;
-    if n_free > RECLAIMED_PAGES && n_free > number("PRAGMA page_count")? / 4 {
-        connection.execute_batch(&format!("PRAGMA incremental_vacuum({RECLAIMED_PAGES})"))?;
-    }
-    Ok(())
+    let reclaim = || -> rusqlite::Result<()> {
+        let n_free = number("PRAGMA freelist_count")?;
+        if n_free > RECLAIMED_PAGES && n_free > number("PRAGMA page_count")? / 4 {
+            connection.execute_batch(&format!("PRAGMA incremental_vacuum({RECLAIMED_PAGES})"))?;
+        }
+        Ok(())
+    };
+    reclaim().ok();
 }

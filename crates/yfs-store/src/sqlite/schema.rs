@@ -31,7 +31,7 @@ pub(super) const FORMAT: u32 = 2;
 pub(super) const INLINE_LEN: usize = 512;
 
 /// SQLite's usual page.
-const PAGE_LEN: u64 = 4096;
+pub(super) const PAGE_LEN: u64 = 4096;
 
 /// How long we wait for another process to finish its transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,12 +90,6 @@ pub(super) fn open(
         sync_directory(path)?;
     } else if options.create_new {
         return Err(StoreError::Exists { path: path.to_owned() });
-    }
-    if let Some(max_bytes) = options.max_bytes {
-        let n_pages = (max_bytes / PAGE_LEN).clamp(1, u64::from(u32::MAX) - 1);
-        connection
-            .pragma_update(None, "max_page_count", n_pages.cast_signed())
-            .map_err(failed("open the store"))?;
     }
     Ok((connection, mended))
 }
