@@ -1,6 +1,10 @@
 //! What a command works with: the workspace, standard output, and a place to report failures.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use yfs::{Options, Workspace};
 use yfs_engine::{
@@ -78,8 +82,17 @@ impl Context {
     }
 
     fn open(&mut self, options: Options) -> Result<Workspace> {
-        let workspace = Workspace::open_at(&self.file()?, options)?;
+        let workspace = self.open_at(&self.file()?, options)?;
         self.workspace = Some(workspace.clone());
+        Ok(workspace)
+    }
+
+    /// Opens the workspace in a file, and says so if other users could read it until now.
+    pub(crate) fn open_at(&mut self, file: &Path, options: Options) -> Result<Workspace> {
+        let workspace = Workspace::open_at(file, options)?;
+        for path in workspace.store().mended() {
+            self.remark(&format!("{}: other users could read it, which ends now", path.display()));
+        }
         Ok(workspace)
     }
 

@@ -1,7 +1,7 @@
 //! Finding the workspace: named, or from the current directory upwards.
 
 use std::{
-    env,
+    env, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -39,6 +39,21 @@ pub(crate) fn find_in(named: &Path) -> Result<PathBuf> {
     let places = [file_below(named), named.join(FILE)];
     let found = places.into_iter().find(|file| file.is_file());
     found.ok_or_else(|| Failure::other(format!("no workspace in {}", named.display())))
+}
+
+/// Makes the directory that is to hold a workspace, which only its owner may read, and those above it.
+pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
+    if let Some(parent) = dir.parent().filter(|parent| !parent.exists()) {
+        fs::create_dir_all(parent)?;
+    }
+    let mut builder = fs::DirBuilder::new();
+    if dir.file_name().is_some_and(|name| name == DIR) {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
+    match builder.create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        made => made,
+    }
 }
 
 /// Returns where the workspace of a directory is, or would be.

@@ -69,6 +69,11 @@ fn refused_updates_are_listed_shown_and_dropped() {
 }
 
 #[test]
+fn other_users_are_kept_out() {
+    check("private");
+}
+
+#[test]
 fn programs_get_json() {
     check("json");
 }

@@ -57,7 +57,10 @@ fn open_file(
         file.push(folder);
         if may_create && !file.is_dir() {
             let host = |source| WorkspaceError::Host { action: "make", path: file.clone(), source };
-            std::fs::create_dir(&file).map_err(host)?;
+            let mut builder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(&file).map_err(host)?;
         }
         file.push(name);
     }

@@ -56,17 +56,27 @@ pub enum StoreError {
         /// What was attempted.
         action: &'static str,
     },
+    /// Other users may read a file of the store, and it belongs to one of them.
+    #[error("{path:?} can be read by others (mode {mode:03o}) and belongs to another user")]
+    NotPrivate {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// The disk, or the store's quota, is full.
     #[error("cannot {action}: no space left")]
     Full {
         /// What was attempted.
         action: &'static str,
     },
-    /// Another process held the store for longer than we wait.
-    #[error("cannot {action}: another process holds the store")]
+    /// Another process held the store for longer than we wait, or is stopped while it holds it.
+    #[error("cannot {action}: {} holds the store", describe_holder(holder.as_ref()))]
     Locked {
         /// What was attempted.
         action: &'static str,
+        /// The process, where it can be known.
+        holder: Option<LockHolder>,
     },
     /// The store's file is damaged where it was read.
     #[error("cannot {action}: the store is damaged: {detail}")]
@@ -143,6 +153,25 @@ pub enum StoreError {
         #[source]
         source: Arc<dyn Error + Send + Sync>,
     },
+}
+
+/// A process that holds the writer lock of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockHolder {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its program.
+    pub name: String,
+    /// Whether it is stopped, as by `SIGSTOP` or Ctrl-Z, so that waiting for it is of no use.
+    pub is_stopped: bool,
+}
+
+fn describe_holder(holder: Option<&LockHolder>) -> String {
+    let Some(LockHolder { pid, name, is_stopped }) = holder else {
+        return "another process".to_owned();
+    };
+    let stopped = if *is_stopped { ", which is stopped," } else { "" };
+    format!("process {pid} ({name}){stopped}")
 }
 
 impl StoreError {

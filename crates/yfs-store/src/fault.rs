@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     io::{Read, Write},
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::Duration,
@@ -246,6 +246,18 @@ impl Store for FaultStore {
 
     fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.below.init_meta(key, value)
+    }
+
+    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.below.init_secret(key, value)
+    }
+
+    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.below.set_secret(key, value)
+    }
+
+    fn mended(&self) -> &[PathBuf] {
+        self.below.mended()
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {

@@ -31,11 +31,12 @@ mod record;
 mod report;
 mod sqlite;
 mod store;
+mod wipe_pacer;
 
 pub mod conformance;
 
 pub use blob::{BlobInfo, BlobMark};
-pub use error::StoreError;
+pub use error::{LockHolder, StoreError};
 pub use fault::{Fault, FaultStore};
 pub use memory::MemoryStore;
 pub use quarantine::Quarantined;
@@ -46,3 +47,4 @@ pub use record::{
 pub use report::{DocFact, DocStats, Problem, Report, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore};
 pub use store::{Compacted, MergeError, MergeFn, Merged, Store, StoreExt, WriterClaim};
+pub use wipe_pacer::WipePacer;

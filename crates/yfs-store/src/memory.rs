@@ -63,6 +63,7 @@ struct Data {
     last_put: BlobMark,
     first_seen: HashMap<SmolStr, Millis>,
     meta: HashMap<SmolStr, Vec<u8>>,
+    secrets: HashMap<SmolStr, Vec<u8>>,
     released: Vec<[ClientId; 4]>,
 }
 
@@ -567,6 +568,17 @@ impl Store for MemoryStore {
         let mut state = self.state()?;
         let entry = state.now.meta.entry(SmolStr::new(key));
         Ok(entry.or_insert_with(|| value.to_vec()).clone())
+    }
+
+    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let mut state = self.state()?;
+        let entry = state.now.secrets.entry(SmolStr::new(key));
+        Ok(entry.or_insert_with(|| value.to_vec()).clone())
+    }
+
+    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.state()?.now.secrets.insert(SmolStr::new(key), value.to_vec());
+        Ok(())
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {

@@ -14,20 +14,26 @@
 //! - Locks are taken in the order writer, index; a reader takes only the index, and only while it
 //!   looks something up.
 
+mod access;
 mod backup;
 mod blobs;
 mod check;
 mod claims;
 mod compact;
+mod holder;
 mod index;
 mod local;
 mod log;
 mod place;
 mod quarantine;
+mod reserve;
 mod schema;
+mod scrub;
+mod secret;
 mod sync;
 mod tx;
 mod watch;
+mod wipe;
 
 use std::{
     fmt,
@@ -46,7 +52,14 @@ use rusqlite::Connection;
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use self::{
-    index::Index, log::Queue, place::Place, schema::failed, sync::Syncer, tx::Tx, watch::Watch,
+    index::Index,
+    log::Queue,
+    place::Place,
+    reserve::{Quota, Reserve},
+    schema::failed,
+    sync::Syncer,
+    tx::Tx,
+    watch::Watch,
 };
 use crate::{
     Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn,
@@ -72,7 +85,7 @@ pub struct OpenOptions {
     /// while there is something to flush. Nothing means never.
     pub sync_every: Option<Duration>,
     /// How large this handle may make the file, in bytes. Beyond that, writing fails as on a full
-    /// disk.
+    /// disk. An eighth of it, at most 2 MiB, is kept for small writes and for removing something.
     pub max_bytes: Option<u64>,
     /// Whether to refuse everything that writes. Such a store is never made; it can be opened
     /// where nothing may be written, unless a writer died there and left something to clean up.
@@ -82,11 +95,14 @@ pub struct OpenOptions {
 /// What all users of one handle share.
 struct Inner {
     path: PathBuf,
+    /// What other users could read before it was opened.
+    mended: Vec<PathBuf>,
     place: Place,
     read_only: bool,
     /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
     has_quarantine: bool,
     origin: Origin,
+    reserve: Reserve,
     /// The one connection that writes.
     writer: Mutex<Writer>,
     /// Batches that wait for the writer. Whoever gets it commits them all.
@@ -103,6 +119,9 @@ struct Writer {
     connection: Connection,
     /// Whether commits reach the disk before they return.
     synchronous: bool,
+    quota: Option<Quota>,
+    /// The quota that this connection was told.
+    n_pages: Option<u32>,
     /// Where the log ended when this connection last read or wrote it.
     known: Option<Known>,
 }
@@ -157,17 +176,34 @@ impl SqliteStore {
 
     /// Opens a store.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (place, connection, format) = if options.read_only {
-            schema::open_read_only(path)?
+        let (place, connection, format, mended) = if options.read_only {
+            let (place, connection, format) = schema::open_read_only(path)?;
+            (place, connection, format, Vec::new())
         } else {
-            (Place::writable(path), schema::open(path, options)?, schema::FORMAT)
+            let (connection, mended) = schema::open(path, options)?;
+            (Place::writable(path), connection, schema::FORMAT, mended)
         };
+        let n_pages = options.max_bytes.map(|n_bytes| n_bytes / schema::PAGE_LEN);
+        let n_pages = n_pages.map(|n| n.clamp(1, u64::from(u32::MAX) - 1) as u32);
+        let (reserve, quota) = match n_pages {
+            Some(n_pages) => {
+                let (reserve, quota) = Reserve::new(path).with_quota(n_pages);
+                (reserve, Some(quota))
+            }
+            None => (Reserve::new(path), None),
+        };
+        if !options.read_only {
+            reserve.fill();
+        }
+        let writer = Writer { connection, synchronous: false, known: None, quota, n_pages: None };
         let inner = Inner {
             path: path.to_owned(),
+            mended,
+            reserve,
             read_only: options.read_only,
             has_quarantine: format > 1,
             origin: Origin::random(),
-            writer: Mutex::new(Writer { connection, synchronous: false, known: None }),
+            writer: Mutex::new(writer),
             queue: Queue::default(),
             readers: Mutex::default(),
             index: Mutex::default(),
@@ -242,6 +278,11 @@ impl Writer {
             self.connection.pragma_update(None, "synchronous", level).map_err(failed(action))?;
             self.synchronous = synchronous;
         }
+        let n_pages = self.quota.as_ref().map(Quota::n_pages);
+        if let Some(n) = n_pages.filter(|_| self.n_pages != n_pages) {
+            self.connection.pragma_update(None, "max_page_count", n).map_err(failed(action))?;
+            self.n_pages = n_pages;
+        }
         Tx::write(&self.connection).map_err(failed(action))
     }
 }
@@ -303,7 +344,7 @@ impl Store for SqliteStore {
     }
 
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
-        self.inner.compact(doc, merge)
+        self.inner.removing(|| self.inner.compact(doc, merge))
     }
 
     fn wipe(&self) -> Result<(), StoreError> {
@@ -323,7 +364,7 @@ impl Store for SqliteStore {
     }
 
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
-        self.inner.forget(doc, head)
+        self.inner.removing(|| self.inner.forget(doc, head))
     }
 
     fn quarantine(
@@ -345,7 +386,7 @@ impl Store for SqliteStore {
     }
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.inner.drop_quarantined(number)
+        self.inner.removing(|| self.inner.drop_quarantined(number))
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
@@ -378,7 +419,7 @@ impl Store for SqliteStore {
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.inner.remove_blobs(mark, older_than, keep)
+        self.inner.removing(|| self.inner.remove_blobs(mark, older_than, keep))
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -386,11 +427,11 @@ impl Store for SqliteStore {
     }
 
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
-        self.inner.set_doc_facts(facts)
+        self.inner.with_room(true, || self.inner.set_doc_facts(facts))
     }
 
     fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
-        self.inner.note_first_seen(keys, at)
+        self.inner.with_room(true, || self.inner.note_first_seen(keys, at))
     }
 
     fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
@@ -398,7 +439,7 @@ impl Store for SqliteStore {
     }
 
     fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
-        self.inner.clear_first_seen(keys)
+        self.inner.with_room(true, || self.inner.clear_first_seen(keys))
     }
 
     fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -406,15 +447,27 @@ impl Store for SqliteStore {
     }
 
     fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.inner.set_meta(key, value)
+        self.inner.with_room(true, || self.inner.set_meta(key, value))
     }
 
     fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.inner.init_meta(key, value)
+        self.inner.with_room(true, || self.inner.init_meta(key, value))
+    }
+
+    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.inner.init_secret(key, value)
+    }
+
+    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.inner.set_secret(key, value)
+    }
+
+    fn mended(&self) -> &[PathBuf] {
+        &self.inner.mended
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
-        self.inner.claim_writer()
+        self.inner.with_room(true, || self.inner.claim_writer())
     }
 
     fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {

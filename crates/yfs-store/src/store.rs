@@ -24,7 +24,7 @@ use std::{
     fmt::Debug,
     io::{Read, Write},
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -88,7 +88,8 @@ pub trait Store: Send + Sync + Debug {
     /// Makes sure that no file of the store holds what was removed from it before: records and
     /// snapshots that compaction replaced, documents that were forgotten, blobs.
     ///
-    /// It may rewrite the whole store, and waits for whoever reads. Copies elsewhere are not reached.
+    /// Others go on writing meanwhile. It waits for those who read, and fails with
+    /// [`StoreError::Locked`] if they read for too long. Copies elsewhere are not reached.
     fn wipe(&self) -> Result<(), StoreError>;
 
     /// Returns what there is of each document that was ever written, in no particular order.
@@ -188,6 +189,21 @@ pub trait Store: Send + Sync + Debug {
 
     /// Writes a setting unless there is one, and returns what stands there now.
     fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+
+    /// Writes a secret unless there is one, and returns the one that is there now.
+    ///
+    /// A secret is like a setting, but stays where it is: no backup, no replica and no copy of the
+    /// store has it. A copy of all files of a store begins with another one.
+    fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
+
+    /// Writes a secret, in place of the one that is there.
+    fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+
+    /// Returns the files and directories of the store that other users of the machine could read
+    /// until this handle was opened, which ended that.
+    fn mended(&self) -> &[PathBuf] {
+        &[]
+    }
 
     /// Takes client ids to write under: ones that somebody released, or new ones.
     ///

@@ -158,15 +158,16 @@ fn positions_never_repeat() {
     }
 }
 
-/// A filesystem of four megabytes, which goes with this value.
+/// A small filesystem, which goes with this value.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
     /// Mounts it, if this process may.
-    fn mount() -> Option<Self> {
+    fn mount(n_megabytes: u32) -> Option<Self> {
         let directory = tempfile::tempdir().expect("a directory");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(directory.path());
+        let size = format!("size={n_megabytes}m");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(directory.path());
         let mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
         mounted.then_some(Self(directory))
     }
@@ -180,7 +181,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_disk_that_is_really_full_changes_nothing() {
-    let Some(disk) = SmallDisk::mount() else { return };
+    let Some(disk) = SmallDisk::mount(4) else { return };
     let path = disk.0.path().join("store.db");
     let ballast = disk.0.path().join("ballast");
     fs::write(&ballast, vec![0; 2 << 20]).expect("write");
@@ -206,6 +207,59 @@ fn a_disk_that_is_really_full_changes_nothing() {
     let store = SqliteStore::open(&path).expect("open");
     assert_eq!(n_updates(&store, "a"), n_appended + 1);
     assert_eq!(store.check().expect("check").problems, []);
+}
+
+fn large(name: &str) -> Batch {
+    Batch::one(doc(name), vec![7; 100_000], Millis(1))
+}
+
+/// Removing goes on where nothing else does, and makes room.
+fn small_writes_and_removals_work(store: &SqliteStore, n_large: usize) {
+    let error = store.append(large("more")).expect_err("it is full");
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    // What moves files to the trash, and what notes that.
+    for round in 0..20 {
+        store.append(batch("table")).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
+        store.note_first_seen(&[&format!("purged:{round}")], Millis(1)).expect("note");
+    }
+    // What a purge does in the end.
+    for number in 0..n_large {
+        let name = doc(&format!("d{number}"));
+        let head = store.doc_head(&name).expect("head");
+        assert_eq!(store.forget(&name, head).expect("forget"), 100_000);
+    }
+    store.append(large("more")).expect("there is room again");
+    assert_eq!(n_updates(store, "table"), 20);
+    assert_eq!(store.check().expect("check").problems, []);
+}
+
+#[test]
+fn removing_works_where_a_quota_is_used_up() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let options = yfs_store::OpenOptions {
+        create: true,
+        max_bytes: Some(4 << 20),
+        ..yfs_store::OpenOptions::default()
+    };
+    let store = SqliteStore::open_with(&path, options).expect("open");
+    let n_large = (0..).take_while(|at| store.append(large(&format!("d{at}"))).is_ok()).count();
+    small_writes_and_removals_work(&store, n_large);
+}
+
+#[test]
+fn removing_works_on_a_disk_that_is_really_full() {
+    let Some(disk) = SmallDisk::mount(16) else { return };
+    let path = disk.0.path().join("store.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    for number in 0..40 {
+        store.append(large(&format!("d{number}"))).expect("append");
+    }
+    drop(store);
+    let store = SqliteStore::open(&path).expect("open");
+    let mut ballast = fs::File::create(disk.0.path().join("ballast")).expect("create");
+    while io::Write::write_all(&mut ballast, &[0; 4096]).is_ok() {}
+    small_writes_and_removals_work(&store, 40);
 }
 
 #[derive(Debug)]

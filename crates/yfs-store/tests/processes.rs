@@ -255,6 +255,40 @@ fn no_process_lags_behind_another() {
     partner.finish();
 }
 
+/// A process that is stopped while it writes is named at once: waiting for it is of no use.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stopped_writer_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    let mut holder = Process::spawn("holder", "holder", &path);
+    assert_eq!(holder.hear(), "holding");
+    let pid = holder.child.id();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &pid.to_string()]).status().expect("kill");
+        assert!(sent.success());
+    };
+    let is_stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+    };
+    signal("-STOP");
+    while !is_stopped() {
+        thread::yield_now();
+    }
+    let batch = || Batch::one(doc("a"), vec![1], Millis(1));
+    let error = store.append(batch()).expect_err("the store is held");
+    let StoreError::Locked { holder: Some(named), .. } = &error else { panic!("{error:?}") };
+    assert_eq!((named.pid, named.is_stopped), (pid, true), "{error}");
+    assert!(error.to_string().contains(&format!("process {pid} (")), "{error}");
+    assert_eq!(store.load(&doc("a")).expect("reading goes on").updates.len(), 0);
+    signal("-CONT");
+    holder.say("stop");
+    store.append(batch()).expect("it goes on");
+    holder.finish();
+}
+
 /// A store that two processes make at once is made once.
 #[test]
 fn made_once() {
@@ -298,6 +332,7 @@ fn child() {
         "compactor" => compact(&store),
         "racer" => race(&store, &name),
         "echo" => echo(&store),
+        "holder" => hold(path),
         "partner" => answer_appends(&store),
         _ => panic!("no role {role}"),
     }
@@ -419,6 +454,15 @@ fn echo(store: &dyn Store) {
             store.append(Batch::one(doc("pong"), record.data, Millis(1))).expect("append");
         }
     }
+}
+
+/// Holds the writer lock until the parent says something.
+fn hold(path: &Path) {
+    let connection = rusqlite::Connection::open(path).expect("open");
+    connection.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
+    println!("> holding");
+    std::io::stdin().lines().next();
+    connection.execute_batch("ROLLBACK").expect("roll back");
 }
 
 /// For each append of the parent: checks that it is visible, appends too, and says where.

@@ -1,6 +1,11 @@
 //! What was removed from a store is in none of its files once the store was wiped.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
+};
 
 use yfs_engine::time::Millis;
 use yfs_store::{Batch, DocName, Merged, SqliteStore, Store, StoreExt};
@@ -91,4 +96,114 @@ fn records_that_stay_say_what_they_are_told() {
         assert!(store.check().unwrap().problems.is_empty());
     }
     assert!(!is_in_files(directory.path()));
+}
+
+/// SQLite moves rows between pages where rows around them are deleted.
+#[test]
+fn rows_that_were_moved_are_wiped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::create_new(&path).unwrap();
+    let doc = |at: usize| DocName::parse(&format!("doc{at}")).unwrap();
+    let clean = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
+        let absorbed = vec![true; records.len()];
+        Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new() })
+    };
+    let mut random = 7_usize;
+    let mut below = |limit: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041);
+        (random >> 33) % limit
+    };
+    // The secrets are in every eighth document, and rows come and go around them.
+    for round in 0..400 {
+        let updates = (0..40).map(|at| (doc(at), noise(round + 1, 1 + below(1500))));
+        let updates = updates.map(|(doc, data)| {
+            let is_secret =
+                doc.as_str().trim_start_matches("doc").parse::<usize>().unwrap() % 8 == 0;
+            let len = data.len();
+            (doc, if is_secret { data } else { vec![b'x'; len] })
+        });
+        store.append(Batch::new(updates.collect(), Millis(1))).unwrap();
+        let other = below(40);
+        if other % 8 != 0 {
+            store.compact(&doc(other), &clean).unwrap();
+        }
+    }
+    for at in (0..40).filter(|at| at % 8 == 0) {
+        store.compact(&doc(at), &clean).unwrap();
+    }
+    store.wipe().unwrap();
+    assert!(!is_in_files(directory.path()));
+    assert!(store.check().unwrap().problems.is_empty());
+}
+
+/// Deleted content in every page of a store, as programs leave it that do not clear what they delete.
+fn careless(path: &Path) {
+    let store = SqliteStore::create_new(path).expect("create");
+    let updates = (0..20_000).map(|at| {
+        let is_kept = at % 2 == 0;
+        let name = if is_kept { "kept" } else { "gone" };
+        (DocName::parse(name).expect("a name"), if is_kept { vec![7; 200] } else { noise(at, 200) })
+    });
+    store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+    store.put_bytes(&noise(1, 3_000_000), Millis(1)).expect("put");
+    store.close().expect("close");
+    let file = rusqlite::Connection::open(path).expect("open");
+    file.execute_batch("DELETE FROM log WHERE seq % 2 = 0; DELETE FROM blob; DELETE FROM chunk")
+        .expect("delete");
+}
+
+#[test]
+fn others_write_while_it_wipes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    careless(&path);
+    assert!(is_in_files(directory.path()), "else this test says nothing");
+    let store = SqliteStore::open(&path).unwrap();
+    let (is_over, n_appended) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let n_between = thread::scope(|scope| {
+        scope.spawn(|| {
+            let other = SqliteStore::open(&path).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                let doc = DocName::parse("other").unwrap();
+                other.append(Batch::one(doc, vec![1], Millis(1))).unwrap();
+                n_appended.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        while n_appended.load(Ordering::Relaxed) == 0 {
+            thread::yield_now();
+        }
+        let before = n_appended.load(Ordering::Relaxed);
+        store.wipe().unwrap();
+        let after = n_appended.load(Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
+        after - before
+    });
+    assert!(n_between > 20, "only {n_between} appends got in");
+    assert!(!is_in_files(directory.path()));
+    assert!(store.check().unwrap().problems.is_empty());
+}
+
+/// A store of the first format holds deleted content where nothing looks; it is rewritten once.
+#[test]
+fn an_old_store_is_wiped_as_a_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    careless(&path);
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.execute_batch(
+        "DROP TABLE upload; DROP TABLE quarantine;
+         CREATE TABLE quarantine (
+             n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,
+             data BLOB NOT NULL) STRICT;
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(file);
+    let n_bytes = || fs::metadata(&path).unwrap().len();
+    let before = n_bytes();
+    let store = SqliteStore::open(&path).unwrap();
+    store.wipe().unwrap();
+    assert!(!is_in_files(directory.path()));
+    assert!(n_bytes() < before / 2, "free pages go where the file is rewritten");
 }

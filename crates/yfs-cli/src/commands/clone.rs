@@ -96,7 +96,7 @@ async fn fetch(
 
 fn make(file: &Path, id: &yfs_engine::id::WorkspaceId, context: &mut Context) -> Result<Workspace> {
     if let Some(parent) = file.parent() {
-        std::fs::create_dir_all(parent).map_err(|error| Failure::host(parent, &error))?;
+        discover::make_dir(parent).map_err(|error| Failure::host(parent, &error))?;
     }
     let options = Options::one_shot(context.actor());
     Ok(Workspace::create_replica_at(file, id, options)?)

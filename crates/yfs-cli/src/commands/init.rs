@@ -65,7 +65,7 @@ pub(crate) fn create(file: &std::path::Path, options: Options) -> Result<Workspa
     }
     let mut made = None;
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
-        fs::create_dir_all(dir).map_err(|error| Failure::host(dir, &error))?;
+        discover::make_dir(dir).map_err(|error| Failure::host(dir, &error))?;
         made = Some(dir);
     }
     Workspace::create_at(file, options).map_err(|error| {

@@ -105,19 +105,15 @@ pub(crate) fn meet(
     Ok(report.to_workspace != Counts::default())
 }
 
-fn open(dir: &Path, once: bool, context: &Context) -> Result<Workspace> {
+fn open(dir: &Path, once: bool, context: &mut Context) -> Result<Workspace> {
     let actor = context.actor();
     let options =
         if once { Options::one_shot(actor) } else { Options { actor, ..Options::default() } };
     if context.globals.workspace.is_some() {
-        return Ok(Workspace::open_at(&context.file()?, options)?);
+        return context.open_at(&context.file()?, options);
     }
     let file = discover::file_below(dir);
-    if file.is_file() {
-        Ok(Workspace::open_at(&file, options)?)
-    } else {
-        init::create(&file, options)
-    }
+    if file.is_file() { context.open_at(&file, options) } else { init::create(&file, options) }
 }
 
 /// Keeps both in step until it is told to end, and tells what is left alone.

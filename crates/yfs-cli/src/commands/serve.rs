@@ -214,7 +214,7 @@ fn open(args: &ServeArgs, context: &mut Context) -> Result<Workspace> {
             file
         }
     };
-    let workspace = Workspace::open_at(&file, options)?;
+    let workspace = context.open_at(&file, options)?;
     let is_whole = is_whole(&workspace)?;
     if let (Some(dir), false) = (&args.dir, is_whole) {
         context.remark("finishing an import that was interrupted");

@@ -59,7 +59,7 @@ pub(crate) async fn run(args: SyncArgs, context: &mut Context) -> Result {
         Options::one_shot(context.actor())
     };
     let file = context.file()?;
-    let workspace = Workspace::open_at(&file, options)?;
+    let workspace = context.open_at(&file, options)?;
     let remote = remote(&args, &workspace)?;
     let folder = mirror::mirrored(&file);
     let done = if args.watch {

@@ -111,7 +111,10 @@ impl Memory {
             path: path.to_owned(),
             source,
         };
-        std::fs::create_dir_all(&dir).map_err(|error| host(&dir, error))?;
+        // It says what is in the folder, whatever the modes there.
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
+        builder.create(&dir).map_err(|error| host(&dir, error))?;
         // What is in it changes all the time, and is nothing for git. What somebody put there stays.
         let ignored = dir.join(".gitignore");
         if !ignored.exists() {

@@ -16,8 +16,8 @@ const PREFIX: &str = "yfs_";
 /// The greatest length of a token that is looked at, in bytes.
 const MAX_LEN: usize = 8 << 10;
 
-/// The setting of the store that holds the key.
-const KEY_SETTING: &str = "server.key";
+/// The secret of the store that is the key.
+const KEY_SECRET: &str = "server.key";
 
 /// The beginning of the setting that says that a grant was revoked.
 const REVOKED_SETTING: &str = "server.revoked.";
@@ -112,7 +112,7 @@ impl Keys {
 
     /// Takes back every token of the store, the owner's included: there is a new key from now on.
     pub fn revoke_all(&self) -> Result<(), TokenError> {
-        Ok(self.store.set_meta(KEY_SETTING, &random_key())?)
+        Ok(self.store.set_secret(KEY_SECRET, &random_key())?)
     }
 
     fn verified(&self, token: &str) -> Result<Claims, TokenError> {
@@ -132,10 +132,7 @@ impl Keys {
     }
 
     fn key(&self) -> Result<[u8; 32], TokenError> {
-        let key = match self.store.get_meta(KEY_SETTING)? {
-            Some(key) => key,
-            None => self.store.init_meta(KEY_SETTING, &random_key())?,
-        };
+        let key = self.store.init_secret(KEY_SECRET, &random_key())?;
         key.try_into().map_err(|_| TokenError::Invalid)
     }
 }

@@ -10,6 +10,7 @@ pub(super) const CASES: &[Case] = &[
     ("a fact that comes with a batch holds as of that batch", facts_in_batches),
     ("things are first seen once", first_seen),
     ("settings are kept", meta),
+    ("secrets are kept", secrets),
     ("what was refused is kept", quarantine),
     ("what is refused again is kept once and counted", refused_again),
     ("the quarantine stays within its limits", quarantine_limits),
@@ -75,6 +76,16 @@ fn meta(open: &Open) {
     assert_eq!(there.init_meta("workspace", b"two").expect("init"), b"one");
     there.set_meta("workspace", b"three").expect("set");
     assert_eq!(here.get_meta("workspace").expect("get"), Some(b"three".to_vec()));
+}
+
+fn secrets(open: &Open) {
+    let (here, there) = (open(), open());
+    assert_eq!(here.init_secret("server.key", b"one").expect("init"), b"one");
+    assert_eq!(there.init_secret("server.key", b"two").expect("init"), b"one");
+    there.set_secret("server.key", b"three").expect("set");
+    assert_eq!(here.init_secret("server.key", b"four").expect("init"), b"three");
+    assert_eq!(here.init_secret("other", b"five").expect("init"), b"five");
+    assert_eq!(here.get_meta("server.key").expect("get"), None, "it is no setting");
 }
 
 fn quarantine(open: &Open) {

@@ -10,9 +10,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{
     Inner,
+    access::temporary_file,
     schema::{failed, sync_directory, use_write_ahead_log},
 };
-use crate::{Origin, StoreError};
+use crate::StoreError;
 
 const BACKUP: &str = "back up the store";
 
@@ -38,9 +39,10 @@ impl Inner {
         }
         let total = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
         progress(0, total);
-        let mut name = to.as_os_str().to_owned();
-        name.push(format!(".partial-{:x}", Origin::random().0));
-        let partial = Partial(name.into());
+        // Empty, with the mode that the copy is to have.
+        let (partial, file) = temporary_file(to).map_err(|error| StoreError::io(BACKUP, error))?;
+        drop(file);
+        let partial = Partial(partial);
         let Some(target) = partial.0.to_str() else {
             return Err(StoreError::Unsupported { action: "back up to a path that is not UTF-8" });
         };
@@ -64,8 +66,8 @@ impl Inner {
 }
 
 /// Makes a store of its own of a copy: in the journal mode of stores, which `VACUUM INTO` does not
-/// copy, and without what must not be used twice. A copy must not hand out client ids that the
-/// original hands out as well.
+/// copy, and without what is true of the original only. A copy must not hand out client ids that the
+/// original hands out as well, and holds nothing that was deleted.
 fn finish_copy(copy: &Path) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags).map_err(failed(BACKUP))?;
@@ -73,7 +75,7 @@ fn finish_copy(copy: &Path) -> Result<(), StoreError> {
     connection
         .execute_batch(
             "DELETE FROM released; DELETE FROM upload;
-             DELETE FROM meta WHERE key = 'store:claim-seal';",
+             DELETE FROM meta WHERE key IN ('store:claim-seal', 'store:rewrite');",
         )
         .map_err(failed(BACKUP))
 }

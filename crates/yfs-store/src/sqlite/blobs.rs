@@ -10,6 +10,7 @@ use std::{
     io::{Read, Write},
     ops::Range,
     sync::Arc,
+    thread,
     time::SystemTime,
 };
 
@@ -17,7 +18,7 @@ use fastcdc::v2020::{Error as CutError, StreamCDC};
 use rusqlite::{Connection, OptionalExtension};
 use yfs_engine::{hash::ContentHash, time::Millis};
 
-use super::{Inner, schema::failed};
+use super::{Inner, schema::failed, wipe::PAUSE};
 use crate::{BlobInfo, BlobMark, Origin, StoreError};
 
 /// The least, usual and greatest length of a piece.
@@ -27,7 +28,7 @@ pub(super) const PIECE_LEN: [usize; 3] = [16 << 10, 64 << 10, 256 << 10];
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Pieces are swept so many at a time, so that others get to write in between.
-const SWEEP_PIECES: usize = 256;
+const SWEEP_PIECES: usize = 64;
 
 /// How long an upload may rest before a sweep takes its pieces.
 const ABANDONED_MS: i64 = 24 * 60 * 60 * 1000;
@@ -261,16 +262,11 @@ impl Inner {
                 // Blobs may have been put since the last round.
                 marked.mark(tx)?;
                 drop_abandoned(tx).map_err(failed(REMOVE))?;
-                for n in candidates.iter().filter(|n| !marked.pieces.contains(n)) {
-                    let delete = "DELETE FROM chunk WHERE n = ?1
-                                  AND NOT EXISTS (SELECT 1 FROM upload WHERE upload.n = ?1)";
-                    tx.prepare_cached(delete)
-                        .and_then(|mut delete| delete.execute([n.cast_signed()]))
-                        .map_err(failed(REMOVE))?;
-                }
-                Ok(())
+                let unlisted = candidates.iter().filter(|n| !marked.pieces.contains(n));
+                delete_pieces(tx, unlisted).map_err(failed(REMOVE))
             })?;
             candidates = rest;
+            thread::sleep(PAUSE);
         }
         Ok(())
     }
@@ -387,6 +383,28 @@ fn put_pieces(tx: &Connection, pieces: &[Piece], at: Millis) -> rusqlite::Result
         Ok(Listed { n: n.cast_unsigned(), len: *len })
     };
     pieces.iter().map(&mut put).collect()
+}
+
+/// Deletes pieces that no upload needs. Their pages are not cleared here, which would write all of
+/// them once more: wiping does, where it is asked for.
+fn delete_pieces<'a>(
+    tx: &Connection,
+    mut pieces: impl Iterator<Item = &'a u64>,
+) -> rusqlite::Result<()> {
+    tx.execute_batch("PRAGMA secure_delete = OFF")?;
+    let delete = |pieces: &mut dyn Iterator<Item = &'a u64>| -> rusqlite::Result<()> {
+        let mut delete = tx.prepare_cached(
+            "DELETE FROM chunk WHERE n = ?1
+             AND NOT EXISTS (SELECT 1 FROM upload WHERE upload.n = ?1)",
+        )?;
+        for n in pieces {
+            delete.execute([n.cast_signed()])?;
+        }
+        Ok(())
+    };
+    let deleted = delete(&mut pieces);
+    tx.execute_batch("PRAGMA secure_delete = ON")?;
+    deleted
 }
 
 /// Tells whether a sweep left alone what was written in earlier transactions.

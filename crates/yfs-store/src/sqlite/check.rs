@@ -50,7 +50,7 @@ impl Inner {
             }
             Err(error) => note(Err(error), &mut report.problems)?,
         }
-        match self.misnamed_docs(&reader).map_err(failed(CHECK)) {
+        match self.misnamed_docs(&reader) {
             Ok(problems) => report.problems.extend(problems),
             Err(error) => note(Err(error), &mut report.problems)?,
         }
@@ -82,20 +82,27 @@ impl Inner {
     }
 
     /// Reports the documents whose records cannot be reached, because their name is damaged.
-    fn misnamed_docs(&self, reader: &Connection) -> rusqlite::Result<Vec<Problem>> {
-        let mut problems = Vec::new();
-        let mut statement = reader.prepare("SELECT n, guid FROM doc")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let number: i64 = row.get(0)?;
-            let guid = String::from_utf8_lossy(row.get_ref(1)?.as_bytes().unwrap_or_default());
-            let found = DocName::parse(&guid).ok().and_then(|name| self.index.lock().number(&name));
-            if found.map(i64::from) != Some(number) && problems.len() < MAX_PROBLEMS {
-                let what = format!("document {number} has a damaged name: {guid:?}");
-                problems.push(Problem { doc: None, what });
-            }
-        }
-        Ok(problems)
+    fn misnamed_docs(&self, reader: &Connection) -> Result<Vec<Problem>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<(i64, String)>> {
+            let mut statement = reader.prepare("SELECT n, guid FROM doc")?;
+            let rows = statement.query_map([], |row| {
+                let guid = row.get_ref(1)?.as_bytes().unwrap_or_default();
+                Ok((row.get(0)?, String::from_utf8_lossy(guid).into_owned()))
+            })?;
+            rows.collect()
+        };
+        let mut docs = read().map_err(failed(CHECK))?;
+        self.with_index(|index| {
+            docs.retain(|(number, guid)| {
+                let known = DocName::parse(guid).ok().and_then(|name| index.number(&name));
+                known.map(i64::from) != Some(*number)
+            });
+        })?;
+        let problem = |(number, guid)| {
+            let what = format!("document {number} has a damaged name: {guid:?}");
+            Problem { doc: None, what }
+        };
+        Ok(docs.into_iter().take(MAX_PROBLEMS).map(problem).collect())
     }
 
     fn check_blobs(&self, report: &mut Report) -> Result<(), StoreError> {

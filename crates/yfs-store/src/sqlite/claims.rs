@@ -104,8 +104,11 @@ impl Inner {
     fn renew_seal(&self) -> io::Result<Vec<u8>> {
         let mut generation = [0; 16];
         getrandom::fill(&mut generation).map_err(io::Error::other)?;
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(false).open(self.seal_path())?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(self.seal_path())?;
         file.rewind()?;
         file.write_all(&generation)?;
         file.sync_all()?;

@@ -13,7 +13,6 @@ use crate::{Compacted, DocName, Loaded, MergeFn, Merged, Origin, Seq, StoreError
 
 const COMPACT: &str = "compact a document";
 const FORGET: &str = "forget a document";
-const WIPE: &str = "wipe what was removed";
 
 /// Pages to give back to the system after a compaction, if many are free.
 const RECLAIMED_PAGES: u32 = 512;
@@ -87,7 +86,7 @@ impl Inner {
             let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
             index.drop_records(number, gone);
         }
-        reclaim(&writer.connection).map_err(failed(COMPACT))?;
+        reclaim(&writer.connection);
         drop(writer);
         self.syncer.wrote();
         self.watch.grew(marker.seq);
@@ -99,28 +98,6 @@ impl Inner {
             bytes_before: old_snapshot + old_records,
             bytes_after: state.len() as u64,
         })
-    }
-
-    /// Writes the file anew with what is in it, and empties the write-ahead log.
-    ///
-    /// Nothing less is sure: deleted rows stay in their pages, and freed pages in the file, until
-    /// something else is written over them.
-    pub(super) fn wipe(&self) -> Result<(), StoreError> {
-        let mut writer = self.writer(WIPE)?;
-        writer.known = None;
-        let wipe = || -> rusqlite::Result<bool> {
-            // The copy may be larger than the memory. It holds nothing that was deleted.
-            writer
-                .connection
-                .execute_batch("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;")?;
-            let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
-            writer.connection.query_row(empty, [], |row| row.get::<_, bool>(0))
-        };
-        let is_busy = wipe().map_err(failed(WIPE))?;
-        drop(writer);
-        self.syncer.wrote();
-        // Somebody reads what was in the log before.
-        if is_busy { Err(StoreError::Locked { action: WIPE }) } else { Ok(()) }
     }
 
     pub(super) fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {
@@ -144,7 +121,12 @@ impl Inner {
             }
             write_marker(&tx, number, KIND_FORGOTTEN, doc.head, 0, Millis(0), self.origin)
         };
-        let marker = forget().map_err(failed(FORGET))?;
+        // Clearing what is freed would write all of it, which a full disk has no room for; wiping does
+        // it, where that is asked for.
+        tx.execute_batch("PRAGMA secure_delete = OFF").map_err(failed(FORGET))?;
+        let forgotten = forget();
+        tx.execute_batch("PRAGMA secure_delete = ON").map_err(failed(FORGET))?;
+        let marker = forgotten.map_err(failed(FORGET))?;
         tx.commit().map_err(failed(FORGET))?;
         {
             let mut index = self.index.lock();
@@ -152,7 +134,7 @@ impl Inner {
             index.completed(marker.seq);
             index.drop_records(number, |seq| seq <= doc.head);
         }
-        reclaim(&writer.connection).map_err(failed(FORGET))?;
+        reclaim(&writer.connection);
         drop(writer);
         self.syncer.wrote();
         self.watch.grew(marker.seq);
@@ -253,12 +235,16 @@ fn rewrite_records(
     Ok(())
 }
 
-/// Gives some free pages back to the system, if a quarter of the file is free.
-fn reclaim(connection: &Connection) -> rusqlite::Result<()> {
+/// Gives some free pages back to the system, if a quarter of the file is free. That writes as well, so
+/// it may fail on a full disk; what was done before stays done.
+fn reclaim(connection: &Connection) {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
-    let n_free = number("PRAGMA freelist_count")?;
-    if n_free > RECLAIMED_PAGES && n_free > number("PRAGMA page_count")? / 4 {
-        connection.execute_batch(&format!("PRAGMA incremental_vacuum({RECLAIMED_PAGES})"))?;
-    }
-    Ok(())
+    let reclaim = || -> rusqlite::Result<()> {
+        let n_free = number("PRAGMA freelist_count")?;
+        if n_free > RECLAIMED_PAGES && n_free > number("PRAGMA page_count")? / 4 {
+            connection.execute_batch(&format!("PRAGMA incremental_vacuum({RECLAIMED_PAGES})"))?;
+        }
+        Ok(())
+    };
+    reclaim().ok();
 }

@@ -10,6 +10,7 @@ use super::{
     Inner, Known, Writer,
     blobs::renew_blob,
     index::{Index, KIND_UPDATE, Row},
+    reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, failed},
     tx::Tx,
 };
@@ -69,7 +70,7 @@ impl Inner {
         }
         let group = mem::take(&mut *self.queue.lock());
         // Answered while the writer is still held: who gets it next looks for an answer first.
-        match self.commit(&mut writer, &group) {
+        match self.with_room(is_small(&group), || self.commit(&mut writer, &group)) {
             Ok(results) => {
                 for (waiting, result) in group.iter().zip(results) {
                     *waiting.slot.lock() = Some(result);
@@ -567,6 +568,12 @@ pub(super) fn checksum(number: u32, kind: i64, origin: Origin, at: Millis, data:
 
 fn origin_of(row: &SqlRow<'_>) -> rusqlite::Result<Origin> {
     Ok(Origin(row.get::<_, i64>(2)?.cast_unsigned()))
+}
+
+/// Whether batches may use what is kept for when the disk is full.
+fn is_small(group: &[Waiting]) -> bool {
+    let updates = group.iter().flat_map(|waiting| &waiting.batch.updates);
+    updates.map(|(_, data)| data.len() + 64).sum::<usize>() <= SMALL_BATCH_BYTES
 }
 
 fn sorted(names: HashMap<DocName, u32>) -> Vec<(DocName, u32)> {

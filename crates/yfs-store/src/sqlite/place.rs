@@ -76,6 +76,11 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
+/// Returns the directory that holds a file.
+pub(super) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Names a file so that SQLite neither locks it nor looks for anything beside it.
 fn frozen_uri(path: &Path) -> Result<String, StoreError> {
     let absolute = std::path::absolute(path).map_err(|error| StoreError::io(ACTION, error))?;

@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -11,7 +11,13 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
-use super::{OpenOptions, blobs::UPLOAD_TABLE, place::Place, quarantine};
+use super::{
+    OpenOptions, access,
+    blobs::UPLOAD_TABLE,
+    holder,
+    place::{Place, beside, directory_of},
+    quarantine, wipe,
+};
 use crate::StoreError;
 
 /// Marks our files: "yfs1".
@@ -25,10 +31,14 @@ pub(super) const FORMAT: u32 = 2;
 pub(super) const INLINE_LEN: usize = 512;
 
 /// SQLite's usual page.
-const PAGE_LEN: u64 = 4096;
+pub(super) const PAGE_LEN: u64 = 4096;
 
 /// How long we wait for another process to finish its transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Who holds the store is looked up after so many tries, some 10 ms, and then every 200 ms.
+const CALLS_BEFORE_LOOK: i32 = 30;
+const CALLS_PER_LOOK: i32 = 100;
 
 const TABLES: &str = "
 CREATE TABLE doc (n INTEGER PRIMARY KEY AUTOINCREMENT, guid TEXT NOT NULL) STRICT;
@@ -60,24 +70,28 @@ CREATE TABLE chunk (
 ///
 /// The file is never opened but by SQLite: closing it would drop the locks that other connections
 /// of this process hold on it.
-pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Connection, StoreError> {
+pub(super) fn open(
+    path: &Path,
+    options: OpenOptions,
+) -> Result<(Connection, Vec<PathBuf>), StoreError> {
     let n_bytes = len_of(path, options.create)?;
     ensure_writable(path)?;
-    let mut connection =
-        if n_bytes == 0 { make_file(path)? } else { Place::writable(path).connect()? };
-    let created = initialise(&mut connection, path, options)?;
+    if n_bytes == 0 {
+        access::make_private_file(path).map_err(|error| StoreError::io("make the store", error))?;
+    }
+    let mut connection = Place::writable(path).connect()?;
+    // Not before it is known to be a store, and before it is written.
+    if format(&connection, path)?.is_none() && !options.create {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    let mended = access::mend_modes(path)?;
+    let created = initialise(&mut connection, path)?;
     if created {
         sync_directory(path)?;
     } else if options.create_new {
         return Err(StoreError::Exists { path: path.to_owned() });
     }
-    if let Some(max_bytes) = options.max_bytes {
-        let n_pages = (max_bytes / PAGE_LEN).clamp(1, u64::from(u32::MAX) - 1);
-        connection
-            .pragma_update(None, "max_page_count", n_pages.cast_signed())
-            .map_err(failed("open the store"))?;
-    }
-    Ok(connection)
+    Ok((connection, mended))
 }
 
 /// Opens a store that is there, to read it only, and returns how further connections are opened
@@ -131,41 +145,47 @@ pub(super) fn ensure_writable(_: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn make_file(path: &Path) -> Result<Connection, StoreError> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
-}
-
 /// Opens a connection.
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let opened = Connection::open_with_flags(path, flags).and_then(|mut connection| {
-        prepare(&mut connection)?;
+        prepare(&mut connection, path)?;
         Ok(connection)
     });
     opened.map_err(|error| not_opened(error, path))
 }
 
-fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
+fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let mut waiting_since = None;
-    connection
-        .busy_handler(Some(move |n_calls: i32| wait_a_little(n_calls, &mut waiting_since)))?;
+    let shared_memory = beside(path, "-shm");
+    connection.busy_handler(Some(move |n_calls: i32| {
+        wait_a_little(n_calls, &mut waiting_since, &shared_memory)
+    }))?;
     connection.set_prepared_statement_cache_capacity(64);
     // Else each new value of a bound of a range prepares the statement anew.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch(
         "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL;
          PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 4000;
-         PRAGMA temp_store = MEMORY;",
+         PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;",
     )
 }
 
-/// SQLite's own handler soon sleeps for 100 ms at a time, which starves whoever waits longest.
-fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>) -> bool {
+/// Waits for the process that holds the store, unless it has done so for too long or that process is
+/// stopped.
+///
+/// SQLite's own handler soon sleeps for 100 ms at a time, which starves whichever waits longest.
+fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>, shared_memory: &Path) -> bool {
     let now = Instant::now();
     let since = if n_calls == 0 { now } else { waiting_since.unwrap_or(now) };
     *waiting_since = Some(since);
-    if now.duration_since(since) > BUSY_TIMEOUT {
-        return false;
+    let is_over = now.duration_since(since) > BUSY_TIMEOUT;
+    if is_over || n_calls % CALLS_PER_LOOK == CALLS_BEFORE_LOOK {
+        let holder = holder::find(shared_memory);
+        if is_over || holder.as_ref().is_some_and(|holder| holder.is_stopped) {
+            holder::blame(holder);
+            return false;
+        }
     }
     let pause_us = match n_calls {
         0..10 => 100,
@@ -177,11 +197,7 @@ fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>) -> bool {
 }
 
 /// Checks the format, or writes it into an empty file. Returns whether it was empty.
-fn initialise(
-    connection: &mut Connection,
-    path: &Path,
-    options: OpenOptions,
-) -> Result<bool, StoreError> {
+fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreError> {
     const ACTION: &str = "open the store";
     // Before anything else: a foreign file must not even be switched to another journal.
     if let Some(found) = format(connection, path)? {
@@ -192,9 +208,6 @@ fn initialise(
             upgrade(connection, path)?;
         }
         return Ok(false);
-    }
-    if !options.create {
-        return Err(StoreError::NotAStore { path: path.to_owned() });
     }
     use_write_ahead_log(connection)?;
     let behavior = TransactionBehavior::Immediate;
@@ -221,6 +234,7 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     if format(&tx, path)? == Some(1) {
         quarantine::upgrade(&tx).map_err(failed(ACTION))?;
         tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
+        wipe::note_rewrite(&tx).map_err(failed(ACTION))?;
         tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     }
     tx.commit().map_err(failed(ACTION))
@@ -290,10 +304,6 @@ fn not_opened(error: rusqlite::Error, path: &Path) -> StoreError {
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 fn is_busy(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
@@ -302,7 +312,9 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 /// Says in our words what SQLite reports.
 pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |error| match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { action },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Locked { action, holder: holder::take_blamed() }
+        }
         Some(ErrorCode::DiskFull) => StoreError::Full { action },
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { action },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

@@ -1,0 +1,87 @@
+//! Who may read the files of a store: their owner, and no other user, whatever the umask.
+//!
+//! SQLite gives the files that it makes beside a database the mode of the database, so it is enough
+//! that the database has the right one before SQLite opens it.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::place::{beside, directory_of};
+use crate::{Origin, StoreError};
+
+/// A directory of this name holds a store and what belongs to it, and nothing else.
+const STORE_DIRECTORY: &str = ".yfs";
+
+/// The files that may lie beside the database.
+const SUFFIXES: [&str; 5] = ["", "-wal", "-shm", "-seal", "-reserve"];
+
+const ACTION: &str = "keep other users out of the store";
+
+/// Makes an empty file that only its owner may read, unless there is a file already.
+///
+/// It is made under another name: a file must not be closed under a name by which this process may
+/// hold locks, since that drops them.
+pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
+    let (temporary, file) = temporary_file(path)?;
+    drop(file);
+    let linked = match fs::hard_link(&temporary, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Some filesystems have no links; there two processes may both believe that they made it.
+        Err(_) if !path.exists() => fs::rename(&temporary, path),
+        result => result,
+    };
+    fs::remove_file(&temporary).ok();
+    linked
+}
+
+/// Makes a new file beside another, which only its owner may read.
+pub(super) fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
+    let temporary = beside(path, &format!(".partial-{:x}", Origin::random().0));
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&temporary)?;
+    Ok((temporary, file))
+}
+
+/// Takes the rights of other users away from the files of a store, and returns which had any.
+///
+/// # Errors
+///
+/// Where they belong to another user, who would have to do it.
+#[cfg(unix)]
+pub(super) fn mend_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let directory = directory_of(path);
+    let own = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let own = own.file_name().is_some_and(|name| name == STORE_DIRECTORY);
+    let files = SUFFIXES.map(|suffix| beside(path, suffix));
+    let mut mended = Vec::new();
+    for path in own.then(|| directory.to_owned()).into_iter().chain(files) {
+        let Ok(metadata) = fs::metadata(&path) else { continue };
+        let mode = metadata.mode() & 0o7777;
+        if mode & 0o077 == 0 {
+            continue;
+        }
+        let private = fs::Permissions::from_mode(mode & !0o077);
+        match fs::set_permissions(&path, private) {
+            Ok(()) => mended.push(path),
+            // SQLite may have removed it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(StoreError::NotPrivate { path, mode });
+            }
+            Err(error) => return Err(StoreError::io(ACTION, error)),
+        }
+    }
+    Ok(mended)
+}
+
+#[cfg(not(unix))]
+pub(super) fn mend_modes(_: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    Ok(Vec::new())
+}

@@ -1,0 +1,66 @@
+//! Which process holds the writer lock of a store.
+//!
+//! SQLite does not say. It locks a byte of the shared memory file, and Linux lists who locks what.
+
+use std::{cell::Cell, path::Path};
+
+use crate::LockHolder;
+
+thread_local! {
+    /// The process for which the last transaction of this thread gave up waiting.
+    static BLAMED: Cell<Option<LockHolder>> = const { Cell::new(None) };
+}
+
+/// Notes for which process a transaction of this thread is about to give up.
+pub(super) fn blame(holder: Option<LockHolder>) {
+    BLAMED.set(holder);
+}
+
+/// Returns for which process the transaction that just failed gave up, once.
+pub(super) fn take_blamed() -> Option<LockHolder> {
+    BLAMED.take()
+}
+
+/// Finds the process that holds the writer lock, given the path of the shared memory file.
+#[cfg(target_os = "linux")]
+pub(super) fn find(shared_memory: &Path) -> Option<LockHolder> {
+    use std::{fs, os::unix::fs::MetadataExt};
+
+    /// The byte that a writer locks: `WAL_WRITE_LOCK` of SQLite.
+    const WRITE_LOCK_BYTE: u64 = 120;
+
+    let path = shared_memory.canonicalize().ok()?;
+    let inode = fs::metadata(&path).ok()?.ino();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let holds_it = |line: &&str| -> Option<u32> {
+        // 10: POSIX  ADVISORY  WRITE 22574 fe:00:10027014 120 120
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "POSIX", _, "WRITE", pid, file, start, end] = words[..] else { return None };
+        let is_same = file.rsplit(':').next()?.parse::<u64>().ok()? == inode;
+        let start: u64 = start.parse().ok()?;
+        let end: u64 = if end == "EOF" { u64::MAX } else { end.parse().ok()? };
+        let is_it = is_same && (start..=end).contains(&WRITE_LOCK_BYTE);
+        is_it.then(|| pid.parse().ok()).flatten()
+    };
+    // Inode numbers are the same on different filesystems, so the process must have the file open.
+    let has_open = |pid: &u32| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd"));
+        files.is_ok_and(|mut files| {
+            files.any(|file| {
+                file.is_ok_and(|file| fs::read_link(file.path()).is_ok_and(|to| to == path))
+            })
+        })
+    };
+    let pid = locks.lines().filter_map(|line| holds_it(&line)).find(has_open)?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may hold anything; the state follows.
+    let state = stat.rsplit(')').next()?.trim_start().chars().next()?;
+    Some(LockHolder { pid, name, is_stopped: matches!(state, 'T' | 't') })
+}
+
+/// Elsewhere it cannot be known.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn find(_: &Path) -> Option<LockHolder> {
+    None
+}

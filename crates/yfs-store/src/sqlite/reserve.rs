@@ -1,0 +1,153 @@
+//! Space that is kept for when the disk is full.
+//!
+//! Even removing something writes: to the write-ahead log first, and what it frees is of use only later.
+//! So a file of its own takes some space, which is given up when there is none left, for small writes
+//! and for whatever removes something. It is taken again when there is room.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{Inner, access::temporary_file, place::beside};
+use crate::StoreError;
+
+/// How much is kept.
+pub(super) const RESERVE_BYTES: u64 = 2 << 20;
+
+/// What may use it beside removals: batches of at most so many bytes.
+pub(super) const SMALL_BATCH_BYTES: usize = 16 << 10;
+
+/// Space that is kept for when the disk is full.
+#[derive(Debug)]
+pub(super) struct Reserve {
+    path: PathBuf,
+    /// Whether the part of a quota that is kept may be used now. See [`Quota`].
+    is_open: Arc<AtomicBool>,
+    has_quota: bool,
+}
+
+/// How large one handle may make the file.
+#[derive(Debug, Clone)]
+pub(super) struct Quota {
+    n_pages: u32,
+    /// Whether the part that is kept may be used now.
+    is_open: Arc<AtomicBool>,
+}
+
+impl Reserve {
+    pub(super) fn new(path: &Path) -> Self {
+        let is_open = Arc::new(AtomicBool::new(false));
+        Self { path: beside(path, "-reserve"), is_open, has_quota: false }
+    }
+
+    /// Keeps part of a quota as well.
+    pub(super) fn with_quota(mut self, n_pages: u32) -> (Self, Quota) {
+        self.has_quota = true;
+        let quota = Quota { n_pages, is_open: self.is_open.clone() };
+        (self, quota)
+    }
+
+    /// Takes the space, if there is a good deal more. Where that fails, there is none to fall back on.
+    pub(super) fn fill(&self) {
+        if self.path.exists() || !has_room(&self.path) {
+            return;
+        }
+        let Ok((temporary, file)) = temporary_file(&self.path) else { return };
+        if allocate(file).and_then(|()| fs::rename(&temporary, &self.path)).is_err() {
+            fs::remove_file(&temporary).ok();
+        }
+    }
+
+    /// Gives the space up, and returns whether there was any.
+    fn release(&self) -> bool {
+        self.is_open.store(true, Ordering::Relaxed);
+        fs::remove_file(&self.path).is_ok() || self.has_quota
+    }
+}
+
+impl Quota {
+    /// Returns how many pages the file may have now.
+    pub(super) fn n_pages(&self) -> u32 {
+        let kept = (self.n_pages / 8).min((RESERVE_BYTES / 4096) as u32);
+        let is_open = self.is_open.load(Ordering::Relaxed);
+        self.n_pages - if is_open { 0 } else { kept }
+    }
+}
+
+impl Inner {
+    /// Tries something again where the disk was full: once with the space that the write-ahead log
+    /// wastes, and, if it `may_use_reserve`, once with what was kept for this.
+    pub(super) fn with_room<T>(
+        &self,
+        may_use_reserve: bool,
+        mut attempt: impl FnMut() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let is_full =
+            |result: &Result<T, StoreError>| matches!(result, Err(StoreError::Full { .. }));
+        let mut result = attempt();
+        if is_full(&result) {
+            self.restart_log();
+            result = attempt();
+        }
+        if is_full(&result) && may_use_reserve && self.reserve.release() {
+            // Without moving the log once more: that might take all of it.
+            result = attempt();
+            self.reserve.is_open.store(false, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Does something that makes room, with what was kept for this, and keeps some again afterwards.
+    pub(super) fn removing<T>(
+        &self,
+        attempt: impl FnMut() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let result = self.with_room(true, attempt);
+        if result.is_ok() && !self.read_only {
+            self.reserve.fill();
+        }
+        result
+    }
+
+    /// Moves the write-ahead log to the database, so that its space can be written again. It may not
+    /// be possible, and then the next attempt fails as the last one.
+    fn restart_log(&self) {
+        if let Ok(connection) = self.place.connect() {
+            let sql = "PRAGMA wal_checkpoint(RESTART)";
+            connection.query_row(sql, [], |row| row.get::<_, bool>(0)).ok();
+        }
+    }
+}
+
+fn allocate(mut file: fs::File) -> io::Result<()> {
+    #[cfg(unix)]
+    if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, RESERVE_BYTES).is_ok() {
+        return Ok(());
+    }
+    // Not all zeros: some filesystems keep none of these.
+    let mut block = [0; 4096];
+    for _ in 0..RESERVE_BYTES / block.len() as u64 {
+        getrandom::fill(&mut block).map_err(io::Error::other)?;
+        file.write_all(&block)?;
+    }
+    Ok(())
+}
+
+/// Returns whether so much is free that nobody misses what is kept.
+#[cfg(unix)]
+fn has_room(path: &Path) -> bool {
+    let directory = super::place::directory_of(path);
+    rustix::fs::statvfs(directory)
+        .is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) >= 2 * RESERVE_BYTES)
+}
+
+#[cfg(not(unix))]
+fn has_room(_: &Path) -> bool {
+    true
+}

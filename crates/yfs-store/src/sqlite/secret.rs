@@ -1,0 +1,101 @@
+//! Secrets: what no copy of the store may have.
+//!
+//! Each is a file of its own beside the database: 8 bytes with the number of its own inode, and the
+//! secret. So a backup or a copy of the database does not have it, and a copy of the file itself is
+//! recognised as one and not used: a program that holds a copy of all files gets another secret.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use super::{Inner, access::temporary_file, place::beside, schema::sync_directory};
+use crate::StoreError;
+
+const READ: &str = "read a secret";
+const WRITE: &str = "write a secret";
+
+/// The longest secret, in bytes.
+const MAX_LEN: u64 = 4096;
+
+impl Inner {
+    pub(super) fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.ensure_open()?;
+        let path = self.secret_path(key)?;
+        if let Some(found) = read(&path).map_err(|error| StoreError::io(READ, error))? {
+            return Ok(found);
+        }
+        self.ensure_writable(WRITE)?;
+        // Held so that of the threads of this process one makes it; of processes, the link decides.
+        let _writer = self.writer(WRITE)?;
+        for _ in 0..100 {
+            if let Some(found) = read(&path).map_err(|error| StoreError::io(READ, error))? {
+                return Ok(found);
+            }
+            let is_copy = fs::symlink_metadata(&path).is_ok();
+            write(&path, value, is_copy).map_err(|error| StoreError::io(WRITE, error))?;
+        }
+        Err(StoreError::io(WRITE, io::Error::other("another process replaces it all the time")))
+    }
+
+    pub(super) fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        let path = self.secret_path(key)?;
+        let _writer = self.writer(WRITE)?;
+        write(&path, value, true).map_err(|error| StoreError::io(WRITE, error))?;
+        sync_directory(&path)
+    }
+
+    fn secret_path(&self, key: &str) -> Result<PathBuf, StoreError> {
+        let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '.';
+        if key.is_empty() || !key.chars().all(is_plain) {
+            return Err(StoreError::Unsupported { action: "keep a secret of this name" });
+        }
+        Ok(beside(&self.path, &format!("-{key}")))
+    }
+}
+
+/// Reads a secret; a file that is a copy of another holds none.
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let inode = inode_of(&file)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_LEN + 8).read_to_end(&mut bytes)?;
+    let Some((own, secret)) = bytes.split_first_chunk::<8>() else { return Ok(None) };
+    Ok((u64::from_le_bytes(*own) == inode).then(|| secret.to_vec()))
+}
+
+/// Writes a secret, which appears whole; unless it may replace what is there, only if nothing is.
+fn write(path: &Path, value: &[u8], replace: bool) -> io::Result<()> {
+    let (temporary, mut file) = temporary_file(path)?;
+    let written = inode_of(&file).and_then(|inode| {
+        file.write_all(&inode.to_le_bytes())?;
+        file.write_all(value)?;
+        file.sync_all()?;
+        if replace {
+            return fs::rename(&temporary, path);
+        }
+        match fs::hard_link(&temporary, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(_) if !path.exists() => fs::rename(&temporary, path),
+            result => result,
+        }
+    });
+    fs::remove_file(&temporary).ok();
+    written
+}
+
+#[cfg(unix)]
+fn inode_of(file: &File) -> io::Result<u64> {
+    Ok(std::os::unix::fs::MetadataExt::ino(&file.metadata()?))
+}
+
+/// Elsewhere a copy is not recognised.
+#[cfg(not(unix))]
+fn inode_of(_: &File) -> io::Result<u64> {
+    Ok(0)
+}

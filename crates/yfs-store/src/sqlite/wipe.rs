@@ -1,0 +1,103 @@
+//! Making sure that no file holds what was removed, while others go on writing.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{Inner, schema::failed, scrub::Scrub};
+use crate::StoreError;
+
+const ACTION: &str = "wipe what was removed";
+
+/// How long the write-ahead log is tried to be emptied while others read it.
+const READERS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long one such try may hold up writers.
+const TRY_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// How long other processes get between two transactions of a long job. SQLite has no queue: a
+/// process that waits looks every 0.1 to 2 ms whether the store is free.
+pub(super) const PAUSE: Duration = Duration::from_millis(2);
+
+/// The setting that says that the whole file must be written anew once: it was written by a program
+/// that left deleted content where [`Scrub`] does not look.
+const REWRITE_KEY: &str = "store:rewrite";
+
+impl Inner {
+    pub(super) fn wipe(&self) -> Result<(), StoreError> {
+        self.ensure_writable(ACTION)?;
+        if self.must_rewrite().map_err(failed(ACTION))? {
+            self.rewrite_file()?;
+        } else {
+            let mut scrub = Scrub::new(self);
+            while scrub.step()? {
+                if scrub.has_written() {
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+        self.empty_log()?;
+        self.syncer.wrote();
+        Ok(())
+    }
+
+    /// Returns whether single pages cannot be cleared, or not all that have to be.
+    fn must_rewrite(&self) -> rusqlite::Result<bool> {
+        let writer = self.writer.lock();
+        let connection = &writer.connection;
+        let find = "SELECT 1 FROM meta WHERE key = ?1";
+        let is_old = connection.query_row(find, [REWRITE_KEY], |_| Ok(())).optional()?.is_some();
+        let mode = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get::<_, i64>(0))?;
+        Ok(is_old || mode == 0 || !Scrub::is_possible(connection))
+    }
+
+    /// Writes the file anew with what is in it. No other process can write meanwhile.
+    fn rewrite_file(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer(ACTION)?;
+        writer.known = None;
+        // The copy may be larger than the memory. It holds nothing that was deleted.
+        let rewrite = "PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;";
+        writer.connection.execute_batch(rewrite).map_err(failed(ACTION))?;
+        let forget = "DELETE FROM meta WHERE key = ?1";
+        writer.connection.execute(forget, [REWRITE_KEY]).map_err(failed(ACTION))?;
+        Ok(())
+    }
+
+    /// Empties the write-ahead log, which holds pages as they were before.
+    ///
+    /// Most of it is moved to the database without holding anybody up. Emptying it needs a moment
+    /// in which nobody writes and nobody reads what is in it, and others wait for as long as one
+    /// try takes.
+    fn empty_log(&self) -> Result<(), StoreError> {
+        let connection = self.place.connect()?;
+        connection.busy_timeout(TRY_TIMEOUT).map_err(failed(ACTION))?;
+        let checkpoint = |mode: &str| -> rusqlite::Result<(bool, i64, i64)> {
+            let sql = format!("PRAGMA wal_checkpoint({mode})");
+            connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        };
+        let until = Instant::now() + READERS_TIMEOUT;
+        loop {
+            self.ensure_open()?;
+            let (is_busy, n_frames, n_moved) = checkpoint("PASSIVE").map_err(failed(ACTION))?;
+            if !is_busy && n_frames == n_moved {
+                let (is_busy, ..) = checkpoint("TRUNCATE").map_err(failed(ACTION))?;
+                if !is_busy {
+                    return Ok(());
+                }
+            }
+            if Instant::now() > until {
+                return Err(StoreError::Locked { action: ACTION, holder: None });
+            }
+            thread::sleep(TRY_TIMEOUT);
+        }
+    }
+}
+
+/// Notes that the whole file must be written anew by the next [`wipe`](Inner::wipe).
+pub(super) fn note_rewrite(tx: &Connection) -> rusqlite::Result<()> {
+    tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, x'01')", [REWRITE_KEY])?;
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! How often a store is wiped where others decide that it should be.
+
+use yfs_engine::time::Millis;
+
+/// Spaces out wipes that peers ask for, each of which reads all trees of the store.
+///
+/// A request is never lost while this value lives; it only waits until the last wipe is long enough ago.
+#[derive(Debug, Clone)]
+pub struct WipePacer {
+    min_gap_ms: i64,
+    last: Option<Millis>,
+    is_requested: bool,
+}
+
+impl WipePacer {
+    /// Makes a pacer that allows one wipe in so many milliseconds.
+    pub fn new(min_gap_ms: i64) -> Self {
+        Self { min_gap_ms, last: None, is_requested: false }
+    }
+
+    /// Asks for a wipe.
+    pub fn request(&mut self) {
+        self.is_requested = true;
+    }
+
+    /// Returns whether the caller is to wipe now, which answers all requests up to now.
+    ///
+    /// A clock that was set back delays nothing.
+    pub fn take_due(&mut self, now: Millis) -> bool {
+        let is_early = self
+            .last
+            .is_some_and(|last| now >= last && now.0.saturating_sub(last.0) < self.min_gap_ms);
+        let is_due = self.is_requested && !is_early;
+        if is_due {
+            self.last = Some(now);
+            self.is_requested = false;
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_answered_together_and_not_too_often() {
+        let mut pacer = WipePacer::new(100);
+        assert!(!pacer.take_due(Millis(0)), "no request was made");
+        pacer.request();
+        assert!(pacer.take_due(Millis(5)), "the first one waits for nothing");
+        for _ in 0..10 {
+            pacer.request();
+            assert!(!pacer.take_due(Millis(104)));
+        }
+        assert!(pacer.take_due(Millis(105)));
+        assert!(!pacer.take_due(Millis(1000)), "all were answered");
+        pacer.request();
+        assert!(pacer.take_due(Millis(3)), "the clock was set back");
+    }
+}
