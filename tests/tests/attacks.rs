@@ -553,3 +553,34 @@ fn a_replica_that_sends_and_never_reads_is_in_nobodys_way() {
     assert!(memory < 300 << 20, "the server took {} MB", memory >> 20);
     served.assert_unharmed(pair);
 }
+
+#[test]
+fn bodies_that_never_end_take_bounded_memory() {
+    let served = Served::start();
+    let pair = served.pair();
+    let part = vec![b'x'; 1 << 20];
+    let put = |name: &str, n_parts: usize| {
+        let mut stream = connect(served.server.port());
+        let len = 128 << 20;
+        let head = format!(
+            "PUT /api/files/{name} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // One that is refused is cut.
+        let is_read = (0..n_parts).all(|_| stream.write_all(&part).is_ok());
+        (stream, is_read)
+    };
+    let waiting: Vec<_> = (0..8).map(|number| put(&format!("{number}.txt"), 100).0).collect();
+    // A small one finds room nevertheless.
+    let client = Client { port: served.server.port(), token: None };
+    assert_eq!(client.send("PUT", "/api/files/small.txt", &[], b"small").status, 201);
+    assert_eq!(client.send("DELETE", "/api/files/small.txt", &[], b"").status, 204);
+    // One that says too much of itself is not read at all.
+    let long = [("Content-Type", "application/json")];
+    let edit = format!("{{\"path\": \"/{}\"}}", "x".repeat(2 << 20));
+    assert_eq!(client.send("POST", "/api/mkdir", &long, edit.as_bytes()).status, 413);
+    drop(waiting);
+    let memory = served.server.peak_memory();
+    assert!(memory < 600 << 20, "the server took {} MB", memory >> 20);
+    served.assert_unharmed(pair);
+}

@@ -1,7 +1,7 @@
 //! Three clones and a server that edit offline, sync, and are killed while they do: in the end all are equal byte for byte,
 //! and every text whose write succeeded is there exactly once.
 //!
-//! `YFS_CLONES` says how many histories to play, `YFS_SEED` begins with another seed. A seed gives the script and the
+//! `YFS_CLONES` says how many histories to play, `YFS_CLONES_SEED` begins with another seed. A seed gives the script and the
 //! moments at which processes are killed; what these moments hit depends on the machine.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -49,7 +49,7 @@ fn clones_that_are_killed_end_equal_and_keep_every_text_once() {
     let number = |name: &str, otherwise: u64| {
         env::var(name).map_or(otherwise, |text| text.parse().expect("a number"))
     };
-    let (n_histories, first) = (number("YFS_CLONES", 3), number("YFS_SEED", 1));
+    let (n_histories, first) = (number("YFS_CLONES", 3), number("YFS_CLONES_SEED", 1));
     let mut n_committed = 0;
     for seed in first..first + n_histories {
         let mut world = World::new(seed);

@@ -1,11 +1,9 @@
 //! Blobs: contents that are kept by their hash.
 
-use std::io::Cursor;
-
 use axum::{
     Json,
     body::Bytes,
-    extract::{Path, State},
+    extract::{FromRequest, Path, Request, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -15,6 +13,7 @@ use yfs::clock::{Clock, SystemClock};
 use yfs_engine::hash::ContentHash;
 
 use crate::{
+    body::BlobBody,
     caller::Caller,
     files::{ranged, unchanged},
     problem::{Problem, Result},
@@ -51,24 +50,34 @@ pub(crate) async fn put(
     State(app): State<App>,
     caller: Caller,
     Path(hash): Path<String>,
-    body: Bytes,
+    request: Request,
 ) -> Result {
     let expected = hash_of(&hash)?;
-    if ContentHash::of(&body) != expected {
-        return Err(Problem::bad_request(format!("the content does not have the hash {hash}")));
+    check(&caller)?;
+    match BlobBody::from_request(request, &app).await {
+        Ok(body) if body.hash == expected => keep(&app, body),
+        Ok(_) => Err(Problem::bad_request(format!("the content does not have the hash {hash}"))),
+        Err(error) => Ok(error.into_response()),
     }
-    keep(&app, &caller, body)
 }
 
 /// Answers `POST /api/blobs`.
-pub(crate) async fn post(State(app): State<App>, caller: Caller, body: Bytes) -> Result {
-    keep(&app, &caller, body)
+pub(crate) async fn post(State(app): State<App>, caller: Caller, request: Request) -> Result {
+    check(&caller)?;
+    match BlobBody::from_request(request, &app).await {
+        Ok(body) => keep(&app, body),
+        Err(error) => Ok(error.into_response()),
+    }
 }
 
-fn keep(app: &App, caller: &Caller, body: Bytes) -> Result<Response> {
+/// Refuses whoever may not add blobs, before anything of one is read.
+fn check(caller: &Caller) -> Result<()> {
     caller.needs_whole()?;
-    caller.needs_write()?;
-    let put = || app.workspace.store().put_blob(&mut Cursor::new(&body), SystemClock.now());
+    caller.needs_write()
+}
+
+fn keep(app: &App, mut body: BlobBody) -> Result<Response> {
+    let put = || app.workspace.store().put_blob(&mut body.file, SystemClock.now());
     let info = block_in_place(put)?;
     let answer = json!({ "hash": info.hash.to_string(), "size": info.size });
     Ok((StatusCode::CREATED, Json(answer)).into_response())

@@ -42,6 +42,10 @@ impl Caller {
     }
 }
 
+/// Whether the caller of a request may write, for whoever reads its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MayWrite(pub(crate) bool);
+
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
@@ -50,6 +54,7 @@ impl FromRequestParts<App> for Caller {
         let grant = checked.inspect_err(|_| {
             app.metrics.refused_callers.inc();
         })?;
+        parts.extensions.insert(MayWrite(grant.may_write()));
         Ok(Self { grant, app: app.clone() })
     }
 }

@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, interval},
 };
 use yfs_sync::{
-    collab::{Collab, Desk, PING, Request, is_step_1, prefix, request},
+    collab::{Collab, Desk, PING, Request, prefix, request},
     hub::Access,
 };
 
@@ -69,9 +69,10 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
                     Heard::Gone => return Ok(()),
                     Heard::Fault(ending) => return Err(ending),
                 };
-                let admitted = match is_step_1(&frame) {
-                    true => Some(documents.app.admit().await?),
-                    false => None,
+                let joins = collab.asked(&frame).map(Seat::joins);
+                let admitted = match joins {
+                    Some(joins) => Some(documents.app.admit(joins).await?),
+                    None => None,
                 };
                 if let Some(request) = request(&frame) {
                     documents.open_first(&request).await;

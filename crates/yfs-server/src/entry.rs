@@ -1,9 +1,13 @@
 //! How somebody gets to a document: with which token, how far, and for how long.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, Uri};
-use tokio::{task::block_in_place, time::Instant};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::block_in_place,
+    time::Instant,
+};
 use yfs::{DocPort, WorkspaceError};
 use yfs_engine::id::FileId;
 use yfs_sync::hub::Access;
@@ -132,19 +136,31 @@ impl App {
         Err(Ending::forbidden("the token does not reach this document"))
     }
 
-    /// Waits for permission to do what costs much: computing and sending a state.
-    pub(crate) async fn admit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Ending> {
-        self.admit_within(ADMISSION).await
+    /// Waits for permission to do what costs much: computing and sending a state. Of each document, of which `joins` are
+    /// the permits, at most half as many are computed as of all, so that nobody who joins one keeps others from another.
+    pub(crate) async fn admit(&self, joins: Arc<Semaphore>) -> Result<Admitted, Ending> {
+        self.admit_within(joins, ADMISSION).await
     }
 
     async fn admit_within(
         &self,
+        joins: Arc<Semaphore>,
         limit: Duration,
-    ) -> Result<tokio::sync::OwnedSemaphorePermit, Ending> {
-        let permit = tokio::time::timeout(limit, self.joins.clone().acquire_owned()).await;
-        // The semaphore is never closed.
-        permit.ok().and_then(Result::ok).ok_or_else(Ending::busy)
+    ) -> Result<Admitted, Ending> {
+        let permits = async {
+            let of_document = joins.acquire_owned().await.ok()?;
+            let of_all = self.joins.clone().acquire_owned().await.ok()?;
+            Some(Admitted { _permits: [of_document, of_all] })
+        };
+        // The semaphores are never closed.
+        tokio::time::timeout(limit, permits).await.ok().flatten().ok_or_else(Ending::busy)
     }
+}
+
+/// The permission to compute and send a state.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    _permits: [OwnedSemaphorePermit; 2],
 }
 
 /// How long somebody may wait to join.
@@ -152,9 +168,6 @@ const ADMISSION: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tokio::sync::Semaphore;
     use yfs::{Options, Workspace};
     use yfs_engine::path::VPath;
     use yfs_store::MemoryStore;
@@ -163,6 +176,7 @@ mod tests {
     use super::*;
     use crate::{
         access::{Access as Door, Keys},
+        body::BodyBudget,
         rooms::Rooms,
     };
 
@@ -170,7 +184,8 @@ mod tests {
         let metrics = Arc::default();
         let rooms = Arc::new(Rooms::new(Arc::clone(&metrics)));
         let joins = Arc::new(Semaphore::new(n_joins));
-        App { workspace: workspace.clone(), access, rooms, metrics, joins }
+        let bodies = BodyBudget::default();
+        App { workspace: workspace.clone(), access, rooms, metrics, joins, bodies }
     }
 
     fn workspace() -> Workspace {
@@ -180,11 +195,21 @@ mod tests {
     #[tokio::test]
     async fn who_waited_too_long_to_join_is_told_to_come_back() {
         let app = app(&workspace(), Door::Open, 1);
-        let admitted = app.admit().await.unwrap();
-        assert_eq!(app.admit_within(Duration::ZERO).await.unwrap_err().code(), 1013);
+        let joins = || Arc::new(Semaphore::new(1));
+        let admitted = app.admit(joins()).await.unwrap();
+        assert_eq!(app.admit_within(joins(), Duration::ZERO).await.unwrap_err().code(), 1013);
         // Who waits is next.
-        let (next, ()) = tokio::join!(app.admit(), async { drop(admitted) });
+        let (next, ()) = tokio::join!(app.admit(joins()), async { drop(admitted) });
         drop(next.unwrap());
+    }
+
+    #[tokio::test]
+    async fn who_joins_one_document_keeps_nobody_from_another() {
+        let app = app(&workspace(), Door::Open, 2);
+        let (crowded, quiet) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
+        let _first = app.admit(crowded.clone()).await.unwrap();
+        assert!(app.admit_within(crowded.clone(), Duration::ZERO).await.is_err());
+        app.admit_within(quiet, Duration::ZERO).await.unwrap();
     }
 
     /// Two stores on one file, as two processes have them.

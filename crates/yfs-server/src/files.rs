@@ -16,19 +16,23 @@ pub(crate) use self::{conditions::unchanged, range::ranged};
 use axum::{
     Router,
     extract::{DefaultBodyLimit, Path},
-    routing::{get, post},
+    routing::{get, patch, post},
 };
 use yfs_engine::path::VPath;
 
 use crate::{caller::path_of, problem::Result, serve::App};
 
-/// The greatest size of a file in a request, in bytes.
-const MAX_FILE_LEN: usize = 128 << 20;
+/// The greatest size of an edit in a request, in bytes; that of a file is what `FileBody` says.
+const MAX_EDIT_LEN: usize = 16 << 20;
+
+/// The greatest size of what names paths, in bytes.
+const MAX_PATHS_LEN: usize = 1 << 20;
 
 /// Returns the routes.
 pub(crate) fn routes() -> Router<App> {
     let file = get(read::get).put(write::put).post(write::append);
-    let file = file.patch(write::edit).delete(write::delete);
+    let edit = patch(write::edit).layer(DefaultBodyLimit::max(MAX_EDIT_LEN));
+    let file = file.delete(write::delete).merge(edit);
     Router::new()
         .route("/api/files", get(read::get))
         .route("/api/files/", get(read::get))
@@ -42,7 +46,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/trash", get(structure::trash))
         .route("/api/restore", post(structure::restore))
         .route("/api/versions/{*path}", get(structure::versions))
-        .layer(DefaultBodyLimit::max(MAX_FILE_LEN))
+        .layer(DefaultBodyLimit::max(MAX_PATHS_LEN))
 }
 
 /// The path behind the prefix of a route.

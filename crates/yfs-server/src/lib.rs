@@ -26,6 +26,7 @@
 
 pub mod access;
 mod blobs;
+mod body;
 mod caller;
 mod collab;
 mod entry;

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header, uri::Authority},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -41,7 +41,10 @@ impl Origins {
         request: Request,
         next: Next,
     ) -> Response {
-        if self.allows(headers) {
+        let authority = request.uri().authority().map(Authority::as_str);
+        let is_read = request.method().is_safe();
+        if self.allows(headers) && self.allows_host(authority) && (is_read || is_intended(headers))
+        {
             return next.run(request).await;
         }
         Problem::new(StatusCode::FORBIDDEN, "pages of this origin have no access").into_response()
@@ -68,12 +71,18 @@ impl Origins {
     }
 
     fn allows(&self, headers: &HeaderMap) -> bool {
-        let origin = headers.get(header::ORIGIN);
-        let host = headers.get(header::HOST).filter(|_| self.local_host_only);
-        let is_local = |host: &HeaderValue| {
-            host.to_str().is_ok_and(|host| host_of_authority(host).is_some_and(is_loopback))
-        };
-        origin.is_none_or(|origin| self.allows_origin(origin)) && host.is_none_or(is_local)
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
+        origins.all(|origin| self.allows_origin(origin))
+            && self.allows_host(host)
+            && hosts.next().is_none()
+    }
+
+    /// Tells whether the server may be asked for by this name.
+    fn allows_host(&self, host: Option<&str>) -> bool {
+        let is_local = |host| host_of_authority(host).is_some_and(is_loopback);
+        !self.local_host_only || host.is_none_or(is_local)
     }
 
     fn allows_origin(&self, origin: &HeaderValue) -> bool {
@@ -88,11 +97,25 @@ fn host_of_origin(origin: &str) -> Option<&str> {
     host_of_authority(rest)
 }
 
+/// Returns the host, unless what follows it is no port.
 fn host_of_authority(authority: &str) -> Option<&str> {
-    match authority.find(']') {
-        Some(end) => Some(&authority[..=end]),
-        None => authority.split(':').next(),
-    }
+    let end = match authority.find(']') {
+        Some(end) => end + 1,
+        None => authority.find(':').unwrap_or(authority.len()),
+    };
+    let (host, rest) = authority.split_at(end);
+    let is_port = |port: &str| {
+        port.starts_with(|it: char| it.is_ascii_digit()) && port.parse::<u16>().is_ok()
+    };
+    let is_whole = rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
+    is_whole.then_some(host)
+}
+
+/// Tells whether what changes something is not sent by a page of another site, as far as the browser says so. One that
+/// names the page is judged by its name.
+fn is_intended(headers: &HeaderMap) -> bool {
+    let is_cross = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    !is_cross || headers.contains_key(header::ORIGIN)
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -121,6 +144,12 @@ mod tests {
             "http://docs.example.com",
             "http://localhost.example.com",
             "http://127.0.0.1.example.com",
+            "http://[::1].example.com",
+            "http://[::1]example.com",
+            "http://localhost@example.com",
+            "http://localhost:80@example.com",
+            "https://localhost:99999",
+            "http://localhost:",
             "null",
             "file://",
         ] {
@@ -134,7 +163,17 @@ mod tests {
         let passes = |host| allows(&open, header::HOST, host);
         assert!(passes("localhost:4680"));
         assert!(passes("[::1]:4680"));
-        assert!(!passes("rebound.example.com:4680"));
+        for host in ["rebound.example.com:4680", "[::1].example.com", "[::1]x", "localhost:x@y", ""]
+        {
+            assert!(!passes(host), "{host}");
+        }
+        let two = [(header::HOST, "localhost"), (header::HOST, "example.com")];
+        let mut headers = HeaderMap::new();
+        for (name, value) in two {
+            headers.append(name, value.parse().unwrap());
+        }
+        assert!(!open.allows(&headers));
+        assert!(open.allows_host(None) && !open.allows_host(Some("example.com")));
         let closed = Origins::new(&[], false);
         assert!(allows(&closed, header::HOST, "files.example.com"));
     }

@@ -22,6 +22,7 @@ use axum::body::Bytes;
 use dashmap::DashMap;
 use parking_lot::Mutex;
 use tokio::{
+    sync::Semaphore,
     task::{AbortHandle, block_in_place},
     time::{Instant, sleep, sleep_until},
 };
@@ -35,7 +36,7 @@ use yfs_sync::{
 };
 
 use self::{gathering::Gathering, states::States};
-use crate::{metrics::Metrics, wire::Ending};
+use crate::{metrics::Metrics, serve::MAX_JOINS, wire::Ending};
 
 /// How often it is looked for clients that were not renewed, and for states that nobody wants.
 const SWEEP: Duration = Duration::from_secs(3);
@@ -67,6 +68,8 @@ struct Room {
     /// The time from which times are counted.
     began: Instant,
     states: States,
+    /// Permits for computing and sending states.
+    joins: Arc<Semaphore>,
     /// Whether nobody follows the document any more: everybody begins anew, in another room.
     has_ended: AtomicBool,
     /// The task that follows the document. It ends with the room.
@@ -154,6 +157,7 @@ impl Room {
             gathering: Mutex::default(),
             began,
             states: States::default(),
+            joins: Arc::new(Semaphore::new(MAX_JOINS / 2)),
             has_ended: AtomicBool::new(false),
             follower: OnceLock::new(),
         });
@@ -234,6 +238,13 @@ impl Drop for Room {
         if let Some(follower) = self.follower.get() {
             follower.abort();
         }
+    }
+}
+
+impl Seat {
+    /// Returns the permits for computing and sending states of the document.
+    pub(crate) fn joins(&self) -> Arc<Semaphore> {
+        self.room.joins.clone()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Path, Request, State},
+    extract::{Path, Request, State},
     http::HeaderMap,
     middleware::{Next, from_fn, from_fn_with_state},
     response::Response,
@@ -29,14 +29,9 @@ use crate::{
 /// How long a client may rest while it sends a body.
 const BODY_LIMIT: Duration = Duration::from_secs(30);
 
-/// The greatest size of a blob in a request, in bytes.
-const MAX_BLOB_LEN: usize = 1 << 30;
-
 /// Returns the routes.
 pub(crate) fn router(app: App, options: &ServeOptions) -> Router {
     let origins = Origins::new(&options.origins, options.open);
-    let blob = get(blobs::get).put(blobs::put).layer(DefaultBodyLimit::max(MAX_BLOB_LEN));
-    let blobs = post(blobs::post).layer(DefaultBodyLimit::max(MAX_BLOB_LEN));
     Router::new()
         .route("/", get(home))
         .route("/healthz", get(async || "ok"))
@@ -44,8 +39,8 @@ pub(crate) fn router(app: App, options: &ServeOptions) -> Router {
         .route("/metrics", get(metrics))
         .route("/events", get(events))
         .route("/api/tree", get(tree))
-        .route("/api/blobs", blobs)
-        .route("/api/blobs/{hash}", blob)
+        .route("/api/blobs", post(blobs::post))
+        .route("/api/blobs/{hash}", get(blobs::get).put(blobs::put))
         .merge(files::routes())
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(several))

@@ -12,6 +12,7 @@ use yfs::Workspace;
 
 use crate::{
     access::{Access, Keys},
+    body::BodyBudget,
     listen,
     metrics::Metrics,
     rooms::Rooms,
@@ -22,7 +23,7 @@ use crate::{
 pub const DEFAULT_PORT: u16 = 4680;
 
 /// How many states are computed and sent at once; who joins beyond that waits.
-const MAX_JOINS: usize = 8;
+pub(crate) const MAX_JOINS: usize = 8;
 
 /// How a workspace is served.
 #[derive(Debug, Clone)]
@@ -77,6 +78,8 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     /// Permits for what costs much.
     pub(crate) joins: Arc<Semaphore>,
+    /// What the bodies of requests may hold in memory.
+    pub(crate) bodies: BodyBudget,
 }
 
 impl Server {
@@ -112,7 +115,8 @@ impl Server {
         let metrics = Arc::<Metrics>::default();
         let rooms = Arc::new(Rooms::new(metrics.clone()));
         let joins = Arc::new(Semaphore::new(MAX_JOINS));
-        let app = App { workspace, access, rooms: rooms.clone(), metrics, joins };
+        let (rooms_of_app, bodies) = (rooms.clone(), BodyBudget::default());
+        let app = App { workspace, access, rooms: rooms_of_app, metrics, joins, bodies };
         let router = router(app, &self.options);
         tokio::select! {
             never = rooms.keep() => match never {},

@@ -80,7 +80,7 @@ impl Session {
 
     async fn receive(&mut self, wire: &mut Wire, message: &[u8]) -> Result<(), Ending> {
         let admitted = match Message::is_step_1(message) {
-            true => Some(self.app.admit().await?),
+            true => Some(self.app.admit(self.seat.joins()).await?),
             false => None,
         };
         let now = self.app.rooms.now();

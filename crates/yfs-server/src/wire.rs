@@ -4,10 +4,7 @@ use std::{io::ErrorKind, sync::Arc, time::Duration};
 
 use axum::body::Bytes;
 use futures::{SinkExt, StreamExt};
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::{
     self, Message as Frame,
     protocol::{
@@ -21,6 +18,7 @@ use tokio_tungstenite::tungstenite::{
 use yfs_sync::SyncError;
 
 use crate::{
+    entry::Admitted,
     line::STRANGERS_BYTES,
     metrics::{Ending as EndingLabel, Metrics},
     rooms::{Outbox, Outgoing},
@@ -48,8 +46,8 @@ const PART_LEN: usize = 16 << 10;
 /// From how many bytes on an answer is counted while it is sent.
 const LARGE: usize = 1 << 20;
 
-/// For how long it is counted.
-const ADMITTED: Duration = Duration::from_secs(10);
+/// For how long it is counted. Longer, and a few who read slowly would keep many from joining.
+const ADMITTED: Duration = Duration::from_secs(1);
 
 /// Come back, and start over.
 const TRY_AGAIN_LATER: u16 = 1013;
@@ -157,7 +155,7 @@ impl Wire {
     pub(crate) async fn answer(
         &mut self,
         frames: Vec<yfs_sync::Frame>,
-        admitted: Option<OwnedSemaphorePermit>,
+        admitted: Option<Admitted>,
     ) -> Result<(), Ending> {
         let frames: Vec<Outgoing> = frames.into_iter().map(Into::into).collect();
         let n_bytes: usize = frames.iter().map(Outgoing::len).sum();

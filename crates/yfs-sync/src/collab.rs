@@ -156,6 +156,15 @@ impl<S: Seat> Collab<S> {
         frames
     }
 
+    /// Returns the document that a frame asks for what its sender lacks, which is the one question that
+    /// costs.
+    pub fn asked(&self, frame: &[u8]) -> Option<&S> {
+        let mut reader = Reader::new(frame);
+        let key = reader.string().ok()?;
+        let is_step_1 = Message::is_step_1(&frame[reader.position()..]);
+        self.open.get(key).filter(|_| is_step_1).map(|(_, seat)| seat)
+    }
+
     /// Tells whether a key is open.
     pub fn is_open(&self, key: &str) -> bool {
         self.open.contains_key(key)
@@ -234,12 +243,6 @@ pub fn request(frame: &[u8]) -> Option<Request<'_>> {
 /// Returns the name of the document in a key.
 fn name_of(key: &str) -> &str {
     key.split_once('\0').map_or(key, |(name, _)| name)
-}
-
-/// Tells whether a frame asks for what its sender lacks, which is the one question that costs.
-pub fn is_step_1(frame: &[u8]) -> bool {
-    let mut reader = Reader::new(frame);
-    reader.string().is_ok() && Message::is_step_1(&frame[reader.position()..])
 }
 
 /// Writes what a frame of this key begins with.

@@ -2,7 +2,6 @@
 
 use axum::{
     Json,
-    body::Bytes,
     extract::Query,
     http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
@@ -18,6 +17,7 @@ use super::{
     rest,
 };
 use crate::{
+    body::FileBody,
     caller::{Caller, apart},
     problem::{Problem, Result},
 };
@@ -68,7 +68,7 @@ pub(super) async fn put(
     caller: Caller,
     Query(asked): Query<Asked>,
     headers: HeaderMap,
-    body: Bytes,
+    body: FileBody,
 ) -> Result {
     let (path, conditions) = (rest(path)?, Conditions::of(&headers)?);
     apart(async {
@@ -82,7 +82,7 @@ pub(super) async fn put(
                 Conflict::Merge => options.base = Some(Base::Version(known.version)),
             }
         }
-        let written = fs.write(&path, body, &options).await?;
+        let written = fs.write(&path, body.data.clone(), &options).await?;
         Ok(tell(&path, &written))
     })
     .await
@@ -93,11 +93,11 @@ pub(super) async fn append(
     path: Rest,
     caller: Caller,
     Query(asked): Query<Asked>,
-    body: Bytes,
+    body: FileBody,
 ) -> Result {
     let path = rest(path)?;
     apart(async {
-        let written = caller.fs().append(&path, body, &options(&asked)?).await?;
+        let written = caller.fs().append(&path, body.data.clone(), &options(&asked)?).await?;
         Ok(tell(&path, &written))
     })
     .await

@@ -148,6 +148,9 @@ fn a_client_is_let_in_and_synced() {
     let scope = [&[2, 2, 10][..], b"read-write"].concat();
     let answer = tell(&mut collab, &mut office, &token("doc", "open"));
     assert_eq!(answer, [frame("doc", &scope)]);
+    assert!(collab.asked(&frame("doc", &[0, 0, 1, 0])).is_some());
+    assert!(collab.asked(&frame("other", &[0, 0, 1, 0])).is_none());
+    assert!(collab.asked(&frame("doc", &[0, 1, 2, 0, 0])).is_none());
     let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 0, 1, 0]));
     assert_eq!(answer, [frame("doc", &[0, 1, 2, 0, 0]), frame("doc", &[0, 0, 1, 0])]);
     // What it had, and each change, is confirmed.
