@@ -8,14 +8,14 @@
 use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
-use yfs_vfs::{Base, CopyOptions, FileSystem, MkdirOptions, MoveOptions, Op, RemoveOptions};
+use yfs_vfs::{Base, CopyOptions, FileSystem as _, MkdirOptions, MoveOptions, Op, RemoveOptions};
 
 use crate::{
     content::{NativeContent, NativeWrite, write_options},
     error,
     files::NativeFs,
     message,
-    slot::{at_once, path},
+    slot::{at_once, lifted, path},
 };
 
 #[napi]
@@ -23,8 +23,8 @@ impl NativeFs {
     /// Reads a file.
     #[napi]
     pub fn read_sync(&self, at: String) -> napi::Result<NativeContent> {
-        let fs = self.slot.fs(&self.behalf)?;
-        let content = at_once(fs.read(&path(Op::Open, &at)?))?;
+        let session = self.session()?;
+        let content = lifted(session.read(&path(Op::Open, &at)?))?;
         let data = Uint8Array::new(content.data.to_vec());
         Ok(NativeContent { data, version: content.version.to_string() })
     }
@@ -38,13 +38,13 @@ impl NativeFs {
         base: Option<Uint8ArraySlice<'_>>,
         options: NativeWrite,
     ) -> napi::Result<String> {
-        let fs = self.slot.fs(&self.behalf)?;
+        let session = self.session()?;
         let mut options = write_options(&options)?;
         if let Some(base) = base {
             options.base = Some(Base::Content(base.to_vec().into()));
         }
         let at = path(Op::Open, &at)?;
-        let written = at_once(fs.write(&at, data.to_vec().into(), &options))?;
+        let written = lifted(session.write(&at, &data, &options))?;
         Ok(message::written(&written).to_string())
     }
 
@@ -56,25 +56,38 @@ impl NativeFs {
         data: Uint8ArraySlice<'_>,
         options: NativeWrite,
     ) -> napi::Result<String> {
-        let fs = self.slot.fs(&self.behalf)?;
+        let session = self.session()?;
         let options = write_options(&options)?;
         let at = path(Op::Append, &at)?;
-        let written = at_once(fs.append(&at, data.to_vec().into(), &options))?;
+        let written = lifted(session.append(&at, &data, &options))?;
         Ok(message::written(&written).to_string())
+    }
+
+    /// Empties a file, held back as by `truncate`.
+    #[napi]
+    pub fn truncate_sync(&self, at: String) -> napi::Result<()> {
+        lifted(self.session()?.truncate(&path(Op::Open, &at)?))
+    }
+
+    /// Makes the truncations that are held back: of one file, or of all.
+    #[napi]
+    pub fn settle_sync(&self, at: Option<String>) -> napi::Result<()> {
+        let at = at.map(|at| path(Op::Open, &at)).transpose()?;
+        lifted(self.session()?.settle(at.as_ref()))
     }
 
     /// Makes a directory.
     #[napi]
     pub fn mkdir_sync(&self, at: String, recursive: bool, mode: Option<u32>) -> napi::Result<()> {
         let options = MkdirOptions { recursive, mode };
-        at_once(self.slot.fs(&self.behalf)?.mkdir(&path(Op::Mkdir, &at)?, &options))
+        lifted(self.session()?.mkdir(&path(Op::Mkdir, &at)?, &options))
     }
 
     /// Removes something.
     #[napi]
     pub fn rm_sync(&self, at: String, recursive: bool, force: bool) -> napi::Result<()> {
         let options = RemoveOptions { recursive, force };
-        at_once(self.slot.fs(&self.behalf)?.rm(&path(Op::Rm, &at)?, &options))
+        lifted(self.session()?.rm(&path(Op::Rm, &at)?, &options))
     }
 
     /// Copies something.
@@ -88,7 +101,7 @@ impl NativeFs {
     ) -> napi::Result<()> {
         let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
         let (from, to) = (path(Op::Cp, &from)?, path(Op::Cp, &to)?);
-        at_once(self.slot.fs(&self.behalf)?.cp(&from, &to, &options))
+        lifted(self.session()?.cp(&from, &to, &options))
     }
 
     /// Moves something.
@@ -102,52 +115,56 @@ impl NativeFs {
     ) -> napi::Result<()> {
         let options = MoveOptions { replace, parents };
         let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
-        at_once(self.slot.fs(&self.behalf)?.mv(&from, &to, &options))
+        lifted(self.session()?.mv(&from, &to, &options))
     }
 
     /// Makes a symbolic link.
     #[napi]
     pub fn symlink_sync(&self, target: String, at: String) -> napi::Result<()> {
-        at_once(self.slot.fs(&self.behalf)?.symlink(&target, &path(Op::Symlink, &at)?))
+        lifted(self.session()?.symlink(&target, &path(Op::Symlink, &at)?))
     }
 
     /// Sets the permission bits.
     #[napi]
     pub fn chmod_sync(&self, at: String, mode: u32) -> napi::Result<()> {
-        at_once(self.slot.fs(&self.behalf)?.chmod(&path(Op::Chmod, &at)?, mode))
+        lifted(self.session()?.chmod(&path(Op::Chmod, &at)?, mode))
     }
 
     /// Sets the time of the last change, in milliseconds.
     #[napi]
     pub fn utimes_sync(&self, at: String, mtime: f64) -> napi::Result<()> {
         let mtime = Millis::from_f64(mtime);
-        at_once(self.slot.fs(&self.behalf)?.utimes(&path(Op::Utimes, &at)?, mtime))
+        lifted(self.session()?.utimes(&path(Op::Utimes, &at)?, mtime))
     }
 
     /// Returns where an object is; nothing if it is in the trash, or unknown.
     #[napi]
     pub fn path_of(&self, id: String) -> napi::Result<Option<String>> {
         let id = FileId::parse(&id).map_err(|_| error::invalid("an id", &id))?;
-        let found = self.slot.get()?.path_of(&id).map_err(|error| error::of_workspace(&error))?;
+        let found = self
+            .session()?
+            .workspace()
+            .path_of(&id)
+            .map_err(|error| error::of_workspace(&error))?;
         Ok(found.map(|path: VPath| path.to_string()))
     }
 
     /// Returns the place in the log of changes that is now.
     #[napi]
     pub fn cursor_sync(&self) -> napi::Result<String> {
-        Ok(at_once(self.slot.fs(&self.behalf)?.cursor())?.as_str().to_owned())
+        Ok(at_once(self.session()?.fs().cursor())?.as_str().to_owned())
     }
 
     /// Returns when everything written so far survives a power cut.
     #[napi]
     pub fn flush_sync(&self) -> napi::Result<()> {
-        self.slot.get()?.flush().map_err(|error| error::of_workspace(&error))
+        self.session()?.workspace().flush().map_err(|error| error::of_workspace(&error))
     }
 
     /// Returns the version of a file, which changes with its content.
     #[napi]
     pub fn version(&self, at: String) -> napi::Result<String> {
-        let version = self.slot.fs(&self.behalf)?.version(&path(Op::Open, &at)?);
+        let version = self.session()?.fs().version(&path(Op::Open, &at)?);
         Ok(version.map_err(|error| error::of_fs(&error))?.to_string())
     }
 }

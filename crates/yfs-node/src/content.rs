@@ -4,14 +4,14 @@ use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use yfs::TextInMemory;
 use yfs_engine::time::Millis;
-use yfs_vfs::{Base, Create, Edit, FileSystem, Op, VersionToken, WriteOptions};
+use yfs_vfs::{Base, Create, Edit, FileSystem as _, Op, VersionToken, WriteOptions};
 
 use crate::{
     error,
     files::NativeFs,
     message,
     promised::Promised,
-    slot::{now, path},
+    slot::{at_once, lifted, path},
 };
 
 /// Longer contents are handed over from another thread.
@@ -43,7 +43,7 @@ pub struct NativeWrite {
 #[napi]
 impl NativeFs {
     /// Returns the id of a text that is in memory already, a blank, its version, a line feed, and the text;
-    /// nothing where it is not.
+    /// nothing where it is not. The text counts as read.
     #[napi]
     pub fn text_in_memory(&self, at: String) -> napi::Result<Option<String>> {
         let known = self.in_memory(&at)?;
@@ -51,6 +51,7 @@ impl NativeFs {
     }
 
     /// Returns a number that no other file has, nor this one for another text; nothing where no text is in memory.
+    /// The text counts as read: the caller has it from an earlier call.
     #[napi]
     pub fn text_state(&self, at: String) -> napi::Result<Option<f64>> {
         Ok(self.in_memory(&at)?.and_then(|text| text.state()).map(|state| state as f64))
@@ -59,9 +60,9 @@ impl NativeFs {
     /// Reads a file.
     #[napi]
     pub fn read(&self, at: String) -> napi::Result<Promised<NativeContent>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        let (session, at) = (self.session()?, path(Op::Open, &at)?);
         Ok(Promised::blocking(move || {
-            let content = now(fs.read(&at))?;
+            let content = lifted(session.read(&at))?;
             let data = Uint8Array::new(content.data.to_vec());
             Ok(NativeContent { data, version: content.version.to_string() })
         }))
@@ -75,9 +76,9 @@ impl NativeFs {
         offset: f64,
         len: f64,
     ) -> napi::Result<Promised<Uint8Array>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        let (session, at) = (self.session()?, path(Op::Open, &at)?);
         Ok(Promised::blocking(move || {
-            let data = now(fs.read_range(&at, offset as u64, len as u64))?;
+            let data = lifted(session.read_range(&at, offset as u64, len as u64))?;
             Ok(Uint8Array::new(data.to_vec()))
         }))
     }
@@ -90,9 +91,9 @@ impl NativeFs {
         offset: f64,
         limit: f64,
     ) -> napi::Result<Promised<String>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        let (session, at) = (self.session()?, path(Op::Open, &at)?);
         Ok(Promised::blocking(move || {
-            let page = now(fs.read_lines(&at, offset as u64, limit as u64))?;
+            let page = at_once(session.fs().read_lines(&at, offset as u64, limit as u64))?;
             Ok(message::lines(&page).to_string())
         }))
     }
@@ -106,14 +107,14 @@ impl NativeFs {
         base: Option<Uint8ArraySlice<'_>>,
         options: NativeWrite,
     ) -> napi::Result<Promised<String>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, &at)?);
+        let (session, at) = (self.session()?, path(Op::Open, &at)?);
         let mut options = write_options(&options)?;
         if let Some(base) = base {
             options.base = Some(Base::Content(base.to_vec().into()));
         }
         let data = data.to_vec();
         Ok(Promised::blocking(move || {
-            let written = now(fs.write(&at, data.into(), &options))?;
+            let written = lifted(session.write(&at, &data, &options))?;
             Ok(message::written(&written).to_string())
         }))
     }
@@ -126,18 +127,40 @@ impl NativeFs {
         data: Uint8ArraySlice<'_>,
         options: NativeWrite,
     ) -> napi::Result<Promised<String>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Append, &at)?);
+        let (session, at) = (self.session()?, path(Op::Append, &at)?);
         let (options, data) = (write_options(&options)?, data.to_vec());
         Ok(Promised::blocking(move || {
-            let written = now(fs.append(&at, data.into(), &options))?;
+            let written = lifted(session.append(&at, &data, &options))?;
             Ok(message::written(&written).to_string())
         }))
+    }
+
+    /// Empties a file as the first step of writing it anew: held back until `write` or `append` follows, or `settle`.
+    #[napi]
+    pub fn truncate(&self, at: String) -> napi::Result<Promised<()>> {
+        let (session, at) = (self.session()?, path(Op::Open, &at)?);
+        Ok(Promised::blocking(move || lifted(session.truncate(&at))))
+    }
+
+    /// Makes the truncations that are held back: of one file, or of all.
+    #[napi]
+    pub fn settle(&self, at: Option<String>) -> napi::Result<Promised<()>> {
+        let at = at.map(|at| path(Op::Open, &at)).transpose()?;
+        let session = self.session()?;
+        Ok(Promised::blocking(move || lifted(session.settle(at.as_ref()))))
+    }
+
+    /// Forgets what was read of a file, so that the next write replaces whatever it holds.
+    #[napi]
+    pub fn forget(&self, at: String) -> napi::Result<()> {
+        self.session()?.forget(&path(Op::Open, &at)?);
+        Ok(())
     }
 
     /// Returns when everything written so far survives a power cut.
     #[napi]
     pub fn flush(&self) -> napi::Result<Promised<()>> {
-        let workspace = self.slot.get()?;
+        let workspace = self.session()?.workspace();
         Ok(Promised::blocking(move || {
             workspace.flush().map_err(|error| error::of_workspace(&error))
         }))
@@ -153,15 +176,17 @@ impl NativeFs {
         all: bool,
         expected_version: Option<String>,
     ) -> napi::Result<Promised<String>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Edit, &at)?);
+        let (session, at) = (self.session()?, path(Op::Edit, &at)?);
         let expected_version = expected_version.map(VersionToken::new);
         let edit = Edit { all, expected_version, ..Edit::once(old, new) };
-        Ok(Promised::blocking(move || Ok(message::edited(&now(fs.edit(&at, &edit))?).to_string())))
+        Ok(Promised::blocking(move || {
+            Ok(message::edited(&lifted(session.edit(&at, &edit))?).to_string())
+        }))
     }
 
     fn in_memory(&self, at: &str) -> napi::Result<Option<TextInMemory>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Open, at)?);
-        fs.text_in_memory(&at, MAX_AT_ONCE).map_err(|error| error::of_fs(&error))
+        let (session, at) = (self.session()?, path(Op::Open, at)?);
+        lifted(session.text_in_memory(&at, MAX_AT_ONCE))
     }
 }
 

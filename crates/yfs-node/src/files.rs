@@ -1,26 +1,48 @@
 //! Files on behalf of somebody: the calls that answer from memory, and those that change the tree.
 
+use std::sync::{Arc, Weak};
+
 use napi::bindgen_prelude::Float64ArraySlice;
 use napi_derive::napi;
+use yfs::Session;
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::{
-    CopyOptions, DirEntry, FileKind, FileSystem, FsCode, FsError, MkdirOptions, MoveOptions, Op,
-    RemoveOptions, WalkOptions,
+    CopyOptions, DirEntry, FileKind, FsCode, FsError, MkdirOptions, MoveOptions, Op, RemoveOptions,
+    WalkOptions,
 };
 
 use crate::{
     error, message,
     pages::NativePages,
     promised::Promised,
-    slot::{Behalf, Slot, now, path},
+    slot::{Slot, lifted, path},
 };
 
 /// A workspace's files on behalf of somebody.
+///
+/// It is a session: what was read through it is the base of what is written through it.
 #[derive(Debug)]
 #[napi]
 pub struct NativeFs {
-    pub(crate) slot: Slot,
-    pub(crate) behalf: Behalf,
+    slot: Slot,
+    session: Weak<Session>,
+}
+
+impl NativeFs {
+    pub(crate) fn new(slot: Slot, session: Weak<Session>) -> Self {
+        Self { slot, session }
+    }
+
+    /// Returns the session, unless the workspace is closed.
+    pub(crate) fn session(&self) -> napi::Result<Arc<Session>> {
+        self.session.upgrade().ok_or_else(error::closed)
+    }
+}
+
+impl Drop for NativeFs {
+    fn drop(&mut self) {
+        self.slot.release_session(&self.session);
+    }
 }
 
 /// How many fields [`NativeFs::stat`] fills in: kind, size, time, mode, time of making. The kind is a character.
@@ -28,11 +50,11 @@ const N_STAT_FIELDS: usize = 5;
 
 #[napi]
 impl NativeFs {
-    /// Returns the same files with a label on what is done from now on.
+    /// Returns the same files with a label on what is done through them; what was read stays known.
     #[napi]
-    pub fn labelled(&self, label: String) -> Self {
-        let behalf = Behalf { label: Some(label), ..self.behalf.clone() };
-        Self { slot: self.slot.clone(), behalf }
+    pub fn labelled(&self, label: String) -> napi::Result<Self> {
+        let session = self.slot.keep_session(self.session()?.labelled(&label))?;
+        Ok(Self::new(self.slot.clone(), session))
     }
 
     /// Describes what is at a path into `fields`, and returns its id.
@@ -67,41 +89,39 @@ impl NativeFs {
     /// Lists a directory: of each name the letter of its kind and the name, with NULs between.
     #[napi]
     pub fn readdir(&self, at: String) -> napi::Result<String> {
-        let names = self.slot.fs(&self.behalf)?.names(&path(Op::Scandir, &at)?);
-        Ok(message::listing(&names.map_err(|error| error::of_fs(&error))?))
+        let names = self.session()?.fs().names(&path(Op::Scandir, &at)?);
+        Ok(message::listing(&lifted(names)?))
     }
 
     /// Lists all paths of the workspace, as [`readdir`](Self::readdir) does.
     #[napi]
     pub fn all_paths(&self) -> napi::Result<String> {
-        let paths = self.slot.fs(&self.behalf)?.all_paths();
-        Ok(message::listing(&paths.map_err(|error| error::of_fs(&error))?))
+        let paths = self.session()?.fs().all_paths();
+        Ok(message::listing(&lifted(paths)?))
     }
 
     /// Returns the path of the same object without any link.
     #[napi]
     pub fn realpath(&self, at: String) -> napi::Result<String> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Realpath, &at)?);
-        let real = fs.real_path(&at).map_err(|error| error::of_fs(&error))?;
-        Ok(real.to_string())
+        let real = self.session()?.realpath(&path(Op::Realpath, &at)?);
+        Ok(lifted(real)?.to_string())
     }
 
     /// Returns where a link points.
     #[napi]
     pub fn readlink(&self, at: String) -> napi::Result<String> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Readlink, &at)?);
-        fs.target_of(&at).map_err(|error| error::of_fs(&error))
+        lifted(self.session()?.readlink(&path(Op::Readlink, &at)?))
     }
 
     /// Describes what is at a path whole: media type, metadata and version included.
     #[napi]
     pub fn describe(&self, at: String, follow: bool) -> napi::Result<Promised<String>> {
-        let fs = self.slot.fs(&self.behalf)?;
+        let session = self.session()?;
         let op = if follow { Op::Stat } else { Op::Lstat };
         let at = path(op, &at)?;
         Ok(Promised::blocking(move || {
-            let stat = if follow { now(fs.stat(&at)) } else { now(fs.lstat(&at)) };
-            Ok(message::stat(&stat?).to_string())
+            let stat = if follow { session.stat(&at) } else { session.lstat(&at) };
+            Ok(message::stat(&lifted(stat)?).to_string())
         }))
     }
 
@@ -114,14 +134,14 @@ impl NativeFs {
         mode: Option<u32>,
     ) -> napi::Result<Promised<()>> {
         let options = MkdirOptions { recursive, mode };
-        self.change(Op::Mkdir, at, move |fs, at| now(fs.mkdir(at, &options)))
+        self.change(Op::Mkdir, at, move |session, at| lifted(session.mkdir(at, &options)))
     }
 
     /// Removes something.
     #[napi]
     pub fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<Promised<()>> {
         let options = RemoveOptions { recursive, force };
-        self.change(Op::Rm, at, move |fs, at| now(fs.rm(at, &options)))
+        self.change(Op::Rm, at, move |session, at| lifted(session.rm(at, &options)))
     }
 
     /// Copies something.
@@ -135,7 +155,7 @@ impl NativeFs {
     ) -> napi::Result<Promised<()>> {
         let to = path(Op::Cp, &to)?;
         let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
-        self.change(Op::Cp, from, move |fs, from| now(fs.cp(from, &to, &options)))
+        self.change(Op::Cp, from, move |session, from| lifted(session.cp(from, &to, &options)))
     }
 
     /// Moves something.
@@ -149,26 +169,26 @@ impl NativeFs {
     ) -> napi::Result<Promised<()>> {
         let to = path(Op::Rename, &to)?;
         let options = MoveOptions { replace, parents };
-        self.change(Op::Rename, from, move |fs, from| now(fs.mv(from, &to, &options)))
+        self.change(Op::Rename, from, move |session, from| lifted(session.mv(from, &to, &options)))
     }
 
     /// Makes a symbolic link.
     #[napi]
     pub fn symlink(&self, target: String, at: String) -> napi::Result<Promised<()>> {
-        self.change(Op::Symlink, at, move |fs, at| now(fs.symlink(&target, at)))
+        self.change(Op::Symlink, at, move |session, at| lifted(session.symlink(&target, at)))
     }
 
     /// Sets the permission bits.
     #[napi]
     pub fn chmod(&self, at: String, mode: u32) -> napi::Result<Promised<()>> {
-        self.change(Op::Chmod, at, move |fs, at| now(fs.chmod(at, mode)))
+        self.change(Op::Chmod, at, move |session, at| lifted(session.chmod(at, mode)))
     }
 
     /// Sets the time of the last change, in milliseconds.
     #[napi]
     pub fn utimes(&self, at: String, mtime: f64) -> napi::Result<Promised<()>> {
         let mtime = Millis::from_f64(mtime);
-        self.change(Op::Utimes, at, move |fs, at| now(fs.utimes(at, mtime)))
+        self.change(Op::Utimes, at, move |session, at| lifted(session.utimes(at, mtime)))
     }
 
     /// Replaces the custom metadata: the members of a JSON object.
@@ -176,7 +196,9 @@ impl NativeFs {
     pub fn set_metadata(&self, at: String, metadata: String) -> napi::Result<Promised<()>> {
         let parsed = serde_json::from_str(&metadata);
         let metadata = parsed.map_err(|_| error::invalid("a JSON object", &metadata))?;
-        self.change(Op::SetMetadata, at, move |fs, at| now(fs.set_metadata(at, metadata)))
+        self.change(Op::SetMetadata, at, move |session, at| {
+            lifted(session.set_metadata(at, &metadata))
+        })
     }
 
     /// Lists a tree.
@@ -189,44 +211,46 @@ impl NativeFs {
     ) -> napi::Result<Promised<NativePages>> {
         let max_depth = max_depth.map_or(usize::MAX, |depth| depth as usize);
         let options = WalkOptions { max_depth, hidden, ..WalkOptions::default() };
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Walk, &at)?);
-        Ok(Promised::blocking(move || Ok(message::walk(&now(fs.walk(&at, &options))?))))
+        let (session, at) = (self.session()?, path(Op::Walk, &at)?);
+        Ok(Promised::blocking(move || Ok(message::walk(&lifted(session.walk(&at, &options))?))))
     }
 
     /// Adds up a tree.
     #[napi]
     pub fn totals(&self, at: String) -> napi::Result<Promised<String>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(Op::Totals, &at)?);
-        Ok(Promised::blocking(move || Ok(message::totals(now(fs.totals(&at))?).to_string())))
+        let (session, at) = (self.session()?, path(Op::Totals, &at)?);
+        Ok(Promised::blocking(
+            move || Ok(message::totals(lifted(session.totals(&at))?).to_string()),
+        ))
     }
 
     /// Finds paths by pattern.
     #[napi]
     pub fn glob(&self, query: String) -> napi::Result<Promised<NativePages>> {
-        let (fs, query) = (self.slot.fs(&self.behalf)?, message::glob_query(&query)?);
-        Ok(Promised::blocking(move || Ok(message::found(&now(fs.glob(&query))?))))
+        let (session, query) = (self.session()?, message::glob_query(&query)?);
+        Ok(Promised::blocking(move || Ok(message::found(&lifted(session.glob(&query))?))))
     }
 
     /// Finds lines by pattern.
     #[napi]
     pub fn grep(&self, query: String) -> napi::Result<Promised<NativePages>> {
-        let (fs, query) = (self.slot.fs(&self.behalf)?, message::grep_query(&query)?);
-        Ok(Promised::blocking(move || Ok(message::matches(&now(fs.grep(&query))?))))
+        let (session, query) = (self.session()?, message::grep_query(&query)?);
+        Ok(Promised::blocking(move || Ok(message::matches(&lifted(session.grep(&query))?))))
     }
 
     fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<(DirEntry, Millis), FsError>> {
         let op = if follow { Op::Stat } else { Op::Lstat };
-        Ok(self.slot.fs(&self.behalf)?.entry(&path(op, at)?, op))
+        Ok(self.session()?.fs().entry(&path(op, at)?, op))
     }
 
     fn change(
         &self,
         op: Op,
         at: String,
-        work: impl FnOnce(&yfs::WorkspaceFs, &VPath) -> napi::Result<()> + Send + 'static,
+        work: impl FnOnce(&Session, &VPath) -> napi::Result<()> + Send + 'static,
     ) -> napi::Result<Promised<()>> {
-        let (fs, at) = (self.slot.fs(&self.behalf)?, path(op, &at)?);
-        Ok(Promised::blocking(move || work(&fs, &at)))
+        let (session, at) = (self.session()?, path(op, &at)?);
+        Ok(Promised::blocking(move || work(&session, &at)))
     }
 }
 

@@ -6,11 +6,7 @@ use napi_derive::napi;
 use tokio::sync::Notify;
 use yfs_vfs::{ChangesOptions, Cursor, FileSystem};
 
-use crate::{
-    error, message,
-    promised::Promised,
-    slot::{Behalf, Slot},
-};
+use crate::{error, message, promised::Promised, slot::Slot};
 
 /// How long one question stays open.
 const WAIT: Duration = Duration::from_secs(30);
@@ -38,7 +34,7 @@ impl NativeWatch {
     /// Waits for changes since a cursor; nothing once the watch is closed.
     #[napi]
     pub fn next(&self, since: String) -> napi::Result<Promised<Option<String>>> {
-        let fs = self.slot.fs(&Behalf { actor: None, label: None })?;
+        let fs = self.slot.get()?.fs();
         let closing = self.closing.clone();
         let since = Cursor::new(since);
         let options = ChangesOptions { limit: LIMIT, wait: Some(WAIT) };

@@ -23,7 +23,7 @@ use crate::{
     pages::NativePages,
     port::NativePort,
     promised::Promised,
-    slot::{Behalf, Slot, now, path},
+    slot::{Slot, at_once, path},
     watch::NativeWatch,
 };
 
@@ -74,6 +74,10 @@ fn open_file(
     }
 }
 
+fn create_in_memory(options: Options) -> Result<Workspace, WorkspaceError> {
+    Workspace::create(Arc::new(MemoryStore::new()), options)
+}
+
 #[napi]
 impl NativeWorkspace {
     /// Opens the workspace in a file or of a directory, or makes one there.
@@ -83,9 +87,9 @@ impl NativeWorkspace {
         let options = message::options(&options)?;
         Ok(Promised::blocking(move || {
             if file == IN_MEMORY {
-                return Self::of(Workspace::create(Arc::new(MemoryStore::new()), options));
+                return Self::of(options, create_in_memory);
             }
-            Self::of(open_file(PathBuf::from(file), create.as_ref(), options))
+            Self::of(options, |options| open_file(PathBuf::from(file), create.as_ref(), options))
         }))
     }
 
@@ -93,15 +97,17 @@ impl NativeWorkspace {
     #[napi]
     pub fn in_memory(options: String) -> napi::Result<Self> {
         let options = message::options(&options)?;
-        within_runtime_if_available(|| {
-            Self::of(Workspace::create(Arc::new(MemoryStore::new()), options))
-        })
+        within_runtime_if_available(|| Self::of(options, create_in_memory))
     }
 
-    fn of(opened: Result<Workspace, WorkspaceError>) -> napi::Result<Self> {
-        let workspace = opened.map_err(|error| error::of_workspace(&error))?;
+    fn of(
+        options: Options,
+        open: impl FnOnce(Options) -> Result<Workspace, WorkspaceError>,
+    ) -> napi::Result<Self> {
+        let actor = options.actor.clone();
+        let workspace = open(options).map_err(|error| error::of_workspace(&error))?;
         let id = workspace.id().as_str().to_owned();
-        Ok(Self { slot: Slot::new(workspace), id })
+        Ok(Self { slot: Slot::new(workspace, actor), id })
     }
 
     #[napi(getter)]
@@ -118,7 +124,8 @@ impl NativeWorkspace {
     #[napi]
     pub fn files(&self, actor: Option<String>, label: Option<String>) -> napi::Result<NativeFs> {
         let actor = actor.as_deref().map(message::actor).transpose()?;
-        Ok(NativeFs { slot: self.slot.clone(), behalf: Behalf { actor, label } })
+        let session = self.slot.open_session(actor, label.as_deref())?;
+        Ok(NativeFs::new(self.slot.clone(), session))
     }
 
     /// Opens a document: the main document by the workspace's id, a file's by its own.
@@ -157,7 +164,7 @@ impl NativeWorkspace {
     #[napi]
     pub fn cursor(&self) -> napi::Result<Promised<String>> {
         let workspace = self.slot.get()?;
-        Ok(Promised::blocking(move || Ok(now(workspace.fs().cursor())?.as_str().to_owned())))
+        Ok(Promised::blocking(move || Ok(at_once(workspace.fs().cursor())?.as_str().to_owned())))
     }
 
     #[napi]

@@ -12,10 +12,10 @@ export async function inMemory(t, options = {}) {
   return ws
 }
 
-/** Returns the path of a file in a folder that goes with the test. */
-export function temporary(t, name) {
+/** Returns the path of a file in a folder that goes with the process, when all that was opened of it is closed. */
+export function temporary(_t, name) {
   const folder = mkdtempSync(join(tmpdir(), 'yfs-node-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return join(folder, name)
 }
 

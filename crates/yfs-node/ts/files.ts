@@ -1,4 +1,4 @@
-// The files of a workspace, on behalf of somebody.
+// The files of a workspace, on behalf of an actor.
 
 import { asking, calling } from './errors.js'
 import { contentOf, type Members, modeOf, numberOf, optionsOf, textOf, timeOf } from './given.js'
@@ -35,7 +35,12 @@ interface WalkOptions {
 /** The kinds by the letter that the native half uses. */
 const KINDS: Record<string, Kind> = { f: 'file', d: 'directory', l: 'symlink' }
 
-/** The files of a workspace, on behalf of somebody. What only looks into memory has a form that answers at once. */
+/**
+ * The files of a workspace, on behalf of an actor. What only reads memory has a form that returns at once.
+ *
+ * The object is a session: what was read through it as a whole is the base of what is written through it, so that changes
+ * that others made since stay. A file that was never read through it is replaced.
+ */
 export class Files {
   /** Where a call of the native half puts what it found: kind, size, time, mode, time of making. */
   readonly #fields = new Float64Array(5)
@@ -89,7 +94,7 @@ export class Files {
     return { id: known.slice(0, blank), version: known.slice(blank + 1, end), text: known.slice(end + 1) }
   }
 
-  /** Returns the same files with a label on what is done from now on. */
+  /** Returns the same files with a label on what is done through them; what was read stays known. */
   labelled(label: string): Files {
     return new Files(this.#native.labelled(textOf(label, 'label')))
   }
@@ -182,7 +187,10 @@ export class Files {
     return this.textSync(path)?.text ?? decoder.decode((await this.read(path)).data)
   }
 
-  /** Makes `data` the content of a file, as the least edit of what is there. */
+  /**
+   * Makes `data` the content of a file, as a change of `base`, `baseVersion`, or else of what was read of it last. Refuses with
+   * `ESTALE` if that cannot be found any more, or cannot be merged.
+   */
   async writeFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
     const given = nativeOf(options)
     const base = options.base === undefined ? null : contentOf(options.base, 'options.base')
@@ -195,6 +203,21 @@ export class Files {
     const given = nativeOf(options)
     const bytes = contentOf(data)
     return JSON.parse(await asking(() => this.#native.append(pathOf(path), bytes, given)))
+  }
+
+  /** Empties a file as the first step of writing it anew: held back until a write or an append follows, or `settle`. @internal */
+  async truncate(path: string): Promise<void> {
+    await asking(() => this.#native.truncate(path))
+  }
+
+  /** Makes the truncations that are held back: of one file, or of all. @internal */
+  async settle(path?: string): Promise<void> {
+    await asking(() => this.#native.settle(path ?? null))
+  }
+
+  /** Forgets what was read of a file, so that the next write replaces whatever it holds. @internal */
+  forget(path: string): void {
+    calling(() => this.#native.forget(path))
   }
 
   /** Replaces text inside a file: finds and splices in one step. */

@@ -40,6 +40,9 @@ export interface NativeFs {
   readLines(at: string, offset: number, limit: number): Promise<string>
   write(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): Promise<string>
   append(at: string, data: Uint8Array, options: NativeWrite): Promise<string>
+  truncate(at: string): Promise<void>
+  settle(at?: string | null): Promise<void>
+  forget(at: string): void
   edit(at: string, old: string, text: string, all: boolean, expectedVersion?: string | null): Promise<string>
   mkdir(at: string, recursive: boolean, mode?: number | null): Promise<void>
   rm(at: string, recursive: boolean, force: boolean): Promise<void>
@@ -57,6 +60,8 @@ export interface NativeFs {
   readSync(at: string): NativeContent
   writeSync(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): string
   appendSync(at: string, data: Uint8Array, options: NativeWrite): string
+  truncateSync(at: string): void
+  settleSync(at?: string | null): void
   mkdirSync(at: string, recursive: boolean, mode?: number | null): void
   rmSync(at: string, recursive: boolean, force: boolean): void
   cpSync(from: string, to: string, recursive: boolean, replace: boolean): void

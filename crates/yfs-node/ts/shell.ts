@@ -118,7 +118,7 @@ export class ShellFs {
     if (found && bytes.length === 0) return
     const held = found && this.#writes.held(found.id)
     if (held) return this.#done('append', path, () => this.#writes.write(held.path, bytes, found))
-    await this.#done('append', path, () => this.#writes.append(at, bytes, found))
+    await this.#done('append', path, () => this.#files.appendFile(at, bytes))
   }
 
   async exists(path: string): Promise<boolean> {
@@ -191,7 +191,7 @@ export class ShellFs {
     }
     this.#side.remove(at)
     if (!found) return
-    this.#writes.forget(found.id)
+    this.#writes.drop(found.id)
     const recursive = options?.recursive ?? false
     await this.#done('rm', path, () => this.#files.rm(at, { recursive, force: true }))
   }
@@ -213,7 +213,6 @@ export class ShellFs {
     if (side || this.#isBeside(target)) return this.#copyAcross(source, target)
     this.#refuseDirectoryOverFile(isDirectory ?? false, target)
     await this.#done('cp', from, () => this.#files.cp(source, target, { recursive: isDirectory ?? false }))
-    await this.#writes.replaced(target)
   }
 
   async mv(from: string, to: string): Promise<void> {
@@ -234,7 +233,6 @@ export class ShellFs {
     }
     this.#refuseMerge(source, target, isDirectory ?? false)
     await this.#done('mv', from, () => this.#move(source, target, isDirectory ?? false))
-    await this.#writes.replaced(target)
   }
 
   resolvePath(base: string, path: string): string {
@@ -442,7 +440,7 @@ export class ShellFs {
       return undefined
     }
     if (!text || this.#writes.held(text.id)) return undefined
-    this.#writes.remember(text.id, text.version)
+    this.#writes.noteCall()
     return text
   }
 
@@ -479,9 +477,7 @@ export class ShellFs {
     try {
       const found = this.#files.statSync(at)
       if (this.#writes.held(found.id)) return new Uint8Array()
-      const content = await this.#files.readVersioned(at)
-      this.#writes.remember(found.id, content.version)
-      return content.data
+      return await this.#files.readFile(at)
     } catch (error) {
       const reached = await this.#throughLinks(at, error)
       if (reached) return this.#read(reached, path)

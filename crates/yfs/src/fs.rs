@@ -32,8 +32,9 @@ use tokio::time::timeout;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
     Author, Changes, ChangesOptions, Content, CopyOptions, Cursor, DirEntry, Edit, Edited,
-    FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, Metadata, MkdirOptions,
-    MoveOptions, Op, RemoveOptions, Stat, Totals, WalkEntry, WalkOptions, WriteOptions, Written,
+    FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, Metadata,
+    MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, Totals, WalkEntry, WalkOptions,
+    WriteOptions, Written,
 };
 
 use crate::{Workspace, state::WorkspaceState};
@@ -74,6 +75,11 @@ impl WorkspaceFs {
         self.refreshed(Op::Stat).ok()?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path);
         found.ok().map(|found| found.id)
+    }
+
+    /// Reports whether a path names a symbolic link.
+    pub(crate) fn is_link(&self, path: &VPath) -> bool {
+        self.stat_now(path, Op::Lstat).is_ok_and(|stat| stat.kind == FileKind::Symlink)
     }
 
     /// Returns the workspace.

@@ -16,8 +16,12 @@ mod memory;
 
 use std::{
     pin::pin,
-    sync::atomic::{AtomicU64, Ordering},
-    task::{Context, Poll, Waker},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
 };
 
 use bytes::Bytes;
@@ -30,7 +34,7 @@ use yfs_vfs::{
 };
 
 use self::memory::{KnownContent, SessionMemory};
-use crate::{Workspace, WorkspaceFs};
+use crate::{TextInMemory, Workspace, WorkspaceFs};
 
 /// One opener's synchronous view of a workspace.
 ///
@@ -39,8 +43,17 @@ use crate::{Workspace, WorkspaceFs};
 #[derive(Debug)]
 pub struct Session {
     fs: WorkspaceFs,
-    memory: Mutex<SessionMemory>,
-    n_operations: AtomicU64,
+    memory: Arc<Mutex<SessionMemory>>,
+    n_operations: Arc<AtomicU64>,
+}
+
+/// A text as its bytes.
+struct TextBytes(Arc<str>);
+
+impl AsRef<[u8]> for TextBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
 }
 
 /// What a write of a session is based on.
@@ -54,7 +67,7 @@ struct WriteBase {
 
 impl Session {
     pub(crate) fn new(fs: WorkspaceFs) -> Self {
-        Self { fs, memory: Mutex::default(), n_operations: AtomicU64::new(0) }
+        Self { fs, memory: Arc::default(), n_operations: Arc::default() }
     }
 
     /// Returns the workspace.
@@ -67,11 +80,12 @@ impl Session {
         &self.fs
     }
 
-    /// Returns the session with a label on what it changes from now on: a tool call, a command.
+    /// Returns the same session with a label on what is changed through it: a tool call, a command. Both
+    /// know what was read through either.
     #[must_use]
-    pub fn labelled(mut self, label: &str) -> Self {
-        self.fs = self.fs.labelled(label);
-        self
+    pub fn labelled(&self, label: &str) -> Self {
+        let fs = self.fs.clone().labelled(label);
+        Self { fs, memory: self.memory.clone(), n_operations: self.n_operations.clone() }
     }
 
     /// Returns how many changes the session has made.
@@ -93,6 +107,27 @@ impl Session {
         let known = KnownContent::new(Some(content.version.clone()), Some(content.data.clone()));
         memory.remember(&id, known);
         Ok(content)
+    }
+
+    /// Reads a text if it is in memory and no longer than this, and remembers what was read. Returns nothing
+    /// otherwise, and where a truncation is held back.
+    ///
+    /// # Errors
+    ///
+    /// As [`WorkspaceFs::text_in_memory`].
+    pub fn text_in_memory(
+        &self,
+        path: &VPath,
+        max_len: usize,
+    ) -> Result<Option<TextInMemory>, FsError> {
+        let Some(text) = self.fs.text_in_memory(path, max_len)? else { return Ok(None) };
+        let mut memory = self.memory.lock();
+        if memory.is_truncation_held(&text.id) {
+            return Ok(None);
+        }
+        let content = Bytes::from_owner(TextBytes(text.content.clone()));
+        memory.remember(&text.id, KnownContent::new(Some(text.version()), Some(content)));
+        Ok(Some(text))
     }
 
     /// Reads part of a file. What was read that way is no base of a later write.
@@ -120,7 +155,15 @@ impl Session {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<Written, FsError> {
-        let written = self.write_from(path, data, options, self.base_of(path))?;
+        // A link that is not followed is replaced: what it leads to is no base.
+        let is_replaced = !options.follow && self.fs.is_link(path);
+        let base = if is_replaced { WriteBase::default() } else { self.base_of(path) };
+        let written = self.write_from(path, data, options, base).inspect_err(|error| {
+            // The file stays as it is, and must be read anew.
+            if let Some(id) = self.fs.id_at(path).filter(|_| error.code == FsCode::ESTALE) {
+                self.memory.lock().drop_truncation(&id);
+            }
+        })?;
         let data = Bytes::copy_from_slice(data);
         let known = KnownContent::new(written.version.clone(), Some(data));
         self.changed(&written.id, Some(known));
@@ -454,7 +497,7 @@ impl Session {
     ///
     /// As [`FileSystem::glob`](yfs_vfs::FileSystem::glob).
     pub fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
-        ready(yfs_vfs::glob::glob(&self.fs, query))
+        wait_for(yfs_vfs::glob::glob(&self.fs, query))
     }
 
     /// Finds lines by pattern.
@@ -463,16 +506,30 @@ impl Session {
     ///
     /// As [`FileSystem::grep`](yfs_vfs::FileSystem::grep).
     pub fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        ready(yfs_vfs::grep::grep(&self.fs, query))
+        wait_for(yfs_vfs::grep::grep(&self.fs, query))
     }
 }
 
-/// Runs a future that never waits: the calls of a workspace's filesystem are synchronous at heart.
-fn ready<T>(future: impl Future<Output = T>) -> T {
+/// Wakes a thread that is parked.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread. The calls of a workspace's filesystem are synchronous at heart; only a
+/// search waits, for the threads that search, where there is a runtime.
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
-    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => unreachable!("no call of a workspace waits"),
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
     }
 }
 

@@ -1,16 +1,15 @@
 // Open files: what stands between descriptors and the tree, as in a kernel.
 //
 // A write through a descriptor is a least edit, in the log when the call ends. Only the truncation of an open with `w` is
-// held back until the first write, the closing, or a look at the content, so that replacing a file is one edit and whoever
-// types in it meanwhile loses nothing.
+// held back until the first write, the closing, or a look at the content, so that replacing a file is one edit and text that
+// others type in it meanwhile stays. The native half is a session: it bases each write on what was read of the file last.
 
 import { constants } from 'node:fs'
 import { later } from '../globals.js'
 import type { NativeWrite } from '../native.js'
 import { isWithin, join, nameOf, parentOf } from '../paths.js'
-import type { Written } from '../types.js'
 import { masked } from './arguments.js'
-import { codeOf, failure, retold } from './failures.js'
+import { failure, retold } from './failures.js'
 import type { Facts } from './stats.js'
 import { run, type Steps, Turn } from './steps.js'
 import type { Place, Snapshot, Tree } from './tree.js'
@@ -19,12 +18,6 @@ const { O_ACCMODE, O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY,
   O_ACCMODE: 3,
   ...constants,
 }
-
-/** Of how many files it is remembered what was read of them last. */
-const MAX_KNOWN = 1024
-
-/** How much content is kept where it never was a version. */
-const MAX_KEPT = 64 * 1024
 
 /** The mode of a new file that is asked for most, and needs no saying. */
 const FILE_MODE = 0o644
@@ -37,9 +30,6 @@ const HOLD_MS = 1_000
 
 const EMPTY = new Uint8Array()
 
-/** What a writer knew: a version, or content that never was one since others wrote as well. */
-type Base = string | Uint8Array
-
 /** A file that is open, by any number of descriptors. */
 interface OpenFile {
   id: string
@@ -47,8 +37,8 @@ interface OpenFile {
   turn: Turn
   /** What it held when it was read last. */
   snapshot?: Snapshot
-  /** A truncation that is held back: what it truncates. */
-  held?: Base
+  /** Whether a truncation of it is held back. */
+  isTruncated: boolean
   /** What it holds since it is no longer in the tree. */
   detached?: { facts: Facts; data: Uint8Array }
 }
@@ -69,8 +59,6 @@ export class Kernel {
   readonly tree: Tree
   readonly #files = new Map<string, OpenFile>()
   readonly #descriptors = new Map<number, Descriptor>()
-  /** What was read or written last, by file, as its version or itself: the bases of what is written. */
-  readonly #known = new Map<string, Base>()
   #next = FIRST_DESCRIPTOR
 
   constructor(tree: Tree) {
@@ -86,7 +74,7 @@ export class Kernel {
     const descriptor = { fd, flags, position: 0, path: place.at, file }
     this.#descriptors.set(fd, descriptor)
     const isTruncated = (flags & O_TRUNC) !== 0 && typeof file !== 'string' && this.size(file.id, found.size) > 0
-    if (isTruncated) this.#hold(file, place.at)
+    if (isTruncated) yield* this.#hold(file, place.at)
     return descriptor
   }
 
@@ -128,13 +116,13 @@ export class Kernel {
 
   /** Returns the size of a file, a truncation that is held back included. */
   size(id: string, size: number): number {
-    return this.#files.get(id)?.held === undefined ? size : 0
+    return this.#files.get(id)?.isTruncated ? 0 : size
   }
 
   /** Reads from a place, or from where the descriptor is. */
   *read(descriptor: Descriptor, length: number, position: number | null): Steps<Uint8Array> {
     const file = this.#file(descriptor, 'read', (access) => access !== O_WRONLY)
-    const { data } = yield* this.#content(file, 'read')
+    const data = yield* this.#content(file, 'read')
     const from = position ?? descriptor.position
     const found = data.subarray(Math.min(from, data.length), Math.min(from + length, data.length))
     if (position === null) descriptor.position = from + found.length
@@ -156,37 +144,28 @@ export class Kernel {
     yield* file.turn.take(() => this.#truncateInTurn(file, length))
   }
 
-  /** Returns the content of a file that was found, and remembers what was read. */
+  /** Returns the content of a file that was found. */
   *content(found: Facts, at: string): Steps<Uint8Array> {
-    if (this.#files.get(found.id)?.held !== undefined) return EMPTY
-    const { data, version } = yield* this.tree.read(at)
-    this.#knows(found.id, version)
-    return data
+    if (this.#files.get(found.id)?.isTruncated) return EMPTY
+    return (yield* this.tree.read(at)).data
   }
 
   /** Makes bytes the content of a file, as an edit of what was read of it last. */
   *replace(at: string, data: Uint8Array, found: Facts | undefined, options: NativeWrite): Steps<void> {
-    if (found === undefined) {
-      const written = yield* this.tree.write(at, data, options)
-      if (written.version !== undefined) this.#knows(written.id, written.version)
-      return
-    }
-    const file = this.#files.get(found.id)
-    const base = file?.held ?? this.#known.get(found.id)
-    if (file) delete file.held
-    yield* this.#put(found.id, at, data, base)
+    this.#begin(found?.id)
+    yield* this.tree.write(at, data, options)
   }
 
   /** Adds bytes to the end of a file, which is made if need be. */
   *append(at: string, data: Uint8Array, found: Facts | undefined, options: NativeWrite): Steps<void> {
-    if (found) yield* this.settle(found.id)
-    yield* this.#appended(at, data, found?.id, options)
+    this.#begin(found?.id)
+    yield* this.tree.append(at, data, options)
   }
 
   /** Does the truncations that are held back: of one file, or of all. */
   *settle(id?: string): Steps<void> {
     for (const file of id === undefined ? [...this.#files.values()] : [this.#files.get(id)]) {
-      if (file?.held !== undefined) yield* file.turn.take(() => this.#settleInTurn(file))
+      if (file?.isTruncated) yield* file.turn.take(() => this.#settleInTurn(file))
     }
   }
 
@@ -197,9 +176,9 @@ export class Kernel {
     for (const file of [...this.#files.values()]) {
       const found = file.detached ? null : this.tree.pathOf(file.id)
       if (found === null || !isWithin(found, at)) continue
-      const { data } = yield* this.#content(file, 'unlink')
+      const data = yield* this.#content(file, 'unlink')
       file.detached = { facts: this.tree.facts(found, false), data }
-      delete file.held
+      file.isTruncated = false
       this.#files.delete(file.id)
     }
   }
@@ -207,17 +186,11 @@ export class Kernel {
   /** Follows a file whose content has become that of another: what was open as one is now open as the other. */
   becomes(from: string, to: string): void {
     const file = this.#files.get(from)
-    this.forget(to)
     if (file === undefined || from === to) return
     this.#files.delete(from)
     const there = this.#files.get(to)
     file.id = to
     if (there === undefined) this.#files.set(to, file)
-  }
-
-  /** Forgets what was known of a file that was made to hold something else. */
-  forget(id: string): void {
-    this.#known.delete(id)
   }
 
   *#opened(place: Place, flags: number, mode: number): Steps<Facts> {
@@ -248,15 +221,22 @@ export class Kernel {
   }
 
   #openFile(found: Facts): OpenFile {
-    const file = this.#files.get(found.id) ?? { id: found.id, n: 0, turn: new Turn() }
+    const file = this.#files.get(found.id) ?? { id: found.id, n: 0, turn: new Turn(), isTruncated: false }
     file.n += 1
     this.#files.set(found.id, file)
     return file
   }
 
-  #hold(file: OpenFile, at: string): void {
-    file.held ??= this.#known.get(file.id) ?? this.tree.version(at)
-    // Nobody waits for it: who looks next does it, and is told if it cannot be done.
+  *#hold(file: OpenFile, at: string): Steps<void> {
+    if (file.isTruncated) return
+    file.isTruncated = true
+    try {
+      yield* this.tree.truncate(at)
+    } catch (error) {
+      file.isTruncated = false
+      throw error
+    }
+    // Nothing waits for it: the next look does it, and fails if it cannot be done.
     later(() => void run(this.settle(file.id)).catch(() => undefined), HOLD_MS).unref()
   }
 
@@ -267,20 +247,17 @@ export class Kernel {
   }
 
   /** Returns what an open file holds, whoever wrote it. */
-  *#content(file: OpenFile, syscall: string): Steps<{ data: Uint8Array; version: Base }> {
-    if (file.detached) return { data: file.detached.data, version: '' }
-    if (file.held !== undefined) return { data: EMPTY, version: file.held }
+  *#content(file: OpenFile, syscall: string): Steps<Uint8Array> {
+    if (file.detached) return file.detached.data
+    if (file.isTruncated) return EMPTY
     const at = this.tree.pathOf(file.id)
     if (at === null) {
       // Somebody else removed it: what was read of it last is what there is.
-      if (file.snapshot) return file.snapshot
+      if (file.snapshot) return file.snapshot.data
       throw failure('ESTALE', syscall)
     }
-    if (file.snapshot?.version !== this.tree.version(at)) {
-      file.snapshot = yield* this.tree.read(at)
-      this.#knows(file.id, file.snapshot.version)
-    }
-    return file.snapshot!
+    if (file.snapshot?.version !== this.tree.version(at)) file.snapshot = yield* this.tree.read(at)
+    return file.snapshot!.data
   }
 
   *#writeInTurn(descriptor: Descriptor, file: OpenFile, data: Uint8Array, position: number | null): Steps<void> {
@@ -288,88 +265,55 @@ export class Kernel {
     const size = this.facts(descriptor, 'write').size
     const from = isAppending ? size : (position ?? descriptor.position)
     if (position === null) descriptor.position = from + data.length
-    if (from === size && file.held === undefined && !file.detached) {
-      yield* this.#appendTo(file, data)
+    if (from === size && !file.isTruncated && !file.detached) {
+      yield* this.tree.append(this.#placeOf(file), data, { create: 'never' })
       return
     }
     const before = yield* this.#content(file, 'write')
-    const after = new Uint8Array(Math.max(before.data.length, from + data.length))
-    after.set(before.data)
+    const after = new Uint8Array(Math.max(before.length, from + data.length))
+    after.set(before)
     after.set(data, from)
-    yield* this.#replaceIn(file, after, before.version)
+    yield* this.#replaceIn(file, after)
   }
 
   *#truncateInTurn(file: OpenFile, length: number): Steps<void> {
     const before = yield* this.#content(file, 'ftruncate')
-    if (before.data.length === length && file.held === undefined) return
+    if (before.length === length && !file.isTruncated) return
     const after = new Uint8Array(length)
-    after.set(before.data.subarray(0, length))
-    yield* this.#replaceIn(file, after, before.version)
+    after.set(before.subarray(0, length))
+    yield* this.#replaceIn(file, after)
   }
 
   *#settleInTurn(file: OpenFile): Steps<void> {
-    // Whoever had the turn before may have written instead.
-    if (file.held !== undefined) yield* this.#truncateInTurn(file, 0)
+    // The call that had the turn before may have written instead.
+    if (!file.isTruncated) return
+    file.isTruncated = false
+    yield* this.tree.settle(this.tree.pathOf(file.id))
   }
 
-  *#appendTo(file: OpenFile, data: Uint8Array): Steps<void> {
-    const at = this.tree.pathOf(file.id)
-    if (at === null) throw failure('ESTALE', 'write')
-    yield* this.#appended(at, data, file.id, { create: 'never' })
-  }
-
-  /** Adds bytes, after which what was known is known with them; unless others wrote: then nothing is. */
-  *#appended(at: string, data: Uint8Array, id: string | undefined, options: NativeWrite): Steps<void> {
-    const known = id === undefined ? undefined : this.#known.get(id)
-    const expected = typeof known === 'string' ? known : undefined
-    const written = yield* this.#appendExpecting(at, data, options, expected)
-    if (written.version !== undefined) this.#knows(written.id, written.version)
-    else this.#known.delete(written.id)
-  }
-
-  *#appendExpecting(at: string, data: Uint8Array, options: NativeWrite, expectedVersion?: string): Steps<Written> {
-    if (expectedVersion === undefined) return yield* this.tree.append(at, data, options)
-    try {
-      return yield* this.tree.append(at, data, { ...options, expectedVersion })
-    } catch (error) {
-      if (codeOf(error) !== 'ESTALE') throw error
-      return yield* this.tree.append(at, data, options)
-    }
-  }
-
-  *#replaceIn(file: OpenFile, data: Uint8Array, base: Base): Steps<void> {
-    delete file.held
+  *#replaceIn(file: OpenFile, data: Uint8Array): Steps<void> {
     if (file.detached) {
       file.detached.data = data
       return
     }
-    const at = this.tree.pathOf(file.id)
-    if (at === null) throw failure('ESTALE', 'write')
-    const written = yield* this.#put(file.id, at, data, base)
+    const at = this.#placeOf(file)
+    file.isTruncated = false
+    const written = yield* this.tree.write(at, data, {})
     // What others wrote meanwhile is in there as well: then it must be read.
     if (written.version !== undefined) file.snapshot = { data, version: written.version }
   }
 
-  /** Writes with a base; one that is gone is replaced by what is there. */
-  *#put(id: string, at: string, data: Uint8Array, base: Base | undefined): Steps<Written> {
-    let written: Written
-    try {
-      written = yield* this.tree.write(at, data, {}, base)
-    } catch (error) {
-      if (base === undefined || codeOf(error) !== 'ESTALE') throw error
-      written = yield* this.tree.write(at, data, {})
-    }
-    // Where others wrote as well, there is no version that this writer has seen.
-    if (written.version !== undefined) this.#knows(id, written.version)
-    else if (data.length <= MAX_KEPT) this.#knows(id, new Uint8Array(data))
-    else this.#known.delete(id)
-    return written
+  /** Returns where a file is that is to be written. */
+  #placeOf(file: OpenFile): string {
+    const at = this.tree.pathOf(file.id)
+    if (at === null) throw failure('ESTALE', 'write')
+    return at
   }
 
-  #knows(id: string, base: Base): void {
-    this.#known.delete(id)
-    this.#known.set(id, base)
-    if (this.#known.size > MAX_KNOWN) this.#known.delete(this.#known.keys().next().value!)
+  /** Notes that a file is written: what is held back becomes a part of that. */
+  #begin(id: string | undefined): void {
+    const file = id === undefined ? undefined : this.#files.get(id)
+    if (file) file.isTruncated = false
   }
 }
 

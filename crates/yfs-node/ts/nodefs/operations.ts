@@ -291,7 +291,6 @@ export class Operations {
     yield* this.kernel.settle()
     const at = there ? this.tree.realpath(target.at) : yield* this.#endOfLink(target)
     yield* this.#done(this.tree.copy(this.tree.realpath(source.at), at), about)
-    if (there) this.kernel.forget(there.id)
     yield* this.#done(this.tree.utimes(at, Date.now()), about)
   }
 

@@ -138,14 +138,24 @@ export class Tree {
     return yield* asked(() => native.readSync(at), () => native.read(at))
   }
 
-  /** Makes `data` the content of a file, as an edit of a version or of what the writer knew. */
-  *write(at: string, data: Uint8Array, options: NativeWrite, base?: string | Uint8Array): Steps<Written> {
+  /** Makes `data` the content of a file, as a change of what was read of it last. */
+  *write(at: string, data: Uint8Array, options: NativeWrite): Steps<Written> {
     const given: NativeWrite = { parents: false, ...options }
-    if (typeof base === 'string') given.baseVersion = base
-    const known = base instanceof Uint8Array ? base : null
     const native = this.#native
-    const done = yield* asked(() => native.writeSync(at, data, known, given), () => native.write(at, data, known, given))
+    const done = yield* asked(() => native.writeSync(at, data, null, given), () => native.write(at, data, null, given))
     return JSON.parse(done)
+  }
+
+  /** Empties a file, which is held back until a write or an append follows, or `settle`. */
+  *truncate(at: string): Steps<void> {
+    const native = this.#native
+    yield* asked(() => native.truncateSync(at), () => native.truncate(at))
+  }
+
+  /** Makes the truncations that are held back: of one file, or of all. */
+  *settle(at: string | null): Steps<void> {
+    const native = this.#native
+    yield* asked(() => native.settleSync(at), () => native.settle(at))
   }
 
   *append(at: string, data: Uint8Array, options: NativeWrite): Steps<Written> {

@@ -208,7 +208,6 @@ impl<'a> LockedDocument<'a> {
             committed.head = committed.records.last().copied().unwrap_or(self.head);
             for update in &self.updates {
                 handle.charge(update);
-                handle.publish(update);
             }
             committed.is_overtaken = self.guard.confirm(committed.head, appended);
             state.written.lock().insert(DocName::from(id));
@@ -219,6 +218,10 @@ impl<'a> LockedDocument<'a> {
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
         }
         state.follow_change(id, effect, &committed, now);
+        // Last, so that a subscriber that reads what it was told of does not meet the text from before.
+        if !committed.records.is_empty() {
+            self.updates.iter().for_each(|update| handle.publish(update));
+        }
         Some(committed)
     }
 }

@@ -111,6 +111,14 @@ impl SessionMemory {
         self.put(id, KnownContent { is_truncated: true, ..known }, Some(path.clone()));
     }
 
+    /// Drops a truncation that is held back. What is known of the file stays.
+    pub(super) fn drop_truncation(&mut self, id: &FileId) {
+        if let Some(entry) = self.files.get_mut(id) {
+            entry.known.is_truncated = false;
+            entry.truncated_at = None;
+        }
+    }
+
     /// Returns the truncations that are held back: of one file, or of all.
     pub(super) fn held_truncations(&self, only: Option<&FileId>) -> Vec<(FileId, VPath)> {
         let held = self.files.iter().filter(|(id, _)| only.is_none_or(|only| only == *id));

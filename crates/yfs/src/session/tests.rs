@@ -7,7 +7,7 @@ use yfs_engine::{
     path::VPath,
 };
 use yfs_store::MemoryStore;
-use yfs_vfs::{Edit, FsCode, WriteOptions};
+use yfs_vfs::{Edit, FsCode, GrepQuery, WriteOptions};
 
 use crate::{Options, Session, Workspace};
 
@@ -120,6 +120,63 @@ fn a_truncation_that_nothing_follows_deletes_only_what_was_read() {
     // The session has not read the word: what it writes next keeps it.
     scene.agent_writes("new\n");
     assert!(scene.text().contains("HUMAN") && scene.text().contains("new"), "{}", scene.text());
+}
+
+#[test]
+fn a_label_changes_nothing_of_what_was_read() {
+    let scene = scene("one\ntwo\n");
+    let read = scene.agent_reads();
+    let labelled = scene.agent.labelled("second turn");
+    scene.person_edits("one", "ONE");
+    let data = read.replace("two", "TWO");
+    labelled.write(&path(), data.as_bytes(), &WriteOptions::default()).expect("written");
+    assert_eq!(scene.text(), "ONE\nTWO\n");
+}
+
+#[test]
+fn a_text_that_was_read_from_memory_is_a_base() {
+    let scene = scene("one\ntwo\n");
+    scene.person.read(&path()).expect("read");
+    let text = scene.agent.text_in_memory(&path(), 1 << 20).expect("read").expect("in memory");
+    scene.person_edits("one", "ONE");
+    scene.agent_writes(&text.content.replace("two", "TWO"));
+    assert_eq!(scene.text(), "ONE\nTWO\n");
+}
+
+#[test]
+fn a_link_that_is_replaced_is_no_change_of_what_it_leads_to() {
+    let scene = scene("one\ntwo\n");
+    let link = VPath::parse("/link").expect("a path");
+    scene.person.symlink("/plan.txt", &link).expect("linked");
+    scene.agent.read(&link).expect("read");
+    scene.person_edits("one", "ONE");
+    let options = WriteOptions { follow: false, ..WriteOptions::default() };
+    scene.agent.write(&link, b"one\nTWO\n", &options).expect("written");
+    assert_eq!(&scene.person.read(&link).expect("read").data[..], b"one\nTWO\n");
+    assert_eq!(scene.text(), "ONE\ntwo\n");
+}
+
+#[test]
+fn a_truncation_whose_base_is_gone_is_dropped() {
+    let scene = scene("text");
+    let append = |bytes: &[u8]| scene.agent.append(&path(), bytes, &WriteOptions::default());
+    scene.person.write(&path(), b"\xff1", &WriteOptions::default()).expect("written");
+    scene.agent.read(&path()).expect("read");
+    scene.person.write(&path(), b"\xff2", &WriteOptions::default()).expect("written");
+    scene.agent.truncate(&path()).expect("held back");
+    assert_eq!(append(b"new").expect_err("bytes do not merge").code, FsCode::ESTALE);
+    assert_eq!(&scene.agent.read(&path()).expect("read").data[..], b"\xff2");
+    append(b"3").expect("it was read");
+    assert_eq!(&scene.person.read(&path()).expect("read").data[..], b"\xff23");
+}
+
+#[test]
+fn a_search_on_a_thread_of_a_runtime_finds() {
+    let scene = scene("one\ntwo\n");
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().expect("a runtime");
+    let search = move || scene.agent.grep(&GrepQuery::new("two")).expect("searched").n_matches;
+    let found = runtime.block_on(runtime.spawn_blocking(search)).expect("searched");
+    assert_eq!(found, 1);
 }
 
 #[test]
