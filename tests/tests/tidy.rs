@@ -104,6 +104,17 @@ fn crates_depend_only_on_the_layers_below() {
 }
 
 #[test]
+fn one_place_appends_to_the_log() {
+    let sources =
+        files().into_iter().filter(|path| path.starts_with(root().join("crates/yfs/src")));
+    let calls = sources.flat_map(|path| {
+        let n_calls = read(&path).matches(".store.append(").count();
+        std::iter::repeat_n(path, n_calls)
+    });
+    assert_eq!(calls.collect::<Vec<_>>(), [root().join("crates/yfs/src/commit.rs")]);
+}
+
+#[test]
 fn every_crate_keeps_the_lints_and_the_versions_of_the_workspace() {
     for package in packages() {
         let manifest = read(Path::new(text(&package["manifest_path"])));
