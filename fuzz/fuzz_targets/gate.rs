@@ -1,10 +1,15 @@
-//! Whatever comes, the gate keeps the document usable: it can be edited, and its state loads.
+//! Whatever comes, what the gate accepts can be logged, loaded again, compacted and synced: a stock document that
+//! gets the state has the same items.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Refusal, Source},
+    gate::{DocRole, GatedDoc, Limits, Refusal, Source, merge},
     id::{ClientId, FileId},
+};
+use yrs::{
+    Doc, ReadTxn, Transact, Update,
+    updates::{decoder::Decode, encoder::Encode},
 };
 
 fuzz_target!(|updates: Vec<Vec<u8>>| {
@@ -13,13 +18,37 @@ fuzz_target!(|updates: Vec<Vec<u8>>| {
             let client = ClientId::from_random(client);
             GatedDoc::new(&FileId::from_bytes([0; 16]), role, client, Limits::default())
         };
-        let mut doc = new(7);
+        let (mut doc, mut log) = (new(7), Vec::new());
         for update in &updates {
-            if let Err(refusal @ Refusal::Poisoned { .. }) = doc.receive(update, Source::Wire) {
-                panic!("{refusal}");
+            let checked = doc.check(update, Source::Wire);
+            match doc.receive(update, Source::Wire) {
+                Err(refusal @ Refusal::Poisoned { .. }) => panic!("{refusal}"),
+                Err(refusal) => assert_eq!(checked, Err(refusal)),
+                Ok(received) => {
+                    assert_eq!(checked, Ok(received.brought_new));
+                    if received.brought_new {
+                        log.push(update.clone());
+                    }
+                }
             }
         }
-        let received = new(8).receive(&doc.encode_state(), Source::Store);
+        let state = doc.encode_state();
+        let received = new(8).receive(&state, Source::Store);
         assert!(!received.expect("the state is well-formed").parked);
+
+        let mut again = new(9);
+        for update in &log {
+            again.receive(update, Source::Store).expect("what was logged loads again");
+        }
+        assert_eq!(again.state_vector(), doc.state_vector());
+        merge(role, None, &log).expect("what was logged can be compacted");
+
+        let stock = Doc::new();
+        let state = Update::decode_v1(&state).expect("a stock document reads the state");
+        stock.transact_mut().apply_update(state).expect("it applies it");
+        let txn = stock.transact();
+        assert!(!txn.has_missing_updates());
+        let diff = doc.encode_diff(&txn.state_vector().encode_v1()).expect("it is one");
+        assert_eq!(diff[0], 0, "the stock document lacks items");
     }
 });

@@ -62,9 +62,9 @@ fn the_harness_notices_what_yrs_does() {
 #[test]
 fn mutated_updates_harm_nothing() {
     // Documents with subdocuments are never freed by yrs, so that a process can only do so many.
-    const CASES_OF_A_CHILD: u64 = 5000;
+    const CASES_OF_A_CHILD: u64 = 2000;
     let n_cases = std::env::var("YFS_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    let n_cases: u64 = n_cases.unwrap_or(20_000);
+    let n_cases: u64 = n_cases.unwrap_or(8000);
     for seed in 0..n_cases.div_ceil(CASES_OF_A_CHILD) {
         let case = format!("fuzz:{seed}:{}", n_cases.min(CASES_OF_A_CHILD));
         let limit = Duration::from_secs(900);

@@ -338,7 +338,7 @@ impl GatedDoc {
             ours: None,
             is_message: false,
         };
-        let Resolved { overlay, waiting, cut, deletes, later } = resolve(&question, &parsed)?;
+        let Resolved { overlay, waiting, cut, deletes, later, .. } = resolve(&question, &parsed)?;
         if let Some(Cut { refusal, .. }) = cut.into_iter().next() {
             return Err(refusal);
         }

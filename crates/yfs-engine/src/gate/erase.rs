@@ -228,7 +228,7 @@ fn write_parts(
 }
 
 /// Writes the head of the part of a struct that begins at a clock.
-fn write_links(
+pub(super) fn write_links(
     out: &mut Vec<u8>,
     parsed: &Parsed<'_>,
     client: ClientId,
@@ -242,7 +242,7 @@ fn write_links(
         out.extend_from_slice(&parsed.bytes[item.at + 1..item.content_at]);
         return;
     }
-    out.push((info & 0x70) | 0x80 | kind as u8);
+    out.push((info & 0x40) | 0x80 | kind as u8);
     write_id(out, ItemId::new(client, at - 1));
     if let Some(right) = item.right {
         write_id(out, right);
@@ -250,7 +250,7 @@ fn write_links(
 }
 
 /// Writes a part of the content of a struct. Only text and values have parts.
-fn write_content(
+pub(super) fn write_content(
     out: &mut Vec<u8>,
     parsed: &Parsed<'_>,
     item: &Struct<'_>,

@@ -6,8 +6,12 @@
 /// send: a log or file of our own is as large as it has become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How deeply arrays and maps may be nested in one value.
+    /// How deeply arrays and maps may be nested in one value, in roots that we read.
     pub value_depth: usize,
+    /// How deeply arrays and maps may be nested in one value elsewhere. yrs calls itself for each level.
+    pub carried_depth: usize,
+    /// How deeply arrays and objects may be nested in a JSON text. The parser of yrs reads no deeper.
+    pub json_depth: usize,
     /// How deeply shared types (XML elements, nested maps and arrays) may be nested.
     pub type_depth: u16,
     /// The greatest length of a name in bytes: of a root, an XML element or an attribute.
@@ -37,6 +41,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             value_depth: 64,
+            carried_depth: 1000,
+            json_depth: 120,
             type_depth: 128,
             name_bytes: 64 << 10,
             clock: 1 << 31,

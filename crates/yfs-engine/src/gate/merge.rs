@@ -49,9 +49,10 @@ pub fn merge(
     let state = doc.encode_state();
     let mut copy = new_doc(role);
     load(&mut copy, &state)?;
-    let is_same = copy.state_vector() == doc.state_vector()
-        && canonical(role, &state)? == canonical(role, &copy.encode_state())?;
-    if !is_same {
+    let again = copy.encode_state();
+    if copy.state_vector() != doc.state_vector()
+        || canonical(role, &state)? != canonical(role, &again)?
+    {
         return Err(Refusal::Poisoned { reason: "the merged state differs".to_owned() });
     }
     Ok(Merged { state, absorbed })

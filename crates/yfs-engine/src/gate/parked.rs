@@ -130,11 +130,26 @@ impl ParkedSet {
         queue.is_some_and(|queue| is_covered(&queue.chunks, chunk.start, chunk.end))
     }
 
-    /// Reports whether a deletion waits already.
+    /// Reports whether a deletion waits already for the items that it deletes.
     pub(crate) fn covers_delete(&self, range: &IdRange) -> bool {
         let ranges = self.deletes.get(&range.client);
         ranges.is_some_and(|ranges| is_covered(ranges, range.start, range.end()))
-            || self.held.values().flatten().any(|held| held.covers(range))
+    }
+
+    /// Reports whether deletions wait already, and for no more than these.
+    pub(crate) fn holds(&self, new: &HeldDeletes, end_of: impl Fn(ClientId) -> u32) -> bool {
+        let waits_for_no_more = |held: &HeldDeletes| {
+            held.after.iter().all(|id| {
+                let is_there = id.clock < end_of(id.client);
+                is_there
+                    || new.after.iter().any(|it| it.client == id.client && it.clock >= id.clock)
+            })
+        };
+        new.deletes.iter().all(|range| {
+            let mut held = self.held.values().flatten();
+            self.covers_delete(range)
+                || held.any(|held| held.covers(range) && waits_for_no_more(held))
+        })
     }
 
     /// Returns what structs and deletions would take in memory.

@@ -79,6 +79,8 @@ pub(crate) struct Parsed<'a> {
     pub(crate) deletes: Vec<IdRange>,
     /// Whether yrs would misread it as it stands, so that it must be written anew.
     pub(crate) rewrite: bool,
+    /// Whether values are nested more deeply than is allowed in the roots that we read.
+    pub(crate) is_deep: bool,
 }
 
 /// Reads an update.
@@ -102,6 +104,7 @@ pub(crate) fn parse<'a>(
             structs: Vec::new(),
             deletes: Vec::new(),
             rewrite: false,
+            is_deep: false,
         },
     };
     if is_message {
@@ -286,8 +289,15 @@ impl<'a> Parser<'a, '_> {
 
     fn skip_any(&mut self, id: ItemId) -> Result<(), Refusal> {
         let limit = if self.is_message { self.limits.message_values } else { usize::MAX };
-        let limits = AnyLimits { depth: self.limits.value_depth, parts: limit - self.n_values };
-        let skipped = skip_any(&mut self.reader, limits);
+        let at = self.reader.position();
+        let mut limits = AnyLimits { depth: self.limits.value_depth, parts: limit - self.n_values };
+        let mut skipped = skip_any(&mut self.reader, limits);
+        if skipped == Err(Lib0Error::Depth) {
+            self.parsed.is_deep = true;
+            self.reader = Reader::at(self.parsed.bytes, at);
+            limits.depth = self.limits.carried_depth;
+            skipped = skip_any(&mut self.reader, limits);
+        }
         self.n_values += skipped.map_err(|error| match error {
             Lib0Error::Depth => Refusal::TooDeep { id },
             Lib0Error::Parts => Refusal::TooLarge {
@@ -302,9 +312,11 @@ impl<'a> Parser<'a, '_> {
 
     fn json(&mut self, id: ItemId) -> Result<(), Refusal> {
         let text = self.reader.string().map_err(|source| self.malformed(source))?;
-        if json::depth(text) > self.limits.value_depth {
+        let depth = json::depth(text);
+        if depth > self.limits.json_depth {
             return Err(Refusal::TooDeep { id });
         }
+        self.parsed.is_deep |= depth > self.limits.value_depth;
         self.parsed.rewrite |= json::has_surrogates(text);
         Ok(())
     }

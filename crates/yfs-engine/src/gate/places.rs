@@ -59,7 +59,13 @@ pub(crate) struct Place {
     pub(crate) read: Option<RootIx>,
     /// Whether it is the root `text` of a content document.
     pub(crate) is_text: bool,
+    /// Whether it is a root that we read, or in one.
+    pub(crate) is_ours: bool,
 }
+
+/// What we read of a content document beside the arrays of [`RootIx`].
+const CONTENT_ROOTS: [&str; 7] =
+    ["text", "richtext", "frontmatter", "markdown-source", "fs:conv", "content", "timeline"];
 
 impl Place {
     pub(crate) fn of_root(role: DocRole, name: &str) -> Self {
@@ -68,11 +74,13 @@ impl Place {
             root: Some(name.into()),
             read: RootIx::of(role, name),
             is_text: role == DocRole::Content && name == "text",
+            is_ours: RootIx::of(role, name).is_some()
+                || (role == DocRole::Content && CONTENT_ROOTS.contains(&name)),
         }
     }
 
-    pub(crate) fn of_type(depth: u16) -> Self {
-        Self { depth, root: None, read: None, is_text: false }
+    pub(crate) fn of_type(depth: u16, is_ours: bool) -> Self {
+        Self { depth, root: None, read: None, is_text: false, is_ours }
     }
 }
 
@@ -104,7 +112,7 @@ impl Default for Places {
     fn default() -> Self {
         Self {
             clients: HashMap::new(),
-            table: vec![Place::of_type(0)],
+            table: vec![Place::of_type(0, false)],
             roots: HashMap::new(),
             types: HashMap::new(),
         }

@@ -146,7 +146,7 @@ impl GatedDoc {
             return Ok(ForYrs::Nothing);
         }
         let mut written = Vec::new();
-        if !resolved.is_whole() || must_rewrite(parsed) {
+        if !resolved.is_plain() || must_rewrite(parsed) {
             written = rewrite(parsed, order, &resolved.deletes)?;
         }
         if source == Source::Store && lazy::is_plain(parsed) && self.doc.may_postpone() {
@@ -173,9 +173,10 @@ impl GatedDoc {
         if deletes.is_empty() {
             return Ok(());
         }
-        let waiting = prepared.resolved.waiting.iter().map(|waiting| waiting.run);
-        let runs = waiting.chain(prepared.resolved.cut.iter().map(|cut| cut.run));
-        let mut after: Vec<ItemId> = runs.filter_map(|run| last_of(parsed, run)).collect();
+        // The same whatever of it has arrived, so that the same update waits for the same again.
+        let last = (0..parsed.runs.len()).filter_map(|run| last_of(parsed, run));
+        let mut after: Vec<ItemId> =
+            last.filter(|id| id.clock >= self.places.end(id.client)).collect();
         after.sort_unstable();
         prepared.held = Some(HeldDeletes { deletes, after });
         prepared.resolved.deletes.clear();
@@ -200,12 +201,12 @@ impl GatedDoc {
         let mut chunks = prepared.queues.iter().flat_map(|(_, chunks)| chunks);
         !matches!(prepared.for_yrs, ForYrs::Nothing)
             || chunks.any(|chunk| !self.parked.covers_chunk(chunk))
-            || self.is_any_new(&prepared.resolved.later)
-            || prepared.held.iter().any(|held| self.is_any_new(&held.deletes))
+            || prepared.resolved.later.iter().any(|range| !self.parked.covers_delete(range))
+            || prepared.held.as_ref().is_some_and(|held| self.is_held_new(held))
     }
 
-    fn is_any_new(&self, deletes: &[IdRange]) -> bool {
-        deletes.iter().any(|range| !self.parked.covers_delete(range))
+    fn is_held_new(&self, held: &HeldDeletes) -> bool {
+        !self.parked.holds(held, |client| self.places.end(client))
     }
 
     /// Integrates what can be, and parks the rest: of a client with an age given as old as that.
@@ -282,7 +283,15 @@ impl GatedDoc {
         for range in later {
             self.parked.add_delete(*range, new_age);
         }
-        if let Some(held) = held.filter(|held| self.is_any_new(&held.deletes)) {
+        let Some(mut held) = held else { return };
+        // Some of its structs are there by now.
+        held.after.retain(|id| id.clock >= self.places.end(id.client));
+        if held.after.is_empty() {
+            for range in held.deletes {
+                self.arrived.push(range.client);
+                self.parked.add_delete(range, new_age);
+            }
+        } else if self.is_held_new(&held) {
             self.parked.hold(held);
         }
     }

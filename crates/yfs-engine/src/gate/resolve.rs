@@ -10,7 +10,7 @@
 //! Linear in the structs of the update, with a binary search for each reference.
 
 use super::{
-    Refusal,
+    Refusal, json,
     limits::Limits,
     parse::{Kind, Parent, Parsed, Struct},
     places::{self, Place, Places, Tag},
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     id::{ClientId, ItemId},
-    lib0::{AnyLimits, Reader, skip_any, write_any},
+    lib0::{AnyLimits, Lib0Error, Reader, skip_any, write_any},
 };
 use hashbrown::{HashMap, HashSet};
 
@@ -34,6 +34,8 @@ pub(crate) struct Resolved<'a> {
     /// Structs that can never be integrated, and what follows them. Only what comes from a log is
     /// divided like this; of a message they are the reason to refuse all of it.
     pub(crate) cut: Vec<Cut>,
+    /// Whether the document holds a part of some struct, so that yrs is to get the rest only.
+    pub(crate) has_rests: bool,
     /// Deletions of items that are there, or will be.
     pub(crate) deletes: Vec<IdRange>,
     /// Deletions of items that have not arrived.
@@ -79,6 +81,8 @@ pub(crate) struct Segment {
     /// Where they are in [`Parsed::structs`].
     pub(crate) first: usize,
     pub(crate) end: usize,
+    /// The clock after the last item of the client that the document holds.
+    pub(crate) known: u32,
 }
 
 /// What an update adds of one client.
@@ -131,11 +135,16 @@ pub(crate) fn resolve<'a>(
     if let Some(id) = needs.chain(unknown).find(|id| resolver.is_ours(id.client)) {
         return Err(Refusal::OurClient { client: id.client });
     }
-    let Resolver { overlay, waiting, cut, .. } = resolver;
-    Ok(Resolved { overlay, waiting, cut, deletes, later })
+    let Resolver { overlay, waiting, cut, has_rests, .. } = resolver;
+    Ok(Resolved { overlay, waiting, cut, has_rests, deletes, later })
 }
 
 impl Resolved<'_> {
+    /// Reports whether all structs and deletions can be integrated as they are.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_whole() && !self.has_rests
+    }
+
     /// Reports whether all structs and deletions can be integrated.
     pub(crate) fn is_whole(&self) -> bool {
         self.waiting.is_empty() && self.cut.is_empty() && self.later.is_empty()
@@ -151,10 +160,12 @@ struct Resolver<'q, 'p, 'a> {
     /// How many items of the update say that they are the first in a list, or of a key.
     firsts: HashMap<(u32, Option<&'a str>), u64>,
     conflicts: u64,
+    most_conflicts: u64,
     /// Whether there are so many structs that their conflicts must be counted.
     may_conflict: bool,
     waiting: Vec<Waiting>,
     cut: Vec<Cut>,
+    has_rests: bool,
 }
 
 impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
@@ -190,10 +201,24 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         };
         let firsts = HashMap::new();
         let n_structs = parsed.structs.len() as u64;
-        let may_conflict = question.is_message
-            && n_structs.saturating_mul(n_structs) / 2 > question.limits.conflict_steps;
+        // What many messages brought one by one is read as one state later.
+        let share = if question.is_message { 1 } else { 4 };
+        let most_conflicts = share * question.limits.conflict_steps;
+        let may_conflict = n_structs.saturating_mul(n_structs) / 2 > most_conflicts;
         let (waiting, cut) = (Vec::new(), Vec::new());
-        Self { question, parsed, overlay, index, firsts, conflicts: 0, may_conflict, waiting, cut }
+        Self {
+            question,
+            parsed,
+            overlay,
+            index,
+            firsts,
+            conflicts: 0,
+            most_conflicts,
+            may_conflict,
+            waiting,
+            cut,
+            has_rests: false,
+        }
     }
 
     fn at(&self, client: ClientId) -> Option<usize> {
@@ -325,7 +350,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         let firsts = self.firsts.entry((place, key)).or_default();
         self.conflicts += *firsts;
         *firsts += 1;
-        let limit = self.question.limits.conflict_steps;
+        let limit = self.most_conflicts;
         if self.conflicts <= limit {
             return Ok(());
         }
@@ -360,6 +385,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
                 return Ok(Some(id));
             }
         }
+        self.has_rests |= is_rest;
         let tag = self.place(client, item, origin)?;
         self.read(ItemId::new(client, progress), item, tag)?;
         let new = &mut self.overlay.clients[at];
@@ -369,11 +395,11 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         }
         new.end = end;
         new.last_right = item.right;
-        let nth = new.next;
+        let (nth, known) = (new.next, new.known);
         new.next += 1;
         match self.overlay.order.last_mut() {
             Some(last) if last.run == at && last.end == nth => last.end += 1,
-            _ => self.overlay.order.push(Segment { run: at, first: nth, end: nth + 1 }),
+            _ => self.overlay.order.push(Segment { run: at, first: nth, end: nth + 1, known }),
         }
         Ok(None)
     }
@@ -460,11 +486,12 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         let is_hollow = item.kind == Kind::Deleted;
         let tag = if place == 0 { Tag::GONE } else { Tag::new(place, is_entry, is_hollow) };
         if item.kind == Kind::Type && !tag.is_gone() {
-            let depth = self.place_of(tag).depth + 1;
+            let around = self.place_of(tag);
+            let (depth, is_ours) = (around.depth + 1, around.is_ours);
             if depth > self.question.limits.type_depth {
                 return Err(Refusal::TooDeep { id });
             }
-            let place = self.add_place(Place::of_type(depth));
+            let place = self.add_place(Place::of_type(depth, is_ours));
             self.overlay.types.insert(id, place);
         }
         Ok(tag)
@@ -476,6 +503,9 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
             return Ok(());
         }
         let place = self.place_of(tag);
+        if self.parsed.is_deep && place.is_ours {
+            self.check_depth(from, item)?;
+        }
         let wrong = |content| {
             let list = place.root.as_deref().unwrap_or("a nested type").to_owned();
             Err(Refusal::WrongContent { content, list, id: from })
@@ -505,6 +535,38 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks that nothing of a struct is nested too deeply for a reader that calls itself for each level.
+    fn check_depth(&self, from: ItemId, item: &Struct<'a>) -> Result<(), Refusal> {
+        let depth = self.question.limits.value_depth;
+        let mut reader = Reader::at(self.parsed.bytes, item.content_at);
+        let mut check = || {
+            let limits = AnyLimits { depth, parts: usize::MAX };
+            match item.kind {
+                Kind::Any => {
+                    reader.var_uint()?;
+                    (0..item.len).try_for_each(|_| skip_any(&mut reader, limits).map(drop))
+                }
+                Kind::Doc => {
+                    reader.string()?;
+                    skip_any(&mut reader, limits).map(drop)
+                }
+                Kind::Json | Kind::Embed | Kind::Format => {
+                    let n_texts = match item.kind {
+                        Kind::Json => reader.var_uint()?,
+                        Kind::Format => reader.string().map(|_| 1)?,
+                        _ => 1,
+                    };
+                    let fits = |text| json::depth(text) <= depth;
+                    (0..n_texts).try_for_each(|_| {
+                        if fits(reader.string()?) { Ok(()) } else { Err(Lib0Error::Depth) }
+                    })
+                }
+                _ => Ok(()),
+            }
+        };
+        check().map_err(|_| Refusal::TooDeep { id: from })
     }
 
     fn read_values(

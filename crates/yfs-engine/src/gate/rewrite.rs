@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 use yrs::Any;
 
 use super::{
-    Refusal, json,
+    Refusal,
+    erase::{write_content, write_links},
+    json,
     parse::{Kind, Parsed, Struct},
     resolve::Segment,
     scan::IdRange,
 };
 use crate::{
-    id::ItemId,
+    id::{ClientId, ItemId},
     lib0::{Reader, write_any, write_string, write_var_uint},
 };
 
@@ -63,9 +65,14 @@ fn write(
         let structs = &parsed.structs[segment.first..segment.end];
         write_var_uint(&mut out, structs.len() as u64);
         write_var_uint(&mut out, parsed.runs[segment.run].client.get());
-        write_var_uint(&mut out, structs.first().map_or(0, |item| u64::from(item.clock)));
+        let client = parsed.runs[segment.run].client;
+        let first = structs.first().map_or(0, |item| item.clock.max(segment.known));
+        write_var_uint(&mut out, u64::from(first));
         for item in structs {
-            write_struct(&mut out, parsed, item)?;
+            match item.clock < segment.known {
+                true => write_rest(&mut out, parsed, client, item, segment.known)?,
+                false => write_struct(&mut out, parsed, item)?,
+            }
         }
     }
     write_deletes(&mut out, deletes);
@@ -91,6 +98,35 @@ pub(crate) fn write_struct(
     write_var_uint(out, values.len() as u64);
     for value in &values {
         write_any(out, value);
+    }
+    Ok(())
+}
+
+/// Writes what a struct says from a clock on. Its origin is the item before, and it says nothing of its parent.
+fn write_rest(
+    out: &mut Vec<u8>,
+    parsed: &Parsed<'_>,
+    client: ClientId,
+    item: &Struct<'_>,
+    from: u32,
+) -> Result<(), Refusal> {
+    let part = from..item.clock + item.len;
+    let kind = if item.kind == Kind::Json { Kind::Any } else { item.kind };
+    if kind == Kind::Gc {
+        out.push(kind as u8);
+        write_var_uint(out, u64::from(part.end - part.start));
+        return Ok(());
+    }
+    write_links(out, parsed, client, item, from, kind);
+    match item.kind {
+        Kind::Deleted => write_var_uint(out, u64::from(part.end - part.start)),
+        Kind::Json => {
+            let values = json_values(parsed.bytes, item)?;
+            let skipped = (from - item.clock) as usize;
+            write_var_uint(out, values.len().saturating_sub(skipped) as u64);
+            values.iter().skip(skipped).for_each(|value| write_any(out, value));
+        }
+        _ => write_content(out, parsed, item, &part)?,
     }
     Ok(())
 }

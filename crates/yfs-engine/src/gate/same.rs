@@ -64,8 +64,10 @@ impl Writer<'_, '_> {
         if !continues {
             self.out.push(0);
             write_id(&mut self.out, id);
-            // Flags, neighbours, parent and key.
-            self.out.extend_from_slice(&self.parsed.bytes[item.at..item.content_at]);
+            // Flags, neighbours, parent and key. Beside neighbours no key is written: the flag says nothing there.
+            let info = self.parsed.bytes[item.at];
+            self.out.push(if info & 0xc0 == 0 { info } else { info & !0x20 });
+            self.out.extend_from_slice(&self.parsed.bytes[item.at + 1..item.content_at]);
         }
         self.content(item)?;
         let can_grow = matches!(item.kind, Kind::Gc | Kind::Deleted | Kind::String | Kind::Any);

@@ -249,8 +249,16 @@ fn what_was_collected_still_has_its_place() {
 #[test]
 fn what_yrs_fails_on_is_not_touched_again() {
     let mut doc = doc(DocRole::Content, 7);
-    let panics = std::panic::AssertUnwindSafe(|| doc.edit(|_| panic!("as told")));
+    let panics = std::panic::AssertUnwindSafe(|| {
+        doc.edit(|txn| {
+            txn.get_or_insert_text("text").insert(txn, 0, "half of an edit");
+            panic!("as told")
+        })
+    });
     assert!(std::panic::catch_unwind(panics).is_err());
+    assert!(doc.is_poisoned());
+    // To drop the transaction would have committed it, while unwinding.
+    assert!(doc.read(|txn| txn.get_text("text").is_none()));
     assert!(doc.receive(&rows(8, 0, &["a"]), Source::Store).is_err());
     assert!(doc.encode_diff(&[0]).is_err());
     assert_eq!(doc.edit(|txn| txn.get_or_insert_text("text").insert(txn, 0, "a")).1, None);

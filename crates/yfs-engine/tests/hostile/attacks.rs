@@ -32,6 +32,9 @@ pub(crate) fn all() -> Vec<Attack> {
         ("text-in-table", "main refused 4415"),
         ("values-in-text", "content refused 4415"),
         ("nested-any", "refused 4422"),
+        ("nested-any-of-an-application", "ok"),
+        ("nested-any-in-rows", "main refused 4422"),
+        ("nested-any-in-rich-text", "content refused 4422"),
         ("nested-json", "refused 4422"),
         ("nested-json-array", "refused 4422"),
         ("nested-xml", "refused 4422"),
@@ -56,6 +59,7 @@ pub(crate) fn all() -> Vec<Attack> {
         ("run-twice", "refused 4400"),
         ("trailing-bytes", "refused 4400"),
         ("own-parent", "refused 4400"),
+        ("parent-is-the-known-part", "ok"),
         ("own-origin", "refused 4400"),
         ("circle", "refused 4400"),
         ("parent-is-text", "refused 4400"),
@@ -274,6 +278,15 @@ fn large(name: &str) -> Option<Vec<Vec<u8>>> {
             let arrays = [117, 1].repeat(MANY);
             one(5, 0, 1).item(8, "arr").number(1).bytes(&arrays).bytes(&[126]).end()
         }
+        "nested-any-of-an-application" => {
+            let maps = [118, 1, 1, b'a'].repeat(1000);
+            one(5, 0, 1).item(8, "app").number(1).bytes(&maps).bytes(&[126]).end()
+        }
+        "nested-any-in-rows" | "nested-any-in-rich-text" => {
+            let root = if name.ends_with("rows") { "table:files" } else { "richtext" };
+            let maps = [118, 1, 1, b'a'].repeat(65);
+            one(5, 0, 1).item(8, root).number(1).bytes(&maps).bytes(&[126]).end()
+        }
         "nested-json" => one(5, 0, 1).item(5, "text").string(&nested).end(),
         "nested-json-array" => one(5, 0, 1).item(2, "arr").number(1).string(&nested).end(),
         "nested-xml" => {
@@ -397,6 +410,11 @@ fn many(name: &str) -> Option<Vec<Vec<u8>>> {
         update.finish()
     };
     match name {
+        // The document holds the first value; the two name it as the type that they are in.
+        "parent-is-the-known-part" => Some(vec![
+            one(5, 0, 1).item(8, "x").number(1).bytes(&[125, 1]).end(),
+            one(5, 0, 1).bytes(&[8, 0]).id(5, 0).number(2).bytes(&[125, 1, 125, 1]).end(),
+        ]),
         "parked-storm" => Some((1..=5000).rev().map(row).collect()),
         "parked-from-store" => Some((0..=5000).rev().map(row).collect()),
         _ => None,
