@@ -55,7 +55,7 @@ fn main() {
             let mut n_edits = 0;
             let edit = median(N_TIMES, || {
                 n_edits += 1;
-                let (old, new) = (format!("unique{:04}", n_edits), format!("changed{n_edits}"));
+                let (old, new) = (format!("unique{n_edits:04}"), format!("changed{n_edits}"));
                 let edited = ours.edit(&old, &new, false, &author()).expect("it is there");
                 black_box(edited.update);
                 black_box(ours.text());

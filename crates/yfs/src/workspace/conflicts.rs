@@ -199,11 +199,12 @@ impl WorkspaceState {
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
     fn unsettled(&self, id: &FileId) -> Result<std::result::Result<Seq, Conflict>> {
-        let (is_doubled, is_unsettled, aside, head) = self.documents.acquire(id).with(|loaded| {
-            let doc = &loaded.doc;
-            let is_unsettled = doc.needs_conversion() || doc.needs_repair();
-            (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head)
-        })?;
+        let (is_doubled, is_unsettled, aside, head) =
+            self.documents.acquire(id).with(|loaded| {
+                let doc = &loaded.doc;
+                let is_unsettled = doc.needs_conversion() || doc.needs_repair();
+                (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head)
+            })?;
         let (kind, detail) = match (is_doubled, is_unsettled) {
             (true, _) => (ConflictKind::Doubled, "holds everything twice".to_owned()),
             (false, _) if !aside.is_empty() => {

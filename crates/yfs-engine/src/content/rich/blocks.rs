@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Files shorter than this are rendered whole, in bytes.
-const MIN_LEN: usize = if cfg!(test) { 0 } else { 8 << 10 };
+const MIN_LEN: usize = if cfg!(test) { 1 } else { 8 << 10 };
 
 /// More blocks than this are not brought up to date one by one.
 const MAX_CHANGED: usize = 256;
