@@ -22,6 +22,7 @@
 //! [`ContentDoc::text`] copies the text; [`ContentDoc::version`] walks all items, once per change.
 
 mod anchor;
+mod aside;
 mod blame;
 mod blobs;
 pub(crate) mod convert;
@@ -32,6 +33,7 @@ mod log;
 mod note;
 mod rebase;
 mod redact;
+mod reference;
 mod rich;
 mod spans;
 mod timeline;
@@ -47,7 +49,8 @@ use std::sync::OnceLock;
 
 use thiserror::Error;
 use yrs::{
-    Any, Array, GetString, ReadTxn, Snapshot, Text, TransactionMut, WriteTxn, types::text::YChange,
+    Any, Array, GetString, IdSet, ReadTxn, Snapshot, Text, TransactionMut, WriteTxn,
+    types::text::YChange,
 };
 
 pub use self::{
@@ -61,6 +64,7 @@ pub use self::{
     log::{Author, LogEntry, MAX_LABEL_LEN, MAX_RUN_MS},
     rebase::Overlap,
     redact::{Compacted, Erasable, Redaction, compact},
+    reference::{ImportedReference, ReferenceContent, import_reference},
     timeline::Past,
     truncate::PendingTruncate,
     version::{Version, VersionError},
@@ -103,6 +107,10 @@ pub struct ContentDoc {
     settlements: OnceLock<Vec<convert::Settlement>>,
     /// Whether late work is to be merged, once that was found out.
     is_unsettled: OnceLock<bool>,
+    /// The file block by block, to be brought up to date; of rich text only.
+    blocks: rich::FileCache,
+    /// Words that arrived in deleted blocks and are not recorded yet.
+    stranded: IdSet,
 }
 
 /// What a writer had read.
@@ -189,6 +197,8 @@ impl ContentDoc {
             file: OnceLock::new(),
             settlements: OnceLock::new(),
             is_unsettled: OnceLock::new(),
+            blocks: rich::FileCache::default(),
+            stranded: IdSet::new(),
         }
     }
 
@@ -198,8 +208,22 @@ impl ContentDoc {
     ///
     /// As [`GatedDoc::receive`].
     pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
+        let is_watched = source == Source::Wire && self.gate.has_root(crate::rich::ROOT);
+        let before = is_watched.then(|| self.version());
         let received = self.gate.receive(update, source);
-        self.forget();
+        match &received {
+            Ok(received) => {
+                let deleted = received.scans.iter().flat_map(|scan| scan.deleted.iter().copied());
+                self.blocks.note_deleted(deleted);
+                self.forget_state();
+            }
+            Err(_) => self.forget(),
+        }
+        if let (Some(before), Ok(received)) = (before, &received)
+            && received.changed
+        {
+            self.note_stranded(&before, &received.scans);
+        }
         for scan in received.iter().flat_map(|received| &received.scans) {
             self.absorb(scan);
         }
@@ -237,6 +261,9 @@ impl ContentDoc {
 
     /// Returns the text of the file.
     pub fn text(&self) -> String {
+        if let Some(text) = self.reference_text() {
+            return text;
+        }
         match self.held() {
             ContentKind::Text => self.plain_text(),
             ContentKind::Rich(profile) => self.file(profile).text,
@@ -251,7 +278,7 @@ impl ContentDoc {
     /// Tells whether the file holds nothing.
     pub fn is_empty(&self) -> bool {
         match self.held() {
-            ContentKind::Text => self.len_utf16() == 0,
+            ContentKind::Text => self.len_utf16() == 0 && self.reference_content().is_none(),
             ContentKind::Rich(_) => self.text().is_empty(),
         }
     }
@@ -318,8 +345,14 @@ impl ContentDoc {
         self.blobs.heads()
     }
 
-    /// Forgets what was known of the content, after it changed.
+    /// Forgets all that was known of the content, after it changed.
     fn forget(&mut self) {
+        self.blocks.clear();
+        self.forget_state();
+    }
+
+    /// Forgets what was known of the state, after it changed by updates whose deletions were noted.
+    fn forget_state(&mut self) {
         self.version.take();
         self.file.take();
         self.settlements.take();

@@ -14,7 +14,7 @@ mod read;
 
 pub use encode::{Inserter, Parent, encode};
 pub use live::{Kid, LiveElement, LiveText, Slot, live, nodes, to_any, to_value};
-pub(crate) use live::{glance, into_nodes};
+pub(crate) use live::{element_id, glance, glance_at, glance_in, into_nodes, item_of, live_at};
 pub use read::read;
 
 /// The root that holds the document.

@@ -18,6 +18,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) leaves: Vec<Leaf<'a>>,
     pub(crate) containers: Vec<Container<'a>>,
     pub(crate) lists: Vec<List>,
+    /// The blocks of the document.
+    blocks: &'a [Node],
 }
 
 /// A block with lines of its own.
@@ -98,7 +100,7 @@ impl<'a> Outline<'a> {
 
     fn of(document: &'a Element, root: Option<&Span>) -> Self {
         let mut walk = Walk {
-            outline: Self::default(),
+            outline: Self { blocks: &document.children, ..Self::default() },
             container: None,
             checked: None,
             begins_item: false,
@@ -108,6 +110,11 @@ impl<'a> Outline<'a> {
         };
         walk.blocks(&document.children, root, false, true);
         walk.outline
+    }
+
+    /// Returns the blocks of the document.
+    pub(crate) fn document(&self) -> &'a [Node] {
+        self.blocks
     }
 
     /// Returns the containers around a leaf, outermost first.

@@ -19,6 +19,7 @@
 //! [`remember`] reads the text once. [`render`] writes once and reads once where the memory is right, and a
 //! bounded number of times otherwise.
 
+mod blocks;
 mod encode;
 mod fill;
 mod key;
@@ -30,6 +31,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+pub use blocks::RenderedBlocks;
 pub use remember::remember;
 pub use render::{Rendered, render, render_checked};
 

@@ -5,7 +5,7 @@
 //! theirs. It holds as long as the document does: across renames, restarts and compaction.
 
 use thiserror::Error;
-use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex};
+use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _};
 
 use super::{
     ContentDoc, ContentError, TEXT,
@@ -16,7 +16,7 @@ use crate::{
     id::{ClientId, ItemId},
     kind::ContentKind,
     lib0::{Lib0Error, Reader, write_string, write_var_int, write_var_uint},
-    rich::{Kid, ROOT, live},
+    rich::{Kid, ROOT, item_of, live},
 };
 
 /// The longest name of a root that an anchor may stand in.
@@ -274,6 +274,41 @@ impl ContentDoc {
 pub(super) enum Around {
     Root(&'static str),
     Type(ItemId),
+}
+
+/// Returns the `Y.XmlText` that an item is in.
+pub(super) fn text_around(txn: &impl ReadTxn, item: ItemId) -> Option<ItemId> {
+    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
+    let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
+    let yrs::XmlOut::Text(_) = yrs::XmlOut::try_from(place.branch).ok()? else { return None };
+    match place_in(txn, item, Stick::Right)?.0 {
+        Around::Type(text) => Some(text),
+        Around::Root(_) => None,
+    }
+}
+
+/// Returns the child of a root that an item is in; of a child itself nothing. It is no answer where the item is gone.
+pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<ItemId>> {
+    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
+    let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
+    if let BranchID::Root(_) = place.branch.id() {
+        return Some(None);
+    }
+    let mut at = yrs::XmlOut::try_from(place.branch).ok()?;
+    let mut top = None;
+    // What peers send may be of any depth.
+    for _ in 0..=yfs_markdown::tree::MAX_DEPTH + 2 {
+        let (id, parent) = match &at {
+            yrs::XmlOut::Element(element) => (item_of(element.as_ref()), element.parent()),
+            yrs::XmlOut::Text(text) => (item_of(text.as_ref()), text.parent()),
+            yrs::XmlOut::Fragment(_) => return Some(top),
+        };
+        top = Some(id?);
+        // A root has no class here until it is asked for.
+        let Some(parent) = parent else { return Some(top) };
+        at = parent;
+    }
+    None
 }
 
 /// Returns where an item is or was: in which list, and where in it, as Yjs counts.

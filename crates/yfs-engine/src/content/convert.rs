@@ -96,9 +96,11 @@ impl ContentDoc {
     }
 
     /// Reports whether the current root is not the one that the name promises, or peers settled the document at the same
-    /// time, so that it may hold work twice.
+    /// time, so that it may hold work twice, or a later version of the reference implementation wrote it.
     pub fn needs_conversion(&self) -> bool {
-        is_rich(self.held()) != is_rich(self.kind) || !self.rivals().is_empty()
+        is_rich(self.held()) != is_rich(self.kind)
+            || !self.rivals().is_empty()
+            || self.reference_text().is_some()
     }
 
     /// Reports whether the document was ever converted.
@@ -106,9 +108,13 @@ impl ContentDoc {
         self.gate.has_root(CONVERSIONS)
     }
 
-    /// Reports whether there is work that the current root lacks: in the other root, in blocks that a settlement deleted, or
+    /// Reports whether there is work that the current root lacks: in the other root, in blocks that were deleted, or
     /// among settlements that peers made at the same time.
     pub fn needs_repair(&self) -> bool {
+        !self.stranded.is_empty() || self.has_late_work()
+    }
+
+    fn has_late_work(&self) -> bool {
         self.was_converted()
             && *self.is_unsettled.get_or_init(|| self.pending().is_ok_and(|it| it.is_some()))
     }
@@ -123,15 +129,20 @@ impl ContentDoc {
         if self.needs_conversion() { self.settle() } else { Ok(None) }
     }
 
-    /// Merges all late work into the current root, which is then the one that the name promises. Returns nothing where
-    /// there is nothing to do.
+    /// Merges all late work into the current root, which is then the one that the name promises, and records what was
+    /// [set aside](Self::set_aside). Returns nothing where there is nothing to do.
     ///
     /// # Errors
     ///
     /// As [`ContentDoc::write`].
     pub fn repair(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         self.gate.health()?;
-        if self.needs_conversion() || self.needs_repair() { self.settle() } else { Ok(None) }
+        let mut updates = Vec::new();
+        if self.needs_conversion() || self.has_late_work() {
+            updates.extend(self.settle()?);
+        }
+        updates.extend(self.record_aside()?);
+        merged(updates)
     }
 
     /// Returns a [repaired](Self::repair) copy of the document, to be read only; nothing where there is nothing to do.
@@ -297,7 +308,7 @@ fn with_deleted(version: &Version, deleted: IdSet) -> Version {
     Version::noted(Snapshot::new(version.snapshot().state_map.clone(), deleted))
 }
 
-fn is_by_rule(client: ClientId) -> bool {
+pub(super) fn is_by_rule(client: ClientId) -> bool {
     client.get() & MARK != 0
 }
 

@@ -15,13 +15,14 @@ use super::{
     diff::{diff, utf16_len},
     log::{self, Author},
     push_front,
-    rebase::{Length, Op, Overlap, Runs, Side, rebase},
+    rebase::{Length, Op, Overlap, Runs, Side, keep_begun_words, rebase},
+    spans::{TypingRuns, typing_runs},
     timeline::is_sweeping,
 };
 use yfs_markdown::schema::Profile;
 
 use crate::{
-    gate::RootIx,
+    gate::{RootIx, deleted_by},
     id::{ClientId, ItemId},
     kind::ContentKind,
 };
@@ -151,7 +152,14 @@ impl ContentDoc {
                 (base, runs)
             }
         };
-        let (ops, overlaps) = rebase(&runs, &diff(&base, new), &base, &current, new);
+        let (mut ops, overlaps) = rebase(&runs, &diff(&base, new), &base, &current, new);
+        if !overlaps.is_empty() {
+            let (typing, _) = self.gate.edit(|txn| match txn.get_text(TEXT) {
+                Some(text) => typing_runs(txn, &text),
+                None => TypingRuns::default(),
+            });
+            ops = keep_begun_words(ops, &current, &runs, &typing);
+        }
         let update = self.apply(&current, new, &ops, author)?;
         Ok(Written { update, overlaps })
     }
@@ -403,7 +411,13 @@ impl ContentDoc {
         update: Option<Vec<u8>>,
         elements: impl IntoIterator<Item = (RootIx, ItemId, Any)>,
     ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.forget();
+        match update.as_deref().map_or(Ok(Vec::new()), deleted_by) {
+            Ok(deleted) => {
+                self.blocks.note_deleted(deleted);
+                self.forget_state();
+            }
+            Err(_) => self.forget(),
+        }
         self.gate.health()?;
         for (root, id, value) in elements {
             self.insert(root, id, &value);

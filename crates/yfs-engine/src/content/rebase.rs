@@ -15,7 +15,10 @@ mod tests;
 
 use std::ops::{AddAssign, Range};
 
-use super::diff::{Splice, diff, utf16_len};
+use super::{
+    diff::{Splice, diff, utf16_len},
+    spans::TypingRuns,
+};
 
 /// A change of the current text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +148,20 @@ impl Runs {
         shared
     }
 
+    /// Returns where what only the newer text has begins, in the newer.
+    pub(super) fn inserted(&self) -> Vec<Length> {
+        let (mut at, mut starts) = (Length::default(), Vec::new());
+        for Run { side, length } in &self.runs {
+            if *side == Side::New {
+                starts.push(at);
+            }
+            if *side != Side::Old {
+                at += *length;
+            }
+        }
+        starts
+    }
+
     /// Returns the splices that turn the older text into the newer.
     pub(super) fn splices(&self) -> Vec<Splice> {
         let (mut old, mut new) = (Length::default(), Length::default());
@@ -237,6 +254,58 @@ fn walk_along(
         rebase.splice(splice);
     }
     (rebase.ops, rebase.overlaps)
+}
+
+/// Keeps the beginning of a word that its writer went on with after it was read by the writer who now deletes it.
+pub(super) fn keep_begun_words(
+    ops: Vec<Op>,
+    current: &str,
+    runs: &Runs,
+    typing: &TypingRuns,
+) -> Vec<Op> {
+    let mut kept: Vec<(Length, Length)> = Vec::new();
+    for end in runs.inserted() {
+        if !current[end.bytes..].starts_with(char::is_alphanumeric) {
+            continue;
+        }
+        let mut start = end;
+        for c in current[..end.bytes].chars().rev() {
+            if !c.is_alphanumeric() || !typing.goes_on(start.units) {
+                break;
+            }
+            start.units -= c.len_utf16() as u32;
+            start.bytes -= c.len_utf8();
+        }
+        if start.bytes < end.bytes {
+            kept.push((start, end));
+        }
+    }
+    if kept.is_empty() { ops } else { ops.into_iter().flat_map(|op| op.but_for(&kept)).collect() }
+}
+
+impl Op {
+    /// Returns the same change without the deletion of some stretches, which are in order.
+    fn but_for(self, kept: &[(Length, Length)]) -> Vec<Self> {
+        let end = Length {
+            units: self.at.units + self.delete.units,
+            bytes: self.at.bytes + self.delete.bytes,
+        };
+        let mut rest = self;
+        let mut ops = Vec::new();
+        for (from, to) in kept {
+            if from.bytes >= end.bytes || to.bytes <= rest.at.bytes {
+                continue;
+            }
+            let until = if from.bytes > rest.at.bytes { *from } else { rest.at };
+            let behind = rest.insert.end..rest.insert.end;
+            ops.push(Self { at: rest.at, delete: rest.at.until(until), insert: rest.insert });
+            let at = if to.bytes < end.bytes { *to } else { end };
+            rest = Self { at, delete: at.until(end), insert: behind };
+        }
+        ops.push(rest);
+        ops.retain(|op| !op.delete.is_zero() || !op.insert.is_empty());
+        ops
+    }
 }
 
 /// A walk along both texts.

@@ -276,7 +276,7 @@ fn redaction(id: ItemId, author: Author, ranges: IdSet, blobs: Vec<ItemId>) -> R
 }
 
 /// Returns what of the items a version has.
-fn up_to(ranges: &IdSet, version: &Version) -> IdSet {
+pub(super) fn up_to(ranges: &IdSet, version: &Version) -> IdSet {
     let mut known = IdSet::new();
     for (client, ranges) in ranges.iter() {
         let end = version.snapshot().state_map.get(client);
@@ -287,7 +287,7 @@ fn up_to(ranges: &IdSet, version: &Version) -> IdSet {
     known
 }
 
-fn to_ranges(set: &IdSet) -> Vec<IdRange> {
+pub(super) fn to_ranges(set: &IdSet) -> Vec<IdRange> {
     let mut all = Vec::new();
     for (client, ranges) in set.iter() {
         let client = ClientId::new(client.get()).expect("yrs masks client ids to 53 bits");
@@ -302,7 +302,7 @@ fn to_ranges(set: &IdSet) -> Vec<IdRange> {
     all
 }
 
-fn to_set(ranges: &[IdRange]) -> IdSet {
+pub(super) fn to_set(ranges: &[IdRange]) -> IdSet {
     let mut set = IdSet::new();
     for range in ranges {
         set.insert(ID::new(ClientID::new(range.client.get()), range.start), range.len);

@@ -15,6 +15,7 @@
 //! hashes of their blocks; inserting is linear, however many blocks there are.
 
 mod align;
+mod blocks;
 mod fingerprint;
 mod memory;
 mod merge;
@@ -22,6 +23,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 mod text;
+mod window;
 
 use yfs_markdown::{
     front_matter::{Split, split},
@@ -36,7 +38,10 @@ use yrs::{
     updates::encoder::{Encoder as _, EncoderV1},
 };
 
-pub(super) use self::memory::{FRONT_MATTER, Memory, SOURCE};
+pub(super) use self::{
+    blocks::FileCache,
+    memory::{FRONT_MATTER, Memory, SOURCE},
+};
 use self::{
     memory::MemoryEdit,
     plan::{Beside, Plan},
@@ -144,6 +149,12 @@ impl ContentDoc {
         if base.is_none() && !self.by_rule && self.gate.is_blank() {
             return self.write_first(new, profile, author);
         }
+        if base.is_none()
+            && !self.by_rule
+            && let Some(written) = self.write_window(new, profile, author)?
+        {
+            return Ok(written);
+        }
         let fork = base.map(|version| self.fork_here(version)).transpose()?;
         let read = match &fork {
             None => {
@@ -238,7 +249,7 @@ impl ContentDoc {
 
     /// Returns the document as a file.
     pub(super) fn file(&self, profile: Profile) -> File {
-        self.file.get_or_init(|| self.gate.read(|txn| read_file(txn, profile))).clone()
+        self.file.get_or_init(|| self.read_by_blocks(profile)).clone()
     }
 
     /// Returns the document as it was at a version, to be read.

@@ -220,6 +220,36 @@ fn texts_of(
     }
 }
 
+/// At which places of a text, in its units, other units follow than those that one client typed in one go.
+#[derive(Debug, Default)]
+pub(super) struct TypingRuns {
+    starts: Option<Vec<u32>>,
+}
+
+impl TypingRuns {
+    /// Reports whether one client typed the unit before a place and the one behind it in one go.
+    pub(super) fn goes_on(&self, place: u32) -> bool {
+        self.starts.as_ref().is_some_and(|starts| starts.binary_search(&place).is_err())
+    }
+}
+
+/// Returns where typing begins in a text.
+pub(super) fn typing_runs(txn: &mut TransactionMut<'_>, text: &impl Text) -> TypingRuns {
+    let now = Version::noted(txn.snapshot());
+    let (mut at, mut starts) = (0, Vec::new());
+    let mut last: Option<(ClientId, u32)> = None;
+    for piece in pieces(txn, text, None, &now) {
+        let n_units = utf16_len(&piece.text);
+        // Inside a piece the units follow each other.
+        if last != Some((piece.item.client, piece.item.clock)) {
+            starts.push(at);
+        }
+        last = Some((piece.item.client, piece.item.clock + n_units));
+        at += n_units;
+    }
+    TypingRuns { starts: Some(starts) }
+}
+
 /// Returns what a text is made of.
 fn pieces(
     txn: &mut TransactionMut<'_>,

@@ -1,7 +1,9 @@
 //! What a content document promises, case by case. Random scripts over several replicas are in
 //! [`replicas`].
 
+mod aside;
 mod history;
+mod reference;
 mod replicas;
 
 use expect_test::expect;

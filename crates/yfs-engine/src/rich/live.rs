@@ -88,6 +88,45 @@ pub(crate) fn glance(txn: &impl ReadTxn, profile: Profile) -> Vec<Kid> {
     Reader { txn, profile, keeps_texts: false }.kids(&fragment, 1)
 }
 
+/// Reads some children of the root.
+pub(crate) fn live_at(
+    txn: &impl ReadTxn,
+    elements: &[XmlElementRef],
+    profile: Profile,
+) -> Vec<Kid> {
+    let reader = Reader { txn, profile, keeps_texts: true };
+    let kids = elements.iter().filter_map(|element| reader.element(element.clone(), 2));
+    kids.map(Kid::Element).collect()
+}
+
+/// Reads some children of the root like [`glance`].
+pub(crate) fn glance_at(
+    txn: &impl ReadTxn,
+    elements: &[XmlElementRef],
+    profile: Profile,
+) -> Vec<Kid> {
+    let reader = Reader { txn, profile, keeps_texts: false };
+    let kids = elements.iter().filter_map(|element| reader.element(element.clone(), 2));
+    kids.map(Kid::Element).collect()
+}
+
+/// Returns the item that an element is; nothing of texts.
+pub(crate) fn element_id(kid: &Kid) -> Option<ItemId> {
+    match kid {
+        Kid::Element(element) => Some(element.id),
+        Kid::Text(_) => None,
+    }
+}
+
+/// Reads a fragment like [`glance`], wherever it is.
+pub(crate) fn glance_in(
+    txn: &impl ReadTxn,
+    fragment: &impl XmlFragment,
+    profile: Profile,
+) -> Vec<Kid> {
+    Reader { txn, profile, keeps_texts: false }.kids(fragment, 1)
+}
+
 /// Returns the tree that children are.
 pub fn nodes(kids: &[Kid]) -> Vec<Node> {
     let mut nodes = Vec::with_capacity(kids.len());
@@ -206,7 +245,8 @@ impl<T: ReadTxn> Reader<'_, T> {
     }
 }
 
-fn item_of(branch: &Branch) -> Option<ItemId> {
+/// Returns the item that holds a type; nothing of roots.
+pub(crate) fn item_of(branch: &Branch) -> Option<ItemId> {
     match branch.id() {
         BranchID::Nested(id) => Some(ItemId::new(ClientId::new(id.client.get()).ok()?, id.clock)),
         BranchID::Root(_) => None,

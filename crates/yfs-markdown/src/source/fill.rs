@@ -34,6 +34,22 @@ pub(super) fn plan<'a>(
     profile: Profile,
     is_forgotten: &dyn Fn(usize) -> bool,
 ) -> Plan<'a> {
+    let mut n_by_key: HashMap<Key, usize> = HashMap::new();
+    for key in keys {
+        *n_by_key.entry(*key).or_default() += 1;
+    }
+    plan_among(outline, keys, map, profile, is_forgotten, &n_by_key)
+}
+
+/// Makes the plan of a part of a document in which there are so many leaves of each key.
+pub(super) fn plan_among<'a>(
+    outline: &Outline<'_>,
+    keys: &[Key],
+    map: &'a SourceMap,
+    profile: Profile,
+    is_forgotten: &dyn Fn(usize) -> bool,
+    n_by_key: &HashMap<Key, usize>,
+) -> Plan<'a> {
     let mut records = match_records(keys, map);
     for (leaf, record) in outline.leaves.iter().zip(&mut records) {
         if is_forgotten(leaf.top) {
@@ -43,7 +59,7 @@ pub(super) fn plan<'a>(
     let mut plan = Plan::canonical(outline, profile);
     plan.prefixes = prefixes(outline, &records);
     plan.cares.fill(map.style.care());
-    plan.gaps = gaps(outline, keys, map, is_forgotten);
+    plan.gaps = gaps(outline, keys, map, is_forgotten, n_by_key);
     plan.bodies = records.iter().map(|record| record.and_then(|it| it.lines.as_deref())).collect();
     plan.end = map.style.end;
     let n_bytes: usize = outline.leaves.iter().map(|leaf| text_len(&leaf.element.children)).sum();
@@ -189,8 +205,9 @@ fn gaps<'a>(
     keys: &[Key],
     map: &'a SourceMap,
     is_forgotten: &dyn Fn(usize) -> bool,
+    n_by_key: &HashMap<Key, usize>,
 ) -> Vec<Option<Cow<'a, [Line]>>> {
-    let near = Near::new(keys, map);
+    let near = Near::new(n_by_key, map);
     let mut n_used: HashMap<(Key, Key), usize> = HashMap::new();
     let mut gaps: Vec<Option<Cow<'a, [Line]>>> = Vec::with_capacity(keys.len() + 1);
     for index in 0..=keys.len() {
@@ -223,35 +240,32 @@ fn pair(keys: &[Key], index: usize) -> (Key, Key) {
 }
 
 /// Whether there is more than blank lines: definitions that other leaves may need.
-fn says_something(lines: &[Line]) -> bool {
+pub(super) fn says_something(lines: &[Line]) -> bool {
     lines.iter().any(|line| !line.text.trim_matches([' ', '\t', '>']).is_empty())
 }
 
 /// Blank gaps that lost one neighbour. Only these may take another: what is not remembered is as usual.
-struct Near<'a> {
+struct Near<'a, 'b> {
     before_key: HashMap<Key, Vec<&'a Record>>,
     after_key: HashMap<Key, Vec<&'a Record>>,
-    n_by_key: HashMap<Key, usize>,
+    n_by_key: &'b HashMap<Key, usize>,
 }
 
-impl<'a> Near<'a> {
+impl<'a, 'b> Near<'a, 'b> {
     /// How many candidates are looked at.
     const MAX: usize = 32;
 
-    fn new(keys: &[Key], map: &'a SourceMap) -> Self {
-        let mut n_by_key: HashMap<Key, usize> = HashMap::from([(START, 1), (END, 1)]);
-        for key in keys {
-            *n_by_key.entry(*key).or_default() += 1;
-        }
+    fn new(n_by_key: &'b HashMap<Key, usize>, map: &'a SourceMap) -> Self {
         let (mut before_key, mut after_key) = (HashMap::new(), HashMap::new());
+        let is_there = |key: &Key| [START, END].contains(key) || n_by_key.contains_key(key);
         for ((before, after), records) in &map.gaps {
             let is_blank =
                 |record: &&Record| record.lines.as_deref().is_some_and(|it| !says_something(it));
             for record in records.iter().filter(is_blank).filter(|it| it.may_repeat()) {
-                if !n_by_key.contains_key(before) {
+                if !is_there(before) {
                     before_key.entry(*after).or_insert_with(Vec::new).push(record);
                 }
-                if !n_by_key.contains_key(after) {
+                if !is_there(after) {
                     after_key.entry(*before).or_insert_with(Vec::new).push(record);
                 }
             }
@@ -265,7 +279,7 @@ impl<'a> Near<'a> {
         let hint = Key::hint_around(keys, index);
         for (by_key, key) in [(&self.before_key, after), (&self.after_key, before)] {
             let Some(records) = by_key.get(&key) else { continue };
-            let is_only = self.n_by_key.get(&key) == Some(&1);
+            let is_only = [START, END].contains(&key) || self.n_by_key.get(&key) == Some(&1);
             let mut records = records.iter().take(Self::MAX);
             if let Some(found) = records.find(|record| record.hint == hint || is_only) {
                 return found.lines.as_deref();

@@ -1,6 +1,6 @@
 //! Tree and memory to text, read back before it is believed.
 
-use super::{SourceMap, fill, key::Key};
+use super::{SourceMap, blocks::reads_as, fill, key::Key};
 use crate::{
     outline::{Outline, is_empty_paragraph},
     parse::{MARK, parse},
@@ -34,6 +34,13 @@ pub fn render_checked(document: &Element, map: &SourceMap, profile: Profile) -> 
     let read = parse(&first, profile);
     if same(&read, document) {
         return Rendered { text: first, is_exact: true };
+    }
+    // Empty paragraphs beside other blocks are all that the text leaves out.
+    let is_block = |node: &Node| node.as_element().is_some();
+    let has_text = |node: &Node| !node.as_element().is_some_and(is_empty_paragraph);
+    let nodes = &document.children;
+    if nodes.iter().all(is_block) && nodes.iter().any(has_text) && reads_as(&read, nodes) {
+        return Rendered { text: first, is_exact: false };
     }
     // A tree may hold what markdown cannot say. Then what can be said is what counts.
     let canonical = write(document, profile);

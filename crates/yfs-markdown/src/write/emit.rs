@@ -115,8 +115,15 @@ pub(crate) fn prefix(outline: &Outline<'_>, container: usize) -> Prefix {
 
 /// Writes a tree by a plan.
 pub(crate) fn emit(outline: &Outline<'_>, plan: &Plan<'_>) -> String {
+    emit_blocks(outline, plan).0
+}
+
+/// Writes a tree by a plan, and returns where each leaf begins, with what stands before it.
+pub(crate) fn emit_blocks(outline: &Outline<'_>, plan: &Plan<'_>) -> (String, Vec<usize>) {
     let mut emitter = Emitter { plan, out: String::new(), open: Vec::new() };
+    let mut starts = Vec::with_capacity(outline.leaves.len());
     for index in 0..outline.leaves.len() {
+        starts.push(emitter.out.len());
         let leaf = &outline.leaves[index];
         let chain = outline.chain(index);
         let n_shared =
@@ -147,7 +154,7 @@ pub(crate) fn emit(outline: &Outline<'_>, plan: &Plan<'_>) -> String {
     emitter.open.clear();
     let after = plan.gaps.last().and_then(Option::as_deref).unwrap_or_default();
     after.iter().for_each(|line| emitter.line(line));
-    emitter.out
+    (emitter.out, starts)
 }
 
 struct Emitter<'a> {

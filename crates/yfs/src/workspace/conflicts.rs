@@ -199,17 +199,26 @@ impl WorkspaceState {
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
     fn unsettled(&self, id: &FileId) -> Result<std::result::Result<Seq, Conflict>> {
-        let (is_doubled, is_unsettled, head) = self.documents.acquire(id).with(|loaded| {
-            let is_unsettled = loaded.doc.needs_conversion() || loaded.doc.needs_repair();
-            (loaded.doc.is_doubled(), is_unsettled, loaded.head)
-        })?;
+        let (is_doubled, is_unsettled, aside, head) =
+            self.documents.acquire(id).with(|loaded| {
+                let doc = &loaded.doc;
+                let is_unsettled = doc.needs_conversion() || doc.needs_repair();
+                (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head)
+            })?;
         let (kind, detail) = match (is_doubled, is_unsettled) {
-            (true, _) => (ConflictKind::Doubled, "holds everything twice"),
-            (false, true) => (ConflictKind::Unsettled, "was written to where its content is not"),
+            (true, _) => (ConflictKind::Doubled, "holds everything twice".to_owned()),
+            (false, _) if !aside.is_empty() => {
+                let words = aside.join("\", \"");
+                let detail = format!("a block was deleted while \"{words}\" was typed into it");
+                (ConflictKind::Unsettled, detail)
+            }
+            (false, true) => {
+                (ConflictKind::Unsettled, "was written to where its content is not".to_owned())
+            }
             (false, false) => return Ok(Ok(head)),
         };
         let path = path_of(&self.main.read(), id);
-        Ok(Err(Conflict { kind, id: id.clone(), path, detail: detail.to_owned() }))
+        Ok(Err(Conflict { kind, id: id.clone(), path, detail }))
     }
 
     /// Tells whether a file in the trash holds anything else than what was taken over from it.

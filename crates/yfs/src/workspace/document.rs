@@ -90,10 +90,14 @@ impl Workspace {
         let author =
             Author::new(self.state.options.actor.clone(), self.state.now()).with_label("repair");
         let mut is_changed = false;
-        for is_second in [false, true] {
+        for step in 0..3 {
             let by = Some(&author.actor);
             let repair = |doc: &mut ContentDoc| {
-                let update = if is_second { doc.undouble(&author)? } else { doc.repair()? };
+                let update = match step {
+                    0 => doc.repair()?,
+                    1 => doc.undouble(&author)?,
+                    _ => doc.put_back(&author)?,
+                };
                 Ok(update.into_iter().collect())
             };
             is_changed |=

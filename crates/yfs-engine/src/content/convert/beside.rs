@@ -3,6 +3,8 @@
 //! A comparison of the texts may take one letter for another that reads the same. The items say which is which; only what
 //! belongs to no item, such as `#` and `**`, is compared as text.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 
 use super::super::{
@@ -21,22 +23,74 @@ pub(super) struct Shared {
 
 /// Lays two files beside each other that are made of items of one document.
 pub(super) fn beside(old: &str, old_spans: &[Span], new: &str, new_spans: &[Span]) -> Runs {
-    beside_at(old, new, shared(old, old_spans, new, new_spans))
+    let shared = shared(old, old_spans, new, new_spans);
+    lay(old, new, shared, |runs, old_gap, new_gap| {
+        // What is made of other items is other text, whatever it reads.
+        let n_before = n_before(old_spans, &old_gap).min(n_before(new_spans, &new_gap));
+        let (gap, other) = (&old[old_gap.clone()], &new[new_gap.clone()]);
+        let pairs = gap
+            .char_indices()
+            .zip(other.chars())
+            .take_while(|((at, c), other)| c == other && at + c.len_utf8() <= n_before);
+        let start = pairs.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+        let n_behind = n_behind(old_spans, &old_gap).min(n_behind(new_spans, &new_gap));
+        let (gap_rest, other_rest) = (&gap[start..], &other[start..]);
+        let mut n_end = 0;
+        for (c, other) in gap_rest.chars().rev().zip(other_rest.chars().rev()) {
+            if c != other || n_end + c.len_utf8() > n_behind {
+                break;
+            }
+            n_end += c.len_utf8();
+        }
+        runs.push(Side::Both, Length::of(&gap[..start]));
+        let gone = &gap_rest[..gap_rest.len() - n_end];
+        let come = &other_rest[..other_rest.len() - n_end];
+        if n_before == gap.len().min(other.len()) {
+            compare(runs, gone, come);
+        } else {
+            runs.push(Side::Old, Length::of(gone));
+            runs.push(Side::New, Length::of(come));
+        }
+        runs.push(Side::Both, Length::of(&gap_rest[gap_rest.len() - n_end..]));
+    })
+}
+
+/// Returns how many bytes of a part of a file belong to no item, at its beginning.
+fn n_before(spans: &[Span], part: &Range<usize>) -> usize {
+    let first = spans.partition_point(|span| span.at + span.len <= part.start);
+    let first = spans.get(first).map_or(part.end, |span| span.at);
+    first.clamp(part.start, part.end) - part.start
+}
+
+/// Returns how many bytes of a part of a file belong to no item, at its end.
+fn n_behind(spans: &[Span], part: &Range<usize>) -> usize {
+    let last = spans.partition_point(|span| span.at < part.end);
+    let last = last.checked_sub(1).map_or(part.start, |last| spans[last].at + spans[last].len);
+    part.end - last.clamp(part.start, part.end)
 }
 
 /// Lays two files beside each other that share some text, in order.
 pub(super) fn beside_at(old: &str, new: &str, shared: impl IntoIterator<Item = Shared>) -> Runs {
+    lay(old, new, shared, |runs, old_gap, new_gap| compare(runs, &old[old_gap], &new[new_gap]))
+}
+
+fn lay(
+    old: &str,
+    new: &str,
+    shared: impl IntoIterator<Item = Shared>,
+    mut lay_gap: impl FnMut(&mut Runs, Range<usize>, Range<usize>),
+) -> Runs {
     let mut runs = Runs::default();
     let (mut old_at, mut new_at) = (0, 0);
     for shared in shared {
         if shared.old < old_at || shared.new < new_at {
             continue;
         }
-        compare(&mut runs, &old[old_at..shared.old], &new[new_at..shared.new]);
+        lay_gap(&mut runs, old_at..shared.old, new_at..shared.new);
         runs.push(Side::Both, Length::of(&old[shared.old..shared.old + shared.len]));
         (old_at, new_at) = (shared.old + shared.len, shared.new + shared.len);
     }
-    compare(&mut runs, &old[old_at..], &new[new_at..]);
+    lay_gap(&mut runs, old_at..old.len(), new_at..new.len());
     runs
 }
 

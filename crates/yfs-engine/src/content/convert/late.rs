@@ -117,6 +117,18 @@ impl ContentDoc {
         Ok(text)
     }
 
+    /// Returns those of some ranges that are in blocks which a settlement deleted.
+    pub(in crate::content) fn settled_away(&self, ranges: &[IdRange]) -> Vec<IdRange> {
+        let settlements = self.settlements();
+        self.gate.read(|txn| {
+            let is_gone = |range: &&IdRange| {
+                let around = ancestors(txn, ItemId::new(range.client, range.start));
+                around.iter().any(|id| settlements.iter().any(|it| holds(&it.gone, *id)))
+            };
+            ranges.iter().filter(is_gone).copied().collect()
+        })
+    }
+
     /// Returns the items of orphans that are still to be merged.
     pub(in crate::content) fn unmerged(&self) -> IdSet {
         let Some(last) = self.last_settlement() else { return IdSet::new() };
@@ -205,7 +217,7 @@ fn word_begun_at(
 }
 
 /// Returns what an item is in, from the inside.
-fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
+pub(super) fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
     let (mut around, mut at) = (Vec::new(), item);
     while let Some((Around::Type(parent), _)) = place_in(txn, at, Stick::Right) {
         // What peers send may be of any depth.
@@ -218,7 +230,7 @@ fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
     around
 }
 
-fn holds(set: &IdSet, item: ItemId) -> bool {
+pub(super) fn holds(set: &IdSet, item: ItemId) -> bool {
     set.contains(&ID::new(ClientID::new(item.client.get()), item.clock))
 }
 

@@ -1,7 +1,7 @@
 //! Settlements: merging what is new in both roots, and making both say the result.
 
 use yrs::{
-    GetString as _, Map as _, ReadTxn, Update, WriteTxn as _, updates::decoder::Decode as _,
+    GetString as _, IdSet, Map as _, ReadTxn, Update, WriteTxn as _, updates::decoder::Decode as _,
 };
 
 use super::{
@@ -10,17 +10,20 @@ use super::{
         diff::Splice,
         edit::applied,
         rebase::{Length, Op, Runs, rebase_all},
+        redact::{to_ranges, to_set, up_to},
         rich,
         spans::spans_of,
     },
     CONVERSIONS, MARK, Settlement,
     beside::{Shared, beside, beside_at},
-    is_rich, merged, with_deleted,
+    is_rich,
+    late::{ancestors, holds},
+    merged, with_deleted,
 };
 use crate::{
     actor::{Actor, ActorKind},
     gate::{GatedDoc, IdRange, Source},
-    id::ClientId,
+    id::{ClientId, ItemId},
     kind::{ContentKind, DEFAULT_PROFILE, Profile},
     lib0::{write_string, write_var_uint},
     rich::{Inserter, Kid, Parent, ROOT, live},
@@ -210,11 +213,30 @@ impl ContentDoc {
             deleted.diff_with(&rival.gone);
         }
         deleted.merge_with(after.snapshot().delete_set.clone());
+        deleted.diff_with(&self.lost_to(rivals, after, &deleted));
         for rival in rivals {
             let client = yrs::ClientID::new(rival.client.get());
             deleted.range_mut(client).insert(0..self.gate.clock_of(rival.client));
         }
         with_deleted(&now, deleted)
+    }
+}
+
+impl ContentDoc {
+    /// Returns what a version shows that Yjs deleted because rivals deleted what it is in, without having it.
+    fn lost_to(&self, rivals: &[Settlement], after: &Version, deleted: &IdSet) -> IdSet {
+        let lost = up_to(&deleted.diff(&after.snapshot().delete_set), after);
+        if rivals.is_empty() || lost.is_empty() {
+            return IdSet::new();
+        }
+        let mut parts = self.gate.parts_in(&to_ranges(&lost), &[ROOT]);
+        self.gate.read(|txn| {
+            parts.retain(|part| {
+                let around = ancestors(txn, ItemId::new(part.client, part.start));
+                around.iter().any(|id| rivals.iter().any(|rival| holds(&rival.gone, *id)))
+            });
+        });
+        to_set(&parts)
     }
 }
 

@@ -49,18 +49,24 @@ impl Memory {
                 }
             }
         }
+        let map = txn.get_map(FRONT_MATTER);
+        let Self { entries, .. } =
+            map.map(|map| Self::of_front_matter(txn, &map)).unwrap_or_default();
+        Self { source, entries }
+    }
+
+    /// Makes what a map says that holds front matter.
+    pub(in crate::content) fn of_front_matter(txn: &impl ReadTxn, map: &MapRef) -> Self {
         let mut entries = Entries::new();
-        if let Some(map) = txn.get_map(FRONT_MATTER) {
-            for (key, value) in map.iter(txn) {
-                // A shared type that another application put there is carried and not read.
-                let Out::Any(value) = value else { continue };
-                if value != Any::Undefined {
-                    entries.push((key.into(), to_value(&value)));
-                }
+        for (key, value) in map.iter(txn) {
+            // A shared type that another application put there is carried and not read.
+            let Out::Any(value) = value else { continue };
+            if value != Any::Undefined {
+                entries.push((key.into(), to_value(&value)));
             }
         }
         entries.sort_by(|(left, _), (right, _)| left.cmp(right));
-        Self { source, entries }
+        Self { source: BTreeMap::new(), entries }
     }
 
     /// Makes what is to be remembered of a file.

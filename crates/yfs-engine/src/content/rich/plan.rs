@@ -19,6 +19,7 @@ use super::{
     super::{
         laid_beside,
         rebase::{Length, Overlap, Runs},
+        spans::{TypingRuns, typing_runs},
     },
     align::{Act, align, grouped},
     fingerprint,
@@ -76,6 +77,18 @@ impl Plan {
     ) {
         Level { plan: self, beside, parent: Parent::Root, live, places: places(live) }
             .children(base, new);
+    }
+
+    /// Makes `new` of some of the neighboring children of the root that are in `live`.
+    pub(super) fn blocks(
+        &mut self,
+        beside: &mut Beside<'_, '_>,
+        live: &[Kid],
+        changed: std::ops::Range<usize>,
+        new: &[Node],
+    ) {
+        let level = Level { plan: self, beside, parent: Parent::Root, live, places: places(live) };
+        level.children_from(changed.start, &live[changed], new);
     }
 
     fn delete(&mut self, ids: impl Iterator<Item = ItemId>) {
@@ -144,9 +157,13 @@ impl Cursor {
 }
 
 impl Level<'_, '_, '_, '_> {
-    fn children(mut self, base: &[Kid], new: &[Node]) {
+    fn children(self, base: &[Kid], new: &[Node]) {
+        self.children_from(0, base, new);
+    }
+
+    fn children_from(mut self, at: usize, base: &[Kid], new: &[Node]) {
         let groups = grouped(new);
-        let mut cursor = Cursor::default();
+        let mut cursor = Cursor { at, last: None };
         let acts = align(base, &groups);
         let is_insert = |it: &Act| matches!(it, Act::Insert { .. });
         let n_last = acts.iter().rev().take_while(|it| is_insert(it)).count();
@@ -239,7 +256,9 @@ impl Level<'_, '_, '_, '_> {
             };
             let beside = self.beside.runs(slot, live);
             let (text, others) = (live.text.as_str(), live.others.as_slice());
-            let edit = change.edit(&SlotPair { range, live: text, beside, others });
+            let typing = self.beside.typing(slot, live);
+            let pair = SlotPair { range, live: text, beside, others, typing };
+            let edit = change.edit(&pair);
             self.plan.overlaps.extend(edit.overlaps);
             if edit.delta.iter().any(|it| !matches!(it, Delta::Retain(_, None))) {
                 self.plan.texts.push((live.handle.clone(), edit.delta));
@@ -338,6 +357,14 @@ impl Level<'_, '_, '_, '_> {
 }
 
 impl Beside<'_, '_> {
+    /// Returns where typing begins in a text that others changed.
+    fn typing(&mut self, base: &Slot, live: &Slot) -> TypingRuns {
+        match self.version.is_none() || base.text == live.text {
+            true => TypingRuns::default(),
+            false => typing_runs(self.txn, &live.handle),
+        }
+    }
+
     /// Lays what a text said beside what it says.
     fn runs(&mut self, base: &Slot, live: &Slot) -> Runs {
         let whole = || Runs::whole(Length::of(&base.text));

@@ -13,7 +13,8 @@ use yrs::{
 
 use super::super::{
     diff::{Splice, diff, utf16_len},
-    rebase::{Op, Overlap, Runs, rebase},
+    rebase::{Op, Overlap, Runs, keep_begun_words, rebase},
+    spans::TypingRuns,
 };
 use crate::rich::to_any;
 
@@ -61,6 +62,8 @@ pub(super) struct SlotPair<'a> {
     pub(super) beside: Runs,
     /// Where something stands in it that is not text, in units of the text before.
     pub(super) others: &'a [u32],
+    /// Where typing begins in it.
+    pub(super) typing: TypingRuns,
 }
 
 /// A change of a whole text, from which those of its slots follow.
@@ -139,6 +142,7 @@ impl<'a> Change<'a> {
         let base = &self.base.text[slot.range.clone()];
         let splices = self.splices_of(&slot.range);
         let (ops, overlaps) = rebase(&slot.beside, &splices, base, slot.live, &self.new.text);
+        let ops = keep_begun_words(ops, slot.live, &slot.beside, &slot.typing);
         let units = |at: usize| {
             utf16_len(&base[..at.clamp(slot.range.start, slot.range.end) - slot.range.start])
         };

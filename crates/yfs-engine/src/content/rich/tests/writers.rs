@@ -97,3 +97,23 @@ fn a_table_has_one_header_and_a_cell_one_paragraph() {
     let text = first.text();
     assert!(text.contains("typed") && text.contains("x") && text.contains('e'), "{text}");
 }
+
+#[test]
+fn typing_reads_no_block_but_those_around() {
+    let mut server = document(1, Profile::Gfm);
+    let blocks =
+        (0..40).map(|at| format!("Paragraph {at} of *some* words.\n\n- one {at}\n- two\n\n"));
+    write(&mut server, &blocks.collect::<String>(), None);
+    let mut human = replica(&server, 2);
+    let mut reader = replica(&server, 3);
+    assert_eq!(reader.text(), server.text());
+    let n_whole = reader.blocks.n_whole();
+    for at in 0..20 {
+        let text = human.text();
+        let place = text.find(&format!("Paragraph {at} of")).expect("it is there") + 9;
+        let typed = human.replace_range(place..place, "s", &super::author()).expect("it is typed");
+        receive(&mut reader, &typed.update.expect("it changes something"));
+        assert_eq!(reader.text(), human.text());
+    }
+    assert_eq!(reader.blocks.n_whole(), n_whole);
+}

@@ -1,0 +1,170 @@
+//! Documents of later versions of the reference implementation, which keep content in other roots.
+//!
+//! One version keeps each file in `Y.Text("content")`. Another keeps `Y.Array("timeline")` of `Y.Map`s, of which the last is the
+//! content: text, rich text with front matter, bytes, or a sheet. No marker says which version wrote a document. Where none of our
+//! roots holds anything, these are read, and a conversion moves what they say to where our readers and editors look.
+
+use yrs::{Any, Array as _, GetString as _, Map as _, MapRef, Out, ReadTxn};
+
+use super::{Author, ContentDoc, ContentError, TEXT, rich};
+use crate::{
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    kind::{ContentKind, DEFAULT_PROFILE},
+    lib0::as_number,
+    rich::{ROOT, glance_in, into_nodes},
+};
+
+/// The root of one version.
+const CONTENT: &str = "content";
+
+/// The root of the other.
+const TIMELINE: &str = "timeline";
+
+/// What a document of the reference implementation holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReferenceContent {
+    /// Text, which rich text and sheets are rendered to: as markdown, and as comma-separated values.
+    Text(String),
+    /// Bytes that are not text.
+    Bytes(Vec<u8>),
+}
+
+/// A document of the reference implementation in our form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImportedReference {
+    /// A content document, as one update; nothing where it is empty.
+    Document(Option<Vec<u8>>),
+    /// Bytes, to be kept as a blob.
+    Bytes(Vec<u8>),
+}
+
+/// Converts a document of the reference implementation, of any version, into a new content document without its history.
+///
+/// # Errors
+///
+/// [`ContentError::Refused`] if `state` is not the state of a content document, or what [`ContentDoc::write`] returns.
+pub fn import_reference(
+    state: &[u8],
+    id: &FileId,
+    kind: ContentKind,
+    client: ClientId,
+    author: &Author,
+) -> Result<ImportedReference, ContentError> {
+    let mut source = ContentDoc::new(id, client, Limits::default());
+    source.set_kind(kind);
+    source.receive(state, Source::Store)?;
+    source.gate.health()?;
+    let text = match source.reference_content() {
+        Some(ReferenceContent::Bytes(bytes)) => return Ok(ImportedReference::Bytes(bytes)),
+        Some(ReferenceContent::Text(text)) => text,
+        None => source.text(),
+    };
+    let mut made = ContentDoc::new(id, client, Limits::default());
+    made.set_kind(kind);
+    let update = if text.is_empty() { None } else { made.write(&text, None, author)?.update };
+    Ok(ImportedReference::Document(update))
+}
+
+impl ContentDoc {
+    /// Returns what a later version of the reference implementation keeps in this document; nothing where our roots hold
+    /// the content. Bytes are in no text: a reader must ask for them here.
+    pub fn reference_content(&self) -> Option<ReferenceContent> {
+        if self.gate.has_root(TEXT) || self.gate.has_root(ROOT) {
+            return None;
+        }
+        if !self.gate.has_root(CONTENT) && !self.gate.has_root(TIMELINE) {
+            return None;
+        }
+        self.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
+    }
+
+    /// Returns the text of a document of the reference implementation.
+    pub(super) fn reference_text(&self) -> Option<String> {
+        match self.reference_content()? {
+            ReferenceContent::Text(text) => Some(text),
+            ReferenceContent::Bytes(_) => None,
+        }
+    }
+}
+
+fn content_text(txn: &impl ReadTxn) -> Option<ReferenceContent> {
+    let text = txn.get_text(CONTENT)?.get_string(txn);
+    (!text.is_empty()).then_some(ReferenceContent::Text(text))
+}
+
+fn last_entry(txn: &impl ReadTxn) -> Option<ReferenceContent> {
+    let entries = txn.get_array(TIMELINE)?;
+    let last = entries.len(txn).checked_sub(1)?;
+    let Out::YMap(entry) = entries.get(txn, last)? else { return None };
+    let text = match entry.get(txn, CONTENT) {
+        Some(Out::YText(text)) => text.get_string(txn),
+        Some(Out::YXmlFragment(fragment)) => {
+            let memory = match entry.get(txn, rich::FRONT_MATTER) {
+                Some(Out::YMap(front)) => rich::Memory::of_front_matter(txn, &front),
+                _ => rich::Memory::default(),
+            };
+            let kids = glance_in(txn, &fragment, DEFAULT_PROFILE);
+            let profile = rich::evident_profile(&kids).unwrap_or(DEFAULT_PROFILE);
+            rich::file_of(into_nodes(kids), &memory, profile).text
+        }
+        Some(Out::Any(Any::Buffer(bytes))) => match String::from_utf8(bytes.to_vec()) {
+            Ok(text) => text,
+            Err(error) => return Some(ReferenceContent::Bytes(error.into_bytes())),
+        },
+        Some(Out::Any(Any::String(text))) => text.to_string(),
+        _ => sheet(txn, &entry)?,
+    };
+    Some(ReferenceContent::Text(text))
+}
+
+/// Returns a sheet as comma-separated values (RFC 4180, lines ended by a newline), the names of the columns first.
+fn sheet(txn: &impl ReadTxn, entry: &MapRef) -> Option<String> {
+    let (Some(Out::YMap(columns)), Some(Out::YMap(rows))) =
+        (entry.get(txn, "columns"), entry.get(txn, "rows"))
+    else {
+        return None;
+    };
+    let (columns, rows) = (in_order(txn, &columns), in_order(txn, &rows));
+    let names = columns.iter().map(|(_, column)| cell(txn, column, "name"));
+    let mut lines = vec![names.collect::<Vec<_>>().join(",")];
+    for (_, row) in &rows {
+        let cells = columns.iter().map(|(id, _)| cell(txn, row, id));
+        lines.push(cells.collect::<Vec<_>>().join(","));
+    }
+    Some(lines.join("\n") + "\n")
+}
+
+/// Returns the members of a map that are maps, by their `order`.
+fn in_order(txn: &impl ReadTxn, map: &MapRef) -> Vec<(String, MapRef)> {
+    let members = map.iter(txn).filter_map(|(key, value)| match value {
+        Out::YMap(member) => Some((key.to_owned(), member)),
+        _ => None,
+    });
+    let mut members: Vec<(f64, (String, MapRef))> = members
+        .map(|(key, member)| {
+            let order = match member.get(txn, "order") {
+                Some(Out::Any(Any::String(order))) => order.parse().ok(),
+                Some(Out::Any(order)) => as_number(&order),
+                _ => None,
+            };
+            (order.unwrap_or(f64::INFINITY), (key, member))
+        })
+        .collect();
+    members
+        .sort_by(|left, right| left.0.total_cmp(&right.0).then_with(|| left.1.0.cmp(&right.1.0)));
+    members.into_iter().map(|(_, member)| member).collect()
+}
+
+fn cell(txn: &impl ReadTxn, map: &MapRef, key: &str) -> String {
+    let said = match map.get(txn, key) {
+        None | Some(Out::Any(Any::Null | Any::Undefined)) => String::new(),
+        Some(Out::Any(Any::String(text))) => text.to_string(),
+        Some(Out::YText(text)) => text.get_string(txn),
+        Some(value) => value.to_string(txn),
+    };
+    match said.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", said.replace('"', "\"\"")),
+        false => said,
+    }
+}

@@ -1,0 +1,268 @@
+//! The file of a document, kept from one change to the next: only the blocks that changed are read and rendered again.
+//!
+//! What changed is known from the clocks and from what updates deleted, and belongs to one of the children of the root. Where
+//! anything is unusual, the whole document is read.
+
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use hashbrown::{HashMap, HashSet};
+use yfs_markdown::{
+    schema::Profile,
+    source::{RenderedBlocks, SourceMap},
+    tree::Element,
+};
+use yrs::{ReadTxn, XmlElementRef, XmlFragment as _, XmlOut};
+
+use super::{File, Memory, SOURCE, evident_profile, file_of};
+use crate::{
+    content::{ContentDoc, anchor::top_of, rich::FRONT_MATTER},
+    gate::IdRange,
+    id::{ClientId, ItemId},
+    rich::{ROOT, element_id, glance, glance_at, into_nodes, item_of},
+};
+
+/// Files shorter than this are rendered whole, in bytes.
+const MIN_LEN: usize = if cfg!(test) { 1 } else { 8 << 10 };
+
+/// More blocks than this are not brought up to date one by one.
+const MAX_CHANGED: usize = 256;
+
+/// The file as it was when it was last read.
+#[derive(Debug, Default)]
+pub(in crate::content) struct FileCache {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    cached: Option<Cached>,
+    /// What was deleted since.
+    deleted: Vec<IdRange>,
+    /// How often the whole document was read.
+    #[cfg(test)]
+    n_whole: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Cached {
+    pub(super) rendered: RenderedBlocks,
+    /// The children of the root, in order.
+    ids: Vec<ItemId>,
+    profile: Profile,
+    pub(super) map: SourceMap,
+    /// The front matter as it stands in the file.
+    front: String,
+    clocks: HashMap<ClientId, u32>,
+}
+
+/// Which children of the root changed: where they were, and where they are.
+struct Changed {
+    old: Range<usize>,
+    ids: Vec<ItemId>,
+    handles: Vec<XmlElementRef>,
+}
+
+impl FileCache {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the file.
+    pub(in crate::content) fn clear(&self) {
+        let mut inner = self.lock();
+        (inner.cached, inner.deleted) = (None, Vec::new());
+    }
+
+    /// Returns how often the whole document was read.
+    #[cfg(test)]
+    pub(in crate::content) fn n_whole(&self) -> u32 {
+        self.lock().n_whole
+    }
+
+    /// Notes what an update deleted.
+    pub(in crate::content) fn note_deleted(&self, deleted: impl IntoIterator<Item = IdRange>) {
+        let mut inner = self.lock();
+        if inner.cached.is_some() {
+            inner.deleted.extend(deleted);
+        }
+    }
+}
+
+impl ContentDoc {
+    /// Reads the document as a file, from the one that was read before where that is possible.
+    pub(super) fn read_by_blocks(&self, profile: Profile) -> File {
+        let mut inner = self.blocks.lock();
+        let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
+        if let Some(mut cached) = cached
+            && self.bring_up_to_date(&mut cached, deleted, profile).is_some()
+        {
+            let file = cached.file();
+            debug_assert!(
+                !cfg!(test)
+                    || file.text == self.gate.read(|txn| super::read_file(txn, profile)).text,
+                "the blocks are not the file"
+            );
+            inner.cached = Some(cached);
+            return file;
+        }
+        let (file, cached) = self.gate.read(|txn| self.read_whole(txn, profile));
+        inner.cached = cached;
+        #[cfg(test)]
+        {
+            inner.n_whole += 1;
+        }
+        file
+    }
+
+    fn read_whole(&self, txn: &impl ReadTxn, profile: Profile) -> (File, Option<Cached>) {
+        let kids = glance(txn, profile);
+        let evident = evident_profile(&kids).unwrap_or(profile);
+        let ids: Option<Vec<ItemId>> = kids.iter().map(element_id).collect();
+        let memory = Memory::read(txn);
+        let nodes = into_nodes(kids);
+        if let Some(ids) = ids.filter(|_| evident == profile && !nodes.is_empty()) {
+            let document = Element::new("doc").holding(nodes);
+            let map = memory.source();
+            let front = memory.front();
+            let rendered = RenderedBlocks::new(&document, &map, profile);
+            if let Some(rendered) = rendered.filter(|it| it.text().len() >= MIN_LEN) {
+                let clocks = clocks_of(txn);
+                let cached = Cached { rendered, ids, profile, map, front, clocks };
+                return (cached.file(), Some(cached));
+            }
+            return (file_of(document.children, &memory, profile), None);
+        }
+        (file_of(nodes, &memory, evident), None)
+    }
+
+    /// Renders what changed. Returns nothing if the whole document must be read.
+    fn bring_up_to_date(
+        &self,
+        cached: &mut Cached,
+        mut changed: Vec<IdRange>,
+        profile: Profile,
+    ) -> Option<()> {
+        if cached.profile != profile {
+            return None;
+        }
+        self.gate.read(|txn| {
+            let clocks = clocks_of(txn);
+            for (client, end) in &clocks {
+                let start = cached.clocks.get(client).copied().unwrap_or(0);
+                if start < *end {
+                    changed.push(IdRange { client: *client, start, len: end - start });
+                }
+            }
+            if !self.gate.parts_in(&changed, &[SOURCE, FRONT_MATTER]).is_empty() {
+                return None;
+            }
+            let parts = self.gate.parts_in(&changed, &[ROOT]);
+            if !parts.is_empty() {
+                let changed = cached.changed(txn, &parts)?;
+                cached.replace(txn, changed)?;
+            }
+            cached.clocks = clocks;
+            Some(())
+        })
+    }
+
+    /// Takes the file block by block out of the cache, brought up to date.
+    pub(super) fn take_cached(&self, profile: Profile) -> Option<Cached> {
+        let mut inner = self.blocks.lock();
+        let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
+        drop(inner);
+        let mut cached = cached?;
+        self.bring_up_to_date(&mut cached, deleted, profile)?;
+        Some(cached)
+    }
+
+    /// Puts the file back into the cache.
+    pub(super) fn keep_cached(&self, cached: Cached) {
+        self.blocks.lock().cached = Some(cached);
+    }
+}
+
+fn clocks_of(txn: &impl ReadTxn) -> HashMap<ClientId, u32> {
+    let clocks = txn.state_vector();
+    let clocks = clocks
+        .iter()
+        .filter_map(|(client, clock)| Some((ClientId::new(client.get()).ok()?, *clock)));
+    clocks.collect()
+}
+
+/// Returns the children of the root; nothing if one of them is a text.
+fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
+    let fragment = txn.get_xml_fragment(ROOT)?;
+    let (mut ids, mut handles) = (Vec::new(), Vec::new());
+    for child in fragment.children(txn) {
+        let XmlOut::Element(element) = child else { return None };
+        ids.push(item_of(element.as_ref())?);
+        handles.push(element);
+    }
+    Some((ids, handles))
+}
+
+impl Cached {
+    pub(super) fn front(&self) -> &str {
+        &self.front
+    }
+
+    /// Returns the children of the root; nothing if they are not those that were read.
+    pub(super) fn handles(&self, txn: &impl ReadTxn) -> Option<Vec<XmlElementRef>> {
+        let (ids, handles) = children(txn)?;
+        (ids == self.ids).then_some(handles)
+    }
+
+    /// Notes that the blocks are those that are in the document now. Reports whether there are as many.
+    pub(super) fn is_now(&mut self, txn: &impl ReadTxn) -> bool {
+        let Some((ids, _)) = children(txn) else { return false };
+        self.ids = ids;
+        self.clocks = clocks_of(txn);
+        self.ids.len() == self.rendered.n_blocks()
+    }
+
+    pub(super) fn file(&self) -> File {
+        let text = [&self.front, self.rendered.text()].concat();
+        File { text, is_exact: self.rendered.is_exact() }
+    }
+
+    /// Finds the children of the root that hold some items.
+    fn changed(&self, txn: &impl ReadTxn, parts: &[IdRange]) -> Option<Changed> {
+        let mut dirty = HashSet::new();
+        for part in parts {
+            dirty.extend(top_of(txn, ItemId::new(part.client, part.start))?);
+        }
+        let (ids, handles) = children(txn)?;
+        let is_same = |(old, new): &(&ItemId, &ItemId)| old == new && !dirty.contains(*old);
+        let n_before = self.ids.iter().zip(&ids).take_while(is_same).count();
+        let n_left = self.ids.len().min(ids.len()) - n_before;
+        let behind = self.ids.iter().rev().zip(ids.iter().rev()).take(n_left);
+        let n_behind = behind.take_while(is_same).count();
+        Some(Changed { old: n_before..self.ids.len() - n_behind, ids, handles })
+    }
+
+    /// Reads and renders the children that changed.
+    fn replace(&mut self, txn: &impl ReadTxn, changed: Changed) -> Option<()> {
+        let Changed { old, ids, handles } = changed;
+        let n_new = (old.len() + ids.len()).checked_sub(self.ids.len())?;
+        if n_new > MAX_CHANGED || old.len() > MAX_CHANGED {
+            return None;
+        }
+        if n_new > 0 || !old.is_empty() {
+            let around = self.rendered.around(old.clone());
+            let end = (around.end + ids.len()).checked_sub(self.ids.len())?;
+            let kids = glance_at(txn, &handles[around.start..end], self.profile);
+            if kids.len() != end - around.start
+                || evident_profile(&kids).is_some_and(|evident| evident != self.profile)
+                || !self.rendered.replace(&self.map, self.profile, old, into_nodes(kids))
+            {
+                return None;
+            }
+        }
+        self.ids = ids;
+        Some(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Writes that change a few blocks of a long file: only these are read, parsed and compared.
+//!
+//! It is for files that are written as anybody would write them around the change, so that nothing is to be remembered. All others are
+//! written as a whole.
+
+use yfs_markdown::{front_matter::split, schema::Profile, source::remember, tree::Element};
+use yrs::XmlElementRef;
+
+use super::{
+    super::{Author, ContentDoc, ContentError, Written},
+    File,
+    blocks::Cached,
+    is_rewrite,
+    plan::{Beside, Plan},
+};
+use crate::rich::live_at;
+
+/// A change of some blocks of a file.
+struct Window {
+    /// The blocks that give way, and how many stand before and behind them in what was read.
+    old: std::ops::Range<usize>,
+    n_before: usize,
+    n_after: usize,
+    /// What is to stand there, neighbors included.
+    document: Element,
+}
+
+impl ContentDoc {
+    /// Makes `new` of the current file by a change of a few blocks. Returns nothing where that is not possible; then nothing
+    /// changed.
+    pub(super) fn write_window(
+        &mut self,
+        new: &str,
+        profile: Profile,
+        author: &Author,
+    ) -> Result<Option<Written>, ContentError> {
+        let Some(mut cached) = self.take_cached(profile) else { return Ok(None) };
+        let old_text = cached.file();
+        let Some(window) = cached.window(new, profile).filter(|_| old_text.is_exact) else {
+            self.keep_cached(cached);
+            return Ok(None);
+        };
+        let Window { old, n_before, n_after, document } = window;
+        let around = cached.rendered.around(old.clone());
+        let handles = self.gate.read(|txn| cached.handles(txn));
+        let Some(handles) = handles else { return Ok(None) };
+        let nodes = document.children.clone();
+        let map = cached.map.clone();
+        let is_written = cached.rendered.replace(&map, profile, old, nodes);
+        if !is_written || cached.file().text != new {
+            return Ok(None);
+        }
+        let entry = self.begin_run(author, is_rewrite(&old_text.text, new));
+        let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
+        let mut plan = Plan::new(self.client, clock);
+        let handles: &[XmlElementRef] = &handles[around];
+        self.gate.edit(|txn| {
+            let live = live_at(txn, handles, profile);
+            let mut beside = Beside { txn, version: None, profile };
+            let changed = n_before..live.len() - n_after;
+            let new = &document.children[n_before..document.children.len() - n_after];
+            plan.blocks(&mut beside, &live, changed, new);
+        });
+        self.gate.health()?;
+        if plan.is_empty() {
+            return Ok(None);
+        }
+        let overlaps = std::mem::take(&mut plan.overlaps);
+        let update = self.transact_with(entry, |txn| {
+            // The plan counts on being first.
+            plan.make(txn, None).expect("we built a valid update");
+        })?;
+        self.gate.read(|txn| cached.is_now(txn)).then(|| self.keep_cached(cached));
+        debug_assert_eq!(self.gate.read(|txn| super::read_file(txn, profile)).text, new);
+        self.file.set(File { text: new.to_owned(), is_exact: true }).ok();
+        Ok(Some(Written { update, overlaps }))
+    }
+}
+
+impl Cached {
+    /// Finds the blocks that a new file changes, and reads what it says there.
+    fn window(&self, new: &str, profile: Profile) -> Option<Window> {
+        let body = new.strip_prefix(self.front())?;
+        if split(new).body.len() != body.len() {
+            return None;
+        }
+        let old = self.rendered.text();
+        let is_same = |(old, new): &(u8, u8)| old == new;
+        let n_same = old.bytes().zip(body.bytes()).take_while(is_same).count();
+        let n_left = old.len().min(body.len()) - n_same;
+        let behind = old.bytes().rev().zip(body.bytes().rev()).take(n_left);
+        let n_behind = behind.take_while(is_same).count();
+        let blocks = self.rendered.blocks_of(n_same..old.len() - n_behind);
+        let around = self.rendered.around(blocks.clone());
+        let part = self.rendered.part(around.clone());
+        let end = (part.end + body.len()).checked_sub(old.len())?;
+        let text = body.get(part.start..end)?;
+        // What stands before the first block is a blank line, which stands before nothing in a file.
+        let text = if around.start > 0 { text.strip_prefix('\n')? } else { text };
+        let is_blank = |text: &str| text.starts_with(['\n', '\r', ' ', '\t']);
+        if is_blank(text) || !self.rendered.is_forgotten(&self.map, around.clone()) {
+            return None;
+        }
+        let (document, memory) = remember(text, profile);
+        let (n_before, n_after) = (blocks.start - around.start, around.end - blocks.end);
+        let is_whole = document.children.len() >= n_before + n_after;
+        (is_whole && memory.is_empty()).then_some(Window {
+            old: blocks,
+            n_before,
+            n_after,
+            document,
+        })
+    }
+}

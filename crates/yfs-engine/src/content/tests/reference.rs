@@ -1,0 +1,132 @@
+//! Documents of later versions of the reference implementation.
+
+use yfs_markdown::schema::Profile;
+use yrs::{
+    Any, Array as _, Doc, In, Map as _, MapPrelim, ReadTxn as _, StateVector, Text as _,
+    TextPrelim, Transact as _, WriteTxn as _, XmlElementPrelim, XmlFragment as _,
+    XmlFragmentPrelim, XmlTextPrelim,
+};
+
+use super::super::{Author, ContentDoc, ImportedReference, ReferenceContent, import_reference};
+use crate::{
+    actor::{Actor, ActorKind},
+    gate::{Limits, Source},
+    id::{ClientId, FileId},
+    kind::ContentKind,
+    time::Millis,
+};
+
+const RICH: ContentKind = ContentKind::Rich(Profile::Gfm);
+
+fn author() -> Author {
+    Author::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
+}
+
+fn id() -> FileId {
+    FileId::parse("0pvpappn8hn4dcp").expect("an id")
+}
+
+fn state_of(fill: impl FnOnce(&mut yrs::TransactionMut<'_>)) -> Vec<u8> {
+    let doc = Doc::with_client_id(7);
+    let mut txn = doc.transact_mut();
+    fill(&mut txn);
+    txn.encode_state_as_update_v1(&StateVector::default())
+}
+
+fn entry(kind: &str, content: impl Into<In>) -> MapPrelim {
+    MapPrelim::from([("type", In::from(kind)), ("content", content.into())])
+}
+
+fn timeline(last: MapPrelim) -> Vec<u8> {
+    state_of(|txn| {
+        let array = txn.get_or_insert_array("timeline");
+        array.push_back(txn, entry("text", TextPrelim::new("older")));
+        array.push_back(txn, last);
+    })
+}
+
+fn open(state: &[u8], kind: ContentKind) -> ContentDoc {
+    let client = ClientId::new(1).expect("53 bits");
+    let mut doc = ContentDoc::new(&id(), client, Limits::default());
+    doc.set_kind(kind);
+    doc.receive(state, Source::Store).expect("an update");
+    doc
+}
+
+/// Checks that a document reads as `text`, can be written to, and is there for editors.
+fn check(state: &[u8], kind: ContentKind, text: &str) {
+    let mut doc = open(state, kind);
+    assert_eq!(doc.text(), text);
+    assert_eq!(doc.len_utf8(), text.len());
+    assert!(!doc.is_empty());
+    assert!(doc.needs_conversion());
+    let mut written = open(state, kind);
+    let new = text.to_owned() + "\nMore.\n";
+    assert!(written.write(&new, None, &author()).is_ok());
+    assert_eq!(written.text(), new);
+    assert!(doc.convert().expect("it can be converted").is_some());
+    assert_eq!((doc.text(), doc.held()), (text.to_owned(), kind));
+    assert!(!doc.needs_conversion() && !doc.needs_repair());
+    assert_eq!(open(&doc.gate().encode_state(), kind).text(), text);
+    let client = ClientId::new(9).expect("53 bits");
+    let imported = import_reference(state, &id(), kind, client, &author());
+    let Ok(ImportedReference::Document(Some(update))) = imported else { panic!("{imported:?}") };
+    assert_eq!(open(&update, kind).text(), text);
+}
+
+#[test]
+fn text_in_the_root_content_is_read() {
+    let state = state_of(|txn| txn.get_or_insert_text("content").push(txn, "# One\n\ntwo\n"));
+    check(&state, RICH, "# One\n\ntwo\n");
+    check(&state, ContentKind::Text, "# One\n\ntwo\n");
+}
+
+#[test]
+fn the_last_entry_of_a_timeline_is_read() {
+    check(&timeline(entry("text", TextPrelim::new("newer\n"))), ContentKind::Text, "newer\n");
+    let bytes = Any::Buffer(b"as bytes\n".as_slice().into());
+    check(&timeline(entry("binary", bytes)), ContentKind::Text, "as bytes\n");
+}
+
+#[test]
+fn rich_text_of_a_timeline_is_read() {
+    let state = state_of(|txn| {
+        let array = txn.get_or_insert_array("timeline");
+        let map = array.push_back(txn, entry("richtext", XmlFragmentPrelim::default()));
+        map.insert(txn, "frontmatter", MapPrelim::from([("title", "One")]));
+        let Some(yrs::Out::YXmlFragment(fragment)) = map.get(txn, "content") else { panic!() };
+        let paragraph = fragment.push_back(txn, XmlElementPrelim::empty("paragraph"));
+        paragraph.push_back(txn, XmlTextPrelim::new("Two words."));
+    });
+    check(&state, RICH, "---\ntitle: One\n---\nTwo words.\n");
+}
+
+#[test]
+fn a_sheet_is_read_as_comma_separated_values() {
+    let column = |name: &str, order: f64| {
+        MapPrelim::from([("name", In::from(name)), ("order", In::from(order))])
+    };
+    let row = |order: f64, a: &str, b: &str| {
+        MapPrelim::from([("order", In::from(order)), ("c1", In::from(a)), ("c2", In::from(b))])
+    };
+    let state = timeline(MapPrelim::from([
+        ("type", In::from("sheet")),
+        ("columns", MapPrelim::from([("c1", column("A", 2.0)), ("c2", column("B", 1.0))]).into()),
+        (
+            "rows",
+            MapPrelim::from([("r1", row(2.0, "x, y", "z")), ("r2", row(1.0, "1", "2"))]).into(),
+        ),
+    ]));
+    check(&state, ContentKind::Text, "B,A\n2,1\nz,\"x, y\"\n");
+}
+
+#[test]
+fn bytes_of_a_timeline_are_reported() {
+    let state = timeline(entry("binary", Any::Buffer([0xff, 0, 1].as_slice().into())));
+    let doc = open(&state, ContentKind::Text);
+    assert_eq!(doc.reference_content(), Some(ReferenceContent::Bytes(vec![0xff, 0, 1])));
+    assert!(!doc.needs_conversion());
+    let client = ClientId::new(9).expect("53 bits");
+    let imported = import_reference(&state, &id(), ContentKind::Text, client, &author());
+    assert_eq!(imported, Ok(ImportedReference::Bytes(vec![0xff, 0, 1])));
+}

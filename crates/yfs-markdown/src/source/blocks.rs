@@ -1,0 +1,363 @@
+//! A rendered document that is brought up to date block by block.
+//!
+//! Rendering costs reading the whole text back. When an editor changes one paragraph, all other blocks are written as before, and a
+//! block that begins outside all others reads the same whatever stands further up. So the blocks that changed are
+//! rendered with two neighbors on either side, as a document of their own; that is read back, and the neighbors must be
+//! written as they were.
+//!
+//! # Invariants
+//!
+//! * The text is what [`render`](super::render) returns for the whole document. Where that is not certain, nothing is done,
+//!   and the caller renders the document.
+//!
+//! # Cost
+//!
+//! [`RenderedBlocks::replace`] costs the blocks that it is given, one move of the text behind them, and a look at what is remembered
+//! of gaps.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashMap, ops::Range};
+
+use super::{
+    SourceMap,
+    fill::{self, says_something},
+    key::{END, Key, START},
+};
+use crate::{
+    outline::{Kind, Outline, is_empty_paragraph},
+    parse::parse,
+    same::same_node,
+    schema::Profile,
+    tree::{Element, Node},
+    write::emit::emit_blocks,
+};
+
+/// How many blocks with text are rendered on either side of those that changed.
+const N_NEIGHBORS: usize = 2;
+
+/// A document as text, and which part of it is which block.
+#[derive(Debug, Clone)]
+pub struct RenderedBlocks {
+    text: String,
+    blocks: Vec<Block>,
+    /// How many leaves there are of each key.
+    n_by_key: HashMap<Key, usize>,
+    /// How many blocks have no text: empty paragraphs, which markdown cannot say.
+    n_silent: usize,
+}
+
+/// One block of the document.
+#[derive(Debug, Clone)]
+struct Block {
+    /// How many bytes of the text it is, with what stands before it.
+    len: usize,
+    keys: Box<[Key]>,
+}
+
+impl SourceMap {
+    /// Reports whether what is remembered of one block has no effect on how far blocks are written.
+    fn is_local(&self) -> bool {
+        let says =
+            |record: &super::Record| says_something(record.lines.as_deref().unwrap_or_default());
+        !self.style.has_mark
+            && !self.style.is_open
+            && !self.style.has_definitions
+            && !self.gaps.values().flatten().any(says)
+    }
+
+    /// Reports whether leaves and gaps are written alike wherever they stand.
+    fn is_plain(&self, keys: &[Key], n_by_key: &HashMap<Key, usize>) -> bool {
+        let is_plain_leaf = |key: &Key| match self.leaves.get(key).map(Vec::as_slice) {
+            None => true,
+            Some([record]) => record.may_repeat() || n_by_key.get(key) == Some(&1),
+            Some(_) => false,
+        };
+        let is_plain_gap =
+            |pair: &[Key]| match self.gaps.get(&(pair[0], pair[1])).map(Vec::as_slice) {
+                None => true,
+                Some([record]) => record.may_repeat(),
+                Some(_) => false,
+            };
+        keys.iter().all(is_plain_leaf) && keys.windows(2).all(is_plain_gap)
+    }
+
+    /// Reports whether nothing is remembered of some leaves, nor of gaps beside them.
+    fn forgets(&self, keys: &[Key]) -> bool {
+        let is_gap = |(before, after): &(Key, Key)| keys.contains(before) || keys.contains(after);
+        self.style == super::Style::default()
+            && !keys.iter().any(|key| self.leaves.contains_key(key))
+            && !self.gaps.keys().any(is_gap)
+    }
+}
+
+impl RenderedBlocks {
+    /// Renders a document. Returns nothing if its text cannot be brought up to date by blocks.
+    pub fn new(document: &Element, map: &SourceMap, profile: Profile) -> Option<Self> {
+        let is_block = |node: &Node| node.as_element().is_some();
+        let is_text = |node: &Node| !is_silent(node);
+        if !map.is_local() || !document.children.iter().all(is_block) {
+            return None;
+        }
+        if !document.children.iter().any(is_text) {
+            return None;
+        }
+        let outline = Outline::new(document);
+        let keys = Key::of_leaves(&outline);
+        let n_by_key = count(&keys);
+        let (text, blocks) = write_blocks(&outline, &keys, map, profile, &n_by_key)?;
+        if !reads_back(&text, &document.children, profile) {
+            return None;
+        }
+        let n_silent = document.children.iter().filter(|node| is_silent(node)).count();
+        Some(Self { text, blocks, n_by_key, n_silent })
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reports whether the text says all of the document.
+    pub fn is_exact(&self) -> bool {
+        self.n_silent == 0
+    }
+
+    /// Returns how many blocks there are.
+    pub fn n_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Returns which blocks must be read to replace some: these and their neighbors.
+    pub fn around(&self, blocks: Range<usize>) -> Range<usize> {
+        let has_text = |block: &&Block| !block.keys.is_empty();
+        let mut start = blocks.start;
+        for _ in 0..N_NEIGHBORS {
+            let found = self.blocks[..start].iter().rposition(|block| has_text(&block));
+            start = found.unwrap_or(0);
+        }
+        let mut end = blocks.end;
+        for _ in 0..N_NEIGHBORS {
+            let found = self.blocks[end..].iter().position(|block| has_text(&block));
+            end = found.map_or(self.blocks.len(), |found| end + found + 1);
+        }
+        start..end
+    }
+
+    /// Returns which part of the text some blocks are, and what stands before the first of them.
+    pub fn part(&self, blocks: Range<usize>) -> Range<usize> {
+        let len = |blocks: &[Block]| blocks.iter().map(|block| block.len).sum::<usize>();
+        let start = len(&self.blocks[..blocks.start]);
+        start..start + len(&self.blocks[blocks])
+    }
+
+    /// Returns the blocks in which a part of the text is that lies between the first and the last difference.
+    pub fn blocks_of(&self, part: Range<usize>) -> Range<usize> {
+        let (mut at, mut start, mut end) = (0, None, self.blocks.len());
+        for (index, block) in self.blocks.iter().enumerate() {
+            let behind = at + block.len;
+            if behind >= part.start && start.is_none() {
+                start = Some(index);
+            }
+            if at > part.end {
+                end = index;
+                break;
+            }
+            at = behind;
+        }
+        let start = start.unwrap_or(end).min(end);
+        start..end
+    }
+
+    /// Brings the text up to date: of the document, `old` are the blocks that change, [`around`](Self::around) them are those
+    /// that are given in `nodes` with their neighbors, of which `n_before` and `n_after` stand. Returns whether it was
+    /// possible; if not, nothing changed.
+    pub fn replace(
+        &mut self,
+        map: &SourceMap,
+        profile: Profile,
+        old: Range<usize>,
+        nodes: Vec<Node>,
+    ) -> bool {
+        let window = self.around(old.clone());
+        let (n_before, n_after) = (old.start - window.start, window.end - old.end);
+        let is_block = |node: &Node| node.as_element().is_some();
+        if nodes.len() < n_before + n_after || !nodes.iter().all(is_block) {
+            return false;
+        }
+        let n_new = nodes.len() - n_before - n_after;
+        let part = Element::new("doc").holding(nodes);
+        if part.children.iter().all(is_silent) {
+            return false;
+        }
+        let outline = Outline::new(&part);
+        let keys = Key::of_leaves(&outline);
+        let is_footnote = |it: &crate::outline::Container<'_>| it.kind == Kind::Footnote;
+        if outline.containers.iter().any(is_footnote) {
+            return false;
+        }
+        let gone: Vec<Key> =
+            self.blocks[window.clone()].iter().flat_map(|it| it.keys.iter().copied()).collect();
+        let has_near = self.has_near_gaps(map);
+        let is_plain = map.is_plain(&gone, &self.n_by_key);
+        self.recount(gone.iter(), keys.iter());
+        let is_local = is_plain && !has_near && !self.has_near_gaps(map);
+        let written = match is_local {
+            true => self.write_part(&window, &outline, &keys, map, profile, [n_before, n_after]),
+            false => None,
+        };
+        let Some((text, blocks)) = written else {
+            self.recount(keys.iter(), gone.iter());
+            return false;
+        };
+        let here = self.part(window.clone());
+        // The first block stands as it did, also what is before it.
+        let n_first = blocks.first().map_or(0, |block| block.len);
+        let (n_old_first, first) = match n_before {
+            0 => (0, None),
+            _ => (self.blocks[window.start].len, Some(self.blocks[window.start].clone())),
+        };
+        let skipped = if first.is_some() { n_first } else { 0 };
+        self.text.replace_range(here.start + n_old_first..here.end, &text[skipped..]);
+        let n_silent = |blocks: &[Block]| blocks.iter().filter(|it| it.keys.is_empty()).count();
+        self.n_silent = self.n_silent - n_silent(&self.blocks[window.clone()]) + n_silent(&blocks);
+        let kept = first.into_iter().chain(blocks.into_iter().skip(usize::from(n_before > 0)));
+        debug_assert_eq!(n_new + n_before + n_after, part.children.len());
+        self.blocks.splice(window, kept.collect::<Vec<_>>());
+        true
+    }
+
+    /// Writes a window of the document, if its neighbors are written as they were.
+    fn write_part(
+        &self,
+        window: &Range<usize>,
+        outline: &Outline<'_>,
+        keys: &[Key],
+        map: &SourceMap,
+        profile: Profile,
+        [n_before, n_after]: [usize; 2],
+    ) -> Option<(String, Vec<Block>)> {
+        if !map.is_plain(keys, &self.n_by_key) {
+            return None;
+        }
+        let (text, blocks) = write_blocks(outline, keys, map, profile, &self.n_by_key)?;
+        let here = self.part(window.clone());
+        let is_same = reads_back(&text, outline.document(), profile)
+            && self.is_same_around(window, &here, &text, &blocks, n_before, n_after);
+        is_same.then_some((text, blocks))
+    }
+
+    /// Reports whether nothing is remembered of some blocks.
+    pub fn is_forgotten(&self, map: &SourceMap, blocks: Range<usize>) -> bool {
+        let keys: Vec<Key> =
+            self.blocks[blocks].iter().flat_map(|it| it.keys.iter().copied()).collect();
+        map.forgets(&keys)
+    }
+
+    /// Reports whether a gap is remembered that lost a neighbor. Any other beside the one that is left may then be written like it.
+    fn has_near_gaps(&self, map: &SourceMap) -> bool {
+        let is_there = |key: &Key| [START, END].contains(key) || self.n_by_key.contains_key(key);
+        map.gaps.keys().any(|(before, after)| !is_there(before) || !is_there(after))
+    }
+
+    /// Counts leaves that go and leaves that come.
+    fn recount<'a>(
+        &mut self,
+        gone: impl Iterator<Item = &'a Key>,
+        come: impl Iterator<Item = &'a Key>,
+    ) {
+        for key in come {
+            *self.n_by_key.entry(*key).or_default() += 1;
+        }
+        for key in gone {
+            if let Some(count) = self.n_by_key.get_mut(key) {
+                *count -= 1;
+                if *count == 0 {
+                    self.n_by_key.remove(key);
+                }
+            }
+        }
+    }
+
+    /// Reports whether the neighbors of what changed are written as they were.
+    fn is_same_around(
+        &self,
+        window: &Range<usize>,
+        here: &Range<usize>,
+        text: &str,
+        blocks: &[Block],
+        n_before: usize,
+        n_after: usize,
+    ) -> bool {
+        let here = &self.text[here.clone()];
+        let len = |blocks: &[Block]| blocks.iter().map(|block| block.len).sum::<usize>();
+        let old_blocks = &self.blocks[window.clone()];
+        // Nothing stands before the first block of a document of its own.
+        let old_before = &here[old_blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len)
+            ..len(&old_blocks[..n_before])];
+        let new_before = &text[blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len)
+            ..len(&blocks[..n_before])];
+        let first = |text: &str, blocks: &[Block]| {
+            let len = blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len);
+            text[..len].trim_start_matches(['\n', '\r', ' ', '\t', '>']).to_owned()
+        };
+        let is_first_same = first(here, old_blocks) == first(text, blocks);
+        let n_kept = n_after.saturating_sub(1);
+        let old_after = len(&old_blocks[old_blocks.len() - n_kept..]);
+        let new_after = len(&blocks[blocks.len() - n_kept..]);
+        is_first_same
+            && old_before == new_before
+            && here[here.len() - old_after..] == text[text.len() - new_after..]
+    }
+}
+
+/// Reports whether a block has no lines of its own beside others.
+fn is_silent(node: &Node) -> bool {
+    node.as_element().is_some_and(is_empty_paragraph)
+}
+
+/// Reports whether a text reads back as all blocks that have text.
+fn reads_back(text: &str, nodes: &[Node], profile: Profile) -> bool {
+    reads_as(&parse(text, profile), nodes)
+}
+
+/// Reports whether a document was read as all blocks that have text.
+pub(super) fn reads_as(read: &Element, nodes: &[Node]) -> bool {
+    let mut said = nodes.iter().filter(|node| !is_silent(node));
+    let is_same =
+        read.children.iter().all(|it| said.next().is_some_and(|node| same_node(it, node)));
+    is_same && said.next().is_none()
+}
+
+fn count(keys: &[Key]) -> HashMap<Key, usize> {
+    let mut n_by_key = HashMap::with_capacity(keys.len());
+    keys.iter().for_each(|key| *n_by_key.entry(*key).or_default() += 1);
+    n_by_key
+}
+
+/// Writes a document, and returns which part of the text is which block.
+fn write_blocks(
+    outline: &Outline<'_>,
+    keys: &[Key],
+    map: &SourceMap,
+    profile: Profile,
+    n_by_key: &HashMap<Key, usize>,
+) -> Option<(String, Vec<Block>)> {
+    let plan = fill::plan_among(outline, keys, map, profile, &|_| false, n_by_key);
+    let (text, starts) = emit_blocks(outline, &plan);
+    if text.len() > plan.max_len {
+        return None;
+    }
+    let mut blocks: Vec<Block> =
+        outline.document().iter().map(|_| Block { len: 0, keys: Box::default() }).collect();
+    let mut leaf = 0;
+    while let Some(first) = outline.leaves.get(leaf) {
+        let n_leaves = outline.leaves[leaf..].iter().take_while(|it| it.top == first.top).count();
+        let end = starts.get(leaf + n_leaves).copied().unwrap_or(text.len());
+        blocks[first.top] =
+            Block { len: end - starts[leaf], keys: keys[leaf..leaf + n_leaves].into() };
+        leaf += n_leaves;
+    }
+    Some((text, blocks))
+}
