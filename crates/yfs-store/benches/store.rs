@@ -6,6 +6,7 @@
 use std::{
     env, fs,
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -29,6 +30,7 @@ fn main() {
     compact(&path);
     visibility(&directory.path().join("visible.db"));
     blobs(&directory.path().join("blobs.db"));
+    wipe(&directory.path().join("wiped.db"), scale);
 }
 
 fn doc(number: usize) -> DocName {
@@ -221,6 +223,39 @@ fn blobs(path: &Path) {
     store.put_bytes(&noise, Millis(1)).expect("put");
     let grown = store.stats().expect("stats").file_bytes - before;
     println!("put it again with one byte more: {:.2} MB more", megabytes(grown as usize));
+}
+
+/// Wipes a store of 400 MB, a hundredth of which was deleted, while another handle appends.
+fn wipe(path: &Path, scale: usize) {
+    let store = SqliteStore::open_or_create(path).expect("open");
+    for round in 0..100 * scale {
+        let updates = (0..100).map(|at| (doc(at), vec![round as u8; 40_000]));
+        store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+        let updates = (0..100).map(|at| (doc(at), vec![round as u8; 150]));
+        store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+    }
+    let head = store.doc_head(&doc(7)).expect("head");
+    store.forget(&doc(7), head).expect("forget");
+    let is_over = AtomicBool::new(false);
+    let (elapsed, mut waits) = thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let other = SqliteStore::open(path).expect("open");
+            let mut waits = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                other.append(Batch::one(doc(1), update(1), Millis(1))).expect("append");
+                waits.push(start.elapsed());
+            }
+            waits
+        });
+        let start = Instant::now();
+        store.wipe().expect("wipe");
+        is_over.store(true, Ordering::Relaxed);
+        (start.elapsed(), other.join().expect("join"))
+    });
+    let n_bytes = store.stats().expect("stats").file_bytes as usize;
+    println!("wipe {:.0} MB: {elapsed:?}", megabytes(n_bytes));
+    println!("  appends meanwhile: {}, {}", waits.len(), spread(&mut waits));
 }
 
 fn spread(times: &mut [Duration]) -> String {
