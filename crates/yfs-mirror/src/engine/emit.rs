@@ -429,9 +429,12 @@ impl Engine {
                 hash = ContentHash::of(text.as_bytes());
             }
             _ => {
-                let Ok(held) = self.workspace.held(id) else {
-                    self.note_absent(id, &path);
-                    return Ok(());
+                let held = match self.workspace.held(id) {
+                    Ok(held) => held,
+                    Err(error) => {
+                        self.note_unread(id, &path, &error);
+                        return Ok(());
+                    }
                 };
                 let temporary = parked(id);
                 dir.remove_file(&temporary).ok();
