@@ -20,12 +20,13 @@ use yfs_tests::{
 use yfs_vfs::{FileSystem, FileSystemExt, MoveOptions};
 
 /// The places where a mirror can be made to die, and the scene in which it comes there.
-const FAULTS: [(&str, SceneKind); 13] = [
+const FAULTS: [(&str, SceneKind); 14] = [
     ("intended-ingest", SceneKind::Apart),
     ("ingested", SceneKind::Apart),
     ("step", SceneKind::Apart),
     ("aside", SceneKind::Apart),
     ("made", SceneKind::Apart),
+    ("made-directory", SceneKind::Apart),
     ("intended-replace", SceneKind::Apart),
     ("exchanged", SceneKind::Apart),
     ("superseded", SceneKind::Apart),

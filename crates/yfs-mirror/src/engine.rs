@@ -24,7 +24,7 @@ use std::{
 };
 
 use smol_str::{SmolStr, format_smolstr};
-use yfs::{Workspace, WorkspaceFs, workspace::objects::Object};
+use yfs::{Workspace, WorkspaceError, WorkspaceFs, workspace::objects::Object};
 use yfs_engine::{actor::Actor, id::FileId, name::split_extension, path::VPath};
 use yfs_vfs::{
     FileSystem, FsError, MoveOptions,
@@ -272,12 +272,17 @@ impl Engine {
         }
     }
 
-    /// Notes that the bytes of a file have not arrived, if it is still there.
-    fn note_absent(&mut self, id: &FileId, path: &Path) {
-        if self.workspace.object(id).is_ok_and(|object| object.is_some()) {
-            self.absent.insert(id.clone(), Instant::now());
-            self.skip(path, Why::Absent);
+    /// Notes why the workspace does not have the content of a file, and leaves what is on disk alone.
+    fn note_unread(&mut self, id: &FileId, path: &Path, error: &WorkspaceError) {
+        if !self.workspace.object(id).is_ok_and(|object| object.is_some()) {
+            return;
         }
+        self.absent.insert(id.clone(), Instant::now());
+        let why = match error.is_absent_blob() {
+            true => Why::Absent,
+            false => Why::Unreadable(error.to_string()),
+        };
+        self.skip(path, why);
     }
 
     fn commit(&mut self, settled: &[FileId]) -> Result<()> {

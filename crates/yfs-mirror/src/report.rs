@@ -77,6 +77,8 @@ pub enum Why {
     NotEmpty,
     /// Its bytes are known and have not arrived in this store yet.
     Absent,
+    /// The workspace cannot read its content, so the file on disk stays as it is.
+    Unreadable(String),
     /// The host watches no more directories: everything is looked at now and then instead.
     Unwatched,
     /// It failed, and is tried again.
@@ -100,6 +102,9 @@ impl fmt::Display for Why {
             Self::NotEmpty => "kept, because it holds files that are not in the workspace",
             Self::Absent => "its content has not arrived yet",
             Self::Unwatched => "the host watches no more directories",
+            Self::Unreadable(why) => {
+                return write!(f, "left as it is, because its content cannot be read: {why}");
+            }
             Self::Failed(why) => why,
         })
     }

@@ -106,6 +106,8 @@ pub(crate) struct LoadedDocument {
     pub(crate) seen: Seq,
     /// The last update of this document that is known to be logged, ours included.
     pub(crate) head: Seq,
+    /// Whether some of its records could not be read.
+    pub(crate) is_damaged: bool,
     /// Held for its drop.
     _attached: Option<Box<dyn Send>>,
 }
@@ -181,8 +183,8 @@ impl DocumentPool {
         self.bytes.fetch_sub(before, Ordering::Relaxed);
         self.charge(entry, DOC_OVERHEAD + report.bytes * MEMORY_PER_BYTE);
         let attached = self.provider.as_ref().map(|provider| provider.attach(&entry.id));
-        let (seen, head) = (report.upto, report.head);
-        Ok(LoadedDocument { doc, seen, head, _attached: attached })
+        let (seen, head, is_damaged) = (report.upto, report.head, report.n_damaged > 0);
+        Ok(LoadedDocument { doc, seen, head, is_damaged, _attached: attached })
     }
 
     fn charge(&self, entry: &Entry, bytes: u64) {

@@ -41,6 +41,9 @@ pub enum WorkspaceError {
     /// The content of a file is not what the caller expected; nothing changed.
     #[error("the content of {0} has changed")]
     ContentMoved(FileId),
+    /// Some of a file's records cannot be read, so its content is not known as a whole.
+    #[error("part of the content of {0} cannot be read")]
+    Damaged(FileId),
     /// A peer's update was refused; nothing changed.
     #[error("update refused")]
     Refused(#[from] Refusal),
@@ -77,4 +80,11 @@ pub enum WorkspaceError {
         /// Why it failed.
         source: std::io::Error,
     },
+}
+
+impl WorkspaceError {
+    /// Reports whether the bytes of a file are known by their hash, and have not arrived in this store.
+    pub fn is_absent_blob(&self) -> bool {
+        matches!(self, Self::Store(StoreError::NoBlob { .. }))
+    }
 }

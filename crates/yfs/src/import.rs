@@ -56,7 +56,7 @@ pub struct ImportReport {
     pub n_created: u64,
     /// Files that were there and got other content.
     pub n_updated: u64,
-    /// Files, folders and links that were there already, and equal.
+    /// Files and links that were there already, and equal. Directories are not counted.
     pub n_unchanged: u64,
     /// Folders that were made.
     pub n_folders: u64,
@@ -175,7 +175,7 @@ impl Importer<'_> {
                 continue;
             };
             match (&found.what, stat.kind) {
-                (What::Folder, FileKind::Directory) => self.unchanged(),
+                (What::Folder, FileKind::Directory) => self.done(0, |_| ()),
                 (What::Link(target), FileKind::Symlink) => {
                     if self.fs.link_target(&found.to)? == **target {
                         self.unchanged();

@@ -163,7 +163,7 @@ fn tell(report: &Report, once: bool, context: &mut Context) -> Result {
         }
     }
     for (path, why) in &report.skipped {
-        let is_failure = matches!(why, Why::Failed(_) | Why::InTheWay);
+        let is_failure = matches!(why, Why::Failed(_) | Why::InTheWay | Why::Unreadable(_));
         if once && is_failure {
             context.fail(&Failure::other(format!("{}: {why}", path.display())));
         } else if once && !context.out.json {

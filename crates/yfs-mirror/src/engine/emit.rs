@@ -420,7 +420,10 @@ impl Engine {
         let mut work = work_of(object);
         match object.kind {
             FileKind::Directory => {
-                dir.make_dir(&place.name, 0o700)?;
+                // At once with its bits, as far as the process may give them: the next mirror takes over what a
+                // crash leaves.
+                dir.make_dir(&place.name, object.mode | 0o700)?;
+                crate::fault::point("made-directory");
                 dir.set_mode(&place.name, object.mode | 0o700)?;
             }
             FileKind::Symlink => {
@@ -429,9 +432,12 @@ impl Engine {
                 hash = ContentHash::of(text.as_bytes());
             }
             _ => {
-                let Ok(held) = self.workspace.held(id) else {
-                    self.note_absent(id, &path);
-                    return Ok(());
+                let held = match self.workspace.held(id) {
+                    Ok(held) => held,
+                    Err(error) => {
+                        self.note_unread(id, &path, &error);
+                        return Ok(());
+                    }
                 };
                 let temporary = parked(id);
                 dir.remove_file(&temporary).ok();

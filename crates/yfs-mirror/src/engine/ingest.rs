@@ -237,7 +237,13 @@ impl Engine {
             }
             return Ok(is_same);
         }
-        let held = self.workspace.held(id)?;
+        let held = match self.workspace.held(id) {
+            Ok(held) => held,
+            Err(error) => {
+                self.note_unread(id, path, &error);
+                return Ok(true);
+            }
+        };
         let base = if held.data == read.data {
             self.report.n_matched += 1;
             Some(held.base)
@@ -421,18 +427,28 @@ impl Engine {
     /// Writes contents into the workspace, after noting what is about to be written.
     pub(super) fn write(&mut self, batch: Vec<(FileId, Read)>) -> Result<()> {
         let mut intents = Vec::new();
-        for (id, read) in &batch {
+        let mut writable = Vec::with_capacity(batch.len());
+        for (id, read) in batch {
             if std::str::from_utf8(&read.data).is_ok() {
-                let written = self.workspace.n_written_by(id, &self.actor)?;
+                let written = match self.workspace.n_written_by(&id, &self.actor) {
+                    Ok(written) => written,
+                    Err(error) => {
+                        // One document that cannot be read does not keep others from being written.
+                        let path = self.state.path(&id);
+                        self.note_unread(&id, &path, &error);
+                        continue;
+                    }
+                };
                 let bytes: Arc<[u8]> = read.data[..].into();
                 let intent = Intent::Ingest { hash: read.hash, bytes, written };
                 intents.push((id.clone(), intent));
             }
+            writable.push((id, read));
         }
         self.memory.intend(&intents)?;
         crate::fault::point("intended-ingest");
         let mut settled = Vec::new();
-        for (id, read) in batch {
+        for (id, read) in writable {
             self.write_one(&id, read)?;
             settled.push(id);
         }
@@ -506,18 +522,22 @@ impl Engine {
         self.n_done += 1;
         self.report.to_workspace.written += 1;
         self.unskip(path);
-        let held = self.workspace.held(id)?;
+        let held = self.workspace.held(id).ok();
         let mut work = node.work.clone();
-        (work.version, work.mtime_ms) = (held.version.as_str().into(), read.stamp.mtime_ms());
+        work.mtime_ms = read.stamp.mtime_ms();
         if read.stamp.mode != node.stamp.mode {
             work.mode = read.stamp.mode;
         }
-        let base = if held.data == read.data {
-            Base::Version(held.base)
-        } else {
-            self.report.n_merged += 1;
-            work.version = SmolStr::default();
-            Base::Bytes(read.data.to_vec().into())
+        let base = match held {
+            Some(held) if held.data == read.data => {
+                work.version = held.version.as_str().into();
+                Base::Version(held.base)
+            }
+            held => {
+                self.report.n_merged += u64::from(held.is_some());
+                work.version = SmolStr::default();
+                Base::Bytes(read.data.to_vec().into())
+            }
         };
         self.dirty_work.insert(id.clone());
         self.state.update(id, |node| {

@@ -61,7 +61,7 @@ impl Engine {
         if self.object(&node.id)?.is_none() || node.hash == hash {
             return Ok(());
         }
-        if self.workspace.n_written_by(&node.id, &self.actor)? > written {
+        if self.workspace.n_written_by(&node.id, &self.actor).is_ok_and(|now| now > written) {
             self.state.update(&node.id, |node| {
                 (node.hash, node.base) = (hash, Base::Bytes(bytes));
                 // Whatever the disk shows is to be compared with these bytes.

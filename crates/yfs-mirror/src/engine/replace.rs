@@ -89,9 +89,12 @@ impl Engine {
         node: Node,
         path: &Path,
     ) -> Result<io::Result<Option<Prepared>>> {
-        let Ok(held) = self.workspace.held(&object.id) else {
-            self.note_absent(&object.id, path);
-            return Ok(Ok(None));
+        let held = match self.workspace.held(&object.id) {
+            Ok(held) => held,
+            Err(error) => {
+                self.note_unread(&object.id, path, &error);
+                return Ok(Ok(None));
+            }
         };
         let hash = ContentHash::of(&held.data);
         if hash == node.hash {

@@ -262,7 +262,15 @@ impl Engine {
             }
             return Ok(());
         }
-        let written = self.workspace.n_written_by(&id, &self.actor)?;
+        let written = match self.workspace.n_written_by(&id, &self.actor) {
+            Ok(written) => written,
+            Err(error) => {
+                let path = superseded_path(name);
+                self.skip(&path, Why::Unreadable(error.to_string()));
+                self.superseded.entry(name.to_owned()).or_default().poll.set_next(false, 0);
+                return Ok(());
+            }
+        };
         known.edit = Some(PendingEdit { bytes: data.into(), written });
         self.state.put_superseded(name, known.clone());
         self.commit(&[])?;
@@ -338,7 +346,8 @@ impl Engine {
             }
             if let Some(edit) = file.edit.take() {
                 let is_there = self.object(&file.id)?.is_some();
-                if is_there && self.workspace.n_written_by(&file.id, &self.actor)? > edit.written {
+                let now = self.workspace.n_written_by(&file.id, &self.actor);
+                if is_there && now.is_ok_and(|now| now > edit.written) {
                     (file.hash, file.size) =
                         (ContentHash::of(&edit.bytes), edit.bytes.len() as u64);
                     file.base = Base::Bytes(edit.bytes);

@@ -239,3 +239,47 @@ fn everything_is_looked_at_now_and_then() {
     pair.put("a.txt", "two\n");
     pair.wait("the other name", |pair| pair.read("/b.txt") == "two\n");
 }
+
+/// Names that change places on disk, many at once and while the mirror looks, leave nothing that two files want.
+#[test]
+fn renames_on_disk_leave_no_conflict() {
+    let mut pair = Pair::new();
+    for number in 0..20 {
+        pair.put(&format!("f{number}.txt"), format!("file {number}\n"));
+        pair.put(&format!("d{number}/in.txt"), format!("in {number}\n"));
+    }
+    pair.check();
+    let no_conflict = |pair: &Pair| {
+        pair.check();
+        let conflicts = pair.workspace.conflicts().unwrap();
+        assert!(conflicts.is_empty(), "{conflicts:?}");
+        let tree = pair.tree();
+        assert_eq!(
+            (tree.len(), tree.keys().any(|name| name.contains(" ("))),
+            (60, false),
+            "{tree:?}"
+        );
+    };
+    for round in 0..9 {
+        // Some of the time no mirror runs, and some of the time it is not waited for.
+        if round % 3 == 0 {
+            pair.stop();
+        }
+        fs::rename(pair.at("f0.txt"), pair.at("aside.txt")).unwrap();
+        fs::rename(pair.at("d0"), pair.at("aside")).unwrap();
+        for number in 1..20 {
+            let (from, to) = (number, number - 1);
+            fs::rename(pair.at(&format!("f{from}.txt")), pair.at(&format!("f{to}.txt"))).unwrap();
+            fs::rename(pair.at(&format!("d{from}")), pair.at(&format!("d{to}"))).unwrap();
+            if round % 3 == 1 && number % (round + 2) == 0 {
+                pair.settle();
+            }
+        }
+        fs::rename(pair.at("aside.txt"), pair.at("f19.txt")).unwrap();
+        fs::rename(pair.at("aside"), pair.at("d19")).unwrap();
+        if round % 3 == 0 {
+            pair.start();
+        }
+        no_conflict(&pair);
+    }
+}

@@ -10,8 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use yfs_mirror::{Trust, Why, names::HostRules};
-use yfs_vfs::{FileKind, FileSystem};
+use futures::executor::block_on;
+use yfs::{Options, Workspace};
+use yfs_mirror::{Mirror, MirrorOptions, Trust, Why, names::HostRules};
+use yfs_vfs::{FileKind, FileSystem, WriteOptions};
 
 use crate::support::{Pair, v};
 
@@ -241,4 +243,44 @@ fn each_save_is_a_version() {
     let said = |number| pair.workspace.version_content(&v("/a.txt"), number).unwrap();
     let said: Vec<_> = versions.iter().map(|version| said(version.number)).collect();
     assert_eq!(said, [&b"one\n"[..], b"two\n", b"three\n"]);
+}
+
+/// A damaged record or a failing disk: what the workspace cannot read is not what the file holds.
+#[test]
+fn a_content_that_cannot_be_read_is_not_written_to_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, at) = (folder.path().join(".yfs/workspace.db"), folder.path().join("a.txt"));
+    fs::create_dir(folder.path().join(".yfs")).unwrap();
+    let text = "these are precious words of a text\n";
+    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    fs::write(&at, text).unwrap();
+    fs::write(folder.path().join("b.txt"), "b\n").unwrap();
+    Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
+    workspace.close().unwrap();
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    let mut bytes = fs::read(&file).unwrap();
+    let needle = b"precious words";
+    let place = bytes.windows(needle.len()).rposition(|window| window == needle).unwrap();
+    bytes[place] ^= 0x10;
+    fs::write(&file, bytes).unwrap();
+
+    let workspace = Workspace::open_at(&file, Options::default()).unwrap();
+    let fs_of_workspace = workspace.fs();
+    for path in ["/a.txt", "/b.txt"] {
+        let options = WriteOptions::default();
+        block_on(fs_of_workspace.append(&v(path), "more\n".into(), &options)).unwrap();
+    }
+    let report = Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
+    assert_eq!(fs::read_to_string(&at).unwrap(), text);
+    assert!(matches!(report.skipped[Path::new("a.txt")], Why::Unreadable(_)), "{report:?}");
+    assert_eq!(fs::read_to_string(folder.path().join("b.txt")).unwrap(), "b\nmore\n");
+    // Neither does what is there keep others from being brought over.
+    fs::write(&at, format!("{text}and more\n")).unwrap();
+    fs::write(folder.path().join("b.txt"), "b\nmore\nand more\n").unwrap();
+    Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
+    let read = block_on(fs_of_workspace.read(&v("/b.txt"))).unwrap();
+    assert_eq!(&read.data[..], b"b\nmore\nand more\n");
+    assert_eq!(fs::read_to_string(&at).unwrap(), format!("{text}and more\n"));
 }

@@ -140,16 +140,22 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::NoFile`] if it is none, or in the trash.
+    /// [`WorkspaceError::NoFile`] if it is none, or in the trash; [`WorkspaceError::Damaged`] if what can be
+    /// read is not all of it.
     pub fn held(&self, id: &FileId) -> Result<Held> {
         self.state.refresh()?;
         let holds = self.holds_visible(id)?;
         match holds {
-            Holds::Text => self.state.documents.acquire(id).with(|loaded| Held {
-                data: bytes_of(loaded.doc.text().into()),
-                version: version_token(loaded.head, &holds),
-                base: Lasting::Text(loaded.doc.version()).token(),
-            }),
+            Holds::Text => self.state.documents.acquire(id).with(|loaded| {
+                let data = bytes_of(loaded.doc.text().into());
+                if loaded.is_damaged {
+                    return Err(WorkspaceError::Damaged(id.clone()));
+                }
+                // A document in which the CRDT library panicked reads as empty.
+                loaded.doc.gate().health()?;
+                let version = version_token(loaded.head, &holds);
+                Ok(Held { data, version, base: Lasting::Text(loaded.doc.version()).token() })
+            })?,
             Holds::Blob(blob) => {
                 let head = self.state.store.doc_head(&DocName::from(id))?;
                 let data = self.state.store.read_blob(&blob.hash, 0..blob.size)?;
