@@ -36,7 +36,9 @@ fn no_call_of_the_addon_borrows_its_object_while_it_runs_elsewhere() {
         let text = std::fs::read_to_string(&file).expect("sources are UTF-8");
         // The macro of napi keeps a plain pointer to the object whose `async fn` runs, and an environment that is
         // torn down frees the object.
-        assert!(!text.contains("async fn"), "{}: return a Promised instead", file.display());
+        let is_async =
+            |line: &str| line.contains("async fn") && !line.trim_start().starts_with("//");
+        assert!(!text.lines().any(is_async), "{}: return a Promised instead", file.display());
     }
 }
 

@@ -20,10 +20,21 @@ const FACES = {
     const read = async (path) => Buffer.from(await files.readFile(path)).toString()
     return { read, write: (path, text) => files.writeFile(path, Buffer.from(text)), append: (path, text) => files.appendFile(path, text) }
   },
-  'files, with versions that are not used': (ws) => {
+  'files, with the version that was read': (ws) => {
     const { files } = ws
-    const read = async (path) => Buffer.from((await files.read(path)).data).toString()
-    return { read, write: (path, text) => files.writeFile(path, text), append: (path, text) => files.appendFile(path, text) }
+    let baseVersion
+    const read = async (path) => {
+      const { data, version } = await files.read(path)
+      baseVersion = version
+      return Buffer.from(data).toString()
+    }
+    const write = async (path, text) => {
+      baseVersion = (await files.writeFile(path, text, { baseVersion })).version
+    }
+    const append = async (path, text) => {
+      baseVersion = (await files.appendFile(path, text)).version
+    }
+    return { read, write, append }
   },
   shell: (ws) => {
     const fs = ws.asIFileSystem()

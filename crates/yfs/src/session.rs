@@ -364,7 +364,10 @@ impl Session {
         options: &WriteOptions,
         base: WriteBase,
     ) -> Result<Written, FsError> {
-        let is_told = options.base.is_some() || options.expected_version.is_some();
+        // A version that the session handed out may be gone from the log, and its content still be known.
+        let is_other = |told: &Base| !base.candidates.contains(told);
+        let is_told =
+            options.expected_version.is_some() || options.base.as_ref().is_some_and(is_other);
         if is_told || (base.candidates.is_empty() && !base.is_lost) {
             return self.fs.write_now(path, data, options);
         }

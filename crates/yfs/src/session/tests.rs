@@ -7,7 +7,7 @@ use yfs_engine::{
     path::VPath,
 };
 use yfs_store::MemoryStore;
-use yfs_vfs::{Edit, FsCode, GrepQuery, WriteOptions};
+use yfs_vfs::{Base, Edit, FsCode, GrepQuery, WriteOptions};
 
 use crate::{Options, Session, Workspace};
 
@@ -177,6 +177,21 @@ fn a_search_on_a_thread_of_a_runtime_finds() {
     let search = move || scene.agent.grep(&GrepQuery::new("two")).expect("searched").n_matches;
     let found = runtime.block_on(runtime.spawn_blocking(search)).expect("searched");
     assert_eq!(found, 1);
+}
+
+#[test]
+fn a_version_that_was_handed_out_stays_a_base_after_compaction() {
+    let scene = scene("title\nbody\n");
+    let read = scene.agent.read(&path()).expect("read");
+    for n in 0..100 {
+        let line = format!("ana {n}\n");
+        scene.person.append(&path(), line.as_bytes(), &WriteOptions::default()).expect("appended");
+    }
+    scene.workspace.compact(&mut |_, _| {}).expect("compacted");
+    let base = Some(Base::Version(read.version));
+    let options = WriteOptions { base, ..WriteOptions::default() };
+    scene.agent.write(&path(), b"TITLE\nbody\n", &options).expect("written");
+    assert!(scene.text().starts_with("TITLE\nbody\nana 0\nana 1\n"), "{}", scene.text());
 }
 
 #[test]
