@@ -277,13 +277,16 @@ fn heard(frame: Result<Frame, WireError>) -> Option<Result<Bytes, ReplicaError>>
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` has")]
 fn broken(error: WireError) -> ReplicaError {
-    ReplicaError::gone(error.to_string())
+    // A message that is too long is so the next time as well.
+    let is_final = matches!(error, WireError::Capacity(_));
+    ReplicaError::Closed { reason: error.to_string(), is_final }
 }
 
-/// Reads a close frame. The codes from 4400 to 4499 are for good.
+/// Reads a close frame. The codes from 4400 to 4499 are for good, and so is 1009: a message that is too long is so the
+/// next time as well.
 fn closed(frame: Option<CloseFrame>) -> ReplicaError {
     let Some(frame) = frame else { return ReplicaError::gone("it has gone") };
-    let is_final = (4400..4500).contains(&u16::from(frame.code));
+    let is_final = matches!(u16::from(frame.code), 1009 | 4400..4500);
     ReplicaError::Closed { reason: frame.reason.to_string(), is_final }
 }
 

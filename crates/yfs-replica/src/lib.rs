@@ -32,6 +32,7 @@
 mod blobs;
 mod carry;
 pub mod client;
+pub mod follow_lock;
 mod session;
 
 pub use crate::{

@@ -114,6 +114,9 @@ pub enum ReplicaError {
         /// Whether trying again makes no sense.
         is_final: bool,
     },
+    /// Another process keeps the store in step with that server.
+    #[error("another process keeps this workspace in step with {0}")]
+    AlreadyFollowed(String),
     /// The workspace failed.
     #[error("the workspace failed")]
     Workspace(#[from] WorkspaceError),
@@ -135,7 +138,7 @@ impl ReplicaError {
     pub fn is_final(&self) -> bool {
         match self {
             Self::Closed { is_final, .. } | Self::Connect { is_final, .. } => *is_final,
-            Self::OtherWorkspace(_) => true,
+            Self::OtherWorkspace(_) | Self::AlreadyFollowed(_) => true,
             _ => false,
         }
     }

@@ -10,6 +10,7 @@ use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
     Progress as Exchanged,
     client::{Event, Remote},
+    follow_lock::FollowLock,
 };
 
 use crate::{
@@ -24,7 +25,7 @@ const HELP: &str = "\
 Both sides have everything afterwards, the files of a cloned or served directory included. What was changed
 on both is merged, as if both had been connected; nobody's work is lost. Without a URL it is the server that the workspace was cloned from, or synced with
 last. With --watch it stays, sends and receives changes as they are made, and connects again when the line
-breaks, until Ctrl-C.
+breaks, until Ctrl-C; a second one for the same workspace and server is refused.
 
 Examples:
   yfs sync
@@ -63,6 +64,8 @@ pub(crate) async fn run(args: SyncArgs, context: &mut Context) -> Result {
     let remote = remote(&args, &workspace)?;
     let folder = mirror::mirrored(&file);
     let done = if args.watch {
+        let dir = file.parent().expect("a file is in a directory");
+        let _lock = FollowLock::acquire(dir, &remote).map_err(anyhow::Error::from)?;
         watch(&args, &remote, &workspace, folder, context).await
     } else {
         once(&args, &remote, &workspace, folder, context).await

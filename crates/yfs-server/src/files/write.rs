@@ -168,7 +168,7 @@ fn tell(path: &VPath, written: &Written) -> axum::response::Response {
         "path": path.to_string(),
         "id": written.id.to_string(),
         "version": written.version.as_ref().map(ToString::to_string),
-        "merged": written.merged,
+        "merged": written.version.is_none(),
         "size": written.size,
         "created": written.created,
         "overlaps": overlaps.collect::<Vec<Value>>(),

@@ -1,0 +1,58 @@
+//! The lock of a process that keeps a store in step with a server. Two such processes on one store would send each other's
+//! news back and forth.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    path::Path,
+};
+
+use yfs_engine::hash::ContentHash;
+
+use crate::{client::Remote, session::ReplicaError};
+
+/// Held by the process that keeps a store in step with a server. The operating system releases it when the process ends.
+#[derive(Debug)]
+pub struct FollowLock {
+    _file: File,
+}
+
+impl FollowLock {
+    /// Locks a store, which is in `dir`, and a server for this process.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError::AlreadyFollowed`] if another process holds the lock.
+    pub fn acquire(dir: &Path, remote: &Remote) -> Result<Self, ReplicaError> {
+        let hash = ContentHash::of(remote.url().as_bytes()).to_string();
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(dir.join(format!("sync-{}.lock", &hash[..16])))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => {
+                Err(ReplicaError::AlreadyFollowed(remote.url().to_owned()))
+            }
+            Err(TryLockError::Error(error)) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_at_a_time_follows_a_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let [here, there] = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+            .map(|url| Remote::parse(url, None).unwrap());
+        let held = FollowLock::acquire(dir.path(), &here).unwrap();
+        let refused = FollowLock::acquire(dir.path(), &here).unwrap_err();
+        assert!(refused.is_final(), "{refused}");
+        FollowLock::acquire(dir.path(), &there).unwrap();
+        drop(held);
+        FollowLock::acquire(dir.path(), &here).unwrap();
+    }
+}
