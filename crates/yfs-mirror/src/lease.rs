@@ -24,6 +24,9 @@ use rustix::fs::{FlockOperation, flock, makedev};
 /// Of Linux's `fcntl.h`; not in `libc`.
 const F_SETSIG: libc::c_int = 10;
 
+/// When all processes were searched, and the device and inode of each file that they write to.
+type InodeSearch = (Instant, HashSet<(u64, u64)>);
+
 /// How long a search of all processes counts.
 const SEARCH_AGE: Duration = Duration::from_millis(100);
 
@@ -154,11 +157,11 @@ pub(crate) fn is_locked(file: &File) -> bool {
 /// counts for a moment, because many files are read one after the other.
 fn is_open_for_writing(file: &File) -> bool {
     thread_local! {
-        static FOUND: RefCell<Option<(Instant, HashSet<(u64, u64)>)>> = const { RefCell::new(None) };
+        static FOUND: RefCell<Option<InodeSearch>> = const { RefCell::new(None) };
     }
     let Ok(meta) = file.metadata() else { return false };
     FOUND.with_borrow_mut(|found| {
-        let is_fresh = |(since, _): &(Instant, _)| since.elapsed() < SEARCH_AGE;
+        let is_fresh = |(since, _): &InodeSearch| since.elapsed() < SEARCH_AGE;
         if !found.as_ref().is_some_and(is_fresh) {
             *found = Some((Instant::now(), written_inodes()));
         }
@@ -170,7 +173,7 @@ fn is_open_for_writing(file: &File) -> bool {
 fn written_inodes() -> HashSet<(u64, u64)> {
     let mut inodes = HashSet::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        if !process.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()) {
+        if process.file_name().to_str().is_none_or(|name| name.parse::<u32>().is_err()) {
             continue;
         }
         let process = process.path();
