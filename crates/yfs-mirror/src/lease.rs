@@ -8,18 +8,27 @@
 #![expect(unsafe_code, reason = "no library wraps F_SETLEASE and F_OFD_SETLK")]
 
 use std::{
+    cell::RefCell,
+    collections::HashSet,
     fs::{self, File},
     io,
     os::{
         fd::AsRawFd,
         unix::fs::{FileExt, MetadataExt},
     },
+    time::{Duration, Instant},
 };
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, makedev};
 
 /// Of Linux's `fcntl.h`; not in `libc`.
 const F_SETSIG: libc::c_int = 10;
+
+/// When all processes were searched, and the device and inode of each file that they write to.
+type InodeSearch = (Instant, HashSet<(u64, u64)>);
+
+/// How long a search of all processes counts.
+const SEARCH_AGE: Duration = Duration::from_millis(100);
 
 /// Whether processes have a file open for writing.
 #[derive(Debug)]
@@ -144,27 +153,43 @@ pub(crate) fn is_locked(file: &File) -> bool {
     locks.lines().any(is_here)
 }
 
-/// Searches the processes that may be looked into for one that has a file open, or mapped, for writing.
+/// Searches the processes of the same user for one that has a file open, or mapped, for writing. What was found
+/// counts for a moment, because many files are read one after the other.
 fn is_open_for_writing(file: &File) -> bool {
+    thread_local! {
+        static FOUND: RefCell<Option<InodeSearch>> = const { RefCell::new(None) };
+    }
     let Ok(meta) = file.metadata() else { return false };
-    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let Ok(path) = fs::read_link(own) else { return false };
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let is_process = |entry: &fs::DirEntry| {
-        entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
-    };
-    let mut processes = processes.filter(is_process).map(|entry| entry.path());
-    processes.any(|process| {
-        let open = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-        let mut here = open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|it| it == path));
-        let is_open = here.any(|entry| {
-            let info = process.join("fdinfo").join(entry.file_name());
-            let is_same = fs::metadata(entry.path())
-                .is_ok_and(|it| (it.dev(), it.ino()) == (meta.dev(), meta.ino()));
-            is_same && fs::read_to_string(info).is_ok_and(|info| opened_for_writing(&info))
-        });
-        is_open || is_mapped_for_writing(&process, &path)
+    FOUND.with_borrow_mut(|found| {
+        let is_fresh = |(since, _): &InodeSearch| since.elapsed() < SEARCH_AGE;
+        if !found.as_ref().is_some_and(is_fresh) {
+            *found = Some((Instant::now(), written_inodes()));
+        }
+        found.as_ref().is_some_and(|(_, inodes)| inodes.contains(&(meta.dev(), meta.ino())))
     })
+}
+
+/// Returns the device and inode of each file that a process has open, or mapped, for writing.
+fn written_inodes() -> HashSet<(u64, u64)> {
+    let mut inodes = HashSet::new();
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        if process.file_name().to_str().is_none_or(|name| name.parse::<u32>().is_err()) {
+            continue;
+        }
+        let process = process.path();
+        for open in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
+            let info = fs::read_to_string(process.join("fdinfo").join(open.file_name()));
+            if info.is_ok_and(|info| opened_for_writing(&info))
+                && let Ok(meta) = fs::metadata(open.path())
+                && meta.is_file()
+            {
+                inodes.insert((meta.dev(), meta.ino()));
+            }
+        }
+        let maps = fs::read_to_string(process.join("maps")).unwrap_or_default();
+        inodes.extend(maps.lines().filter_map(mapped_for_writing));
+    }
+    inodes
 }
 
 /// Reports whether `fdinfo` shows access for writing.
@@ -174,12 +199,14 @@ fn opened_for_writing(info: &str) -> bool {
     flags.is_some_and(|flags| flags & i64::from(libc::O_ACCMODE) != i64::from(libc::O_RDONLY))
 }
 
-fn is_mapped_for_writing(process: &std::path::Path, path: &std::path::Path) -> bool {
-    let Ok(maps) = fs::read_to_string(process.join("maps")) else { return false };
-    let is_shared = |line: &&str| {
-        line.split_whitespace().nth(1).is_some_and(|it| it.starts_with("rw") && it.ends_with('s'))
-    };
-    maps.lines().filter(is_shared).any(|line| line.ends_with(&*path.to_string_lossy()))
+/// Returns the device and inode of a line of `maps` that shows memory shared for writing.
+fn mapped_for_writing(line: &str) -> Option<(u64, u64)> {
+    let mut words = line.split_whitespace().skip(1);
+    let access = words.next().filter(|access| access.starts_with("rw") && access.ends_with('s'));
+    let (_offset, device, inode) = (access.and(words.next())?, words.next()?, words.next()?);
+    let (major, minor) = device.split_once(':')?;
+    let hex = |text| u32::from_str_radix(text, 16).ok();
+    Some((makedev(hex(major)?, hex(minor)?), inode.parse().ok()?))
 }
 
 /// Gives an open file other bytes, in the same inode: writes what differs, and cuts off the rest.
@@ -207,7 +234,9 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let reader = File::open(file.path()).unwrap();
         assert!(OpenWriters::of(&reader).is_some());
-        assert!(is_open_for_writing(&reader), "this process has it open");
+        let meta = reader.metadata().unwrap();
+        let is_found = || written_inodes().contains(&(meta.dev(), meta.ino()));
+        assert!(is_found(), "this process has it open");
         file.write_all(b"x").unwrap();
         let path = file.into_temp_path();
         assert!(OpenWriters::of(&reader).is_none());
@@ -215,11 +244,19 @@ mod tests {
         let second = File::open(&path).unwrap();
         assert!(OpenWriters::alone(&reader).is_none() && !OpenWriters::alone(&reader).is_alone());
         drop(second);
-        assert!(!is_open_for_writing(&reader));
+        assert!(!is_found());
         let writer = File::options().write(true).open(&path).unwrap();
         assert!(OpenWriters::of(&reader).is_some());
         drop(writer);
         assert!(OpenWriters::of(&reader).is_none());
+    }
+
+    #[test]
+    fn shared_memory_is_found_in_the_maps_of_a_process() {
+        let line = "7f0000000000-7f0000001000 rw-s 00000000 fe:01 1234 /tmp/a b.txt";
+        assert_eq!(mapped_for_writing(line), Some((makedev(0xfe, 1), 1_234)));
+        assert_eq!(mapped_for_writing(&line.replace("rw-s", "rw-p")), None);
+        assert_eq!(mapped_for_writing(&line.replace("rw-s", "r--s")), None);
     }
 
     #[test]
