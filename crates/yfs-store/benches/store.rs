@@ -83,16 +83,19 @@ fn one_at_a_time(path: &Path, n_updates: usize) {
             println!("  processor time each: {:?}", (after - before) / n_updates as u32);
         }
     }
-    let start = Instant::now();
-    for at in 0..n_updates {
+    let each = |name: &str, call: &dyn Fn(usize)| {
+        let (start, before) = (Instant::now(), cpu_time());
+        (0..n_updates).for_each(call);
+        let wall = start.elapsed() / n_updates as u32;
+        let cpu = cpu_time().zip(before).map(|(after, before)| (after - before) / n_updates as u32);
+        println!("{name}: {wall:?}, processor time {cpu:?}");
+    };
+    each("head of a document", &|at| {
         store.doc_head(&doc(at % 100)).expect("head");
-    }
-    println!("head of a document: {:?}", start.elapsed() / n_updates as u32);
-    let start = Instant::now();
-    for _ in 0..n_updates {
+    });
+    each("head of the log", &|_| {
         store.head().expect("head");
-    }
-    println!("head of the log: {:?}", start.elapsed() / n_updates as u32);
+    });
     let mut times: Vec<Duration> = (0..n_updates)
         .map(|at| {
             store.append(Batch::one(doc(0), update(at), Millis(1))).expect("append");
