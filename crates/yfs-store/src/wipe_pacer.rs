@@ -23,6 +23,11 @@ impl WipePacer {
         self.is_requested = true;
     }
 
+    /// Reports whether a request waits.
+    pub fn is_requested(&self) -> bool {
+        self.is_requested
+    }
+
     /// Returns whether the caller is to wipe now, which answers all requests up to now.
     ///
     /// A clock that was set back delays nothing.

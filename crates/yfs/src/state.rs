@@ -22,7 +22,7 @@ use yfs_engine::{
     table::NodeKind,
     time::Millis,
 };
-use yfs_store::{Appended, DocName, Reload, Seq, Store, Tail, WriterClaim};
+use yfs_store::{Appended, DocName, Reload, Seq, Store, Tail, WipePacer, WriterClaim};
 use yfs_vfs::Change;
 
 use crate::{
@@ -40,6 +40,9 @@ use crate::{
 
 /// How many updates of the main document a subscriber may fall behind.
 pub(crate) const MAIN_BACKLOG: usize = 16_384;
+
+/// How many milliseconds pass at least between two wipes that peers cause.
+const WIPE_GAP_MS: i64 = 60_000;
 
 /// Everything that handles on one workspace share.
 pub(crate) struct WorkspaceState {
@@ -60,6 +63,8 @@ pub(crate) struct WorkspaceState {
     pub(crate) written: Mutex<BTreeSet<DocName>>,
     /// Documents of which peers erased content that their log may still hold.
     pub(crate) redacted: Mutex<BTreeSet<DocName>>,
+    /// Spaces out the wipes that peers cause by erasing content.
+    pub(crate) wipe_pacer: Mutex<WipePacer>,
     pub(crate) main_followers: Followers,
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// The client id under which this process writes content.
@@ -119,6 +124,7 @@ impl WorkspaceState {
             unreported: Mutex::default(),
             written: Mutex::default(),
             redacted: Mutex::default(),
+            wipe_pacer: Mutex::new(WipePacer::new(WIPE_GAP_MS)),
             main_followers: Followers::default(),
             claim: Mutex::new(claim),
             content_client,

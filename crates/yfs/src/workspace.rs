@@ -252,7 +252,7 @@ fn close(state: &WorkspaceState) -> Result<()> {
     if is_writer {
         // Upkeep: what is not reported or compacted now is so by the next process.
         state.report_all().ok();
-        state.compact_due().ok();
+        state.compact_all_due().ok();
     }
     if !state.set_closed() {
         return Ok(());

@@ -91,12 +91,11 @@ impl WorkspaceState {
     /// Compacts what this process has written to, where that has grown enough, and at once what peers
     /// erased something of.
     pub(crate) fn compact_due(&self) -> Result<()> {
-        let redacted = std::mem::take(&mut *self.redacted.lock());
-        for doc in &redacted {
-            self.compact_doc(doc)?;
-        }
-        if !redacted.is_empty() {
-            self.store.wipe()?;
+        self.compact_redacted()?;
+        let is_due_to_wipe = self.wipe_pacer.lock().take_due(self.now());
+        if is_due_to_wipe && let Err(error) = self.store.wipe() {
+            self.wipe_pacer.lock().request();
+            return Err(error.into());
         }
         let written = std::mem::take(&mut *self.written.lock());
         for doc in written {
@@ -105,6 +104,27 @@ impl WorkspaceState {
             }
         }
         Ok(())
+    }
+
+    /// Compacts everything that is due, and wipes at once what peers erased.
+    pub(crate) fn compact_all_due(&self) -> Result<()> {
+        self.compact_redacted()?;
+        if self.wipe_pacer.lock().is_requested() {
+            self.store.wipe()?;
+        }
+        self.compact_due()
+    }
+
+    /// Compacts the documents of which peers erased something. One that fails stays due.
+    fn compact_redacted(&self) -> Result<()> {
+        loop {
+            let Some(doc) = self.redacted.lock().pop_first() else { return Ok(()) };
+            if let Err(error) = self.compact_doc(&doc) {
+                self.redacted.lock().insert(doc);
+                return Err(error);
+            }
+            self.wipe_pacer.lock().request();
+        }
     }
 }
 

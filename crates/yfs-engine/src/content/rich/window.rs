@@ -95,20 +95,39 @@ impl Cached {
         let part = self.rendered.part(around.clone());
         let end = (part.end + body.len()).checked_sub(old.len())?;
         let text = body.get(part.start..end)?;
-        // What stands before the first block is a blank line, which stands before nothing in a file.
-        let text = if around.start > 0 { text.strip_prefix('\n')? } else { text };
+        // Before the first block is a blank line, except at the beginning of the file.
+        let is_first = around.start == 0;
+        let before = old.get(part)?;
+        let (text, before) = match is_first {
+            true => (text, before),
+            false => (text.strip_prefix('\n')?, before.strip_prefix('\n')?),
+        };
         let is_blank = |text: &str| text.starts_with(['\n', '\r', ' ', '\t']);
         if is_blank(text) || !self.rendered.is_forgotten(&self.map, around.clone()) {
             return None;
         }
         let (document, memory) = remember(text, profile);
         let (n_before, n_after) = (blocks.start - around.start, around.end - blocks.end);
-        let is_whole = document.children.len() >= n_before + n_after;
-        (is_whole && memory.is_empty()).then_some(Window {
+        // The neighbors must be the same blocks as before: an item that is added beside a list, for
+        // instance, makes one list of both.
+        let (old_document, _) = remember(before, profile);
+        let is_same = has_same_ends(&old_document, &document, n_before, n_after)
+            && old_document.children.len() == around.len();
+        (is_same && memory.is_empty()).then_some(Window {
             old: blocks,
             n_before,
             n_after,
             document,
         })
     }
+}
+
+/// Reports whether two documents begin with the same blocks and end with the same blocks.
+fn has_same_ends(old: &Element, new: &Element, n_before: usize, n_after: usize) -> bool {
+    let (old, new) = (&old.children, &new.children);
+    let is_long = |nodes: &[_]| nodes.len() >= n_before + n_after;
+    is_long(old)
+        && is_long(new)
+        && old[..n_before] == new[..n_before]
+        && old[old.len() - n_after..] == new[new.len() - n_after..]
 }
