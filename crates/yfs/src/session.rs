@@ -47,6 +47,9 @@ pub struct Session {
     n_operations: Arc<AtomicU64>,
 }
 
+/// Up to how many bytes the content of a file that was appended to is kept beside its version.
+const MAX_APPENDED_BYTES: usize = 256 << 10;
+
 /// A text as its bytes.
 struct TextBytes(Arc<str>);
 
@@ -199,12 +202,15 @@ impl Session {
             }
             appended => appended?,
         };
+        let was_read = before.is_some();
         let content = match before.and_then(|known| known.content) {
+            // A log that grows by appends would be copied over and over.
+            Some(content) if content.len() + data.len() > MAX_APPENDED_BYTES => None,
             Some(content) => Some(Bytes::from([&content[..], data].concat())),
             None => appended.created.then(|| Bytes::copy_from_slice(data)),
         };
         let known = KnownContent::new(appended.version.clone(), content);
-        self.changed(&appended.id, known.is_useful().then_some(known));
+        self.changed(&appended.id, known.or_lost(was_read));
         Ok(appended)
     }
 
@@ -222,7 +228,7 @@ impl Session {
             let text = known.content.as_ref().and_then(|it| std::str::from_utf8(it).ok());
             let content = text.and_then(|text| edit.apply(text).ok()).map(|(text, _)| text.into());
             let known = KnownContent::new(edited.version.clone(), content);
-            self.changed(&id, known.is_useful().then_some(known));
+            self.changed(&id, known.or_lost(true));
         }
         Ok(edited)
     }

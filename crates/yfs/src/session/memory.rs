@@ -63,6 +63,13 @@ impl KnownContent {
         self.version.is_some() || self.content.is_some()
     }
 
+    /// Returns what is to be remembered: nothing if there is nothing, and a file that was read whose content is known
+    /// no longer is remembered as that.
+    pub(super) fn or_lost(self, was_read: bool) -> Option<Self> {
+        let is_lost = !self.is_useful() && was_read;
+        (is_lost || self.is_useful()).then_some(Self { is_lost, ..self })
+    }
+
     /// Returns what a write can be based on, best first.
     pub(super) fn bases(self) -> Vec<Base> {
         let version = self.version.map(Base::Version);

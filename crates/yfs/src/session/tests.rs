@@ -195,6 +195,38 @@ fn a_version_that_was_handed_out_stays_a_base_after_compaction() {
 }
 
 #[test]
+fn a_file_whose_content_is_known_no_longer_is_not_replaced() {
+    let scene = scene("");
+    let long = "line\n".repeat(100_000);
+    let log = VPath::parse("/log.txt").expect("a path");
+    let options = WriteOptions::default();
+    let append = |session: &Session, text: &str| session.append(&log, text.as_bytes(), &options);
+    append(&scene.agent, "begun\n").expect("appended");
+    append(&scene.agent, &long).expect("appended");
+    append(&scene.person, "HUMAN\n").expect("appended");
+    append(&scene.agent, "end\n").expect("appended");
+    let refused = scene.agent.write(&log, b"new\n", &options).expect_err("it has no base");
+    assert_eq!(refused.code, FsCode::ESTALE);
+    let text = scene.agent.read(&log).expect("read").data;
+    assert!(text.ends_with(b"HUMAN\nend\n"));
+    scene.agent.write(&log, b"new\n", &options).expect("it was read");
+}
+
+#[test]
+fn a_long_log_that_only_one_session_writes_is_replaced() {
+    let scene = scene("");
+    let log = VPath::parse("/log.txt").expect("a path");
+    let options = WriteOptions::default();
+    for _ in 0..4 {
+        let line = "line\n".repeat(30_000);
+        scene.agent.append(&log, line.as_bytes(), &options).expect("appended");
+    }
+    scene.workspace.compact(&mut |_, _| {}).expect("compacted");
+    scene.agent.write(&log, b"", &options).expect("written");
+    assert_eq!(&scene.person.read(&log).expect("read").data[..], b"");
+}
+
+#[test]
 fn appending_is_no_reading() {
     let scene = scene("one\n");
     scene.agent_reads();
