@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use yfs_engine::{hash::ContentHash, time::Millis};
 
-use super::{Case, Open};
-use crate::{Store, StoreError, StoreExt};
+use super::{Case, Open, batch};
+use crate::{Batch, Store, StoreError, StoreExt};
 
 pub(super) const CASES: &[Case] = &[
     ("a blob comes back as it was put", put_and_get),
@@ -16,6 +16,7 @@ pub(super) const CASES: &[Case] = &[
     ("a blob that was put again is young again", put_again),
     ("a blob that is put after the mark is not removed", put_after_the_mark),
     ("removing blobs disturbs none that is being put", remove_while_putting),
+    ("a batch needs the blobs that it names, and keeps them", named_by_a_batch),
 ];
 
 /// Bytes that do not compress, the same for the same seed.
@@ -169,4 +170,23 @@ fn remove_while_putting(open: &Open) {
         assert_eq!(there.check().expect("check").problems, []);
         assert_eq!(remove_all(&*there, Millis(i64::MAX)), 14_000_000);
     }
+}
+
+fn named_by_a_batch(open: &Open) {
+    let (here, there) = (open(), open());
+    let blob = here.put_bytes(b"named", Millis(1)).expect("put");
+    let mark = there.blob_mark().expect("mark");
+    let naming = |hash| Batch { blobs: vec![hash], ..batch("a", "update") };
+    // A removal that was decided before takes nothing that a batch has named since.
+    here.append(naming(blob.hash)).expect("the blob is there");
+    there.remove_blobs(mark, Millis(i64::MAX), &|_| false).expect("remove");
+    assert!(here.has_blob(&blob.hash).expect("has"));
+    assert!(remove_all(&*there, Millis(i64::MAX)) > 0);
+    let head = here.head().expect("head");
+    let refused = here.append(naming(blob.hash));
+    assert!(
+        matches!(refused, Err(StoreError::NoBlob { hash }) if hash == blob.hash),
+        "{refused:?}"
+    );
+    assert_eq!(here.head().expect("head"), head, "a refused batch changes nothing");
 }
