@@ -61,12 +61,14 @@ impl WorkspaceFs {
             let found = find_target(&self.state.main.read(), op, path, options)?;
             let written = match found {
                 Some(found) => self.change_file(op, path, &found, change, options).map(Some),
-                None => self.create_with(op, path, change, options),
+                None => match self.create_with(op, path, change, options) {
+                    // A blob that was put was removed before the file named it.
+                    Err(error) if is_blob_gone(&error) => continue,
+                    created => created,
+                },
             };
             match written {
                 Ok(Some(written)) => return Ok(written),
-                // A blob that was put was removed before the file named it.
-                Err(error) if is_blob_gone(&error) => (),
                 // Without a condition only a file that is gone is stale.
                 Err(error) if error.code != FsCode::ESTALE || is_conditional(options) => {
                     return Err(error);
