@@ -8,7 +8,7 @@
 //! - A document is in the map before it is loaded, and its lock is held while it loads: an update
 //!   that is tailed meanwhile waits for the lock, so none is lost between load and tail.
 //! - An entry leaves the map only while it has no handles.
-//! - A document whose change could not be logged is evicted ([`DocumentGuard`]): the log decides.
+//! - A document whose change could not be logged is evicted (`DocumentGuard`): the log decides.
 //! - A document holds all that the log holds of it up to its head, so that the head identifies the
 //!   text that was read.
 //! - Subscribers get every record that is tailed, whether the document is in memory or not.

@@ -10,10 +10,10 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use support::{Pair, append, at, cat, create, now, put, two_processes};
+use support::{append, at, cat, create, now, put, two_processes, until_equal};
 use yfs::{Options, Workspace, replica::Arrival};
 use yfs_engine::{
     content::{Author, ContentDoc},
@@ -23,6 +23,9 @@ use yfs_engine::{
 };
 use yfs_store::{Fault, FaultStore, MemoryStore, SqliteStore, StoreError};
 use yfs_vfs::{CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
+
+/// How long a test waits for what must come, before it fails. Nothing depends on its length.
+const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// An editor that holds a document and follows it.
 struct Follower {
@@ -61,24 +64,32 @@ fn rm(workspace: &Workspace, path: &str) {
 
 #[test]
 fn a_follower_gets_what_others_log_whatever_is_in_memory() {
-    let pair = Pair::new();
-    put(&pair.a, "/f.txt", "start\n");
-    pair.b.catch_up().expect("caught up");
-    let mut follower = Follower::open(&pair.a, "/f.txt");
-    for round in 0..20 {
-        append(&pair.b, "/f.txt", &format!("b{round}\n"));
-        // Conditional writes that are refused, before this handle has read what the other logged.
-        let options = WriteOptions {
-            expected_version: Some(yfs_vfs::VersionToken::new("1")),
-            ..WriteOptions::default()
-        };
-        let refused = now(pair.a.fs().write(&at("/f.txt"), "mine".into(), &options));
-        assert_eq!(refused.expect_err("stale").code, FsCode::ESTALE);
-        append(&pair.a, "/f.txt", &format!("a{round}\n"));
+    let (here, there, _dir) = two_processes();
+    put(&here, "/f.txt", "start\n");
+    until_equal(&here, &there, &["/f.txt"]);
+    let mut follower = Follower::open(&here, "/f.txt");
+    // Conditional writes here, of which the log refuses those that another process was faster than.
+    thread::scope(|scope| {
+        for writer in 0..2 {
+            scope.spawn(|| (0..100).for_each(|n| append(&there, "/f.txt", &format!("{n}\n"))));
+            let here = &here;
+            scope.spawn(move || {
+                for n in 0..100 {
+                    let read = now(here.fs().read(&at("/f.txt"))).expect("read");
+                    let mine = [&read.data[..], format!("{writer}.{n}\n").as_bytes()].concat();
+                    let base = Some(yfs_vfs::Base::Version(read.version));
+                    let options = WriteOptions { base, ..WriteOptions::default() };
+                    now(here.fs().write(&at("/f.txt"), mine.into(), &options)).expect("merged");
+                }
+            });
+        }
+    });
+    assert_eq!(cat(&here, "/f.txt").lines().count(), 401);
+    let begun = Instant::now();
+    while follower.text() != cat(&here, "/f.txt") {
+        assert!(begun.elapsed() < WATCHDOG, "the follower stays behind");
+        thread::yield_now();
     }
-    pair.a.catch_up().expect("caught up");
-    assert_eq!(follower.text(), cat(&pair.a, "/f.txt"));
-    assert_eq!(follower.text().lines().count(), 41);
     drop(follower.port);
 }
 
@@ -110,38 +121,42 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
     put(&Workspace::create_at(&file, Options::default()).expect("a workspace"), "/f.txt", "");
-    let mut acknowledged = Vec::new();
-    for round in 0..30 {
-        let workspace = Workspace::open_at(&file, Options::default()).expect("a workspace");
-        let begun = Arc::new(Barrier::new(4));
-        let writers: Vec<_> = (0..3)
-            .map(|writer| {
-                let (fs, begun) = (workspace.fs(), begun.clone());
-                thread::spawn(move || {
-                    begun.wait();
-                    let mut done = Vec::new();
-                    for n in 0.. {
-                        let mark = format!("<{round}.{writer}.{n}>");
-                        let data = mark.clone().into();
-                        match now(fs.append(&at("/f.txt"), data, &WriteOptions::default())) {
-                            Ok(_) => done.push(mark),
-                            Err(_) => return done,
-                        }
-                    }
-                    done
-                })
-            })
-            .collect();
-        begun.wait();
-        workspace.close().expect("closed");
-        for writer in writers {
-            acknowledged.extend(writer.join().expect("no panic"));
-        }
-    }
+    // Three processes, each of which closes while it writes, and whose ids the others take over.
+    let acknowledged: Vec<String> = thread::scope(|scope| {
+        let processes = [0, 1, 2].map(|process| {
+            let file = &file;
+            scope.spawn(move || (0..25).flat_map(|round| live(file, process, round)).collect())
+        });
+        let done = processes.into_iter().map(|it| it.join().expect("no panic"));
+        done.flat_map(|it: Vec<String>| it).collect()
+    });
     let text = cat(&Workspace::open_at(&file, Options::default()).expect("a workspace"), "/f.txt");
     for mark in &acknowledged {
         assert_eq!(text.matches(mark.as_str()).count(), 1, "{mark}");
     }
+}
+
+/// Opens a workspace, closes it while two threads write to it, and returns what was acknowledged.
+fn live(file: &std::path::Path, process: usize, round: usize) -> Vec<String> {
+    let workspace = Workspace::open_at(file, Options::default()).expect("a workspace");
+    let begun = Barrier::new(3);
+    thread::scope(|scope| {
+        let writers = [0, 1].map(|writer| {
+            let (fs, begun) = (workspace.fs(), &begun);
+            scope.spawn(move || {
+                begun.wait();
+                let marks = (0..).map(|n| format!("<{process}.{round}.{writer}.{n}>"));
+                let written = |mark: &String| {
+                    let data = mark.clone().into();
+                    now(fs.append(&at("/f.txt"), data, &WriteOptions::default())).is_ok()
+                };
+                marks.take_while(written).collect::<Vec<_>>()
+            })
+        });
+        begun.wait();
+        workspace.clone().close().expect("closed");
+        writers.into_iter().flat_map(|it| it.join().expect("no panic")).collect()
+    })
 }
 
 #[test]
