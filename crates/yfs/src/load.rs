@@ -50,19 +50,8 @@ pub(crate) fn content(
     name: &DocName,
     new_doc: impl Fn() -> ContentDoc,
 ) -> Result<(ContentDoc, LoadReport)> {
-    let loaded = store.load(name)?;
-    let mut report = LoadReport {
-        upto: loaded.upto,
-        head: loaded.head,
-        bytes: 0,
-        refused: Vec::new(),
-        n_damaged: loaded.damaged.len(),
-    };
-    let snapshot = loaded.snapshot.iter().map(|snapshot| (Seq::ZERO, snapshot));
-    let records = loaded.updates.iter().map(|record| (record.seq, &record.data));
-    let updates: Vec<(Seq, &Vec<u8>)> = snapshot.chain(records).collect();
-    report.bytes = updates.iter().map(|(_, update)| update.len() as u64).sum();
-    let mut left_out = BTreeSet::new();
+    let (updates, mut report) = read(store, name)?;
+    let (mut left_out, mut poison) = (BTreeSet::new(), None);
     for _ in 0..MAX_REBUILDS {
         let mut doc = new_doc();
         report.refused.retain(|(seq, _)| left_out.contains(seq));
@@ -70,8 +59,9 @@ pub(crate) fn content(
             if let Err(refusal) = doc.receive(update, Source::Store) {
                 report.refused.push((*seq, refusal));
             }
-            if doc.gate().health().is_err() {
+            if let Err(refusal) = doc.gate().health() {
                 left_out.insert(*seq);
+                poison = Some(refusal);
                 break;
             }
         }
@@ -79,27 +69,28 @@ pub(crate) fn content(
             return Ok((doc, report));
         }
     }
-    let (_, refusal) = report.refused.pop().expect("a poisoned document refused a record");
-    Err(WorkspaceError::Refused(refusal))
+    let poison = poison.expect("a document that no record poisons is returned");
+    Err(WorkspaceError::Refused(poison))
 }
 
 /// Loads the main document into `doc`, which is empty.
 pub(crate) fn main(store: &dyn Store, name: &DocName, doc: &mut MainDoc) -> Result<LoadReport> {
-    let loaded = store.load(name)?;
-    let mut report = LoadReport {
-        upto: loaded.upto,
-        head: loaded.head,
-        bytes: 0,
-        refused: Vec::new(),
-        n_damaged: loaded.damaged.len(),
-    };
-    let snapshot = loaded.snapshot.iter().map(|snapshot| (Seq::ZERO, snapshot));
-    let records = loaded.updates.iter().map(|record| (record.seq, &record.data));
-    for (seq, update) in snapshot.chain(records) {
-        report.bytes += update.len() as u64;
+    let (updates, mut report) = read(store, name)?;
+    for (seq, update) in &updates {
         if let Err(refusal) = doc.receive(update, Source::Store) {
-            report.refused.push((seq, refusal));
+            report.refused.push((*seq, refusal));
         }
     }
     Ok(report)
+}
+
+/// Reads the updates of a document, each with its position in the log; that of a snapshot is zero.
+fn read(store: &dyn Store, name: &DocName) -> Result<(Vec<(Seq, Vec<u8>)>, LoadReport)> {
+    let loaded = store.load(name)?;
+    let (upto, head, n_damaged) = (loaded.upto, loaded.head, loaded.damaged.len());
+    let snapshot = loaded.snapshot.into_iter().map(|snapshot| (Seq::ZERO, snapshot));
+    let records = loaded.updates.into_iter().map(|record| (record.seq, record.data));
+    let updates: Vec<(Seq, Vec<u8>)> = snapshot.chain(records).collect();
+    let bytes = updates.iter().map(|(_, update)| update.len() as u64).sum();
+    Ok((updates, LoadReport { upto, head, bytes, refused: Vec::new(), n_damaged }))
 }
