@@ -17,6 +17,9 @@ use crate::error::{Result, WorkspaceError};
 /// How often a document is built anew without a record on which the CRDT library panicked.
 const MAX_REBUILDS: usize = 16;
 
+/// An update and its position in the log; that of a snapshot is zero.
+type StoredUpdate = (Seq, Vec<u8>);
+
 /// What loading a document found.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadReport {
@@ -84,13 +87,13 @@ pub(crate) fn main(store: &dyn Store, name: &DocName, doc: &mut MainDoc) -> Resu
     Ok(report)
 }
 
-/// Reads the updates of a document, each with its position in the log; that of a snapshot is zero.
-fn read(store: &dyn Store, name: &DocName) -> Result<(Vec<(Seq, Vec<u8>)>, LoadReport)> {
+/// Reads the updates of a document.
+fn read(store: &dyn Store, name: &DocName) -> Result<(Vec<StoredUpdate>, LoadReport)> {
     let loaded = store.load(name)?;
     let (upto, head, n_damaged) = (loaded.upto, loaded.head, loaded.damaged.len());
     let snapshot = loaded.snapshot.into_iter().map(|snapshot| (Seq::ZERO, snapshot));
     let records = loaded.updates.into_iter().map(|record| (record.seq, record.data));
-    let updates: Vec<(Seq, Vec<u8>)> = snapshot.chain(records).collect();
+    let updates: Vec<StoredUpdate> = snapshot.chain(records).collect();
     let bytes = updates.iter().map(|(_, update)| update.len() as u64).sum();
     Ok((updates, LoadReport { upto, head, bytes, refused: Vec::new(), n_damaged }))
 }
