@@ -1,5 +1,5 @@
-//! Whatever comes, what the gate accepts can be logged, loaded again, compacted and synced: a stock document that
-//! gets the state has the same items.
+//! Whatever comes, what the gate accepts can be logged, loaded again, compacted and synced: a stock
+//! document that gets the state has the same items.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -317,7 +317,8 @@ fn who_reads_nothing_is_dropped_and_the_others_go_on() {
     served.assert_unharmed(pair);
 }
 
-/// How many are told of how often is measured where the clock is an argument (`rooms/gathering.rs`).
+/// How many are told of how often is measured where the clock is an argument
+/// (`rooms/gathering.rs`).
 #[test]
 fn presence_is_never_told_for_others() {
     let served = Served::start();

@@ -1,8 +1,9 @@
-//! Three clones and a server that edit offline, sync, and are killed while they do: in the end all are equal byte for byte,
-//! and every text whose write succeeded is there exactly once.
+//! Three clones and a server that edit offline, sync, and are killed while they do: in the end all
+//! are equal byte for byte, and every text whose write succeeded is there exactly once.
 //!
-//! `YFS_CLONES` says how many histories to play, `YFS_CLONES_SEED` begins with another seed. A seed gives the script and the
-//! moments at which processes are killed; what these moments hit depends on the machine.
+//! `YFS_CLONES` says how many histories to play, `YFS_CLONES_SEED` begins with another seed. A seed
+//! gives the script and the moments at which processes are killed; what these moments hit depends
+//! on the machine.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,7 +25,8 @@ use yfs_tests::{
 /// How many steps a history has.
 const N_STEPS: usize = 30;
 
-/// How many rounds of syncing all clones may take until nothing is new. Each brings what the others brought before.
+/// How many rounds of syncing all clones may take until nothing is new. Each brings what the others
+/// brought before.
 const MAX_ROUNDS: usize = 6;
 
 const OPTIONS: [&str; 1] = ["--no-mirror"];
@@ -114,7 +116,8 @@ impl World {
         }
     }
 
-    /// Lets a process run for a while before it is killed: this is chance, and nothing waits for anything.
+    /// Lets a process run for a while before it is killed: this is chance, and nothing waits for
+    /// anything.
     fn rest(&mut self) {
         thread::sleep(Duration::from_micros(self.rng.draw() % 400_000));
     }

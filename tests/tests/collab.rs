@@ -85,8 +85,9 @@ fn one_socket_carries_many_documents() {
     assert_eq!(text.matches("Offline.").count(), 1);
 }
 
-/// A provider that reconnects sends what it types at once before what it had typed offline: for a moment the server
-/// holds an update that waits for others. A client that joins at that moment must receive it as well.
+/// A provider that reconnects sends what it types at once before what it had typed offline: for a
+/// moment the server holds an update that waits for others. A client that joins at that moment must
+/// receive it as well.
 #[test]
 fn a_client_that_joins_while_an_update_is_parked_receives_it_too() {
     // The state of a large document is computed once for several that join.

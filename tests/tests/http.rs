@@ -72,7 +72,8 @@ fn files_are_resources_with_versions() {
     assert_eq!((merged.header("etag"), &merged.json()["merged"]), ("", &json!(true)));
     let now = client.get("/api/files/a.txt");
     assert_eq!(now.text(), "ONE\ntwo\nTHREE\n");
-    // The tag of what was read is good for the next write, and that of the answer for the one after.
+    // The tag of what was read is good for the next write, and that of the answer for the one
+    // after.
     let mut tag = now.header("etag").to_owned();
     for text in ["almost\n", "done\n"] {
         let next = [("If-Match", tag.as_str())];
@@ -83,8 +84,8 @@ fn files_are_resources_with_versions() {
     assert_eq!(ok(served.dir(), &["cat", "/a.txt"]), "done\n");
 }
 
-/// RFC 9110, section 9.3.4: a tag says that what was sent is what is stored. A client that saves again with the tag that it
-/// was given never deletes what another wrote and it has not read.
+/// RFC 9110, section 9.3.4: a tag says that what was sent is what is stored. A client that saves
+/// again with the tag that it was given never deletes what another wrote and it has not read.
 #[test]
 fn a_client_that_saves_again_with_its_tag_deletes_nothing_that_it_has_not_read() {
     let text = "one\ntwo\nthree\n";

@@ -1,11 +1,12 @@
-//! Tools on disk, programs with the library, people with the command, all at once on a folder and its workspace,
-//! while the mirror between them is stopped, killed and started. Every other seed has a server in the mirror's place,
-//! with programs that speak HTTP and a stock Yjs client that types, online and offline.
+//! Tools on disk, programs with the library, people with the command, all at once on a folder and
+//! its workspace, while the mirror between them is stopped, killed and started. Every other seed
+//! has a server in the mirror's place, with programs that speak HTTP and a stock Yjs client that
+//! types, online and offline.
 //!
-//! When all are done the folder is what the workspace is, byte for byte. Every text that was ever written is
-//! found in a content, in a version or in the trash, and stands in no content twice; what is not is counted by the
-//! kind of edit. `YFS_CHAOS_SEEDS` is the number of seeds to play, `YFS_CHAOS_STEPS` the number of steps of each, `YFS_CHAOS_SEED` the
-//! first seed.
+//! When all are done the folder is what the workspace is, byte for byte. Every text that was ever
+//! written is found in a content, in a version or in the trash, and stands in no content twice;
+//! what is not is counted by the kind of edit. `YFS_CHAOS_SEEDS` is the number of seeds to play,
+//! `YFS_CHAOS_STEPS` the number of steps of each, `YFS_CHAOS_SEED` the first seed.
 
 #![cfg(target_os = "linux")]
 

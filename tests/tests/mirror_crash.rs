@@ -231,7 +231,8 @@ fn while_locking<T>(file: &fs::File, act: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Each place is played with each number of times that a mirror comes there before it dies, until it does not.
+/// Each place is played with each number of times that a mirror comes there before it dies, until
+/// it does not.
 #[test]
 fn a_mirror_that_dies_anywhere_is_continued() {
     for (fault, kind) in FAULTS {

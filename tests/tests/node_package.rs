@@ -34,8 +34,8 @@ fn no_call_of_the_addon_borrows_its_object_while_it_runs_elsewhere() {
     for file in source.read_dir().expect("the addon has sources") {
         let file = file.expect("the sources can be listed").path();
         let text = std::fs::read_to_string(&file).expect("sources are UTF-8");
-        // The macro of napi keeps a plain pointer to the object whose `async fn` runs, and an environment that is
-        // torn down frees the object.
+        // The macro of napi keeps a plain pointer to the object whose `async fn` runs, and an
+        // environment that is torn down frees the object.
         let is_async =
             |line: &str| line.contains("async fn") && !line.trim_start().starts_with("//");
         assert!(!text.lines().any(is_async), "{}: return a Promised instead", file.display());

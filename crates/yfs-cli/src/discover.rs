@@ -41,7 +41,8 @@ pub(crate) fn find_in(named: &Path) -> Result<PathBuf> {
     found.ok_or_else(|| Failure::other(format!("no workspace in {}", named.display())))
 }
 
-/// Makes the directory that is to hold a workspace, which only its owner may read, and those above it.
+/// Makes the directory that is to hold a workspace, which only its owner may read, and those above
+/// it.
 pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     if let Some(parent) = dir.parent().filter(|parent| !parent.exists()) {
         fs::create_dir_all(parent)?;

@@ -1,8 +1,10 @@
-//! What one keystroke, one append and one edit of a file cost the process that holds it, by the size of the file.
+//! What one keystroke, one append and one edit of a file cost the process that holds it, by the
+//! size of the file.
 //!
-//! A *keystroke* is an update of one letter that arrives, after which the text is read. An *append* adds a line
-//! at the end, an *edit* replaces a word in the middle, each with the text read after. Times are milliseconds of CPU, the
-//! median of several. Run with `cargo bench -p yfs-engine --bench keystroke`.
+//! A *keystroke* is an update of one letter that arrives, after which the text is read. An *append*
+//! adds a line at the end, an *edit* replaces a word in the middle, each with the text read after.
+//! Times are milliseconds of CPU, the median of several. Run with `cargo bench -p yfs-engine
+//! --bench keystroke`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 use std::hint::black_box;

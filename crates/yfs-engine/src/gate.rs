@@ -4,8 +4,8 @@
 //! left with a state that no longer decodes. So an update is first read by an iterative parser of
 //! our own, which checks it against [`Limits`]; then it is resolved against what the
 //! document holds: which list each item belongs to, and whether everything it refers to is there.
-//! Only what passed both is decoded by yrs and applied, in one transaction. Structs and deletions that
-//! need what has not arrived are parked, outside the document. What is refused is what can
+//! Only what passed both is decoded by yrs and applied, in one transaction. Structs and deletions
+//! that need what has not arrived are parked, outside the document. What is refused is what can
 //! hang, exhaust or poison; roots and kinds that we do not know are carried and not read, because
 //! whatever is refused makes all later work of its author incomplete.
 //!

@@ -11,10 +11,11 @@
 //!   came in which order. [`FilesTable::absorb`] writes nothing.
 //! - [`FilesTable::plan`] changes nothing; what it returns comes back through `absorb` like
 //!   anybody's update.
-//! - What we do not understand, an element or a field of a row, is never deleted or dropped, except by a write to
-//!   the row where no timestamp could beat it.
+//! - What we do not understand, an element or a field of a row, is never deleted or dropped, except
+//!   by a write to the row where no timestamp could beat it.
 //! - A timestamp issued here exceeds every timestamp of its row and that row's cells, and no other:
-//!   a clock that is years ahead spoils its own rows only. At the greatest timestamp it stays there.
+//!   a clock that is years ahead spoils its own rows only. At the greatest timestamp it stays
+//!   there.
 //!
 //! # Cost
 //!

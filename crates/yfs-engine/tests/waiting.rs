@@ -151,8 +151,9 @@ impl History {
         history
     }
 
-    /// Returns what the clients said, in any order, some of it dropped or repeated. Each transaction is in it: by
-    /// itself, or in what its client answers at the end, which holds what that client cannot read yet.
+    /// Returns what the clients said, in any order, some of it dropped or repeated. Each
+    /// transaction is in it: by itself, or in what its client answers at the end, which holds what
+    /// that client cannot read yet.
     fn deliveries(&self, rng: &mut Rng) -> Vec<Vec<u8>> {
         let dropped = |rng: &mut Rng| rng.below(3) == 0;
         let mut some: Vec<_> = self.said.iter().filter(|_| !dropped(rng)).cloned().collect();

@@ -106,7 +106,8 @@ pub(crate) struct Engine {
     unused: Vec<(Dir, FileId)>,
     /// Files that programs have open for writing, by inode.
     waits: HashMap<(u64, u64), OpenFileWait>,
-    /// What is left alone for now because a program has it open for writing, and when it is checked again.
+    /// What is left alone for now because a program has it open for writing, and when it is checked
+    /// again.
     held_back_disk: BTreeMap<PathBuf, Instant>,
     held_back_work: HashMap<FileId, Instant>,
     /// Files that were read while a program had them open for writing.
@@ -272,7 +273,8 @@ impl Engine {
         }
     }
 
-    /// Notes why the workspace does not have the content of a file, and leaves what is on disk alone.
+    /// Notes why the workspace does not have the content of a file, and leaves what is on disk
+    /// alone.
     fn note_unread(&mut self, id: &FileId, path: &Path, error: &WorkspaceError) {
         if !self.workspace.object(id).is_ok_and(|object| object.is_some()) {
             return;

@@ -1,9 +1,10 @@
 //! Whether a program may still write to a file, and how new writers are kept out for a moment.
 //!
-//! A read lease (`F_SETLEASE`) is granted only while no process has the file open for writing, mapped files
-//! included. While it is held, whatever opens the file for writing waits in `open`. So a granted lease says that
-//! the bytes are complete and stay as they are until it is dropped. Where the filesystem knows no leases, or the
-//! file belongs to another user, `/proc` is searched instead.
+//! A read lease (`F_SETLEASE`) is granted only while no process has the file open for writing,
+//! mapped files included. While it is held, whatever opens the file for writing waits in `open`. So
+//! a granted lease says that the bytes are complete and stay as they are until it is dropped. Where
+//! the filesystem knows no leases, or the file belongs to another user, `/proc` is searched
+//! instead.
 
 #![expect(unsafe_code, reason = "no library wraps F_SETLEASE and F_OFD_SETLK")]
 
@@ -54,7 +55,8 @@ pub(crate) struct FileLease<'a> {
 pub(crate) struct ProgramLocks<'a>(&'a File);
 
 impl OpenWriters<'_> {
-    /// Finds out whether processes have a file open for writing, which must be open for reading only.
+    /// Finds out whether processes have a file open for writing, which must be open for reading
+    /// only.
     pub(crate) fn of(file: &File) -> OpenWriters<'_> {
         if let Some(lease) = FileLease::take(file, libc::F_RDLCK) {
             return OpenWriters::None(lease);
@@ -91,8 +93,9 @@ impl OpenWriters<'_> {
 impl<'a> FileLease<'a> {
     fn take(file: &'a File, kind: libc::c_int) -> Option<Self> {
         let fd = file.as_raw_fd();
-        // The kernel signals a lease that it breaks. SIGURG is ignored by default, SIGIO would end the process.
-        // SAFETY: these calls take a descriptor that is open and an integer, and touch no memory.
+        // The kernel signals a lease that it breaks. SIGURG is ignored by default, SIGIO would end
+        // the process. SAFETY: these calls take a descriptor that is open and an integer, and touch
+        // no memory.
         let leased = unsafe {
             libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0
                 && libc::fcntl(fd, libc::F_SETLEASE, kind) == 0
@@ -109,8 +112,8 @@ impl Drop for FileLease<'_> {
 }
 
 impl ProgramLocks<'_> {
-    /// Takes both sorts of locks, `flock` and `fcntl`, unless another process holds one. Of the second sort it is
-    /// the shared one where the file is open for reading only.
+    /// Takes both sorts of locks, `flock` and `fcntl`, unless another process holds one. Of the
+    /// second sort it is the shared one where the file is open for reading only.
     pub(crate) fn try_take(file: &File, is_writable: bool) -> Option<ProgramLocks<'_>> {
         flock(file, FlockOperation::NonBlockingLockExclusive).ok()?;
         let locks = ProgramLocks(file);
@@ -153,8 +156,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     locks.lines().any(is_here)
 }
 
-/// Searches the processes of the same user for one that has a file open, or mapped, for writing. What was found
-/// counts for a moment, because many files are read one after the other.
+/// Searches the processes of the same user for one that has a file open, or mapped, for writing.
+/// What was found counts for a moment, because many files are read one after the other.
 fn is_open_for_writing(file: &File) -> bool {
     thread_local! {
         static FOUND: RefCell<Option<InodeSearch>> = const { RefCell::new(None) };

@@ -38,8 +38,9 @@ pub struct MirrorOptions {
     /// How long something must be missing, or a file empty, before that is believed: editors and git
     /// delete and make again.
     pub grace: Duration,
-    /// How long a file that a program has open for writing must stay unchanged before the mirror takes in what
-    /// is there, or puts other bytes in its place. Further bytes at its end are taken in at once.
+    /// How long a file that a program has open for writing must stay unchanged before the mirror
+    /// takes in what is there, or puts other bytes in its place. Further bytes at its end are taken
+    /// in at once.
     pub open_idle: Duration,
     /// How long the mirror waits at most for such a file.
     pub open_patience: Duration,

@@ -1,10 +1,11 @@
 //! Which texts of the mirror no program has read yet.
 //!
-//! A program reads a file, the mirror writes others' words into it, and the program saves what it had read with
-//! its own words. Compared with what the disk showed last, the save deletes the others' words; compared with what the
-//! program had read, it adds its own. So the mirror watches each inode that it wrote to: as long as no program read
-//! from it, a save is an edit of an earlier text. Of those that programs may know, that is the one from which the
-//! save differs least. Once a program has read the inode, what a save leaves out is deleted.
+//! A program reads a file, the mirror writes others' words into it, and the program saves what it
+//! had read with its own words. Compared with what the disk showed last, the save deletes the
+//! others' words; compared with what the program had read, it adds its own. So the mirror watches
+//! each inode that it wrote to: as long as no program read from it, a save is an edit of an earlier
+//! text. Of those that programs may know, that is the one from which the save differs least. Once a
+//! program has read the inode, what a save leaves out is deleted.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -72,9 +73,11 @@ impl UnreadTexts {
         Self { inotify, by_watch, files, order }
     }
 
-    /// Notes that a file gets other bytes, in an inode that is open and that no program can have read yet.
+    /// Notes that a file gets other bytes, in an inode that is open and that no program can have
+    /// read yet.
     ///
-    /// `old` is what the disk showed until now. Call [`ignore_own`](Self::ignore_own) when it is written.
+    /// `old` is what the disk showed until now. Call [`ignore_own`](Self::ignore_own) when it is
+    /// written.
     pub(crate) fn will_write(&mut self, id: &FileId, old: (&[u8], &Base), new: (&[u8], &File)) {
         self.take_events(None);
         let (old, base) = old;
@@ -122,7 +125,8 @@ impl UnreadTexts {
         self.take_events(None);
     }
 
-    /// Drops the events of a file that the mirror itself caused since it caught up, while no program could.
+    /// Drops the events of a file that the mirror itself caused since it caught up, while no
+    /// program could.
     pub(crate) fn ignore_own(&mut self, id: &FileId) {
         let watch = self.files.get(id).map(|file| file.watch);
         self.take_events(watch);

@@ -135,7 +135,8 @@ impl NativeFs {
         }))
     }
 
-    /// Empties a file as the first step of writing it anew: held back until `write` or `append` follows, or `settle`.
+    /// Empties a file as the first step of writing it anew: held back until `write` or `append`
+    /// follows, or `settle`.
     #[napi]
     pub fn truncate(&self, at: String) -> napi::Result<Promised<()>> {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);

@@ -17,7 +17,8 @@
 //! - Nothing that waits for a lock of long, a disk or a peer runs on the thread of the event loop, except what
 //!   is asked for synchronously (`at_once`).
 //! - A workspace is let go when it is closed, whoever still holds an object of it.
-//! - A call that runs on another thread owns all that it touches (`promised`): the thread that asked may end first.
+//! - A call that runs on another thread owns all that it touches (`promised`): the thread that
+//!   asked may end first.
 
 #![expect(unsafe_code, reason = "the macros of napi write the C interface of an addon")]
 

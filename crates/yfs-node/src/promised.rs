@@ -13,10 +13,10 @@ use crate::error;
 
 /// A call that runs on another thread, and that JavaScript gets as a promise.
 ///
-/// The caller's environment may be torn down while the call runs: a worker thread is terminated, or exits. Its
-/// objects are freed then, the one whose method was called included. So nothing here may borrow from an object of
-/// JavaScript, which `'static` ensures; an `async fn` of an exported object would borrow the object itself, and none
-/// is (`tests/tests/node_package.rs`).
+/// The caller's environment may be torn down while the call runs: a worker thread is terminated, or
+/// exits. Its objects are freed then, the one whose method was called included. So nothing here may
+/// borrow from an object of JavaScript, which `'static` ensures; an `async fn` of an exported
+/// object would borrow the object itself, and none is (`tests/tests/node_package.rs`).
 #[expect(missing_debug_implementations, reason = "a future has none")]
 pub struct Promised<T>(Pin<Box<dyn Future<Output = napi::Result<T>> + Send>>);
 

@@ -86,7 +86,8 @@ pub(crate) fn lifted<T>(result: Result<T, FsError>) -> napi::Result<T> {
     result.map_err(|error| error::of_fs(&error))
 }
 
-/// Returns the value of an operation that is synchronous at heart: it is ready when it is first polled.
+/// Returns the value of an operation that is synchronous at heart: it is ready when it is first
+/// polled.
 pub(crate) fn at_once<T>(future: impl Future<Output = Result<T, FsError>>) -> napi::Result<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => lifted(result),

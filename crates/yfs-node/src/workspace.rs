@@ -328,7 +328,8 @@ impl NativeWorkspace {
         self.ask(Workspace::flush)
     }
 
-    /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed already.
+    /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed
+    /// already.
     #[napi]
     pub fn close(&self) -> napi::Result<Promised<()>> {
         let workspace = self.slot.take();
@@ -336,8 +337,8 @@ impl NativeWorkspace {
             let Some(workspace) = workspace else { return Ok(()) };
             let store = workspace.store().clone();
             let closed = workspace.close().map_err(|error| error::of_workspace(&error));
-            // Calls in flight and the thread that follows the log hold the store until they notice. The last to
-            // let go closes the files, which is this one.
+            // Calls in flight and the thread that follows the log hold the store until they notice.
+            // The last to let go closes the files, which is this one.
             while Arc::strong_count(&store) > 1 {
                 thread::sleep(CLOSING_POLL);
             }

@@ -1,4 +1,5 @@
-// Whoever reads, thinks and writes back keeps what others wrote meanwhile: each face of a workspace remembers what was read through it.
+// Whoever reads, thinks and writes back keeps what others wrote meanwhile: each face of a workspace
+// remembers what was read through it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,5 @@
-// A program that was bundled with the package finds the addon: beside the bundle, or in a `node_modules` above it.
+// A program that was bundled with the package finds the addon: beside the bundle, or in a
+// `node_modules` above it.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

@@ -1,4 +1,5 @@
-// Checks what callers give: texts, content, options. What makes no sense is refused before anything changes.
+// Checks what callers give: texts, content, options. What makes no sense is refused before anything
+// changes.
 
 import { outOfRange, wrongType, wrongValue } from './invalid.js'
 

@@ -25,7 +25,8 @@ const MAX_OUTSTANDING: usize = 16 * MAX_ASKED;
 /// How many hashes the other may have asked for at once.
 const MAX_OWED: usize = 1 << 16;
 
-/// How many bytes of a blob are taken, whatever its row says. A larger one is as large as its row says at most.
+/// How many bytes of a blob are taken, whatever its row says. A larger one is as large as its row
+/// says at most.
 const MIN_LIMIT: u64 = 16 << 20;
 
 /// What one side lacks and what it owes.

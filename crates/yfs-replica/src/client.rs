@@ -282,8 +282,8 @@ fn broken(error: WireError) -> ReplicaError {
     ReplicaError::Closed { reason: error.to_string(), is_final }
 }
 
-/// Reads a close frame. The codes from 4400 to 4499 are for good, and so is 1009: a message that is too long is so the
-/// next time as well.
+/// Reads a close frame. The codes from 4400 to 4499 are for good, and so is 1009: a message that is
+/// too long is so the next time as well.
 fn closed(frame: Option<CloseFrame>) -> ReplicaError {
     let Some(frame) = frame else { return ReplicaError::gone("it has gone") };
     let is_final = matches!(u16::from(frame.code), 1009 | 4400..4500);

@@ -1,5 +1,5 @@
-//! The lock of a process that keeps a store in step with a server. Two such processes on one store would send each other's
-//! news back and forth.
+//! The lock of a process that keeps a store in step with a server. Two such processes on one store
+//! would send each other's news back and forth.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -10,7 +10,8 @@ use yfs_engine::hash::ContentHash;
 
 use crate::{client::Remote, session::ReplicaError};
 
-/// Held by the process that keeps a store in step with a server. The operating system releases it when the process ends.
+/// Held by the process that keeps a store in step with a server. The operating system releases it
+/// when the process ends.
 #[derive(Debug)]
 pub struct FollowLock {
     _file: File,

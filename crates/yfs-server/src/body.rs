@@ -1,4 +1,5 @@
-//! Bodies of requests. A file's is held in memory, within one budget for all requests; a blob's goes to a file.
+//! Bodies of requests. A file's is held in memory, within one budget for all requests; a blob's
+//! goes to a file.
 
 use std::{
     error::Error,
@@ -74,8 +75,9 @@ impl Default for BodyBudget {
 }
 
 impl BodyBudget {
-    /// Reads a body into memory. What it holds grows with what has arrived, so that a body that is announced and never
-    /// sent holds nothing; one that finds no room is refused rather than kept waiting.
+    /// Reads a body into memory. What it holds grows with what has arrived, so that a body that is
+    /// announced and never sent holds nothing; one that finds no room is refused rather than kept
+    /// waiting.
     async fn read(&self, body: Body) -> Result<FileBody, BodyError> {
         let mut stream = body.into_data_stream();
         let (mut data, mut held) = (Vec::<u8>::new(), None::<OwnedSemaphorePermit>);

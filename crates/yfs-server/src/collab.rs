@@ -107,7 +107,8 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
 }
 
 impl Documents {
-    /// Opens a document for the request that is answered next, and waits for it if the connection may wait.
+    /// Opens a document for the request that is answered next, and waits for it if the connection
+    /// may wait.
     async fn open_first(&mut self, request: &Request<'_>) {
         let pass = self.pass_of(request);
         let opened = self.app.open_within(request.name, &pass, &mut self.patience).await;

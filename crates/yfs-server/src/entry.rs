@@ -21,8 +21,9 @@ use crate::{
 /// How often it is asked whether a token still counts.
 const RECHECK: Duration = Duration::from_secs(15);
 
-/// How long a document may take to appear of which the client knows and this server does not, as one that another
-/// process or replica has just made: clients take the answer that there is none as final.
+/// How long a document may take to appear of which the client knows and this server does not, as
+/// one that another process or replica has just made: clients take the answer that there is none as
+/// final.
 pub(crate) const APPEARANCE: Duration = Duration::from_secs(2);
 
 /// How long it is rested at most before the log is looked at again for such a document.
@@ -76,8 +77,8 @@ impl Pass {
 }
 
 impl App {
-    /// Opens a document by its guid, or ends what is left of `patience` waiting until there is one that the token
-    /// reaches.
+    /// Opens a document by its guid, or ends what is left of `patience` waiting until there is one
+    /// that the token reaches.
     pub(crate) async fn open_within(
         &self,
         guid: &str,
@@ -115,8 +116,8 @@ impl App {
         Ok(Entry { port: port.acting_for(grant.actor), access })
     }
 
-    /// Returns the guid of a document here. Later versions of the reference implementation call the content of a file
-    /// `{workspace}.files.{id}.content`.
+    /// Returns the guid of a document here. Later versions of the reference implementation call the
+    /// content of a file `{workspace}.files.{id}.content`.
     fn own_name<'a>(&self, guid: &'a str) -> &'a str {
         let row = guid.strip_suffix(".content").and_then(|guid| guid.rsplit_once(".files."));
         let path = || self.workspace.path_of(&FileId::parse(guid).ok()?).ok()?;
@@ -136,8 +137,9 @@ impl App {
         Err(Ending::forbidden("the token does not reach this document"))
     }
 
-    /// Waits for permission to do what costs much: computing and sending a state. Of each document, of which `joins` are
-    /// the permits, at most half as many are computed as of all, so that nobody who joins one keeps others from another.
+    /// Waits for permission to do what costs much: computing and sending a state. Of each document,
+    /// of which `joins` are the permits, at most half as many are computed as of all, so that
+    /// nobody who joins one keeps others from another.
     pub(crate) async fn admit(&self, joins: Arc<Semaphore>) -> Result<Admitted, Ending> {
         self.admit_within(joins, ADMISSION).await
     }

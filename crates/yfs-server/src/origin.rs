@@ -50,8 +50,8 @@ impl Origins {
         Problem::new(StatusCode::FORBIDDEN, "pages of this origin have no access").into_response()
     }
 
-    /// Lets browsers show answers to the pages that may see them. A page of this machine or of a named origin may use
-    /// every method and send every header that another program may.
+    /// Lets browsers show answers to the pages that may see them. A page of this machine or of a
+    /// named origin may use every method and send every header that another program may.
     pub(crate) fn cors(&self) -> CorsLayer {
         let origins = self.clone();
         let allowed = move |origin: &HeaderValue, _: &_| origins.allows_origin(origin);
@@ -111,8 +111,8 @@ fn host_of_authority(authority: &str) -> Option<&str> {
     is_whole.then_some(host)
 }
 
-/// Tells whether what changes something is not sent by a page of another site, as far as the browser says so. One that
-/// names the page is judged by its name.
+/// Tells whether what changes something is not sent by a page of another site, as far as the
+/// browser says so. One that names the page is judged by its name.
 fn is_intended(headers: &HeaderMap) -> bool {
     let is_cross = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
     !is_cross || headers.contains_key(header::ORIGIN)

@@ -254,8 +254,8 @@ impl Document for Seat {
     }
 
     fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError> {
-        // The parked updates are read first: one that is completed in between is in the diff, and one that is parked in
-        // between is sent to this connection, which has entered.
+        // The parked updates are read first: one that is completed in between is in the diff, and
+        // one that is parked in between is sent to this connection, which has entered.
         let compute = || {
             let later = self.port.parked()?;
             Ok(Diff { update: self.port.diff(state_vector)?.into(), later })

@@ -192,8 +192,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Asks whether the client is there, and lets it go soon if it does not answer: another connection speaks for a
-    /// client of its own, as after a network change that nobody noticed.
+    /// Asks whether the client is there, and lets it go soon if it does not answer: another
+    /// connection speaks for a client of its own, as after a network change that nobody noticed.
     ///
     /// # Errors
     ///
@@ -327,7 +327,8 @@ impl Ending {
         Self { code: 4404, reason: short(reason.into()) }
     }
 
-    /// Reports whether the reason may pass by itself: the document is made, or moved to where the grant reaches.
+    /// Reports whether the reason may pass by itself: the document is made, or moved to where the
+    /// grant reaches.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self.code, 4403 | 4404)
     }

@@ -4,7 +4,8 @@ use yfs_engine::{hash::ContentHash, time::Millis};
 
 /// A moment in the order in which blobs were put into a store.
 ///
-/// It is the store's own order, which no clock decides: a blob that is put again counts as put then.
+/// It is the store's own order, which no clock decides: a blob that is put again counts as put
+/// then.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobMark(pub(crate) u64);
 

@@ -57,8 +57,8 @@ pub struct Batch {
     /// The batch is refused when somebody else got in between in one of these documents.
     pub expect: Vec<Expect>,
     /// Blobs that the updates name. The batch is refused with
-    /// [`NoBlob`](crate::StoreError::NoBlob) unless all of them are in the store, and counts as putting
-    /// them: no removal that was decided before takes them.
+    /// [`NoBlob`](crate::StoreError::NoBlob) unless all of them are in the store, and counts as
+    /// putting them: no removal that was decided before takes them.
     pub blobs: Vec<ContentHash>,
     /// Documents of which the writer wants to know whether somebody else got in between; see
     /// [`Appended::overtaken`].

@@ -45,7 +45,8 @@ pub trait Store: Send + Sync + Debug {
 
     /// Appends all updates of a batch, or none.
     ///
-    /// Fails with [`StoreError::HeadMoved`] if one of the batch's conditions does not hold, and with
+    /// Fails with [`StoreError::HeadMoved`] if one of the batch's conditions does not hold, and
+    /// with
     /// [`StoreError::NoBlob`] if a blob that it names is not in the store.
     fn append(&self, batch: Batch) -> Result<Appended, StoreError>;
 

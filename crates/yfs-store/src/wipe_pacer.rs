@@ -4,7 +4,8 @@ use yfs_engine::time::Millis;
 
 /// Spaces out wipes that peers ask for, each of which reads all trees of the store.
 ///
-/// A request is never lost while this value lives; it only waits until the last wipe is long enough ago.
+/// A request is never lost while this value lives; it only waits until the last wipe is long enough
+/// ago.
 #[derive(Debug, Clone)]
 pub struct WipePacer {
     min_gap_ms: i64,

@@ -1,6 +1,7 @@
 //! Other users of the machine read nothing of a store, and copies have no secrets.
 //!
-//! The umask belongs to the process, and root may read anything, so tests run this very binary again:
+//! The umask belongs to the process, and root may read anything, so tests run this very binary
+//! again:
 //! [`child`] does nothing unless the environment says what it is to do.
 #![cfg(unix)]
 

@@ -137,7 +137,8 @@ fn rows_that_were_moved_are_wiped() {
     assert!(store.check().unwrap().problems.is_empty());
 }
 
-/// Deleted content in every page of a store, as programs leave it that do not clear what they delete.
+/// Deleted content in every page of a store, as programs leave it that do not clear what they
+/// delete.
 fn careless(path: &Path) {
     let store = SqliteStore::create_new(path).expect("create");
     let updates = (0..20_000).map(|at| {

@@ -144,8 +144,8 @@ impl<S: Seat> Collab<S> {
         }
     }
 
-    /// Ends the part of each key to which the token no longer gives a right, for a reason, and returns
-    /// the frames that say so: a provider reports a bare close as code 1000, a normal end.
+    /// Ends the part of each key to which the token no longer gives a right, for a reason, and
+    /// returns the frames that say so: a provider reports a bare close as code 1000, a normal end.
     pub fn expel(&mut self, mut reason: impl FnMut(&str) -> Option<String>) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         self.open.retain(|key, _| {
@@ -156,8 +156,8 @@ impl<S: Seat> Collab<S> {
         frames
     }
 
-    /// Returns the document that a frame asks for what its sender lacks, which is the one question that
-    /// costs.
+    /// Returns the document that a frame asks for what its sender lacks, which is the one question
+    /// that costs.
     pub fn asked(&self, frame: &[u8]) -> Option<&S> {
         let mut reader = Reader::new(frame);
         let key = reader.string().ok()?;
@@ -199,8 +199,8 @@ impl<S: Seat> Collab<S> {
                 return Ok(vec![denied(key, &reason).into()]);
             }
         };
-        // A provider with a new token does not sync again. Its old seat is left only now, so that no update falls
-        // between the two.
+        // A provider with a new token does not sync again. Its old seat is left only now, so that
+        // no update falls between the two.
         if let Some((_, previous)) = self.open.get(key) {
             seat.succeed(previous);
         }

@@ -45,8 +45,8 @@ pub struct Written {
     /// was written, or the call named the version that it changed.
     ///
     /// It is absent where the content may hold changes that the caller never read (a merge with a
-    /// base, an append or edit without [`WriteOptions::expected_version`]). A caller that saved again
-    /// with such a version would delete these changes, so it must read first.
+    /// base, an append or edit without [`WriteOptions::expected_version`]). A caller that saved
+    /// again with such a version would delete these changes, so it must read first.
     pub version: Option<VersionToken>,
     /// Whether the stored content is not the data that was written, because changes of others were
     /// merged into it.

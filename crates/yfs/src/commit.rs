@@ -1,22 +1,23 @@
 //! Transactions: the only way to change a workspace.
 //!
-//! A caller plans a [`Transaction`] from the main document as it is. [`WorkspaceState::commit`] makes
-//! its changes in memory, appends all of them to the log as one batch, and only then shows them: to
-//! the tree, to subscribers of documents, to caches, to watchers. It is the only caller of
+//! A caller plans a [`Transaction`] from the main document as it is. [`WorkspaceState::commit`]
+//! makes its changes in memory, appends all of them to the log as one batch, and only then shows
+//! them: to the tree, to subscribers of documents, to caches, to watchers. It is the only caller of
 //! [`Store::append`](yfs_store::Store::append), the only retry loop and the only publisher of local
 //! changes.
 //!
-//! Rows are *conditional*: the log takes them only if no other process has written rows since the plan
-//! was made. Otherwise the plan is made again. Contents *merge*: an update is logged whatever else was
-//! logged, unless the plan was made from a content ([`ContentPrecondition`]) or from a path
-//! ([`StructureAccess::Hold`]).
+//! Rows are *conditional*: the log takes them only if no other process has written rows since the
+//! plan was made. Otherwise the plan is made again. Contents *merge*: an update is logged whatever
+//! else was logged, unless the plan was made from a content ([`ContentPrecondition`]) or from a
+//! path ([`StructureAccess::Hold`]).
 //!
 //! # Invariants
 //!
-//! - The main document changes only under the structure lock, by updates that the store has taken, or
-//!   by what other processes logged.
-//! - Locks are taken in this order: structure, tailing, main document, content document. A thread that
-//!   holds a document takes none of the others, except for reading the main document recursively.
+//! - The main document changes only under the structure lock, by updates that the store has taken,
+//!   or by what other processes logged.
+//! - Locks are taken in this order: structure, tailing, main document, content document. A thread
+//!   that holds a document takes none of the others, except for reading the main document
+//!   recursively.
 //! - Nothing is appended after [`WorkspaceState::close_log`] returned.
 
 mod documents;
@@ -58,8 +59,8 @@ pub(crate) enum StructureAccess {
     Change,
     /// It changes several documents whatever their paths are. It runs alone as well.
     Several,
-    /// It changes one document that was found by its path, which must stay as it is until the change
-    /// is logged, in all processes.
+    /// It changes one document that was found by its path, which must stay as it is until the
+    /// change is logged, in all processes.
     Hold,
     /// It changes one document whatever its path is.
     Ignore,
@@ -131,8 +132,8 @@ impl<T> Committed<T> {
 impl WorkspaceState {
     /// Commits what `plan` makes of the main document, on behalf of `by`.
     ///
-    /// `plan` runs again whenever another process was faster. Its refusal is final only if it was made
-    /// against the head of the log.
+    /// `plan` runs again whenever another process was faster. Its refusal is final only if it was
+    /// made against the head of the log.
     ///
     /// # Errors
     ///
@@ -240,8 +241,8 @@ impl WorkspaceState {
         Ok((update != EMPTY_UPDATE).then_some(PlannedMain { update, is_peers }))
     }
 
-    /// Applies and publishes an update of the main document that was logged. Returns the rows that it
-    /// changed, and the events.
+    /// Applies and publishes an update of the main document that was logged. Returns the rows that
+    /// it changed, and the events.
     fn apply_main(
         &self,
         main: &PlannedMain,

@@ -59,7 +59,8 @@ impl WorkspaceState {
     ///
     /// # Errors
     ///
-    /// As `check` and `edit`; [`WorkspaceError::ContentMoved`] if the content is not the expected one.
+    /// As `check` and `edit`; [`WorkspaceError::ContentMoved`] if the content is not the expected
+    /// one.
     pub(crate) fn edit_found(
         &self,
         id: &FileId,
@@ -117,7 +118,8 @@ impl WorkspaceState {
         Ok(committed.documents.remove(id).expect("the transaction changes the document"))
     }
 
-    /// Changes what a document says beside its content; reports whether there was anything to change.
+    /// Changes what a document says beside its content; reports whether there was anything to
+    /// change.
     pub(crate) fn annotate(
         &self,
         id: &FileId,

@@ -1,7 +1,7 @@
 //! The document pool: which content documents are in memory, and for how long.
 //!
-//! A document is loaded from the store when it is first locked, stays while a [`DocHandle`] is held,
-//! and after that until the pool needs its bytes (least recently used first).
+//! A document is loaded from the store when it is first locked, stays while a [`DocHandle`] is
+//! held, and after that until the pool needs its bytes (least recently used first).
 //!
 //! # Invariants
 //!
@@ -60,8 +60,8 @@ pub trait Provider: fmt::Debug + Send + Sync {
 /// Makes an empty document that is edited under a client id.
 pub(crate) type NewDoc = dyn Fn(&FileId, ClientId) -> ContentDoc + Send + Sync;
 
-/// Returns how the content of a file is to be kept; nothing where there is no such file. It is called
-/// while a document is locked, so it must not lock any.
+/// Returns how the content of a file is to be kept; nothing where there is no such file. It is
+/// called while a document is locked, so it must not lock any.
 pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentKind> + Send + Sync;
 
 /// The documents in memory.
@@ -174,8 +174,8 @@ impl DocumentPool {
         let new_doc = || (self.new_doc)(id, self.client);
         let (mut doc, report) = load::content(&*self.store, &name, new_doc)?;
         if report.is_incomplete() {
-            // Of what cannot be read, some may have been written under the usual client id. Using its
-            // clocks again would make peers keep different content under equal state vectors.
+            // Of what cannot be read, some may have been written under the usual client id. Using
+            // its clocks again would make peers keep different content under equal state vectors.
             let new_doc = || (self.new_doc)(id, self.ids.client_id());
             (doc, _) = load::content(&*self.store, &name, new_doc)?;
         }
@@ -287,8 +287,8 @@ impl DocHandle {
         }
     }
 
-    /// Applies all that the log holds of the document. How far it was tailed stays as it is, so that
-    /// subscribers get the new records when their turn comes.
+    /// Applies all that the log holds of the document. How far it was tailed stays as it is, so
+    /// that subscribers get the new records when their turn comes.
     fn apply_log(&self, loaded: &mut LoadedDocument) -> Result<()> {
         let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
         let state = pool.store.load(&DocName::from(&self.entry.id))?;

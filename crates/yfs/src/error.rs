@@ -83,7 +83,8 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Reports whether the bytes of a file are known by their hash, and have not arrived in this store.
+    /// Reports whether the bytes of a file are known by their hash, and have not arrived in this
+    /// store.
     pub fn is_absent_blob(&self) -> bool {
         matches!(self, Self::Store(StoreError::NoBlob { .. }))
     }

@@ -70,6 +70,11 @@ impl WorkspaceFs {
         Ok((found.id, content))
     }
 
+    /// Returns where a file is, if it is visible.
+    pub(crate) fn path_of(&self, id: &FileId) -> Option<VPath> {
+        self.state.main.read().tree().path_of(id)
+    }
+
     /// Returns the id of the file at a path, through links.
     pub(crate) fn id_at(&self, path: &VPath) -> Option<FileId> {
         self.refreshed(Op::Stat).ok()?;

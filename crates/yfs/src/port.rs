@@ -104,8 +104,8 @@ impl DocPort {
         }
     }
 
-    /// Returns the updates that are in the log and refer to items that have not arrived. They are in
-    /// no [diff](Self::diff), so a peer that joins must be sent them as well.
+    /// Returns the updates that are in the log and refer to items that have not arrived. They are
+    /// in no [diff](Self::diff), so a peer that joins must be sent them as well.
     pub fn parked(&self) -> Result<Vec<Arc<[u8]>>> {
         let parked = |gate: &GatedDoc| -> Vec<Arc<[u8]>> {
             gate.parked().iter().map(|parked| parked.update.as_slice().into()).collect()
@@ -134,8 +134,9 @@ impl DocPort {
         Ok(!is_new)
     }
 
-    /// Accepts a peer's update: checks it, appends it to the log, and publishes it. When it returns,
-    /// the update is in the log, and every subscriber has been sent it, the sender's own included.
+    /// Accepts a peer's update: checks it, appends it to the log, and publishes it. When it
+    /// returns, the update is in the log, and every subscriber has been sent it, the sender's own
+    /// included.
     ///
     /// # Errors
     ///
@@ -172,8 +173,8 @@ impl WorkspaceState {
         Ok(committed.main.map(|seq| (seq, committed.rows)))
     }
 
-    /// Accepts a peer's update of a content. Returns the records that it was logged as; none if it was
-    /// known.
+    /// Accepts a peer's update of a content. Returns the records that it was logged as; none if it
+    /// was known.
     pub(crate) fn receive_content(
         &self,
         id: &FileId,
@@ -220,8 +221,8 @@ impl WorkspaceState {
         Ok(ReceivedContent { updates: iter::once(update).chain(claim).collect(), erases })
     }
 
-    /// Notes on whose behalf the client of an update writes, unless that is known. An update of several
-    /// clients passes on the work of others, and says nothing of who they are.
+    /// Notes on whose behalf the client of an update writes, unless that is known. An update of
+    /// several clients passes on the work of others, and says nothing of who they are.
     fn claim(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
         let writers = writers(update).ok()?;
         let &[first] = writers.as_slice() else { return None };

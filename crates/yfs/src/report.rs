@@ -1,7 +1,7 @@
 //! Reporting edits to rows: size and time of the last change go to the `stat` cell, coalesced.
 //!
-//! Only the process that made an edit reports it (DESIGN: rows are never written per keystroke): when
-//! the file has rested, at least once a minute while it does not, and on flush and close.
+//! Only the process that made an edit reports it (DESIGN: rows are never written per keystroke):
+//! when the file has rested, at least once a minute while it does not, and on flush and close.
 
 use std::{collections::btree_map::Entry, time::Duration};
 
@@ -75,8 +75,8 @@ impl WorkspaceState {
         }
     }
 
-    /// Reports a batch of files. A file that cannot be reported is left out: its size is computed where
-    /// it is asked for.
+    /// Reports a batch of files. A file that cannot be reported is left out: its size is computed
+    /// where it is asked for.
     fn report_batch(&self, batch: &[(FileId, Unreported)]) -> Result<()> {
         let mut measured = Vec::with_capacity(batch.len());
         for (id, edit) in batch {

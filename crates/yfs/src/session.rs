@@ -1,14 +1,15 @@
-//! A session: one opener's synchronous view of a workspace, which remembers what the opener has read.
+//! A session: one opener's synchronous view of a workspace, which remembers what the opener has
+//! read.
 //!
-//! A program that reads a file, computes, and writes the whole file back would overwrite what others
-//! wrote in between. A session knows which content its opener has read last, passes it as the base of
-//! the write, and so merges by itself. An embedding that has one opener per connection (a shell, an
-//! open file handle, an agent's tool session) makes one session for each.
+//! A program that reads a file, computes, and writes the whole file back would overwrite what
+//! others wrote in between. A session knows which content its opener has read last, passes it as
+//! the base of the write, and so merges by itself. An embedding that has one opener per connection
+//! (a shell, an open file handle, an agent's tool session) makes one session for each.
 //!
 //! # Invariants
 //!
-//! - A write of a file that the session has read is never made without a base. Where the base can no
-//!   longer be found, the call fails with `ESTALE` and changes nothing.
+//! - A write of a file that the session has read is never made without a base. Where the base can
+//!   no longer be found, the call fails with `ESTALE` and changes nothing.
 //! - What counts as read is only content that was returned to the opener or sent by it. After a
 //!   merge, the base of the next write is what the opener sent.
 
@@ -28,9 +29,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    Base, Content, CopyOptions, DirEntry, Edit, Edited, FileKind, FsCode, FsError, GlobQuery,
-    GlobResult, GrepQuery, GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions,
-    Stat, Totals, WalkEntry, WalkOptions, WriteOptions, Written,
+    Base, Content, CopyOptions, DirEntry, Edit, Edited, FsCode, FsError, GlobQuery, GlobResult,
+    GrepQuery, GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, Totals,
+    WalkEntry, WalkOptions, WriteOptions, Written,
 };
 
 use self::memory::{KnownContent, SessionMemory};
@@ -83,8 +84,8 @@ impl Session {
         &self.fs
     }
 
-    /// Returns the same session with a label on what is changed through it: a tool call, a command. Both
-    /// know what was read through either.
+    /// Returns the same session with a label on what is changed through it: a tool call, a command.
+    /// Both know what was read through either.
     #[must_use]
     pub fn labelled(&self, label: &str) -> Self {
         let fs = self.fs.clone().labelled(label);
@@ -96,7 +97,8 @@ impl Session {
         self.n_operations.load(Ordering::Relaxed)
     }
 
-    /// Reads a file, and remembers what was read. A file whose truncation is held back reads as empty.
+    /// Reads a file, and remembers what was read. A file whose truncation is held back reads as
+    /// empty.
     ///
     /// # Errors
     ///
@@ -112,8 +114,8 @@ impl Session {
         Ok(content)
     }
 
-    /// Reads a text if it is in memory and no longer than this, and remembers what was read. Returns nothing
-    /// otherwise, and where a truncation is held back.
+    /// Reads a text if it is in memory and no longer than this, and remembers what was read.
+    /// Returns nothing otherwise, and where a truncation is held back.
     ///
     /// # Errors
     ///
@@ -142,16 +144,16 @@ impl Session {
         self.fs.read_range_now(path, offset, len)
     }
 
-    /// Makes `data` the content of a file, as a change of what the session has read of it. Changes that
-    /// others made since stay; [`Written::merged`] reports whether there were any, and
+    /// Makes `data` the content of a file, as a change of what the session has read of it. Changes
+    /// that others made since stay; [`Written::merged`] reports whether there were any, and
     /// [`Written::overlaps`] where both changed the same.
     ///
     /// A base or an expected version in `options` takes precedence over what the session remembers.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::write`](yfs_vfs::FileSystem::write): `ESTALE` if what the session has read can
-    /// no longer be found.
+    /// As [`FileSystem::write`](yfs_vfs::FileSystem::write): `ESTALE` if what the session has read
+    /// can no longer be found.
     pub fn write(
         &self,
         path: &VPath,
@@ -173,8 +175,8 @@ impl Session {
         Ok(written)
     }
 
-    /// Adds `data` to the end of a file. If a truncation of it is held back, `data` is all that it holds
-    /// afterwards.
+    /// Adds `data` to the end of a file. If a truncation of it is held back, `data` is all that it
+    /// holds afterwards.
     ///
     /// # Errors
     ///
@@ -235,8 +237,8 @@ impl Session {
 
     /// Empties a file as the first step of writing it anew. The truncation is held back: the next
     /// [`write`](Self::write) or [`append`](Self::append) to the file makes one change of both, and
-    /// [`settle`](Self::settle) makes the truncation alone. Until then only this session sees the file
-    /// as empty.
+    /// [`settle`](Self::settle) makes the truncation alone. Until then only this session sees the
+    /// file as empty.
     ///
     /// # Errors
     ///
@@ -311,15 +313,14 @@ impl Session {
         self.settle(Some(from))?;
         self.fs.cp_now(from, to, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
-        let below = match self.fs.stat_now(to, Op::Lstat) {
-            Ok(stat) if stat.kind == FileKind::Directory => {
-                self.fs.walk_now(to, &WalkOptions::default())?
-            }
-            _ => Vec::new(),
-        };
+        // What was copied over is not what the opener read of it, however large the tree around is.
+        let to = self.fs.realpath_now(to).unwrap_or_else(|_| to.clone());
         let mut memory = self.memory.lock();
-        let copied = below.into_iter().map(|found| found.entry.id).chain(self.fs.id_at(to));
-        copied.for_each(|id| memory.forget(&id));
+        for id in memory.ids() {
+            if self.fs.path_of(&id).is_some_and(|path| path.starts_with(&to)) {
+                memory.forget(&id);
+            }
+        }
         Ok(())
     }
 
@@ -370,7 +371,8 @@ impl Session {
         options: &WriteOptions,
         base: WriteBase,
     ) -> Result<Written, FsError> {
-        // A version that the session handed out may be gone from the log, and its content still be known.
+        // A version that the session handed out may be gone from the log, and its content still be
+        // known.
         let is_other = |told: &Base| !base.candidates.contains(told);
         let is_told =
             options.expected_version.is_some() || options.base.as_ref().is_some_and(is_other);
@@ -528,8 +530,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread. The calls of a workspace's filesystem are synchronous at heart; only a
-/// search waits, for the threads that search, where there is a runtime.
+/// Runs a future on this thread. The calls of a workspace's filesystem are synchronous at heart;
+/// only a search waits, for the threads that search, where there is a runtime.
 fn wait_for<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

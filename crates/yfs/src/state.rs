@@ -74,8 +74,8 @@ pub(crate) struct WorkspaceState {
     pub(crate) structure: RwLock<()>,
     /// Whether updates may be appended.
     pub(crate) is_log_open: RwLock<bool>,
-    /// Held by the thread that applies what other processes logged, and by a transaction from before
-    /// its rows are logged until they are applied.
+    /// Held by the thread that applies what other processes logged, and by a transaction from
+    /// before its rows are logged until they are applied.
     pub(crate) tailing: Mutex<()>,
     /// Every record of other processes up to here has been applied.
     tailed: AtomicU64,
@@ -225,7 +225,8 @@ impl WorkspaceState {
         Seq(self.tailed.load(Ordering::Acquire))
     }
 
-    /// Skips own records that directly follow what was applied: there are none of others in between.
+    /// Skips own records that directly follow what was applied: there are none of others in
+    /// between.
     pub(crate) fn pass_own(&self, appended: &Appended) {
         let (before, last) = (appended.first.0 - 1, appended.last.0);
         // If other processes appended in between, `catch_up` reads the page instead.
@@ -233,7 +234,8 @@ impl WorkspaceState {
     }
 
     /// Applies what other processes logged, rows and contents, and adds the events. They are
-    /// published once all of it is applied, so that a watcher of a row finds the content that came with it.
+    /// published once all of it is applied, so that a watcher of a row finds the content that came
+    /// with it.
     fn apply_page(&self, tail: &Tail, events: &mut Vec<Change>) -> Result<bool> {
         for reload in &tail.reload {
             self.reload(reload, events)?;

@@ -92,7 +92,8 @@ impl Workspace {
         let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
         let report = load::main(&*store, &DocName::from(&id), &mut main)?;
         if report.is_incomplete() {
-            // What cannot be read may have been written under these ids, whose clocks would be reused.
+            // What cannot be read may have been written under these ids, whose clocks would be
+            // reused.
             main.set_writer(writer_ids(None, &options));
         }
         let content_client =
@@ -162,8 +163,8 @@ impl Workspace {
         WorkspaceFs::new(self.state.clone(), Author { actor, label: None })
     }
 
-    /// Opens a session on behalf of `actor`: a synchronous view that remembers what was read through
-    /// it.
+    /// Opens a session on behalf of `actor`: a synchronous view that remembers what was read
+    /// through it.
     pub fn session(&self, actor: Actor) -> Session {
         Session::new(self.fs_for(actor))
     }

@@ -491,8 +491,8 @@ impl World {
                 doc.set_kind(replica.kind(guid));
                 let state = port.diff(&[0]).expect("a diff");
                 doc.receive(&state, Source::Wire).expect("an honest state");
-                // What was typed into the form before a rename is merged when the file is next opened;
-                // until then `conflicts` lists it (decision 23).
+                // What was typed into the form before a rename is merged when the file is next
+                // opened; until then `conflicts` lists it (decision 23).
                 let settled = doc.repaired().expect("what was typed can be merged");
                 let text = settled.map_or_else(|| doc.text(), |settled| settled.text());
                 let first = first.get_or_insert_with(|| text.clone());

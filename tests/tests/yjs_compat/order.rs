@@ -1,4 +1,5 @@
-//! The order of rows, which decides ties: one order in our documents and in Yjs, whatever arrives when.
+//! The order of rows, which decides ties: one order in our documents and in Yjs, whatever arrives
+//! when.
 
 use serde_json::{Value, json};
 use yfs_engine::{

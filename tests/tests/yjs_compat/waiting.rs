@@ -1,4 +1,5 @@
-//! What real Yjs sends while some of it still waits: all of it is read, logged once, and loads again.
+//! What real Yjs sends while some of it still waits: all of it is read, logged once, and loads
+//! again.
 
 use serde_json::json;
 use yfs_engine::gate::{DocRole, GatedDoc, Source};
@@ -13,7 +14,8 @@ fn text_of(doc: &GatedDoc) -> String {
     doc.read(|txn| txn.get_text("text").map(|text| text.get_string(txn))).unwrap_or_default()
 }
 
-/// Lets three clients type, some of it received out of order, and returns what they wrote and what they sent.
+/// Lets three clients type, some of it received out of order, and returns what they wrote and what
+/// they sent.
 fn history(yjs: &mut Yjs, rng: &mut Rng) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     for (doc, client) in CLIENTS.iter().zip(1..) {
         yjs.make(doc, client, false);

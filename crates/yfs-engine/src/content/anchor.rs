@@ -287,7 +287,8 @@ pub(super) fn text_around(txn: &impl ReadTxn, item: ItemId) -> Option<ItemId> {
     }
 }
 
-/// Returns the child of a root that an item is in; of a child itself nothing. It is no answer where the item is gone.
+/// Returns the child of a root that an item is in; of a child itself nothing. It is no answer where
+/// the item is gone.
 pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<ItemId>> {
     let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
     let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;

@@ -1,9 +1,9 @@
 //! Words that arrived in a block which another client had deleted.
 //!
-//! Yjs deletes what is in a deleted block, also what the client that deleted the block had never seen. An update lists what its
-//! writer deleted, item by item; so what is deleted on arrival and is on no list is work that would
-//! vanish without a trace. Its items keep their content. They are recorded in the root `Y.Array("fs:aside")`, so that it can be
-//! shown and put back.
+//! Yjs deletes what is in a deleted block, also what the client that deleted the block had never
+//! seen. An update lists what its writer deleted, item by item; so what is deleted on arrival and
+//! is on no list is work that would vanish without a trace. Its items keep their content. They are
+//! recorded in the root `Y.Array("fs:aside")`, so that it can be shown and put back.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ const ASIDE: &str = "fs:aside";
 const RANGES: &str = "ranges";
 
 impl ContentDoc {
-    /// Returns the words that were typed into blocks which another client deleted at the same time, and that were not
-    /// put back.
+    /// Returns the words that were typed into blocks which another client deleted at the same time,
+    /// and that were not put back.
     pub fn set_aside(&self) -> Vec<String> {
         let mut items = self.recorded_aside();
         items.merge_with(self.stranded.clone());
@@ -56,8 +56,8 @@ impl ContentDoc {
         words
     }
 
-    /// Puts the words that were [set aside](Self::set_aside) into paragraphs at the end of the file. Returns nothing where there
-    /// are none.
+    /// Puts the words that were [set aside](Self::set_aside) into paragraphs at the end of the
+    /// file. Returns nothing where there are none.
     ///
     /// # Errors
     ///

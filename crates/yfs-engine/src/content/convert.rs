@@ -1,15 +1,17 @@
 //! Moving content between plain text and rich text, when a file's name comes to promise the other.
 //!
-//! A document holds the file in up to two roots. One of them is *current*: it is what readers get. The other keeps what
-//! the file said when both were last brought into step, and editors that have not yet rebound go on writing to it.
-//! [`settle`](ContentDoc::settle) merges what is new in either root, makes both say the result, each by its least edit,
-//! and records that in the root `Y.Map("fs:conv")`. A conversion is a settlement that makes the other root current.
+//! A document holds the file in up to two roots. One of them is *current*: it is what readers get.
+//! The other keeps what the file said when both were last brought into step, and editors that have
+//! not yet rebound go on writing to it.
+//! [`settle`](ContentDoc::settle) merges what is new in either root, makes both say the result,
+//! each by its least edit, and records that in the root `Y.Map("fs:conv")`. A conversion is a
+//! settlement that makes the other root current.
 //!
-//! Settlements are made under a client id that is a hash of the document's state, so peers in the same state make the same
-//! items, and Yjs merges these to one. What a settlement writes is a copy of work that has items of its own. So where
-//! settlements of different states meet, the one with the greatest number stands, the copies of the others
-//! are taken back, and the work that it did not know of is merged again. The rules are in
-//! `docs/format/content-document.md`.
+//! Settlements are made under a client id that is a hash of the document's state, so peers in the
+//! same state make the same items, and Yjs merges these to one. What a settlement writes is a copy
+//! of work that has items of its own. So where settlements of different states meet, the one with
+//! the greatest number stands, the copies of the others are taken back, and the work that it did
+//! not know of is merged again. The rules are in `docs/format/content-document.md`.
 
 mod beside;
 mod late;
@@ -95,8 +97,9 @@ impl ContentDoc {
         }
     }
 
-    /// Reports whether the current root is not the one that the name promises, or peers settled the document at the same
-    /// time, so that it may hold work twice, or a later version of the reference implementation wrote it.
+    /// Reports whether the current root is not the one that the name promises, or peers settled the
+    /// document at the same time, so that it may hold work twice, or a later version of the
+    /// reference implementation wrote it.
     pub fn needs_conversion(&self) -> bool {
         is_rich(self.held()) != is_rich(self.kind)
             || !self.rivals().is_empty()
@@ -108,8 +111,8 @@ impl ContentDoc {
         self.gate.has_root(CONVERSIONS)
     }
 
-    /// Reports whether there is work that the current root lacks: in the other root, in blocks that were deleted, or
-    /// among settlements that peers made at the same time.
+    /// Reports whether there is work that the current root lacks: in the other root, in blocks that
+    /// were deleted, or among settlements that peers made at the same time.
     pub fn needs_repair(&self) -> bool {
         !self.stranded.is_empty() || self.has_late_work()
     }
@@ -129,7 +132,8 @@ impl ContentDoc {
         if self.needs_conversion() { self.settle() } else { Ok(None) }
     }
 
-    /// Merges all late work into the current root, which is then the one that the name promises, and records what was
+    /// Merges all late work into the current root, which is then the one that the name promises,
+    /// and records what was
     /// [set aside](Self::set_aside). Returns nothing where there is nothing to do.
     ///
     /// # Errors
@@ -145,7 +149,8 @@ impl ContentDoc {
         merged(updates)
     }
 
-    /// Returns a [repaired](Self::repair) copy of the document, to be read only; nothing where there is nothing to do.
+    /// Returns a [repaired](Self::repair) copy of the document, to be read only; nothing where
+    /// there is nothing to do.
     ///
     /// # Errors
     ///
@@ -169,7 +174,8 @@ impl ContentDoc {
         before == last.is_to_rich
     }
 
-    /// Returns the versions that what is in the roots now is compared with; nothing where nobody converted the content.
+    /// Returns the versions that the roots are compared with; nothing if the content was never
+    /// converted.
     pub(super) fn sources(&self) -> Option<Vec<Version>> {
         let last = self.last_settlement()?;
         let rivals = self.rivals();
@@ -277,7 +283,8 @@ impl ContentDoc {
         Ok(clone)
     }
 
-    /// Returns the document at a version, but for what was erased since, whether or not it ever was in that state.
+    /// Returns the document at a version, but for what was erased since, whether or not it ever was
+    /// in that state.
     fn fork_at(&self, version: &Version) -> Result<GatedDoc, ContentError> {
         self.fork_of(&self.masked(version))
     }

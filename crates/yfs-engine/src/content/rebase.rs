@@ -219,8 +219,8 @@ pub(super) fn rebase(
     walk_along(runs, splices, [base, current, new], false)
 }
 
-/// Moves splices like [`rebase`], and takes no two changes for one: where both sides are known to be the work of
-/// different writers, equal insertions are two.
+/// Moves splices like [`rebase`], and takes no two changes for one: where both sides are known to
+/// be the work of different writers, equal insertions are two.
 pub(super) fn rebase_all(
     runs: &Runs,
     splices: &[Splice],
@@ -256,7 +256,8 @@ fn walk_along(
     (rebase.ops, rebase.overlaps)
 }
 
-/// Keeps the beginning of a word that its writer went on with after it was read by the writer who now deletes it.
+/// Keeps the beginning of a word that its writer went on with after it was read by the writer who
+/// now deletes it.
 pub(super) fn keep_begun_words(
     ops: Vec<Op>,
     current: &str,

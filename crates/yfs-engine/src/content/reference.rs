@@ -1,8 +1,9 @@
 //! Documents of later versions of the reference implementation, which keep content in other roots.
 //!
-//! One version keeps each file in `Y.Text("content")`. Another keeps `Y.Array("timeline")` of `Y.Map`s, of which the last is the
-//! content: text, rich text with front matter, bytes, or a sheet. No marker says which version wrote a document. Where none of our
-//! roots holds anything, these are read, and a conversion moves what they say to where our readers and editors look.
+//! One version keeps each file in `Y.Text("content")`. Another keeps `Y.Array("timeline")` of
+//! `Y.Map`s, and the last one is the content: text, rich text with front matter, bytes, or a sheet.
+//! No marker says which version wrote a document. Where none of our roots holds anything, these are
+//! read, and a conversion moves what they say to where our readers and editors look.
 
 use yrs::{Any, Array as _, GetString as _, Map as _, MapRef, Out, ReadTxn};
 
@@ -24,7 +25,8 @@ const TIMELINE: &str = "timeline";
 /// What a document of the reference implementation holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReferenceContent {
-    /// Text, which rich text and sheets are rendered to: as markdown, and as comma-separated values.
+    /// Text, which rich text and sheets are rendered to: as markdown, and as comma-separated
+    /// values.
     Text(String),
     /// Bytes that are not text.
     Bytes(Vec<u8>),
@@ -39,11 +41,13 @@ pub enum ImportedReference {
     Bytes(Vec<u8>),
 }
 
-/// Converts a document of the reference implementation, of any version, into a new content document without its history.
+/// Converts a document of the reference implementation, of any version, into a new content document
+/// without its history.
 ///
 /// # Errors
 ///
-/// [`ContentError::Refused`] if `state` is not the state of a content document, or what [`ContentDoc::write`] returns.
+/// [`ContentError::Refused`] if `state` is not the state of a content document, or what
+/// [`ContentDoc::write`] returns.
 pub fn import_reference(
     state: &[u8],
     id: &FileId,
@@ -67,8 +71,8 @@ pub fn import_reference(
 }
 
 impl ContentDoc {
-    /// Returns what a later version of the reference implementation keeps in this document; nothing where our roots hold
-    /// the content. Bytes are in no text: a reader must ask for them here.
+    /// Returns what a later version of the reference implementation keeps in this document; nothing
+    /// where our roots hold the content. Bytes are in no text: a reader must ask for them here.
     pub fn reference_content(&self) -> Option<ReferenceContent> {
         if self.gate.has_root(TEXT) || self.gate.has_root(ROOT) {
             return None;
@@ -118,7 +122,8 @@ fn last_entry(txn: &impl ReadTxn) -> Option<ReferenceContent> {
     Some(ReferenceContent::Text(text))
 }
 
-/// Returns a sheet as comma-separated values (RFC 4180, lines ended by a newline), the names of the columns first.
+/// Returns a sheet as comma-separated values (RFC 4180, lines ended by a newline), the names of the
+/// columns first.
 fn sheet(txn: &impl ReadTxn, entry: &MapRef) -> Option<String> {
     let (Some(Out::YMap(columns)), Some(Out::YMap(rows))) =
         (entry.get(txn, "columns"), entry.get(txn, "rows"))

@@ -220,7 +220,8 @@ fn texts_of(
     }
 }
 
-/// At which places of a text, in its units, other units follow than those that one client typed in one go.
+/// At which places of a text, in its units, other units follow than those that one client typed in
+/// one go.
 #[derive(Debug, Default)]
 pub(super) struct TypingRuns {
     starts: Option<Vec<u32>>,

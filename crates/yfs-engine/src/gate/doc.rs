@@ -51,7 +51,8 @@ pub struct Received {
     pub brought_new: bool,
     /// Whether the document changed.
     pub changed: bool,
-    /// Structs, as updates, that can never be integrated, or that waited and were dropped because too much waits.
+    /// Structs, as updates, that can never be integrated, or that waited and were dropped because
+    /// too much waits.
     pub refused: Vec<(Vec<u8>, Refusal)>,
 }
 
@@ -174,7 +175,8 @@ impl GatedDoc {
     ///
     /// # Panics
     ///
-    /// If the edit does, or yrs. Then the document is empty and poisoned: what was done so far is not committed.
+    /// If the edit does, or yrs. Then the document is empty and poisoned: what was done so far is
+    /// not committed.
     pub fn edit<R>(
         &mut self,
         f: impl FnOnce(&mut yrs::TransactionMut<'_>) -> R,
@@ -190,8 +192,8 @@ impl GatedDoc {
         let (result, update) = match edited {
             Ok(edited) => edited,
             Err(panic) => {
-                // To drop the transaction would commit it, and that may panic while unwinding. So the document
-                // is leaked with its lock held.
+                // To drop the transaction would commit it, and that may panic while unwinding. So
+                // the document is leaked with its lock held.
                 std::mem::forget(txn);
                 self.doc.empty();
                 self.poisoned = Some(format!("an edit panicked: {}", message(panic.as_ref())));
@@ -277,8 +279,8 @@ impl GatedDoc {
         !self.parked.is_empty()
     }
 
-    /// Reports whether some of what waited was dropped to stay within the limit. The log has it: a document that
-    /// is loaded again from there has it too.
+    /// Reports whether some of what waited was dropped to stay within the limit. The log has it: a
+    /// document that is loaded again from there has it too.
     pub fn has_dropped_parked(&self) -> bool {
         self.has_dropped
     }
@@ -292,8 +294,8 @@ impl GatedDoc {
         Some(Tail { id, right: known.last_right, root })
     }
 
-    /// Returns the last struct of the client that wrote to an array last, or else of one that did. Between it and
-    /// its right origin there was nothing when it was written.
+    /// Returns the last struct of the client that wrote to an array last, or else of one that did.
+    /// Between it and its right origin there was nothing when it was written.
     pub fn newest_tail(&self, root: RootIx) -> Option<Tail> {
         let in_root = |client| self.last_item(client).filter(|tail| tail.root == Some(root));
         let newest = self.newest.get(&root).copied().and_then(in_root);
@@ -303,9 +305,9 @@ impl GatedDoc {
         })
     }
 
-    /// Checks that the document can still be used. One that cannot is empty: its owner must not read anything
-    /// off it, but drop it, load a new one from the log, and put the update that poisoned it into quarantine if
-    /// the log holds it.
+    /// Checks that the document can still be used. One that cannot is empty: its owner must not
+    /// read anything off it, but drop it, load a new one from the log, and put the update that
+    /// poisoned it into quarantine if the log holds it.
     ///
     /// # Errors
     ///
@@ -351,8 +353,8 @@ impl GatedDoc {
         Ok(())
     }
 
-    /// Lets yrs apply an update that was resolved, which may have been divided. Returns whether that
-    /// changed anything, and what it deleted.
+    /// Lets yrs apply an update that was resolved, which may have been divided. Returns whether
+    /// that changed anything, and what it deleted.
     pub(super) fn apply(
         &mut self,
         updates: Vec<yrs::Update>,

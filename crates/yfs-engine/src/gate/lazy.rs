@@ -66,7 +66,8 @@ impl LazyDoc {
         self.made.get()?.failure.as_deref()
     }
 
-    /// Reports whether an update that is [plain](is_plain) can be kept for when the document is made.
+    /// Reports whether an update that is [plain](is_plain) can be kept for when the document is
+    /// made.
     pub(super) fn may_postpone(&self) -> bool {
         self.role == DocRole::Main && self.made.get().is_none() && self.waiting.len() < MAX_WAITING
     }

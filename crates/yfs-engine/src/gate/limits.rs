@@ -8,9 +8,11 @@
 pub struct Limits {
     /// How deeply arrays and maps may be nested in one value, in roots that we read.
     pub value_depth: usize,
-    /// How deeply arrays and maps may be nested in one value elsewhere. yrs calls itself for each level.
+    /// How deeply arrays and maps may be nested in one value elsewhere. yrs calls itself for each
+    /// level.
     pub carried_depth: usize,
-    /// How deeply arrays and objects may be nested in a JSON text. The parser of yrs reads no deeper.
+    /// How deeply arrays and objects may be nested in a JSON text. The parser of yrs reads no
+    /// deeper.
     pub json_depth: usize,
     /// How deeply shared types (XML elements, nested maps and arrays) may be nested.
     pub type_depth: u16,
@@ -33,7 +35,8 @@ pub struct Limits {
     /// How many steps yrs may need to order items of an update that all say they are the first of
     /// their list or key.
     pub conflict_steps: u64,
-    /// How many bytes of memory what waits may take. When live peers exceed it, the oldest gives way.
+    /// How many bytes of memory what waits may take. When live peers exceed it, the oldest gives
+    /// way.
     pub parked_bytes: usize,
 }
 

@@ -14,8 +14,8 @@ use crate::id::{ClientId, FileId};
 pub struct Merged {
     /// The state: an update that says everything that was absorbed.
     pub state: Vec<u8>,
-    /// Which of the updates are in the state, whole. Of the others something waits or was refused, and
-    /// they must be kept.
+    /// Which of the updates are in the state, whole. Of the others something waits or was refused,
+    /// and they must be kept.
     pub absorbed: Vec<bool>,
 }
 

@@ -1,9 +1,10 @@
 //! Structs and deletions that wait, outside the document, for what has not arrived.
 //!
 //! yrs would keep them inside the document, retry all of them at every update, and write them into
-//! its own state in a form that it sometimes cannot read again. Here the structs of each client wait
-//! in a queue of their own, in chunks that follow each other in an update. Only the first chunk of a queue
-//! names an item that it waits for, and is tried again when that item arrives, not before.
+//! its own state in a form that it sometimes cannot read again. Here the structs of each client
+//! wait in a queue of their own, in chunks that follow each other in an update. Only the first
+//! chunk of a queue names an item that it waits for, and is tried again when that item arrives, not
+//! before.
 //!
 //! # Invariants
 //!
@@ -19,7 +20,8 @@ use crate::{
     lib0::write_var_uint,
 };
 
-/// How many structs a chunk holds at most. A queue that gets stuck again and again costs that much each time.
+/// How many structs a chunk holds at most. A queue that gets stuck again and again costs that much
+/// each time.
 pub(super) const CHUNK_STRUCTS: usize = 64;
 
 /// What an interval takes beside its bytes: two tree nodes and the allocation.
@@ -221,7 +223,8 @@ impl ParkedSet {
         Some(*start)
     }
 
-    /// Returns the clients whose structs wait for an item of a client below a clock, and the client itself.
+    /// Returns the clients whose structs wait for an item of a client below a clock, and the client
+    /// itself.
     pub(crate) fn woken_by(&self, client: ClientId, end: u32) -> Vec<ClientId> {
         let least = ClientId::new(0).expect("0 is below the limit");
         let below = (ItemId::new(client, 0), least)..(ItemId::new(client, end), least);
@@ -230,8 +233,8 @@ impl ParkedSet {
         woken.chain(itself).collect()
     }
 
-    /// Takes the first structs of a client whose clock is `end` now, if no gap is before them. Those that the
-    /// document holds meanwhile are dropped.
+    /// Takes the first structs of a client whose clock is `end` now, if no gap is before them.
+    /// Those that the document holds meanwhile are dropped.
     pub(crate) fn take_chunk(&mut self, client: ClientId, end: u32) -> Option<(Chunk, u64)> {
         loop {
             let queue = self.structs.get(&client)?;
@@ -268,7 +271,8 @@ impl ParkedSet {
         }
     }
 
-    /// Takes the held deletions that wait for nothing more, as an item of a client below a clock arrived.
+    /// Takes the held deletions that wait for nothing more, as an item of a client below a clock
+    /// arrived.
     pub(crate) fn take_held(
         &mut self,
         client: ClientId,
@@ -383,8 +387,8 @@ fn range_of(client: ClientId, (start, end): (u32, u32)) -> IdRange {
     IdRange { client, start, len: end - start }
 }
 
-/// Reports whether intervals cover a range together. As none is inside another, their ends ascend like their
-/// starts.
+/// Reports whether intervals cover a range together. As none is inside another, their ends ascend
+/// like their starts.
 fn is_covered<T>(intervals: &Intervals<T>, start: u32, end: u32) -> bool {
     let before = intervals.range(..=(start, u32::MAX)).next_back();
     let Some((&(_, mut covered), _)) = before else { return false };

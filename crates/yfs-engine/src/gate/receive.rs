@@ -2,8 +2,8 @@
 //!
 //! # Cost
 //!
-//! Linear in the update and in what it lets go on; of what waits, at most one chunk of each client that an
-//! arriving item wakes is tried again.
+//! Linear in the update and in what it lets go on; of what waits, at most one chunk of each client
+//! that an arriving item wakes is tried again.
 
 use super::{
     Refusal,
@@ -39,14 +39,15 @@ enum ForYrs {
 }
 
 impl GatedDoc {
-    /// Applies an update from outside. What of it needs something that has not arrived waits, outside the
-    /// document, and is integrated when that arrives.
+    /// Applies an update from outside. What of it needs something that has not arrived waits,
+    /// outside the document, and is integrated when that arrives.
     ///
     /// # Errors
     ///
     /// If the update was refused; then the document is as before, unless it is
-    /// [`Refusal::Poisoned`]: then drop the document and load it from the log without this update. An update from
-    /// a log is refused only if nothing of it can be integrated; else what is refused of it is in
+    /// [`Refusal::Poisoned`]: then drop the document and load it from the log without this update.
+    /// An update from a log is refused only if nothing of it can be integrated; else what is
+    /// refused of it is in
     /// [`Received::refused`].
     pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
         self.health()?;
@@ -91,7 +92,8 @@ impl GatedDoc {
         }
     }
 
-    /// Reports whether the document holds all structs and deletions of an update, nothing of which waits.
+    /// Reports whether the document holds all structs and deletions of an update, so that none
+    /// waits.
     pub(super) fn holds_all(&self, update: &[u8]) -> bool {
         let Ok(parsed) = parse(update, &self.limits, false) else { return false };
         let structs = parsed.runs.iter().all(|run| {
@@ -160,8 +162,9 @@ impl GatedDoc {
         updates.map(ForYrs::Now).map_err(|reason| Refusal::Undecodable { reason })
     }
 
-    /// Keeps the deletions of a main document's update until its structs are there, where one writer may have
-    /// made it: what replaces a row may be among the structs that wait, and without it a file would seem gone.
+    /// Keeps the deletions of a main document's update until its structs are there, where one
+    /// writer may have made it: what replaces a row may be among the structs that wait, and without
+    /// it a file would seem gone.
     fn hold_back(&self, parsed: &Parsed<'_>, prepared: &mut Prepared<'_>) -> Result<(), Refusal> {
         let is_small = parsed.runs.len() <= CLIENTS_OF_A_WRITER;
         let is_whole = prepared.queues.is_empty() && prepared.resolved.cut.is_empty();

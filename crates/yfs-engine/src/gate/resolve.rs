@@ -1,9 +1,10 @@
-//! Resolving an update against a document: which of its structs are complete, and where its items belong.
+//! Resolving an update against a document: which of its structs are complete, and where its items
+//! belong.
 //!
 //! The structs of an update are visited in the order of their dependencies, as yrs will integrate
 //! them, but without touching the document: what the update would add is collected in an
-//! [`Overlay`], which becomes part of [`Places`] only after yrs applied the update. A client's structs are
-//! visited up to the first that needs what has not arrived, as Yjs does.
+//! [`Overlay`], which becomes part of [`Places`] only after yrs applied the update. A client's
+//! structs are visited up to the first that needs what has not arrived, as Yjs does.
 //!
 //! # Cost
 //!
@@ -52,7 +53,7 @@ pub(crate) struct Waiting {
     pub(crate) waits_for: ItemId,
 }
 
-/// Structs of a client, up to the end of its run, of which the first was refused.
+/// Structs of a client from one that was refused to the end of its run.
 #[derive(Debug)]
 pub(crate) struct Cut {
     pub(crate) run: usize,
@@ -280,8 +281,8 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         (now, later)
     }
 
-    /// Visits every struct, those that another depends on before it. A client whose struct needs what has not
-    /// arrived is left where it is.
+    /// Visits every struct, those that another depends on before it. A client whose struct needs
+    /// what has not arrived is left where it is.
     fn visit_all(&mut self) -> Result<(), Refusal> {
         // The clients whose structs wait for one another, and the clock that the one below needs.
         let mut stack: Vec<(usize, u32)> = Vec::new();
@@ -305,8 +306,8 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         Ok(())
     }
 
-    /// Visits the next struct of a client. Returns the client of the update that must come first, and the clock
-    /// that is needed of it.
+    /// Visits the next struct of a client. Returns the client of the update that must come first,
+    /// and the clock that is needed of it.
     fn next_to_visit(&mut self, at: usize) -> Result<Option<(usize, u32)>, Refusal> {
         let (run, first) = (at, self.overlay.clients[at].next);
         let item = self.parsed.structs[first];
@@ -537,7 +538,8 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         }
     }
 
-    /// Checks that nothing of a struct is nested too deeply for a reader that calls itself for each level.
+    /// Checks that nothing of a struct is nested too deeply for a reader that calls itself for each
+    /// level.
     fn check_depth(&self, from: ItemId, item: &Struct<'a>) -> Result<(), Refusal> {
         let depth = self.question.limits.value_depth;
         let mut reader = Reader::at(self.parsed.bytes, item.content_at);

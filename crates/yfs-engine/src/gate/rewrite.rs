@@ -102,7 +102,8 @@ pub(crate) fn write_struct(
     Ok(())
 }
 
-/// Writes what a struct says from a clock on. Its origin is the item before, and it says nothing of its parent.
+/// Writes what a struct says from a clock on. Its origin is the item before, and it says nothing of
+/// its parent.
 fn write_rest(
     out: &mut Vec<u8>,
     parsed: &Parsed<'_>,

@@ -64,7 +64,8 @@ impl Writer<'_, '_> {
         if !continues {
             self.out.push(0);
             write_id(&mut self.out, id);
-            // Flags, neighbours, parent and key. Beside neighbours no key is written: the flag says nothing there.
+            // Flags, neighbours, parent and key. Beside neighbours no key is written: the flag says
+            // nothing there.
             let info = self.parsed.bytes[item.at];
             self.out.push(if info & 0xc0 == 0 { info } else { info & !0x20 });
             self.out.extend_from_slice(&self.parsed.bytes[item.at + 1..item.content_at]);

@@ -3,8 +3,8 @@
 //! yrs finds places by index in time linear in the array, so elements are placed by id: each after
 //! the last one that this client wrote there, with the right neighbour that one had. That is also
 //! the only shape in which the remains of deleted elements merge: adjacent in the array, adjacent
-//! clocks, one right origin. The first element of a client goes where another client would have put its next
-//! one (decision 20).
+//! clocks, one right origin. The first element of a client goes where another client would have put
+//! its next one (decision 20).
 //!
 //! Live elements in that shape merge too, and to delete one from the middle of a merged run copies
 //! the run. So after [`MAX_RUN`] live elements comes one that is deleted as it is written. It keeps

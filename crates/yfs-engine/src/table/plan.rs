@@ -123,9 +123,10 @@ impl FilesTable {
         Ok(update.finish())
     }
 
-    /// Deletes what the draft replaces. An element that we do not understand stays: it was meant. So does one
-    /// whose timestamp is no number, unless the row itself goes: two implementations might not agree on the
-    /// winner. What no timestamp can beat goes in any case, or nothing could ever be written there.
+    /// Deletes what the draft replaces. An element that we do not understand stays: it was meant.
+    /// So does one whose timestamp is no number, unless the row itself goes: two implementations
+    /// might not agree on the winner. What no timestamp can beat goes in any case, or nothing could
+    /// ever be written there.
     fn encode_deletes(&self, update: &mut UpdateBuilder, draft: &Draft) {
         let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return };
         let goes = |stamp: &Stamp, is_understood: bool| {
@@ -244,8 +245,9 @@ impl Draft {
     }
 }
 
-/// Returns a timestamp that beats all under an id whose greatest is `clock`. Where JavaScript counts no further it
-/// stays: the write deletes whatever has as great a timestamp, so that only writes made at the same time tie.
+/// Returns a timestamp that beats all under an id whose greatest is `clock`. Where JavaScript
+/// counts no further it stays: the write deletes whatever has as great a timestamp, so that only
+/// writes made at the same time tie.
 pub(super) fn next_ts(clock: f64, now: Millis) -> f64 {
     now.as_f64().max(clock + 1.0).min(MAX_SAFE_INTEGER)
 }

@@ -1,7 +1,7 @@
 //! Bounded mutation fuzzing of the gate, deterministic from a seed.
 //!
-//! What the gate accepts is logged. Each history must then load again from the log, as it is and compacted, and
-//! a stock document that gets the state must say the same.
+//! What the gate accepts is logged. Each history must then load again from the log, as it is and
+//! compacted, and a stock document that gets the state must say the same.
 
 use std::collections::HashMap;
 
@@ -115,8 +115,9 @@ fn reopen(doc: &GatedDoc, role: DocRole, log: &[Vec<u8>]) {
             compacted.receive(update, Source::Store).ok();
         }
     }
-    // Of two updates that claim the same items the one that came first counts; if what it says of them was
-    // refused later, the other has them when it is read again. So there may be more, never something else.
+    // Of two updates that claim the same items the one that came first counts; if what it says of
+    // them was refused later, the other has them when it is read again. So there may be more, never
+    // something else.
     let clocks = |doc: &GatedDoc| StateVector::decode_v1(&doc.state_vector()).unwrap();
     let (live, again) = (clocks(doc), clocks(&compacted));
     assert!(live.iter().all(|(client, clock)| again.get(client) >= *clock));
@@ -164,9 +165,9 @@ fn shown_by(txn: &impl ReadTxn) -> String {
     format!("{text:?} {}", unordered(txn))
 }
 
-/// Returns what a document says as far as order does not matter: a mutated item may name neighbours that no
-/// client ever saw side by side, and where it is then depends on the order in which items are integrated, in every
-/// implementation of Yjs.
+/// Returns what a document says as far as order does not matter: a mutated item may name neighbours
+/// that no client ever saw side by side, and where it is then depends on the order in which items
+/// are integrated, in every implementation of Yjs.
 fn unordered(txn: &impl ReadTxn) -> String {
     let mut clocks: Vec<_> = txn.state_vector().iter().map(|(id, clock)| (*id, *clock)).collect();
     clocks.sort();

@@ -1,19 +1,19 @@
 //! A rendered document that is brought up to date block by block.
 //!
-//! Rendering costs reading the whole text back. When an editor changes one paragraph, all other blocks are written as before, and a
-//! block that begins outside all others reads the same whatever stands further up. So the blocks that changed are
-//! rendered with two neighbors on either side, as a document of their own; that is read back, and the neighbors must be
-//! written as they were.
+//! Rendering costs reading the whole text back. When an editor changes one paragraph, all other
+//! blocks are written as before, and a block that begins outside all others reads the same whatever
+//! stands further up. So the blocks that changed are rendered with two neighbors on either side, as
+//! a document of their own; that is read back, and the neighbors must be written as they were.
 //!
 //! # Invariants
 //!
-//! * The text is what [`render`](super::render) returns for the whole document. Where that is not certain, nothing is done,
-//!   and the caller renders the document.
+//! * The text is what [`render`](super::render) returns for the whole document. Where that is not
+//!   certain, nothing is done, and the caller renders the document.
 //!
 //! # Cost
 //!
-//! [`RenderedBlocks::replace`] costs the blocks that it is given, one move of the text behind them, and a look at what is remembered
-//! of gaps.
+//! [`RenderedBlocks::replace`] costs the blocks that it is given, one move of the text behind them,
+//! and a look at what is remembered of gaps.
 
 #[cfg(test)]
 mod tests;
@@ -152,7 +152,8 @@ impl RenderedBlocks {
         start..start + len(&self.blocks[blocks])
     }
 
-    /// Returns the blocks in which a part of the text is that lies between the first and the last difference.
+    /// Returns the blocks in which a part of the text is that lies between the first and the last
+    /// difference.
     pub fn blocks_of(&self, part: Range<usize>) -> Range<usize> {
         let (mut at, mut start, mut end) = (0, None, self.blocks.len());
         for (index, block) in self.blocks.iter().enumerate() {
@@ -170,9 +171,10 @@ impl RenderedBlocks {
         start..end
     }
 
-    /// Brings the text up to date: of the document, `old` are the blocks that change, [`around`](Self::around) them are those
-    /// that are given in `nodes` with their neighbors, of which `n_before` and `n_after` stand. Returns whether it was
-    /// possible; if not, nothing changed.
+    /// Brings the text up to date: of the document, `old` are the blocks that change,
+    /// [`around`](Self::around) them are those that are given in `nodes` with their neighbors:
+    /// `n_before` and `n_after` of these stay. Returns whether it was possible; if not, nothing
+    /// changed.
     pub fn replace(
         &mut self,
         map: &SourceMap,
@@ -255,7 +257,8 @@ impl RenderedBlocks {
         map.forgets(&keys)
     }
 
-    /// Reports whether a gap is remembered that lost a neighbor. Any other beside the one that is left may then be written like it.
+    /// Reports whether a gap is remembered that lost a neighbor. Any other beside the one that is
+    /// left may then be written like it.
     fn has_near_gaps(&self, map: &SourceMap) -> bool {
         let is_there = |key: &Key| [START, END].contains(key) || self.n_by_key.contains_key(key);
         map.gaps.keys().any(|(before, after)| !is_there(before) || !is_there(after))

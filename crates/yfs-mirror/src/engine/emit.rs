@@ -420,8 +420,8 @@ impl Engine {
         let mut work = work_of(object);
         match object.kind {
             FileKind::Directory => {
-                // At once with its bits, as far as the process may give them: the next mirror takes over what a
-                // crash leaves.
+                // At once with its bits, as far as the process may give them: the next mirror takes
+                // over what a crash leaves.
                 dir.make_dir(&place.name, object.mode | 0o700)?;
                 crate::fault::point("made-directory");
                 dir.set_mode(&place.name, object.mode | 0o700)?;

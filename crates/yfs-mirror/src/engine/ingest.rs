@@ -102,7 +102,8 @@ impl Engine {
         Ok(Read { data: data.into(), hash, stamp: Stamp::of(&facts), has_writer })
     }
 
-    /// Keeps writers out of a file if none has it open, and readers as well where it matters who reads it.
+    /// Keeps writers out of a file if none has it open, and readers as well where it matters who
+    /// reads it.
     pub(super) fn lease<'a>(&self, id: Option<&FileId>, file: &'a File) -> OpenWriters<'a> {
         match id.is_some_and(|id| self.unread.is_watched(id)) {
             true => OpenWriters::alone(file),

@@ -1,8 +1,8 @@
 //! Files that programs lock: the mirror locks them, too, and writes in place.
 //!
-//! Programs that agree on `flock` or `fcntl` locks count on the inode, so another one must not take its place
-//! while some of them wait for the lock. The mirror waits for it like them, takes in what is there, and gives the
-//! same inode the merged bytes before it lets go.
+//! Programs that agree on `flock` or `fcntl` locks count on the inode, so another one must not take
+//! its place while some of them wait for the lock. The mirror waits for it like them, takes in what
+//! is there, and gives the same inode the merged bytes before it lets go.
 
 use std::{
     fs::File,
@@ -34,8 +34,9 @@ const TRY_EVERY: Duration = Duration::from_micros(100);
 const MAX_LEN: u64 = 16 << 20;
 
 impl Engine {
-    /// Brings a file that programs lock into step while it holds their locks; `both_ways` if the file may be
-    /// written to as well. Reports whether it did: it does not if no program locks the file.
+    /// Brings a file that programs lock into step while it holds their locks; `both_ways` if the
+    /// file may be written to as well. Reports whether it did: it does not if no program locks the
+    /// file.
     pub(super) fn merge_locked(&mut self, id: &FileId, both_ways: bool) -> Result<bool> {
         let Some(node) = self.state.get(id).cloned() else { return Ok(false) };
         let path = self.state.path(id);
@@ -114,7 +115,8 @@ impl Engine {
         Ok(Ok(()))
     }
 
-    /// Finds out how far a file was written in place, and completes it if nobody else wrote to it since.
+    /// Finds out how far a file was written in place, and completes it if no other program wrote to
+    /// it since.
     pub(super) fn recover_overwrite(
         &mut self,
         node: &Node,
@@ -151,7 +153,8 @@ fn wait_for_locks(file: &File) -> Option<ProgramLocks<'_>> {
     }
 }
 
-/// Reports whether bytes begin as the new ones and go on as the old ones, as when writing was interrupted.
+/// Reports whether bytes begin as the new ones and go on as the old ones, as when writing was
+/// interrupted.
 fn is_torn(here: &[u8], old: &[u8], new: &[u8]) -> bool {
     let n_new = here.iter().zip(new).take_while(|(here, new)| here == new).count();
     let rest = &here[n_new..];

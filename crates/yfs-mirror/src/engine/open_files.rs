@@ -1,9 +1,9 @@
 //! Waiting for programs that have a file open for writing.
 //!
-//! What such a program has written may be half of a save, so the mirror takes it in, or puts another file in its
-//! place, only when the file rests: when no program has it open any more, when nothing was written for
-//! `open_idle`, or when the mirror has waited for `open_patience`. Bytes that were added at the end are taken in at
-//! once, because nothing is deleted by that.
+//! What such a program has written may be half of a save, so the mirror takes it in, or puts
+//! another file in its place, only when the file rests: when no program has it open any more, when
+//! nothing was written for `open_idle`, or when the mirror has waited for `open_patience`. Bytes
+//! that were added at the end are taken in at once, because nothing is deleted by that.
 
 use std::{
     path::Path,
@@ -77,8 +77,8 @@ impl Engine {
         true
     }
 
-    /// Has a file read again, and again, until no program has it open for writing: memory that is mapped changes
-    /// without a sign.
+    /// Has a file read again, and again, until no program has it open for writing: memory that is
+    /// mapped changes without a sign.
     pub(super) fn note_open(&mut self, id: &FileId, read: &Read, is_changed: bool) {
         if !read.has_writer {
             self.open_files.remove(id);

@@ -172,8 +172,8 @@ impl Engine {
         Ok(self.recovered(&dir, name, above))
     }
 
-    /// Gives a file whose bytes are in no version a name of its own in a directory of the folder, where it is
-    /// found and mirrored.
+    /// Gives a file whose bytes are in no version a name of its own in a directory of the folder,
+    /// where it is found and mirrored.
     pub(super) fn recovered(&mut self, dir: &Dir, name: &OsStr, above: &Path) -> io::Result<()> {
         let to = self.root.dir(above)?;
         for number in 1..1_000 {

@@ -1,9 +1,9 @@
 //! Giving files on disk other bytes, of which none that are not in the workspace are lost.
 //!
-//! The new file is made beside the old one, noted as about to be there, and the two change places at once, while a
-//! lease keeps writers out of the old one. That is kept until no program can write to it (`superseded`). A file
-//! that a program has open for writing is left alone until it rests (`open_files`), and one that programs lock is
-//! written in place (`locked`).
+//! The new file is made beside the old one, noted as about to be there, and the two change places
+//! at once, while a lease keeps writers out of the old one. That is kept until no program can write
+//! to it (`superseded`). A file that a program has open for writing is left alone until it rests
+//! (`open_files`), and one that programs lock is written in place (`locked`).
 
 use std::{fs::File, io, path::Path, time::Instant};
 

@@ -1,11 +1,12 @@
-//! Keeping inodes that lost their name to a newer one until no program can write to them, and bringing into the
-//! workspace what still arrives there.
+//! Keeping inodes that lost their name to a newer one until no program can write to them, and
+//! bringing into the workspace what still arrives there.
 //!
-//! A shell that had opened a file for `>>` before the mirror put a newer one in its place appends to the old inode.
-//! So the old inode moves to `.yfs/superseded`, with a row of the state that says what it held. Whatever it holds
-//! later is an edit of that, and merges. The inode is removed once no process has it open for writing and a
-//! moment has passed in which an `open` that was under way must have ended. One that a crash left behind is found by
-//! its name, which begins with the id of its object.
+//! A shell that had opened a file for `>>` before the mirror put a newer one in its place appends
+//! to the old inode. So the old inode moves to `.yfs/superseded`, with a row of the state that says
+//! what it held. Whatever it holds later is an edit of that, and merges. The inode is removed once
+//! no process has it open for writing and a moment has passed in which an `open` that was under way
+//! must have ended. One that a crash left behind is found by its name, which begins with the id of
+//! its object.
 
 use std::{
     ffi::OsStr,
@@ -39,11 +40,13 @@ use crate::{
 /// The directory of superseded files, in that of yfs.
 pub(crate) const SUPERSEDED: &str = "superseded";
 
-/// How long a superseded file is kept at least while the mirror runs, and when it brings both sides together once.
+/// How long a superseded file is kept at least while the mirror runs, and when it brings both sides
+/// together once.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_ONCE: Duration = Duration::from_millis(50);
 
-/// How long it is kept since its last change where the host cannot say whether a program has it open.
+/// How long it is kept since its last change where the host cannot say whether a program has it
+/// open.
 const LINGER_UNKNOWN: Duration = Duration::from_secs(10 * 60);
 
 /// How often a file that a program has open is read at first, and at least.
@@ -66,7 +69,8 @@ pub(super) struct SupersededCheck {
     /// When it lost its name, or last changed.
     since: Instant,
     poll: Poll,
-    /// Its length and time when its bytes were known; nothing if they cannot be told from later ones.
+    /// Its length and time when its bytes were known; nothing if they cannot be told from later
+    /// ones.
     seen: Option<(u64, i64)>,
 }
 
@@ -146,7 +150,8 @@ impl Engine {
         self.is_once && self.superseded.values().any(since)
     }
 
-    /// Brings into the workspace what arrived in superseded files, and removes those that are done with.
+    /// Brings into the workspace what arrived in superseded files, and removes those that are done
+    /// with.
     pub(super) fn check_superseded(&mut self) -> Result<()> {
         let now = Instant::now();
         let due = self.superseded.iter().filter(|(_, check)| check.poll.next <= now);
@@ -215,7 +220,8 @@ impl Engine {
         Ok(self.keep_superseded(dir, name, &writers, &stamp))
     }
 
-    /// Removes a superseded file whose bytes are known if no program can write to it, or has it checked again.
+    /// Removes a superseded file whose bytes are known if no program can write to it, or has it
+    /// checked again.
     fn keep_superseded(
         &mut self,
         dir: &Dir,
@@ -291,7 +297,8 @@ impl Engine {
         let path = by_id(&id);
         let mut done = ready(self.fs.write(&path, data.to_vec().into(), &options));
         if done.as_ref().is_err_and(|error| error.code == FsCode::ESTALE) {
-            // Bytes cannot be merged: the last ones that were written hold, the others stay in the versions.
+            // Bytes cannot be merged: the last ones that were written hold, the others stay in the
+            // versions.
             let options = WriteOptions { base: None, ..options };
             done = ready(self.fs.write(&path, data.to_vec().into(), &options));
             self.tell(&self.state.path(&id), Why::Unmerged);

@@ -41,7 +41,8 @@ impl SupersededFile {
     }
 }
 
-/// The superseded files by name in `.yfs/superseded`, and which of them are to be written to the store.
+/// The superseded files by name in `.yfs/superseded`, and which of them are to be written to the
+/// store.
 #[derive(Debug, Default)]
 pub(super) struct SupersededFiles {
     pub(super) by_name: BTreeMap<String, SupersededFile>,

@@ -240,7 +240,8 @@ fn everything_is_looked_at_now_and_then() {
     pair.wait("the other name", |pair| pair.read("/b.txt") == "two\n");
 }
 
-/// Names that change places on disk, many at once and while the mirror looks, leave nothing that two files want.
+/// Names that change places on disk, many at once and while the mirror looks, leave nothing that
+/// two files want.
 #[test]
 fn renames_on_disk_leave_no_conflict() {
     let mut pair = Pair::new();

@@ -1,4 +1,5 @@
-//! Programs that write to files of the folder in every way there is, while the workspace changes the same files.
+//! Programs that write to files of the folder in every way there is, while the workspace changes
+//! the same files.
 
 use std::{
     fs::{self, File},
@@ -28,7 +29,8 @@ fn open(pair: &Pair, options: &mut fs::OpenOptions) -> File {
     options.open(pair.at("a.txt")).unwrap()
 }
 
-/// Adds a line at the beginning, in the workspace, and waits until the mirror has done all that it will.
+/// Adds a line at the beginning, in the workspace, and waits until the mirror has done all that it
+/// will.
 fn type_line(pair: &Pair, line: &str) {
     let text = pair.read("/a.txt");
     pair.write("/a.txt", format!("{line}\n{text}"));
@@ -137,7 +139,8 @@ fn counted(line: &str) -> Option<usize> {
     line.strip_prefix("count ")?.parse().ok()
 }
 
-/// A program read the file, and the mirror wrote to it before the program saved: the program saved what it had read.
+/// A program read the file, and the mirror wrote to it before the program saved: the program saved
+/// what it had read.
 #[test]
 fn a_save_by_a_program_that_read_an_earlier_text_takes_nothing_away() {
     let pair = pair_with("one\ntwo\n");

@@ -1,8 +1,10 @@
-// Ends worker threads that have calls in flight, round after round; `workers.test.mjs` runs it in a process of its own.
+// Ends worker threads that have calls in flight, round after round; `workers.test.mjs` runs it in a
+// process of its own.
 //
 //   node workers.mjs KIND END ROUNDS FILE
 //
-// KIND is what the worker has in flight, END is how it ends: `terminate`, `exit`, or `return` with nothing awaited.
+// KIND is what the worker has in flight, END is how it ends: `terminate`, `exit`, or `return` with
+// nothing awaited.
 
 import { once } from 'node:events'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
@@ -13,7 +15,8 @@ const N_CALLS = 24
 const [kind, end, rounds, file] = isMainThread ? process.argv.slice(2) : workerData
 
 if (isMainThread) {
-  // The main thread itself never loads the addon: the last worker that ends takes the runtime of the addon with it.
+  // The main thread itself never loads the addon: the last worker that ends takes the runtime of
+  // the addon with it.
   for (let round = 0; round < Number(rounds); round += 1) {
     const worker = new Worker(new URL(import.meta.url), { workerData: [kind, end, rounds, file] })
     const ended = once(worker, 'exit')

@@ -1,8 +1,9 @@
 // Open files: what stands between descriptors and the tree, as in a kernel.
 //
 // A write through a descriptor is a least edit, in the log when the call ends. Only the truncation of an open with `w` is
-// held back until the first write, the closing, or a look at the content, so that replacing a file is one edit and text that
-// others type in it meanwhile stays. The native half is a session: it bases each write on what was read of the file last.
+// held back until the first write, the closing, or a look at the content, so that replacing a file
+// is one edit and text that others type in it meanwhile stays. The native half is a session: it
+// bases each write on what was read of the file last.
 
 import { constants } from 'node:fs'
 import { later } from '../globals.js'

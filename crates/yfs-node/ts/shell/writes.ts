@@ -115,7 +115,8 @@ export class Writes {
   async #truncate(id: string, held: Held): Promise<void> {
     if (this.#held.get(id) !== held) return
     this.drop(id)
-    // Gone meanwhile, or another file has its place: then there is nothing to empty, which the session finds out.
+    // Gone meanwhile, or another file has its place: then there is nothing to empty, which the
+    // session finds out.
     if (this.files.findSync(held.path, false)?.id !== id) return this.files.settle()
     await this.files.settle(held.path)
     if (held.mode !== undefined) await this.files.chmod(held.path, held.mode)

@@ -13,8 +13,8 @@ use super::grant::Grant;
 
 /// Returns the files of a workspace on behalf of a grant's actor, within the grant's limits.
 ///
-/// The workspace confines the filesystem: it checks where a path leads under the lock under which it
-/// uses it, so that no link or rename in between widens a grant.
+/// The workspace confines the filesystem: it checks where a path leads under the lock under which
+/// it uses it, so that no link or rename in between widens a grant.
 pub(crate) fn scoped(workspace: &Workspace, grant: &Grant) -> Arc<dyn FileSystem> {
     let fs = workspace.fs_for(grant.actor.clone()).confined_to(grant.path.clone());
     let fs: Arc<dyn FileSystem> = Arc::new(fs);

@@ -66,8 +66,8 @@ impl Inner {
 }
 
 /// Makes a store of its own of a copy: in the journal mode of stores, which `VACUUM INTO` does not
-/// copy, and without what is true of the original only. A copy must not hand out client ids that the
-/// original hands out as well, and holds nothing that was deleted.
+/// copy, and without what is true of the original only. A copy must not hand out client ids that
+/// the original hands out as well, and holds nothing that was deleted.
 fn finish_copy(copy: &Path) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags).map_err(failed(BACKUP))?;

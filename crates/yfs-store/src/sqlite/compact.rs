@@ -121,8 +121,8 @@ impl Inner {
             }
             write_marker(&tx, number, KIND_FORGOTTEN, doc.head, 0, Millis(0), self.origin)
         };
-        // Clearing what is freed would write all of it, which a full disk has no room for; wiping does
-        // it, where that is asked for.
+        // Clearing what is freed would write all of it, which a full disk has no room for; wiping
+        // does it, where that is asked for.
         tx.execute_batch("PRAGMA secure_delete = OFF").map_err(failed(FORGET))?;
         let forgotten = forget();
         tx.execute_batch("PRAGMA secure_delete = ON").map_err(failed(FORGET))?;
@@ -235,8 +235,8 @@ fn rewrite_records(
     Ok(())
 }
 
-/// Gives some free pages back to the system, if a quarter of the file is free. That writes as well, so
-/// it may fail on a full disk; what was done before stays done.
+/// Gives some free pages back to the system, if a quarter of the file is free. That writes as well,
+/// so it may fail on a full disk; what was done before stays done.
 fn reclaim(connection: &Connection) {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
     let reclaim = || -> rusqlite::Result<()> {

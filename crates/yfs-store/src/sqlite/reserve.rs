@@ -1,8 +1,8 @@
 //! Space that is kept for when the disk is full.
 //!
-//! Even removing something writes: to the write-ahead log first, and what it frees is of use only later.
-//! So a file of its own takes some space, which is given up when there is none left, for small writes
-//! and for whatever removes something. It is taken again when there is room.
+//! Even removing something writes: to the write-ahead log first, and what it frees is of use only
+//! later. So a file of its own takes some space, which is given up when there is none left, for
+//! small writes and for whatever removes something. It is taken again when there is room.
 
 use std::{
     fs,
@@ -53,7 +53,8 @@ impl Reserve {
         (self, quota)
     }
 
-    /// Takes the space, if there is a good deal more. Where that fails, there is none to fall back on.
+    /// Takes the space, if there is a good deal more. Where that fails, there is none to fall back
+    /// on.
     pub(super) fn fill(&self) {
         if self.path.exists() || !has_room(&self.path) {
             return;
@@ -103,7 +104,8 @@ impl Inner {
         result
     }
 
-    /// Does something that makes room, with what was kept for this, and keeps some again afterwards.
+    /// Does something that makes room, with what was kept for this, and keeps some again
+    /// afterwards.
     pub(super) fn removing<T>(
         &self,
         attempt: impl FnMut() -> Result<T, StoreError>,
@@ -115,8 +117,8 @@ impl Inner {
         result
     }
 
-    /// Moves the write-ahead log to the database, so that its space can be written again. It may not
-    /// be possible, and then the next attempt fails as the last one.
+    /// Moves the write-ahead log to the database, so that its space can be written again. It may
+    /// not be possible, and then the next attempt fails as the last one.
     fn restart_log(&self) {
         if let Ok(connection) = self.place.connect() {
             let sql = "PRAGMA wal_checkpoint(RESTART)";

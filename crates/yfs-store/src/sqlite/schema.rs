@@ -171,8 +171,8 @@ fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     )
 }
 
-/// Waits for the process that holds the store, unless it has done so for too long or that process is
-/// stopped.
+/// Waits for the process that holds the store, unless it has done so for too long or that process
+/// is stopped.
 ///
 /// SQLite's own handler soon sleeps for 100 ms at a time, which starves whichever waits longest.
 fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>, shared_memory: &Path) -> bool {

@@ -1,15 +1,15 @@
 //! Clearing what was deleted: the bytes of pages that no row uses.
 //!
-//! A deleted row stays in its page, a freed page in the file, and where SQLite rebuilds a page, copies
-//! of rows stay that have moved. Pages are looked through one after the other, without a lock, and
-//! those that hold such bytes are rewritten a few at a time, each in a short transaction: what is
-//! written is in proportion to what was deleted, and other writers get in between.
+//! A deleted row stays in its page, a freed page in the file, and where SQLite rebuilds a page,
+//! copies of rows stay that have moved. Pages are looked through one after the other, without a
+//! lock, and those that hold such bytes are rewritten a few at a time, each in a short transaction:
+//! what is written is in proportion to what was deleted, and other writers get in between.
 //!
-//! Overflow pages are not looked at, which are most of a large store: `secure_delete` clears them when
-//! they are freed, and SQLite fills them with zeros when it takes them again.
+//! Overflow pages are not looked at, which are most of a large store: `secure_delete` clears them
+//! when they are freed, and SQLite fills them with zeros when it takes them again.
 //!
-//! The layout of pages is that of SQLite's file format (<https://www.sqlite.org/fileformat2.html>). A
-//! page that does not fit it is left as it is.
+//! The layout of pages is that of SQLite's file format (<https://www.sqlite.org/fileformat2.html>).
+//! A page that does not fit it is left as it is.
 
 use std::collections::HashSet;
 
@@ -235,8 +235,8 @@ fn clear_free_page(data: &mut [u8], is_trunk: bool) -> bool {
     data.get_mut(used..).is_some_and(clear)
 }
 
-/// Clears the parts of a page that no cell uses, and returns whether there was anything. A page that
-/// contradicts itself is left alone.
+/// Clears the parts of a page that no cell uses, and returns whether there was anything. A page
+/// that contradicts itself is left alone.
 fn clear_tree_page(data: &mut [u8], page: u32) -> bool {
     let Some(unused) = unused_parts(data, page) else { return false };
     let mut changed = false;

@@ -214,7 +214,8 @@ fn presence_is_relayed_and_told_to_who_comes() {
     assert_eq!(answer[1], frame("doc\0two", &presence));
 }
 
-/// A provider that refreshes its token does not sync again, so what others write meanwhile must reach it.
+/// A provider that refreshes its token does not sync again, so what others write meanwhile must
+/// reach it.
 #[test]
 fn a_document_is_not_left_while_its_token_is_refreshed() {
     let (mut office, mut collab) = opened("doc", "open");

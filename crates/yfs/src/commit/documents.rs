@@ -82,8 +82,8 @@ impl<'a> LockedDocuments<'a> {
         Ok(())
     }
 
-    /// Adds the updates to the batch, and the condition that no other process changes a content that
-    /// the transaction was planned from.
+    /// Adds the updates to the batch, and the condition that no other process changes a content
+    /// that the transaction was planned from.
     pub(super) fn add_to(&mut self, mut batch: Batch) -> Batch {
         for document in &mut self.documents {
             let name = DocName::from(document.guard.handle().id());
@@ -128,18 +128,16 @@ impl<'a> LockedDocuments<'a> {
 
 impl<'a> LockedDocument<'a> {
     fn lock(state: &WorkspaceState, handle: &'a DocHandle, may_skip_load: bool) -> Result<Self> {
-        let mut guard = handle.lock_slot();
-        if !guard.is_loaded() {
-            let is_first = || state.store.doc_head(&DocName::from(handle.id()));
-            if !may_skip_load || is_first()? != Seq::ZERO {
-                drop(guard);
-                guard = handle.lock()?;
-            }
+        let unloaded = handle.lock_slot();
+        let is_first = may_skip_load
+            && !unloaded.is_loaded()
+            && state.store.doc_head(&DocName::from(handle.id()))? == Seq::ZERO;
+        let mut guard = if is_first {
+            unloaded
         } else {
-            // Also reads a poisoned document again.
-            drop(guard);
-            guard = handle.lock()?;
-        }
+            drop(unloaded);
+            handle.lock()?
+        };
         let head = guard.loaded().map_or(Seq::ZERO, |loaded| loaded.head);
         Ok(Self {
             guard,
@@ -218,7 +216,8 @@ impl<'a> LockedDocument<'a> {
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
         }
         state.follow_change(id, effect, &committed, now);
-        // Last, so that a subscriber that reads what it was told of does not meet the text from before.
+        // Last, so that a subscriber that reads what it was told of does not meet the text from
+        // before.
         if !committed.records.is_empty() {
             self.updates.iter().for_each(|update| handle.publish(update));
         }

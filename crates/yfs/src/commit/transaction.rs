@@ -143,7 +143,8 @@ impl MainChange {
 }
 
 impl NewDocument {
-    /// Returns what a listing needs to know of the document, so that it need not be loaded for that.
+    /// Returns what a listing needs to know of the document, so that it need not be loaded for
+    /// that.
     pub(super) fn fact(&self) -> Option<(DocName, DocFact)> {
         let size = self.text_size?;
         Some((DocName::from(&self.id), DocFact { upto: Seq::ZERO, size, hash: None }))

@@ -10,7 +10,8 @@ use yfs_store::{Appended, Seq};
 
 use super::{DocHandle, LoadedDocument};
 
-/// Exclusive access to a document, which is evicted on drop if it holds a change that was not logged.
+/// Exclusive access to a document, which is evicted on drop if it holds a change that was not
+/// logged.
 pub(crate) struct DocumentGuard<'a> {
     handle: &'a DocHandle,
     slot: MutexGuard<'a, Option<LoadedDocument>>,

@@ -1,9 +1,9 @@
 //! A filesystem that is confined to one directory.
 //!
-//! What a path leads to is decided and used under one lock: a reader holds the main document while it
-//! resolves, and a writer's rows are checked against the main document that its plan was made from,
-//! which the log takes only if it is still the present one. So no rename or link between check and
-//! use widens what can be reached.
+//! What a path leads to is decided and used under one lock: a reader holds the main document while
+//! it resolves, and a writer's rows are checked against the main document that its plan was made
+//! from, which the log takes only if it is still the present one. So no rename or link between
+//! check and use widens what can be reached.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,8 @@ use crate::commit::MainChange;
 
 impl WorkspaceFs {
     /// Returns the filesystem confined to a directory: a call that would read or change anything
-    /// outside fails with `EACCES`, whatever links and renames lead there. Paths still count from the
-    /// root of the workspace.
+    /// outside fails with `EACCES`, whatever links and renames lead there. Paths still count from
+    /// the root of the workspace.
     #[must_use]
     pub fn confined_to(mut self, directory: VPath) -> Self {
         self.scope = Some(directory).filter(|directory| !directory.is_root());
@@ -75,7 +75,8 @@ impl WorkspaceFs {
         if is_inside { Ok(()) } else { Err(FsError::new(FsCode::EACCES, op, path)) }
     }
 
-    /// Checks that a plan writes no row outside the scope, neither where a row is nor where it goes.
+    /// Checks that a plan writes no row outside the scope, neither where a row is nor where it
+    /// goes.
     pub(super) fn check_rows(
         &self,
         main: &MainDoc,

@@ -1,8 +1,8 @@
 //! Logging what was logged in another store.
 //!
 //! An update may arrive several times, by several ways: it is logged once. What a document holds
-//! already is found by applying the update to it. Only a document of which this log has nothing yet is
-//! not loaded for that.
+//! already is found by applying the update to it. Only a document of which this log has nothing yet
+//! is not loaded for that.
 
 use std::{
     cell::RefCell,
@@ -54,13 +54,14 @@ pub struct Arrival {
     pub doc: FileId,
     /// The update.
     pub update: Vec<u8>,
-    /// Whether the sender has not sent it before, as far as it remembers. A hint; nothing depends on it.
+    /// Whether the sender has not sent it before, as far as it remembers. A hint; nothing depends
+    /// on it.
     pub is_new: bool,
 }
 
 impl Workspace {
-    /// Logs updates that were logged in another store of this workspace. When it returns they are in
-    /// this log.
+    /// Logs updates that were logged in another store of this workspace. When it returns they are
+    /// in this log.
     ///
     /// # Errors
     ///
@@ -91,7 +92,8 @@ impl Workspace {
     /// Puts contents where their files' names say, of those that [`take`](Self::take) changed and that were
     /// kept in another way before: what somebody wrote meanwhile where the content was.
     ///
-    /// It is for whoever others meet at. What several merge by themselves may be there twice (decision 23).
+    /// It is for whoever others meet at. What several merge by themselves may be there twice
+    /// (decision 23).
     pub fn settle(&self, taken: &Taken) -> Result<()> {
         let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
         for id in ids {
@@ -125,9 +127,11 @@ impl Workspace {
 
     /// Logs updates of several documents in one transaction.
     fn take_contents(&self, documents: &[(&FileId, Vec<&[u8]>)], taken: &mut Taken) -> Result<()> {
+        // Where something was ever erased for good, no update is logged unread.
+        let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
         let mut arrivals = Vec::with_capacity(documents.len());
         for (id, updates) in documents {
-            arrivals.extend(self.inspect(id, updates, taken)?);
+            arrivals.extend(self.inspect(id, updates, is_clean, taken)?);
         }
         let outcome = RefCell::new(Outcome::default());
         let (state, arrivals, seen) = (&self.state, &arrivals, &outcome);
@@ -159,9 +163,9 @@ impl Workspace {
         &self,
         id: &'a FileId,
         updates: &[&'a [u8]],
+        is_clean: bool,
         taken: &mut Taken,
     ) -> Result<Option<ContentArrival<'a>>> {
-        let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
         let mut may_be_first = is_clean && !self.state.is_converted(id)?;
         let mut accepted = Vec::with_capacity(updates.len());
         for update in updates {

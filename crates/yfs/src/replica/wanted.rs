@@ -20,8 +20,8 @@ impl Workspace {
         Ok(self.state.store.set_meta(UNSETTLED_SETTING, value)?)
     }
 
-    /// Returns which blobs are missing, of all files, with the sizes that rows and versions name, if
-    /// that was [noted](Self::set_unsettled).
+    /// Returns which blobs are missing, of all files, with the sizes that rows and versions name,
+    /// if that was [noted](Self::set_unsettled).
     pub fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
         let noted = self.state.store.get_meta(UNSETTLED_SETTING)?;
         if noted.is_none_or(|noted| noted.is_empty()) {

@@ -3,10 +3,11 @@
 //! # Cost
 //!
 //! Bounded: a version is some 20 bytes, and contents are dropped, longest unused first, beyond
-//! [`MAX_BYTES`]. A file of which only the version is left is still never overwritten: if its version
-//! can no longer be found, the write is refused.
+//! [`MAX_BYTES`]. A file of which only the version is left is still never overwritten: if its
+//! version can no longer be found, the write is refused.
 //!
-//! Beyond [`MAX_FILES`] the file that was used longest ago is forgotten, as if it had not been read.
+//! Beyond [`MAX_FILES`] the file that was used longest ago is forgotten, as if it had not been
+//! read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -63,8 +64,8 @@ impl KnownContent {
         self.version.is_some() || self.content.is_some()
     }
 
-    /// Returns what is to be remembered: nothing if there is nothing, and a file that was read whose content is known
-    /// no longer is remembered as that.
+    /// Returns what is to be remembered: nothing if there is nothing, and a file that was read
+    /// whose content is known no longer is remembered as that.
     pub(super) fn or_lost(self, was_read: bool) -> Option<Self> {
         let is_lost = !self.is_useful() && was_read;
         (is_lost || self.is_useful()).then_some(Self { is_lost, ..self })
@@ -82,6 +83,11 @@ impl KnownContent {
 }
 
 impl SessionMemory {
+    /// Returns the files of which anything is known.
+    pub(super) fn ids(&self) -> Vec<FileId> {
+        self.files.keys().cloned().collect()
+    }
+
     /// Returns what is known of a file.
     pub(super) fn get(&self, id: &FileId) -> Option<KnownContent> {
         self.files.get(id).map(|entry| entry.known.clone())
@@ -106,8 +112,8 @@ impl SessionMemory {
         self.files.get(id).is_some_and(|entry| entry.known.is_truncated)
     }
 
-    /// Holds a truncation back. What is known of the file stays the base of what follows; if nothing
-    /// is, `now` returns what it holds.
+    /// Holds a truncation back. What is known of the file stays the base of what follows; if
+    /// nothing is, `now` returns what it holds.
     pub(super) fn hold_truncation(
         &mut self,
         id: &FileId,

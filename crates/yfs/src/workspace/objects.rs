@@ -140,8 +140,8 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::NoFile`] if it is none, or in the trash; [`WorkspaceError::Damaged`] if what can be
-    /// read is not all of it.
+    /// [`WorkspaceError::NoFile`] if it is none, or in the trash; [`WorkspaceError::Damaged`] if
+    /// what can be read is not all of it.
     pub fn held(&self, id: &FileId) -> Result<Held> {
         self.state.refresh()?;
         let holds = self.holds_visible(id)?;

@@ -1,6 +1,6 @@
 //! Moving a file or folder to another workspace, with its ids and its history.
 
-use std::io;
+use std::{collections::HashMap, io};
 
 use yfs_engine::{
     hash::ContentHash,
@@ -110,8 +110,9 @@ impl WorkspaceState {
         self.commit(StructureAccess::Change, Some(&self.options.actor), |main| {
             let top = resolve(main, Op::Rename, path, Follow::No)?;
             let rows = std::iter::once(top).chain(top.walk());
-            let is_packed =
-                |id: &FileId| parcel.rows.iter().any(|row| row.id == *id && is_same(main, row));
+            let packed: HashMap<&FileId, &FileRow> =
+                parcel.rows.iter().map(|row| (&row.id, row)).collect();
+            let is_packed = |id: &FileId| packed.get(id).is_some_and(|row| is_same(main, row));
             if let Some(id) = rows.filter_map(|node| node.id()).find(|id| !is_packed(id)) {
                 return Err(WorkspaceError::ContentMoved(id.clone()));
             }

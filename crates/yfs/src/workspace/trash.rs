@@ -179,8 +179,8 @@ impl WorkspaceState {
 
     /// Removes contents whose rows have been gone for the retention.
     fn expire_documents(&self, retention: Duration) -> Result<(u64, u64)> {
-        // The rows of a content are logged with it or before it. So the rows of all documents that are
-        // listed are known once the log has been read after that.
+        // The rows of a content are logged with it or before it. So the rows of all documents that
+        // are listed are known once the log has been read after that.
         let documents = self.store.documents()?;
         self.refresh()?;
         let mut removed = (0, 0);
@@ -206,8 +206,8 @@ impl WorkspaceState {
 
     /// Removes blobs that nothing names and that were last put before the retention began.
     fn expire_blobs(&self, retention: Duration) -> Result<u64> {
-        // Before anything is read: a blob that is put from now on may be named by what is logged while
-        // the documents are read, and is not removed.
+        // Before anything is read: a blob that is put from now on may be named by what is logged
+        // while the documents are read, and is not removed.
         let mark = self.store.blob_mark()?;
         self.refresh()?;
         if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {

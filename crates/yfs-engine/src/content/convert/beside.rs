@@ -1,7 +1,7 @@
 //! Two states of one root as files, laid beside each other by the items that both show.
 //!
-//! A comparison of the texts may take one letter for another that reads the same. The items say which is which; only what
-//! belongs to no item, such as `#` and `**`, is compared as text.
+//! A comparison of the texts may take one letter for another that reads the same. The items say
+//! which is which; only what belongs to no item, such as `#` and `**`, is compared as text.
 
 use std::ops::Range;
 

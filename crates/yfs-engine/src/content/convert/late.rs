@@ -1,8 +1,9 @@
 //! Work that came into blocks which a settlement had deleted, or which a rival settlement had made.
 //!
-//! Yjs deletes what arrives in a deleted block, so no root shows it. A settlement records what it deleted, so such work is
-//! found by the blocks that it is in: these are rendered once without it and once with it, in a copy
-//! in which they are not deleted, and the difference is merged like a change of the file.
+//! Yjs deletes what arrives in a deleted block, so no root shows it. A settlement records what it
+//! deleted, so such work is found by the blocks that it is in: these are rendered once without it
+//! and once with it, in a copy in which they are not deleted, and the difference is merged like a
+//! change of the file.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +39,8 @@ pub(super) struct Orphan {
 }
 
 impl ContentDoc {
-    /// Returns the work that is new since a version, in blocks that a settlement deleted or that a rival made.
+    /// Returns the work that is new since a version, in blocks that a settlement deleted or that a
+    /// rival made.
     pub(super) fn orphans(&self, after: &Version, rivals: &[Settlement]) -> Vec<Orphan> {
         let settlements = self.settlements();
         let mut orphans = self.strays_since(after, settlements, rivals);
@@ -196,7 +198,8 @@ fn client_at(spans: &[Span], splice: &Splice) -> Option<ClientId> {
     spans.iter().find(is_here).map(|span| span.item.client)
 }
 
-/// Returns the letters of a word before a place that the same client had typed; places before it have moved by `grown`.
+/// Returns the letters of a word before a place that the same client had typed; places before it
+/// have moved by `grown`.
 fn word_begun_at(
     base: &str,
     spans: &[Span],

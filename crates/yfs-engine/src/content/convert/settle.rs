@@ -36,12 +36,13 @@ const VERSION: &str = "yfs settlement 2";
 /// What a file is to say.
 pub(super) struct Pending {
     pub(super) text: String,
-    /// Which parts of it the plain text has as well, as items of those who typed them: where in the file, where in the plain
-    /// text, and how many bytes.
+    /// Which parts of it the plain text has as well, as items of those who typed them: where in the
+    /// file, where in the plain text, and how many bytes.
     kept: Vec<(usize, usize, usize)>,
 }
 
-/// What a root said at the last settlement, what it says now, and how the two lie beside each other.
+/// What a root said at the last settlement, what it says now, and how the two lie beside each
+/// other.
 struct RootChange {
     base: String,
     now: String,
@@ -205,7 +206,8 @@ impl ContentDoc {
         Ok(Some(Pending { text: merged, kept }))
     }
 
-    /// Returns what the document would be without what rivals wrote, and deleted on top of a version.
+    /// Returns what the document would be without what rivals wrote, and deleted on top of a
+    /// version.
     fn without_rivals(&self, rivals: &[Settlement], after: &Version) -> Version {
         let now = self.version();
         let mut deleted = now.snapshot().delete_set.clone();
@@ -223,7 +225,8 @@ impl ContentDoc {
 }
 
 impl ContentDoc {
-    /// Returns what a version shows that Yjs deleted because rivals deleted what it is in, without having it.
+    /// Returns what a version shows that Yjs deleted because rivals deleted what it is in, without
+    /// having it.
     fn lost_to(&self, rivals: &[Settlement], after: &Version, deleted: &IdSet) -> IdSet {
         let lost = up_to(&deleted.diff(&after.snapshot().delete_set), after);
         if rivals.is_empty() || lost.is_empty() {
@@ -240,7 +243,8 @@ impl ContentDoc {
     }
 }
 
-/// Returns where changes put text: in the text that comes of them, where it is in the text that they bring, and its length.
+/// Returns where changes put text: in the text that comes of them, where it is in the text that
+/// they bring, and its length.
 fn inserted_at(ops: &[Op]) -> Vec<(usize, usize, usize)> {
     let mut grown = 0_isize;
     let mut inserted = Vec::with_capacity(ops.len());
@@ -268,7 +272,7 @@ pub(super) fn root_text(txn: &impl ReadTxn, is_rich: bool) -> String {
     }
 }
 
-/// Returns whom a settlement is by: what is done by rule is nobody's.
+/// Returns the author of a settlement, which follows a rule and so has none of its own.
 fn by_rule() -> Author {
     Author::new(Actor::new(ActorKind::System, "yfs"), Millis(0))
 }

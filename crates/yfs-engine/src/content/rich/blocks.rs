@@ -1,7 +1,8 @@
-//! The file of a document, kept from one change to the next: only the blocks that changed are read and rendered again.
+//! The file of a document, kept from one change to the next: only the blocks that changed are read
+//! and rendered again.
 //!
-//! What changed is known from the clocks and from what updates deleted, and belongs to one of the children of the root. Where
-//! anything is unusual, the whole document is read.
+//! What changed is known from the clocks and from what updates deleted, and belongs to one of the
+//! children of the root. Where anything is unusual, the whole document is read.
 
 use std::{
     ops::Range,
@@ -216,7 +217,8 @@ impl Cached {
         (ids == self.ids).then_some(handles)
     }
 
-    /// Notes that the blocks are those that are in the document now. Reports whether there are as many.
+    /// Notes that the blocks are those that are in the document now. Reports whether there are as
+    /// many.
     pub(super) fn is_now(&mut self, txn: &impl ReadTxn) -> bool {
         let Some((ids, _)) = children(txn) else { return false };
         self.ids = ids;

@@ -1,7 +1,7 @@
 //! Writes that change a few blocks of a long file: only these are read, parsed and compared.
 //!
-//! It is for files that are written as anybody would write them around the change, so that nothing is to be remembered. All others are
-//! written as a whole.
+//! It is for files that are written as anybody would write them around the change, so that nothing
+//! is to be remembered. All others are written as a whole.
 
 use yfs_markdown::{front_matter::split, schema::Profile, source::remember, tree::Element};
 use yrs::XmlElementRef;
@@ -26,8 +26,8 @@ struct Window {
 }
 
 impl ContentDoc {
-    /// Makes `new` of the current file by a change of a few blocks. Returns nothing where that is not possible; then nothing
-    /// changed.
+    /// Makes `new` of the current file by a change of a few blocks. Returns nothing where that is
+    /// not possible; then nothing changed.
     pub(super) fn write_window(
         &mut self,
         new: &str,

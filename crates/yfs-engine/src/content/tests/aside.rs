@@ -60,7 +60,7 @@ fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
 
 const FILE: &str = "First block.\n\nSecond block, of a few words.\n\nThird block.\n";
 
-/// An agent reads while somebody is in the middle of a word, moves the block, and writes.
+/// An agent reads while a person is in the middle of a word, moves the block, and writes.
 #[test]
 fn a_word_that_was_begun_before_its_block_moved_stays_whole() {
     for kind in [RICH, ContentKind::Text] {
@@ -126,7 +126,8 @@ fn nothing_is_set_aside_of_what_its_reader_deleted() {
 }
 
 proptest! {
-    /// Several type and delete blocks; whatever was typed is in the file, was deleted by a client that had it, or is set aside.
+    /// Several type and delete blocks; whatever was typed is in the file, was deleted by a client
+    /// that had it, or is set aside.
     #[test]
     fn typing_beside_deletions_of_blocks_is_never_lost(
         steps in proptest::collection::vec((0..3_usize, 0..8_usize, any::<bool>()), 1..24),

@@ -321,7 +321,8 @@ impl World {
     }
 }
 
-/// Returns a place behind a blank: what several type there does not come between the halves of a word.
+/// Returns a place behind a blank: what several type there does not come between the halves of a
+/// word.
 fn boundary(text: &str, place: usize) -> u32 {
     let places: Vec<usize> = text.match_indices(' ').map(|(at, _)| at + 1).collect();
     if places.is_empty() { 0 } else { places[place % places.len()] as u32 }
