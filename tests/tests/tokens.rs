@@ -2,15 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs;
+use std::{collections::HashMap, fs};
 
 use serde_json::{Value, json};
+use yfs_engine::hash::ContentHash;
+use yfs_sync::message::Message;
 use yfs_tests::{
     command::{Server, ok},
     editor::Editor,
     http::Client,
     socket::Socket,
 };
+use yrs::{Any, Array, Doc, Transact};
 
 /// A served folder, for which everybody needs a token.
 struct Served {
@@ -235,4 +238,54 @@ fn a_token_for_a_folder_opens_what_is_below_it_as_long_as_it_is() {
     assert_eq!(state["documents"]["goes"]["closed"], "the token does not reach this document");
     assert_eq!(served.cat("/moved.txt"), "in\ntyped\n");
     assert_eq!(served.cat("/docs/stays.txt"), "stays\nand is written\n");
+}
+
+/// Returns an update that lists a blob among the versions of a file, as a hostile client writes it.
+fn listing(hash: ContentHash, size: usize) -> Vec<u8> {
+    let doc = Doc::with_client_id(9);
+    let versions = doc.get_or_insert_array("fs:blobs");
+    let members = [("hash", Any::from(hash.to_string())), ("size", Any::from(size as f64))];
+    let members: HashMap<_, _> =
+        members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let mut txn = doc.transact_mut();
+    versions.push_back(&mut txn, Any::from(members));
+    txn.encode_update_v1()
+}
+
+#[test]
+fn a_token_for_a_folder_opens_no_blob_by_its_hash() {
+    let served = Served::start();
+    let secret = [&[0xff, 0][..], b"secret"].concat();
+    assert_eq!(served.owner.send("PUT", "/api/files/secret.bin", &[], &secret).status, 201);
+    let docs = served.token(&["--path", "/docs"]);
+    let mut socket =
+        Socket::open(served.server.port(), &format!("/sync/{}?token={docs}", served.inside), &[]);
+    socket.send(&Message::Update(&listing(ContentHash::of(&secret), secret.len())).encode());
+    socket.send(&Message::Step1(&[0]).encode());
+    socket.wait_for(|message| message.starts_with(&[0, 1]));
+    let stranger = Client { token: Some(docs), ..served.owner.clone() };
+    let versions = stranger.get("/api/versions/docs/in.txt").json();
+    for version in versions["versions"].as_array().unwrap() {
+        let path = format!("/api/files/docs/in.txt?version={}", version["number"]);
+        assert_eq!(stranger.get(&path).body, b"in\n", "{versions}");
+    }
+}
+
+#[test]
+fn a_token_is_valid_only_as_it_was_written() {
+    let served = Served::start();
+    let status = |token: String| {
+        let client = Client { token: Some(token), ..served.owner.clone() };
+        client.get("/api/tree").status
+    };
+    // In the alphabet of base64 for URLs `_` and `-` stand for what is `/` and `+` elsewhere.
+    let token = (0..100).map(|_| served.token(&[])).find(|token| token[4..].contains(['-', '_']));
+    let token = token.unwrap();
+    assert_eq!(status(token.clone()), 200);
+    let standard = format!("yfs_{}", token[4..].replace('-', "+").replace('_', "/"));
+    let written_otherwise =
+        [standard, format!("{token}="), token.replace("yfs_", "YFS_"), format!("{token}A")];
+    for token in written_otherwise {
+        assert_eq!(status(token.clone()), 401, "{token}");
+    }
 }

@@ -11,7 +11,7 @@ mod grant;
 mod scoped;
 mod token;
 
-pub(crate) use self::scoped::scoped;
+pub(crate) use self::scoped::{confined, scoped};
 pub use self::{
     grant::{Grant, Rights},
     token::{Keys, TokenError},

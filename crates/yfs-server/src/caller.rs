@@ -7,11 +7,12 @@ use axum::{
     http::{StatusCode, request::Parts},
 };
 use tokio::{runtime::Handle, task::block_in_place};
+use yfs::WorkspaceFs;
 use yfs_engine::path::VPath;
 use yfs_vfs::FileSystem;
 
 use crate::{
-    access::{Grant, scoped},
+    access::{Grant, confined, scoped},
     problem::Problem,
     serve::App,
 };
@@ -27,6 +28,11 @@ impl Caller {
     /// Returns the files as they may see them.
     pub(crate) fn fs(&self) -> Arc<dyn FileSystem> {
         scoped(&self.app.workspace, &self.grant)
+    }
+
+    /// Returns what of the workspace they may see, to be read only.
+    pub(crate) fn confined(&self) -> WorkspaceFs {
+        confined(&self.app.workspace, &self.grant)
     }
 
     /// Refuses whoever may not see the whole workspace.

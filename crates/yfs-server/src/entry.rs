@@ -113,6 +113,8 @@ impl App {
             error => Ending::from(yfs_sync::SyncError::Failed(error.into())),
         })?;
         let access = if grant.may_write() { Access::ReadWrite } else { Access::ReadOnly };
+        // Whoever may read every blob may list any; a hash must not open one to others.
+        let port = if grant.is_whole() { port } else { port.without_blobs() };
         Ok(Entry { port: port.acting_for(grant.actor), access })
     }
 

@@ -46,11 +46,12 @@ pub(crate) async fn tree(caller: Caller) -> Result {
 async fn list(caller: &Caller) -> Result<Tree> {
     let workspace = &caller.app.workspace;
     let found = caller.fs().walk(&caller.grant.path, &WalkOptions::default()).await?;
+    let files = caller.confined();
     let entries = found.into_iter().map(|found| {
         let info = match found.entry.kind {
             FileKind::File => workspace.document_of(&found.entry.id),
             // What it leads to is found by its path.
-            FileKind::Symlink => workspace.document(&found.path).ok(),
+            FileKind::Symlink => files.document(&found.path).ok(),
             _ => None,
         };
         Node { root: info.and_then(|info| info.root()), ..Node::from(found) }

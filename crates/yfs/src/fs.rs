@@ -64,8 +64,7 @@ impl WorkspaceFs {
 
     /// Reads a file, and returns its id with the content.
     pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, Content), FsError> {
-        self.refreshed(Op::Open)?;
-        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
+        let found = self.found(Op::Open, path)?;
         let content = self.read_found(path, &found)?;
         Ok((found.id, content))
     }
@@ -75,11 +74,26 @@ impl WorkspaceFs {
         self.state.main.read().tree().path_of(id)
     }
 
+    /// Finds the file at a path, through links, inside the scope.
+    pub(crate) fn found(&self, op: Op, path: &VPath) -> Result<Found, FsError> {
+        self.refreshed(op)?;
+        self.resolve_file(&self.state.main.read(), op, path)
+    }
+
+    pub(crate) fn state(&self) -> &WorkspaceState {
+        &self.state
+    }
+
     /// Returns the id of the file at a path, through links.
     pub(crate) fn id_at(&self, path: &VPath) -> Option<FileId> {
         self.refreshed(Op::Stat).ok()?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path);
         found.ok().map(|found| found.id)
+    }
+
+    /// Reports whether a path leads to a directory, through links.
+    pub fn is_directory(&self, path: &VPath) -> bool {
+        self.stat_now(path, Op::Stat).is_ok_and(|stat| stat.is_directory())
     }
 
     /// Reports whether a path names a symbolic link.

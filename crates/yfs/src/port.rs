@@ -1,12 +1,12 @@
 //! One document as a server of the Yjs sync protocol needs it: states, diffs, updates in and out.
 
-use std::{iter, sync::Arc};
+use std::{collections::BTreeSet, iter, sync::Arc};
 
 use yfs_engine::{
     actor::Actor,
     content::{Author, ContentDoc},
-    gate::{GatedDoc, Source, writers},
-    id::FileId,
+    gate::{GatedDoc, Source, UpdateBuilder, writers},
+    id::{FileId, ItemId},
     main_doc::EMPTY_UPDATE,
 };
 use yfs_store::{DocName, Seq};
@@ -28,6 +28,17 @@ pub struct DocPort {
     target: Target,
     /// On whose behalf updates come in, where that is known.
     actor: Option<Actor>,
+    listing: BlobListing,
+}
+
+/// What becomes of the blobs that a peer lists as versions of a file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlobListing {
+    /// They stay.
+    #[default]
+    Kept,
+    /// They are deleted again: the peer may not read every blob, and would read any by its hash.
+    Withdrawn,
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +70,7 @@ impl DocPort {
         } else {
             return Err(WorkspaceError::NoFile(id));
         };
-        Ok(Self { state: state.clone(), target, actor: None })
+        Ok(Self { state: state.clone(), target, actor: None, listing: BlobListing::Kept })
     }
 
     /// Says on whose behalf updates come in from now on. What a client writes that does not say itself for
@@ -67,6 +78,15 @@ impl DocPort {
     #[must_use]
     pub fn acting_for(mut self, actor: Actor) -> Self {
         self.actor = Some(actor).filter(|actor| !actor.name.is_empty());
+        self
+    }
+
+    /// Deletes the blobs again that this peer lists as versions of the file. It is for peers that
+    /// may not read every blob of the workspace: a hash in the list opens the blob to all who read
+    /// the file.
+    #[must_use]
+    pub fn without_blobs(mut self) -> Self {
+        self.listing = BlobListing::Withdrawn;
         self
     }
 
@@ -146,7 +166,7 @@ impl DocPort {
             Target::Main => self.state.receive_main(update, self.actor.as_ref()).map(drop),
             Target::Content(handle) => {
                 let (id, actor) = (handle.id(), self.actor.as_ref());
-                self.state.receive_content(id, update, actor, ChangeEffect::Peer).map(drop)
+                self.state.receive_content(id, update, actor, self.listing).map(drop)
             }
         };
         if let Err(WorkspaceError::Refused(refusal)) = &received {
@@ -180,13 +200,15 @@ impl WorkspaceState {
         id: &FileId,
         update: &[u8],
         by: Option<&Actor>,
-        effect: ChangeEffect,
+        listing: BlobListing,
     ) -> Result<Vec<Seq>> {
         let mut erases = false;
-        let committed = self.change_document(id, by, effect, |doc| {
+        let committed = self.change_document(id, by, ChangeEffect::Peer, |doc| {
+            let listed = (listing == BlobListing::Withdrawn).then(|| listed_blobs(doc));
             let received = self.receive_into(id, doc, update, by)?;
             erases |= received.erases;
-            Ok(received.updates)
+            let withdrawal = listed.map(|listed| withdraw_blobs(doc, &listed)).transpose()?;
+            Ok(received.updates.into_iter().chain(withdrawal.flatten()).collect())
         })?;
         if erases {
             self.redacted.lock().insert(DocName::from(id));
@@ -233,6 +255,26 @@ impl WorkspaceState {
         // A document that refuses the note has accepted the update all the same.
         doc.attribute(first.client, first.clock, &author).ok()?
     }
+}
+
+/// Returns the items that list the blobs of a document.
+fn listed_blobs(doc: &ContentDoc) -> BTreeSet<ItemId> {
+    doc.blobs().iter().map(|blob| blob.id).collect()
+}
+
+/// Deletes the items that list blobs, but for those that `kept` names. Returns the update that
+/// does, if there were others.
+fn withdraw_blobs(doc: &mut ContentDoc, kept: &BTreeSet<ItemId>) -> Result<Option<Vec<u8>>> {
+    let mut deletion = UpdateBuilder::new();
+    for id in listed_blobs(doc).difference(kept) {
+        deletion.delete(*id);
+    }
+    if deletion.is_empty() {
+        return Ok(None);
+    }
+    let deletion = deletion.finish();
+    doc.receive(&deletion, Source::Store)?;
+    Ok(Some(deletion))
 }
 
 /// A peer's update as it was applied to a document.

@@ -14,11 +14,13 @@ use std::{
 };
 
 use support::{append, at, cat, create, now, put, two_processes, until_equal};
-use yfs::{Options, Workspace, replica::Arrival};
+use yfs::{Options, Workspace, WorkspaceError, replica::Arrival};
 use yfs_engine::{
+    Any,
     content::{Author, ContentDoc},
-    gate::{Limits, Source},
-    id::{ClientId, FileId},
+    gate::{Limits, Source, UpdateBuilder},
+    hash::ContentHash,
+    id::{ClientId, FileId, ItemId},
     time::Millis,
 };
 use yfs_store::{Fault, FaultStore, MemoryStore, SqliteStore, StoreError};
@@ -435,4 +437,58 @@ fn what_an_editor_types_in_a_file_that_moved_away_is_a_conflict() {
     assert_eq!(conflicts.len(), 1, "{conflicts:?}");
     assert_eq!(conflicts[0].kind.as_str(), "late");
     assert!(conflicts[0].detail.contains("to workspace"), "{conflicts:?}");
+}
+
+#[test]
+fn a_confined_filesystem_reads_no_versions_outside() {
+    let workspace = create();
+    put(&workspace, "/secret.txt", "secret");
+    put(&workspace, "/pub/a.txt", "public");
+    let confined = workspace.fs().confined_to(at("/pub"));
+    now(confined.symlink("../secret.txt", &at("/pub/link"))).expect("a link may say anything");
+    let denied = |error: WorkspaceError| match error {
+        WorkspaceError::Fs(error) => error.code,
+        error => panic!("{error}"),
+    };
+    for path in ["/pub/link", "/secret.txt"] {
+        let path = at(path);
+        assert_eq!(confined.versions(&path).map_err(denied), Err(FsCode::EACCES));
+        assert_eq!(confined.version_content(&path, 1).map_err(denied), Err(FsCode::EACCES));
+        assert_eq!(confined.document(&path).map_err(denied), Err(FsCode::EACCES));
+    }
+    assert_eq!(confined.versions(&at("/pub/a.txt")).expect("versions").len(), 1);
+    assert_eq!(confined.version_content(&at("/pub/a.txt"), 1).expect("content"), "public");
+}
+
+/// Returns an update that lists a blob as a version: the element with the clock `clock` of client 9.
+fn listing(hash: &str, clock: u32, origin: Option<u32>) -> Vec<u8> {
+    let id = |clock| ItemId::new(ClientId::new(9).expect("an id"), clock);
+    let members = [("hash", Any::from(hash)), ("size", Any::from(6.0)), ("at", Any::from(1.0))];
+    let members = members.map(|(key, value)| (key.to_owned(), value));
+    let version = Any::Map(Arc::new(members.into_iter().collect()));
+    let mut update = UpdateBuilder::new();
+    update.array_run(id(clock), origin.map(id), None, "fs:blobs", &[version]);
+    update.finish()
+}
+
+#[test]
+fn a_peer_that_may_not_read_every_blob_opens_none_by_its_hash() {
+    let workspace = create();
+    now(workspace.fs().write(&at("/secret"), (&[0xff, 0][..]).into(), &WriteOptions::default()))
+        .expect("written");
+    let hash = ContentHash::of(&[0xff, 0]).to_string();
+    put(&workspace, "/pub.txt", "public\n");
+    let versions = || workspace.versions(&at("/pub.txt")).expect("versions").len();
+    let id = id_of(&workspace, "/pub.txt");
+    let port = || workspace.port(id.as_str()).expect("a port");
+    assert_eq!(versions(), 1);
+    // At once, and after it waited for what it refers to.
+    let confined = port().without_blobs();
+    confined.receive(&listing(&hash, 1, Some(0))).expect("accepted, to wait");
+    confined.receive(&listing(&hash, 0, None)).expect("accepted");
+    assert_eq!(versions(), 1);
+    port().receive(&listing(&hash, 2, None)).expect("accepted");
+    assert_eq!(versions(), 2);
+    confined.receive(&listing(&hash, 3, None)).expect("accepted");
+    assert_eq!(versions(), 2);
 }

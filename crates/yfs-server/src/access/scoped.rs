@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use yfs::Workspace;
+use yfs::{Workspace, WorkspaceFs};
 use yfs_vfs::{
     FileSystem, FsCode, FsError,
     guarded::{Call, Guard, Guarded},
@@ -16,12 +16,16 @@ use super::grant::Grant;
 /// The workspace confines the filesystem: it checks where a path leads under the lock under which
 /// it uses it, so that no link or rename in between widens a grant.
 pub(crate) fn scoped(workspace: &Workspace, grant: &Grant) -> Arc<dyn FileSystem> {
-    let fs = workspace.fs_for(grant.actor.clone()).confined_to(grant.path.clone());
-    let fs: Arc<dyn FileSystem> = Arc::new(fs);
+    let fs: Arc<dyn FileSystem> = Arc::new(confined(workspace, grant));
     if grant.is_whole() && grant.may_write() {
         return fs;
     }
     Arc::new(Guarded::new(fs, GrantGuard { grant: grant.clone() }))
+}
+
+/// Returns the files of a workspace that a grant reaches, to be read: writing is not checked.
+pub(crate) fn confined(workspace: &Workspace, grant: &Grant) -> WorkspaceFs {
+    workspace.fs_for(grant.actor.clone()).confined_to(grant.path.clone())
 }
 
 /// Refuses calls that a grant does not allow by their kind or by the text of their paths.

@@ -115,12 +115,7 @@ pub(super) async fn restore(caller: Caller, Json(body): Json<Restore>) -> Result
 /// Answers `GET /api/versions/{path}`.
 pub(super) async fn versions(path: Rest, caller: Caller) -> Result {
     let path = rest(path)?;
-    let versions = apart(async {
-        // What the caller may not see has no versions either.
-        caller.fs().stat(&path).await?;
-        Ok::<_, Problem>(caller.app.workspace.versions(&path)?)
-    })
-    .await?;
+    let versions = apart(async { caller.confined().versions(&path) }).await?;
     let versions = versions.iter().map(|it| {
         json!({
             "number": it.number,

@@ -13,7 +13,7 @@ use super::{Workspace, conflicts::rich_files};
 use crate::{
     commit::ChangeEffect,
     error::Result,
-    fs::{Holds, resolve_file},
+    fs::{Holds, WorkspaceFs, resolve_file},
 };
 
 /// What an editor must know of a file to open it.
@@ -56,15 +56,25 @@ pub struct ProfileReport {
     pub n_converted: u64,
 }
 
+impl WorkspaceFs {
+    /// Returns what an editor must know of a file, as [`Workspace::document`] does.
+    ///
+    /// # Errors
+    ///
+    /// As reading the file: `EACCES` if it is outside the scope.
+    pub fn document(&self, path: &VPath) -> Result<DocumentInfo> {
+        let found = self.found(Op::Open, path)?;
+        let main = self.state().main.read();
+        let kind = main.content_kind(&found.id).unwrap_or(ContentKind::Text);
+        Ok(DocumentInfo::new(found.id, kind, found.holds == Holds::Text))
+    }
+}
+
 impl Workspace {
     /// Tells what an editor must know of a file. When a file is renamed its guid stays; ask again after each
     /// [`Moved`](yfs_vfs::ChangeKind::Moved), since the root to bind to may be another.
     pub fn document(&self, path: &VPath) -> Result<DocumentInfo> {
-        self.state.refresh()?;
-        let main = self.state.main.read();
-        let found = resolve_file(&main, Op::Open, path)?;
-        let kind = main.content_kind(&found.id).unwrap_or(ContentKind::Text);
-        Ok(DocumentInfo::new(found.id, kind, found.holds == Holds::Text))
+        self.fs().document(path)
     }
 
     /// Tells the same of a file by its id, which costs no look-up of a path. Answers nothing of what is no file.

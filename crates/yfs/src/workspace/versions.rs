@@ -16,7 +16,7 @@ use yfs_vfs::{FsCode, FsError, Op, WriteOptions, Written};
 use super::Workspace;
 use crate::{
     error::{Result, WorkspaceError},
-    fs::{Found, Holds, resolve_file},
+    fs::{Found, Holds, WorkspaceFs, resolve_file},
 };
 
 /// One version of a file.
@@ -59,10 +59,7 @@ pub(super) enum Stored {
 impl Workspace {
     /// Lists the versions of a file, oldest first; the last is what it holds now.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
-        let found = self.found(path)?;
-        let listed =
-            self.state.documents.acquire(&found.id).with(|loaded| list(&loaded.doc, &found))?;
-        Ok(listed.into_iter().map(|(info, _)| info).collect())
+        self.fs().versions(path)
     }
 
     /// Finds a version of a file, or nothing if there is no such one.
@@ -79,36 +76,9 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there is no version of that number; [`WorkspaceError::Redacted`] if some of it was
-    /// erased for good.
+    /// As [`WorkspaceFs::version_content`].
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
-        let found = self.found(path)?;
-        let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
-        let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
-        let read = self.state.documents.acquire(&found.id).with(|loaded| {
-            let mut listed = list(&loaded.doc, &found).into_iter();
-            let (info, stored) =
-                listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
-            if info.redacted {
-                return Err(redacted());
-            }
-            let index = match stored {
-                Stored::Blob(blob) => return Ok(Err(blob)),
-                Stored::Past(index) => index,
-            };
-            let version = loaded.doc.past(index).ok_or_else(no_such)?;
-            match loaded.doc.text_at(&version) {
-                Ok(text) => Ok(Ok(text)),
-                Err(ContentError::Redacted) => Err(redacted()),
-                Err(error) => {
-                    Err(FsError::new(FsCode::EIO, Op::Read, path).caused_by(error).into())
-                }
-            }
-        })??;
-        match read {
-            Ok(text) => Ok(text.into()),
-            Err(blob) => Ok(self.state.store.read_blob(&blob.hash, 0..blob.size)?.into()),
-        }
+        self.fs().version_content(path, number)
     }
 
     /// Makes a version the content of its file again, as the least edit of what is there; nothing is
@@ -149,6 +119,56 @@ impl Workspace {
     pub(super) fn found(&self, path: &VPath) -> Result<Found> {
         self.state.refresh()?;
         Ok(resolve_file(&self.state.main.read(), Op::Open, path)?)
+    }
+}
+
+impl WorkspaceFs {
+    /// Lists the versions of a file, oldest first; the last is what it holds now.
+    ///
+    /// # Errors
+    ///
+    /// As reading the file: `EACCES` if it is outside the scope.
+    pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
+        let found = self.found(Op::Open, path)?;
+        let handle = self.state().documents.acquire(&found.id);
+        let listed = handle.with(|loaded| list(&loaded.doc, &found))?;
+        Ok(listed.into_iter().map(|(info, _)| info).collect())
+    }
+
+    /// Returns what a file said at a version.
+    ///
+    /// # Errors
+    ///
+    /// As reading the file; `EINVAL` if there is no version of that number; [`WorkspaceError::Redacted`] if some of it was
+    /// erased for good.
+    pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
+        let found = self.found(Op::Open, path)?;
+        let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
+        let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
+        let read = self.state().documents.acquire(&found.id).with(|loaded| {
+            let mut listed = list(&loaded.doc, &found).into_iter();
+            let (info, stored) =
+                listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
+            if info.redacted {
+                return Err(redacted());
+            }
+            let index = match stored {
+                Stored::Blob(blob) => return Ok(Err(blob)),
+                Stored::Past(index) => index,
+            };
+            let version = loaded.doc.past(index).ok_or_else(no_such)?;
+            match loaded.doc.text_at(&version) {
+                Ok(text) => Ok(Ok(text)),
+                Err(ContentError::Redacted) => Err(redacted()),
+                Err(error) => {
+                    Err(FsError::new(FsCode::EIO, Op::Read, path).caused_by(error).into())
+                }
+            }
+        })??;
+        match read {
+            Ok(text) => Ok(text.into()),
+            Err(blob) => Ok(self.state().store.read_blob(&blob.hash, 0..blob.size)?.into()),
+        }
     }
 }
 
