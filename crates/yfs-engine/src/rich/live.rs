@@ -9,8 +9,10 @@ use yfs_markdown::{
     tree::{Attributes, Element, MAX_DEPTH, Mark, Node, Value, push_inline},
 };
 use yrs::{
-    Any, BranchID, Out, ReadTxn, Text as _, Xml as _, XmlElementRef, XmlFragment, XmlOut,
-    XmlTextRef, branch::Branch, types::text::YChange,
+    Any, Array as _, ArrayRef, BranchID, Out, ReadTxn, Text as _, Xml as _, XmlElementRef,
+    XmlFragment, XmlTextRef,
+    branch::{Branch, BranchPtr},
+    types::text::YChange,
 };
 
 use super::ROOT;
@@ -177,13 +179,15 @@ impl<T: ReadTxn> Reader<'_, T> {
         if depth >= MAX_DEPTH {
             return kids;
         }
-        for child in parent.children(self.txn) {
+        // The children that yrs lists as XML end before the first that is none: a peer that puts
+        // a string or a map there would hide what others wrote behind it.
+        for child in ArrayRef::from(BranchPtr::from(parent.as_ref())).iter(self.txn) {
             match child {
-                XmlOut::Element(element) => {
+                Out::YXmlElement(element) => {
                     kids.extend(self.element(element, depth + 1).map(Kid::Element));
                 }
-                XmlOut::Text(text) => self.text(text, &mut kids),
-                XmlOut::Fragment(_) => {}
+                Out::YXmlText(text) => self.text(text, &mut kids),
+                _ => {}
             }
         }
         kids

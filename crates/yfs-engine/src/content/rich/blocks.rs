@@ -194,7 +194,7 @@ fn clocks_of(txn: &impl ReadTxn) -> HashMap<ClientId, u32> {
     clocks.collect()
 }
 
-/// Returns the children of the root; nothing if one of them is a text.
+/// Returns the children of the root; nothing if one of them is no element.
 fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
     let fragment = txn.get_xml_fragment(ROOT)?;
     let (mut ids, mut handles) = (Vec::new(), Vec::new());
@@ -203,7 +203,8 @@ fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
         ids.push(item_of(element.as_ref())?);
         handles.push(element);
     }
-    Some((ids, handles))
+    // The list ends before a child that is no XML.
+    (fragment.len(txn) as usize == ids.len()).then_some((ids, handles))
 }
 
 impl Cached {

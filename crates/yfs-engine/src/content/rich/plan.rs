@@ -100,28 +100,46 @@ impl Plan {
         let mut set = |name: &str, value: Option<Value>| {
             self.attributes.push((live.handle.clone(), name.to_owned(), value));
         };
-        for (name, value) in said(&new.attributes) {
-            let here = find(&live.attributes, name);
-            if find(&base.attributes, name) != Some(value) && here != Some(value) {
+        let (before, here) = (ByName::new(&base.attributes), ByName::new(&live.attributes));
+        for (name, value) in new.attributes.iter().filter(|(_, value)| !value.is_null()) {
+            if before.get(name) != Some(value) && here.get(name) != Some(value) {
                 set(name, Some(value.clone()));
             }
         }
+        // What markdown has no value for is taken away; what markdown does not know stays.
+        let wanted = ByName::new(&new.attributes);
         for (name, _) in &base.attributes {
-            let is_said = said(&new.attributes).any(|(it, _)| it == name);
-            let is_markdown = new.attributes.iter().any(|(it, _)| it == name);
-            if !is_said && is_markdown && find(&live.attributes, name).is_some() {
+            if wanted.get(name).is_some_and(Value::is_null) && here.get(name).is_some() {
                 set(name, None);
             }
         }
     }
 }
 
-fn said(attributes: &Attributes) -> impl Iterator<Item = (&smol_str::SmolStr, &Value)> {
-    attributes.iter().map(|(name, value)| (name, value)).filter(|(_, value)| !value.is_null())
+/// Attributes to be found by their names. A peer may give an element 100,000.
+struct ByName<'a> {
+    attributes: &'a Attributes,
+    /// Empty if there are few.
+    index: HashMap<&'a str, &'a Value>,
 }
 
-fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
-    attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+impl<'a> ByName<'a> {
+    fn new(attributes: &'a Attributes) -> Self {
+        let mut index = HashMap::new();
+        if attributes.len() > 8 {
+            // Of two that have one name the first counts.
+            let entries = attributes.iter().rev();
+            index.extend(entries.map(|(name, value)| (name.as_str(), value)));
+        }
+        Self { attributes, index }
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        if self.index.is_empty() {
+            return self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        }
+        self.index.get(name).copied()
+    }
 }
 
 /// Where each item is among children.

@@ -150,3 +150,54 @@ fn a_document_of_the_other_schema_is_read_and_keeps_it() {
         assert_eq!(check(&tree(&doc, profile), profile), Ok(()), "{profile:?}");
     }
 }
+
+/// Returns what another client puts into the root beside what is there.
+fn strange(doc: &ContentDoc, put: impl FnOnce(&mut yrs::TransactionMut<'_>)) -> Vec<u8> {
+    use yrs::{ReadTxn as _, Transact as _, updates::decoder::Decode as _};
+    let peer = yrs::Doc::with_client_id(77);
+    let mut txn = peer.transact_mut();
+    let state = yrs::Update::decode_v1(&doc.gate().encode_state()).expect("a state");
+    txn.apply_update(state).expect("applied");
+    let before = txn.state_vector();
+    put(&mut txn);
+    txn.encode_diff_v1(&before)
+}
+
+#[test]
+fn what_is_no_element_hides_nothing_that_is_behind_it() {
+    use yrs::{Array as _, Text as _, WriteTxn as _};
+    for profile in PROFILES {
+        let mut doc = document(1, profile);
+        write(&mut doc, "# One\n\nTwo\n", None);
+        let text = strange(&doc, |txn| txn.get_or_insert_text("richtext").insert(txn, 0, "x"));
+        receive(&mut doc, &text);
+        assert_eq!(doc.text(), "# One\n\nTwo\n");
+        let values = strange(&doc, |txn| {
+            let root = txn.get_or_insert_array("richtext");
+            root.insert(txn, 1, yrs::MapPrelim::default());
+            root.insert(txn, 0, 7);
+        });
+        receive(&mut doc, &values);
+        assert_eq!(doc.text(), "# One\n\nTwo\n");
+        for new in ["# One\n\nTwo\n\nThree\n", "Three\n"] {
+            doc.write(new, None, &author()).expect("it can be written");
+            assert_eq!((doc.text().as_str(), as_stored(&doc).as_str()), (new, new));
+        }
+    }
+}
+
+/// With a search per attribute this would take hours.
+#[test]
+fn an_element_with_many_attributes_is_written_beside() {
+    use yrs::{WriteTxn as _, Xml as _, XmlElementPrelim, XmlFragment as _};
+    let mut doc = document(1, Profile::Gfm);
+    write(&mut doc, "One\n", None);
+    let many = strange(&doc, |txn| {
+        let root = txn.get_or_insert_xml_fragment("richtext");
+        let element = root.push_back(txn, XmlElementPrelim::empty("paragraph"));
+        (0..300_000).for_each(|n| drop(element.insert_attribute(txn, format!("a{n}"), "x")));
+    });
+    receive(&mut doc, &many);
+    doc.write("Two\n\nThree\n", None, &author()).expect("it can be written");
+    assert!(as_stored(&doc).starts_with("Two\n"), "{}", as_stored(&doc));
+}
