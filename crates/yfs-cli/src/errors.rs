@@ -37,6 +37,8 @@ pub(crate) enum Failure {
     Fs(FsError),
     /// A call on the workspace as a whole.
     Workspace(WorkspaceError),
+    /// A call on the workspace as a whole, and what the caller may do about it.
+    Hinted(WorkspaceError, &'static str),
     /// Something about this command only.
     Other(anyhow::Error),
 }
@@ -166,6 +168,10 @@ impl Failure {
             },
             Self::Workspace(error) => {
                 Parts { code: "EWORKSPACE", message: chain(error), ..Parts::default() }
+            }
+            Self::Hinted(error, hint) => {
+                let message = format!("{} ({hint})", chain(error));
+                Parts { code: "EWORKSPACE", message, ..Parts::default() }
             }
             Self::Other(error) => {
                 Parts { code: "EOTHER", message: chain(error.as_ref()), ..Parts::default() }

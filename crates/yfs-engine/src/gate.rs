@@ -37,6 +37,7 @@ mod role;
 mod same;
 mod scan;
 mod update;
+mod version2;
 mod writers;
 
 pub use doc::{GatedDoc, Received, Tail};
@@ -51,6 +52,7 @@ pub use role::{DocRole, Source};
 pub use scan::{Element, IdRange, RootIx, Scan};
 pub use update::UpdateBuilder;
 pub(crate) use update::write_delete_set;
+pub use version2::from_v2;
 pub(crate) use writers::origins;
 pub use writers::{Inspected, inspect, writers};
 

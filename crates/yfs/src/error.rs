@@ -13,6 +13,8 @@ use yfs_engine::{
 use yfs_store::StoreError;
 use yfs_vfs::FsError;
 
+use crate::import::YjsImportError;
+
 /// The result of a call on a workspace.
 pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 
@@ -63,6 +65,14 @@ pub enum WorkspaceError {
         path: String,
         /// Which version.
         number: u64,
+    },
+    /// A file is no Yjs document that can be imported; nothing changed.
+    #[error("cannot import {path}")]
+    YjsImport {
+        /// Which file or directory.
+        path: PathBuf,
+        /// Why.
+        source: YjsImportError,
     },
     /// An anchor is none, or of another text.
     #[error(transparent)]

@@ -6,8 +6,10 @@
 
 mod files;
 mod scan;
+mod yjs;
 
 pub(crate) use self::scan::RESERVED;
+pub use self::yjs::{YjsImportError, YjsImportReport};
 
 use std::{fmt, path::Path};
 

@@ -54,7 +54,9 @@ pub use crate::{
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
     fs::{TextInMemory, WorkspaceFs},
-    import::{ImportOptions, ImportReport, Progress, SkipReason, Skipped},
+    import::{
+        ImportOptions, ImportReport, Progress, SkipReason, Skipped, YjsImportError, YjsImportReport,
+    },
     options::Options,
     port::DocPort,
     session::Session,

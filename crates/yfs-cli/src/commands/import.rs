@@ -1,10 +1,14 @@
 //! `yfs import`: from a directory of this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{ImportOptions, ImportReport, Skipped};
+use yfs::{
+    ImportOptions, ImportReport, Skipped, Workspace, WorkspaceError, YjsImportError,
+    YjsImportReport,
+};
+use yfs_engine::path::VPath;
 
 use crate::{
     context::Context,
@@ -21,8 +25,16 @@ Examples:
   yfs import ~/notes                    what is in it goes to /
   yfs import ~/src/site /site
   yfs import --no-ignore build /build
+  yfs import --yjs saved                main.bin and <guid>.bin, one for each file
+  yfs import --yjs notes.bin /notes.md --root prosemirror
 
-JSON: {n_created, n_updated, n_unchanged, n_folders, n_links, n_bytes, skipped: [{path, why}]}.";
+With --yjs, DIR holds the documents of a workspace as update v1 or v2. They are merged as they are:
+ids, history and what is in the workspace already stay. One file becomes the content of the file at
+PATH, without its history: what its root \"text\" or \"richtext\" holds, or the root that --root names.
+A file that is no update changes nothing, whichever it is.
+
+JSON: {n_created, n_updated, n_unchanged, n_folders, n_links, n_bytes, skipped: [{path, why}]};
+with --yjs {n_changed, n_unchanged, n_bytes, skipped: [{path, why}]}.";
 
 /// What can be typed.
 #[derive(Debug, Args)]
@@ -43,11 +55,20 @@ pub(crate) struct ImportArgs {
     /// Leave larger files out
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     max_size: u64,
+    /// DIR holds Yjs documents, or is one
+    #[arg(long, conflicts_with_all = ["no_ignore", "no_hidden", "max_size"])]
+    yjs: bool,
+    /// The root that holds the content of a Yjs document
+    #[arg(long, value_name = "NAME", requires = "yjs")]
+    root: Option<String>,
 }
 
 /// Imports.
 pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
     let to = context.path(&args.to)?;
+    if args.yjs {
+        return import_yjs(&args, &to.path, context);
+    }
     let options = ImportOptions {
         gitignore: !args.no_ignore,
         hidden: !args.no_hidden,
@@ -60,6 +81,74 @@ pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
         workspace.import(&args.from, &to.path, &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);
     tell(context, &report?)
+}
+
+/// Imports Yjs documents.
+fn import_yjs(args: &ImportArgs, to: &VPath, context: &mut Context) -> Result {
+    let workspace = context.writable()?;
+    let report = if args.from.is_dir() {
+        if !to.is_root() || args.root.is_some() {
+            let message = "the documents of a workspace have their paths and roots: \
+                           leave out PATH and --root, or import one document";
+            return Err(Failure::usage(message));
+        }
+        workspace.import_yjs_directory(&args.from)
+    } else {
+        let to = destination(&args.from, to, &workspace)?;
+        workspace.import_yjs_file(&args.from, &to, args.root.as_deref())
+    };
+    tell_yjs(context, &report.map_err(with_hint)?)
+}
+
+/// Returns where one document goes: into a directory under the name of its file, without `.bin`.
+fn destination(from: &Path, to: &VPath, workspace: &Workspace) -> Result<VPath> {
+    let is_directory = workspace.fs().is_directory(to);
+    if !is_directory {
+        return Ok(to.clone());
+    }
+    let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.strip_suffix(".bin").unwrap_or(name);
+    let path = to.to_string().trim_end_matches('/').to_owned() + "/" + name;
+    VPath::parse(&path).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Adds to a failure what the caller may do about it.
+fn with_hint(error: WorkspaceError) -> Failure {
+    let hint = match &error {
+        WorkspaceError::YjsImport { source: YjsImportError::NoMain, .. } => {
+            "name the main document main.bin, or import one document: yfs import --yjs FILE PATH"
+        }
+        WorkspaceError::YjsImport { source: YjsImportError::NoContent { .. }, .. } => {
+            "name the root with --root"
+        }
+        WorkspaceError::YjsImport { source: YjsImportError::Incomplete, .. } => {
+            "save the whole state, as Y.encodeStateAsUpdate(doc) returns it"
+        }
+        _ => return error.into(),
+    };
+    Failure::Hinted(error, hint)
+}
+
+/// Tells what an import of Yjs documents did.
+fn tell_yjs(context: &mut Context, report: &YjsImportReport) -> Result {
+    tell_skipped(context, &report.skipped);
+    if context.out.json {
+        return context.out.json_line(&json!({
+            "n_changed": report.n_changed,
+            "n_unchanged": report.n_unchanged,
+            "n_bytes": report.n_bytes,
+            "skipped": skipped_json(&report.skipped),
+        }));
+    }
+    let changed = counted(report.n_changed, "document", "documents");
+    let mut text = format!("{changed} changed, {} read", amount(report.n_bytes));
+    for (n, what) in [(report.n_unchanged, "unchanged"), (report.skipped.len() as u64, "skipped")] {
+        if n > 0 {
+            text += &format!(", {n} {what}");
+        }
+    }
+    context.remark(&text);
+    Ok(())
 }
 
 /// Tells what an import did.

@@ -13,7 +13,7 @@ use crate::{
     id::{ClientId, FileId},
     kind::{ContentKind, DEFAULT_PROFILE},
     lib0::as_number,
-    rich::{ROOT, glance_in, into_nodes},
+    rich::{Kid, ROOT, glance_in, into_nodes},
 };
 
 /// The root of one version.
@@ -83,6 +83,25 @@ impl ContentDoc {
         self.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
     }
 
+    /// Returns what the roots of later versions of the reference implementation hold, whether or
+    /// not our roots hold the content by now.
+    pub fn later_reference_content(&self) -> Option<ReferenceContent> {
+        self.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
+    }
+
+    /// Returns what a root that an application chose holds: a text as it is, a tree of an editor as
+    /// markdown. Returns nothing of an empty root, or one of another kind.
+    pub fn named_content(&self, root: &str) -> Option<String> {
+        self.gate.read(|txn| {
+            let text = txn.get_text(root)?.get_string(txn);
+            if !text.is_empty() {
+                return Some(text);
+            }
+            let kids = glance_in(txn, &txn.get_xml_fragment(root)?, DEFAULT_PROFILE);
+            Some(text_of(kids, &rich::Memory::default())).filter(|text| !text.is_empty())
+        })
+    }
+
     /// Returns the text of a document of the reference implementation.
     pub(super) fn reference_text(&self) -> Option<String> {
         match self.reference_content()? {
@@ -90,6 +109,12 @@ impl ContentDoc {
             ReferenceContent::Bytes(_) => None,
         }
     }
+}
+
+/// Renders a tree as markdown, in the profile that its names are of.
+fn text_of(kids: Vec<Kid>, memory: &rich::Memory) -> String {
+    let profile = rich::evident_profile(&kids).unwrap_or(DEFAULT_PROFILE);
+    rich::file_of(into_nodes(kids), memory, profile).text
 }
 
 fn content_text(txn: &impl ReadTxn) -> Option<ReferenceContent> {
@@ -108,9 +133,7 @@ fn last_entry(txn: &impl ReadTxn) -> Option<ReferenceContent> {
                 Some(Out::YMap(front)) => rich::Memory::of_front_matter(txn, &front),
                 _ => rich::Memory::default(),
             };
-            let kids = glance_in(txn, &fragment, DEFAULT_PROFILE);
-            let profile = rich::evident_profile(&kids).unwrap_or(DEFAULT_PROFILE);
-            rich::file_of(into_nodes(kids), &memory, profile).text
+            text_of(glance_in(txn, &fragment, DEFAULT_PROFILE), &memory)
         }
         Some(Out::Any(Any::Buffer(bytes))) => match String::from_utf8(bytes.to_vec()) {
             Ok(text) => text,

@@ -263,6 +263,13 @@ impl GatedDoc {
         self.places.roots.contains_key(name)
     }
 
+    /// Returns the names of the roots that anything was ever put into, in order.
+    pub fn root_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.places.roots.keys().map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Returns how many of the first `len` items of a client are there and not deleted.
     pub fn n_live(&self, client: ClientId, len: u32) -> u32 {
         let known = len.min(self.places.end(client));

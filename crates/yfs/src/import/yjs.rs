@@ -1,0 +1,312 @@
+//! Bringing in existing Yjs documents: those of a workspace, or one document as a file.
+//!
+//! The documents of a workspace are merged as they are, under the ids that they have, so history
+//! stays and clients may go on with their copies. Bringing them in again merges what is new. A
+//! single document becomes the content of a file, without its history.
+//!
+//! # Invariants
+//!
+//! - All documents are read and checked before the first is merged: a refused one changes nothing.
+
+mod files;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+use yfs_engine::{
+    content::{ContentDoc, ReferenceContent},
+    gate::{Refusal, Source},
+    id::FileId,
+    kind::{Category, ContentKind},
+    main_doc::MainDoc,
+    path::VPath,
+    table::{NodeKind, WriterIds},
+};
+use yfs_vfs::{Base, WriteOptions};
+
+use self::files::{Found, Role};
+use super::{SkipReason, Skipped};
+use crate::{
+    Workspace,
+    error::{Result, WorkspaceError},
+    replica::{Arrival, Taken},
+};
+
+/// What an import of Yjs documents did.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct YjsImportReport {
+    /// Documents that brought something new.
+    pub n_changed: u64,
+    /// Documents of which everything was there already.
+    pub n_unchanged: u64,
+    /// Bytes of files that were read.
+    pub n_bytes: u64,
+    /// What was left out, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Why a file is not imported as a Yjs document. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum YjsImportError {
+    /// The bytes are no update, or one that would harm readers.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It refers to items that are in none of its structs.
+    #[error("the update is a part of a document: what it refers to is missing")]
+    Incomplete,
+    /// A main document holds no files.
+    #[error("the document has no rows in \"table:files\"")]
+    NoFiles,
+    /// A directory holds no main document.
+    #[error("there is no main.bin")]
+    NoMain,
+    /// Two files of a directory are the same document.
+    #[error("another file holds the same document")]
+    Twice,
+    /// None of the roots that hold a file's content holds anything.
+    #[error("none of the roots for content holds anything; its roots are: {}", roots.join(", "))]
+    NoContent {
+        /// The roots that the document has.
+        roots: Vec<String>,
+    },
+}
+
+impl YjsImportError {
+    fn in_file(self, path: &Path) -> WorkspaceError {
+        WorkspaceError::YjsImport { path: path.to_owned(), source: self }
+    }
+}
+
+/// Content documents that were checked, and what older roots of each held before the import.
+type Contents = BTreeMap<FileId, ContentUpdate>;
+
+struct ContentUpdate {
+    path: PathBuf,
+    update: Vec<u8>,
+    before: Option<ReferenceContent>,
+}
+
+impl Workspace {
+    /// Merges the documents of a workspace that are in a directory: the main document in `main.bin`,
+    /// contents in files that are named by their guid, `<guid>.bin`, all as update v1 or v2. Of a
+    /// guid such as `{workspace}.files.{id}.content` the id counts.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::YjsImport`] if a file is refused, and [`WorkspaceError::Host`] if one cannot
+    /// be read; then nothing has changed.
+    pub fn import_yjs_directory(&self, from: &Path) -> Result<YjsImportReport> {
+        self.state.check_writable()?;
+        let mut report = YjsImportReport::default();
+        let found = files::read_directory(from, &self.state.options.limits)?;
+        report.n_bytes = found.iter().map(|found| found.n_bytes).sum();
+        let (main, contents) = divide(found, from)?;
+        let files = self.check_main(&main)?;
+        let contents = self.check_contents(contents, &files, &mut report)?;
+        let taken = self.merge(&main, &contents)?;
+        self.show(&contents)?;
+        let is_changed = |id: &FileId| taken.changed.contains(id);
+        let n_contents = contents.keys().filter(|id| is_changed(id)).count();
+        let n_changed = n_contents as u64 + u64::from(!taken.rows.is_empty());
+        report.n_changed = n_changed;
+        report.n_unchanged = 1 + contents.len() as u64 - n_changed;
+        report.skipped.extend(taken.refused.iter().map(|(id, refusal)| Skipped {
+            path: id.to_string(),
+            why: SkipReason::Failed(refusal.to_string()),
+        }));
+        Ok(report)
+    }
+
+    /// Makes the content of one document, in a file as update v1 or v2, the content of the file at
+    /// `to`. Without `root` it is looked for where files of a workspace keep theirs; with it, in the
+    /// text or the editor's tree of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::YjsImport`] if the file is refused or holds no content, else as a write;
+    /// then nothing has changed.
+    pub fn import_yjs_file(
+        &self,
+        from: &Path,
+        to: &VPath,
+        root: Option<&str>,
+    ) -> Result<YjsImportReport> {
+        self.state.check_writable()?;
+        let found = files::read_file(from, &self.state.options.limits)?;
+        let kind =
+            ContentKind::of(Category::of(to.file_name().unwrap_or_default()), self.profile());
+        let doc = self.scratch(&self.state.options.ids.file_id(), kind, &found)?;
+        let content = match root {
+            Some(root) => doc.named_content(root).map(String::into_bytes),
+            None => content_of(&doc),
+        };
+        let no_content = || {
+            let roots = doc.gate().root_names();
+            YjsImportError::NoContent { roots }.in_file(from)
+        };
+        let content = content.ok_or_else(no_content)?;
+        let fs = self.fs().for_operation("import");
+        let mut report = YjsImportReport { n_bytes: found.n_bytes, ..YjsImportReport::default() };
+        if fs.look(to)?.is_some() && fs.holds(to, &content)? {
+            report.n_unchanged = 1;
+        } else {
+            fs.write_sync(to, &content, &WriteOptions::default())?;
+            report.n_changed = 1;
+        }
+        Ok(report)
+    }
+
+    /// Checks the main document against the present one. Returns the ids of the files that there
+    /// will be.
+    fn check_main(&self, main: &Found) -> Result<BTreeSet<FileId>> {
+        self.state.refresh()?;
+        let limits = self.state.options.limits;
+        let random = || self.state.options.ids.client_id();
+        let writer = || WriterIds { rows: random(), cells: random(), meta: random() };
+        let refused = |refusal: Refusal| YjsImportError::Refused(refusal).in_file(&main.path);
+        let mut alone = MainDoc::new(&self.state.id, writer(), limits);
+        let changes = alone.receive(&main.update, Source::Wire).map_err(refused)?;
+        if changes.parked {
+            return Err(YjsImportError::Incomplete.in_file(&main.path));
+        }
+        if alone.files().is_empty() {
+            return Err(YjsImportError::NoFiles.in_file(&main.path));
+        }
+        let mut merged = MainDoc::new(&self.state.id, writer(), limits);
+        merged.receive(&self.state.main.read().encode_state(), Source::Store).map_err(refused)?;
+        merged.receive(&main.update, Source::Wire).map_err(refused)?;
+        let rows = merged.files().iter().map(|entry| entry.row);
+        Ok(rows.filter(|row| row.kind == NodeKind::File).map(|row| row.id).collect())
+    }
+
+    /// Checks all content documents; those of no file are left out.
+    fn check_contents(
+        &self,
+        found: Vec<(FileId, Found)>,
+        files: &BTreeSet<FileId>,
+        report: &mut YjsImportReport,
+    ) -> Result<Contents> {
+        let mut contents = Contents::new();
+        for (id, found) in found {
+            self.scratch(&id, ContentKind::Text, &found)?;
+            if !files.contains(&id) {
+                let path = found.path.display().to_string();
+                let why = SkipReason::Failed(format!("the main document has no file {id}"));
+                report.skipped.push(Skipped { path, why });
+                continue;
+            }
+            let before = match self.state.is_file(&id) {
+                true => self.later_reference(&id)?,
+                false => None,
+            };
+            let content = ContentUpdate { path: found.path.clone(), update: found.update, before };
+            if contents.insert(id, content).is_some() {
+                return Err(YjsImportError::Twice.in_file(&found.path));
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Reads a document into memory, to be looked at.
+    fn scratch(&self, id: &FileId, kind: ContentKind, found: &Found) -> Result<ContentDoc> {
+        let in_file = |error: YjsImportError| error.in_file(&found.path);
+        let client = self.state.options.ids.client_id();
+        let mut doc = ContentDoc::new(id, client, self.state.options.limits);
+        doc.set_kind(kind);
+        let received = doc.receive(&found.update, Source::Wire).map_err(|it| in_file(it.into()))?;
+        doc.gate().health().map_err(|refusal| in_file(refusal.into()))?;
+        if received.parked {
+            return Err(in_file(YjsImportError::Incomplete));
+        }
+        Ok(doc)
+    }
+
+    fn merge(&self, main: &Found, contents: &Contents) -> Result<Taken> {
+        let arrival = |doc: &FileId, update: &[u8]| Arrival {
+            doc: doc.clone(),
+            update: update.to_vec(),
+            is_new: false,
+        };
+        let mut arrivals = vec![arrival(&self.state.id, &main.update)];
+        arrivals.extend(contents.iter().map(|(id, content)| arrival(id, &content.update)));
+        let taken = self.take(&arrivals)?;
+        self.settle(&taken)?;
+        Ok(taken)
+    }
+
+    fn later_reference(&self, id: &FileId) -> Result<Option<ReferenceContent>> {
+        self.state.documents.acquire(id).with(|loaded| loaded.doc.later_reference_content())
+    }
+
+    /// Puts content that is in the roots of later versions where readers and editors look: all of
+    /// it, or where it came before, what has changed in it since.
+    fn show(&self, contents: &Contents) -> Result<()> {
+        for (id, content) in contents {
+            let Some(now) = self.later_reference(id)? else { continue };
+            let is_new = self
+                .state
+                .documents
+                .acquire(id)
+                .with(|loaded| loaded.doc.reference_content().is_some())?;
+            match (now, &content.before) {
+                (ReferenceContent::Text(_), _) if is_new => self.state.settle_content(id)?,
+                (now, Some(before)) if now != *before => {
+                    self.rewrite(id, bytes_of(now), Some(bytes_of(before.clone())))?;
+                }
+                (now @ ReferenceContent::Bytes(_), None) => {
+                    self.rewrite(id, bytes_of(now), None)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn rewrite(&self, id: &FileId, data: Vec<u8>, base: Option<Vec<u8>>) -> Result<()> {
+        // What is in the trash stays as it is.
+        let Some(path) = self.path_of(id)? else { return Ok(()) };
+        let base = base.map(|base| Base::Content(base.into()));
+        let options = WriteOptions { base, ..WriteOptions::default() };
+        self.fs().for_operation("import").write_sync(&path, &data, &options)?;
+        Ok(())
+    }
+}
+
+/// Tells the main document from contents.
+fn divide(found: Vec<Found>, from: &Path) -> Result<(Found, Vec<(FileId, Found)>)> {
+    let (mut main, mut contents) = (None, Vec::new());
+    for mut found in found {
+        match std::mem::replace(&mut found.role, Role::Main) {
+            Role::Content(id) => contents.push((id, found)),
+            Role::Main if main.is_some() => {
+                return Err(YjsImportError::Twice.in_file(&found.path));
+            }
+            Role::Main => main = Some(found),
+        }
+    }
+    let main = main.ok_or_else(|| YjsImportError::NoMain.in_file(from))?;
+    Ok((main, contents))
+}
+
+/// Returns the content of a document where files of a workspace keep theirs.
+fn content_of(doc: &ContentDoc) -> Option<Vec<u8>> {
+    match doc.reference_content() {
+        Some(content) => Some(bytes_of(content)),
+        None if doc.was_text() || doc.gate().root_names().is_empty() => {
+            Some(doc.text().into_bytes())
+        }
+        None => None,
+    }
+}
+
+fn bytes_of(content: ReferenceContent) -> Vec<u8> {
+    match content {
+        ReferenceContent::Text(text) => text.into_bytes(),
+        ReferenceContent::Bytes(bytes) => bytes,
+    }
+}

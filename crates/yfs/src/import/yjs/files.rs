@@ -1,0 +1,76 @@
+//! Reading files that hold updates.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use yfs_engine::{
+    gate::{Limits, Refusal, from_v2},
+    id::FileId,
+};
+
+use super::YjsImportError;
+use crate::error::{Result, WorkspaceError};
+
+/// The name of the main document's file, without what its name ends in.
+const MAIN: &str = "main";
+
+/// A file that holds an update.
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) role: Role,
+    pub(super) n_bytes: u64,
+    /// The update, in version 1.
+    pub(super) update: Vec<u8>,
+}
+
+/// Which document a file holds.
+pub(super) enum Role {
+    Main,
+    Content(FileId),
+}
+
+/// Reads the files of a directory that are named as documents are: `main.bin`, `<guid>.bin`. A `.v1`
+/// or `.v2` before the ending is passed over.
+pub(super) fn read_directory(from: &Path, limits: &Limits) -> Result<Vec<Found>> {
+    let failed = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if let Some(role) = role_of(&path).filter(|_| path.is_file()) {
+            paths.push((path, role));
+        }
+    }
+    paths.sort_by(|left, right| left.0.cmp(&right.0));
+    paths.into_iter().map(|(path, role)| read(&path, role, limits)).collect()
+}
+
+/// Reads one file.
+pub(super) fn read_file(from: &Path, limits: &Limits) -> Result<Found> {
+    read(from, Role::Main, limits)
+}
+
+fn role_of(path: &Path) -> Option<Role> {
+    let stem = path.file_name()?.to_str()?.strip_suffix(".bin")?;
+    let stem = stem.strip_suffix(".v1").or_else(|| stem.strip_suffix(".v2")).unwrap_or(stem);
+    if stem == MAIN {
+        return Some(Role::Main);
+    }
+    // Later versions of the reference implementation name the row within the guid.
+    let row = stem.strip_suffix(".content").and_then(|guid| guid.rsplit_once(".files."));
+    FileId::parse(row.map_or(stem, |(_, id)| id)).ok().map(Role::Content)
+}
+
+fn read(path: &Path, role: Role, limits: &Limits) -> Result<Found> {
+    let failed = |source| WorkspaceError::Host { action: "read", path: path.to_owned(), source };
+    let n_bytes = fs::metadata(path).map_err(failed)?.len();
+    let refused = |refusal: Refusal| YjsImportError::Refused(refusal).in_file(path);
+    let limit = limits.message_bytes as u64;
+    if n_bytes > limit {
+        return Err(refused(Refusal::TooLarge { what: "the file", is: n_bytes, limit }));
+    }
+    let bytes = fs::read(path).map_err(failed)?;
+    let update = from_v2(&bytes, limits).map_err(refused)?.unwrap_or(bytes);
+    Ok(Found { path: path.to_owned(), role, n_bytes, update })
+}
