@@ -12,7 +12,7 @@ mod files;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use thiserror::Error;
@@ -86,7 +86,6 @@ impl YjsImportError {
 type Contents = BTreeMap<FileId, ContentUpdate>;
 
 struct ContentUpdate {
-    path: PathBuf,
     update: Vec<u8>,
     before: Option<ReferenceContent>,
 }
@@ -204,7 +203,7 @@ impl Workspace {
                 true => self.later_reference(&id)?,
                 false => None,
             };
-            let content = ContentUpdate { path: found.path.clone(), update: found.update, before };
+            let content = ContentUpdate { update: found.update, before };
             if contents.insert(id, content).is_some() {
                 return Err(YjsImportError::Twice.in_file(&found.path));
             }

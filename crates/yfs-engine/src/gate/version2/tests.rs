@@ -13,17 +13,19 @@ use super::{super::Limits, from_v2};
 fn states() -> (Vec<u8>, Vec<u8>) {
     let doc = Doc::with_client_id(1 << 40);
     let text = doc.get_or_insert_text("text");
-    for n in 0..50 {
+    for _ in 0..50 {
         let mut txn = doc.transact_mut();
-        text.insert(&mut txn, n / 2, "a😀é");
-        let bold = [("bold".into(), Any::from(true)), ("link".into(), Any::from("x\"y"))];
-        text.format(&mut txn, n, 2, bold.into_iter().collect());
-        text.insert_embed(&mut txn, 1, Any::from(vec![1.5, 2.0]));
-        text.remove_range(&mut txn, n, 1);
+        // Each has ASCII in front, so that every index is between two characters.
+        text.insert(&mut txn, 0, "abcdefgh😀é");
+        let formats = [("bold".into(), Any::from(true)), ("link".into(), Any::from("x\"y"))];
+        text.format(&mut txn, 2, 3, formats.into_iter().collect());
+        text.insert_embed(&mut txn, 4, Any::from(vec![1.5, 2.0]));
+        text.remove_range(&mut txn, 1, 2);
     }
     let mut txn = doc.transact_mut();
     let array = txn.get_or_insert_array("array");
-    let values = [Any::Null, Any::from(7), Any::from("x"), Any::from(false), Any::BigInt(1 << 60)];
+    let values =
+        [Any::Null, Any::from(7), Any::from("x"), Any::from(false), Any::from(1_i64 << 60)];
     array.insert_range(&mut txn, 0, values);
     array.insert(&mut txn, 1, Any::Buffer([0, 255].as_slice().into()));
     let map = txn.get_or_insert_map("map");
