@@ -7,8 +7,11 @@
 
 use std::{
     ffi::OsString,
-    fs::File,
-    os::unix::ffi::{OsStrExt, OsStringExt},
+    fs::{File, Permissions},
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    },
     path::Path,
     sync::Arc,
 };
@@ -29,6 +32,10 @@ use crate::error::{MirrorError, Result};
 
 /// The directory in the folder that belongs to yfs.
 pub const DIR: &str = ".yfs";
+
+const DATABASE: &str = "mirror.db";
+
+const DATABASE_FILES: [&str; 3] = [DATABASE, "mirror.db-wal", "mirror.db-shm"];
 
 const TABLES: &str = "
 PRAGMA journal_mode = WAL;
@@ -98,6 +105,19 @@ pub enum Intent {
     },
 }
 
+/// Opens a file that only its owner may read and write, whatever the umask and its mode before.
+///
+/// Nothing in this process may hold locks of SQLite on the file: closing it drops them.
+fn private_file(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).write(true).mode(0o600);
+    let file = options.open(path)?;
+    if file.metadata()?.mode() & 0o077 != 0 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
 impl Memory {
     /// Opens the memory of a folder for a workspace, and reads what it knows.
     ///
@@ -121,12 +141,18 @@ impl Memory {
             std::fs::write(&ignored, "*\n").map_err(|error| host(&ignored, error))?;
         }
         let path = dir.join("mirror.lock");
-        let lock = File::options().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.map_err(|error| host(&path, error))?;
+        let lock = private_file(&path).map_err(|error| host(&path, error))?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(MirrorError::Busy(folder.to_owned()));
         }
-        let connection = Connection::open(dir.join("mirror.db"))?;
+        // SQLite gives the files beside a database the mode of the database.
+        for name in DATABASE_FILES {
+            let path = dir.join(name);
+            if name == DATABASE || path.exists() {
+                private_file(&path).map_err(|error| host(&path, error))?;
+            }
+        }
+        let connection = Connection::open(dir.join(DATABASE))?;
         connection.execute_batch(TABLES)?;
         let memory = Self { connection, _lock: lock };
         memory.check_workspace(folder, workspace)?;
@@ -442,6 +468,29 @@ fn read_intent(row: &Row<'_>) -> Result<(FileId, Intent), Unreadable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_users_read_nothing_of_what_the_mirror_keeps() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Memory::open(folder.path(), &FileId::parse("workspace").unwrap()).unwrap();
+        let dir = folder.path().join(DIR);
+        let modes = || {
+            let names = ["mirror.lock", "mirror.db", "mirror.db-wal", "mirror.db-shm"];
+            names.map(|name| dir.join(name).metadata().unwrap().mode() & 0o777)
+        };
+        std::fs::create_dir(&dir).unwrap();
+        // As an older version left them.
+        for name in ["mirror.lock", "mirror.db"] {
+            std::fs::write(dir.join(name), "").unwrap();
+            let mode = Permissions::from_mode(0o666);
+            std::fs::set_permissions(dir.join(name), mode).unwrap();
+        }
+        let first = open();
+        assert_eq!(modes(), [0o600; 4]);
+        drop(first);
+        let _again = open();
+        assert_eq!(modes(), [0o600; 4]);
+    }
 
     #[test]
     fn what_was_written_is_read_again() {

@@ -29,7 +29,9 @@ fn states() -> (Vec<u8>, Vec<u8>) {
     array.insert_range(&mut txn, 0, values);
     array.insert(&mut txn, 1, Any::Buffer([0, 255].as_slice().into()));
     let map = txn.get_or_insert_map("map");
-    (0..10).for_each(|n| drop(map.insert(&mut txn, format!("key{}", n % 3), n)));
+    for n in 0..10 {
+        map.insert(&mut txn, format!("key{}", n % 3), n);
+    }
     let fragment = txn.get_or_insert_xml_fragment("richtext");
     for _ in 0..3 {
         let paragraph = fragment.push_back(&mut txn, XmlElementPrelim::empty("paragraph"));
