@@ -6,7 +6,7 @@ use std::{collections::HashMap, fs};
 
 use serde_json::{Value, json};
 use yfs_engine::hash::ContentHash;
-use yfs_sync::message::Message;
+use yfs_sync::message::SyncMessage;
 use yfs_tests::{
     command::{Server, ok},
     editor::Editor,
@@ -260,8 +260,8 @@ fn a_token_for_a_folder_opens_no_blob_by_its_hash() {
     let docs = served.token(&["--path", "/docs"]);
     let mut socket =
         Socket::open(served.server.port(), &format!("/sync/{}?token={docs}", served.inside), &[]);
-    socket.send(&Message::Update(&listing(ContentHash::of(&secret), secret.len())).encode());
-    socket.send(&Message::Step1(&[0]).encode());
+    socket.send(&SyncMessage::Update(&listing(ContentHash::of(&secret), secret.len())).encode());
+    socket.send(&SyncMessage::Step1(&[0]).encode());
     socket.wait_for(|message| message.starts_with(&[0, 1]));
     let stranger = Client { token: Some(docs), ..served.owner.clone() };
     let versions = stranger.get("/api/versions/docs/in.txt").json();

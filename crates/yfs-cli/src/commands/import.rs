@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use yfs::{
-    ImportOptions, ImportReport, Skipped, Workspace, WorkspaceError, YjsImportError,
+    ImportOptions, ImportReport, SkippedPath, Workspace, WorkspaceError, YjsImportError,
     YjsImportReport,
 };
 use yfs_engine::path::VPath;
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
-    progress::Progress,
-    text::{amount, counted, parse_size},
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::{amount, counted, parse_size},
+    progress::CommandProgress,
 };
 
 const HELP: &str = "\
@@ -64,7 +64,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// Imports.
-pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
     let to = context.path(&args.to)?;
     if args.yjs {
         return import_yjs(&args, &to.path, context);
@@ -76,7 +76,7 @@ pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
         ..ImportOptions::default()
     };
     let workspace = context.writable()?;
-    let bar = Progress::new(&context.globals, "importing");
+    let bar = CommandProgress::new(&context.globals, "importing");
     let report =
         workspace.import(&args.from, &to.path, &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);
@@ -84,13 +84,13 @@ pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
 }
 
 /// Imports Yjs documents.
-fn import_yjs(args: &ImportArgs, to: &VPath, context: &mut Context) -> Result {
+fn import_yjs(args: &ImportArgs, to: &VPath, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let report = if args.from.is_dir() {
         if !to.is_root() || args.root.is_some() {
             let message = "the documents of a workspace have their paths and roots: \
                            leave out PATH and --root, or import one document";
-            return Err(Failure::usage(message));
+            return Err(CommandError::usage(message));
         }
         workspace.import_yjs_directory(&args.from)
     } else {
@@ -109,11 +109,11 @@ fn destination(from: &Path, to: &VPath, workspace: &Workspace) -> Result<VPath> 
     let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = name.strip_suffix(".bin").unwrap_or(name);
     let path = to.to_string().trim_end_matches('/').to_owned() + "/" + name;
-    VPath::parse(&path).map_err(|error| Failure::usage(error.to_string()))
+    VPath::parse(&path).map_err(|error| CommandError::usage(error.to_string()))
 }
 
 /// Adds to a failure what the caller may do about it.
-fn with_hint(error: WorkspaceError) -> Failure {
+fn with_hint(error: WorkspaceError) -> CommandError {
     let hint = match &error {
         WorkspaceError::YjsImport { source: YjsImportError::NoMain, .. } => {
             "name the main document main.bin, or import one document: yfs import --yjs FILE PATH"
@@ -126,11 +126,11 @@ fn with_hint(error: WorkspaceError) -> Failure {
         }
         _ => return error.into(),
     };
-    Failure::Hinted(error, hint)
+    CommandError::Hinted(error, hint)
 }
 
 /// Tells what an import of Yjs documents did.
-fn tell_yjs(context: &mut Context, report: &YjsImportReport) -> Result {
+fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
         return context.out.json_line(&json!({
@@ -152,7 +152,7 @@ fn tell_yjs(context: &mut Context, report: &YjsImportReport) -> Result {
 }
 
 /// Tells what an import did.
-fn tell(context: &mut Context, report: &ImportReport) -> Result {
+fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
         return context.out.json_line(&json!({
@@ -193,14 +193,14 @@ pub(crate) fn summary(report: &ImportReport) -> String {
 }
 
 /// Reports what was left out; the command then exits with 1.
-pub(crate) fn tell_skipped(context: &mut Context, skipped: &[Skipped]) {
-    for Skipped { path, why } in skipped {
-        context.fail(&Failure::other(format!("{path}: skipped: {why}")));
+pub(crate) fn tell_skipped(context: &mut CommandContext, skipped: &[SkippedPath]) {
+    for SkippedPath { path, why } in skipped {
+        context.fail(&CommandError::other(format!("{path}: skipped: {why}")));
     }
 }
 
 /// Describes what was left out.
-pub(crate) fn skipped_json(skipped: &[Skipped]) -> serde_json::Value {
-    let one = |it: &Skipped| json!({ "path": it.path, "why": it.why.to_string() });
+pub(crate) fn skipped_json(skipped: &[SkippedPath]) -> serde_json::Value {
+    let one = |it: &SkippedPath| json!({ "path": it.path, "why": it.why.to_string() });
     skipped.iter().map(one).collect()
 }

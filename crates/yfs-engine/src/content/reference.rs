@@ -7,13 +7,13 @@
 
 use yrs::{Any, Array as _, GetString as _, Map as _, MapRef, Out, ReadTxn};
 
-use super::{Author, ContentDoc, ContentError, TEXT, rich};
+use super::{ContentDoc, ContentError, RunAuthor, TEXT, rich};
 use crate::{
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::{ContentKind, DEFAULT_PROFILE},
+    kind::{ContentRoot, DEFAULT_PROFILE},
     lib0::as_number,
-    rich::{Kid, ROOT, glance_in, into_nodes},
+    rich::{LiveChild, ROOT, glance_in, into_nodes},
 };
 
 /// The root of one version.
@@ -51,20 +51,20 @@ pub enum ImportedReference {
 pub fn import_reference(
     state: &[u8],
     id: &FileId,
-    kind: ContentKind,
+    kind: ContentRoot,
     client: ClientId,
-    author: &Author,
+    author: &RunAuthor,
 ) -> Result<ImportedReference, ContentError> {
-    let mut source = ContentDoc::new(id, client, Limits::default());
+    let mut source = ContentDoc::new(id, client, GateLimits::default());
     source.set_kind(kind);
-    source.receive(state, Source::Store)?;
+    source.receive(state, UpdateSource::Store)?;
     source.gate.health()?;
     let text = match source.reference_content() {
         Some(ReferenceContent::Bytes(bytes)) => return Ok(ImportedReference::Bytes(bytes)),
         Some(ReferenceContent::Text(text)) => text,
         None => source.text(),
     };
-    let mut made = ContentDoc::new(id, client, Limits::default());
+    let mut made = ContentDoc::new(id, client, GateLimits::default());
     made.set_kind(kind);
     let update = if text.is_empty() { None } else { made.write(&text, None, author)?.update };
     Ok(ImportedReference::Document(update))
@@ -98,7 +98,7 @@ impl ContentDoc {
                 return Some(text);
             }
             let kids = glance_in(txn, &txn.get_xml_fragment(root)?, DEFAULT_PROFILE);
-            Some(text_of(kids, &rich::Memory::default())).filter(|text| !text.is_empty())
+            Some(text_of(kids, &rich::RichMemory::default())).filter(|text| !text.is_empty())
         })
     }
 
@@ -112,7 +112,7 @@ impl ContentDoc {
 }
 
 /// Renders a tree as markdown, in the profile that its names are of.
-fn text_of(kids: Vec<Kid>, memory: &rich::Memory) -> String {
+fn text_of(kids: Vec<LiveChild>, memory: &rich::RichMemory) -> String {
     let profile = rich::evident_profile(&kids).unwrap_or(DEFAULT_PROFILE);
     rich::file_of(into_nodes(kids), memory, profile).text
 }
@@ -130,8 +130,8 @@ fn last_entry(txn: &impl ReadTxn) -> Option<ReferenceContent> {
         Some(Out::YText(text)) => text.get_string(txn),
         Some(Out::YXmlFragment(fragment)) => {
             let memory = match entry.get(txn, rich::FRONT_MATTER) {
-                Some(Out::YMap(front)) => rich::Memory::of_front_matter(txn, &front),
-                _ => rich::Memory::default(),
+                Some(Out::YMap(front)) => rich::RichMemory::of_front_matter(txn, &front),
+                _ => rich::RichMemory::default(),
             };
             text_of(glance_in(txn, &fragment, DEFAULT_PROFILE), &memory)
         }

@@ -5,14 +5,15 @@
 //!
 //! # Cost
 //!
-//! Linear in the bytes that are written, at most [`Limits::message_bytes`].
+//! Linear in the bytes that are written, at most [`GateLimits::message_bytes`].
 
 mod columns;
 
 use self::columns::{Differences, Numbers, Runs, Strings};
-use super::{Limits, Refusal, parse::parse};
+use super::{GateLimits, GateRejection, parse::parse};
 use crate::lib0::{
-    AnyLimits, Lib0Error, Reader, read_any, skip_any, write_buffer, write_string, write_var_uint,
+    AnyLimits, Lib0Error, Lib0Reader, read_any, skip_any, write_buffer, write_string,
+    write_var_uint,
 };
 
 /// The first byte of an update of version 2.
@@ -27,7 +28,7 @@ const HAS_KEY: u8 = 0x20;
 /// # Errors
 ///
 /// If the bytes are of neither version, or would be more than a message may hold.
-pub fn from_v2(bytes: &[u8], limits: &Limits) -> Result<Option<Vec<u8>>, Refusal> {
+pub fn from_v2(bytes: &[u8], limits: &GateLimits) -> Result<Option<Vec<u8>>, GateRejection> {
     match parse(bytes, limits, true) {
         Ok(_) => Ok(None),
         Err(refusal) if bytes.first() != Some(&FEATURES) => Err(refusal),
@@ -35,13 +36,13 @@ pub fn from_v2(bytes: &[u8], limits: &Limits) -> Result<Option<Vec<u8>>, Refusal
             let rewritten = Rewriter::open(bytes, limits)
                 .and_then(|mut rewriter| rewriter.update().map(|()| rewriter.out));
             let at = bytes.len();
-            rewritten.map(Some).map_err(|source| Refusal::Malformed { at, source })
+            rewritten.map(Some).map_err(|source| GateRejection::Malformed { at, source })
         }
     }
 }
 
 struct Rewriter<'a, 'l> {
-    limits: &'l Limits,
+    limits: &'l GateLimits,
     key_clocks: Differences<'a>,
     clients: Numbers<'a>,
     left_clocks: Differences<'a>,
@@ -51,7 +52,7 @@ struct Rewriter<'a, 'l> {
     parent_infos: Runs<'a>,
     type_refs: Numbers<'a>,
     lens: Numbers<'a>,
-    rest: Reader<'a>,
+    rest: Lib0Reader<'a>,
     keys: Vec<&'a str>,
     out: Vec<u8>,
 }
@@ -59,8 +60,8 @@ struct Rewriter<'a, 'l> {
 type Step<T = ()> = Result<T, Lib0Error>;
 
 impl<'a, 'l> Rewriter<'a, 'l> {
-    fn open(bytes: &'a [u8], limits: &'l Limits) -> Step<Self> {
-        let mut reader = Reader::new(bytes);
+    fn open(bytes: &'a [u8], limits: &'l GateLimits) -> Step<Self> {
+        let mut reader = Lib0Reader::new(bytes);
         reader.u8()?;
         Ok(Self {
             limits,

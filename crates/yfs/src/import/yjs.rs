@@ -18,21 +18,21 @@ use std::{
 use thiserror::Error;
 use yfs_engine::{
     content::{ContentDoc, ReferenceContent},
-    gate::{Refusal, Source},
+    gate::{GateRejection, UpdateSource},
     id::FileId,
-    kind::{Category, ContentKind},
+    kind::{ContentRoot, FileCategory},
     main_doc::MainDoc,
     path::VPath,
     table::{NodeKind, WriterIds},
 };
-use yfs_vfs::{Base, WriteOptions};
+use yfs_vfs::{VersionBase, WriteOptions};
 
 use self::files::{Found, Role};
-use super::{SkipReason, Skipped};
+use super::{SkipReason, SkippedPath};
 use crate::{
     Workspace,
     error::{Result, WorkspaceError},
-    replica::{Arrival, Taken},
+    replica::{ReceivedUpdates, ReplicaUpdate},
 };
 
 /// What an import of Yjs documents did.
@@ -46,7 +46,7 @@ pub struct YjsImportReport {
     /// Bytes of files that were read.
     pub n_bytes: u64,
     /// What was left out, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
 }
 
 /// Why a file is not imported as a Yjs document. Nothing was changed.
@@ -55,7 +55,7 @@ pub struct YjsImportReport {
 pub enum YjsImportError {
     /// The bytes are no update, or one that would harm readers.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] GateRejection),
     /// It refers to items that are in none of its structs.
     #[error("the update is a part of a document: what it refers to is missing")]
     Incomplete,
@@ -114,7 +114,7 @@ impl Workspace {
         let n_changed = n_contents as u64 + u64::from(!taken.rows.is_empty());
         report.n_changed = n_changed;
         report.n_unchanged = 1 + contents.len() as u64 - n_changed;
-        report.skipped.extend(taken.refused.iter().map(|(id, refusal)| Skipped {
+        report.skipped.extend(taken.refused.iter().map(|(id, refusal)| SkippedPath {
             path: id.to_string(),
             why: SkipReason::Failed(refusal.to_string()),
         }));
@@ -138,7 +138,7 @@ impl Workspace {
         self.state.check_writable()?;
         let found = files::read_file(from, &self.state.options.limits)?;
         let kind =
-            ContentKind::of(Category::of(to.file_name().unwrap_or_default()), self.profile());
+            ContentRoot::of(FileCategory::of(to.file_name().unwrap_or_default()), self.profile());
         let doc = self.scratch(&self.state.options.ids.file_id(), kind, &found)?;
         let content = match root {
             Some(root) => doc.named_content(root).map(String::into_bytes),
@@ -167,9 +167,9 @@ impl Workspace {
         let limits = self.state.options.limits;
         let random = || self.state.options.ids.client_id();
         let writer = || WriterIds { rows: random(), cells: random(), meta: random() };
-        let refused = |refusal: Refusal| YjsImportError::Refused(refusal).in_file(&main.path);
+        let refused = |refusal: GateRejection| YjsImportError::Refused(refusal).in_file(&main.path);
         let mut alone = MainDoc::new(&self.state.id, writer(), limits);
-        let changes = alone.receive(&main.update, Source::Wire).map_err(refused)?;
+        let changes = alone.receive(&main.update, UpdateSource::Wire).map_err(refused)?;
         if changes.parked {
             return Err(YjsImportError::Incomplete.in_file(&main.path));
         }
@@ -177,8 +177,10 @@ impl Workspace {
             return Err(YjsImportError::NoFiles.in_file(&main.path));
         }
         let mut merged = MainDoc::new(&self.state.id, writer(), limits);
-        merged.receive(&self.state.main.read().encode_state(), Source::Store).map_err(refused)?;
-        merged.receive(&main.update, Source::Wire).map_err(refused)?;
+        merged
+            .receive(&self.state.main.read().encode_state(), UpdateSource::Store)
+            .map_err(refused)?;
+        merged.receive(&main.update, UpdateSource::Wire).map_err(refused)?;
         let rows = merged.files().iter().map(|entry| entry.row);
         Ok(rows.filter(|row| row.kind == NodeKind::File).map(|row| row.id).collect())
     }
@@ -192,11 +194,11 @@ impl Workspace {
     ) -> Result<Contents> {
         let mut contents = Contents::new();
         for (id, found) in found {
-            self.scratch(&id, ContentKind::Text, &found)?;
+            self.scratch(&id, ContentRoot::Text, &found)?;
             if !files.contains(&id) {
                 let path = found.path.display().to_string();
                 let why = SkipReason::Failed(format!("the main document has no file {id}"));
-                report.skipped.push(Skipped { path, why });
+                report.skipped.push(SkippedPath { path, why });
                 continue;
             }
             let before = match self.state.is_file(&id) {
@@ -212,12 +214,13 @@ impl Workspace {
     }
 
     /// Reads a document into memory, to be looked at.
-    fn scratch(&self, id: &FileId, kind: ContentKind, found: &Found) -> Result<ContentDoc> {
+    fn scratch(&self, id: &FileId, kind: ContentRoot, found: &Found) -> Result<ContentDoc> {
         let in_file = |error: YjsImportError| error.in_file(&found.path);
         let client = self.state.options.ids.client_id();
         let mut doc = ContentDoc::new(id, client, self.state.options.limits);
         doc.set_kind(kind);
-        let received = doc.receive(&found.update, Source::Wire).map_err(|it| in_file(it.into()))?;
+        let received =
+            doc.receive(&found.update, UpdateSource::Wire).map_err(|it| in_file(it.into()))?;
         doc.gate().health().map_err(|refusal| in_file(refusal.into()))?;
         if received.parked {
             return Err(in_file(YjsImportError::Incomplete));
@@ -225,8 +228,8 @@ impl Workspace {
         Ok(doc)
     }
 
-    fn merge(&self, main: &Found, contents: &Contents) -> Result<Taken> {
-        let arrival = |doc: &FileId, update: &[u8]| Arrival {
+    fn merge(&self, main: &Found, contents: &Contents) -> Result<ReceivedUpdates> {
+        let arrival = |doc: &FileId, update: &[u8]| ReplicaUpdate {
             doc: doc.clone(),
             update: update.to_vec(),
             is_new: false,
@@ -269,7 +272,7 @@ impl Workspace {
     fn rewrite(&self, id: &FileId, data: Vec<u8>, base: Option<Vec<u8>>) -> Result<()> {
         // What is in the trash stays as it is.
         let Some(path) = self.path_of(id)? else { return Ok(()) };
-        let base = base.map(|base| Base::Content(base.into()));
+        let base = base.map(|base| VersionBase::Content(base.into()));
         let options = WriteOptions { base, ..WriteOptions::default() };
         self.fs().for_operation("import").write_sync(&path, &data, &options)?;
         Ok(())

@@ -1,10 +1,10 @@
 //! The columns of version 2: values packed by runs, as the encoders of lib0 write them.
 
-use crate::lib0::{Lib0Error, Reader};
+use crate::lib0::{Lib0Error, Lib0Reader};
 
 /// Bytes with how often each is repeated; the last is repeated for ever.
 pub(super) struct Runs<'a> {
-    reader: Reader<'a>,
+    reader: Lib0Reader<'a>,
     value: u8,
     /// How often the value is still to be returned; nothing for ever.
     n_left: Option<u64>,
@@ -12,7 +12,7 @@ pub(super) struct Runs<'a> {
 
 /// Numbers; one that is repeated is written negative, with how often.
 pub(super) struct Numbers<'a> {
-    reader: Reader<'a>,
+    reader: Lib0Reader<'a>,
     value: u64,
     n_left: u64,
 }
@@ -20,7 +20,7 @@ pub(super) struct Numbers<'a> {
 /// Numbers, each as the difference from the one before; one that is repeated is written with how
 /// often.
 pub(super) struct Differences<'a> {
-    reader: Reader<'a>,
+    reader: Lib0Reader<'a>,
     value: i64,
     difference: i64,
     n_left: u64,
@@ -34,7 +34,7 @@ pub(super) struct Strings<'a> {
 
 impl<'a> Runs<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { reader: Reader::new(bytes), value: 0, n_left: Some(0) }
+        Self { reader: Lib0Reader::new(bytes), value: 0, n_left: Some(0) }
     }
 
     pub(super) fn next(&mut self) -> Result<u8, Lib0Error> {
@@ -52,7 +52,7 @@ impl<'a> Runs<'a> {
 
 impl<'a> Numbers<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { reader: Reader::new(bytes), value: 0, n_left: 0 }
+        Self { reader: Lib0Reader::new(bytes), value: 0, n_left: 0 }
     }
 
     pub(super) fn next(&mut self) -> Result<u64, Lib0Error> {
@@ -69,7 +69,7 @@ impl<'a> Numbers<'a> {
 
 impl<'a> Differences<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { reader: Reader::new(bytes), value: 0, difference: 0, n_left: 0 }
+        Self { reader: Lib0Reader::new(bytes), value: 0, difference: 0, n_left: 0 }
     }
 
     pub(super) fn next(&mut self) -> Result<u64, Lib0Error> {
@@ -85,13 +85,13 @@ impl<'a> Differences<'a> {
     }
 }
 
-fn repeated(reader: &mut Reader<'_>) -> Result<u64, Lib0Error> {
+fn repeated(reader: &mut Lib0Reader<'_>) -> Result<u64, Lib0Error> {
     Ok(reader.var_uint()?.saturating_add(2))
 }
 
 impl<'a> Strings<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, Lib0Error> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = Lib0Reader::new(bytes);
         // The column of a document without strings is empty.
         let text = if reader.is_empty() { "" } else { reader.string()? };
         let lens = Numbers::new(reader.take(reader.remaining())?);

@@ -7,7 +7,7 @@ use yrs::{
     updates::decoder::Decode as _,
 };
 
-use super::{super::Limits, from_v2};
+use super::{super::GateLimits, from_v2};
 
 /// A document with every kind of content that yrs writes, and its state in both versions.
 fn states() -> (Vec<u8>, Vec<u8>) {
@@ -44,7 +44,7 @@ fn states() -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn an_update_of_version_2_is_rewritten_as_what_it_says() {
     let (v1, v2) = states();
-    let limits = Limits::default();
+    let limits = GateLimits::default();
     assert_eq!(from_v2(&v1, &limits), Ok(None));
     let rewritten = from_v2(&v2, &limits).expect("it can be read").expect("it is version 2");
     let read = |bytes: &[u8]| {
@@ -63,7 +63,7 @@ fn a_run_that_never_ends_is_refused() {
     let mut bytes = vec![0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0];
     bytes.extend([11, 0x41, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
     bytes.extend([1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]);
-    let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+    let limits = GateLimits { message_bytes: 1 << 20, ..GateLimits::default() };
     assert!(from_v2(&bytes, &limits).is_err());
 }
 
@@ -77,7 +77,7 @@ proptest! {
             let at = at.index(v2.len());
             v2[at] = byte;
         }
-        let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+        let limits = GateLimits { message_bytes: 1 << 20, ..GateLimits::default() };
         from_v2(&v2, &limits).ok();
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use yfs_engine::{
-    gate::{Limits, Refusal, from_v2},
+    gate::{GateLimits, GateRejection, from_v2},
     id::FileId,
 };
 
@@ -33,7 +33,7 @@ pub(super) enum Role {
 
 /// Reads the files of a directory that are named as documents are: `main.bin`, `<guid>.bin`. A `.v1`
 /// or `.v2` before the ending is passed over.
-pub(super) fn read_directory(from: &Path, limits: &Limits) -> Result<Vec<Found>> {
+pub(super) fn read_directory(from: &Path, limits: &GateLimits) -> Result<Vec<Found>> {
     let failed = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
     let mut paths = Vec::new();
     for entry in fs::read_dir(from).map_err(failed)? {
@@ -47,7 +47,7 @@ pub(super) fn read_directory(from: &Path, limits: &Limits) -> Result<Vec<Found>>
 }
 
 /// Reads one file.
-pub(super) fn read_file(from: &Path, limits: &Limits) -> Result<Found> {
+pub(super) fn read_file(from: &Path, limits: &GateLimits) -> Result<Found> {
     read(from, Role::Main, limits)
 }
 
@@ -62,13 +62,13 @@ fn role_of(path: &Path) -> Option<Role> {
     FileId::parse(row.map_or(stem, |(_, id)| id)).ok().map(Role::Content)
 }
 
-fn read(path: &Path, role: Role, limits: &Limits) -> Result<Found> {
+fn read(path: &Path, role: Role, limits: &GateLimits) -> Result<Found> {
     let failed = |source| WorkspaceError::Host { action: "read", path: path.to_owned(), source };
     let n_bytes = fs::metadata(path).map_err(failed)?.len();
-    let refused = |refusal: Refusal| YjsImportError::Refused(refusal).in_file(path);
+    let refused = |refusal: GateRejection| YjsImportError::Refused(refusal).in_file(path);
     let limit = limits.message_bytes as u64;
     if n_bytes > limit {
-        return Err(refused(Refusal::TooLarge { what: "the file", is: n_bytes, limit }));
+        return Err(refused(GateRejection::TooLarge { what: "the file", is: n_bytes, limit }));
     }
     let bytes = fs::read(path).map_err(failed)?;
     let update = from_v2(&bytes, limits).map_err(refused)?.unwrap_or(bytes);
