@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Changes whenever the same state is settled by other items.
-const VERSION: &str = "yfs settlement 2";
+const VERSION: &str = "yfs settlement 3";
 
 /// What a file is to say.
 pub(super) struct Pending {

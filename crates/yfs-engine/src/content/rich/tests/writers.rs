@@ -37,6 +37,22 @@ fn changes_of_different_words_are_both_made() {
     assert_eq!(both(base, theirs, "1 **two** three four 5.\n"), "1 **two** THREE four 5.\n");
 }
 
+/// Seed 1150 of the random replicas: the first line was written again in the text of the line above
+/// it, so what another replica typed in that line went when the line above it was removed.
+#[test]
+fn a_line_that_moves_down_keeps_what_others_type_in_it() {
+    let mut first = document(1, Profile::Gfm);
+    write(&mut first, "a word one\na word two\nof three\n", None);
+    let mut second = replica(&first, 2);
+    write(&mut first, "of zero\na word one more\na word two\na word four\n", None);
+    write(&mut second, "a word one and X\na word two\nof three\n", None);
+    write(&mut first, "a word one more\na word two\na word four\n", None);
+    receive(&mut first, &second.gate().encode_state());
+    receive(&mut second, &first.gate().encode_state());
+    assert_eq!(first.text(), second.text());
+    assert_eq!(first.text(), "a word one more and X\na word two\na word four\n");
+}
+
 #[test]
 fn what_others_typed_in_a_block_that_goes_stays() {
     let base = "First.\n\nA paragraph that goes.\n\nLast.\n";
