@@ -169,8 +169,7 @@ fn merged_into(
         let goes_on = begun.is_empty() || merged.contains(&[&begun, words].concat());
         if !is_apart && goes_on || words.trim().is_empty() {
             text = merged;
-        } else if !begun.is_empty() && text.matches(&begun).count() == 1 {
-            let at = text.find(&begun).map_or(text.len(), |at| at + begun.len());
+        } else if let Some(at) = end_of_begun(&text, &begun) {
             text.insert_str(at, words);
         } else if is_apart {
             add_paragraph(&mut text, words.trim());
@@ -180,6 +179,17 @@ fn merged_into(
         base = said;
     }
     text
+}
+
+/// Returns where the beginning of a word ends in a file. Of what stood before the rest of the word,
+/// the file may have only the end: the same client may have deleted the letters before it.
+fn end_of_begun(text: &str, begun: &str) -> Option<usize> {
+    let suffixes = begun.char_indices().map(|(at, _)| &begun[at..]);
+    let found = suffixes.filter_map(|it| Some((text.find(it)?, it))).next();
+    let (at, suffix) = found?;
+    let is_only = text.matches(suffix).count() == 1;
+    let is_whole = suffix.len() == begun.len() || !text[..at].ends_with(char::is_alphanumeric);
+    (is_only && is_whole).then(|| at + suffix.len())
 }
 
 /// Adds what stands beside nothing any more.

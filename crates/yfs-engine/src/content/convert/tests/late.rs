@@ -423,6 +423,21 @@ fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
                 Remove(1),
                 Delete(1),
             ],
+            // A word was deleted just before the one that is gone on with.
+            &[
+                Convert,
+                type_one(1, 23),
+                Send(1, 0),
+                Convert,
+                Delete(1),
+                Type { who: 1, place: 23, is_half: true },
+                type_one(0, 0),
+                Convert,
+                Finish(1),
+                Remove(2),
+                Send(1, 1),
+                Convert,
+            ],
         ] {
             run(first, steps).unwrap_or_else(|error| panic!("{error} in {first:?} {steps:?}"));
         }
