@@ -105,6 +105,9 @@ pub struct ContentDoc {
     file: OnceLock<rich::File>,
     /// What was settled, in order, once it was read.
     settlements: OnceLock<Vec<convert::Settlement>>,
+    /// What the file says with what rival settlements hold, once that was merged; nothing without
+    /// rivals.
+    merged_text: OnceLock<Option<String>>,
     /// Whether late work is to be merged, once that was found out.
     is_unsettled: OnceLock<bool>,
     /// The file block by block, to be brought up to date; of rich text only.
@@ -196,6 +199,7 @@ impl ContentDoc {
             version: OnceLock::new(),
             file: OnceLock::new(),
             settlements: OnceLock::new(),
+            merged_text: OnceLock::new(),
             is_unsettled: OnceLock::new(),
             blocks: rich::FileCache::default(),
             stranded: IdSet::new(),
@@ -259,9 +263,10 @@ impl ContentDoc {
         self.kind
     }
 
-    /// Returns the text of the file.
+    /// Returns the text of the file. Where peers settled the document at the same time, the current
+    /// root may hold each word twice until the next settlement: then the text is what that will say.
     pub fn text(&self) -> String {
-        if let Some(text) = self.reference_text() {
+        if let Some(text) = self.reference_text().or_else(|| self.text_of_rivals()) {
             return text;
         }
         match self.held() {
@@ -356,6 +361,7 @@ impl ContentDoc {
         self.version.take();
         self.file.take();
         self.settlements.take();
+        self.merged_text.take();
         self.is_unsettled.take();
     }
 

@@ -164,9 +164,22 @@ impl ContentDoc {
         Ok(Some(copy))
     }
 
+    /// Returns what the file says with what rival settlements hold; nothing where there are none.
+    pub(super) fn text_of_rivals(&self) -> Option<String> {
+        let merge = || {
+            let is_merged = !self.rivals().is_empty() && self.gate.health().is_ok();
+            let pending = is_merged.then(|| self.pending().ok()).flatten();
+            pending.flatten().map(|pending| pending.text)
+        };
+        self.merged_text.get_or_init(merge).clone()
+    }
+
     /// Reports whether a version was read from the root that is current now.
     pub(super) fn is_of_now(&self, version: &Version) -> bool {
         let Some(last) = self.last_settlement() else { return true };
+        if self.had_rivals_at(version) {
+            return false;
+        }
         if last.is_known_to(version) {
             return true;
         }
@@ -222,10 +235,15 @@ impl ContentDoc {
     /// Returns the settlements that the last one did not know of.
     fn rivals(&self) -> Vec<Settlement> {
         let Some((last, others)) = self.settlements().split_last() else { return Vec::new() };
-        let is_rival = |it: &&Settlement| {
-            !it.is_note && it.client != last.client && !it.is_known_to(&last.from)
-        };
-        others.iter().filter(is_rival).cloned().collect()
+        others.iter().filter(|it| it.is_rival_of(last)).cloned().collect()
+    }
+
+    /// Reports whether peers had settled the document at the same time when it was at a version.
+    fn had_rivals_at(&self, version: &Version) -> bool {
+        let known: Vec<&Settlement> =
+            self.settlements().iter().filter(|it| it.is_known_to(version)).collect();
+        let Some((last, others)) = known.split_last() else { return false };
+        others.iter().any(|it| it.is_rival_of(last))
     }
 
     /// Returns all settlements, in order.
@@ -294,6 +312,11 @@ impl Settlement {
     /// Reports whether a version has the record of the settlement.
     fn is_known_to(&self, version: &Version) -> bool {
         version.knows(self.client, self.len.saturating_add(1))
+    }
+
+    /// Reports whether a settlement was made apart from a later one.
+    fn is_rival_of(&self, last: &Self) -> bool {
+        !self.is_note && self.client != last.client && !self.is_known_to(&last.from)
     }
 
     /// Returns the record as it is listed.
