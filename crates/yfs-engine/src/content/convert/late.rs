@@ -16,6 +16,7 @@ use super::{
         diff::{Splice, utf16_len},
         edit::applied,
         rebase::{Runs, rebase_all},
+        redact::to_ranges,
         spans::{Span, spans_of_blocks},
     },
     Settlement,
@@ -137,6 +138,24 @@ impl ContentDoc {
         let orphans = self.orphans(&self.after(last), &self.rivals());
         to_set(orphans.into_iter().map(|it| it.range))
     }
+}
+
+/// Returns those orphans that a version does not show. It does show what was typed into a block that
+/// only a rival deleted.
+pub(super) fn hidden_at(version: &Version, orphans: Vec<Orphan>) -> Vec<Orphan> {
+    let deleted = &version.snapshot().delete_set;
+    let mut hidden = Vec::with_capacity(orphans.len());
+    for orphan in orphans {
+        if orphan.around.iter().any(|id| holds(deleted, *id)) {
+            hidden.push(orphan);
+            continue;
+        }
+        let whole = to_set([orphan.range].into_iter());
+        for range in to_ranges(&whole.diff(&whole.diff(deleted))) {
+            hidden.push(Orphan { range, around: orphan.around.clone(), by: orphan.by.clone() });
+        }
+    }
+    hidden
 }
 
 /// Merges what some blocks say now and did not say before into a file, one change after the other.

@@ -17,7 +17,7 @@ use super::{
     CONVERSIONS, MARK, Settlement,
     beside::{Shared, beside, beside_at},
     is_rich,
-    late::{ancestors, holds},
+    late::{ancestors, hidden_at, holds},
     merged, with_deleted,
 };
 use crate::{
@@ -179,7 +179,7 @@ impl ContentDoc {
         let rivals = self.rivals();
         let after = self.after(last);
         let now = self.without_rivals(&rivals, &after);
-        let orphans = self.orphans(&after, &rivals);
+        let orphans = hidden_at(&now, self.orphans(&after, &rivals));
         let mut then = self.fork_at(&after)?;
         let is_stale_same = || {
             let base = then.read(|txn| root_text(txn, !last.is_to_rich));
