@@ -57,7 +57,7 @@ pub use self::{
     anchor::{Anchor, AnchorError, Resolved, Stick},
     blame::Piece,
     blobs::{BlobVersion, NewBlob},
-    convert::is_rich_of_one,
+    convert::{is_only_text, is_rich_of_one},
     edit::{Edited, Written},
     form::{ContentForm, MAX_TEXT_BYTES, classify, line_range},
     label::Label,

@@ -45,6 +45,7 @@ mod replay;
 pub mod replica;
 mod report;
 pub mod session;
+mod settled_form;
 mod state;
 pub mod updates;
 pub mod workspace;

@@ -243,12 +243,67 @@ fn what_was_found_settled_is_kept_until_it_is_written() {
         let facts = store.doc_facts(&names).expect("facts");
         facts.iter().map(|fact| fact.is_some_and(|it| it.hash.is_some())).collect::<Vec<_>>()
     };
-    assert_eq!(are_settled(), [false; 3]);
+    assert_eq!(are_settled(), [false, false, true], "a writer of plain text knows that it is");
     assert_eq!(a.conflicts().expect("listed"), []);
-    assert_eq!(are_settled(), [true, true, false], "plain text was not looked at as rich text");
+    assert_eq!(are_settled(), [true; 3]);
     append(&a, "/one.md", "* three\n");
-    assert_eq!(are_settled(), [false, true, false]);
+    append(&a, "/three.txt", "* three\n");
+    assert_eq!(are_settled(), [false, true, true]);
     assert_eq!(now(b.fs().stat(&at("/two.md"))).expect("there").size, FILE.len() as u64 + 8);
+}
+
+/// An editor that was offline types on in the form that a file had before its name changed.
+#[test]
+fn late_work_is_listed_whatever_the_file_is_called() {
+    for (before, after) in [("/a.md", "/a.txt"), ("/a.txt", "/a.md")] {
+        let workspace = create();
+        put(&workspace, before, "One.\n\nTwo.\n");
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+        let old_kind = kind(&workspace, before).expect("a text");
+        let mut editor = open(&port(&workspace, before), 9, old_kind);
+        mv(&workspace, before, after);
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+        let typed = editor.edit("One", "One, late", false, &ada()).expect("edited").update;
+        port(&workspace, after).receive(&typed.expect("an update")).expect("taken");
+        let conflicts = workspace.conflicts().expect("listed");
+        let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+        assert_eq!(listed, [(ConflictKind::Unsettled, after)]);
+        assert!(workspace.repair(&at(after)).expect("repaired"));
+        assert_eq!(cat(&workspace, after), "One, late.\n\nTwo.\n");
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+    }
+}
+
+/// The reference implementation keeps bytes in a root that no reader of ours shows.
+#[test]
+fn bytes_of_the_reference_implementation_are_listed() {
+    let workspace = create();
+    put(&workspace, "/a.txt", "");
+    // What Yjs encodes of a `Y.Map` with the bytes ff fe under `content`, in `Y.Array("timeline")`.
+    let update =
+        b"\x01\x02\x07\x00\x07\x01\x08timeline\x01\x23\x00\x07\x00\x07content\x02\xff\xfe\x00";
+    port(&workspace, "/a.txt").receive(update).expect("taken");
+    let conflicts = workspace.conflicts().expect("listed");
+    let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+    assert_eq!(listed, [(ConflictKind::Unsettled, "/a.txt")]);
+}
+
+/// A word that was typed into a deleted block is recorded with the update that brought it.
+#[test]
+fn words_that_were_set_aside_outlive_the_process() {
+    let store = Arc::new(MemoryStore::new());
+    let options = Options { follow: false, ..Options::default() };
+    let workspace = Workspace::create(store.clone(), options.clone()).expect("a workspace");
+    put(&workspace, "/a.md", "One.\n\nTwo.\n");
+    let port = port(&workspace, "/a.md");
+    let mut editor = open(&port, 9, RICH);
+    put(&workspace, "/a.md", "One.\n");
+    let typed = editor.edit("Two", "Two typed", false, &ada()).expect("edited").update;
+    port.receive(&typed.expect("an update")).expect("taken");
+    // Another process sees what the log holds, though this one never rested.
+    let other = Workspace::open(store, options).expect("it opens");
+    let conflicts = other.conflicts().expect("listed");
+    assert!(conflicts.iter().any(|it| it.detail.contains("typed")), "{conflicts:?}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ mod tests;
 
 use yrs::{Any, IdSet, Map as _, Out, ReadTxn as _, Snapshot, updates::encoder::Encode as _};
 
-use super::{ContentDoc, ContentError, TEXT, Version, rich, version::read_deletes};
+use super::{ContentDoc, ContentError, TEXT, Version, reference, rich, version::read_deletes};
 use crate::{
     gate::{GatedDoc, Limits, Source, origins},
     id::ClientId,
@@ -57,6 +57,18 @@ pub fn is_rich_of_one<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &
     }
     has_rich
 }
+
+/// Reports whether updates, which are all of a document's, hold nothing but plain text and its
+/// history, in the root that plain text is read from. It needs no document.
+pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> bool {
+    updates.into_iter().all(|update| {
+        let Some(origins) = origins(update, limits) else { return false };
+        !origins.roots.iter().any(|root| NOT_OF_TEXT.contains(root))
+    })
+}
+
+/// The roots that no document has which was only ever plain text.
+const NOT_OF_TEXT: [&str; 4] = [ROOT, CONVERSIONS, reference::CONTENT, reference::TIMELINE];
 
 /// A record of a settlement.
 #[derive(Debug, Clone)]
@@ -104,6 +116,11 @@ impl ContentDoc {
         is_rich(self.held()) != is_rich(self.kind)
             || !self.rivals().is_empty()
             || self.reference_text().is_some()
+    }
+
+    /// Reports whether the document is plain text that was never anything else.
+    pub fn is_only_text(&self) -> bool {
+        self.kind == ContentKind::Text && !NOT_OF_TEXT.iter().any(|root| self.gate.has_root(root))
     }
 
     /// Reports whether the document was ever converted.

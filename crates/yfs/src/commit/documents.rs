@@ -20,6 +20,7 @@ use crate::{
     cache::Text,
     documents::{DocHandle, DocumentGuard},
     error::{Result, WorkspaceError},
+    settled_form::SettledForm,
     state::WorkspaceState,
 };
 
@@ -96,7 +97,9 @@ impl<'a> LockedDocuments<'a> {
             };
             document.place = batch.updates.len() as u64;
             if let Some(text) = document.text.as_ref().filter(|_| !document.updates.is_empty()) {
-                let fact = DocFact { upto: document.head, size: text.len() as u64, hash: None };
+                let is_text = document.guard.loaded().is_some_and(|it| it.doc.is_only_text());
+                let hash = is_text.then(|| SettledForm::PlainText.mark());
+                let fact = DocFact { upto: document.head, size: text.len() as u64, hash };
                 batch.facts.push((name.clone(), fact));
             }
             let updates = document.updates.iter();

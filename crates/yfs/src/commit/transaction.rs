@@ -3,7 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use yfs_engine::{
-    content::{Author, ContentDoc, NewBlob},
+    content::{Author, ContentDoc, NewBlob, is_only_text},
+    gate::Limits,
     hash::ContentHash,
     id::FileId,
     kind::ContentKind,
@@ -11,7 +12,7 @@ use yfs_engine::{
 };
 use yfs_store::{DocFact, DocName, Seq};
 
-use crate::error::Result;
+use crate::{error::Result, settled_form::SettledForm};
 
 /// A set of changes that the log takes whole or not at all.
 #[derive(Debug)]
@@ -145,9 +146,11 @@ impl MainChange {
 impl NewDocument {
     /// Returns what a listing needs to know of the document, so that it need not be loaded for
     /// that.
-    pub(super) fn fact(&self) -> Option<(DocName, DocFact)> {
+    pub(super) fn fact(&self, limits: &Limits) -> Option<(DocName, DocFact)> {
         let size = self.text_size?;
-        Some((DocName::from(&self.id), DocFact { upto: Seq::ZERO, size, hash: None }))
+        let is_text = is_only_text([self.update.as_slice()], limits);
+        let hash = is_text.then(|| SettledForm::PlainText.mark());
+        Some((DocName::from(&self.id), DocFact { upto: Seq::ZERO, size, hash }))
     }
 }
 
