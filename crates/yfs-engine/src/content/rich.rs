@@ -218,6 +218,7 @@ impl ContentDoc {
     ) -> Result<Written, ContentError> {
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
         let mut plan = Plan::new(self.client, clock);
+        let is_copy = self.by_rule;
         let (memory, _) = self.gate.edit(|txn| {
             let now;
             let (live, memory) = match base {
@@ -228,7 +229,7 @@ impl ContentDoc {
                 }
             };
             let version = base.map(Version::snapshot);
-            let mut beside = Beside { txn, version, profile };
+            let mut beside = Beside { txn, version, profile, is_copy };
             plan.document(&mut beside, &read.kids, live, &wanted);
             memory
         });

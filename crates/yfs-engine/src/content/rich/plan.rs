@@ -4,7 +4,7 @@
 //! did since stays where it is. Nothing that others put in is ever deleted: of a block that goes while somebody typed in
 //! it, what they typed stays.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hashbrown::HashMap;
 use yfs_markdown::{
@@ -17,6 +17,7 @@ use yrs::{
 
 use super::{
     super::{
+        diff::utf16_len,
         laid_beside,
         rebase::{Length, Overlap, Runs},
         spans::{TypingRuns, typing_runs},
@@ -46,6 +47,9 @@ pub(super) struct Beside<'a, 'doc> {
     /// The version that the writer had read; nothing if that is what is there.
     pub(super) version: Option<&'a Snapshot>,
     pub(super) profile: Profile,
+    /// Whether the edit copies what others typed in another root, so that it must not come between
+    /// the letters that one client typed in one go.
+    pub(super) is_copy: bool,
 }
 
 impl Plan {
@@ -84,7 +88,7 @@ impl Plan {
         &mut self,
         beside: &mut Beside<'_, '_>,
         live: &[Kid],
-        changed: std::ops::Range<usize>,
+        changed: Range<usize>,
         new: &[Node],
     ) {
         let level = Level { plan: self, beside, parent: Parent::Root, live, places: places(live) };
@@ -240,7 +244,13 @@ impl Level<'_, '_, '_, '_> {
 
     fn text(&mut self, base: &LiveText, new: &[Node]) {
         let (old, new) = (Marked::new(&base.runs), Marked::new(new));
-        let change = Change::new(&old, &new, self.beside.profile);
+        let runs = self.beside.runs_of(base);
+        let inside = |at: usize| {
+            let around = runs.iter().find(|(slot, _)| slot.start < at && at < slot.end);
+            around
+                .is_some_and(|(slot, typing)| typing.goes_on(utf16_len(&old.text[slot.start..at])))
+        };
+        let change = Change::new(&old, &new, self.beside.profile, inside);
         let mut start = 0;
         for slot in &base.slots {
             let range = start..start + slot.text.len();
@@ -357,6 +367,20 @@ impl Level<'_, '_, '_, '_> {
 }
 
 impl Beside<'_, '_> {
+    /// Returns where typing begins in each part of a text, in bytes of the text, if that matters.
+    fn runs_of(&mut self, base: &LiveText) -> Vec<(Range<usize>, TypingRuns)> {
+        if !self.is_copy {
+            return Vec::new();
+        }
+        let mut start = 0;
+        let runs = base.slots.iter().map(|slot| {
+            let range = start..start + slot.text.len();
+            start = range.end;
+            (range, typing_runs(self.txn, &slot.handle))
+        });
+        runs.collect()
+    }
+
     /// Returns where typing begins in a text that others changed.
     fn typing(&mut self, base: &Slot, live: &Slot) -> TypingRuns {
         match self.version.is_none() || base.text == live.text {

@@ -56,7 +56,7 @@ impl ContentDoc {
         let handles: &[XmlElementRef] = &handles[around];
         self.gate.edit(|txn| {
             let live = live_at(txn, handles, profile);
-            let mut beside = Beside { txn, version: None, profile };
+            let mut beside = Beside { txn, version: None, profile, is_copy: false };
             let changed = n_before..live.len() - n_after;
             let new = &document.children[n_before..document.children.len() - n_after];
             plan.blocks(&mut beside, &live, changed, new);

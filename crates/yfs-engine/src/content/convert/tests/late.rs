@@ -423,6 +423,21 @@ fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
                 Remove(1),
                 Delete(1),
             ],
+            // Two typed at one place, and one deletes that after both were merged.
+            &[
+                Convert,
+                Append(2),
+                Hear(2),
+                Convert,
+                type_one(0, 0),
+                type_one(1, 31),
+                Send(1, 0),
+                Bind(2),
+                type_one(2, 0),
+                Send(2, 0),
+                Delete(1),
+                Convert,
+            ],
             // A word was deleted just before the one that is gone on with.
             &[
                 Convert,
