@@ -200,8 +200,8 @@ impl WorkspaceState {
         Ok(stored.head == head && is_settled)
     }
 
-    /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so,
-    /// and how long the text is.
+    /// Says what is wrong with how a content is kept; where nothing is, up to which head that is
+    /// so, and how long the text is.
     fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, Conflict>> {
         let (described, measured) = self.documents.acquire(id).with(|loaded| {
             let described = describe_unsettled(&loaded.doc);
