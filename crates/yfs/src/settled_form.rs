@@ -1,6 +1,6 @@
 //! Which documents were found to need no settlement, as facts beside the log say it.
 
-use yfs_engine::{hash::ContentHash, kind::Category};
+use yfs_engine::{hash::ContentHash, kind::FileCategory};
 
 /// The form in which a document was checked and found settled, until its next update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub(crate) enum SettledForm {
 impl SettledForm {
     /// Returns the form that the name of a file asks for.
     pub(crate) fn of_name(name: &str) -> Self {
-        match Category::of(name) {
-            Category::RichText => Self::RichText,
-            Category::Text => Self::PlainText,
+        match FileCategory::of(name) {
+            FileCategory::RichText => Self::RichText,
+            FileCategory::Text => Self::PlainText,
         }
     }
 

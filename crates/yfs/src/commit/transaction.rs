@@ -3,11 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use yfs_engine::{
-    content::{Author, ContentDoc, NewBlob, is_only_text},
-    gate::Limits,
+    content::{ContentDoc, NewBlob, RunAuthor, is_only_text},
+    gate::GateLimits,
     hash::ContentHash,
     id::FileId,
-    kind::ContentKind,
+    kind::ContentRoot,
     table::RowWrite,
 };
 use yfs_store::{DocFact, DocName, Seq};
@@ -146,7 +146,7 @@ impl MainChange {
 impl NewDocument {
     /// Returns what a listing needs to know of the document, so that it need not be loaded for
     /// that.
-    pub(super) fn fact(&self, limits: &Limits) -> Option<(DocName, DocFact)> {
+    pub(super) fn fact(&self, limits: &GateLimits) -> Option<(DocName, DocFact)> {
         let size = self.text_size?;
         let is_text = is_only_text([self.update.as_slice()], limits);
         let hash = is_text.then(|| SettledForm::PlainText.mark());
@@ -166,7 +166,7 @@ impl<'t> DocumentChange<'t> {
     }
 
     /// Replaces what a file holds; the transaction writes its row.
-    pub(crate) fn replace(id: &FileId, body: NewBody, author: Author) -> Self {
+    pub(crate) fn replace(id: &FileId, body: NewBody, author: RunAuthor) -> Self {
         Self::new(id, ChangeEffect::EditWithRow, move |doc| {
             let update = match &body {
                 NewBody::Text(text) => doc.write(text, None, &author)?.update,
@@ -177,7 +177,7 @@ impl<'t> DocumentChange<'t> {
     }
 
     /// Converts a content to another form; the transaction renames its file.
-    pub(crate) fn convert(id: &FileId, kind: ContentKind) -> Self {
+    pub(crate) fn convert(id: &FileId, kind: ContentRoot) -> Self {
         Self::new(id, ChangeEffect::EditWithRow, move |doc| {
             doc.set_kind(kind);
             Ok(doc.convert()?.into_iter().collect())

@@ -9,17 +9,17 @@ use yfs_engine::{
     main_doc::MainDoc,
     ops,
     table::FileRow,
-    tree::{Conflict as TreeConflict, OrphanReason},
+    tree::{OrphanReason, TreeConflict},
 };
 use yfs_store::{DocFact, DocName, Seq};
 
-use super::{Workspace, transfer::MOVED_KEY};
+use super::{Workspace, move_between::MOVED_KEY};
 use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
 
 /// One thing that rules settled, or that looks wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Conflict {
+pub struct ConflictReport {
     /// What sort of thing.
     pub kind: ConflictKind,
     /// The file or folder that it is about.
@@ -60,7 +60,7 @@ pub enum ConflictKind {
 }
 
 /// A file in the trash whose content another file took over.
-struct Replaced {
+struct ReplacedFile {
     row: FileRow,
     by: FileId,
     /// The hash of what was taken over.
@@ -98,14 +98,14 @@ impl Workspace {
     /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, a check of each text
     /// that peers wrote since it was last checked, and reads what was moved over other files and is
     /// still in the trash.
-    pub fn conflicts(&self) -> Result<Vec<Conflict>> {
+    pub fn conflicts(&self) -> Result<Vec<ConflictReport>> {
         let state = &self.state;
         state.refresh()?;
         let now = state.now();
         let (mut conflicts, blobs, texts, replaced) = {
             let main = state.main.read();
             let settled = main.tree().conflicts(now);
-            let conflicts: Vec<Conflict> =
+            let conflicts: Vec<ConflictReport> =
                 settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
             (conflicts, visible_blobs(&main), text_files(&main), replaced_files(&main))
         };
@@ -114,7 +114,7 @@ impl Workspace {
             if n_others > 0 {
                 let path = path_of(&state.main.read(), &id);
                 let detail = format!("{n_others} other contents were written at the same time");
-                conflicts.push(Conflict { kind: ConflictKind::Blob, id, path, detail });
+                conflicts.push(ConflictReport { kind: ConflictKind::Blob, id, path, detail });
             }
         }
         conflicts.extend(state.unsettled_among(&texts)?);
@@ -123,7 +123,7 @@ impl Workspace {
                 let main = state.main.read();
                 let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
                 let detail = format!("changed after it was moved over {over}, which lacks that");
-                conflicts.push(Conflict {
+                conflicts.push(ConflictReport {
                     kind: ConflictKind::Late,
                     id: file.row.id,
                     path,
@@ -141,7 +141,7 @@ impl Workspace {
 
 impl WorkspaceState {
     /// Returns the files that were written to after they were moved to another workspace.
-    fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<Conflict>> {
+    fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<ConflictReport>> {
         let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
@@ -150,7 +150,12 @@ impl WorkspaceState {
                 let home = &moved.home;
                 let detail =
                     format!("changed after it was moved to workspace {home}, which lacks that");
-                conflicts.push(Conflict { kind: ConflictKind::Late, id: id.clone(), path, detail });
+                conflicts.push(ConflictReport {
+                    kind: ConflictKind::Late,
+                    id: id.clone(),
+                    path,
+                    detail,
+                });
             }
         }
         Ok(conflicts)
@@ -158,7 +163,7 @@ impl WorkspaceState {
 
     /// Returns the texts that hold work outside their current root, or hold it twice. Remembers of
     /// the others that they are settled, until their next update.
-    fn unsettled_among(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<Conflict>> {
+    fn unsettled_among(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
         let names: Vec<DocName> = texts.iter().map(|(id, _)| DocName::from(id)).collect();
         let facts = self.store.doc_facts(&names)?;
         let (mut conflicts, mut found) = (Vec::new(), Vec::new());
@@ -202,7 +207,7 @@ impl WorkspaceState {
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is
     /// so, and how long the text is.
-    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, Conflict>> {
+    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, ConflictReport>> {
         let (described, measured) = self.documents.acquire(id).with(|loaded| {
             let described = describe_unsettled(&loaded.doc);
             let size = if described.is_none() { loaded.doc.len_utf8() as u64 } else { 0 };
@@ -212,13 +217,13 @@ impl WorkspaceState {
             None => Ok(measured),
             Some((kind, detail)) => {
                 let path = path_of(&self.main.read(), id);
-                Err(Conflict { kind, id: id.clone(), path, detail })
+                Err(ConflictReport { kind, id: id.clone(), path, detail })
             }
         })
     }
 
     /// Tells whether a file in the trash holds anything else than what was taken over from it.
-    fn holds_more(&self, file: &Replaced) -> Result<bool> {
+    fn holds_more(&self, file: &ReplacedFile) -> Result<bool> {
         if let Some(blob) = file.row.blob {
             return Ok(blob.hash.to_string() != file.held);
         }
@@ -251,8 +256,8 @@ fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
         .then(|| (ConflictKind::Unsettled, "was written to where its content is not".to_owned()))
 }
 
-fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<Conflict> {
-    let make = |kind, id: &FileId, detail: String| Conflict {
+fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
+    let make = |kind, id: &FileId, detail: String| ConflictReport {
         kind,
         id: id.clone(),
         path: path_of(main, id),
@@ -325,7 +330,7 @@ pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
     texts.filter(|(_, form)| *form == SettledForm::RichText).map(|(id, _)| id).collect()
 }
 
-fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
+fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {
     let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
     let rows = trashed.filter_map(|node| Some(main.files().get(node.id()?)?.row));
     let replaced = rows.filter_map(|row| {
@@ -336,7 +341,7 @@ fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
         };
         let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
         let held = text(ops::HELD_KEY)?.to_owned();
-        Some(Replaced { by, held, row })
+        Some(ReplacedFile { by, held, row })
     });
     replaced.collect()
 }
