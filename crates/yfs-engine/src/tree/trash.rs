@@ -7,7 +7,7 @@
 use smol_str::SmolStr;
 use yrs::Any;
 
-use super::{NodeRef, TreeIndex, arena::Slot};
+use super::{NodeRef, TreeIndex, arena::Slot, visibility::Hiders};
 use crate::{
     id::FileId,
     path::VPath,
@@ -45,7 +45,8 @@ impl TreeIndex {
     ///
     /// What was purged is left out, unless work is stranded in it. Costs a walk of what is hidden.
     pub fn trash(&self) -> Vec<TrashItem> {
-        let items = self.trashed.iter().map(|slot| self.trash_item(*slot));
+        let mut hiders = Hiders::new(self);
+        let items = self.trashed.iter().map(|slot| self.trash_item(*slot, &mut hiders));
         let mut items: Vec<TrashItem> =
             items.filter(|item| !item.purged || !item.stranded.is_empty()).collect();
         items.sort_by(|a, b| {
@@ -70,17 +71,17 @@ impl TreeIndex {
         Some(node)
     }
 
-    fn trash_item(&self, slot: Slot) -> TrashItem {
+    fn trash_item(&self, slot: Slot, hiders: &mut Hiders<'_>) -> TrashItem {
         let node = self.node_at(slot);
         let raw = node.raw();
-        let inside = node.parent().and_then(|parent| parent.trashed_ancestor());
+        let inside = hiders.of(raw.shown_in);
         TrashItem {
             id: raw.id.clone(),
             kind: node.kind(),
             name: raw.name.clone(),
             trashed_at: node.trashed_at().unwrap_or_default(),
             original: node.path(),
-            inside: inside.and_then(|node| node.id().cloned()),
+            inside: inside.map(|slot| self.arena[slot].id.clone()),
             purged: raw.purged,
             stranded: node.stranded(),
         }
