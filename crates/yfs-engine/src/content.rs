@@ -59,7 +59,7 @@ pub use self::{
     blobs::{BlobVersion, NewBlob},
     convert::is_rich_of_one,
     edit::{Edited, Written},
-    form::{ContentForm, MAX_TEXT_BYTES, classify, line_range},
+    form::{ContentForm, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify, classify_as, line_range},
     label::Label,
     log::{Author, LogEntry, MAX_LABEL_LEN, MAX_RUN_MS},
     rebase::Overlap,
@@ -154,6 +154,9 @@ pub enum ContentError {
         /// How large it would be.
         len: usize,
     },
+    /// The text has too many lines, list items, cells and marks to be kept as rich text.
+    #[error("markdown of more than {MAX_RICH_WEIGHT} lines, list items, cells and marks")]
+    TooHeavy,
     /// A version knows work that this document has not received.
     #[error("the version has {wanted} items of client {client}, the document {known}")]
     UnknownVersion {

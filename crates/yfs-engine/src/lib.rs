@@ -41,6 +41,8 @@ pub mod name;
 pub mod ops;
 pub mod path;
 pub mod rich;
+#[cfg(test)]
+mod steps;
 pub mod table;
 pub mod time;
 pub mod tree;

@@ -30,8 +30,6 @@ mod derive;
 mod names;
 mod resolve;
 #[cfg(test)]
-mod steps;
-#[cfg(test)]
 pub(crate) mod tests;
 mod trash;
 mod view;
@@ -351,7 +349,7 @@ impl TreeIndex {
             at = self.arena[at].shown_in;
             walked += 1;
             #[cfg(test)]
-            steps::count(1);
+            crate::steps::count(1);
         }
         let most = if cfg!(test) { 2 } else { self.arena.n_used() };
         // Until the end of the batch the nodes may now be shown in each other, so nothing walks.

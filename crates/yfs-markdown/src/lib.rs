@@ -24,4 +24,5 @@ pub mod same;
 pub mod schema;
 pub mod source;
 pub mod tree;
+pub mod weight;
 pub mod write;

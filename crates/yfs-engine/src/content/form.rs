@@ -2,8 +2,16 @@
 
 use std::ops::Range;
 
+use yfs_markdown::weight::weight;
+
+use crate::kind::ContentKind;
+
 /// The greatest size of a text that is kept as text, in bytes. What is larger becomes a blob.
 pub const MAX_TEXT_BYTES: usize = 8 << 20;
+
+/// The greatest [`weight`] of markdown that is kept as rich text: about so many lines, list items,
+/// cells and pairs of marks. What is heavier becomes a blob.
+pub const MAX_RICH_WEIGHT: usize = 100_000;
 
 /// How bytes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +31,27 @@ pub fn classify(bytes: &[u8]) -> ContentForm<'_> {
         return ContentForm::Blob;
     }
     std::str::from_utf8(bytes).map_or(ContentForm::Blob, ContentForm::Text)
+}
+
+/// Tells how the bytes of a file are kept whose name promises a kind of content.
+///
+/// Markdown of very many short lines becomes a blob like text that is too large: a line of two bytes
+/// takes 3 KB as rich text, and no editor shows a document of so many blocks.
+pub fn classify_as(bytes: &[u8], kind: ContentKind) -> ContentForm<'_> {
+    match (classify(bytes), kind) {
+        (ContentForm::Text(text), ContentKind::Rich(_)) if is_too_heavy(text, "") => {
+            ContentForm::Blob
+        }
+        (form, _) => form,
+    }
+}
+
+/// Reports whether a text is too heavy for rich text. What was heavier before, because peers made it
+/// so, may still be edited.
+pub(super) fn is_too_heavy(new: &str, old: &str) -> bool {
+    let is_heavy = |text: &str, most: usize| text.len() > most && weight(text) > most;
+    is_heavy(new, MAX_RICH_WEIGHT)
+        && !(is_heavy(old, MAX_RICH_WEIGHT) && !is_heavy(new, 2 * weight(old)))
 }
 
 /// Returns where lines are in a text, in bytes, their newlines included.

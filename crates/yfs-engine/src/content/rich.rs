@@ -49,6 +49,7 @@ use self::{
 use super::{
     Author, ContentDoc, ContentError, TEXT, Version, Written,
     diff::{diff, utf16_len},
+    form::{MAX_RICH_WEIGHT, is_too_heavy},
     rebase::Overlap,
     timeline::is_sweeping,
 };
@@ -146,6 +147,9 @@ impl ContentDoc {
         profile: Profile,
         author: &Author,
     ) -> Result<Written, ContentError> {
+        if !self.by_rule && new.len() > MAX_RICH_WEIGHT && is_too_heavy(new, &self.text()) {
+            return Err(ContentError::TooHeavy);
+        }
         if base.is_none() && !self.by_rule && self.gate.is_blank() {
             return self.write_first(new, profile, author);
         }
@@ -155,6 +159,8 @@ impl ContentDoc {
         {
             return Ok(written);
         }
+        #[cfg(test)]
+        self.blocks.note_whole_write();
         let fork = base.map(|version| self.fork_here(version)).transpose()?;
         let read = match &fork {
             None => {

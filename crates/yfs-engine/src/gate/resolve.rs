@@ -489,10 +489,11 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         if item.kind == Kind::Type && !tag.is_gone() {
             let around = self.place_of(tag);
             let (depth, is_ours) = (around.depth + 1, around.is_ours);
+            let top = if around.root.is_some() { tag.place() } else { around.top };
             if depth > self.question.limits.type_depth {
                 return Err(Refusal::TooDeep { id });
             }
-            let place = self.add_place(Place::of_type(depth, is_ours));
+            let place = self.add_place(Place::of_type(depth, is_ours, top));
             self.overlay.types.insert(id, place);
         }
         Ok(tag)

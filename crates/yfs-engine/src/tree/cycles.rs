@@ -8,8 +8,6 @@
 
 use hashbrown::HashMap;
 
-#[cfg(test)]
-use super::steps;
 use super::{
     TreeIndex,
     arena::{Kind, ROOT, Slot},
@@ -75,7 +73,7 @@ impl TreeIndex {
                 walk.push(slot);
                 slot = self.parent_of(slot);
                 #[cfg(test)]
-                steps::count(1);
+                crate::steps::count(1);
             }
             // A walk that ends where an earlier one was has found no new cycle.
             if let Some(at) = walk.iter().position(|passed| *passed == slot) {
@@ -124,7 +122,7 @@ impl TreeIndex {
             passed.push(top);
             top = above;
             #[cfg(test)]
-            steps::count(1);
+            crate::steps::count(1);
         }
         ways.above.extend(passed.into_iter().map(|slot| (slot, top)));
         top

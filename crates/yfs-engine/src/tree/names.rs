@@ -136,7 +136,7 @@ impl TreeIndex {
             let names = dir.flat_map(|dir| dir.groups.keys());
             let long = names.filter(|name| name.len() > MAX_NAME_LEN / 2);
             #[cfg(test)]
-            let long = long.inspect(|_| super::steps::count(1));
+            let long = long.inspect(|_| crate::steps::count(1));
             self.crowded.extend(long.map(|name| (home, name.clone())));
         }
         while let Some((home, name)) = self.crowded.pop_first() {
@@ -175,7 +175,7 @@ impl TreeIndex {
         let mut number = 0;
         for (at, &member) in members.values().enumerate() {
             #[cfg(test)]
-            super::steps::count(1);
+            crate::steps::count(1);
             let display = if at == 0 {
                 name.clone()
             } else {

@@ -243,7 +243,7 @@ impl<'a> NodeRef<'a> {
         let (mut names, mut len) = (Vec::new(), 0);
         for node in std::iter::once(*self).chain(self.ancestors()).filter(|node| !node.is_root()) {
             #[cfg(test)]
-            super::steps::count(1);
+            crate::steps::count(1);
             len += 1 + node.name().len();
             if len > MAX_PATH_LEN {
                 return by_id();

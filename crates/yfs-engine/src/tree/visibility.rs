@@ -5,8 +5,6 @@
 
 use hashbrown::HashMap;
 
-#[cfg(test)]
-use super::steps;
 use super::{
     NodeRef, TreeIndex,
     arena::{ROOT, Slot},
@@ -45,7 +43,7 @@ impl<'a> Hiders<'a> {
                 break *known;
             }
             #[cfg(test)]
-            steps::count(1);
+            crate::steps::count(1);
             passed.push(at);
             at = node.shown_in;
         };

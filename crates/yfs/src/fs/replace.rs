@@ -113,7 +113,9 @@ impl WorkspaceFs {
         data: &[u8],
         base: Option<&Base>,
     ) -> Result<Written, FsError> {
-        match (&it.found.holds, content::classify(data)) {
+        let kind = self.state.main.read_recursive().content_kind(&it.found.id);
+        let form = content::classify_as(data, kind.unwrap_or(ContentKind::Text));
+        match (&it.found.holds, form) {
             (Holds::Text, ContentForm::Text(text)) => self.replace_text(it, text, base),
             (_, form) => {
                 let expected = it.expected.or(self.check_unmerged_base(it, base)?);
@@ -349,7 +351,7 @@ impl WorkspaceFs {
         let kind = ContentKind::of(Category::of(name), profile);
         let mut doc = self.state.new_doc(id, kind);
         let failed = |error: ContentError| fs_error(error.into(), op, path);
-        match content::classify(data) {
+        match content::classify_as(data, kind) {
             ContentForm::Text(text) => {
                 let update = doc.write(text, None, &author).map_err(failed)?.update;
                 Ok(NewContent::Text { update, size: text.len() as u64 })

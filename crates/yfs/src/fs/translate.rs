@@ -103,7 +103,7 @@ pub(crate) fn fs_error(error: WorkspaceError, op: Op, path: &VPath) -> FsError {
 
 fn content_code(error: &ContentError) -> FsCode {
     match error {
-        ContentError::TooLarge { .. } => FsCode::EFBIG,
+        ContentError::TooLarge { .. } | ContentError::TooHeavy => FsCode::EFBIG,
         ContentError::UnknownVersion { .. } => FsCode::ESTALE,
         ContentError::NotText | ContentError::Refused(_) => FsCode::EIO,
         _ => FsCode::EINVAL,

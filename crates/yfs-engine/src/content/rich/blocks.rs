@@ -9,13 +9,13 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use yfs_markdown::{
     schema::Profile,
     source::{RenderedBlocks, SourceMap},
     tree::Element,
 };
-use yrs::{ReadTxn, XmlElementRef, XmlFragment as _, XmlOut};
+use yrs::{ReadTxn, Xml as _, XmlElementRef, XmlFragment as _, XmlOut};
 
 use super::{File, Memory, SOURCE, evident_profile, file_of};
 use crate::{
@@ -45,6 +45,9 @@ struct Inner {
     /// How often the whole document was read.
     #[cfg(test)]
     n_whole: u32,
+    /// How often the whole document was compared with what was to be written.
+    #[cfg(test)]
+    n_whole_writes: u32,
 }
 
 #[derive(Debug)]
@@ -62,8 +65,10 @@ pub(super) struct Cached {
 /// Which children of the root changed: where they were, and where they are.
 struct Changed {
     old: Range<usize>,
-    ids: Vec<ItemId>,
-    handles: Vec<XmlElementRef>,
+    /// All children, where some came or went.
+    children: Option<(Vec<ItemId>, Vec<XmlElementRef>)>,
+    /// One of those that changed, and where it is.
+    inside: Option<(usize, XmlElementRef)>,
 }
 
 impl FileCache {
@@ -81,6 +86,18 @@ impl FileCache {
     #[cfg(test)]
     pub(in crate::content) fn n_whole(&self) -> u32 {
         self.lock().n_whole
+    }
+
+    /// Returns how often the whole document was compared with what was to be written.
+    #[cfg(test)]
+    pub(in crate::content) fn n_whole_writes(&self) -> u32 {
+        self.lock().n_whole_writes
+    }
+
+    /// Notes that the whole document is compared with what is to be written.
+    #[cfg(test)]
+    pub(super) fn note_whole_write(&self) {
+        self.lock().n_whole_writes += 1;
     }
 
     /// Notes what an update deleted.
@@ -162,7 +179,8 @@ impl ContentDoc {
             }
             let parts = self.gate.parts_in(&changed, &[ROOT]);
             if !parts.is_empty() {
-                let changed = cached.changed(txn, &parts)?;
+                let have_children = self.gate.has_direct_parts(&parts, ROOT);
+                let changed = cached.changed(txn, &parts, have_children)?;
                 cached.replace(txn, changed)?;
             }
             cached.clocks = clocks;
@@ -175,9 +193,31 @@ impl ContentDoc {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         drop(inner);
-        let mut cached = cached?;
-        self.bring_up_to_date(&mut cached, deleted, profile)?;
-        Some(cached)
+        if let Some(mut cached) = cached
+            && self.bring_up_to_date(&mut cached, deleted, profile).is_some()
+        {
+            return Some(cached);
+        }
+        self.cache_known(profile)
+    }
+
+    /// Divides the file into blocks without reading it again, where its text is known: a file that was
+    /// written as a whole is what was written.
+    fn cache_known(&self, profile: Profile) -> Option<Cached> {
+        let file = self.file.get().filter(|file| file.is_exact && file.text.len() >= MIN_LEN)?;
+        self.gate.read(|txn| {
+            let memory = Memory::read(txn);
+            let (front, map) = (memory.front(), memory.source());
+            let body = file.text.strip_prefix(&front)?;
+            let kids = glance(txn, profile);
+            let ids: Vec<ItemId> = kids.iter().map(element_id).collect::<Option<_>>()?;
+            if evident_profile(&kids).is_some_and(|evident| evident != profile) {
+                return None;
+            }
+            let document = Element::new("doc").holding(into_nodes(kids));
+            let rendered = RenderedBlocks::of_text(&document, &map, profile, body)?;
+            Some(Cached { rendered, ids, profile, map, front, clocks: clocks_of(txn) })
+        })
     }
 
     /// Puts the file back into the cache.
@@ -198,7 +238,11 @@ fn clocks_of(txn: &impl ReadTxn) -> HashMap<ClientId, u32> {
 fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
     let fragment = txn.get_xml_fragment(ROOT)?;
     let (mut ids, mut handles) = (Vec::new(), Vec::new());
-    for child in fragment.children(txn) {
+    let Some(first) = fragment.first_child() else { return Some((ids, handles)) };
+    // A step from sibling to sibling costs less than what yrs does for `children`.
+    let XmlOut::Element(first) = first else { return None };
+    let behind: Vec<XmlOut> = first.siblings(txn).collect();
+    for child in std::iter::once(XmlOut::Element(first)).chain(behind) {
         let XmlOut::Element(element) = child else { return None };
         ids.push(item_of(element.as_ref())?);
         handles.push(element);
@@ -211,10 +255,18 @@ impl Cached {
         &self.front
     }
 
-    /// Returns the children of the root; nothing if they are not those that were read.
-    pub(super) fn handles(&self, txn: &impl ReadTxn) -> Option<Vec<XmlElementRef>> {
-        let (ids, handles) = children(txn)?;
-        (ids == self.ids).then_some(handles)
+    /// Returns some children of the root; nothing if they are not those that were read.
+    pub(super) fn handles(
+        &self,
+        txn: &impl ReadTxn,
+        range: Range<usize>,
+    ) -> Option<Vec<XmlElementRef>> {
+        let XmlOut::Element(first) = txn.get_xml_fragment(ROOT)?.first_child()? else {
+            return None;
+        };
+        let handles = siblings_at(txn, (0, first), 0..range.end)?.split_off(range.start);
+        let ids = handles.iter().map(|handle| item_of(handle.as_ref()));
+        ids.eq(self.ids[range].iter().map(|id| Some(*id))).then_some(handles)
     }
 
     /// Notes that the blocks are those that are in the document now. Reports whether there are as
@@ -231,40 +283,93 @@ impl Cached {
         File { text, is_exact: self.rendered.is_exact() }
     }
 
-    /// Finds the children of the root that hold some items.
-    fn changed(&self, txn: &impl ReadTxn, parts: &[IdRange]) -> Option<Changed> {
-        let mut dirty = HashSet::new();
+    /// Finds the children of the root that hold some items, of which some may be children.
+    fn changed(
+        &self,
+        txn: &impl ReadTxn,
+        parts: &[IdRange],
+        have_children: bool,
+    ) -> Option<Changed> {
+        let mut dirty = HashMap::new();
         for part in parts {
-            dirty.extend(top_of(txn, ItemId::new(part.client, part.start))?);
+            let top = top_of(txn, ItemId::new(part.client, part.start))?;
+            dirty.extend(top.and_then(|top| Some((item_of(top.as_ref())?, top))));
+        }
+        if !have_children {
+            return self.changed_inside(dirty);
         }
         let (ids, handles) = children(txn)?;
-        let is_same = |(old, new): &(&ItemId, &ItemId)| old == new && !dirty.contains(*old);
+        let is_same = |(old, new): &(&ItemId, &ItemId)| old == new && !dirty.contains_key(*old);
         let n_before = self.ids.iter().zip(&ids).take_while(is_same).count();
         let n_left = self.ids.len().min(ids.len()) - n_before;
         let behind = self.ids.iter().rev().zip(ids.iter().rev()).take(n_left);
         let n_behind = behind.take_while(is_same).count();
-        Some(Changed { old: n_before..self.ids.len() - n_behind, ids, handles })
+        let old = n_before..self.ids.len() - n_behind;
+        Some(Changed { old, children: Some((ids, handles)), inside: None })
+    }
+
+    /// Finds children of the root that are where they were.
+    fn changed_inside(&self, mut dirty: HashMap<ItemId, XmlElementRef>) -> Option<Changed> {
+        let is_dirty = |id: &ItemId| dirty.contains_key(id);
+        let Some(first) = self.ids.iter().position(is_dirty) else {
+            // What is in none of them is in what was deleted.
+            return Some(Changed { old: 0..0, children: None, inside: None });
+        };
+        let last = self.ids.iter().rposition(is_dirty)?;
+        let inside = dirty.remove(&self.ids[first])?;
+        Some(Changed { old: first..last + 1, children: None, inside: Some((first, inside)) })
     }
 
     /// Reads and renders the children that changed.
     fn replace(&mut self, txn: &impl ReadTxn, changed: Changed) -> Option<()> {
-        let Changed { old, ids, handles } = changed;
-        let n_new = (old.len() + ids.len()).checked_sub(self.ids.len())?;
+        let Changed { old, children, inside } = changed;
+        let n_now = children.as_ref().map_or(self.ids.len(), |(ids, _)| ids.len());
+        let n_new = (old.len() + n_now).checked_sub(self.ids.len())?;
         if n_new > MAX_CHANGED || old.len() > MAX_CHANGED {
             return None;
         }
         if n_new > 0 || !old.is_empty() {
             let around = self.rendered.around(old.clone());
-            let end = (around.end + ids.len()).checked_sub(self.ids.len())?;
-            let kids = glance_at(txn, &handles[around.start..end], self.profile);
-            if kids.len() != end - around.start
+            let now = around.start..(around.end + n_now).checked_sub(self.ids.len())?;
+            let handles = match (&children, inside) {
+                (Some((_, handles)), _) => handles[now.clone()].to_vec(),
+                (None, inside) => siblings_at(txn, inside?, now.clone())?,
+            };
+            let kids = glance_at(txn, &handles, self.profile);
+            if kids.len() != now.len()
                 || evident_profile(&kids).is_some_and(|evident| evident != self.profile)
                 || !self.rendered.replace(&self.map, self.profile, old, into_nodes(kids))
             {
                 return None;
             }
         }
-        self.ids = ids;
+        if let Some((ids, _)) = children {
+            self.ids = ids;
+        }
         Some(())
     }
+}
+
+/// Returns the children of the root in a range, which holds one that is known.
+fn siblings_at(
+    txn: &impl ReadTxn,
+    (at, known): (usize, XmlElementRef),
+    range: Range<usize>,
+) -> Option<Vec<XmlElementRef>> {
+    let element = |sibling: XmlOut| match sibling {
+        XmlOut::Element(element) => Some(element),
+        _ => None,
+    };
+    let n_before = at.checked_sub(range.start)?;
+    let mut before: Vec<_> =
+        known.siblings(txn).rev().take(n_before).map(element).collect::<Option<_>>()?;
+    before.reverse();
+    let behind: Vec<_> = known
+        .siblings(txn)
+        .take(range.end.checked_sub(at + 1)?)
+        .map(element)
+        .collect::<Option<_>>()?;
+    before.push(known);
+    before.extend(behind);
+    (before.len() == range.len()).then_some(before)
 }

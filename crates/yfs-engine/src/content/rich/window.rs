@@ -4,7 +4,6 @@
 //! is to be remembered. All others are written as a whole.
 
 use yfs_markdown::{front_matter::split, schema::Profile, source::remember, tree::Element};
-use yrs::XmlElementRef;
 
 use super::{
     super::{Author, ContentDoc, ContentError, Written},
@@ -42,20 +41,18 @@ impl ContentDoc {
         };
         let Window { old, n_before, n_after, document } = window;
         let around = cached.rendered.around(old.clone());
-        let handles = self.gate.read(|txn| cached.handles(txn));
+        let handles = self.gate.read(|txn| cached.handles(txn, around.clone()));
         let Some(handles) = handles else { return Ok(None) };
         let nodes = document.children.clone();
-        let map = cached.map.clone();
-        let is_written = cached.rendered.replace(&map, profile, old, nodes);
+        let is_written = cached.rendered.replace(&cached.map, profile, old, nodes);
         if !is_written || cached.file().text != new {
             return Ok(None);
         }
         let entry = self.begin_run(author, is_rewrite(&old_text.text, new));
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
         let mut plan = Plan::new(self.client, clock);
-        let handles: &[XmlElementRef] = &handles[around];
         self.gate.edit(|txn| {
-            let live = live_at(txn, handles, profile);
+            let live = live_at(txn, &handles, profile);
             let mut beside = Beside { txn, version: None, profile };
             let changed = n_before..live.len() - n_after;
             let new = &document.children[n_before..document.children.len() - n_after];

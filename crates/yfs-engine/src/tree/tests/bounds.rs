@@ -2,6 +2,7 @@
 //! are counted: they must grow with the number of nodes, not with its square.
 
 use super::*;
+use crate::steps;
 
 /// How many steps a node may take.
 const STEPS_PER_NODE: usize = 20;

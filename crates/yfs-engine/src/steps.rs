@@ -7,12 +7,12 @@ thread_local! {
 }
 
 /// Counts steps of the running test.
-pub(super) fn count(n_steps: usize) {
+pub(crate) fn count(n_steps: usize) {
     N_STEPS.set(N_STEPS.get() + n_steps);
 }
 
 /// Returns how many steps `run` took.
-pub(super) fn of(run: impl FnOnce()) -> usize {
+pub(crate) fn of(run: impl FnOnce()) -> usize {
     let before = N_STEPS.get();
     run();
     N_STEPS.get() - before
