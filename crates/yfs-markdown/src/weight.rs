@@ -14,26 +14,19 @@
 /// assert_eq!(weight("- item\n- *another*\n"), 5);
 /// ```
 pub fn weight(text: &str) -> usize {
+    let lines = text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r'));
     let (mut n_blocks, mut n_marks) = (0, 0);
-    // Whether only what opens containers was read of the line, and whether it has anything.
-    let (mut is_start, mut is_blank) = (true, true);
-    for byte in text.bytes() {
-        match byte {
-            b'\n' | b'\r' => {
-                n_blocks += usize::from(!is_blank);
-                (is_start, is_blank) = (true, true);
-                continue;
-            }
-            b' ' | b'\t' => continue,
-            b'|' => n_blocks += 1,
-            b'-' | b'+' | b'>' | b'.' | b')' if is_start => n_blocks += 1,
-            b'*' if is_start => n_blocks += 1,
-            b'0'..=b'9' if is_start => (),
-            b'*' | b'_' | b'`' | b'[' | b'<' | b'~' => n_marks += 1,
-            _ => (),
-        }
-        is_start &= matches!(byte, b'-' | b'+' | b'>' | b'.' | b')' | b'*' | b'0'..=b'9');
-        is_blank = false;
+    for line in lines {
+        // What opens containers, with the spaces between.
+        let opens = |byte: &u8| b"-+*>.) \t0123456789".contains(byte);
+        let n_opening = line.iter().take_while(|byte| opens(byte)).count();
+        let (opening, rest) = line.split_at(n_opening);
+        let n_containers = opening.iter().filter(|byte| b"-+*>.)".contains(byte)).count();
+        let is_blank = rest.is_empty() && opening.iter().all(|byte| b" \t".contains(byte));
+        n_blocks += n_containers + usize::from(!is_blank);
+        n_blocks += rest.iter().filter(|byte| **byte == b'|').count();
+        let is_mark = |byte: &u8| matches!(byte, b'*' | b'_' | b'`' | b'[' | b'<' | b'~');
+        n_marks += rest.iter().filter(|byte| is_mark(byte)).count();
     }
-    n_blocks + usize::from(!is_blank) + n_marks / 2
+    n_blocks + n_marks / 2
 }

@@ -39,19 +39,27 @@ pub fn classify(bytes: &[u8]) -> ContentForm<'_> {
 /// takes 3 KB as rich text, and no editor shows a document of so many blocks.
 pub fn classify_as(bytes: &[u8], kind: ContentKind) -> ContentForm<'_> {
     match (classify(bytes), kind) {
-        (ContentForm::Text(text), ContentKind::Rich(_)) if is_too_heavy(text, "") => {
-            ContentForm::Blob
-        }
+        (ContentForm::Text(text), ContentKind::Rich(_)) if is_heavy(text) => ContentForm::Blob,
         (form, _) => form,
     }
 }
 
-/// Reports whether a text is too heavy for rich text. What was heavier before, because peers made it
-/// so, may still be edited.
-pub(super) fn is_too_heavy(new: &str, old: &str) -> bool {
-    let is_heavy = |text: &str, most: usize| text.len() > most && weight(text) > most;
-    is_heavy(new, MAX_RICH_WEIGHT)
-        && !(is_heavy(old, MAX_RICH_WEIGHT) && !is_heavy(new, 2 * weight(old)))
+/// Reports whether a text is too heavy for rich text.
+pub(super) fn is_heavy(text: &str) -> bool {
+    is_heavier(text, MAX_RICH_WEIGHT)
+}
+
+/// Reports whether a write makes a file heavy. What was heavy before, because peers made it so, may
+/// still be edited.
+pub(super) fn becomes_heavy(new: &str, old: impl FnOnce() -> String) -> bool {
+    is_heavy(new) && {
+        let old = old();
+        !is_heavy(&old) || is_heavier(new, 2 * weight(&old))
+    }
+}
+
+fn is_heavier(text: &str, most: usize) -> bool {
+    text.len() > most && weight(text) > most
 }
 
 /// Returns where lines are in a text, in bytes, their newlines included.

@@ -49,7 +49,7 @@ use self::{
 use super::{
     Author, ContentDoc, ContentError, TEXT, Version, Written,
     diff::{diff, utf16_len},
-    form::{MAX_RICH_WEIGHT, is_too_heavy},
+    form::becomes_heavy,
     rebase::Overlap,
     timeline::is_sweeping,
 };
@@ -147,7 +147,7 @@ impl ContentDoc {
         profile: Profile,
         author: &Author,
     ) -> Result<Written, ContentError> {
-        if !self.by_rule && new.len() > MAX_RICH_WEIGHT && is_too_heavy(new, &self.text()) {
+        if !self.by_rule && becomes_heavy(new, || self.text()) {
             return Err(ContentError::TooHeavy);
         }
         if base.is_none() && !self.by_rule && self.gate.is_blank() {

@@ -31,6 +31,9 @@ const MIN_LEN: usize = if cfg!(test) { 1 } else { 8 << 10 };
 /// More blocks than this are not brought up to date one by one.
 const MAX_CHANGED: usize = 256;
 
+/// Half as many writes at most do not try to change a few blocks only, where others failed.
+const MAX_NOT_TRIED: u32 = 32;
+
 /// The file as it was when it was last read.
 #[derive(Debug, Default)]
 pub(in crate::content) struct FileCache {
@@ -42,6 +45,10 @@ struct Inner {
     cached: Option<Cached>,
     /// What was deleted since.
     deleted: Vec<IdRange>,
+    /// How often in a row a file was divided into blocks for a write that then was made as a whole.
+    n_in_vain: u32,
+    /// How many writes since then did not try.
+    n_not_tried: u32,
     /// How often the whole document was read.
     #[cfg(test)]
     n_whole: u32,
@@ -86,6 +93,22 @@ impl FileCache {
     #[cfg(test)]
     pub(in crate::content) fn n_whole(&self) -> u32 {
         self.lock().n_whole
+    }
+
+    /// Notes whether a write for which the file was divided into blocks changed a few of them only.
+    pub(super) fn note_division(&self, was_of_use: bool) {
+        let mut inner = self.lock();
+        inner.n_not_tried = 0;
+        inner.n_in_vain = if was_of_use { 0 } else { inner.n_in_vain.saturating_add(1) };
+    }
+
+    /// Reports whether to divide a file into blocks for a write. Where that was in vain time and
+    /// again, most writes do not try.
+    fn is_worth_dividing(&self) -> bool {
+        let mut inner = self.lock();
+        let is_worth = inner.n_not_tried >= inner.n_in_vain.min(MAX_NOT_TRIED) / 2;
+        inner.n_not_tried += u32::from(!is_worth);
+        is_worth
     }
 
     /// Returns how often the whole document was compared with what was to be written.
@@ -198,13 +221,16 @@ impl ContentDoc {
         {
             return Some(cached);
         }
-        self.cache_known(profile)
+        None
     }
 
     /// Divides the file into blocks without reading it again, where its text is known: a file that was
     /// written as a whole is what was written.
-    fn cache_known(&self, profile: Profile) -> Option<Cached> {
+    pub(super) fn divide_known(&self, profile: Profile) -> Option<Cached> {
         let file = self.file.get().filter(|file| file.is_exact && file.text.len() >= MIN_LEN)?;
+        if !self.blocks.is_worth_dividing() {
+            return None;
+        }
         self.gate.read(|txn| {
             let memory = Memory::read(txn);
             let (front, map) = (memory.front(), memory.source());

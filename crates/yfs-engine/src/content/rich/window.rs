@@ -33,7 +33,22 @@ impl ContentDoc {
         profile: Profile,
         author: &Author,
     ) -> Result<Option<Written>, ContentError> {
-        let Some(mut cached) = self.take_cached(profile) else { return Ok(None) };
+        if let Some(cached) = self.take_cached(profile) {
+            return self.write_in(cached, new, profile, author);
+        }
+        let Some(cached) = self.divide_known(profile) else { return Ok(None) };
+        let written = self.write_in(cached, new, profile, author)?;
+        self.blocks.note_division(written.is_some());
+        Ok(written)
+    }
+
+    fn write_in(
+        &mut self,
+        mut cached: Cached,
+        new: &str,
+        profile: Profile,
+        author: &Author,
+    ) -> Result<Option<Written>, ContentError> {
         let old_text = cached.file();
         let Some(window) = cached.window(new, profile).filter(|_| old_text.is_exact) else {
             self.keep_cached(cached);
