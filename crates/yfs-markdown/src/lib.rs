@@ -20,9 +20,9 @@
 pub mod front_matter;
 mod outline;
 pub mod parse;
-pub mod same;
 pub mod schema;
 pub mod source;
 pub mod tree;
+pub mod tree_equality;
 pub mod weight;
 pub mod write;

@@ -38,25 +38,25 @@
 
 #![cfg(target_os = "linux")]
 
-mod engine;
+mod crash_points;
 pub mod error;
-mod fault;
 mod ignores;
 mod lease;
+pub mod merge_plan;
 pub mod mirror;
-pub mod names;
+pub mod mirror_state;
+mod mirror_worker;
+pub mod name_escaping;
 pub mod options;
-pub mod plan;
 pub mod report;
-pub mod risk;
-pub mod state;
+mod sync_engine;
 mod unread;
+pub mod untrusted_files;
 mod watch;
-mod worker;
 
 pub use crate::{
     error::MirrorError,
     mirror::Mirror,
-    options::{MirrorOptions, Trust},
-    report::{Counts, Notice, Report, Why},
+    options::{MirrorOptions, TrustPolicy},
+    report::{ChangeCounts, MirrorNotice, MirrorReport, NoticeReason},
 };

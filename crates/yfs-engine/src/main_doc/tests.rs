@@ -5,13 +5,13 @@ use crate::{
     id::ClientId,
     path::VPath,
     table::{NodeKind, RowChanges},
-    tree::Conflict,
+    tree::TreeConflict,
 };
 
 fn main_doc(number: u64) -> MainDoc {
     let [rows, cells, meta] = [0, 1, 2].map(|ix| ClientId::from_random(number * 3 + ix));
     let id = FileId::parse("workspace").unwrap();
-    MainDoc::new(&id, WriterIds { rows, cells, meta }, Limits::default())
+    MainDoc::new(&id, WriterIds { rows, cells, meta }, GateLimits::default())
 }
 
 fn id(text: &str) -> FileId {
@@ -54,9 +54,9 @@ fn parked_update_shows_when_what_it_waits_for_arrives() {
     let rename = left.plan(&[RowWrite::Update { id: id("f"), changes }], Millis(2)).unwrap();
     left.commit(&rename);
 
-    let changes = right.receive(&rename, Source::Wire).unwrap();
+    let changes = right.receive(&rename, UpdateSource::Wire).unwrap();
     assert!(changes.parked && changes.ids.is_empty());
-    let changes = right.receive(&create, Source::Wire).unwrap();
+    let changes = right.receive(&create, UpdateSource::Wire).unwrap();
     assert_eq!(changes.ids, [id("f")]);
     assert_eq!(path_of(&right, "f").as_deref(), Some("/b"));
 }
@@ -70,16 +70,16 @@ fn own_log_brings_everything_back_and_the_chain_goes_on() {
     assert_eq!(main.commit(&update).settings, ["profile"]);
 
     let mut again = main_doc(1);
-    again.receive(&main.encode_state(), Source::Store).unwrap();
+    again.receive(&main.encode_state(), UpdateSource::Store).unwrap();
     assert_eq!(again.settings().get("profile"), Some(&Any::from("gfm")));
     let update = again.plan(&[create("g", "b", None, NodeKind::File)], Millis(1)).unwrap();
     again.commit(&update);
     assert_eq!(path_of(&again, "g").as_deref(), Some("/b"));
     let diff = again.encode_diff(&main.state_vector()).unwrap();
-    main.receive(&diff, Source::Store).unwrap();
+    main.receive(&diff, UpdateSource::Store).unwrap();
     assert_eq!(main.state_vector(), again.state_vector());
     assert_eq!(path_of(&main, "g").as_deref(), Some("/b"));
-    assert_eq!(main.commit(EMPTY_UPDATE), Changes::default());
+    assert_eq!(main.commit(EMPTY_UPDATE), MainDocChanges::default());
 }
 
 /// The whole way of a chain that a peer sends in one message: received, listed, asked for.
@@ -93,7 +93,7 @@ fn a_chain_of_100_000_directories_is_received_and_listed() {
     let rows: Vec<RowWrite> = (0..n_nodes).rev().map(row).collect();
     let update = theirs.plan(&rows, Millis(1)).unwrap();
     let n_steps = crate::steps::of(|| {
-        ours.receive(&update, Source::Wire).unwrap();
+        ours.receive(&update, UpdateSource::Wire).unwrap();
         assert_eq!(ours.tree().conflicts(Millis(1000)).len(), 0);
         assert_eq!(ours.tree().visible().count(), n_nodes);
         for at in (0..n_nodes).step_by(n_nodes / 100) {
@@ -109,8 +109,8 @@ fn a_chain_of_100_000_directories_is_received_and_listed() {
     let changes = RowChanges { parent: Some(Some(id(&key(n_nodes - 1)))), ..RowChanges::default() };
     let close = theirs.plan(&[RowWrite::Update { id: id("c0"), changes }], Millis(2)).unwrap();
     let n_steps = crate::steps::of(|| {
-        ours.receive(&close, Source::Wire).unwrap();
-        let [Conflict::Cycle { members, shown_in, .. }] = &ours.tree().conflicts(Millis(3))[..]
+        ours.receive(&close, UpdateSource::Wire).unwrap();
+        let [TreeConflict::Cycle { members, shown_in, .. }] = &ours.tree().conflicts(Millis(3))[..]
         else {
             panic!("one cycle");
         };
@@ -119,6 +119,6 @@ fn a_chain_of_100_000_directories_is_received_and_listed() {
     });
     assert!(n_steps <= 20 * n_nodes, "{n_steps} steps");
     theirs.commit(&close);
-    third.receive(&theirs.encode_state(), Source::Wire).unwrap();
+    third.receive(&theirs.encode_state(), UpdateSource::Wire).unwrap();
     assert_eq!(third.tree().visible().count(), n_nodes);
 }

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::{
     TreeIndex,
-    arena::{Kind, ROOT, Slot},
+    arena::{NodeSlot, ROOT, SlotKind},
 };
 
 /// Where breakers go, and what is known of the way from folders to the root.
@@ -19,9 +19,9 @@ use super::{
 /// each folder on it leads to where the walk ended.
 struct Ways {
     /// Where each breaker goes; nothing until it has chosen.
-    choices: HashMap<Slot, Option<Slot>>,
+    choices: HashMap<NodeSlot, Option<NodeSlot>>,
     /// An ancestor of each folder that a walk passed, by effective parents.
-    above: HashMap<Slot, Slot>,
+    above: HashMap<NodeSlot, NodeSlot>,
 }
 
 impl TreeIndex {
@@ -31,7 +31,7 @@ impl TreeIndex {
             Some(_) => self.cycles(),
             None => self.cycles_from(self.folders()),
         };
-        let mut breakers: Vec<Slot> = cycles.iter().map(|cycle| self.breaker(cycle)).collect();
+        let mut breakers: Vec<NodeSlot> = cycles.iter().map(|cycle| self.breaker(cycle)).collect();
         breakers.sort_by(|a, b| self.by_move_time(*a, *b));
 
         let choices = breakers.iter().map(|breaker| (*breaker, None)).collect();
@@ -47,7 +47,7 @@ impl TreeIndex {
             healed.into_iter().map(|(_, slot)| slot).filter(|it| !ways.choices.contains_key(it));
         let homes = healed.map(|slot| (slot, self.parent_of(slot)));
         let chosen = breakers.iter().filter_map(|slot| Some((*slot, ways.choices[slot]?)));
-        let homes: Vec<(Slot, Slot)> = homes.chain(chosen).collect();
+        let homes: Vec<(NodeSlot, NodeSlot)> = homes.chain(chosen).collect();
         for (slot, home) in homes {
             if self.arena[slot].shown_in != home {
                 self.leave(slot);
@@ -57,12 +57,12 @@ impl TreeIndex {
     }
 
     /// Returns the nodes of each cycle of stored parents.
-    pub(super) fn cycles(&self) -> Vec<Vec<Slot>> {
+    pub(super) fn cycles(&self) -> Vec<Vec<NodeSlot>> {
         self.cycles_from(self.detached.iter().map(|(_, slot)| *slot))
     }
 
     /// Returns the nodes of each cycle of stored parents that some nodes lead to.
-    fn cycles_from(&self, starts: impl Iterator<Item = Slot>) -> Vec<Vec<Slot>> {
+    fn cycles_from(&self, starts: impl Iterator<Item = NodeSlot>) -> Vec<Vec<NodeSlot>> {
         let mut cycles = Vec::new();
         let mut seen = vec![false; self.arena.n_slots()];
         seen[ROOT.index() as usize] = true;
@@ -83,25 +83,25 @@ impl TreeIndex {
         cycles
     }
 
-    fn folders(&self) -> impl Iterator<Item = Slot> {
-        self.arena.present().filter(|slot| self.arena[*slot].kind == Kind::Folder)
+    fn folders(&self) -> impl Iterator<Item = NodeSlot> {
+        self.arena.present().filter(|slot| self.arena[*slot].kind == SlotKind::Folder)
     }
 
-    fn breaker(&self, cycle: &[Slot]) -> Slot {
+    fn breaker(&self, cycle: &[NodeSlot]) -> NodeSlot {
         let breaker = cycle.iter().copied().max_by(|a, b| self.by_move_time(*a, *b));
         breaker.expect("a cycle has a node")
     }
 
-    fn by_move_time(&self, a: Slot, b: Slot) -> std::cmp::Ordering {
+    fn by_move_time(&self, a: NodeSlot, b: NodeSlot) -> std::cmp::Ordering {
         let (a, b) = (&self.arena[a], &self.arena[b]);
         a.parent_ts.total_cmp(&b.parent_ts).then_with(|| a.id.cmp(&b.id))
     }
 
-    fn fall_back(&self, breaker: Slot, ways: &mut Ways) -> Slot {
+    fn fall_back(&self, breaker: NodeSlot, ways: &mut Ways) -> NodeSlot {
         for prev in self.arena[breaker].prev_parents() {
             let Some(id) = prev else { return ROOT };
             let Some(slot) = self.arena.find(id.as_str()) else { continue };
-            if self.arena[slot].kind == Kind::Folder && self.top_of(slot, ways) == ROOT {
+            if self.arena[slot].kind == SlotKind::Folder && self.top_of(slot, ways) == ROOT {
                 return slot;
             }
         }
@@ -110,7 +110,7 @@ impl TreeIndex {
 
     /// Returns the root, or the first trashed folder or breaker that has not chosen yet on the way
     /// from `slot` to it. Every cycle holds a breaker, so the walk ends.
-    fn top_of(&self, slot: Slot, ways: &mut Ways) -> Slot {
+    fn top_of(&self, slot: NodeSlot, ways: &mut Ways) -> NodeSlot {
         let (mut top, mut passed) = (slot, Vec::new());
         while top != ROOT && !self.arena[top].trashed {
             let above = match (ways.above.get(&top), ways.choices.get(&top)) {

@@ -7,7 +7,7 @@
 use smol_str::SmolStr;
 use yrs::Any;
 
-use super::{NodeRef, TreeIndex, arena::Slot, visibility::Hiders};
+use super::{NodeRef, TreeIndex, arena::NodeSlot, visibility::Hiders};
 use crate::{
     id::FileId,
     path::VPath,
@@ -71,7 +71,7 @@ impl TreeIndex {
         Some(node)
     }
 
-    fn trash_item(&self, slot: Slot, hiders: &mut Hiders<'_>) -> TrashItem {
+    fn trash_item(&self, slot: NodeSlot, hiders: &mut Hiders<'_>) -> TrashItem {
         let node = self.node_at(slot);
         let raw = node.raw();
         let inside = hiders.of(raw.shown_in);

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::{
     NodeRef, TreeIndex,
-    arena::{ROOT, Slot},
+    arena::{NodeSlot, ROOT},
 };
 
 /// What hides the nodes that were asked for so far.
@@ -15,7 +15,7 @@ use super::{
 pub(crate) struct Hiders<'a> {
     tree: &'a TreeIndex,
     /// For each node that was passed, the trashed node that hides it.
-    known: HashMap<Slot, Option<Slot>>,
+    known: HashMap<NodeSlot, Option<NodeSlot>>,
 }
 
 impl<'a> Hiders<'a> {
@@ -29,7 +29,7 @@ impl<'a> Hiders<'a> {
     }
 
     /// Returns the trashed node that hides `slot`: itself or the nearest above.
-    pub(super) fn of(&mut self, slot: Slot) -> Option<Slot> {
+    pub(super) fn of(&mut self, slot: NodeSlot) -> Option<NodeSlot> {
         let (mut at, mut passed) = (slot, Vec::new());
         let hider = loop {
             if at == ROOT {

@@ -11,13 +11,13 @@ use std::{
 
 use hashbrown::HashMap;
 use yfs_markdown::{
-    schema::Profile,
+    schema::SchemaProfile,
     source::{RenderedBlocks, SourceMap},
-    tree::Element,
+    tree::TreeElement,
 };
 use yrs::{ReadTxn, Xml as _, XmlElementRef, XmlFragment as _, XmlOut};
 
-use super::{File, Memory, SOURCE, evident_profile, file_of};
+use super::{RichFile, RichMemory, SOURCE, evident_profile, file_of};
 use crate::{
     content::{ContentDoc, anchor::top_of, rich::FRONT_MATTER},
     gate::IdRange,
@@ -37,12 +37,12 @@ const MAX_NOT_TRIED: u32 = 32;
 /// The file as it was when it was last read.
 #[derive(Debug, Default)]
 pub(in crate::content) struct FileCache {
-    inner: Mutex<Inner>,
+    inner: Mutex<BlockCacheInner>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    cached: Option<Cached>,
+struct BlockCacheInner {
+    cached: Option<CachedBlock>,
     /// What was deleted since.
     deleted: Vec<IdRange>,
     /// How often in a row a file was divided into blocks for a write that then was made as a whole.
@@ -58,11 +58,11 @@ struct Inner {
 }
 
 #[derive(Debug)]
-pub(super) struct Cached {
+pub(super) struct CachedBlock {
     pub(super) rendered: RenderedBlocks,
     /// The children of the root, in order.
     ids: Vec<ItemId>,
-    profile: Profile,
+    profile: SchemaProfile,
     pub(super) map: SourceMap,
     /// The front matter as it stands in the file.
     front: String,
@@ -70,7 +70,7 @@ pub(super) struct Cached {
 }
 
 /// Which children of the root changed: where they were, and where they are.
-struct Changed {
+struct ChangedBlocks {
     old: Range<usize>,
     /// All children, where some came or went.
     children: Option<(Vec<ItemId>, Vec<XmlElementRef>)>,
@@ -79,7 +79,7 @@ struct Changed {
 }
 
 impl FileCache {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, BlockCacheInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,7 +134,7 @@ impl FileCache {
 
 impl ContentDoc {
     /// Reads the document as a file, from the one that was read before where that is possible.
-    pub(super) fn read_by_blocks(&self, profile: Profile) -> File {
+    pub(super) fn read_by_blocks(&self, profile: SchemaProfile) -> RichFile {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         if let Some(mut cached) = cached
@@ -158,20 +158,24 @@ impl ContentDoc {
         file
     }
 
-    fn read_whole(&self, txn: &impl ReadTxn, profile: Profile) -> (File, Option<Cached>) {
+    fn read_whole(
+        &self,
+        txn: &impl ReadTxn,
+        profile: SchemaProfile,
+    ) -> (RichFile, Option<CachedBlock>) {
         let kids = glance(txn, profile);
         let evident = evident_profile(&kids).unwrap_or(profile);
         let ids: Option<Vec<ItemId>> = kids.iter().map(element_id).collect();
-        let memory = Memory::read(txn);
+        let memory = RichMemory::read(txn);
         let nodes = into_nodes(kids);
         if let Some(ids) = ids.filter(|_| evident == profile && !nodes.is_empty()) {
-            let document = Element::new("doc").holding(nodes);
+            let document = TreeElement::new("doc").holding(nodes);
             let map = memory.source();
             let front = memory.front();
             let rendered = RenderedBlocks::new(&document, &map, profile);
             if let Some(rendered) = rendered.filter(|it| it.text().len() >= MIN_LEN) {
                 let clocks = clocks_of(txn);
-                let cached = Cached { rendered, ids, profile, map, front, clocks };
+                let cached = CachedBlock { rendered, ids, profile, map, front, clocks };
                 return (cached.file(), Some(cached));
             }
             return (file_of(document.children, &memory, profile), None);
@@ -182,9 +186,9 @@ impl ContentDoc {
     /// Renders what changed. Returns nothing if the whole document must be read.
     fn bring_up_to_date(
         &self,
-        cached: &mut Cached,
+        cached: &mut CachedBlock,
         mut changed: Vec<IdRange>,
-        profile: Profile,
+        profile: SchemaProfile,
     ) -> Option<()> {
         if cached.profile != profile {
             return None;
@@ -212,7 +216,7 @@ impl ContentDoc {
     }
 
     /// Takes the file block by block out of the cache, brought up to date.
-    pub(super) fn take_cached(&self, profile: Profile) -> Option<Cached> {
+    pub(super) fn take_cached(&self, profile: SchemaProfile) -> Option<CachedBlock> {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         drop(inner);
@@ -226,13 +230,13 @@ impl ContentDoc {
 
     /// Divides the file into blocks without reading it again, where its text is known: a file that was
     /// written as a whole is what was written.
-    pub(super) fn divide_known(&self, profile: Profile) -> Option<Cached> {
+    pub(super) fn divide_known(&self, profile: SchemaProfile) -> Option<CachedBlock> {
         let file = self.file.get().filter(|file| file.is_exact && file.text.len() >= MIN_LEN)?;
         if !self.blocks.is_worth_dividing() {
             return None;
         }
         self.gate.read(|txn| {
-            let memory = Memory::read(txn);
+            let memory = RichMemory::read(txn);
             let (front, map) = (memory.front(), memory.source());
             let body = file.text.strip_prefix(&front)?;
             let kids = glance(txn, profile);
@@ -240,14 +244,14 @@ impl ContentDoc {
             if evident_profile(&kids).is_some_and(|evident| evident != profile) {
                 return None;
             }
-            let document = Element::new("doc").holding(into_nodes(kids));
+            let document = TreeElement::new("doc").holding(into_nodes(kids));
             let rendered = RenderedBlocks::of_text(&document, &map, profile, body)?;
-            Some(Cached { rendered, ids, profile, map, front, clocks: clocks_of(txn) })
+            Some(CachedBlock { rendered, ids, profile, map, front, clocks: clocks_of(txn) })
         })
     }
 
     /// Puts the file back into the cache.
-    pub(super) fn keep_cached(&self, cached: Cached) {
+    pub(super) fn keep_cached(&self, cached: CachedBlock) {
         self.blocks.lock().cached = Some(cached);
     }
 }
@@ -276,7 +280,7 @@ fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
     Some((ids, handles))
 }
 
-impl Cached {
+impl CachedBlock {
     pub(super) fn front(&self) -> &str {
         &self.front
     }
@@ -304,9 +308,9 @@ impl Cached {
         self.ids.len() == self.rendered.n_blocks()
     }
 
-    pub(super) fn file(&self) -> File {
+    pub(super) fn file(&self) -> RichFile {
         let text = [&self.front, self.rendered.text()].concat();
-        File { text, is_exact: self.rendered.is_exact() }
+        RichFile { text, is_exact: self.rendered.is_exact() }
     }
 
     /// Finds the children of the root that hold some items, of which some may be children.
@@ -315,7 +319,7 @@ impl Cached {
         txn: &impl ReadTxn,
         parts: &[IdRange],
         have_children: bool,
-    ) -> Option<Changed> {
+    ) -> Option<ChangedBlocks> {
         let mut dirty = HashMap::new();
         for part in parts {
             let top = top_of(txn, ItemId::new(part.client, part.start))?;
@@ -331,24 +335,24 @@ impl Cached {
         let behind = self.ids.iter().rev().zip(ids.iter().rev()).take(n_left);
         let n_behind = behind.take_while(is_same).count();
         let old = n_before..self.ids.len() - n_behind;
-        Some(Changed { old, children: Some((ids, handles)), inside: None })
+        Some(ChangedBlocks { old, children: Some((ids, handles)), inside: None })
     }
 
     /// Finds children of the root that are where they were.
-    fn changed_inside(&self, mut dirty: HashMap<ItemId, XmlElementRef>) -> Option<Changed> {
+    fn changed_inside(&self, mut dirty: HashMap<ItemId, XmlElementRef>) -> Option<ChangedBlocks> {
         let is_dirty = |id: &ItemId| dirty.contains_key(id);
         let Some(first) = self.ids.iter().position(is_dirty) else {
             // What is in none of them is in what was deleted.
-            return Some(Changed { old: 0..0, children: None, inside: None });
+            return Some(ChangedBlocks { old: 0..0, children: None, inside: None });
         };
         let last = self.ids.iter().rposition(is_dirty)?;
         let inside = dirty.remove(&self.ids[first])?;
-        Some(Changed { old: first..last + 1, children: None, inside: Some((first, inside)) })
+        Some(ChangedBlocks { old: first..last + 1, children: None, inside: Some((first, inside)) })
     }
 
     /// Reads and renders the children that changed.
-    fn replace(&mut self, txn: &impl ReadTxn, changed: Changed) -> Option<()> {
-        let Changed { old, children, inside } = changed;
+    fn replace(&mut self, txn: &impl ReadTxn, changed: ChangedBlocks) -> Option<()> {
+        let ChangedBlocks { old, children, inside } = changed;
         let n_now = children.as_ref().map_or(self.ids.len(), |(ids, _)| ids.len());
         let n_new = (old.len() + n_now).checked_sub(self.ids.len())?;
         if n_new > MAX_CHANGED || old.len() > MAX_CHANGED {

@@ -13,20 +13,20 @@ fn key(kind: &str, number: usize) -> String {
     format!("{kind}{number}")
 }
 
-fn folder(key: &str, name: &str, parent: Option<&str>) -> Entry {
+fn folder(key: &str, name: &str, parent: Option<&str>) -> RowHistory {
     let mut entry = entry(key, name, NodeKind::Folder);
     entry.row.parent = parent.map(id);
     entry
 }
 
 /// A directory in another, and so on; each holds one file.
-fn chain(n_nodes: usize) -> Vec<Entry> {
+fn chain(n_nodes: usize) -> Vec<RowHistory> {
     let parent = |at: usize| at.checked_sub(1).map(|above| key("c", above));
     (0..n_nodes).map(|at| folder(&key("c", at), "d", parent(at).as_deref())).collect()
 }
 
 /// Puts entries in an order that has nothing to do with their places.
-fn shuffle(entries: &mut [Entry]) {
+fn shuffle(entries: &mut [RowHistory]) {
     let mut state = 1_usize;
     for at in (1..entries.len()).rev() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -36,7 +36,7 @@ fn shuffle(entries: &mut [Entry]) {
 
 /// Takes up entries as one batch, lists all that there is, and takes everything out again.
 #[track_caller]
-fn check_steps(entries: &[Entry]) {
+fn check_steps(entries: &[RowHistory]) {
     let most = STEPS_PER_NODE * entries.len();
     let mut tree = TreeIndex::new(id("w"));
     let batch = entries.iter().map(|entry| (&entry.row.id, Some(entry)));
@@ -91,7 +91,7 @@ fn directories_that_come_below_a_chain_cost_no_walk_each() {
 fn a_cycle_of_all_directories_costs_no_square() {
     let parent = |at: usize| key("c", (at + 1) % N_NODES);
     let cycle = (0..N_NODES).map(|at| folder(&key("c", at), "d", Some(&parent(at))));
-    let mut entries: Vec<Entry> = cycle.collect();
+    let mut entries: Vec<RowHistory> = cycle.collect();
     check_steps(&entries);
     shuffle(&mut entries);
     check_steps(&entries);
@@ -135,12 +135,12 @@ fn trash_and_names_at_every_depth_cost_no_walk_each() {
 #[test]
 fn twins_come_and_go_without_a_look_at_each_other() {
     let twin = |at: usize| entry(&key("t", at), "same.txt", NodeKind::File);
-    let mut entries: Vec<Entry> = (0..N_NODES).map(twin).collect();
+    let mut entries: Vec<RowHistory> = (0..N_NODES).map(twin).collect();
     shuffle(&mut entries);
     check_steps(&entries);
     let tree = build_at_once(&entries);
     let conflicts = tree.conflicts(Millis(1000));
-    let [Conflict::Name { others, .. }] = &conflicts[..] else { panic!("one name") };
+    let [TreeConflict::Name { others, .. }] = &conflicts[..] else { panic!("one name") };
     assert_eq!(others.len(), N_NODES - 1);
 }
 
@@ -157,7 +157,7 @@ fn names_that_were_cut_come_free_at_once() {
     check_steps(&entries);
 }
 
-fn build_at_once(entries: &[Entry]) -> TreeIndex {
+fn build_at_once(entries: &[RowHistory]) -> TreeIndex {
     let mut tree = TreeIndex::new(id("w"));
     tree.apply(entries.iter().map(|entry| (&entry.row.id, Some(entry))));
     tree

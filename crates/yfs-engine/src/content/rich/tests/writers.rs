@@ -1,17 +1,17 @@
 //! Several writers at once.
 
-use yfs_markdown::schema::Profile;
+use yfs_markdown::schema::SchemaProfile;
 
 use super::{document, receive, replica, write};
 use crate::{
-    content::{ContentDoc, ContentError, ContentForm, classify_as},
-    kind::ContentKind,
+    content::{ByteClassification, ContentDoc, ContentError, classify_as},
+    kind::ContentRoot,
 };
 
 /// Starts with `base`; one replica then writes `theirs`, and another, who has only read `base`, `ours`. Returns what all
 /// replicas hold in the end.
 fn both(base: &str, theirs: &str, ours: &str) -> String {
-    let mut first = document(1, Profile::Gfm);
+    let mut first = document(1, SchemaProfile::Gfm);
     write(&mut first, base, None);
     let mut second = replica(&first, 2);
     let read = second.version();
@@ -75,7 +75,7 @@ fn front_matter_merges_key_by_key_and_member_by_member() {
 #[test]
 fn what_markdown_cannot_say_stays_where_nobody_wrote() {
     use yrs::{WriteTxn, XmlElementPrelim, XmlFragment};
-    let mut doc: ContentDoc = document(1, Profile::Gfm);
+    let mut doc: ContentDoc = document(1, SchemaProfile::Gfm);
     write(&mut doc, "First.\n\nLast.\n", None);
     let fragment = |txn: &mut yrs::TransactionMut<'_>| txn.get_or_insert_xml_fragment("richtext");
     doc.gate.edit(|txn| fragment(txn).insert(txn, 1, XmlElementPrelim::empty("paragraph")));
@@ -92,7 +92,7 @@ fn a_table_has_one_header_and_a_cell_one_paragraph() {
     let base = "> One\n\n| a | b |\n| - | - |\n| c | d |\n";
     let theirs = base.replace("| a |", "| typed a |").replace("| c |", "| typed c |");
     let ours = base.replace("| a | b |", "| x | y |").replace("| c | d |", "| v | w |\n| e | f |");
-    let mut first = document(1, Profile::Gfm);
+    let mut first = document(1, SchemaProfile::Gfm);
     write(&mut first, base, None);
     let read = first.version();
     write(&mut first, &theirs, None);
@@ -103,7 +103,7 @@ fn a_table_has_one_header_and_a_cell_one_paragraph() {
 
 #[test]
 fn typing_reads_no_block_but_those_around() {
-    let mut server = document(1, Profile::Gfm);
+    let mut server = document(1, SchemaProfile::Gfm);
     let blocks =
         (0..40).map(|at| format!("Paragraph {at} of *some* words.\n\n- one {at}\n- two\n\n"));
     write(&mut server, &blocks.collect::<String>(), None);
@@ -126,7 +126,7 @@ fn typing_reads_no_block_but_those_around() {
 #[test]
 fn writes_after_a_whole_write_compare_no_block_but_those_around() {
     for end in ["", "\n"] {
-        let mut doc = document(1, Profile::Gfm);
+        let mut doc = document(1, SchemaProfile::Gfm);
         let blocks =
             (0..40).map(|at| format!("Paragraph {at} of *some* words.\n\n- one {at}\n- two\n\n"));
         let file = blocks.collect::<String>() + "The end." + end;
@@ -149,12 +149,15 @@ fn writes_after_a_whole_write_compare_no_block_but_those_around() {
 /// Short lines take 1,500 times their length as rich text.
 #[test]
 fn markdown_of_very_many_short_lines_is_no_rich_text() {
-    let kind = ContentKind::Rich(Profile::Gfm);
+    let kind = ContentRoot::Rich(SchemaProfile::Gfm);
     for hostile in ["l\n", "- a\n", "> a\n\n", "|a|b|\n", "*a* ", "# h\n", "1. a\n", "`a` "] {
         let heavy = hostile.repeat(3_000_000 / hostile.len());
-        assert_eq!(classify_as(heavy.as_bytes(), kind), ContentForm::Blob, "{hostile:?}");
-        assert!(matches!(classify_as(heavy.as_bytes(), ContentKind::Text), ContentForm::Text(_)));
-        let mut doc = document(1, Profile::Gfm);
+        assert_eq!(classify_as(heavy.as_bytes(), kind), ByteClassification::Blob, "{hostile:?}");
+        assert!(matches!(
+            classify_as(heavy.as_bytes(), ContentRoot::Text),
+            ByteClassification::Text(_)
+        ));
+        let mut doc = document(1, SchemaProfile::Gfm);
         write(&mut doc, "One line.\n", None);
         let before = doc.version();
         let refused = doc.append(&heavy, &super::author());
@@ -164,5 +167,5 @@ fn markdown_of_very_many_short_lines_is_no_rich_text() {
     // A long file as people write it.
     let line = "A line of some eighty characters, as in a file that is wrapped by an editor, with *marks*.\n";
     let long = line.repeat(1_500_000 / line.len());
-    assert!(matches!(classify_as(long.as_bytes(), kind), ContentForm::Text(_)));
+    assert!(matches!(classify_as(long.as_bytes(), kind), ByteClassification::Text(_)));
 }
