@@ -19,6 +19,7 @@
 //!
 //! The format that is accepted and written is described in `docs/format/updates.md`.
 
+mod change;
 mod doc;
 mod erase;
 mod json;
@@ -39,6 +40,7 @@ mod scan;
 mod update;
 mod writers;
 
+pub use change::StateChange;
 pub use doc::{GatedDoc, Received, Tail};
 pub use erase::{Remains, deleted_by, erase};
 pub use limits::Limits;

@@ -165,7 +165,12 @@ fn reopen(path: &Path) {
 fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged { state, absorbed: vec![true; records.len()], rewritten: Vec::new() })
+    Ok(Merged {
+        state,
+        absorbed: vec![true; records.len()],
+        rewritten: Vec::new(),
+        changes: Vec::new(),
+    })
 }
 
 fn compact(path: &Path) {
@@ -238,7 +243,7 @@ fn wipe(path: &Path, scale: usize) {
         store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
     }
     let head = store.doc_head(&doc(7)).expect("head");
-    store.forget(&doc(7), head).expect("forget");
+    store.forget(&doc(7), head.seq).expect("forget");
     let is_over = AtomicBool::new(false);
     let (elapsed, mut waits) = thread::scope(|scope| {
         let other = scope.spawn(|| {

@@ -74,5 +74,10 @@ fn join_unless(
     for (record, _) in records.iter().zip(&absorbed).filter(|(_, absorbed)| **absorbed) {
         state.extend(&record.data);
     }
-    Ok(Merged { state, absorbed, rewritten: Vec::new() })
+    let change = |(record, absorbed): (&Record, &bool)| match absorbed {
+        true => record.data.clone(),
+        false => Vec::new(),
+    };
+    let changes = records.iter().zip(&absorbed).map(change).collect();
+    Ok(Merged { state, absorbed, rewritten: Vec::new(), changes })
 }

@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn,
-    Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocHead, DocHistory, DocName,
+    DocStats, Loaded, MergeFn, Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats,
+    Tail, WriterClaim,
 };
 
 /// A store that fails when told to.
@@ -111,6 +112,11 @@ impl Store for FaultStore {
         self.below.load(doc)
     }
 
+    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
+        self.pass(Fault::Load)?;
+        self.below.load_history(doc)
+    }
+
     fn tail(
         &self,
         after: Seq,
@@ -124,8 +130,12 @@ impl Store for FaultStore {
         self.below.head()
     }
 
-    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.below.doc_head(doc)
+    }
+
+    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.below.tailed_doc_head(doc)
     }
 
     fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {

@@ -26,6 +26,7 @@ mod blob;
 mod error;
 mod fault;
 mod memory;
+mod past_heads;
 mod quarantine;
 mod record;
 mod report;
@@ -41,8 +42,8 @@ pub use fault::{Fault, FaultStore};
 pub use memory::MemoryStore;
 pub use quarantine::Quarantined;
 pub use record::{
-    Appended, Batch, Damage, DocName, DocNameError, Durability, Expect, Loaded, Origin, Record,
-    Reload, Seq, Tail, Touched,
+    Appended, Batch, Damage, DocHead, DocHistory, DocName, DocNameError, Durability, Expect,
+    Loaded, Origin, PastHead, Record, Reload, Seq, Tail, Touched,
 };
 pub use report::{DocFact, DocStats, Problem, Report, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore};

@@ -31,8 +31,39 @@ pub struct Seq(pub u64);
 
 /// Says which open handle appended a record: a random number per handle, never stored for longer
 /// than its records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin(pub u64);
+
+/// The last record of a document at some time: where it stands, and which handle appended it.
+///
+/// A store that is replaced by an older copy of itself gives the same positions to other records,
+/// but another handle appends them. So equal heads identify the same records of the document.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocHead {
+    /// Where the record stands, or zero if the document has none.
+    pub seq: Seq,
+    /// Which handle appended it.
+    pub origin: Origin,
+}
+
+/// A head that a document had before compaction replaced its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastHead {
+    /// The head.
+    pub head: DocHead,
+    /// What the record changed, as [`Merged::changes`](crate::Merged::changes) described it.
+    pub change: Vec<u8>,
+}
+
+/// A document with the heads that it had before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocHistory {
+    /// The document as it stands.
+    pub loaded: Loaded,
+    /// The latest heads that the snapshot covers, in order, without gaps. Empty if they are not
+    /// known.
+    pub past_heads: Vec<PastHead>,
+}
 
 /// One update in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +143,10 @@ pub struct Loaded {
     pub snapshot: Option<Vec<u8>>,
     /// The records that are not in the snapshot, in order. Some may be in it as well.
     pub updates: Vec<Record>,
-    /// The last position that ever held a record of this document.
-    pub head: Seq,
+    /// Up to where records may be in the snapshot.
+    pub snapshot_upto: Seq,
+    /// The last record that this document ever had.
+    pub head: DocHead,
     /// The head of the whole log at the time: nothing of this document up to here is missing.
     pub upto: Seq,
     /// Records that could not be read. They are left out of `updates`.
@@ -190,6 +223,18 @@ impl Origin {
     pub(crate) fn random() -> Self {
         // Six bytes suffice to tell handles apart, and every record pays for them.
         Self(random() >> 17)
+    }
+}
+
+impl DocHead {
+    /// The head of a document without records.
+    pub const ZERO: Self = Self { seq: Seq::ZERO, origin: Origin(0) };
+}
+
+impl Record {
+    /// Returns the head of the document when this was its last record.
+    pub fn head(&self) -> DocHead {
+        DocHead { seq: self.seq, origin: self.origin }
     }
 }
 

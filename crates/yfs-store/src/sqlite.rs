@@ -62,8 +62,9 @@ use self::{
     watch::Watch,
 };
 use crate::{
-    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocName, DocStats, Loaded, MergeFn,
-    Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats, Tail, WriterClaim,
+    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocHead, DocHistory, DocName,
+    DocStats, Loaded, MergeFn, Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats,
+    Tail, WriterClaim,
 };
 
 /// How many idle reading connections a handle keeps.
@@ -101,6 +102,8 @@ struct Inner {
     read_only: bool,
     /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
     has_quarantine: bool,
+    /// Whether there is a table of past heads; as above.
+    has_past_heads: bool,
     origin: Origin,
     reserve: Reserve,
     /// The one connection that writes.
@@ -202,6 +205,7 @@ impl SqliteStore {
             reserve,
             read_only: options.read_only,
             has_quarantine: format > 1,
+            has_past_heads: format > 2,
             origin: Origin::random(),
             writer: Mutex::new(writer),
             queue: Queue::default(),
@@ -323,6 +327,10 @@ impl Store for SqliteStore {
         self.inner.load(doc)
     }
 
+    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
+        self.inner.load_history(doc)
+    }
+
     fn tail(
         &self,
         after: Seq,
@@ -335,8 +343,12 @@ impl Store for SqliteStore {
         self.inner.head()
     }
 
-    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.inner.doc_head(doc)
+    }
+
+    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.inner.tailed_doc_head(doc)
     }
 
     fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {

@@ -31,8 +31,8 @@ use std::{
 use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, BlobMark, DocFact, DocName, DocStats, Loaded, Origin, Quarantined,
-    Record, Report, Seq, StoreError, StoreStats, Tail,
+    Appended, Batch, BlobInfo, BlobMark, DocFact, DocHead, DocHistory, DocName, DocStats, Loaded,
+    Origin, Quarantined, Record, Report, Seq, StoreError, StoreStats, Tail,
 };
 
 /// A durable log of updates to documents, shared by processes, plus blobs and local tables.
@@ -53,6 +53,11 @@ pub trait Store: Send + Sync + Debug {
     /// Reads a document; one that was never written is empty.
     fn load(&self, doc: &DocName) -> Result<Loaded, StoreError>;
 
+    /// Reads a document, and the latest heads that it had before compaction replaced their records.
+    ///
+    /// At most 16,384 heads are kept, and only while their changes take no more than 1 MiB.
+    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError>;
+
     /// Reads a page of what was appended after a position, by this handle as well.
     ///
     /// `wanted` says by document and origin which records to return; of the others only
@@ -69,10 +74,18 @@ pub trait Store: Send + Sync + Debug {
     /// only by this handle.
     fn head(&self) -> Result<Seq, StoreError>;
 
-    /// Returns the last position that ever held a record of this document, of all handles, or zero.
+    /// Returns the last record that this document ever had, of all handles.
     ///
     /// As cheap as [`head`](Self::head).
-    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError>;
+    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
+
+    /// Returns the last record of this document that this handle appended, tailed or loaded, or one
+    /// that is later.
+    ///
+    /// Does not read the log: for a caller that has just tailed to its head.
+    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.doc_head(doc)
+    }
 
     /// Waits until the head is beyond a position, and returns whether it is.
     ///
@@ -250,6 +263,10 @@ pub struct Merged {
     /// What records that stay are to say from now on, by their place. It must mean the same to
     /// whoever has seen them.
     pub rewritten: Vec<(usize, Vec<u8>)>,
+    /// For each record, what it changed when it was merged; no bytes for no change. The store keeps
+    /// them for [`load_history`](Store::load_history) and does not read them. They must hold nothing
+    /// that redaction removes. Without them the heads of the document are forgotten.
+    pub changes: Vec<Vec<u8>>,
 }
 
 /// What came of a compaction.

@@ -245,7 +245,12 @@ fn doc(number: usize) -> DocName {
 fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged { state, absorbed: vec![true; records.len()], rewritten: Vec::new() })
+    Ok(Merged {
+        state,
+        absorbed: vec![true; records.len()],
+        rewritten: Vec::new(),
+        changes: Vec::new(),
+    })
 }
 
 /// Writes updates "0", "1", … and says now and then that they are safe.

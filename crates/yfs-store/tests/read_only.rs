@@ -172,7 +172,7 @@ fn child() {
     let store = opened.expect("open");
     assert_eq!(text(&store), expected);
     let tail = store.tail(Seq::ZERO, &|_, _| true).expect("tail");
-    assert_eq!(store.doc_head(&doc()).expect("head"), tail.head);
+    assert_eq!(store.doc_head(&doc()).expect("head").seq, tail.head);
     assert_eq!(store.check().expect("check").problems, []);
     assert!(!store.wait(tail.head, std::time::Duration::from_millis(5)).expect("wait"));
     refuses_to_write(&store);

@@ -49,12 +49,13 @@ fn nothing_of_what_was_removed_stays_in_a_file() {
         state: state.to_vec(),
         absorbed: vec![true; 3],
         rewritten: Vec::new(),
+        changes: Vec::new(),
     };
     store.compact(&doc, &|_, _| Ok(merge(&noise(5, 5000)))).unwrap();
     store.append(Batch::one(doc.clone(), vec![7], Millis(2))).unwrap();
     let clean = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
         let absorbed = vec![true; records.len()];
-        Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new() })
+        Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new(), changes: Vec::new() })
     };
     store.compact(&doc, &clean).unwrap();
     let mark = store.blob_mark().unwrap();
@@ -85,7 +86,12 @@ fn records_that_stay_say_what_they_are_told() {
         }
         let merge = |_: Option<&[u8]>, _: &[yfs_store::Record]| {
             let rewritten = vec![(0, vec![9; 700]), (1, vec![8; 3])];
-            Ok(Merged { state: vec![1], absorbed: vec![false, false, true], rewritten })
+            Ok(Merged {
+                state: vec![1],
+                absorbed: vec![false, false, true],
+                rewritten,
+                changes: Vec::new(),
+            })
         };
         store.compact(&doc, &merge).unwrap();
         let loaded = store.load(&doc).unwrap();
@@ -107,7 +113,7 @@ fn rows_that_were_moved_are_wiped() {
     let doc = |at: usize| DocName::parse(&format!("doc{at}")).unwrap();
     let clean = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
         let absorbed = vec![true; records.len()];
-        Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new() })
+        Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new(), changes: Vec::new() })
     };
     let mut random = 7_usize;
     let mut below = |limit: usize| {

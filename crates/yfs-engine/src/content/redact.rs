@@ -319,6 +319,8 @@ pub struct Compacted {
     pub absorbed: Vec<bool>,
     /// Updates that must stay, by their place, as they are without what was erased.
     pub rewritten: Vec<(usize, Vec<u8>)>,
+    /// What each of the updates changed, encoded: see [`Version::before`].
+    pub changes: Vec<Vec<u8>>,
     /// Whether there are records of what was erased.
     pub has_redactions: bool,
 }
@@ -330,12 +332,14 @@ pub struct Compacted {
 ///
 /// As [`gate::merge`](crate::gate::merge). Then nothing may be replaced.
 pub fn compact(snapshot: Option<&[u8]>, updates: &[Vec<u8>]) -> Result<Compacted, Refusal> {
-    use crate::gate::{DocRole, Limits, Merged, Source, merge};
+    use crate::gate::{DocRole, Limits, Merged, Source, StateChange, merge};
     let merged = merge(DocRole::Content, snapshot, updates)?;
+    let changes = merged.changes.iter().map(StateChange::encode).collect();
     let name = RootIx::Redactions.name().as_bytes();
     if !merged.state.windows(name.len()).any(|bytes| bytes == name) {
-        let Merged { state, absorbed } = merged;
-        return Ok(Compacted { state, absorbed, rewritten: Vec::new(), has_redactions: false });
+        let Merged { state, absorbed, .. } = merged;
+        let rewritten = Vec::new();
+        return Ok(Compacted { state, absorbed, rewritten, changes, has_redactions: false });
     }
     let id = crate::id::FileId::from_bytes([0; 16]);
     let mut doc = ContentDoc::new(&id, ClientId::from_random(0), Limits::default());
@@ -349,6 +353,7 @@ pub fn compact(snapshot: Option<&[u8]>, updates: &[Vec<u8>]) -> Result<Compacted
         rewritten: rewritten.collect(),
         state: doc.gate.encode_state(),
         absorbed: merged.absorbed,
+        changes,
         has_redactions: doc.n_redactions() > 0,
     })
 }

@@ -2,6 +2,7 @@
 //! [`replicas`].
 
 mod aside;
+mod before;
 mod history;
 mod reference;
 mod replicas;

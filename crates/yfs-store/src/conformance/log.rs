@@ -52,8 +52,8 @@ fn append_load_tail(open: &Open) {
     for store in [&here, &there, &open()] {
         let loaded = store.load(&doc("a")).expect("load");
         assert_eq!(text(&loaded), "onetwo");
-        assert_eq!((loaded.head, loaded.upto), (second.last, other.last));
-        assert_eq!(store.doc_head(&doc("a")).expect("head"), second.last);
+        assert_eq!((loaded.head.seq, loaded.upto), (second.last, other.last));
+        assert_eq!(store.doc_head(&doc("a")).expect("head").seq, second.last);
         let origins: Vec<_> = loaded.updates.iter().map(|record| record.origin).collect();
         assert_eq!(origins, [here.origin(), there.origin()]);
         assert!(loaded.updates.iter().all(|record| record.at == Millis(1000)));
@@ -74,7 +74,7 @@ fn no_handle_lags(open: &Open) {
         let writer = writers.next().expect("it never ends");
         let written = writer.append(batch(name, "x")).expect("append").last;
         for reader in [&here, &there] {
-            assert_eq!(reader.doc_head(&doc(name)).expect("head"), written, "round {round}");
+            assert_eq!(reader.doc_head(&doc(name)).expect("head").seq, written, "round {round}");
             assert_eq!(reader.head().expect("head"), written, "round {round}");
             let stats = reader.doc_stats(&doc(name)).expect("stats").expect("it was written");
             assert_eq!(stats.head, written, "round {round}");
@@ -120,7 +120,7 @@ fn conditional_append(open: &Open) {
     let one_of_two =
         batch("c", "three").expecting(doc("a"), first.last).expecting(doc("b"), Seq(9));
     assert!(there.append(one_of_two).is_err(), "all conditions must hold");
-    assert_eq!(here.doc_head(&doc("c")).expect("head"), Seq::ZERO);
+    assert_eq!(here.doc_head(&doc("c")).expect("head").seq, Seq::ZERO);
 
     // What was compacted away has happened as well.
     let last = here.append(batch("a", "three")).expect("append");
@@ -251,18 +251,18 @@ fn compact_of_what_stayed(open: &Open) {
         assert_eq!(reload.len(), 1, "a tailer that has not seen the second record must reload");
         assert_eq!(reload[0].upto, last);
         let loaded = store.load(&doc("a")).expect("load");
-        assert_eq!((text(&loaded).as_str(), loaded.head), ("twoparked", last));
+        assert_eq!((text(&loaded).as_str(), loaded.head.seq), ("twoparked", last));
     }
 }
 
 fn compact_moves_no_head(open: &Open) {
     let (here, there) = (open(), open());
     let written = here.append(batch("a", "one")).expect("append");
-    assert_eq!(there.doc_head(&doc("a")).expect("head"), written.last);
+    assert_eq!(there.doc_head(&doc("a")).expect("head").seq, written.last);
     here.compact(&doc("a"), &join).expect("compact");
     for store in [&here, &there, &open()] {
-        assert_eq!(store.doc_head(&doc("a")).expect("head"), written.last);
-        assert_eq!(store.load(&doc("a")).expect("load").head, written.last);
+        assert_eq!(store.doc_head(&doc("a")).expect("head").seq, written.last);
+        assert_eq!(store.load(&doc("a")).expect("load").head.seq, written.last);
         let timely = batch("b", "x").expecting(doc("a"), written.last);
         store.append(timely).expect("a compaction is not news");
     }
@@ -331,7 +331,7 @@ fn forget(open: &Open) {
     assert_eq!(here.forget(&doc("nothing"), Seq::ZERO).expect("forget"), 0);
     for store in [&here, &there, &open()] {
         assert_eq!(text(&store.load(&doc("a")).expect("load")), "");
-        assert_eq!(store.doc_head(&doc("a")).expect("head"), last.last);
+        assert_eq!(store.doc_head(&doc("a")).expect("head").seq, last.last);
         let reload = tail_of(&**store, Seq::ZERO).reload;
         assert!(reload.iter().any(|reload| reload.doc == doc("a") && reload.forgotten));
         assert_eq!(text(&store.load(&doc("b")).expect("load")), "other");

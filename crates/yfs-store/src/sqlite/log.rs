@@ -9,14 +9,14 @@ use yfs_engine::{hash::ContentHash, time::Millis};
 use super::{
     Inner, Known, Writer,
     blobs::renew_blob,
-    index::{Index, KIND_UPDATE, Row},
+    index::{DocEntry, Index, KIND_UPDATE, Row},
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, failed},
     tx::Tx,
 };
 use crate::{
-    Appended, Batch, Damage, DocFact, DocName, DocStats, Durability, Expect, Loaded, Origin,
-    Record, Reload, Seq, StoreError, Tail, Touched,
+    Appended, Batch, Damage, DocFact, DocHead, DocHistory, DocName, DocStats, Durability, Expect,
+    Loaded, Origin, PastHead, Record, Reload, Seq, StoreError, Tail, Touched, past_heads,
 };
 
 /// The most bytes of records in one page of the tail, and the most records.
@@ -218,8 +218,14 @@ impl Inner {
         }
     }
 
-    pub(super) fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
-        self.with_index(|index| Seq(index.doc_named(doc).map_or(0, |entry| entry.head)))
+    pub(super) fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.with_index(|index| index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
+    }
+
+    pub(super) fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.ensure_open()?;
+        let index = self.index.lock();
+        Ok(index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
     }
 
     /// Looks something up in an index that holds all that was committed before the call.
@@ -256,6 +262,19 @@ impl Inner {
         }
     }
 
+    pub(super) fn load_history(&self, name: &DocName) -> Result<DocHistory, StoreError> {
+        let reader = self.reader()?;
+        loop {
+            let tx = Tx::read(&reader).map_err(failed(LOAD))?;
+            if let Some(loaded) = self.load_in(&tx, name)? {
+                let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
+                let past_heads = number.map(|number| read_past_heads(&tx, number)).transpose();
+                let past_heads = past_heads.map_err(failed(LOAD))?.unwrap_or_default();
+                return Ok(DocHistory { loaded, past_heads });
+            }
+        }
+    }
+
     /// Loads a document in the view of a transaction, or nothing if that view is too old: the
     /// index knows of a compaction that the view does not, and has dropped what it took.
     fn load_in(&self, tx: &Connection, name: &DocName) -> Result<Option<Loaded>, StoreError> {
@@ -270,7 +289,7 @@ impl Inner {
             if doc.marker > upto {
                 return Ok(None);
             }
-            loaded.head.0 = doc.compacted;
+            loaded.head = doc.compacted_head();
             let records = doc.records.iter().map(|(seq, _)| *seq);
             // The index may know more than this view, and must not be blamed for it.
             (number, records.take_while(|seq| *seq <= upto).collect::<Vec<_>>())
@@ -279,7 +298,8 @@ impl Inner {
         let mut missing = Vec::new();
         read_records(tx, number, &seqs, &mut |found| match found {
             Ok(raw) => {
-                loaded.head.0 = loaded.head.0.max(raw.seq);
+                let head = DocHead { seq: Seq(raw.seq), origin: raw.origin };
+                loaded.head = loaded.head.max(head);
                 match raw.verify(name) {
                     Ok(record) => loaded.updates.push(record),
                     Err(damage) => loaded.damaged.push(damage),
@@ -384,7 +404,7 @@ impl Writer {
     }
 }
 
-impl super::index::DocEntry {
+impl DocEntry {
     fn stats(&self, name: &DocName) -> DocStats {
         DocStats {
             doc: name.clone(),
@@ -448,6 +468,7 @@ impl<'a> InsertUpdate<'a> {
         let inline = (data.len() <= INLINE_LEN).then_some(data);
         let crc = checksum(doc, KIND_UPDATE, origin, at, data);
         let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let whose = origin;
         let origin = origin.0.cast_signed();
         let seq = self.log.insert((doc, origin, at.0, crc, len, inline))?;
         if inline.is_none() {
@@ -458,6 +479,7 @@ impl<'a> InsertUpdate<'a> {
             doc,
             kind: KIND_UPDATE,
             own: true,
+            origin: whose,
             len,
             reaches: 0,
             sound: true,
@@ -523,12 +545,23 @@ fn read_snapshot(
         .map_err(failed(LOAD))?;
     let Some((upto, hash, data)) = found else { return Ok(()) };
     let upto = upto.cast_unsigned();
+    loaded.snapshot_upto = Seq(upto);
     loaded.snapshot = data.filter(|data| hash == ContentHash::of(data).as_bytes());
     if loaded.snapshot.is_none() {
         let reason = "the snapshot's hash is wrong".to_owned();
         loaded.damaged.push(Damage { doc: name.clone(), seq: Seq(upto), reason });
     }
     Ok(())
+}
+
+/// Reads the heads that the snapshot of a document covers. Those that cannot be read are forgotten:
+/// they are of use only to a writer who comes back.
+pub(super) fn read_past_heads(tx: &Connection, number: u32) -> rusqlite::Result<Vec<PastHead>> {
+    let mut statement = tx.prepare_cached("SELECT crc, data FROM past_head WHERE doc = ?1")?;
+    let found: Option<(u32, Vec<u8>)> =
+        statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let sound = found.filter(|(crc, data)| crc32fast::hash(data) == *crc);
+    Ok(sound.and_then(|(_, data)| past_heads::decode(&data)).unwrap_or_default())
 }
 
 /// Returns the last position that was given, in the view of a transaction.

@@ -142,9 +142,9 @@ fn merge_records(
     if role == DocRole::Main {
         let merged = merge(role, snapshot, &updates)?;
         let (state, absorbed) = (merged.state, merged.absorbed);
-        return Ok((Merged { state, absorbed, rewritten: Vec::new() }, false));
+        return Ok((Merged { state, absorbed, rewritten: Vec::new(), changes: Vec::new() }, false));
     }
     let compacted = content::compact(snapshot, &updates)?;
-    let content::Compacted { state, absorbed, rewritten, has_redactions } = compacted;
-    Ok((Merged { state, absorbed, rewritten }, has_redactions))
+    let content::Compacted { state, absorbed, rewritten, changes, has_redactions } = compacted;
+    Ok((Merged { state, absorbed, rewritten, changes }, has_redactions))
 }

@@ -12,7 +12,7 @@ use yfs_engine::{
     table::FileRow,
     tree::{Conflict as TreeConflict, OrphanReason},
 };
-use yfs_store::{DocFact, DocName, Seq};
+use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use super::{Workspace, transfer::MOVED_KEY};
 use crate::{error::Result, state::WorkspaceState};
@@ -148,7 +148,7 @@ impl WorkspaceState {
         let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
-            if self.store.doc_head(&DocName::from(id))? > upto {
+            if self.store.doc_head(&DocName::from(id))?.seq > upto {
                 let path = path_of(&self.main.read(), id);
                 let home = &moved.home;
                 let detail =
@@ -194,7 +194,7 @@ impl WorkspaceState {
         let stored = self.store.load(name)?;
         let updates = stored.updates.iter().map(|record| record.data.as_slice());
         let updates = stored.snapshot.as_deref().into_iter().chain(updates);
-        Ok(stored.head == head && is_rich_of_one(updates, &self.options.limits))
+        Ok(stored.head.seq == head && is_rich_of_one(updates, &self.options.limits))
     }
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
@@ -203,7 +203,7 @@ impl WorkspaceState {
             self.documents.acquire(id).with(|loaded| {
                 let doc = &loaded.doc;
                 let is_unsettled = doc.needs_conversion() || doc.needs_repair();
-                (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head)
+                (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head.seq)
             })?;
         let (kind, detail) = match (is_doubled, is_unsettled) {
             (true, _) => (ConflictKind::Doubled, "holds everything twice".to_owned()),
@@ -227,7 +227,7 @@ impl WorkspaceState {
             return Ok(blob.hash.to_string() != file.held);
         }
         // What has not arrived says nothing.
-        if self.store.doc_head(&DocName::from(&file.row.id))? == Seq::ZERO {
+        if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
             return Ok(false);
         }
         let text = self.text(&file.row.id)?;
