@@ -88,3 +88,68 @@ fn read_head(reader: &mut Reader<'_>, last: u64) -> Result<PastHead, Lib0Error> 
     let change = reader.take(len)?.to_vec();
     Ok(PastHead { head: DocHead { seq, origin }, change })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use yfs_engine::time::Millis;
+
+    use super::*;
+    use crate::{DocName, Record};
+
+    fn records(seqs: Range<u64>) -> Loaded {
+        let doc = DocName::parse("4f7c2a9e1b3d5f0").expect("a name");
+        let record = |seq| Record {
+            seq: Seq(seq),
+            doc: doc.clone(),
+            origin: Origin(0xab_cdef_0123_4567),
+            at: Millis(1),
+            data: Vec::new(),
+        };
+        let snapshot_upto = Seq(seqs.start - 1);
+        Loaded { updates: seqs.map(record).collect(), snapshot_upto, ..Loaded::default() }
+    }
+
+    #[test]
+    fn heads_are_read_as_they_were_written_and_bounded() {
+        let n = MAX_HEADS as u64;
+        // What a keystroke changes: one item of one client, without deletions.
+        let change = |n: u64| {
+            let mut bytes = vec![1];
+            write_var_uint(&mut bytes, (1 << 51) + 12345);
+            write_var_uint(&mut bytes, 4 * n);
+            bytes.extend([4, 0]);
+            bytes
+        };
+        let changes: Vec<_> = (1..n).map(change).collect();
+        let heads = extended(Vec::new(), &records(1..n), &changes);
+        let heads = extended(heads, &records(n..n + 3), &[n, n + 1, n + 2].map(change));
+        assert_eq!((heads.len(), heads[0].head.seq), (MAX_HEADS, Seq(3)));
+        let bytes = encode(&heads).expect("encoded");
+        assert!(bytes.len() < 8 * MAX_HEADS, "{} bytes for {MAX_HEADS} heads", bytes.len());
+        println!("{} bytes for {MAX_HEADS} heads", bytes.len());
+        assert_eq!(decode(&bytes), Some(heads.clone()));
+
+        let large = vec![vec![7; MAX_BYTES / 2]; 3];
+        let heads = extended(heads, &records(n + 3..n + 6), &large);
+        assert_eq!(heads.len(), 1, "the latest that fit");
+        assert_eq!(decode(&encode(&heads).expect("encoded")), Some(heads));
+    }
+
+    #[test]
+    fn heads_without_changes_are_forgotten() {
+        let heads = extended(Vec::new(), &records(1..3), &[vec![1], vec![2]]);
+        assert_eq!(heads.len(), 2);
+        assert_eq!(extended(heads, &records(3..5), &[]), []);
+    }
+
+    #[test]
+    fn no_bytes_are_heads_that_panic() {
+        for len in 1..64_u8 {
+            let bytes: Vec<u8> = (0..len).map(|at| at.wrapping_mul(151) ^ len).collect();
+            assert_eq!(decode(&bytes), None);
+            drop(decode(&zstd::bulk::compress(&bytes, 3).expect("compressed")));
+        }
+    }
+}

@@ -32,7 +32,7 @@ fn a_stuck_client_does_not_fill_the_disk() {
 fn as_format_1(path: &std::path::Path, refused: &[(&str, &str)]) {
     let file = Connection::open(path).expect("open");
     file.execute_batch(
-        "DROP TABLE upload;
+        "DROP TABLE upload; DROP TABLE past_head;
          DROP TABLE quarantine;
          CREATE TABLE quarantine (
              n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,

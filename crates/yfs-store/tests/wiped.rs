@@ -199,7 +199,7 @@ fn an_old_store_is_wiped_as_a_whole() {
     careless(&path);
     let file = rusqlite::Connection::open(&path).unwrap();
     file.execute_batch(
-        "DROP TABLE upload; DROP TABLE quarantine;
+        "DROP TABLE upload; DROP TABLE quarantine; DROP TABLE past_head;
          CREATE TABLE quarantine (
              n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,
              data BLOB NOT NULL) STRICT;

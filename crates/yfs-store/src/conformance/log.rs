@@ -5,7 +5,7 @@ use std::time::Duration;
 use yfs_engine::time::Millis;
 
 use super::{Case, Open, batch, doc, join, join_unless, tail_of, text};
-use crate::{Batch, Compacted, Seq, StoreError};
+use crate::{Batch, Compacted, DocHead, DocHistory, Seq, Store, StoreError};
 
 pub(super) const CASES: &[Case] = &[
     ("a store that is new is empty", new_is_empty),
@@ -21,6 +21,8 @@ pub(super) const CASES: &[Case] = &[
     ("a tailer that is behind a compaction is told to reload", compact_and_tail),
     ("a compaction of what stayed hides no earlier one", compact_of_what_stayed),
     ("a compaction moves no head", compact_moves_no_head),
+    ("a compaction keeps the heads that it covers", compact_keeps_heads),
+    ("of a forgotten document no head is kept", forget_drops_heads),
     ("a failed merge changes nothing", compact_failure),
     ("of two compactions at once one wins", compact_race),
     ("positions are never given twice", seqs_are_never_reused),
@@ -253,6 +255,55 @@ fn compact_of_what_stayed(open: &Open) {
         let loaded = store.load(&doc("a")).expect("load");
         assert_eq!((text(&loaded).as_str(), loaded.head.seq), ("twoparked", last));
     }
+}
+
+fn compact_keeps_heads(open: &Open) {
+    let (here, there) = (open(), open());
+    let by = |store: &dyn Store, data: &str| {
+        let seq = store.append(batch("a", data)).expect("append").last;
+        DocHead { seq, origin: store.origin() }
+    };
+    let heads = |store: &dyn Store| {
+        let DocHistory { loaded, past_heads } = store.load_history(&doc("a")).expect("history");
+        assert_eq!(Some(loaded.clone()), store.load(&doc("a")).ok());
+        let kept = past_heads.into_iter().map(|past| (past.head, past.change));
+        (loaded.snapshot_upto, kept.collect::<Vec<_>>())
+    };
+    let known = |head: DocHead, change: &str| (head, change.as_bytes().to_vec());
+    let (one, parked) = (by(&*here, "one"), by(&*there, "parked"));
+    assert_eq!(heads(&*here), (Seq::ZERO, vec![]));
+    let park = |snapshot: Option<&[u8]>, records: &[_]| {
+        join_unless(snapshot, records, |data| data == b"parked")
+    };
+    here.compact(&doc("a"), &park).expect("compact");
+    let mut expected = vec![known(one, "one"), known(parked, "")];
+    for store in [&here, &there, &open()] {
+        assert_eq!(heads(&**store), (parked.seq, expected.clone()));
+        assert_eq!(store.doc_head(&doc("a")).expect("head"), parked, "there appended it");
+        assert_eq!(store.tailed_doc_head(&doc("a")).expect("head"), parked);
+    }
+    let two = by(&*there, "two");
+    there.compact(&doc("a"), &park).expect("compact");
+    expected.push(known(two, "two"));
+    assert_eq!(heads(&*here), (two.seq, expected));
+    // What waited is merged now: who read before cannot be told from who reads now.
+    let three = by(&*here, "three");
+    here.compact(&doc("a"), &join).expect("compact");
+    for store in [&here, &there, &open()] {
+        assert_eq!(heads(&**store), (three.seq, vec![known(three, "three")]));
+        assert_eq!(store.load(&doc("a")).expect("load").head, three);
+    }
+}
+
+fn forget_drops_heads(open: &Open) {
+    let store = open();
+    store.append(batch("a", "one")).expect("append");
+    store.compact(&doc("a"), &join).expect("compact");
+    let head = store.doc_head(&doc("a")).expect("head");
+    store.forget(&doc("a"), head.seq).expect("forget");
+    let history = open().load_history(&doc("a")).expect("history");
+    assert_eq!((history.past_heads, history.loaded.snapshot_upto), (vec![], Seq::ZERO));
+    assert_eq!(open().doc_head(&doc("a")).expect("head"), head);
 }
 
 fn compact_moves_no_head(open: &Open) {
