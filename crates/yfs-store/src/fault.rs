@@ -5,7 +5,10 @@ use std::{
     io::{Read, Write},
     ops::Range,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -27,6 +30,7 @@ use crate::{
 pub struct FaultStore {
     below: Arc<dyn Store>,
     plan: Mutex<Plan>,
+    n_head_reads: AtomicU64,
 }
 
 /// Which calls a fault concerns.
@@ -59,12 +63,18 @@ struct Plan {
 impl FaultStore {
     /// Wraps a store, which works as before until told otherwise.
     pub fn new(below: Arc<dyn Store>) -> Self {
-        Self { below, plan: Mutex::default() }
+        Self { below, plan: Mutex::default(), n_head_reads: AtomicU64::new(0) }
     }
 
     /// Makes one call fail, after `n_good` calls of its kind have succeeded.
     pub fn fail(&self, fault: Fault, n_good: u64, error: StoreError) {
         self.plan.lock().failures.insert(fault, (n_good, error));
+    }
+
+    /// Returns how many calls have read the head of the log: [`Store::head`] and
+    /// [`Store::doc_head`].
+    pub fn n_head_reads(&self) -> u64 {
+        self.n_head_reads.load(Ordering::Relaxed)
     }
 
     /// Makes every append, load, tail and flush take longer.
@@ -127,10 +137,12 @@ impl Store for FaultStore {
     }
 
     fn head(&self) -> Result<Seq, StoreError> {
+        self.n_head_reads.fetch_add(1, Ordering::Relaxed);
         self.below.head()
     }
 
     fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.n_head_reads.fetch_add(1, Ordering::Relaxed);
         self.below.doc_head(doc)
     }
 

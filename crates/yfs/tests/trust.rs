@@ -605,3 +605,23 @@ fn what_is_kept_of_old_versions_is_bounded() {
     now(workspace.fs().write(&at("/f.txt"), "ONE\n".into(), &options)).expect("merged");
     assert!(cat(&workspace, "/f.txt").starts_with("ONE"));
 }
+
+#[test]
+fn a_read_and_a_stat_look_at_the_log_once() {
+    let store = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
+    let options = Options { follow: false, ..Options::default() };
+    let workspace = Workspace::create(store.clone(), options).expect("a workspace");
+    let (fs, bytes) = (workspace.fs(), &b"\xff\xfe"[..]);
+    put(&workspace, "/f.txt", "text\n");
+    now(fs.write(&at("/f.bin"), bytes.into(), &WriteOptions::default())).expect("written");
+    for path in ["/f.txt", "/f.bin"] {
+        now(fs.read(&at(path))).expect("read");
+        let before = store.n_head_reads();
+        now(fs.read(&at(path))).expect("read");
+        assert_eq!(store.n_head_reads() - before, 1, "reading {path}");
+        now(fs.stat(&at(path))).expect("stat");
+        assert_eq!(store.n_head_reads() - before, 2, "stat of {path}");
+        fs.version(&at(path)).expect("a version");
+        assert_eq!(store.n_head_reads() - before, 3, "version of {path}");
+    }
+}
