@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 use yfs_engine::time::Millis;
-use yfs_store::{Batch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt};
+use yfs_store::{AppendBatch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt};
 
 const PATH: &str = "YFS_STORE_TEST_READ_ONLY";
 const EXPECTED: &str = "YFS_STORE_TEST_EXPECTED";
@@ -23,7 +23,7 @@ fn doc() -> DocName {
 }
 
 fn append(store: &SqliteStore, text: &str) {
-    store.append(Batch::one(doc(), text.into(), Millis(1))).expect("append");
+    store.append(AppendBatch::one(doc(), text.into(), Millis(1))).expect("append");
 }
 
 /// A store that holds `one`, under a name that means something in a URI.
@@ -139,7 +139,7 @@ fn a_reader_makes_no_store() {
 }
 
 fn refuses_to_write(store: &SqliteStore) {
-    let batch = Batch::one(doc(), b"more".to_vec(), Millis(1));
+    let batch = AppendBatch::one(doc(), b"more".to_vec(), Millis(1));
     let errors = [
         store.append(batch.clone()).expect_err("append"),
         store.append(batch.synced()).expect_err("append"),

@@ -14,14 +14,14 @@ use std::{
 };
 
 use support::{append, at, cat, create, now, put, two_processes, until_equal};
-use yfs::{Options, Workspace, replica::Arrival};
+use yfs::{Workspace, WorkspaceOptions, replica::ReplicaUpdate};
 use yfs_engine::{
-    content::{Author, ContentDoc},
-    gate::{Limits, Source},
+    content::{ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
-use yfs_store::{Fault, FaultStore, MemoryStore, SqliteStore, StoreError};
+use yfs_store::{FaultStore, MemoryStore, SqliteStore, StoreError, StoreFault};
 use yfs_vfs::{CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
 
 /// How long a test waits for what must come, before it fails. Nothing depends on its length.
@@ -30,7 +30,7 @@ const WATCHDOG: Duration = Duration::from_secs(120);
 /// An editor that holds a document and follows it.
 struct Follower {
     doc: ContentDoc,
-    updates: yfs::updates::Updates,
+    updates: yfs::subscription::Subscription,
     port: yfs::DocPort,
 }
 
@@ -38,17 +38,18 @@ impl Follower {
     fn open(workspace: &Workspace, path: &str) -> Self {
         let id = id_of(workspace, path);
         let port = workspace.port(id.as_str()).expect("a port");
-        let mut doc = ContentDoc::new(&id, ClientId::new(77).expect("an id"), Limits::default());
+        let mut doc =
+            ContentDoc::new(&id, ClientId::new(77).expect("an id"), GateLimits::default());
         let updates = port.subscribe();
         let state = port.diff(&doc.gate().state_vector()).expect("a state");
-        doc.receive(&state, Source::Wire).expect("a state that can be read");
+        doc.receive(&state, UpdateSource::Wire).expect("a state that can be read");
         Self { doc, updates, port }
     }
 
     /// Returns the text after all that the subscription has delivered.
     fn text(&mut self) -> String {
         while let Some(update) = self.updates.try_recv() {
-            self.doc.receive(&update, Source::Wire).expect("an update that can be read");
+            self.doc.receive(&update, UpdateSource::Wire).expect("an update that can be read");
         }
         self.doc.text()
     }
@@ -77,7 +78,7 @@ fn a_follower_gets_what_others_log_whatever_is_in_memory() {
                 for n in 0..100 {
                     let read = now(here.fs().read(&at("/f.txt"))).expect("read");
                     let mine = [&read.data[..], format!("{writer}.{n}\n").as_bytes()].concat();
-                    let base = Some(yfs_vfs::Base::Version(read.version));
+                    let base = Some(yfs_vfs::VersionBase::Version(read.version));
                     let options = WriteOptions { base, ..WriteOptions::default() };
                     now(here.fs().write(&at("/f.txt"), mine.into(), &options)).expect("merged");
                 }
@@ -99,17 +100,17 @@ fn a_follower_gets_what_others_log_after_a_write_of_ours_failed() {
     let file = dir.path().join("workspace.db");
     let faults =
         Arc::new(FaultStore::new(Arc::new(SqliteStore::create_new(&file).expect("a store"))));
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let a = Workspace::create(faults.clone(), options.clone()).expect("a workspace");
     let b = Workspace::open_at(&file, options).expect("a second handle");
     put(&a, "/f.txt", "start\n");
     let mut follower = Follower::open(&a, "/f.txt");
     append(&b, "/f.txt", "theirs\n");
     // The failed append leaves the document ahead of the log, so that it is evicted.
-    faults.fail(Fault::Append, 0, StoreError::Full { action: "append" });
+    faults.fail(StoreFault::Append, 0, StoreError::Full { action: "append" });
     let failed = now(a.fs().append(&at("/f.txt"), "lost\n".into(), &WriteOptions::default()));
     assert_eq!(failed.expect_err("the disk is full").code, FsCode::ENOSPC);
-    faults.fail(Fault::Append, u64::MAX, StoreError::Full { action: "append" });
+    faults.fail(StoreFault::Append, u64::MAX, StoreError::Full { action: "append" });
     assert_eq!(cat(&a, "/f.txt"), "start\ntheirs\n");
     append(&a, "/f.txt", "ours\n");
     a.catch_up().expect("caught up");
@@ -120,7 +121,11 @@ fn a_follower_gets_what_others_log_after_a_write_of_ours_failed() {
 fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
-    put(&Workspace::create_at(&file, Options::default()).expect("a workspace"), "/f.txt", "");
+    put(
+        &Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace"),
+        "/f.txt",
+        "",
+    );
     // Three processes, each of which closes while it writes, and whose ids the others take over.
     let acknowledged: Vec<String> = thread::scope(|scope| {
         let processes = [0, 1, 2].map(|process| {
@@ -130,7 +135,10 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
         let done = processes.into_iter().map(|it| it.join().expect("no panic"));
         done.flat_map(|it: Vec<String>| it).collect()
     });
-    let text = cat(&Workspace::open_at(&file, Options::default()).expect("a workspace"), "/f.txt");
+    let text = cat(
+        &Workspace::open_at(&file, WorkspaceOptions::default()).expect("a workspace"),
+        "/f.txt",
+    );
     for mark in &acknowledged {
         assert_eq!(text.matches(mark.as_str()).count(), 1, "{mark}");
     }
@@ -138,7 +146,7 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
 
 /// Opens a workspace, closes it while two threads write to it, and returns what was acknowledged.
 fn live(file: &std::path::Path, process: usize, round: usize) -> Vec<String> {
-    let workspace = Workspace::open_at(file, Options::default()).expect("a workspace");
+    let workspace = Workspace::open_at(file, WorkspaceOptions::default()).expect("a workspace");
     let begun = Barrier::new(3);
     thread::scope(|scope| {
         let writers = [0, 1].map(|writer| {
@@ -203,9 +211,10 @@ fn an_update_that_arrives_twice_is_logged_once() {
     let (here, there) = (create(), Arc::new(MemoryStore::new()));
     put(&here, "/f.txt", "one\n");
     let (id, main) = (id_of(&here, "/f.txt"), here.port(here.id().as_str()).expect("a port"));
-    let there = Workspace::create_replica(there, here.id(), Options::default()).expect("a replica");
+    let there = Workspace::create_replica(there, here.id(), WorkspaceOptions::default())
+        .expect("a replica");
     let arrive = |doc: &FileId, update: Vec<u8>| {
-        let arrival = Arrival { doc: doc.clone(), update, is_new: true };
+        let arrival = ReplicaUpdate { doc: doc.clone(), update, is_new: true };
         there.take(&[arrival]).expect("taken").n_new
     };
     let empty = [0];
@@ -233,7 +242,8 @@ fn what_is_written_during_a_move_to_another_workspace_moves_as_well() {
             let writer = scope.spawn(|| {
                 begun.wait();
                 let mut written = Vec::new();
-                let options = WriteOptions { create: yfs_vfs::Create::Never, ..Default::default() };
+                let options =
+                    WriteOptions { create: yfs_vfs::CreateMode::Never, ..Default::default() };
                 for n in 0.. {
                     let line = format!("line {n}\n");
                     let data = line.clone().into();
@@ -275,8 +285,9 @@ fn a_move_to_a_full_workspace_fails() {
     let large = vec![0xff; 1 << 20];
     now(here.fs().write(&at("/z.bin"), large.into(), &WriteOptions::default())).expect("written");
     let faults = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
-    let there = Workspace::create(faults.clone(), Options::default()).expect("a workspace");
-    faults.fail(Fault::Blob, 0, StoreError::Full { action: "put a blob" });
+    let there =
+        Workspace::create(faults.clone(), WorkspaceOptions::default()).expect("a workspace");
+    faults.fail(StoreFault::Blob, 0, StoreError::Full { action: "put a blob" });
     assert!(here.move_to(&at("/z.bin"), &there, &at("/z.bin")).is_err());
     assert_eq!(support::ls(&here), "/z.bin");
 }
@@ -303,17 +314,18 @@ fn reading_again_what_was_evicted_costs_no_budget() {
     let file = dir.path().join("workspace.db");
     let store =
         Arc::new(FaultStore::new(Arc::new(SqliteStore::create_new(&file).expect("a store"))));
-    let workspace = Workspace::create(store.clone(), Options::default()).expect("a workspace");
+    let workspace =
+        Workspace::create(store.clone(), WorkspaceOptions::default()).expect("a workspace");
     put(&workspace, "/f.txt", &"x".repeat(100_000));
     cat(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "y");
     let (_, before) = workspace.loaded();
     for _ in 0..50 {
-        store.fail(Fault::Append, 0, StoreError::Full { action: "append" });
+        store.fail(StoreFault::Append, 0, StoreError::Full { action: "append" });
         let refused =
             now(workspace.fs().append(&at("/f.txt"), "z".into(), &WriteOptions::default()));
         assert_eq!(refused.expect_err("full").code, FsCode::ENOSPC);
-        store.fail(Fault::Append, u64::MAX, StoreError::Full { action: "append" });
+        store.fail(StoreFault::Append, u64::MAX, StoreError::Full { action: "append" });
         append(&workspace, "/f.txt", "y");
     }
     let (_, after) = workspace.loaded();
@@ -324,15 +336,15 @@ fn reading_again_what_was_evicted_costs_no_budget() {
 fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let workspace = Workspace::create_at(&file, options.clone()).expect("a workspace");
     put(&workspace, "/f.txt", "base/");
     append(&workspace, "/f.txt", "AAAA");
     let id = id_of(&workspace, "/f.txt");
     // A peer that has all of it.
     let state = workspace.port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
-    let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), Limits::default());
-    peer.receive(&state, Source::Wire).expect("a state that can be read");
+    let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), GateLimits::default());
+    peer.receive(&state, UpdateSource::Wire).expect("a state that can be read");
     workspace.close().expect("closed");
     damage(&file, b"AAAA");
     let workspace = Workspace::open_at(&file, options).expect("a workspace");
@@ -340,7 +352,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     append(&workspace, "/f.txt", "BBBB");
     let port = workspace.port(id.as_str()).expect("a port");
     let news = port.diff(&peer.gate().state_vector()).expect("news");
-    peer.receive(&news, Source::Wire).expect("news that can be read");
+    peer.receive(&news, UpdateSource::Wire).expect("news that can be read");
     let known = port.state_vector().expect("a state vector");
     port.receive(&peer.gate().encode_diff(&known).expect("news")).expect("accepted");
     let text = cat(&workspace, "/f.txt");
@@ -371,9 +383,9 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
         .port(id.as_str())
         .expect("a port")
         .acting_for("human:ada".parse().expect("an actor"));
-    let mut editor = ContentDoc::new(&id, ClientId::new(9).expect("an id"), Limits::default());
-    editor.receive(&port.diff(&[0]).expect("a state"), Source::Wire).expect("read");
-    let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+    let mut editor = ContentDoc::new(&id, ClientId::new(9).expect("an id"), GateLimits::default());
+    editor.receive(&port.diff(&[0]).expect("a state"), UpdateSource::Wire).expect("read");
+    let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
     let typed = editor.append("typed\n", &author).expect("typed").update.expect("an update");
     port.receive(&typed).expect("accepted");
     assert!(port.holds(&typed).expect("checked"));
@@ -428,7 +440,7 @@ fn what_an_editor_types_in_a_file_that_moved_away_is_a_conflict() {
     let mut editor = Follower::open(&here, "/d/a.txt");
     here.move_to(&at("/d"), &there, &at("/d")).expect("moved");
     assert_eq!(here.conflicts().expect("conflicts").len(), 0);
-    let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+    let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
     let typed = editor.doc.append("late\n", &author).expect("typed").update.expect("an update");
     editor.port.receive(&typed).expect("accepted");
     let conflicts = here.conflicts().expect("conflicts");
