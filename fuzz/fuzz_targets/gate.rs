@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Refusal, Source, merge},
+    gate::{DocRole, GatedDoc, GateLimits, GateRejection, UpdateSource, merge},
     id::{ClientId, FileId},
 };
 use yrs::{
@@ -16,13 +16,13 @@ fuzz_target!(|updates: Vec<Vec<u8>>| {
     for role in [DocRole::Main, DocRole::Content] {
         let new = |client| {
             let client = ClientId::from_random(client);
-            GatedDoc::new(&FileId::from_bytes([0; 16]), role, client, Limits::default())
+            GatedDoc::new(&FileId::from_bytes([0; 16]), role, client, GateLimits::default())
         };
         let (mut doc, mut log) = (new(7), Vec::new());
         for update in &updates {
-            let checked = doc.check(update, Source::Wire);
-            match doc.receive(update, Source::Wire) {
-                Err(refusal @ Refusal::Poisoned { .. }) => panic!("{refusal}"),
+            let checked = doc.check(update, UpdateSource::Wire);
+            match doc.receive(update, UpdateSource::Wire) {
+                Err(refusal @ GateRejection::Poisoned { .. }) => panic!("{refusal}"),
                 Err(refusal) => assert_eq!(checked, Err(refusal)),
                 Ok(received) => {
                     assert_eq!(checked, Ok(received.brought_new));
@@ -33,12 +33,12 @@ fuzz_target!(|updates: Vec<Vec<u8>>| {
             }
         }
         let state = doc.encode_state();
-        let received = new(8).receive(&state, Source::Store);
+        let received = new(8).receive(&state, UpdateSource::Store);
         assert!(!received.expect("the state is well-formed").parked);
 
         let mut again = new(9);
         for update in &log {
-            again.receive(update, Source::Store).expect("what was logged loads again");
+            again.receive(update, UpdateSource::Store).expect("what was logged loads again");
         }
         assert_eq!(again.state_vector(), doc.state_vector());
         merge(role, None, &log).expect("what was logged can be compacted");

@@ -6,8 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use yfs_markdown::{
     front_matter::split,
     parse::parse,
-    same::same,
-    schema::{Profile, check},
+    tree_equality::same,
+    schema::{SchemaProfile, check},
     source::{SourceMap, remember, render},
     write::write,
 };
@@ -15,7 +15,7 @@ use yfs_markdown::{
 fuzz_target!(|input: (&str, &str)| {
     let (text, other) = input;
     let body = split(text).body;
-    for profile in [Profile::CommonMark, Profile::Gfm] {
+    for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
         let (document, map) = remember(body, profile);
         assert_eq!(check(&document, profile), Ok(()));
         assert_eq!(render(&document, &map, profile), body);

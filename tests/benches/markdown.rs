@@ -10,13 +10,13 @@ use std::{hint::black_box, time::Duration};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::{ClientId, FileId},
     rich,
 };
 use yfs_markdown::{
     front_matter::split,
-    schema::Profile,
+    schema::SchemaProfile,
     source::{SourceMap, remember, render},
 };
 use yfs_tests::{markdown, node::run_script};
@@ -47,7 +47,7 @@ fn beginning(text: &str, size: usize) -> &str {
     &text[..end.map_or(text.len(), |end| end + 1)]
 }
 
-fn write(text: &str, profile: Profile) -> (Vec<u8>, SourceMap) {
+fn write(text: &str, profile: SchemaProfile) -> (Vec<u8>, SourceMap) {
     let (document, map) = remember(split(text).body, profile);
     (rich::encode(&document, ClientId::from_random(3)), map)
 }
@@ -55,17 +55,17 @@ fn write(text: &str, profile: Profile) -> (Vec<u8>, SourceMap) {
 fn load(update: &[u8]) -> GatedDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("it is an id");
     let reader = ClientId::from_random(7);
-    let mut doc = GatedDoc::new(&id, DocRole::Content, reader, Limits::default());
-    doc.receive(update, Source::Wire).expect("it was just encoded");
+    let mut doc = GatedDoc::new(&id, DocRole::Content, reader, GateLimits::default());
+    doc.receive(update, UpdateSource::Wire).expect("it was just encoded");
     doc
 }
 
-fn read(doc: &GatedDoc, map: &SourceMap, profile: Profile) -> String {
+fn read(doc: &GatedDoc, map: &SourceMap, profile: SchemaProfile) -> String {
     let document = doc.read(|txn| rich::read(txn, profile));
     render(&document, map, profile)
 }
 
-fn ours(text: &str, profile: Profile) -> Times {
+fn ours(text: &str, profile: SchemaProfile) -> Times {
     let (update, map) = write(text, profile);
     let doc = load(&update);
     assert_eq!(read(&doc, &map, profile), text, "it comes back");
@@ -76,9 +76,9 @@ fn ours(text: &str, profile: Profile) -> Times {
     }
 }
 
-fn theirs(texts: &[&str], profile: Profile) -> Vec<Times> {
+fn theirs(texts: &[&str], profile: SchemaProfile) -> Vec<Times> {
     let lines: String = texts.iter().map(|text| format!("{}\n", json!(text))).collect();
-    let name = if profile == Profile::Gfm { "gfm" } else { "commonmark" };
+    let name = if profile == SchemaProfile::Gfm { "gfm" } else { "commonmark" };
     let output = run_script("editors/bench.mjs", &[name], lines.as_bytes());
     let lines = String::from_utf8(output).expect("it prints JSON");
     let times = lines.lines().map(|line| {
@@ -118,7 +118,7 @@ fn main() {
     );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (name, profile) in
-        [("prosemirror-markdown", Profile::CommonMark), ("Milkdown", Profile::Gfm)]
+        [("prosemirror-markdown", SchemaProfile::CommonMark), ("Milkdown", SchemaProfile::Gfm)]
     {
         for (text, theirs) in texts.iter().zip(theirs(&texts, profile)) {
             let ours = ours(text, profile);

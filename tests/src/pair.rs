@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use yfs::{DocPort, Options};
+use yfs::{DocPort, WorkspaceOptions};
 use yfs_engine::id::FileId;
 use yfs_store::MemoryStore;
 use yfs_vfs::FileSystem;
@@ -38,11 +38,11 @@ impl Default for Pair {
         let clocks = [0, 0].map(|ahead| TestClock::new(&common, ahead));
         let make = |ix: usize| {
             let letter = ['a', 'b'][ix];
-            let options = Options {
+            let options = WorkspaceOptions {
                 follow: false,
                 clock: Arc::new(clocks[ix].clone()),
                 ids: Arc::new(CountedIds::new(letter)),
-                ..Options::default()
+                ..WorkspaceOptions::default()
             };
             let store = Arc::new(MemoryStore::new()) as _;
             Player::new(sources::open(&store, &id, letter, options).expect("it opens"))

@@ -10,8 +10,8 @@ use futures::FutureExt;
 use yfs::{Workspace, WorkspaceError, WorkspaceFs};
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    Base, Content, CopyOptions, Create, Edit, FileKind, FileSystem, FsCode, FsError, MkdirOptions,
-    MoveOptions, Op, RemoveOptions, WalkOptions, WriteOptions,
+    CopyOptions, CreateMode, FileContent, FileKind, FileSystem, FsCode, FsError, MkdirOptions,
+    MoveOptions, Op, RemoveOptions, TextReplacement, VersionBase, WalkOptions, WriteOptions,
 };
 
 /// Somebody who works in a workspace.
@@ -20,7 +20,7 @@ pub struct Player {
     /// Where.
     pub workspace: Workspace,
     /// What it has read, by path.
-    pub read: BTreeMap<String, Content>,
+    pub read: BTreeMap<String, FileContent>,
 }
 
 /// Runs a call of a workspace to its end: nothing in them waits.
@@ -78,8 +78,8 @@ impl Player {
         let seen = self.read.get(at);
         let seen = seen.ok_or_else(|| FsError::new(FsCode::ESTALE, Op::Open, at))?.clone();
         let base = match how {
-            "write-base" => Base::Version(seen.version),
-            _ => Base::Content(seen.data),
+            "write-base" => VersionBase::Version(seen.version),
+            _ => VersionBase::Content(seen.data),
         };
         let options = WriteOptions { base: Some(base), ..WriteOptions::default() };
         now(self.workspace.fs().write(&path(at), text.into(), &options))?;
@@ -113,18 +113,20 @@ pub fn play_on(fs: &dyn FileSystem, words: &[&str], text: String) -> Result<(), 
     let write = |create| WriteOptions { create, ..WriteOptions::default() };
     let number = |text: &str| text.parse::<i64>().expect("a number");
     match *words {
-        ["write", at] => now(fs.write(&path(at), text.into(), &write(Create::IfMissing))).map(drop),
-        ["create", at] => now(fs.write(&path(at), text.into(), &write(Create::New))).map(drop),
+        ["write", at] => {
+            now(fs.write(&path(at), text.into(), &write(CreateMode::IfMissing))).map(drop)
+        }
+        ["create", at] => now(fs.write(&path(at), text.into(), &write(CreateMode::New))).map(drop),
         ["append", at] => {
-            now(fs.append(&path(at), text.into(), &write(Create::IfMissing))).map(drop)
+            now(fs.append(&path(at), text.into(), &write(CreateMode::IfMissing))).map(drop)
         }
         ["edit", at] => {
             let (old, new) = text.split_once(" -> ").expect("old -> new");
-            now(fs.edit(&path(at), &Edit::once(old, new))).map(drop)
+            now(fs.edit(&path(at), &TextReplacement::once(old, new))).map(drop)
         }
         ["bytes", at, value] => {
             let data = vec![0xff, number(value) as u8, 0, (number(value) >> 8) as u8];
-            now(fs.write(&path(at), data.into(), &write(Create::IfMissing))).map(drop)
+            now(fs.write(&path(at), data.into(), &write(CreateMode::IfMissing))).map(drop)
         }
         ["mkdir", at] => now(fs.mkdir(&path(at), &MkdirOptions::default())),
         ["mkdir", "-p", at] => now(fs.mkdir(&path(at), &MkdirOptions::recursive())),

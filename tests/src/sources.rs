@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use yfs::{
-    Options, Workspace, WorkspaceError,
-    clock::{Clock, Ids},
+    Workspace, WorkspaceError, WorkspaceOptions,
+    clock::{Clock, IdSource},
 };
 use yfs_engine::{
     id::{ClientId, FileId},
@@ -52,7 +52,7 @@ impl CountedIds {
     }
 }
 
-impl Ids for CountedIds {
+impl IdSource for CountedIds {
     fn file_id(&self) -> FileId {
         let number = self.n_files.fetch_add(1, Ordering::Relaxed);
         // Like random ids, these do not sort by age.
@@ -76,7 +76,7 @@ pub fn open(
     store: &Arc<dyn Store>,
     id: &FileId,
     letter: char,
-    options: Options,
+    options: WorkspaceOptions,
 ) -> Result<Workspace, WorkspaceError> {
     if store.get_meta("workspace")?.is_none() {
         store.init_meta("workspace", id.as_str().as_bytes())?;

@@ -15,8 +15,8 @@ use serde_json::Value;
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_sync::{
     collab,
-    message::Message,
-    presence::{Entry, decode, encode},
+    message::SyncMessage,
+    presence::{PresenceEntry, decode, encode},
     replica,
 };
 use yfs_tests::{
@@ -66,7 +66,7 @@ impl Served {
 
     fn sync(&self, guid: &str) -> Socket {
         let mut socket = Socket::open(self.server.port(), &format!("/sync/{guid}"), &[]);
-        socket.send(&Message::Step1(&[0]).encode());
+        socket.send(&SyncMessage::Step1(&[0]).encode());
         socket.wait_for(|message| message.starts_with(&[0, 1]));
         socket
     }
@@ -78,9 +78,12 @@ impl Served {
     /// Connects as another store of the workspace.
     fn replicate(&self) -> Socket {
         let mut socket = Socket::open(self.server.port(), "/replicate", &[]);
-        socket.send(&replica::Message::Hello { since: "" }.encode());
+        socket.send(&replica::ReplicaMessage::Hello { since: "" }.encode());
         socket.wait_for(|frame| {
-            matches!(replica::Message::decode(frame), Ok(replica::Message::Welcome { .. }))
+            matches!(
+                replica::ReplicaMessage::decode(frame),
+                Ok(replica::ReplicaMessage::Welcome { .. })
+            )
         });
         socket
     }
@@ -110,7 +113,7 @@ impl Pair {
             txn.encode_update_v1()
         };
         self.n_written += 1;
-        let frame = Message::Update(&update).encode();
+        let frame = SyncMessage::Update(&update).encode();
         self.writer.send(&frame);
         self.reader.wait_for(|message| message == frame);
     }
@@ -140,12 +143,12 @@ fn hostile_updates_are_refused_and_disturb_nobody() {
     let mut n_refused = 0;
     for (name, update) in &hostile {
         for guid in [&served.main, &served.victim] {
-            for message in [Message::Update(update), Message::Step2(update)] {
+            for message in [SyncMessage::Update(update), SyncMessage::Step2(update)] {
                 // By y-websocket: the connection ends, or what is asked next is answered.
                 let mut socket = served.sync(guid);
                 socket.send(&message.encode());
-                socket.send(&Message::QueryAwareness.encode());
-                socket.send(&Message::Step1(&[0]).encode());
+                socket.send(&SyncMessage::QueryAwareness.encode());
+                socket.send(&SyncMessage::Step1(&[0]).encode());
                 n_refused += loop {
                     match socket.receive() {
                         Received::Message(answer) if answer.starts_with(&[0, 1]) => break 0,
@@ -164,7 +167,7 @@ fn hostile_updates_are_refused_and_disturb_nobody() {
                     n_refused += 1;
                     socket.wait_for(|message| message.starts_with(&[&prefix[..], &[7]].concat()));
                 }
-                socket.send(&Message::Step1(&[0]).encode_after(&other));
+                socket.send(&SyncMessage::Step1(&[0]).encode_after(&other));
                 socket.wait_for(|message| message.starts_with(&[&other[..], &[0, 1]].concat()));
             }
         }
@@ -228,7 +231,7 @@ fn names_that_are_no_documents_open_nothing() {
     let odd = ["..", "%2e%2e%2fa.txt", "a.txt", "%00", "*", "'%20OR%201=1", &"x".repeat(600)];
     for name in odd {
         let mut socket = Socket::open(served.server.port(), &format!("/sync/{name}"), &[]);
-        socket.send(&Message::Update(&[0, 0]).encode());
+        socket.send(&SyncMessage::Update(&[0, 0]).encode());
         assert_eq!(socket.end(), Some(4404), "{name}");
     }
     let mut socket = served.collab();
@@ -265,7 +268,7 @@ fn a_stranger_is_not_listened_to_for_long() {
         },
         // Many, under a key that nothing has opened.
         |socket| {
-            let frame = Message::Update(&[7; 60_000]).encode_after(&collab::prefix("key"));
+            let frame = SyncMessage::Update(&[7; 60_000]).encode_after(&collab::prefix("key"));
             (0..1000).all(|_| socket.frame(0x80 | BINARY, frame.len() as u64, &frame).is_ok())
         },
         // Many tokens.
@@ -306,7 +309,7 @@ fn who_reads_nothing_is_dropped_and_the_others_go_on() {
             text.push(&mut txn, &"x".repeat(1 << 20));
             txn.encode_update_v1()
         };
-        let frame = Message::Update(&update).encode();
+        let frame = SyncMessage::Update(&update).encode();
         writer.send(&frame);
         // The echo says that everybody is sent it.
         writer.wait_for(|message| message == frame);
@@ -325,11 +328,11 @@ fn presence_is_never_told_for_others() {
     let pair = served.pair();
     let (mut ana, mut watcher) = (served.sync(&served.victim), served.sync(&served.victim));
     let say = |id: u64, clock: u64, state: &str| {
-        Message::Awareness(&encode(&[Entry { id, clock, state }])).encode()
+        SyncMessage::Awareness(&encode(&[PresenceEntry { id, clock, state }])).encode()
     };
     let states = |message: &[u8]| -> Vec<(u64, String)> {
-        match Message::decode(message) {
-            Ok(Message::Awareness(update)) => {
+        match SyncMessage::decode(message) {
+            Ok(SyncMessage::Awareness(update)) => {
                 decode(update).unwrap().iter().map(|it| (it.id, it.state.to_owned())).collect()
             }
             _ => Vec::new(),
@@ -349,11 +352,11 @@ fn presence_is_never_told_for_others() {
     }
     enemy.send(&say(2, n_shouts + 1, "\"done\""));
     // What was said before is known when this is answered.
-    enemy.send(&Message::Step1(&[0]).encode());
+    enemy.send(&SyncMessage::Step1(&[0]).encode());
     enemy.wait_for(|message| message.starts_with(&[0, 1]));
     // A slow reader is not told of all that is said, and is answered when it asks.
     let is_there = |watcher: &mut Socket, id: u64, is: &str| {
-        watcher.send(&Message::QueryAwareness.encode());
+        watcher.send(&SyncMessage::QueryAwareness.encode());
         let told = watcher.wait_for(|message| {
             let told = states(message);
             assert!(told.iter().all(|(id, is)| *id != 1 || is == ana_is), "{told:?}");
@@ -455,21 +458,25 @@ fn row_of_blob(hash: ContentHash, size: f64) -> Vec<u8> {
 
 #[test]
 fn a_hostile_replica_that_says_too_much_is_let_go() {
-    use replica::Message;
+    use replica::ReplicaMessage;
     let served = Served::start();
     let pair = served.pair();
     let long = "x".repeat(16 << 20);
     let doc = FileId::parse(&served.main).unwrap();
     let hash = |number: usize| ContentHash::of(&number.to_le_bytes());
-    let wants = |first: usize| Message::Want((first..first + 65_000).map(hash).collect()).encode();
+    let wants =
+        |first: usize| ReplicaMessage::Want((first..first + 65_000).map(hash).collect()).encode();
     let floods: Vec<(&str, Vec<Vec<u8>>)> = vec![
-        ("a long reason", vec![Message::Refused { doc: doc.clone(), reason: &long }.encode()]),
-        ("a long place", vec![Message::Reached { cursor: &long, is_end: false }.encode()]),
-        ("a long confirmation", vec![Message::Taken { cursor: &long }.encode()]),
-        ("a second hello", vec![Message::Hello { since: "" }.encode()]),
+        (
+            "a long reason",
+            vec![ReplicaMessage::Refused { doc: doc.clone(), reason: &long }.encode()],
+        ),
+        ("a long place", vec![ReplicaMessage::Reached { cursor: &long, is_end: false }.encode()]),
+        ("a long confirmation", vec![ReplicaMessage::Taken { cursor: &long }.encode()]),
+        ("a second hello", vec![ReplicaMessage::Hello { since: "" }.encode()]),
         (
             "a blob that nobody wants",
-            vec![Message::Blob { hash: hash(0), is_last: false, data: &[0; 1000] }.encode()],
+            vec![ReplicaMessage::Blob { hash: hash(0), is_last: false, data: &[0; 1000] }.encode()],
         ),
         ("many wants", vec![wants(0), wants(65_000)]),
         ("a count that is a lie", vec![vec![5, 0xFF, 0xFF, 0x03]]),
@@ -485,37 +492,37 @@ fn a_hostile_replica_that_says_too_much_is_let_go() {
 
 #[test]
 fn a_replica_that_wants_the_same_blob_often_is_sent_it_once() {
-    use replica::Message;
+    use replica::ReplicaMessage;
     let served = Served::start();
     let data = vec![0xFF; 100_000];
     let client = Client { port: served.server.port(), token: None };
     assert_eq!(client.send("PUT", "/api/files/a.bin", &[], &data).status, 201);
     let hash = ContentHash::of(&data);
     let mut socket = served.replicate();
-    socket.send(&Message::Want(vec![hash; 60_000]).encode());
-    socket.send(&Message::Want(vec![ContentHash::of(b"none")]).encode());
+    socket.send(&ReplicaMessage::Want(vec![hash; 60_000]).encode());
+    socket.send(&ReplicaMessage::Want(vec![ContentHash::of(b"none")]).encode());
     let mut n_parts = 0;
-    socket.wait_for(|frame| match Message::decode(frame).unwrap() {
-        Message::Blob { .. } => {
+    socket.wait_for(|frame| match ReplicaMessage::decode(frame).unwrap() {
+        ReplicaMessage::Blob { .. } => {
             n_parts += 1;
             false
         }
-        message => matches!(message, Message::Lacking(_)),
+        message => matches!(message, ReplicaMessage::Lacking(_)),
     });
     assert_eq!(n_parts, 1);
 }
 
 #[test]
 fn a_blob_is_no_longer_than_its_row_says() {
-    use replica::Message;
+    use replica::ReplicaMessage;
     let served = Served::start();
     let (hash, doc) = (ContentHash::of(b"x"), FileId::parse(&served.main).unwrap());
     let row = row_of_blob(hash, 10.0);
     let mut socket = served.replicate();
-    let update = replica::Update { doc, is_whole: false, data: &row };
-    socket.send(&Message::Updates(vec![update]).encode());
-    socket.wait_for(|frame| Message::decode(frame) == Ok(Message::Want(vec![hash])));
-    let part = Message::Blob { hash, is_last: false, data: &[7; 4 << 20] }.encode();
+    let update = replica::DocumentUpdate { doc, is_whole: false, data: &row };
+    socket.send(&ReplicaMessage::Updates(vec![update]).encode());
+    socket.wait_for(|frame| ReplicaMessage::decode(frame) == Ok(ReplicaMessage::Want(vec![hash])));
+    let part = ReplicaMessage::Blob { hash, is_last: false, data: &[7; 4 << 20] }.encode();
     // It is read on while it is little; then the line is cut.
     for _ in 0..16 {
         if socket.frame(0x80 | BINARY, part.len() as u64, &part).is_err() {
@@ -529,16 +536,20 @@ fn a_blob_is_no_longer_than_its_row_says() {
 
 #[test]
 fn a_replica_that_sends_and_never_reads_is_in_nobodys_way() {
-    use replica::Message;
+    use replica::ReplicaMessage;
     let served = Served::start();
     let pair = served.pair();
     // Documents that no row knows: each is told of.
     let docs: Vec<FileId> =
         (0..60_000).map(|number| FileId::parse(&format!("unknown{number}")).unwrap()).collect();
-    let updates =
-        docs.iter().map(|doc| replica::Update { doc: doc.clone(), is_whole: false, data: &[0, 0] });
-    let updates = Message::Updates(updates.collect()).encode();
-    let reached = Message::Reached { cursor: &"x".repeat(replica::MAX_CURSOR_LEN), is_end: true };
+    let updates = docs.iter().map(|doc| replica::DocumentUpdate {
+        doc: doc.clone(),
+        is_whole: false,
+        data: &[0, 0],
+    });
+    let updates = ReplicaMessage::Updates(updates.collect()).encode();
+    let reached =
+        ReplicaMessage::Reached { cursor: &"x".repeat(replica::MAX_CURSOR_LEN), is_end: true };
     let reached = reached.encode();
     let mut sockets = [(); 2].map(|()| served.replicate());
     for socket in &mut sockets {

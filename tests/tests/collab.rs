@@ -6,7 +6,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use yfs_sync::{collab, message::Message};
+use yfs_sync::{collab, message::SyncMessage};
 use yfs_tests::{
     command::{Server, ok},
     editor::Editor,
@@ -111,15 +111,15 @@ fn a_client_that_joins_while_an_update_is_parked_receives_it_too() {
         }
         let mut joiners = [(); 2].map(|()| (open(&server, &guid), Doc::new()));
         for (joiner, doc) in &mut joiners {
-            joiner.send(&Message::Step1(&[0]).encode_after(&collab::prefix(&guid)));
-            let is_step_2 = |message: &Message<'_>| matches!(message, Message::Step2(_));
+            joiner.send(&SyncMessage::Step1(&[0]).encode_after(&collab::prefix(&guid)));
+            let is_step_2 = |message: &SyncMessage<'_>| matches!(message, SyncMessage::Step2(_));
             read_until(joiner, &guid, doc, |message| is_step_2(message));
         }
         for at in [1, 3] {
             send(&mut writer, &guid, &updates[at]);
         }
         for (joiner, doc) in &mut joiners {
-            read_until(joiner, &guid, doc, |message| *message == Message::Update(&updates[3]));
+            read_until(joiner, &guid, doc, |message| *message == SyncMessage::Update(&updates[3]));
             let txn = doc.transact();
             assert!(!txn.has_missing_updates(), "something is missing for ever");
             let text = txn.get_text("text").unwrap().get_string(&txn);
@@ -140,16 +140,21 @@ fn open(server: &Server, guid: &str) -> Socket {
 /// Sends an update, and waits until the server has confirmed it.
 fn send(socket: &mut Socket, guid: &str, update: &[u8]) {
     let prefix = collab::prefix(guid);
-    socket.send(&Message::Update(update).encode_after(&prefix));
+    socket.send(&SyncMessage::Update(update).encode_after(&prefix));
     socket.wait_for(|message| message == [&prefix[..], &[8, 1]].concat());
 }
 
 /// Applies what a client is sent to its document, as far as a message that `is_it`.
-fn read_until(socket: &mut Socket, guid: &str, doc: &Doc, is_it: impl Fn(&Message<'_>) -> bool) {
+fn read_until(
+    socket: &mut Socket,
+    guid: &str,
+    doc: &Doc,
+    is_it: impl Fn(&SyncMessage<'_>) -> bool,
+) {
     let prefix = collab::prefix(guid);
     socket.wait_for(|frame| {
-        let Ok(message) = Message::decode(&frame[prefix.len()..]) else { return false };
-        if let Message::Step2(update) | Message::Update(update) = message {
+        let Ok(message) = SyncMessage::decode(&frame[prefix.len()..]) else { return false };
+        if let SyncMessage::Step2(update) | SyncMessage::Update(update) = message {
             doc.transact_mut().apply_update(Update::decode_v1(update).unwrap()).unwrap();
         }
         is_it(&message)

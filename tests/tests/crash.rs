@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, env, path::Path, thread, time::Duration};
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_tests::{
     process::{Process, role, say},
@@ -27,7 +27,10 @@ fn what_was_acknowledged_survives_kill_9() {
     let (n_kills, seed) = (number("YFS_KILLS", 30), number("YFS_SEED", 9));
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
-    Workspace::create_at(&file, Options::default()).expect("a workspace").close().expect("closed");
+    Workspace::create_at(&file, WorkspaceOptions::default())
+        .expect("a workspace")
+        .close()
+        .expect("closed");
     let mut rng = Rng::new(seed);
     let (mut n_acked, mut n_landed) = (0, 0);
     let mut known: BTreeMap<String, Tree> = BTreeMap::new();
@@ -47,7 +50,8 @@ fn what_was_acknowledged_survives_kill_9() {
                 "{acked:?}"
             );
             n_acked += acked.len();
-            let workspace = Workspace::open_at(&file, Options::default()).expect("it opens");
+            let workspace =
+                Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
             let there = tree(&workspace.fs(), &format!("/{name}"));
             let [before, after] = [acked.len(), acked.len() + 1].map(|n| played(&name, n));
             n_landed += usize::from(there == after && after != before);
@@ -64,7 +68,7 @@ fn what_was_acknowledged_survives_kill_9() {
 
 /// Nothing of earlier lives changed, and the store finds nothing wrong with itself.
 fn check_all(file: &Path, known: &BTreeMap<String, Tree>) {
-    let workspace = Workspace::open_at(file, Options::default()).expect("it opens");
+    let workspace = Workspace::open_at(file, WorkspaceOptions::default()).expect("it opens");
     for (name, tree_then) in known {
         assert_eq!(tree(&workspace.fs(), &format!("/{name}")), *tree_then, "{name}");
     }
@@ -79,7 +83,7 @@ fn check_all(file: &Path, known: &BTreeMap<String, Tree>) {
 #[test]
 fn child() {
     let Some(role) = role() else { return };
-    let workspace = Workspace::open_at(&role.place, Options::default()).expect("it opens");
+    let workspace = Workspace::open_at(&role.place, WorkspaceOptions::default()).expect("it opens");
     let mut player = Player::new(workspace);
     say("ready");
     for line in script(&role.name).take(N_CALLS) {

@@ -13,8 +13,8 @@ use yfs_engine::{id::ClientId, rich::encode};
 use yfs_markdown::{
     front_matter::split,
     parse::parse,
-    schema::Profile,
-    tree::{Element, Mark, Node},
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TextMark, TreeElement},
 };
 use yfs_tests::{
     markdown,
@@ -25,7 +25,7 @@ use yfs_tests::{
 /// A document and where it came from.
 struct Document {
     id: String,
-    tree: Element,
+    tree: TreeElement,
 }
 
 /// What an editor made of one.
@@ -38,15 +38,15 @@ struct Opened {
     shown: String,
 }
 
-fn name_of(profile: Profile) -> &'static str {
+fn name_of(profile: SchemaProfile) -> &'static str {
     match profile {
-        Profile::CommonMark => "commonmark",
-        Profile::Gfm => "gfm",
+        SchemaProfile::CommonMark => "commonmark",
+        SchemaProfile::Gfm => "gfm",
     }
 }
 
 /// Opens them all in one run.
-fn open(documents: &[Document], profile: Profile, model: &str) -> Vec<Opened> {
+fn open(documents: &[Document], profile: SchemaProfile, model: &str) -> Vec<Opened> {
     let client = ClientId::new(7).unwrap();
     let line = |document: &Document| {
         let update = to_hex(&encode(&document.tree, client));
@@ -107,7 +107,7 @@ Text of a paragraph.
 ";
 
 /// The examples of the specifications, files that people wrote, and oddities.
-fn documents(profile: Profile) -> Vec<Document> {
+fn documents(profile: SchemaProfile) -> Vec<Document> {
     let examples = read_fixture(&format!("markdown/{}.jsonl", name_of(profile)));
     let examples = String::from_utf8(examples).unwrap();
     let examples = examples.lines().map(|line| {
@@ -124,7 +124,7 @@ fn documents(profile: Profile) -> Vec<Document> {
     examples.chain(files).chain([oddities]).collect()
 }
 
-fn check(profile: Profile, model: &str) {
+fn check(profile: SchemaProfile, model: &str) {
     let documents = documents(profile);
     let opened = open(&documents, profile, model);
     let mut failures = Vec::new();
@@ -152,55 +152,58 @@ fn difference(wrote: &Value) -> String {
 }
 
 /// The text as an editor counts it: a break of Milkdown is a line break.
-fn shown(element: &Element) -> String {
-    let child = |child: &Node| match child {
-        Node::Text(run) => run.text.clone(),
-        Node::Element(element) if element.name == "hardbreak" => "\n".to_owned(),
-        Node::Element(element) => shown(element),
+fn shown(element: &TreeElement) -> String {
+    let child = |child: &MarkdownNode| match child {
+        MarkdownNode::Text(run) => run.text.clone(),
+        MarkdownNode::Element(element) if element.name == "hardbreak" => "\n".to_owned(),
+        MarkdownNode::Element(element) => shown(element),
     };
     element.children.iter().map(child).collect()
 }
 
 #[test]
 fn y_prosemirror_writes_nothing() {
-    check(Profile::CommonMark, "pinned");
+    check(SchemaProfile::CommonMark, "pinned");
 }
 
 #[test]
 fn y_prosemirror_writes_nothing_with_the_newest_model() {
-    check(Profile::CommonMark, "newest");
+    check(SchemaProfile::CommonMark, "newest");
 }
 
 #[test]
 fn milkdown_writes_nothing() {
-    check(Profile::Gfm, "pinned");
+    check(SchemaProfile::Gfm, "pinned");
 }
 
 #[test]
 fn milkdown_writes_nothing_with_the_newest_model() {
-    check(Profile::Gfm, "newest");
+    check(SchemaProfile::Gfm, "newest");
 }
 
 /// What would go unnoticed if the editors were not really there.
 #[test]
 fn what_editors_delete_is_noticed() {
-    let text = |marks| vec![Node::text("some text", marks)];
-    let document = |id: &str, block: Element| Document {
+    let text = |marks| vec![MarkdownNode::text("some text", marks)];
+    let document = |id: &str, block: TreeElement| Document {
         id: id.to_owned(),
-        tree: Element::new("doc").holding(vec![block.into()]),
+        tree: TreeElement::new("doc").holding(vec![block.into()]),
     };
     for (profile, model, n_deleted) in
-        [(Profile::CommonMark, "pinned", 2), (Profile::Gfm, "newest", 3)]
+        [(SchemaProfile::CommonMark, "pinned", 2), (SchemaProfile::Gfm, "newest", 3)]
     {
         let opened = open(
             &[
-                document("sound", Element::new("paragraph").holding(text(vec![]))),
-                document("unknown", Element::new("box").holding(text(vec![]))),
+                document("sound", TreeElement::new("paragraph").holding(text(vec![]))),
+                document("unknown", TreeElement::new("box").holding(text(vec![]))),
                 document(
                     "mark",
-                    Element::new("paragraph").holding(text(vec![Mark::new("sparkle")])),
+                    TreeElement::new("paragraph").holding(text(vec![TextMark::new("sparkle")])),
                 ),
-                document("type", Element::new("heading").with("level", "2").holding(text(vec![]))),
+                document(
+                    "type",
+                    TreeElement::new("heading").with("level", "2").holding(text(vec![])),
+                ),
             ],
             profile,
             model,

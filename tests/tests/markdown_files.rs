@@ -2,13 +2,13 @@
 
 use yfs_markdown::{
     front_matter::split,
-    schema::Profile,
+    schema::SchemaProfile,
     source::{SourceMap, remember, render},
 };
 use yfs_tests::markdown;
 
 /// Reads, keeps the memory as entries, and writes.
-fn through(text: &str, profile: Profile) -> String {
+fn through(text: &str, profile: SchemaProfile) -> String {
     let (document, map) = remember(text, profile);
     let entries = map.entries();
     let entries = entries.iter().map(|(key, value)| (key.as_str(), value.as_str()));
@@ -30,7 +30,7 @@ fn files_of_others_come_back() {
             let body = split(&file.text).body;
             n_files += 1;
             n_bytes += body.len();
-            for profile in [Profile::CommonMark, Profile::Gfm] {
+            for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
                 if through(body, profile) != body {
                     failures.push(format!("{} in {profile:?}", file.path.display()));
                 }

@@ -20,7 +20,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
@@ -113,7 +113,8 @@ impl World {
         fs::create_dir(&folder).expect("a folder");
         fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder");
         let actor = Actor::new(ActorKind::Agent, "library");
-        let workspace = Workspace::create_at(&file, Options::one_shot(actor)).expect("a workspace");
+        let workspace =
+            Workspace::create_at(&file, WorkspaceOptions::one_shot(actor)).expect("a workspace");
         let (rng, words, halves, log) = (Rng::new(seed), Vec::new(), Vec::new(), Vec::new());
         let (keeper, served) = (None, None);
         let mut world = Self { rng, folder, file, workspace, keeper, served, words, halves, log };
@@ -315,7 +316,7 @@ impl World {
                 let fs = self.workspace.fs();
                 let read = now(fs.read(&v(path)?)).ok()?;
                 let text = String::from_utf8(read.data.to_vec()).ok()?;
-                let base = Some(yfs_vfs::Base::Version(read.version));
+                let base = Some(yfs_vfs::VersionBase::Version(read.version));
                 let options = WriteOptions { base, ..WriteOptions::default() };
                 now(fs.write(&v(path)?, with_line(&text, at, word).into(), &options)).ok()?;
             }

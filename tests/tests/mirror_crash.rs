@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_tests::{
     mirror::{mirror_once, shown_in_workspace, shown_on_disk},
     script::{now, path},
@@ -61,7 +61,8 @@ impl Scene {
         let (folder, file) = (dir.path().join("folder"), dir.path().join("workspace.db"));
         fs::create_dir(&folder).expect("a folder");
         let scene = Self { _dir: dir, folder, file };
-        let workspace = Workspace::create_at(&scene.file, Options::default()).expect("a workspace");
+        let workspace =
+            Workspace::create_at(&scene.file, WorkspaceOptions::default()).expect("a workspace");
         workspace.close().expect("it closes");
         for name in
             ["merged", "merged2", "disk", "work", "gone-disk", "gone-work", "swap1", "swap2"]
@@ -101,7 +102,8 @@ impl Scene {
     }
 
     fn in_workspace<T>(&self, act: impl FnOnce(&dyn FileSystem) -> T) -> T {
-        let workspace = Workspace::open_at(&self.file, Options::default()).expect("it opens");
+        let workspace =
+            Workspace::open_at(&self.file, WorkspaceOptions::default()).expect("it opens");
         let done = act(&workspace.fs());
         workspace.close().expect("it closes");
         done
@@ -150,7 +152,8 @@ struct OpenFileScene {
 impl OpenFileScene {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let workspace = Workspace::create_at(&dir.path().join("workspace.db"), Options::default());
+        let workspace =
+            Workspace::create_at(&dir.path().join("workspace.db"), WorkspaceOptions::default());
         workspace.expect("a workspace").close().expect("it closes");
         fs::create_dir(dir.path().join("folder")).expect("a folder");
         let at = dir.path().join("folder/open.txt");
@@ -168,7 +171,7 @@ impl OpenFileScene {
 
     fn in_workspace<T>(&self, act: impl FnOnce(&dyn FileSystem) -> T) -> T {
         let file = self.dir.path().join("workspace.db");
-        let workspace = Workspace::open_at(&file, Options::default()).expect("it opens");
+        let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
         let done = act(&workspace.fs());
         workspace.close().expect("it closes");
         done

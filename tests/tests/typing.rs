@@ -10,14 +10,14 @@
 use serde_json::{Value, json};
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{Author, Base, ContentDoc, Version},
-    gate::{Limits, Source},
+    content::{ContentBase, ContentDoc, RunAuthor, Version},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::{ContentKind, Profile},
+    kind::{ContentRoot, SchemaProfile},
     rich,
     time::Millis,
 };
-use yfs_markdown::{same::same, schema::check};
+use yfs_markdown::{schema::check, tree_equality::same};
 use yfs_tests::node::{from_hex, run_script, to_hex};
 
 /// Pseudo-random numbers, the same on every run (xorshift64*).
@@ -76,13 +76,13 @@ struct Scenario {
     then: Option<Vec<u8>>,
 }
 
-fn scenario(seed: usize, profile: Profile) -> Scenario {
+fn scenario(seed: usize, profile: SchemaProfile) -> Scenario {
     let mut dice = Dice((seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let blocks: Vec<String> = (0..3 + dice.roll(8)).map(|_| dice.block()).collect();
     let read = blocks.join("\n\n") + "\n";
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-    let mut doc = ContentDoc::new(&id, ClientId::new(5).unwrap(), Limits::default());
-    doc.set_kind(ContentKind::Rich(profile));
+    let mut doc = ContentDoc::new(&id, ClientId::new(5).unwrap(), GateLimits::default());
+    doc.set_kind(ContentRoot::Rich(profile));
     assert!(doc.write(&read, None, &author()).unwrap().update.is_some());
     let typing = (0..1 + dice.roll(3)).map(|n| {
         let letter = char::from_u32(0xac00 + n as u32).unwrap();
@@ -93,8 +93,8 @@ fn scenario(seed: usize, profile: Profile) -> Scenario {
     Scenario { doc, base, read, state, typing, dice, typed: String::new(), then: None }
 }
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Agent, "writer"), Millis(1_000))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, "writer"), Millis(1_000))
 }
 
 impl Scenario {
@@ -128,23 +128,23 @@ impl Scenario {
     fn receive(&mut self, updates: &Value) {
         for update in updates.as_array().unwrap() {
             let update = from_hex(update.as_str().unwrap());
-            self.doc.receive(&update, Source::Wire).unwrap();
+            self.doc.receive(&update, UpdateSource::Wire).unwrap();
         }
     }
 
     /// Takes in what was typed, and lets the agent write.
     fn write(&mut self, updates: &Value) {
         self.receive(updates);
-        let ContentKind::Rich(profile) = self.doc.kind() else { return };
+        let ContentRoot::Rich(profile) = self.doc.kind() else { return };
         self.typed = self.doc.gate().read(|txn| rich::read(txn, profile)).plain_text();
         let new = self.edited();
-        let base = Some(Base::Version(&self.base));
+        let base = Some(ContentBase::Version(&self.base));
         self.then = self.doc.write(&new, base, &author()).unwrap().update;
     }
 }
 
-fn run(profile: Profile, seeds: std::ops::Range<usize>) {
-    let name = if profile == Profile::Gfm { "gfm" } else { "commonmark" };
+fn run(profile: SchemaProfile, seeds: std::ops::Range<usize>) {
+    let name = if profile == SchemaProfile::Gfm { "gfm" } else { "commonmark" };
     let ask = |scenarios: &[Scenario]| {
         let input: String = scenarios.iter().map(Scenario::line).collect();
         let output = run_script("editors/type.mjs", &[name], input.as_bytes());
@@ -191,10 +191,10 @@ fn next_of(text: &str, letter: &str) -> Option<char> {
 
 #[test]
 fn nothing_typed_in_prosemirror_is_lost() {
-    run(Profile::CommonMark, 0..1500);
+    run(SchemaProfile::CommonMark, 0..1500);
 }
 
 #[test]
 fn nothing_typed_in_milkdown_is_lost() {
-    run(Profile::Gfm, 0..500);
+    run(SchemaProfile::Gfm, 0..500);
 }

@@ -9,8 +9,8 @@ use yfs_engine::actor::Actor;
 use crate::commands::mirror;
 use crate::commands::{
     anchor, append, blame, cat, chmod, clone, completions, cp, du, edit, export, find, glob, grep,
-    head, import, init, label, ln, ls, mkdir, mv, profile, quarantine, readlink, redact, rm, serve,
-    stat, sync, tail, token, touch, trash, tree, upkeep, versions, write,
+    head, import, init, label, ln, ls, maintenance, mkdir, mv, profile, quarantine, readlink,
+    redact, rm, serve, stat, sync, tail, token, touch, trash, tree, versions, write,
 };
 
 /// A tree of files that people, agents and tools change at the same time, and nobody's work is lost.
@@ -22,13 +22,13 @@ use crate::commands::{
 #[derive(Debug, Parser)]
 #[command(name = "yfs", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = false, propagate_version = false)]
-pub(crate) struct Cli {
+pub(crate) struct CliArgs {
     /// What every command has.
     #[command(flatten)]
-    pub(crate) globals: Globals,
+    pub(crate) globals: GlobalArgs,
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 const EXAMPLES: &str = "\
@@ -47,7 +47,7 @@ Exit status: 0 if all went well, 1 if something failed, 2 for wrong usage; grep 
 /// What every command has.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
-pub(crate) struct Globals {
+pub(crate) struct GlobalArgs {
     /// The workspace: its directory, or its file. Without it, the one found from here upwards
     #[arg(
         long,
@@ -96,7 +96,7 @@ pub(crate) enum ColorChoice {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Make an empty workspace
     Init(init::InitArgs),
     /// Bring in a directory of this machine
@@ -160,24 +160,24 @@ pub(crate) enum Command {
     /// List what was settled by rules: equal names, cycles, work in trashed folders
     ///
     /// JSON: one object a line: {kind, id, path, detail}.
-    Conflicts(upkeep::NoArgs),
+    Conflicts(maintenance::NoArgs),
     /// Updates of peers that were refused: list, show, drop
     Quarantine(quarantine::QuarantineArgs),
     /// Print what the workspace holds, in numbers
-    Info(upkeep::NoArgs),
+    Info(maintenance::NoArgs),
     /// Replace what was logged by what it came to
     ///
     /// Nothing that can be read changes, versions included. Others may go on meanwhile.
     ///
     /// JSON: {n_documents, n_compacted, n_kept, bytes_before, bytes_after}.
-    Compact(upkeep::NoArgs),
+    Compact(maintenance::NoArgs),
     /// Read everything, and report what is damaged
     ///
     /// Exit status: 1 if something is. JSON: one object for each problem: {doc, what}; then
     /// {n_records, n_snapshots, n_blobs, n_problems}.
-    Fsck(upkeep::NoArgs),
+    Fsck(maintenance::NoArgs),
     /// Write a consistent copy of the workspace
-    Backup(upkeep::BackupArgs),
+    Backup(maintenance::BackupArgs),
     /// Which schema rich text keeps: print, convert
     Profile(profile::ProfileArgs),
     /// Put contents where they belong, once
@@ -197,7 +197,7 @@ pub(crate) enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-impl Command {
+impl CliCommand {
     /// Returns the name of the command, as it stands in messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
@@ -14,23 +14,23 @@ use yfs_engine::{
 use yfs_vfs::{FileSystem, FsError, Op};
 
 use crate::{
-    args::{Cli, Globals},
+    args::{CliArgs, GlobalArgs},
     discover,
-    errors::{EXIT_FAILED, Failure, Report, Result},
-    output::Output,
-    shown::Shown,
+    errors::{CommandError, EXIT_FAILED, ErrorReporter, Result},
+    output::CommandOutput,
+    typed_path::TypedPath,
 };
 
 /// The workspace as commands on files see it.
 pub(crate) type Fs = Arc<dyn FileSystem>;
 
 /// What a command works with.
-pub(crate) struct Context {
+pub(crate) struct CommandContext {
     /// What every command has.
-    pub(crate) globals: Globals,
+    pub(crate) globals: GlobalArgs,
     /// Standard output.
-    pub(crate) out: Output,
-    report: Report,
+    pub(crate) out: CommandOutput,
+    report: ErrorReporter,
     /// The workspace, once a command has opened it.
     workspace: Option<Workspace>,
     /// Whether a part of the command failed; the rest went on.
@@ -39,13 +39,13 @@ pub(crate) struct Context {
     exit_code: u8,
 }
 
-impl Context {
+impl CommandContext {
     /// Prepares what a command needs; opens nothing yet.
-    pub(crate) fn new(cli: &Cli) -> Self {
+    pub(crate) fn new(cli: &CliArgs) -> Self {
         Self {
             globals: cli.globals.clone(),
-            out: Output::new(&cli.globals),
-            report: Report::of(cli),
+            out: CommandOutput::new(&cli.globals),
+            report: ErrorReporter::of(cli),
             workspace: None,
             failed: false,
             exit_code: 0,
@@ -66,13 +66,13 @@ impl Context {
 
     /// Opens the workspace for reading. It leaves no trace, and works where nothing may be written.
     pub(crate) fn readable(&mut self) -> Result<Workspace> {
-        let reading = Options { actor: self.actor(), ..Options::reading() };
+        let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
         self.open(reading)
     }
 
     /// Opens the workspace for reading and writing.
     pub(crate) fn writable(&mut self) -> Result<Workspace> {
-        let options = Options::one_shot(self.actor());
+        let options = WorkspaceOptions::one_shot(self.actor());
         self.open(options)
     }
 
@@ -81,14 +81,14 @@ impl Context {
         discover::find(self.globals.workspace.as_deref())
     }
 
-    fn open(&mut self, options: Options) -> Result<Workspace> {
+    fn open(&mut self, options: WorkspaceOptions) -> Result<Workspace> {
         let workspace = self.open_at(&self.file()?, options)?;
         self.workspace = Some(workspace.clone());
         Ok(workspace)
     }
 
     /// Opens the workspace in a file, and says so if other users could read it until now.
-    pub(crate) fn open_at(&mut self, file: &Path, options: Options) -> Result<Workspace> {
+    pub(crate) fn open_at(&mut self, file: &Path, options: WorkspaceOptions) -> Result<Workspace> {
         let workspace = Workspace::open_at(file, options)?;
         for path in workspace.store().mended() {
             self.remark(&format!("{}: other users could read it, which ends now", path.display()));
@@ -106,15 +106,15 @@ impl Context {
     }
 
     /// Reads a path, and keeps how it was typed.
-    pub(crate) fn path(&self, typed: &str) -> Result<Shown> {
+    pub(crate) fn path(&self, typed: &str) -> Result<TypedPath> {
         match VPath::parse(typed) {
-            Ok(path) => Ok(Shown::new(typed, path)),
+            Ok(path) => Ok(TypedPath::new(typed, path)),
             Err(error) => Err(FsError::bad_path(Op::Open, typed, error).into()),
         }
     }
 
     /// Reads paths; one that is none is reported and left out.
-    pub(crate) fn paths(&mut self, typed: &[String]) -> Vec<Shown> {
+    pub(crate) fn paths(&mut self, typed: &[String]) -> Vec<TypedPath> {
         let mut paths = Vec::with_capacity(typed.len());
         for typed in typed {
             match self.path(typed) {
@@ -126,7 +126,7 @@ impl Context {
     }
 
     /// Reports that a part failed; the command goes on and exits with 1 in the end.
-    pub(crate) fn fail(&mut self, failure: &Failure) {
+    pub(crate) fn fail(&mut self, failure: &CommandError) {
         // What was printed before comes first, also where both go to one place. A reader that has
         // gone is noticed at the next write.
         self.out.flush().ok();
@@ -137,7 +137,7 @@ impl Context {
     /// Goes on after a part: what failed is reported, but a reader that has gone ends the command.
     pub(crate) fn settle(&mut self, part: Result) -> Result {
         match part {
-            Err(Failure::Closed) => Err(Failure::Closed),
+            Err(CommandError::Closed) => Err(CommandError::Closed),
             Err(failure) => {
                 self.fail(&failure);
                 Ok(())
@@ -175,7 +175,7 @@ impl Context {
         let flushed = self.out.flush();
         // What was written is in the log; closing makes it survive a power cut, too.
         let closed = self.workspace.take().map_or(Ok(()), Workspace::close);
-        match done.and(closed.map_err(Failure::from)).and(flushed) {
+        match done.and(closed.map_err(CommandError::from)).and(flushed) {
             Err(failure) => self.report.fatal(&failure),
             Ok(()) if self.exit_code != 0 => self.exit_code.into(),
             Ok(()) if self.failed => EXIT_FAILED.into(),

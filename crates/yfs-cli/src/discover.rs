@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::errors::{Failure, Result};
+use crate::errors::{CommandError, Result};
 
 /// The directory that holds a workspace, beside the files that it was made from.
 pub(crate) const DIR: &str = ".yfs";
@@ -18,10 +18,11 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     match named {
         Some(named) => find_in(named),
         None => {
-            let here = env::current_dir().map_err(|error| Failure::host(Path::new("."), &error))?;
+            let here =
+                env::current_dir().map_err(|error| CommandError::host(Path::new("."), &error))?;
             let found = here.ancestors().map(file_below).find(|file| file.is_file());
             found.ok_or_else(|| {
-                Failure::other(format!(
+                CommandError::other(format!(
                     "no workspace in {} or above it (make one with `yfs init`, or name one with --workspace)",
                     here.display()
                 ))
@@ -32,13 +33,13 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
 
 /// Returns the file of the workspace at `named`: itself, or in a directory.
 pub(crate) fn find_in(named: &Path) -> Result<PathBuf> {
-    let meta = named.metadata().map_err(|error| Failure::host(named, &error))?;
+    let meta = named.metadata().map_err(|error| CommandError::host(named, &error))?;
     if !meta.is_dir() {
         return Ok(named.to_owned());
     }
     let places = [file_below(named), named.join(FILE)];
     let found = places.into_iter().find(|file| file.is_file());
-    found.ok_or_else(|| Failure::other(format!("no workspace in {}", named.display())))
+    found.ok_or_else(|| CommandError::other(format!("no workspace in {}", named.display())))
 }
 
 /// Makes the directory that is to hold a workspace, which only its owner may read, and those above

@@ -11,10 +11,10 @@ use serde_json::json;
 use yfs::WorkspaceError;
 use yfs_vfs::{FsCode, FsError};
 
-use crate::{args::Cli, text::Escaped};
+use crate::{args::CliArgs, format_text::EscapedText};
 
 /// The result of a command.
-pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+pub(crate) type Result<T = (), E = CommandError> = std::result::Result<T, E>;
 
 /// The exit status where something failed.
 pub(crate) const EXIT_FAILED: u8 = 1;
@@ -28,7 +28,7 @@ pub(crate) const EXIT_CLOSED: u8 = 141;
 
 /// Why a command, or a part of one, failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     /// Nobody reads standard output any more.
     Closed,
     /// The command makes no sense as it was typed.
@@ -43,7 +43,7 @@ pub(crate) enum Failure {
 
 /// What a failure says, in parts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Parts {
+struct ErrorParts {
     code: &'static str,
     op: Option<&'static str>,
     path: Option<String>,
@@ -53,20 +53,20 @@ struct Parts {
 
 /// Tells people or programs what failed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Report {
+pub(crate) struct ErrorReporter {
     command: &'static str,
     /// Whether programs want JSON.
     pub(crate) json: bool,
 }
 
-impl Report {
+impl ErrorReporter {
     /// Reports on behalf of what was typed.
-    pub(crate) fn of(cli: &Cli) -> Self {
+    pub(crate) fn of(cli: &CliArgs) -> Self {
         Self { command: cli.command.name(), json: cli.globals.json }
     }
 
     /// Says that something failed, on standard error.
-    pub(crate) fn failure(self, failure: &Failure) {
+    pub(crate) fn failure(self, failure: &CommandError) {
         let parts = failure.parts();
         let text = if self.json {
             let mut error = json!({ "code": parts.code, "message": parts.message });
@@ -91,8 +91,8 @@ impl Report {
     }
 
     /// Says why nothing was done, and returns the exit code for it.
-    pub(crate) fn fatal(self, failure: &Failure) -> ExitCode {
-        if !matches!(failure, Failure::Closed) {
+    pub(crate) fn fatal(self, failure: &CommandError) -> ExitCode {
+        if !matches!(failure, CommandError::Closed) {
             self.failure(failure);
         }
         failure.exit_code().into()
@@ -119,7 +119,7 @@ pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     EXIT_USAGE.into()
 }
 
-impl Failure {
+impl CommandError {
     /// Makes a failure that this sentence says all of.
     pub(crate) fn other(message: impl Into<String>) -> Self {
         Self::Other(anyhow::Error::msg(message.into()))
@@ -133,7 +133,7 @@ impl Failure {
     /// Makes a failure of the host's files.
     pub(crate) fn host(path: &std::path::Path, error: &io::Error) -> Self {
         let (path, message) = (path.display(), host_message(error));
-        Self::other(format!("{}: {message}", Escaped::new(&path.to_string())))
+        Self::other(format!("{}: {message}", EscapedText::new(&path.to_string())))
     }
 
     /// Returns the exit code of a command that ended with this.
@@ -145,61 +145,63 @@ impl Failure {
         }
     }
 
-    fn parts(&self) -> Parts {
+    fn parts(&self) -> ErrorParts {
         match self {
-            Self::Closed => Parts { code: "EPIPE", ..Parts::default() },
+            Self::Closed => ErrorParts { code: "EPIPE", ..ErrorParts::default() },
             Self::Usage(message) => {
-                Parts { code: "USAGE", message: message.clone(), ..Parts::default() }
+                ErrorParts { code: "USAGE", message: message.clone(), ..ErrorParts::default() }
             }
-            Self::Fs(error) | Self::Workspace(WorkspaceError::Fs(error)) => Parts {
+            Self::Fs(error) | Self::Workspace(WorkspaceError::Fs(error)) => ErrorParts {
                 code: error.code.as_str(),
                 op: Some(error.op.as_str()),
                 path: error.path.as_deref().map(str::to_owned),
                 dest: error.dest.as_deref().map(str::to_owned),
                 message: fs_message(error),
             },
-            Self::Workspace(WorkspaceError::Host { path, source, .. }) => Parts {
+            Self::Workspace(WorkspaceError::Host { path, source, .. }) => ErrorParts {
                 code: FsCode::of_io(source).as_str(),
                 path: Some(path.display().to_string()),
                 message: host_message(source),
-                ..Parts::default()
+                ..ErrorParts::default()
             },
             Self::Workspace(error) => {
-                Parts { code: "EWORKSPACE", message: chain(error), ..Parts::default() }
+                ErrorParts { code: "EWORKSPACE", message: chain(error), ..ErrorParts::default() }
             }
-            Self::Other(error) => {
-                Parts { code: "EOTHER", message: chain(error.as_ref()), ..Parts::default() }
-            }
+            Self::Other(error) => ErrorParts {
+                code: "EOTHER",
+                message: chain(error.as_ref()),
+                ..ErrorParts::default()
+            },
         }
     }
 }
 
-impl fmt::Display for Parts {
+impl fmt::Display for ErrorParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(path) = &self.path {
-            write!(f, "{}", Escaped::new(path))?;
+            write!(f, "{}", EscapedText::new(path))?;
             if let Some(dest) = &self.dest {
-                write!(f, " -> {}", Escaped::new(dest))?;
+                write!(f, " -> {}", EscapedText::new(dest))?;
             }
             f.write_str(": ")?;
         }
-        write!(f, "{}", Escaped::new(&self.message))
+        write!(f, "{}", EscapedText::new(&self.message))
     }
 }
 
-impl From<FsError> for Failure {
+impl From<FsError> for CommandError {
     fn from(error: FsError) -> Self {
         Self::Fs(error)
     }
 }
 
-impl From<WorkspaceError> for Failure {
+impl From<WorkspaceError> for CommandError {
     fn from(error: WorkspaceError) -> Self {
         Self::Workspace(error)
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
@@ -208,7 +210,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         Self::Other(error)
     }
@@ -277,13 +279,13 @@ mod tests {
     #[test]
     fn failures_read_as_those_of_posix_tools() {
         let path = VPath::parse("/a\u{1b}b").unwrap();
-        let cases: Vec<Failure> = vec![
+        let cases: Vec<CommandError> = vec![
             FsError::new(FsCode::ENOENT, Op::Open, "/x").into(),
             FsError::new(FsCode::ENOTEMPTY, Op::Rename, "/a").to("/b").into(),
             FsError::edit_refused(&path, EditRefusal::NotFound).into(),
             FsError::new(FsCode::EIO, Op::Read, "/x").caused_by(io::Error::other("torn")).into(),
-            Failure::host(std::path::Path::new("gone"), &io::ErrorKind::NotFound.into()),
-            Failure::usage("no operand"),
+            CommandError::host(std::path::Path::new("gone"), &io::ErrorKind::NotFound.into()),
+            CommandError::usage("no operand"),
         ];
         let lines: Vec<String> = cases.iter().map(|case| case.parts().to_string()).collect();
         expect![[r#"

@@ -2,9 +2,9 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use yfs_vfs::{DirEntry, FileKind, Stat, VersionToken, Written};
+use yfs_vfs::{DirEntry, FileKind, Stat, VersionToken, WriteOutcome};
 
-use crate::when;
+use crate::parse_time;
 
 /// Returns the word for a kind.
 pub(crate) fn kind(kind: FileKind) -> &'static str {
@@ -25,7 +25,7 @@ pub(crate) fn entry(path: &str, entry: &DirEntry) -> Value {
         "kind": kind(entry.kind),
         "size": entry.size,
         "mode": octal(entry.mode),
-        "mtime": when::rfc3339(entry.mtime),
+        "mtime": parse_time::rfc3339(entry.mtime),
     })
 }
 
@@ -37,8 +37,8 @@ pub(crate) fn stat(path: &str, stat: &Stat, target: Option<&str>) -> Value {
         "kind": kind(stat.kind),
         "size": stat.size,
         "mode": octal(stat.mode),
-        "mtime": when::rfc3339(stat.mtime),
-        "created": when::rfc3339(stat.created),
+        "mtime": parse_time::rfc3339(stat.mtime),
+        "created": parse_time::rfc3339(stat.created),
         "mime": stat.mime.as_deref(),
         "version": stat.version.as_ref().map(VersionToken::as_str),
         "metadata": stat.metadata,
@@ -50,8 +50,8 @@ pub(crate) fn stat(path: &str, stat: &Stat, target: Option<&str>) -> Value {
 }
 
 /// Describes what a write did.
-pub(crate) fn written(path: &str, written: &Written) -> Value {
-    let overlap = |overlap: &yfs_vfs::Overlap| {
+pub(crate) fn written(path: &str, written: &WriteOutcome) -> Value {
+    let overlap = |overlap: &yfs_vfs::EditOverlap| {
         let actor = overlap.actor.as_ref().map(ToString::to_string);
         json!({ "offset": overlap.offset, "len": overlap.len, "actor": actor })
     };

@@ -1,7 +1,7 @@
 //! The `yfs` command: a workspace from the shell.
 //!
 //! [`args`] says what can be typed, `commands` does it, one file per command or family. A command gets
-//! a [`context::Context`]: the workspace, standard output, and a place to report what failed. Standard
+//! a [`context::CommandContext`]: the workspace, standard output, and a place to report what failed. Standard
 //! output carries results only; messages and progress go to standard error. Exit codes are those of
 //! POSIX tools: 0, 1 where something failed, 2 for wrong usage.
 
@@ -10,30 +10,30 @@ mod commands;
 mod context;
 mod discover;
 mod errors;
+mod format_text;
 mod json;
 mod mode;
 mod output;
+mod parse_time;
 mod pattern;
 mod progress;
-mod shown;
-mod text;
-mod when;
+mod typed_path;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::{args::Cli, context::Context, errors::Report};
+use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match CliArgs::try_parse() {
         Ok(cli) => cli,
         Err(error) => return errors::wrong_usage(&error),
     };
-    let mut context = Context::new(&cli);
+    let mut context = CommandContext::new(&cli);
     let runtime = match commands::runtime(&cli.command) {
         Ok(runtime) => runtime,
-        Err(error) => return Report::of(&cli).fatal(&error.into()),
+        Err(error) => return ErrorReporter::of(&cli).fatal(&error.into()),
     };
     let done = runtime.block_on(commands::run(cli.command, &mut context));
     // Work that nobody waits for any more must not hold up the end.

@@ -11,12 +11,12 @@ pub(crate) enum ModeChange {
     /// These bits, whatever was before.
     Set(u32),
     /// One change after the other.
-    Clauses(Vec<Clause>),
+    Clauses(Vec<ModeClause>),
 }
 
 /// One of `u+x`, `go-rw`, `a=r`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Clause {
+pub(crate) struct ModeClause {
     /// Bits of whom: 0o4700, 0o2070, 0o1007, added; 0 if nobody was named.
     who: u32,
     sign: char,
@@ -46,7 +46,7 @@ impl ModeChange {
                 if !copies && !what.chars().all(|char| "rwxXst".contains(char)) {
                     return Err(bad());
                 }
-                clauses.push(Clause { who, sign, what });
+                clauses.push(ModeClause { who, sign, what });
                 rest = &rest[end..];
             }
         }
@@ -64,7 +64,7 @@ impl ModeChange {
     }
 }
 
-impl Clause {
+impl ModeClause {
     fn apply(&self, mode: u32, is_directory: bool) -> u32 {
         let named = self.who != 0;
         let who = if named { self.who } else { 0o7777 };

@@ -10,13 +10,13 @@ use unicode_width::UnicodeWidthStr;
 use yfs_vfs::FileKind;
 
 use crate::{
-    args::{ColorChoice, Globals},
+    args::{ColorChoice, GlobalArgs},
     errors::Result,
-    text::Escaped,
+    format_text::EscapedText,
 };
 
 /// Where results go.
-pub(crate) struct Output {
+pub(crate) struct CommandOutput {
     stdout: BufWriter<StdoutLock<'static>>,
     /// Whether a person is looking.
     pub(crate) is_terminal: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Output {
 
 /// What a piece of text is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum TextRole {
     /// A name of this kind of object.
     Name(FileKind),
     /// Where something was found.
@@ -46,9 +46,9 @@ pub(crate) enum Role {
     Heading,
 }
 
-impl Output {
+impl CommandOutput {
     /// Opens standard output.
-    pub(crate) fn new(globals: &Globals) -> Self {
+    pub(crate) fn new(globals: &GlobalArgs) -> Self {
         let stdout = io::stdout().lock();
         let is_terminal = stdout.is_terminal();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -86,8 +86,8 @@ impl Output {
 
     /// Returns a name as it may be shown: escaped on a terminal, as it is elsewhere.
     pub(crate) fn safe<'a>(&self, name: &'a str) -> Cow<'a, str> {
-        if self.is_terminal && name.chars().any(crate::text::steers) {
-            Cow::Owned(Escaped::new(name).to_string())
+        if self.is_terminal && name.chars().any(crate::format_text::steers) {
+            Cow::Owned(EscapedText::new(name).to_string())
         } else {
             Cow::Borrowed(name)
         }
@@ -99,7 +99,7 @@ impl Output {
     }
 
     /// Returns a text in the colour of its role.
-    pub(crate) fn painted(&self, role: Role, text: &str) -> String {
+    pub(crate) fn painted(&self, role: TextRole, text: &str) -> String {
         match role.color().filter(|_| self.color) {
             Some(color) => format!("\u{1b}[{color}m{text}\u{1b}[0m"),
             None => text.to_owned(),
@@ -108,7 +108,7 @@ impl Output {
 
     /// Returns a name, escaped and coloured.
     pub(crate) fn name(&self, kind: FileKind, name: &str) -> String {
-        self.painted(Role::Name(kind), &self.safe(name))
+        self.painted(TextRole::Name(kind), &self.safe(name))
     }
 
     /// Writes names in as many columns as fit, the first downwards; one a line if nobody looks.
@@ -117,12 +117,12 @@ impl Output {
         let safe: Vec<(FileKind, String)> =
             cells.iter().map(|(kind, name)| (*kind, self.safe(name).into_owned())).collect();
         let widths: Vec<usize> = safe.iter().map(|(_, name)| name.width()).collect();
-        let grid = Grid::fit(&widths, width);
+        let grid = ColumnGrid::fit(&widths, width);
         for row in 0..grid.n_rows {
             let mut line = String::new();
             for (column, column_width) in grid.widths.iter().enumerate() {
                 let Some((kind, name)) = safe.get(column * grid.n_rows + row) else { break };
-                line.push_str(&self.painted(Role::Name(*kind), name));
+                line.push_str(&self.painted(TextRole::Name(*kind), name));
                 let is_last = (column + 1) * grid.n_rows + row >= safe.len();
                 if !is_last {
                     let pad = column_width + GAP - widths[column * grid.n_rows + row];
@@ -139,12 +139,12 @@ impl Output {
 const GAP: usize = 2;
 
 /// How names are laid out.
-struct Grid {
+struct ColumnGrid {
     n_rows: usize,
     widths: Vec<usize>,
 }
 
-impl Grid {
+impl ColumnGrid {
     /// Finds the least number of rows whose columns fit into `width`.
     fn fit(widths: &[usize], width: usize) -> Self {
         let column_widths = |n_rows: usize| -> Vec<usize> {
@@ -169,7 +169,7 @@ fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
 }
 
-impl Role {
+impl TextRole {
     fn color(self) -> Option<&'static str> {
         Some(match self {
             Self::Name(FileKind::Directory) => "1;34",
@@ -191,12 +191,12 @@ mod tests {
 
     #[test]
     fn columns_use_the_width_there_is() {
-        let grid = Grid::fit(&[3, 3, 3, 3, 3], 80);
+        let grid = ColumnGrid::fit(&[3, 3, 3, 3, 3], 80);
         assert_eq!((grid.n_rows, grid.widths.len()), (1, 5));
-        let grid = Grid::fit(&[3, 3, 3, 3, 3], 10);
+        let grid = ColumnGrid::fit(&[3, 3, 3, 3, 3], 10);
         assert_eq!((grid.n_rows, grid.widths.len()), (3, 2));
-        let grid = Grid::fit(&[30, 3], 10);
+        let grid = ColumnGrid::fit(&[30, 3], 10);
         assert_eq!((grid.n_rows, grid.widths.len()), (2, 1));
-        assert_eq!(Grid::fit(&[], 10).n_rows, 0);
+        assert_eq!(ColumnGrid::fit(&[], 10).n_rows, 0);
     }
 }

@@ -7,15 +7,15 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::Globals;
+use crate::args::GlobalArgs;
 
 /// A bar, which shows nothing unless standard error is a terminal.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct CommandProgress(ProgressBar);
 
-impl Progress {
+impl CommandProgress {
     /// Starts a bar.
-    pub(crate) fn new(globals: &Globals, what: &'static str) -> Self {
+    pub(crate) fn new(globals: &GlobalArgs, what: &'static str) -> Self {
         let shown = stderr().is_terminal() && !globals.quiet && !globals.json;
         let target =
             if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -34,7 +34,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for CommandProgress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

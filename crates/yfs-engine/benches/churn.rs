@@ -10,7 +10,7 @@
 use std::{env, time::Instant};
 
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::{ClientId, FileId},
     main_doc::MainDoc,
     table::{FileRow, NodeKind, RowChanges, RowWrite, WriterIds},
@@ -59,7 +59,7 @@ fn main() {
 fn peer(number: u64) -> MainDoc {
     let [rows, cells, meta] = [0, 1, 2].map(|nth| ClientId::from_random(1_000 * number + nth));
     let id = FileId::parse("workspace").expect("an id");
-    MainDoc::new(&id, WriterIds { rows, cells, meta }, Limits::default())
+    MainDoc::new(&id, WriterIds { rows, cells, meta }, GateLimits::default())
 }
 
 fn id_of(at: usize) -> FileId {
@@ -86,15 +86,16 @@ fn write(peers: &mut [MainDoc; 2], writer: usize, change: &RowWrite, at: i64) {
     let update = peers[writer].plan(std::slice::from_ref(change), Millis(NOW + at));
     let update = update.expect("planned");
     peers[writer].commit(&update);
-    peers[1 - writer].receive(&update, Source::Wire).expect("received");
+    peers[1 - writer].receive(&update, UpdateSource::Wire).expect("received");
 }
 
 /// Returns how many structs and bytes the document takes.
 fn weight(peer: &MainDoc) -> (usize, usize) {
     let state = peer.encode_state();
     let id = FileId::parse("copy").expect("an id");
-    let mut copy = GatedDoc::new(&id, DocRole::Main, ClientId::from_random(9), Limits::default());
-    let received = copy.receive(&state, Source::Store).expect("our own state");
+    let mut copy =
+        GatedDoc::new(&id, DocRole::Main, ClientId::from_random(9), GateLimits::default());
+    let received = copy.receive(&state, UpdateSource::Store).expect("our own state");
     (received.scans.iter().map(|scan| scan.n_structs).sum(), state.len())
 }
 

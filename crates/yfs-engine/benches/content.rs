@@ -9,8 +9,8 @@ use std::hint::black_box;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{Author, Base, ContentDoc, diff::diff},
-    gate::{Limits, Source},
+    content::{ContentBase, ContentDoc, RunAuthor, diff::diff},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
@@ -26,13 +26,13 @@ fn changed(text: &str, word: &str) -> String {
     format!("{}{word}{}", &text[..at], &text[at + "words".len()..])
 }
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Agent, "reviewer-3"), Millis(1_795_296_141_108))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, "reviewer-3"), Millis(1_795_296_141_108))
 }
 
 fn doc(client: u64) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-    ContentDoc::new(&id, ClientId::new((1 << 51) + client).unwrap(), Limits::default())
+    ContentDoc::new(&id, ClientId::new((1 << 51) + client).unwrap(), GateLimits::default())
 }
 
 /// A document that somebody else wrote in one piece.
@@ -45,20 +45,20 @@ fn fresh(text: &str) -> ContentDoc {
 /// A document that two writers changed in 2,000 places.
 fn aged(text: &str) -> ContentDoc {
     let (mut a, mut b) = (fresh(text), doc(3));
-    b.receive(&a.gate().encode_state(), Source::Store).unwrap();
+    b.receive(&a.gate().encode_state(), UpdateSource::Store).unwrap();
     let mut at = 7;
     for n in 0..2000 {
         let (writer, reader) = if n % 2 == 0 { (&mut a, &mut b) } else { (&mut b, &mut a) };
         at = (at * 7919 + 13) % text.len();
         let update = writer.replace_range(at..at + 1, "+-", &author()).unwrap().update;
-        update.map(|update| reader.receive(&update, Source::Wire).unwrap());
+        update.map(|update| reader.receive(&update, UpdateSource::Wire).unwrap());
     }
     copy(&a, 2)
 }
 
 fn copy(from: &ContentDoc, client: u64) -> ContentDoc {
     let mut doc = doc(client);
-    doc.receive(&from.gate().encode_state(), Source::Store).unwrap();
+    doc.receive(&from.gate().encode_state(), UpdateSource::Store).unwrap();
     doc
 }
 
@@ -108,7 +108,7 @@ fn pieces(criterion: &mut Criterion) {
         });
         let new = changed(&old, "bananas");
         group.bench_function(BenchmarkId::new("write_stale_base", name), |bencher| {
-            let base = Base::Version(&read);
+            let base = ContentBase::Version(&read);
             let write = |doc: &mut ContentDoc| doc.write(&new, Some(base), &author()).unwrap();
             bencher.iter_batched_ref(again, write, BatchSize::SmallInput);
         });

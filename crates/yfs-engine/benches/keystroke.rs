@@ -12,10 +12,10 @@ use std::hint::black_box;
 use rustix::time::{ClockId, clock_gettime};
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{Author, ContentDoc},
-    gate::{Limits, Source},
+    content::{ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::{ContentKind, Profile},
+    kind::{ContentRoot, SchemaProfile},
     time::Millis,
 };
 
@@ -25,13 +25,14 @@ const N_TIMES: usize = 15;
 fn main() {
     println!("| file | size | first read | keystroke | append | edit |");
     println!("|---|---:|---:|---:|---:|---:|");
-    for (name, kind) in [("md", ContentKind::Rich(Profile::Gfm)), ("txt", ContentKind::Text)] {
+    for (name, kind) in [("md", ContentRoot::Rich(SchemaProfile::Gfm)), ("txt", ContentRoot::Text)]
+    {
         for size in SIZES {
             let mut ours = document(1, kind);
             let text = file(size);
             drop(ours.write(&text, None, &author()).expect("it can be written"));
             let mut theirs = document(2, kind);
-            theirs.receive(&ours.gate().encode_state(), Source::Store).expect("an update");
+            theirs.receive(&ours.gate().encode_state(), UpdateSource::Store).expect("an update");
             let first = median(1, || {
                 black_box(theirs.text());
             });
@@ -45,7 +46,7 @@ fn main() {
             let mut waiting = updates.into_iter();
             let keystroke = median(N_TIMES, || {
                 let update = waiting.next().expect("there are as many");
-                ours.receive(&update, Source::Wire).expect("an update");
+                ours.receive(&update, UpdateSource::Wire).expect("an update");
                 black_box(ours.text());
             });
             let append = median(N_TIMES, || {
@@ -67,15 +68,15 @@ fn main() {
     }
 }
 
-fn document(client: u64, kind: ContentKind) -> ContentDoc {
+fn document(client: u64, kind: ContentRoot) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
-    let mut doc = ContentDoc::new(&id, ClientId::from_random(client), Limits::default());
+    let mut doc = ContentDoc::new(&id, ClientId::from_random(client), GateLimits::default());
     doc.set_kind(kind);
     doc
 }
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Human, "bench"), Millis(1_000))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Human, "bench"), Millis(1_000))
 }
 
 /// Headings, paragraphs and lists, of words that occur once every so often.

@@ -9,10 +9,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{Author, Base, ContentDoc},
-    gate::{Limits, Source},
+    content::{ContentBase, ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::{ContentKind, Profile},
+    kind::{ContentRoot, SchemaProfile},
     time::Millis,
 };
 
@@ -45,15 +45,15 @@ fn text(n_sections: usize) -> String {
     )
 }
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Agent, "reviewer-3"), Millis(1_795_296_141_108))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, "reviewer-3"), Millis(1_795_296_141_108))
 }
 
 fn doc_of(client: u64) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
     let client = ClientId::new((1 << 51) + client).unwrap();
-    let mut doc = ContentDoc::new(&id, client, Limits::default());
-    doc.set_kind(ContentKind::Rich(Profile::Gfm));
+    let mut doc = ContentDoc::new(&id, client, GateLimits::default());
+    doc.set_kind(ContentRoot::Rich(SchemaProfile::Gfm));
     doc
 }
 
@@ -65,7 +65,7 @@ fn written(text: &str) -> ContentDoc {
 
 fn copy(from: &ContentDoc, client: u64) -> ContentDoc {
     let mut doc = doc_of(client);
-    doc.receive(&from.gate().encode_state(), Source::Store).unwrap();
+    doc.receive(&from.gate().encode_state(), UpdateSource::Store).unwrap();
     doc
 }
 
@@ -129,7 +129,7 @@ fn main() {
             || state.gate().encode_state(),
             |update| {
                 let mut doc = doc_of(2);
-                doc.receive(update, Source::Store).unwrap();
+                doc.receive(update, UpdateSource::Store).unwrap();
                 doc
             },
         );
@@ -146,7 +146,7 @@ fn main() {
             doc.write(&longer, None, &author()).unwrap()
         });
         bench.time(&format!("one word, stale/{name}"), later, |doc| {
-            doc.write(&new, Some(Base::Version(&version)), &author()).unwrap()
+            doc.write(&new, Some(ContentBase::Version(&version)), &author()).unwrap()
         });
     }
     let blocks = "A paragraph with *some* words in it.\n\n".repeat(27_000);

@@ -2,11 +2,11 @@
 //!
 //! The text of a file is the root `Y.Text("text")`. Beside it are arrays: `fs:log` for who wrote
 //! what ([`LogEntry`]), `fs:blobs` for content that is kept by reference ([`BlobVersion`]), `fs:labels`
-//! for names of versions ([`Label`]), `fs:redactions` for what was erased ([`Redaction`]). The format is described in `docs/format/content-document.md`.
+//! for names of versions ([`VersionLabel`]), `fs:redactions` for what was erased ([`Redaction`]). The format is described in `docs/format/content-document.md`.
 //!
 //! > A write is the least edit of what its writer read.
 //!
-//! Whoever writes a whole file passes the [`Base`] that they read. What they changed is found by a
+//! Whoever writes a whole file passes the [`ContentBase`] that they read. What they changed is found by a
 //! [`diff`](mod@diff) and moved onto what others have done since, so that concurrent typing and the
 //! carets in it stay where they are. Offsets in this interface are bytes of UTF-8.
 //!
@@ -25,9 +25,11 @@ mod anchor;
 mod aside;
 mod blame;
 mod blobs;
+mod classify;
 pub(crate) mod convert;
 mod edit;
-mod form;
+mod held_truncation;
+mod item_spans;
 mod label;
 mod log;
 mod note;
@@ -35,9 +37,7 @@ mod rebase;
 mod redact;
 mod reference;
 mod rich;
-mod spans;
 mod timeline;
-mod truncate;
 mod version;
 
 pub mod diff;
@@ -54,32 +54,35 @@ use yrs::{
 };
 
 pub use self::{
-    anchor::{Anchor, AnchorError, Resolved, Stick},
-    blame::Piece,
+    anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
+    blame::BlamePiece,
     blobs::{BlobVersion, NewBlob},
+    classify::{ByteClassification, MAX_TEXT_BYTES, classify, line_range},
     convert::is_rich_of_one,
-    edit::{Edited, Written},
-    form::{ContentForm, MAX_TEXT_BYTES, classify, line_range},
-    label::Label,
-    log::{Author, LogEntry, MAX_LABEL_LEN, MAX_RUN_MS},
-    rebase::Overlap,
-    redact::{Compacted, Erasable, Redaction, compact},
+    edit::{ContentWriteResult, SpliceResult},
+    held_truncation::PendingTruncate,
+    label::VersionLabel,
+    log::{LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
+    rebase::TextOverlap,
+    redact::{ErasableContent, RedactedMerge, Redaction, compact},
     reference::{ImportedReference, ReferenceContent, import_reference},
-    timeline::Past,
-    truncate::PendingTruncate,
+    timeline::PastVersion,
     version::{Version, VersionError},
 };
 use self::{
-    blobs::Blobs,
-    label::Labels,
-    log::Log,
-    rebase::{Length, Runs, Side},
-    redact::Redactions,
+    blobs::BlobVersions,
+    label::VersionLabels,
+    log::AuthorLog,
+    rebase::{RunAlignment, TextLength, TextSide},
+    redact::RedactionRecords,
 };
 use crate::{
-    gate::{DocRole, GatedDoc, Limits, Received, Refusal, RootIx, Scan, Source},
+    gate::{
+        DocRole, GateLimits, GateRejection, GatedDoc, ReceiveOutcome, RootIx, UpdateScan,
+        UpdateSource,
+    },
     id::{ClientId, FileId, ItemId},
-    kind::ContentKind,
+    kind::ContentRoot,
 };
 
 /// The name of the root that holds text.
@@ -91,20 +94,20 @@ pub struct ContentDoc {
     gate: GatedDoc,
     id: FileId,
     client: ClientId,
-    limits: Limits,
-    log: Log,
-    blobs: Blobs,
-    kind: ContentKind,
+    limits: GateLimits,
+    log: AuthorLog,
+    blobs: BlobVersions,
+    kind: ContentRoot,
     /// Whether edits are made by rule: they are nobody's, and the same items whoever makes them.
     by_rule: bool,
-    labels: Labels,
-    redactions: Redactions,
+    labels: VersionLabels,
+    redactions: RedactionRecords,
     /// The current version, once somebody has asked for it.
     version: OnceLock<Version>,
     /// The current file, once somebody has asked for it; of rich text only.
-    file: OnceLock<rich::File>,
+    file: OnceLock<rich::RichFile>,
     /// What was settled, in order, once it was read.
-    settlements: OnceLock<Vec<convert::Settlement>>,
+    settlements: OnceLock<Vec<convert::ConversionSettlement>>,
     /// Whether late work is to be merged, once that was found out.
     is_unsettled: OnceLock<bool>,
     /// The file block by block, to be brought up to date; of rich text only.
@@ -115,7 +118,7 @@ pub struct ContentDoc {
 
 /// What a writer had read.
 #[derive(Debug, Clone, Copy)]
-pub enum Base<'a> {
+pub enum ContentBase<'a> {
     /// A version of the document. Where the edit belongs is then known exactly.
     Version(&'a Version),
     /// Only the text. Where the edit belongs is then found by comparison.
@@ -175,24 +178,24 @@ pub enum ContentError {
     NotText,
     /// The document cannot be used.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] GateRejection),
 }
 
 impl ContentDoc {
     /// Makes the empty document of a file, which `client` edits. It holds plain text until
     /// [`set_kind`](Self::set_kind) says otherwise.
-    pub fn new(id: &FileId, client: ClientId, limits: Limits) -> Self {
+    pub fn new(id: &FileId, client: ClientId, limits: GateLimits) -> Self {
         Self {
             gate: GatedDoc::new(id, DocRole::Content, client, limits),
             id: id.clone(),
             client,
             limits,
-            log: Log::default(),
-            blobs: Blobs::default(),
-            kind: ContentKind::Text,
+            log: AuthorLog::default(),
+            blobs: BlobVersions::default(),
+            kind: ContentRoot::Text,
             by_rule: false,
-            labels: Labels::default(),
-            redactions: Redactions::default(),
+            labels: VersionLabels::default(),
+            redactions: RedactionRecords::default(),
             version: OnceLock::new(),
             file: OnceLock::new(),
             settlements: OnceLock::new(),
@@ -207,8 +210,12 @@ impl ContentDoc {
     /// # Errors
     ///
     /// As [`GatedDoc::receive`].
-    pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
-        let is_watched = source == Source::Wire && self.gate.has_root(crate::rich::ROOT);
+    pub fn receive(
+        &mut self,
+        update: &[u8],
+        source: UpdateSource,
+    ) -> Result<ReceiveOutcome, GateRejection> {
+        let is_watched = source == UpdateSource::Wire && self.gate.has_root(crate::rich::ROOT);
         let before = is_watched.then(|| self.version());
         let received = self.gate.receive(update, source);
         match &received {
@@ -247,7 +254,7 @@ impl ContentDoc {
     }
 
     /// Says how the content is kept, which depends on the file's name. It changes nothing in the document.
-    pub fn set_kind(&mut self, kind: ContentKind) {
+    pub fn set_kind(&mut self, kind: ContentRoot) {
         if kind != self.kind {
             self.kind = kind;
             self.file.take();
@@ -255,7 +262,7 @@ impl ContentDoc {
     }
 
     /// Tells how the content is to be kept.
-    pub fn kind(&self) -> ContentKind {
+    pub fn kind(&self) -> ContentRoot {
         self.kind
     }
 
@@ -265,8 +272,8 @@ impl ContentDoc {
             return text;
         }
         match self.held() {
-            ContentKind::Text => self.plain_text(),
-            ContentKind::Rich(profile) => self.file(profile).text,
+            ContentRoot::Text => self.plain_text(),
+            ContentRoot::Rich(profile) => self.file(profile).text,
         }
     }
 
@@ -278,8 +285,8 @@ impl ContentDoc {
     /// Tells whether the file holds nothing.
     pub fn is_empty(&self) -> bool {
         match self.held() {
-            ContentKind::Text => self.len_utf16() == 0 && self.reference_content().is_none(),
-            ContentKind::Rich(_) => self.text().is_empty(),
+            ContentRoot::Text => self.len_utf16() == 0 && self.reference_content().is_none(),
+            ContentRoot::Rich(_) => self.text().is_empty(),
         }
     }
 
@@ -316,7 +323,7 @@ impl ContentDoc {
         }
         let mut then = Self::new(&self.id, self.client, self.limits);
         then.kind = self.kind;
-        then.receive(&self.fork(version)?.encode_state(), Source::Store)?;
+        then.receive(&self.fork(version)?.encode_state(), UpdateSource::Store)?;
         Ok(then.text())
     }
 
@@ -326,7 +333,7 @@ impl ContentDoc {
     }
 
     /// Tells on whose behalf an item was written, as far as that was recorded.
-    pub fn who(&self, item: ItemId) -> Option<&Author> {
+    pub fn who(&self, item: ItemId) -> Option<&RunAuthor> {
         self.log.who(item)
     }
 
@@ -359,7 +366,7 @@ impl ContentDoc {
         self.is_unsettled.take();
     }
 
-    fn absorb(&mut self, scan: &Scan) {
+    fn absorb(&mut self, scan: &UpdateScan) {
         for (element, value) in scan.values() {
             self.insert(element.root, element.id, &value.to_any());
         }
@@ -396,9 +403,9 @@ impl ContentDoc {
     }
 
     /// Copies the document, for what must not touch it.
-    fn copy(&self) -> Result<GatedDoc, Refusal> {
+    fn copy(&self) -> Result<GatedDoc, GateRejection> {
         let mut copy = GatedDoc::new(&self.id, DocRole::Content, self.client, self.limits);
-        copy.receive(&self.gate.encode_state(), Source::Store)?;
+        copy.receive(&self.gate.encode_state(), UpdateSource::Store)?;
         Ok(copy)
     }
 }
@@ -408,7 +415,7 @@ impl ContentDoc {
 /// The document is cut at the boundaries of the version, and mended when that is done. A version
 /// that was not taken from a document may cut through the middle of a character, which cannot be
 /// mended: then the document must be a copy.
-fn compare_with(gate: &mut GatedDoc, version: &Version) -> (String, Runs) {
+fn compare_with(gate: &mut GatedDoc, version: &Version) -> (String, RunAlignment) {
     let (compared, _) = gate.edit(|txn| {
         let text = txn.get_text(TEXT)?;
         let now = txn.snapshot();
@@ -423,21 +430,21 @@ fn laid_beside(
     text: &impl Text,
     now: &Snapshot,
     version: &Snapshot,
-) -> (String, Runs) {
+) -> (String, RunAlignment) {
     let changes = text.diff_range(txn, Some(now), Some(version), YChange::identity);
-    let (mut base, mut runs) = (String::new(), Runs::default());
+    let (mut base, mut runs) = (String::new(), RunAlignment::default());
     for change in changes {
         // Anything but a string has no length in the text.
         let yrs::Out::Any(Any::String(text)) = &change.insert else { continue };
         let side = match change.ychange.map(|change| change.kind) {
-            None => Side::Both,
-            Some(yrs::types::text::ChangeKind::Removed) => Side::Old,
-            Some(yrs::types::text::ChangeKind::Added) => Side::New,
+            None => TextSide::Both,
+            Some(yrs::types::text::ChangeKind::Removed) => TextSide::Old,
+            Some(yrs::types::text::ChangeKind::Added) => TextSide::New,
         };
-        if side != Side::New {
+        if side != TextSide::New {
             base.push_str(text);
         }
-        runs.push(side, Length::of(text));
+        runs.push(side, TextLength::of(text));
     }
     (base, runs)
 }

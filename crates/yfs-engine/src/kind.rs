@@ -4,13 +4,13 @@
 //! Seed 001 gives `.md` files a ProseMirror tree. Nothing else in the code base asks a name for its extension to
 //! find out how content is kept.
 
-pub use yfs_markdown::schema::Profile;
+pub use yfs_markdown::schema::SchemaProfile;
 
 use crate::name::split_extension;
 
 /// What sort of file a name promises (seed 001, "Extension change categories").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Category {
+pub enum FileCategory {
     /// Plain text and code.
     Text,
     /// Markdown, which editors show as a document.
@@ -20,14 +20,14 @@ pub enum Category {
 /// How a file's content is kept in its content document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum ContentKind {
+pub enum ContentRoot {
     /// In `Y.Text("text")`.
     Text,
     /// In `Y.XmlFragment("richtext")`, by a schema profile, with `Y.Map("frontmatter")` beside it.
-    Rich(Profile),
+    Rich(SchemaProfile),
 }
 
-impl Category {
+impl FileCategory {
     /// Tells the category from a stored name.
     pub fn of(name: &str) -> Self {
         let (_, extension) = split_extension(name);
@@ -35,12 +35,12 @@ impl Category {
     }
 }
 
-impl ContentKind {
+impl ContentRoot {
     /// Tells how content of a category is kept in a workspace of a profile.
-    pub fn of(category: Category, profile: Profile) -> Self {
+    pub fn of(category: FileCategory, profile: SchemaProfile) -> Self {
         match category {
-            Category::Text => Self::Text,
-            Category::RichText => Self::Rich(profile),
+            FileCategory::Text => Self::Text,
+            FileCategory::RichText => Self::Rich(profile),
         }
     }
 }
@@ -49,17 +49,17 @@ impl ContentKind {
 pub const PROFILE_SETTING: &str = "profile";
 
 /// The profile of workspaces that name none.
-pub const DEFAULT_PROFILE: Profile = Profile::Gfm;
+pub const DEFAULT_PROFILE: SchemaProfile = SchemaProfile::Gfm;
 
 /// Returns the name under which a profile is stored and shown.
-pub fn profile_name(profile: Profile) -> &'static str {
+pub fn profile_name(profile: SchemaProfile) -> &'static str {
     match profile {
-        Profile::CommonMark => "commonmark",
-        Profile::Gfm => "gfm",
+        SchemaProfile::CommonMark => "commonmark",
+        SchemaProfile::Gfm => "gfm",
     }
 }
 
 /// Returns the profile of a name.
-pub fn profile_named(name: &str) -> Option<Profile> {
-    [Profile::CommonMark, Profile::Gfm].into_iter().find(|it| profile_name(*it) == name)
+pub fn profile_named(name: &str) -> Option<SchemaProfile> {
+    [SchemaProfile::CommonMark, SchemaProfile::Gfm].into_iter().find(|it| profile_name(*it) == name)
 }

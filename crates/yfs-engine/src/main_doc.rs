@@ -39,12 +39,14 @@ mod tests;
 use yrs::Any;
 
 use crate::{
-    gate::{DocRole, GatedDoc, Limits, Refusal, Scan, Source},
+    gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateScan, UpdateSource},
     id::{FileId, WorkspaceId},
-    kind::{Category, ContentKind, DEFAULT_PROFILE, PROFILE_SETTING, Profile, profile_named},
-    ops::Rows,
+    kind::{
+        ContentRoot, DEFAULT_PROFILE, FileCategory, PROFILE_SETTING, SchemaProfile, profile_named,
+    },
+    ops::RowSource,
     path::VPath,
-    table::{FileRow, FilesTable, RowWrite, Settings, TableError, WriterIds},
+    table::{FileRow, FilesTable, RowWrite, TableError, WorkspaceSettings, WriterIds},
     time::Millis,
     tree::TreeIndex,
 };
@@ -60,13 +62,13 @@ pub const MAX_TRACED: usize = 10_000;
 pub struct MainDoc {
     doc: GatedDoc,
     files: FilesTable,
-    settings: Settings,
+    settings: WorkspaceSettings,
     tree: TreeIndex,
 }
 
 /// What an update changed.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Changes {
+pub struct MainDocChanges {
     /// Rows that came, changed or went, each once.
     pub ids: Vec<FileId>,
     /// Where each of `ids` was visible before. Empty if there are more than [`MAX_TRACED`].
@@ -78,19 +80,19 @@ pub struct Changes {
     /// Whether the document changed, even if nobody sees it.
     pub changed: bool,
     /// Updates that had been waiting, and turned out to be unacceptable.
-    pub refused: Vec<(Vec<u8>, Refusal)>,
+    pub refused: Vec<(Vec<u8>, GateRejection)>,
 }
 
 impl MainDoc {
     /// Makes the main document of an empty workspace. What the store holds of it is
     /// [received](Self::receive) next.
-    pub fn new(workspace: &WorkspaceId, writer: WriterIds, limits: Limits) -> Self {
+    pub fn new(workspace: &WorkspaceId, writer: WriterIds, limits: GateLimits) -> Self {
         let mut doc = GatedDoc::new(workspace, DocRole::Main, writer.rows, limits);
         doc.protect(&[writer.cells, writer.meta]);
         Self {
             doc,
             files: FilesTable::new(writer),
-            settings: Settings::new(writer.meta),
+            settings: WorkspaceSettings::new(writer.meta),
             tree: TreeIndex::new(workspace.clone()),
         }
     }
@@ -100,7 +102,7 @@ impl MainDoc {
     /// # Errors
     ///
     /// If [`receive`](Self::receive) would refuse it.
-    pub fn check(&self, update: &[u8], source: Source) -> Result<bool, Refusal> {
+    pub fn check(&self, update: &[u8], source: UpdateSource) -> Result<bool, GateRejection> {
         self.doc.check(update, source)
     }
 
@@ -109,7 +111,11 @@ impl MainDoc {
     /// # Errors
     ///
     /// If the gate refused it; then nothing has changed.
-    pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Changes, Refusal> {
+    pub fn receive(
+        &mut self,
+        update: &[u8],
+        source: UpdateSource,
+    ) -> Result<MainDocChanges, GateRejection> {
         let received = self.doc.receive(update, source)?;
         let mut changes = self.absorb(&received.scans);
         changes.parked = received.parked;
@@ -147,12 +153,12 @@ impl MainDoc {
     /// # Panics
     ///
     /// If it was not: an update that is not our own goes through [`receive`](Self::receive).
-    pub fn commit(&mut self, update: &[u8]) -> Changes {
+    pub fn commit(&mut self, update: &[u8]) -> MainDocChanges {
         if update == EMPTY_UPDATE {
-            return Changes::default();
+            return MainDocChanges::default();
         }
         let scan = self.doc.apply_own(update);
-        Changes { changed: true, ..self.absorb(&[scan]) }
+        MainDocChanges { changed: true, ..self.absorb(&[scan]) }
     }
 
     /// Returns the rows.
@@ -166,12 +172,12 @@ impl MainDoc {
     }
 
     /// Returns the settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &WorkspaceSettings {
         &self.settings
     }
 
     /// Returns which schema the workspace's rich text keeps.
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> SchemaProfile {
         match self.settings.get(PROFILE_SETTING) {
             Some(Any::String(name)) => profile_named(name).unwrap_or(DEFAULT_PROFILE),
             _ => DEFAULT_PROFILE,
@@ -179,9 +185,9 @@ impl MainDoc {
     }
 
     /// Returns how the content of a file is to be kept, in the trash or not.
-    pub fn content_kind(&self, id: &FileId) -> Option<ContentKind> {
+    pub fn content_kind(&self, id: &FileId) -> Option<ContentRoot> {
         let entry = self.files.get(id)?;
-        Some(ContentKind::of(Category::of(&entry.row.name), self.profile()))
+        Some(ContentRoot::of(FileCategory::of(&entry.row.name), self.profile()))
     }
 
     /// Returns the document itself, to look at.
@@ -206,7 +212,7 @@ impl MainDoc {
     /// # Errors
     ///
     /// If `remote_sv` is not a state vector, or the document is poisoned.
-    pub fn encode_diff(&self, remote_sv: &[u8]) -> Result<Vec<u8>, Refusal> {
+    pub fn encode_diff(&self, remote_sv: &[u8]) -> Result<Vec<u8>, GateRejection> {
         self.doc.encode_diff(remote_sv)
     }
 
@@ -215,8 +221,8 @@ impl MainDoc {
         self.doc.encode_state()
     }
 
-    fn absorb(&mut self, scans: &[Scan]) -> Changes {
-        let mut changes = Changes::default();
+    fn absorb(&mut self, scans: &[UpdateScan]) -> MainDocChanges {
+        let mut changes = MainDocChanges::default();
         for scan in scans {
             changes.ids.extend(self.files.absorb(&self.doc, scan));
             changes.settings.extend(self.settings.absorb(&self.doc, scan));
@@ -236,7 +242,7 @@ impl MainDoc {
     }
 }
 
-impl Rows for MainDoc {
+impl RowSource for MainDoc {
     fn row(&self, id: &FileId) -> Option<FileRow> {
         self.files.row(id)
     }

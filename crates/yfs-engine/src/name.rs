@@ -1,6 +1,6 @@
 //! Names of files and folders: what a local write may store.
 //!
-//! Names that peers stored are never refused, only shown escaped where they are not [`Name`]s.
+//! Names that peers stored are never refused, only shown escaped where they are not [`NodeName`]s.
 
 use std::{borrow::Borrow, fmt};
 
@@ -16,7 +16,7 @@ pub const MAX_NAME_LEN: usize = 255;
 /// Invariant: 1 to [`MAX_NAME_LEN`] bytes in Unicode normalisation form C, none of them `/`, `\` or
 /// NUL, and not `.` or `..` (seed 001, "Name validation").
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(SmolStr);
+pub struct NodeName(SmolStr);
 
 /// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -30,7 +30,7 @@ pub enum NameError {
     TooLong(usize),
 }
 
-impl Name {
+impl NodeName {
     /// Checks a name and brings it to normalisation form C.
     pub fn new(text: &str) -> Result<Self, NameError> {
         if text.is_empty() || text == "." || text == ".." || text.contains(['/', '\\', '\0']) {
@@ -61,19 +61,19 @@ pub fn split_extension(name: &str) -> (&str, &str) {
     }
 }
 
-impl Borrow<str> for Name {
+impl Borrow<str> for NodeName {
     fn borrow(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for NodeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl fmt::Debug for Name {
+impl fmt::Debug for NodeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0)
     }

@@ -19,28 +19,30 @@ use thiserror::Error;
 
 pub use self::{
     attributes::{plan_chmod, plan_meta, plan_touch},
-    copy::{CopyOptions, CopyPlan, plan_copy},
-    create::{CreateOptions, CreatePlan, MkdirOptions, plan_create_file, plan_mkdir, plan_symlink},
-    rename::{MoveOptions, MovePlan, plan_move},
+    copy::{CopyPlan, TreeCopyOptions, plan_copy},
+    create::{
+        CreateOptions, CreatePlan, DirectoryPlanOptions, plan_create_file, plan_mkdir, plan_symlink,
+    },
+    rename::{MovePlan, RenameOptions, plan_move},
     trash::{
         ExpirePlan, HELD_KEY, REPLACED_KEY, plan_expire, plan_purge, plan_restore, plan_trash,
     },
 };
 use crate::{
     id::FileId,
-    name::{Name, NameError},
+    name::{NameError, NodeName},
     path::VPath,
     table::{FileRow, FilesTable},
-    tree::{Follow, LookupError, NodeRef, Place, TreeIndex},
+    tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
 /// Where plans find what the tree does not keep.
-pub trait Rows {
+pub trait RowSource {
     /// Returns the effective row of an id.
     fn row(&self, id: &FileId) -> Option<FileRow>;
 }
 
-impl Rows for FilesTable {
+impl RowSource for FilesTable {
     fn row(&self, id: &FileId) -> Option<FileRow> {
         self.get(id).map(|entry| entry.row)
     }
@@ -83,13 +85,13 @@ pub enum OpCode {
     Loop,
     /// It makes no sense. POSIX: `EINVAL`.
     #[error("invalid argument, {0}")]
-    Invalid(Reason),
+    Invalid(OpReason),
 }
 
 /// Why an operation makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum OpReason {
     /// The name is empty, `.` or `..`, or holds `/`, `\` or NUL.
     #[error("bad name")]
     Name,
@@ -119,7 +121,7 @@ impl OpError {
         Self { code, path: path.clone() }
     }
 
-    fn invalid(reason: Reason, path: &VPath) -> Self {
+    fn invalid(reason: OpReason, path: &VPath) -> Self {
         Self::new(OpCode::Invalid(reason), path)
     }
 
@@ -142,10 +144,10 @@ impl From<LookupError> for OpError {
 }
 
 /// Checks a name that is to be stored.
-pub fn check_name(name: &str, path: &VPath) -> Result<Name, OpError> {
-    Name::new(name).map_err(|error| match error {
+pub fn check_name(name: &str, path: &VPath) -> Result<NodeName, OpError> {
+    NodeName::new(name).map_err(|error| match error {
         NameError::TooLong(_) => OpError::new(OpCode::NameTooLong, path),
-        _ => OpError::invalid(Reason::Name, path),
+        _ => OpError::invalid(OpReason::Name, path),
     })
 }
 
@@ -153,10 +155,10 @@ pub fn check_name(name: &str, path: &VPath) -> Result<Name, OpError> {
 fn resolve_row<'a>(
     tree: &'a TreeIndex,
     path: &VPath,
-    follow: Follow,
+    follow: FinalLink,
 ) -> Result<(NodeRef<'a>, &'a FileId), OpError> {
     let node = tree.resolve(path, follow)?;
-    let id = node.id().ok_or_else(|| OpError::invalid(Reason::Root, path))?;
+    let id = node.id().ok_or_else(|| OpError::invalid(OpReason::Root, path))?;
     Ok((node, id))
 }
 
@@ -164,10 +166,10 @@ fn resolve_row<'a>(
 fn resolve_free<'a>(
     tree: &'a TreeIndex,
     path: &VPath,
-    follow: Follow,
-) -> Result<(NodeRef<'a>, Name), OpError> {
+    follow: FinalLink,
+) -> Result<(NodeRef<'a>, NodeName), OpError> {
     match tree.place(path, follow)? {
-        Place::Taken(_) => Err(OpError::new(OpCode::Exists, path)),
-        Place::Free { parent, name } => Ok((parent, check_name(&name, path)?)),
+        PathTarget::Taken(_) => Err(OpError::new(OpCode::Exists, path)),
+        PathTarget::Free { parent, name } => Ok((parent, check_name(&name, path)?)),
     }
 }

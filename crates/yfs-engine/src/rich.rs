@@ -9,12 +9,14 @@
 //! what this does in milliseconds. [`read`] is linear too.
 
 mod encode;
-mod live;
+mod live_tree;
 mod read;
 
-pub use encode::{Inserter, Parent, encode};
-pub use live::{Kid, LiveElement, LiveText, Slot, live, nodes, to_any, to_value};
-pub(crate) use live::{element_id, glance, glance_at, glance_in, into_nodes, item_of, live_at};
+pub use encode::{InsertParent, NodeInserter, encode};
+pub use live_tree::{LiveChild, LiveElement, LiveText, TextSlot, live, nodes, to_any, to_value};
+pub(crate) use live_tree::{
+    element_id, glance, glance_at, glance_in, into_nodes, item_of, live_at,
+};
 pub use read::read;
 
 /// The root that holds the document.

@@ -23,41 +23,41 @@
 //! timestamps tie, or are no numbers, need their order in the array; then one `absorb` walks the
 //! array once. A row without cells takes about 200 bytes, a cell 150, beside what yrs holds.
 
+mod append_chain;
 mod attributes;
 mod cells;
-mod chain;
 mod elements;
 mod format;
 mod iso;
 mod plan;
 mod row;
 mod settings;
-mod slab;
-mod stamp;
 #[cfg(test)]
 mod tests;
+mod timestamp;
+mod value_slab;
 
 use std::{collections::BTreeMap, hash::BuildHasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 pub use self::{
-    attributes::Attributes,
-    row::{BlobRef, Entry, FileRow, NodeKind, RowChanges, RowWrite, TableError, WriterIds},
-    settings::Settings,
+    attributes::RowAttributes,
+    row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
+    settings::WorkspaceSettings,
 };
 use self::{
-    elements::{Elements, NONE, rank},
+    elements::{LiveElements, NONE, rank},
     format::{
-        ElementView, Field, StoredCell, StoredRow, read_cell, read_row, write_cell, write_row,
+        ElementView, RowField, StoredCell, StoredRow, read_cell, read_row, write_cell, write_row,
     },
-    slab::Slab,
-    stamp::Stamp,
+    timestamp::ElementTimestamp,
+    value_slab::ValueSlab,
 };
 use crate::{
-    gate::{GatedDoc, RootIx, Scan},
+    gate::{GatedDoc, RootIx, UpdateScan},
     id::{FileId, ItemId},
-    lib0::{Members, View},
+    lib0::{ObjectMembers, ValueView},
     time::Millis,
 };
 
@@ -74,17 +74,17 @@ const ALARM_MS: i64 = 24 * 60 * 60 * 1000;
 #[derive(Debug)]
 pub struct FilesTable {
     writer: WriterIds,
-    nodes: Slab<Node>,
+    nodes: ValueSlab<TableNode>,
     by_id: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    rows: Elements<Option<StoredRow>>,
-    cells: Elements<CellSlot>,
+    rows: LiveElements<Option<StoredRow>>,
+    cells: LiveElements<CellSlot>,
     n_rows: usize,
 }
 
 /// What is known under one id.
 #[derive(Debug)]
-struct Node {
+struct TableNode {
     id: FileId,
     /// The winning element of `table:files`, or [`NONE`].
     row: u32,
@@ -98,7 +98,7 @@ struct Node {
 /// What one element of `fs:cells` holds.
 #[derive(Debug)]
 struct CellSlot {
-    field: Field,
+    field: RowField,
     /// The cell, or nothing if we do not understand it.
     cell: Option<StoredCell>,
 }
@@ -109,11 +109,11 @@ impl FilesTable {
     pub fn new(writer: WriterIds) -> Self {
         Self {
             writer,
-            nodes: Slab::new(),
+            nodes: ValueSlab::new(),
             by_id: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            rows: Elements::new(),
-            cells: Elements::new(),
+            rows: LiveElements::new(),
+            cells: LiveElements::new(),
             n_rows: 0,
         }
     }
@@ -139,7 +139,7 @@ impl FilesTable {
     }
 
     /// Returns one row.
-    pub fn get(&self, id: &FileId) -> Option<Entry> {
+    pub fn get(&self, id: &FileId) -> Option<RowHistory> {
         self.entry(self.nodes.get(self.find(id)?))
     }
 
@@ -149,7 +149,7 @@ impl FilesTable {
     }
 
     /// Returns all rows, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = Entry> {
+    pub fn iter(&self) -> impl Iterator<Item = RowHistory> {
         self.nodes.iter().filter_map(|(_, node)| self.entry(node))
     }
 
@@ -157,10 +157,10 @@ impl FilesTable {
     /// somebody's clock is wrong. Walks all rows.
     pub fn clock_alarms(&self, now: Millis) -> Vec<(FileId, f64)> {
         let limit = now.0.saturating_add(ALARM_MS) as f64;
-        let ahead = |node: &Node| {
+        let ahead = |node: &TableNode| {
             let row = (node.row != NONE).then(|| &self.rows.get(node.row).stamp);
             let cells = self.cells.siblings(node.cells).map(|(_, cell)| &cell.stamp);
-            row.into_iter().chain(cells).filter_map(Stamp::bound).reduce(f64::max)
+            row.into_iter().chain(cells).filter_map(ElementTimestamp::bound).reduce(f64::max)
         };
         let alarms = self.nodes.iter().filter_map(|(_, node)| {
             let ts = ahead(node).filter(|ts| *ts > limit)?;
@@ -173,13 +173,13 @@ impl FilesTable {
 
     /// Takes in what an update said that the document has just integrated, and returns the ids
     /// whose entries came, changed or went, in order of first mention.
-    pub fn absorb(&mut self, doc: &GatedDoc, scan: &Scan) -> Vec<FileId> {
+    pub fn absorb(&mut self, doc: &GatedDoc, scan: &UpdateScan) -> Vec<FileId> {
         let mut touched = Vec::new();
         for (element, value) in scan.values() {
-            let View::Map(members) = value else { continue };
+            let ValueView::Map(members) = value else { continue };
             let members = ElementView::of(members);
-            let Some(View::String(key)) = members.key else { continue };
-            let stamp = Stamp::of(members.ts);
+            let Some(ValueView::String(key)) = members.key else { continue };
+            let stamp = ElementTimestamp::of(members.ts);
             match element.root {
                 RootIx::Files => {
                     let Ok(id) = FileId::parse(key) else { continue };
@@ -187,7 +187,7 @@ impl FilesTable {
                     self.add_row(&mut touched, id, element.id, stamp, row);
                 }
                 RootIx::Cells => {
-                    let Some((id, field)) = Field::split_key(key) else { continue };
+                    let Some((id, field)) = RowField::split_key(key) else { continue };
                     let cell = CellSlot { field, cell: read_cell(field, &members) };
                     self.add_cell(&mut touched, id, element.id, stamp, cell);
                 }
@@ -208,10 +208,10 @@ impl FilesTable {
 
     fn add_row(
         &mut self,
-        touched: &mut Vec<Touched>,
+        touched: &mut Vec<TouchedNode>,
         id: FileId,
         item: ItemId,
-        stamp: Stamp,
+        stamp: ElementTimestamp,
         row: Option<StoredRow>,
     ) {
         let ix = self.touch(touched, id);
@@ -221,10 +221,10 @@ impl FilesTable {
 
     fn add_cell(
         &mut self,
-        touched: &mut Vec<Touched>,
+        touched: &mut Vec<TouchedNode>,
         id: FileId,
         item: ItemId,
-        stamp: Stamp,
+        stamp: ElementTimestamp,
         cell: CellSlot,
     ) {
         let ix = self.touch(touched, id);
@@ -239,7 +239,7 @@ impl FilesTable {
         }
     }
 
-    fn remove_row(&mut self, touched: &mut Vec<Touched>, ix: u32) {
+    fn remove_row(&mut self, touched: &mut Vec<TouchedNode>, ix: u32) {
         self.touch_node(touched, self.rows.get(ix).owner);
         let unlinked = self.rows.unlink(ix);
         if let Some(replacement) = unlinked.replacement {
@@ -247,7 +247,7 @@ impl FilesTable {
         }
     }
 
-    fn remove_cell(&mut self, touched: &mut Vec<Touched>, ix: u32) {
+    fn remove_cell(&mut self, touched: &mut Vec<TouchedNode>, ix: u32) {
         self.touch_node(touched, self.cells.get(ix).owner);
         let unlinked = self.cells.unlink(ix);
         let Some(replacement) = unlinked.replacement else { return };
@@ -265,7 +265,7 @@ impl FilesTable {
     }
 
     /// Ranks the groups among the touched ones that need it, in one walk for each array.
-    fn rank_touched(&mut self, doc: &GatedDoc, touched: &[Touched]) {
+    fn rank_touched(&mut self, doc: &GatedDoc, touched: &[TouchedNode]) {
         let (mut rows, mut cells) = (BTreeMap::new(), BTreeMap::new());
         for node in touched.iter().map(|touched| self.nodes.get(touched.node)) {
             if node.row != NONE && self.rows.needs_rank(node.row) {
@@ -278,7 +278,8 @@ impl FilesTable {
             }
         }
         if !rows.is_empty() {
-            let read = |_: &str, members: Members<'_>| Some(read_row(&ElementView::of(members)));
+            let read =
+                |_: &str, members: ObjectMembers<'_>| Some(read_row(&ElementView::of(members)));
             rank(&mut self.rows, doc, RootIx::Files.name(), &rows, read, |key, row, out| {
                 let id = FileId::parse(key).expect("only well-formed ids have rows");
                 if let Some(row) = row {
@@ -288,8 +289,8 @@ impl FilesTable {
             });
         }
         if !cells.is_empty() {
-            let read = |key: &str, members: Members<'_>| {
-                let (_, field) = Field::split_key(key)?;
+            let read = |key: &str, members: ObjectMembers<'_>| {
+                let (_, field) = RowField::split_key(key)?;
                 Some(CellSlot { field, cell: read_cell(field, &ElementView::of(members)) })
             };
             rank(&mut self.cells, doc, RootIx::Cells.name(), &cells, read, |_, slot, out| {
@@ -301,9 +302,9 @@ impl FilesTable {
     }
 
     /// Elects the winners of what was touched and returns what has changed by that.
-    fn settle(&mut self, touched: Vec<Touched>) -> Vec<FileId> {
+    fn settle(&mut self, touched: Vec<TouchedNode>) -> Vec<FileId> {
         let mut changed = Vec::new();
-        for Touched { node: ix, before } in touched {
+        for TouchedNode { node: ix, before } in touched {
             let node = self.nodes.get(ix);
             let row = if node.row == NONE { NONE } else { self.rows.elect(node.row) };
             let heads: Vec<u32> = self.cells.siblings(node.cells).map(|(ix, _)| ix).collect();
@@ -330,10 +331,10 @@ impl FilesTable {
         changed
     }
 
-    fn touch(&mut self, touched: &mut Vec<Touched>, id: FileId) -> u32 {
+    fn touch(&mut self, touched: &mut Vec<TouchedNode>, id: FileId) -> u32 {
         let ix = self.find(&id).unwrap_or_else(|| {
             let hash = self.hasher.hash_one(id.as_str());
-            let node = Node { id, row: NONE, cells: NONE, is_touched: false };
+            let node = TableNode { id, row: NONE, cells: NONE, is_touched: false };
             let ix = self.nodes.insert(node);
             let (nodes, hasher) = (&self.nodes, &self.hasher);
             let rehash = |ix: &u32| hasher.hash_one(nodes.get(*ix).id.as_str());
@@ -344,11 +345,11 @@ impl FilesTable {
         ix
     }
 
-    fn touch_node(&mut self, touched: &mut Vec<Touched>, ix: u32) {
+    fn touch_node(&mut self, touched: &mut Vec<TouchedNode>, ix: u32) {
         let node = self.nodes.get(ix);
         if !node.is_touched {
             let before = self.entry(node).map(Box::new);
-            touched.push(Touched { node: ix, before });
+            touched.push(TouchedNode { node: ix, before });
             self.nodes.get_mut(ix).is_touched = true;
         }
     }
@@ -366,17 +367,20 @@ impl FilesTable {
         self.by_id.find(hash, |ix| self.nodes.get(*ix).id == *id).copied()
     }
 
-    fn stored_row(&self, node: &Node) -> Option<(&StoredRow, &Stamp)> {
+    fn stored_row(&self, node: &TableNode) -> Option<(&StoredRow, &ElementTimestamp)> {
         let element = (node.row != NONE).then(|| self.rows.get(node.row))?;
         Some((element.value.as_ref()?, &element.stamp))
     }
 
-    fn stored_cells(&self, node: &Node) -> impl Iterator<Item = (&StoredCell, &Stamp)> {
+    fn stored_cells(
+        &self,
+        node: &TableNode,
+    ) -> impl Iterator<Item = (&StoredCell, &ElementTimestamp)> {
         let cells = self.cells.siblings(node.cells);
         cells.filter_map(|(_, element)| Some((element.value.cell.as_ref()?, &element.stamp)))
     }
 
-    fn entry(&self, node: &Node) -> Option<Entry> {
+    fn entry(&self, node: &TableNode) -> Option<RowHistory> {
         let (row, stamp) = self.stored_row(node)?;
         Some(cells::entry(&node.id, row, stamp, self.stored_cells(node)))
     }
@@ -384,7 +388,7 @@ impl FilesTable {
 
 /// A node that the running `absorb` changes, and how it looked before.
 #[derive(Debug)]
-struct Touched {
+struct TouchedNode {
     node: u32,
-    before: Option<Box<Entry>>,
+    before: Option<Box<RowHistory>>,
 }

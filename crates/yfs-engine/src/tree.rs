@@ -22,11 +22,11 @@
 //! all, so batches go through [`TreeIndex::absorb`]. A node takes about 200 bytes.
 
 mod arena;
-mod cache;
 mod conflicts;
 mod cycles;
 mod derive;
-mod names;
+mod display_names;
+mod lookup_cache;
 mod resolve;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -38,42 +38,42 @@ use std::collections::{BTreeMap, BTreeSet};
 use smol_str::SmolStr;
 
 use self::{
-    arena::{Arena, Kind, ROOT, Slot},
-    cache::NameCache,
-    names::is_valid,
+    arena::{NodeArena, NodeSlot, ROOT, SlotKind},
+    display_names::is_valid,
+    lookup_cache::NameCache,
 };
 pub use self::{
-    conflicts::{Conflict, FUTURE_TOLERANCE_MS, OrphanReason},
+    conflicts::{FUTURE_TOLERANCE_MS, OrphanReason, TreeConflict},
     derive::derive_folder_id,
-    resolve::{Follow, MAX_LINKS, Place},
+    resolve::{FinalLink, MAX_LINKS, PathTarget},
     trash::{PURGE_KEY, TrashItem},
-    view::{Children, Descendants, LookupError, NodeRef, Walk},
+    view::{AllDescendants, DirectoryChildren, LookupError, NodeRef, SubtreeWalk},
 };
 use crate::{
     id::{FileId, WorkspaceId},
-    table::{Entry, FileRow, FilesTable, NodeKind},
+    table::{FileRow, FilesTable, NodeKind, RowHistory},
 };
 
 /// The files of a workspace as a tree.
 #[derive(Debug, Clone)]
 pub struct TreeIndex {
     workspace: WorkspaceId,
-    arena: Arena,
+    arena: NodeArena,
     cache: NameCache,
     /// Under each parent that is missing or not a folder, the nodes that name it.
     ///
     /// Invariant: no set is empty.
-    waiting: BTreeMap<Slot, BTreeSet<Slot>>,
+    waiting: BTreeMap<NodeSlot, BTreeSet<NodeSlot>>,
     /// Folders that are not shown in the parent they name, because that would close a cycle, each
     /// after that parent.
     ///
     /// Invariant: every cycle of stored parents holds one of them.
-    detached: BTreeSet<(Slot, Slot)>,
+    detached: BTreeSet<(NodeSlot, NodeSlot)>,
     /// Whether `detached` is to be worked out again.
     cycles_changed: bool,
     /// Directories and names in them that several siblings store, to be given out again.
-    crowded: BTreeSet<(Slot, SmolStr)>,
-    trashed: BTreeSet<Slot>,
+    crowded: BTreeSet<(NodeSlot, SmolStr)>,
+    trashed: BTreeSet<NodeSlot>,
     n_files: usize,
     n_folders: usize,
 }
@@ -83,7 +83,7 @@ impl TreeIndex {
     pub fn new(workspace: WorkspaceId) -> Self {
         Self {
             workspace,
-            arena: Arena::new(),
+            arena: NodeArena::new(),
             cache: NameCache::default(),
             waiting: BTreeMap::new(),
             detached: BTreeSet::new(),
@@ -96,7 +96,7 @@ impl TreeIndex {
     }
 
     /// Takes up an entry that is new or changed.
-    pub fn upsert(&mut self, entry: &Entry) {
+    pub fn upsert(&mut self, entry: &RowHistory) {
         self.put(entry);
         self.settle();
     }
@@ -114,7 +114,7 @@ impl TreeIndex {
     #[cfg(test)]
     pub(crate) fn apply<'a>(
         &mut self,
-        changes: impl IntoIterator<Item = (&'a FileId, Option<&'a Entry>)>,
+        changes: impl IntoIterator<Item = (&'a FileId, Option<&'a RowHistory>)>,
     ) {
         for (id, entry) in changes {
             match entry {
@@ -174,21 +174,21 @@ impl TreeIndex {
         self.cache.fit(self.arena.n_used());
     }
 
-    fn put(&mut self, entry: &Entry) {
+    fn put(&mut self, entry: &RowHistory) {
         let row = &entry.row;
         let slot = self.arena.intern(&row.id);
         let stored_in = row.parent.as_ref().map_or(ROOT, |parent| self.arena.intern(parent));
         let kind = match row.kind {
-            NodeKind::File => Kind::File,
-            NodeKind::Folder => Kind::Folder,
+            NodeKind::File => SlotKind::File,
+            NodeKind::Folder => SlotKind::Folder,
         };
         let old_kind = self.arena[slot].kind;
         let old_stored_in = self.arena[slot].stored_in;
-        if old_kind != Kind::Missing && !self.differs(slot, row, kind, stored_in) {
+        if old_kind != SlotKind::Missing && !self.differs(slot, row, kind, stored_in) {
             self.refresh(slot, entry);
             return;
         }
-        if old_kind != Kind::Missing {
+        if old_kind != SlotKind::Missing {
             self.unlink(slot);
             self.count(old_kind, -1);
         }
@@ -202,14 +202,14 @@ impl TreeIndex {
         node.trashed = row.trashed_at.is_some();
         self.refresh(slot, entry);
         // Children leave before a node moves that no longer holds any, or it could move below them.
-        if old_kind == Kind::Folder && kind != Kind::Folder {
+        if old_kind == SlotKind::Folder && kind != SlotKind::Folder {
             self.relink_children(slot);
         }
         self.link(slot);
-        if old_kind != Kind::Folder && kind == Kind::Folder {
+        if old_kind != SlotKind::Folder && kind == SlotKind::Folder {
             self.relink_children(slot);
         }
-        if old_kind != Kind::Missing && old_stored_in != stored_in {
+        if old_kind != SlotKind::Missing && old_stored_in != stored_in {
             self.release(old_stored_in);
         }
     }
@@ -217,14 +217,14 @@ impl TreeIndex {
     fn take(&mut self, id: &FileId) {
         let Some(slot) = self.arena.find(id.as_str()) else { return };
         let kind = self.arena[slot].kind;
-        if kind == Kind::Missing {
+        if kind == SlotKind::Missing {
             return;
         }
         self.unlink(slot);
         self.count(kind, -1);
         let stored_in = self.arena[slot].stored_in;
         self.arena.blank(slot);
-        if kind == Kind::Folder {
+        if kind == SlotKind::Folder {
             self.relink_children(slot);
         }
         if stored_in != slot {
@@ -234,7 +234,7 @@ impl TreeIndex {
     }
 
     /// Tells whether a row asks for another place or name than its node has.
-    fn differs(&self, slot: Slot, row: &FileRow, kind: Kind, stored_in: Slot) -> bool {
+    fn differs(&self, slot: NodeSlot, row: &FileRow, kind: SlotKind, stored_in: NodeSlot) -> bool {
         let node = &self.arena[slot];
         node.kind != kind
             || node.stored_in != stored_in
@@ -244,28 +244,28 @@ impl TreeIndex {
     }
 
     /// Takes over what decides neither place nor name, except where there are cycles.
-    fn refresh(&mut self, slot: Slot, entry: &Entry) {
+    fn refresh(&mut self, slot: NodeSlot, entry: &RowHistory) {
         let node = &mut self.arena[slot];
         let before = (node.parent_ts.to_bits(), node.prev_parents().to_vec());
         node.refresh(entry);
         let after = (node.parent_ts.to_bits(), node.prev_parents());
         let same = before.0 == after.0 && before.1 == after.1;
-        if !same && node.kind == Kind::Folder && !self.detached.is_empty() {
+        if !same && node.kind == SlotKind::Folder && !self.detached.is_empty() {
             self.cycles_changed = true;
         }
     }
 
     /// Finds the place of a node that is nowhere, and puts it there.
-    fn link(&mut self, slot: Slot) {
+    fn link(&mut self, slot: NodeSlot) {
         let node = &self.arena[slot];
-        let is_folder = node.kind == Kind::Folder;
+        let is_folder = node.kind == SlotKind::Folder;
         let has_children = node.dir.is_some();
         let stored_in = node.stored_in;
         if node.trashed {
             self.trashed.insert(slot);
         }
         let mut shown_in = self.parent_of(slot);
-        if self.arena[stored_in].kind != Kind::Folder {
+        if self.arena[stored_in].kind != SlotKind::Folder {
             self.waiting.entry(stored_in).or_default().insert(slot);
         } else if is_folder && (has_children || shown_in == slot) && self.is_below(shown_in, slot) {
             self.detached.insert((stored_in, slot));
@@ -277,7 +277,7 @@ impl TreeIndex {
     }
 
     /// Takes a node out of its directory and of everything that depends on its place.
-    fn unlink(&mut self, slot: Slot) {
+    fn unlink(&mut self, slot: NodeSlot) {
         self.leave(slot);
         self.trashed.remove(&slot);
         let stored_in = self.arena[slot].stored_in;
@@ -287,15 +287,15 @@ impl TreeIndex {
                 self.waiting.remove(&stored_in);
             }
         }
-        let is_folder = self.arena[slot].kind == Kind::Folder;
+        let is_folder = self.arena[slot].kind == SlotKind::Folder;
         self.cycles_changed |= is_folder && !self.detached.is_empty();
         self.detached.remove(&(stored_in, slot));
     }
 
     /// Finds new places for all that is in a node or names it, which became or ceased to be a
     /// folder.
-    fn relink_children(&mut self, slot: Slot) {
-        let mut affected: BTreeSet<Slot> = self.waiting.get(&slot).cloned().unwrap_or_default();
+    fn relink_children(&mut self, slot: NodeSlot) {
+        let mut affected: BTreeSet<NodeSlot> = self.waiting.get(&slot).cloned().unwrap_or_default();
         affected.extend(self.entries_of(slot));
         let detached =
             self.detached.range((slot, ROOT)..).take_while(|(parent, _)| *parent == slot);
@@ -307,18 +307,18 @@ impl TreeIndex {
     }
 
     /// Tells whether a folder is shown elsewhere because its parent would close a cycle.
-    fn is_detached(&self, slot: Slot) -> bool {
+    fn is_detached(&self, slot: NodeSlot) -> bool {
         self.detached.contains(&(self.arena[slot].stored_in, slot))
     }
 
     /// Returns the parent by stored parents: the root for orphans.
-    fn parent_of(&self, slot: Slot) -> Slot {
+    fn parent_of(&self, slot: NodeSlot) -> NodeSlot {
         let stored_in = self.arena[slot].stored_in;
-        if self.arena[stored_in].kind == Kind::Folder { stored_in } else { ROOT }
+        if self.arena[stored_in].kind == SlotKind::Folder { stored_in } else { ROOT }
     }
 
     /// Tells whether `slot` is `ancestor` or shown below it.
-    fn is_below(&self, mut slot: Slot, ancestor: Slot) -> bool {
+    fn is_below(&self, mut slot: NodeSlot, ancestor: NodeSlot) -> bool {
         while slot != ROOT && slot != ancestor {
             slot = self.arena[slot].shown_in;
         }
@@ -326,17 +326,17 @@ impl TreeIndex {
     }
 
     /// Gives back the slot of an id that no row has and no row names.
-    fn release(&mut self, slot: Slot) {
-        if self.arena[slot].kind == Kind::Missing && !self.waiting.contains_key(&slot) {
+    fn release(&mut self, slot: NodeSlot) {
+        if self.arena[slot].kind == SlotKind::Missing && !self.waiting.contains_key(&slot) {
             self.arena.free(slot);
         }
     }
 
-    fn count(&mut self, kind: Kind, change: isize) {
+    fn count(&mut self, kind: SlotKind, change: isize) {
         let counter = match kind {
-            Kind::Missing => return,
-            Kind::File => &mut self.n_files,
-            Kind::Folder => &mut self.n_folders,
+            SlotKind::Missing => return,
+            SlotKind::File => &mut self.n_files,
+            SlotKind::Folder => &mut self.n_folders,
         };
         *counter = counter.checked_add_signed(change).expect("a node was counted when it came");
     }

@@ -7,7 +7,7 @@ mod corpus;
 
 use corpus::{Rng, corpus};
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Source, merge},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource, merge},
     id::{ClientId, FileId},
 };
 use yrs::{
@@ -17,7 +17,7 @@ use yrs::{
 
 fn gated(role: DocRole) -> GatedDoc {
     let guid = FileId::parse("guid").unwrap();
-    GatedDoc::new(&guid, role, ClientId::new(7).unwrap(), Limits::default())
+    GatedDoc::new(&guid, role, ClientId::new(7).unwrap(), GateLimits::default())
 }
 
 fn stock(updates: &[Vec<u8>]) -> Doc {
@@ -41,7 +41,7 @@ fn the_gate_agrees_with_yrs_in_any_order() {
         let mut gate = gated(DocRole::Content);
         let mut n_refused = 0;
         for update in &updates {
-            let received = gate.receive(update, Source::Wire).unwrap();
+            let received = gate.receive(update, UpdateSource::Wire).unwrap();
             n_refused += received.refused.len();
         }
         assert_eq!(n_refused, 0);
@@ -65,20 +65,20 @@ fn states_are_complete_whatever_the_peer_forgets() {
     for role in [DocRole::Main, DocRole::Content] {
         let mut gate = gated(role);
         for update in corpus() {
-            gate.receive(&update, Source::Wire).unwrap();
+            gate.receive(&update, UpdateSource::Wire).unwrap();
         }
         let state = gate.encode_state();
         let mut copy = gated(role);
-        assert!(!copy.receive(&state, Source::Wire).unwrap().parked);
+        assert!(!copy.receive(&state, UpdateSource::Wire).unwrap().parked);
         assert_eq!(copy.state_vector(), gate.state_vector());
         // A peer that knows a part gets the rest.
         for update in corpus() {
             let mut peer = gated(role);
-            if peer.receive(&update, Source::Wire).unwrap().parked {
+            if peer.receive(&update, UpdateSource::Wire).unwrap().parked {
                 continue;
             }
             let diff = gate.encode_diff(&peer.state_vector()).unwrap();
-            assert!(!peer.receive(&diff, Source::Wire).unwrap().parked);
+            assert!(!peer.receive(&diff, UpdateSource::Wire).unwrap().parked);
             assert_eq!(peer.state_vector(), gate.state_vector());
         }
     }
@@ -97,15 +97,15 @@ fn compaction_keeps_everything() {
         let left: Vec<_> =
             missing.iter().zip(&merged.absorbed).filter(|(_, absorbed)| !**absorbed).collect();
         let mut gate = gated(role);
-        gate.receive(&merged.state, Source::Store).unwrap();
+        gate.receive(&merged.state, UpdateSource::Store).unwrap();
         for update in std::iter::once(&updates[0]).chain(left.into_iter().map(|(update, _)| update))
         {
-            gate.receive(update, Source::Store).unwrap();
+            gate.receive(update, UpdateSource::Store).unwrap();
         }
         assert_eq!(gate.parked(), []);
         let mut whole = gated(role);
         for update in &updates {
-            whole.receive(update, Source::Store).unwrap();
+            whole.receive(update, UpdateSource::Store).unwrap();
         }
         assert_eq!(gate.state_vector(), whole.state_vector());
     }
@@ -116,8 +116,8 @@ fn reencoding_by_yrs_is_accepted() {
     for update in corpus() {
         let again = Update::decode_v1(&update).unwrap().encode_v1();
         let (mut a, mut b) = (gated(DocRole::Content), gated(DocRole::Content));
-        let parked = a.receive(&update, Source::Wire).unwrap().parked;
-        assert_eq!(b.receive(&again, Source::Wire).unwrap().parked, parked);
+        let parked = a.receive(&update, UpdateSource::Wire).unwrap().parked;
+        assert_eq!(b.receive(&again, UpdateSource::Wire).unwrap().parked, parked);
         assert_eq!(a.state_vector(), b.state_vector());
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use rng::Rng;
 use yfs_engine::{
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     main_doc::MainDoc,
     table::{FileRow, NodeKind, RowChanges, RowWrite, WriterIds},
@@ -27,7 +27,7 @@ fn id(text: &str) -> FileId {
 fn main_doc(number: u64) -> MainDoc {
     let [rows, cells, meta] =
         [0, 1, 2].map(|ix| ClientId::new(1000 + (number * 7919) % 613 * 3 + ix).unwrap());
-    MainDoc::new(&id("workspace"), WriterIds { rows, cells, meta }, Limits::default())
+    MainDoc::new(&id("workspace"), WriterIds { rows, cells, meta }, GateLimits::default())
 }
 
 fn stock(client: u64, skip_gc: bool) -> Doc {
@@ -116,7 +116,7 @@ impl History {
     fn reopen(&mut self, rng: &mut Rng) {
         let nth = rng.below(self.ours.len());
         let mut again = main_doc(self.n_writers);
-        again.receive(&self.ours[nth].encode_state(), Source::Store).unwrap();
+        again.receive(&self.ours[nth].encode_state(), UpdateSource::Store).unwrap();
         self.ours[nth] = again;
         self.n_writers += 1;
     }
@@ -125,11 +125,11 @@ impl History {
         let (ours, stock) = (rng.below(self.ours.len()), rng.below(self.stock.len()));
         let other = rng.below(self.ours.len());
         let diff = self.ours[other].encode_diff(&self.ours[ours].state_vector()).unwrap();
-        self.ours[ours].receive(&diff, Source::Store).unwrap();
+        self.ours[ours].receive(&diff, UpdateSource::Store).unwrap();
         let stock = &self.stock[stock];
         let sv = StateVector::decode_v1(&self.ours[ours].state_vector()).unwrap();
         let diff = stock.transact().encode_diff_v1(&sv);
-        self.ours[ours].receive(&diff, Source::Wire).unwrap();
+        self.ours[ours].receive(&diff, UpdateSource::Wire).unwrap();
         let sv = stock.transact().state_vector().encode_v1();
         let diff = self.ours[ours].encode_diff(&sv).unwrap();
         stock.transact_mut().apply_update(Update::decode_v1(&diff).unwrap()).unwrap();
@@ -146,7 +146,7 @@ fn stock_order(updates: &[Vec<u8>], skip_gc: bool) -> Vec<String> {
 }
 
 /// Returns the order in one of our documents that gets updates in whatever order.
-fn gated_order(updates: &[Vec<u8>], source: Source) -> (Vec<String>, Vec<u8>) {
+fn gated_order(updates: &[Vec<u8>], source: UpdateSource) -> (Vec<String>, Vec<u8>) {
     let mut main = main_doc(600);
     for update in updates {
         main.receive(update, source).unwrap();
@@ -163,11 +163,11 @@ fn rows_have_one_order_whatever_arrives_when() {
         let expected = stock_order(&updates, true);
         assert_eq!(stock_order(&updates, false), expected, "seed {seed}: collected");
         for _ in 0..3 {
-            let (order, state) = gated_order(&updates, Source::Wire);
+            let (order, state) = gated_order(&updates, UpdateSource::Wire);
             assert_eq!(order, expected, "seed {seed}: in another order");
             assert_eq!(stock_order(&[state], true), expected, "seed {seed}: as one state");
             updates.reverse();
-            let (order, _) = gated_order(&updates, Source::Store);
+            let (order, _) = gated_order(&updates, UpdateSource::Store);
             assert_eq!(order, expected, "seed {seed}: in reverse");
             for at in (1..updates.len()).rev() {
                 updates.swap(at, rng.below(at + 1));

@@ -5,21 +5,21 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value as Json;
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::{ClientId, FileId},
     rich::{encode, read},
 };
 use yfs_markdown::{
     parse::{parse, parse_like_editors},
-    same::same,
-    schema::Profile,
-    tree::Element,
+    schema::SchemaProfile,
+    tree::TreeElement,
+    tree_equality::same,
 };
 use yrs::{Any, Text, WriteTxn, Xml, XmlElementPrelim, XmlFragment, XmlTextPrelim};
 
 /// Returns text, document and update of each example.
-fn examples(profile: Profile) -> Vec<(String, String, Vec<u8>)> {
-    let name = if profile == Profile::Gfm { "gfm" } else { "commonmark" };
+fn examples(profile: SchemaProfile) -> Vec<(String, String, Vec<u8>)> {
+    let name = if profile == SchemaProfile::Gfm { "gfm" } else { "commonmark" };
     let path = format!("{}/../../fixtures/markdown/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let lines = std::fs::read_to_string(path).unwrap();
     let examples = lines.lines().map(|line| {
@@ -30,16 +30,16 @@ fn examples(profile: Profile) -> Vec<(String, String, Vec<u8>)> {
     examples.collect()
 }
 
-fn through_yjs(update: &[u8], profile: Profile) -> Element {
+fn through_yjs(update: &[u8], profile: SchemaProfile) -> TreeElement {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
     let client = ClientId::from_random(7);
-    let mut doc = GatedDoc::new(&id, DocRole::Content, client, Limits::default());
-    doc.receive(update, Source::Wire).unwrap();
+    let mut doc = GatedDoc::new(&id, DocRole::Content, client, GateLimits::default());
+    doc.receive(update, UpdateSource::Wire).unwrap();
     doc.read(|txn| read(txn, profile))
 }
 
 /// Counts the updates that are equal to the last byte, and those that read as our tree.
-fn count(profile: Profile) -> (usize, usize, usize) {
+fn count(profile: SchemaProfile) -> (usize, usize, usize) {
     let client = ClientId::new(1).unwrap();
     let (mut n_equal_bytes, mut n_equal_trees) = (0, 0);
     let examples = examples(profile);
@@ -54,13 +54,13 @@ fn count(profile: Profile) -> (usize, usize, usize) {
 /// All whose trees are equal: `yfs-markdown` says which are not.
 #[test]
 fn updates_are_those_of_y_prosemirror() {
-    assert_eq!(count(Profile::CommonMark), (703, 703, 704));
-    assert_eq!(count(Profile::Gfm), (671, 671, 704));
+    assert_eq!(count(SchemaProfile::CommonMark), (703, 703, 704));
+    assert_eq!(count(SchemaProfile::Gfm), (671, 671, 704));
 }
 
 #[test]
 fn what_we_write_reads_back() {
-    for profile in [Profile::CommonMark, Profile::Gfm] {
+    for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
         for (id, text, _) in examples(profile) {
             let tree = parse(&text, profile);
             let again = through_yjs(&encode(&tree, ClientId::from_random(3)), profile);
@@ -72,8 +72,9 @@ fn what_we_write_reads_back() {
 #[test]
 fn what_plain_editors_leave_is_read() {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-    let mut doc = GatedDoc::new(&id, DocRole::Content, ClientId::from_random(7), Limits::default());
-    assert_eq!(doc.read(|txn| read(txn, Profile::Gfm)).to_string(), "doc");
+    let mut doc =
+        GatedDoc::new(&id, DocRole::Content, ClientId::from_random(7), GateLimits::default());
+    assert_eq!(doc.read(|txn| read(txn, SchemaProfile::Gfm)).to_string(), "doc");
     doc.edit(|txn| {
         let fragment = txn.get_or_insert_xml_fragment("richtext");
         let paragraph = fragment.push_back(txn, XmlElementPrelim::empty("paragraph"));
@@ -87,7 +88,7 @@ fn what_plain_editors_leave_is_read() {
         item.insert_attribute(txn, "spread", "true");
         item.insert_attribute(txn, "own", 7.5);
     });
-    let document = doc.read(|txn| read(txn, Profile::Gfm));
+    let document = doc.read(|txn| read(txn, SchemaProfile::Gfm));
     let expected =
         "doc(paragraph(\"one \" comment{id=1}:\"two\") list_item{spread=\"true\" own=7.5})";
     assert_eq!(document.to_string(), expected);

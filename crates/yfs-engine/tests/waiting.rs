@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use rng::Rng;
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Refusal, Source, UpdateBuilder, merge},
+    gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateBuilder, UpdateSource, merge},
     id::{ClientId, FileId, ItemId},
     main_doc::MainDoc,
     table::{FileRow, NodeKind, RowChanges, RowWrite, WriterIds},
@@ -23,7 +23,7 @@ use yrs::{
 
 fn gated(role: DocRole) -> GatedDoc {
     let guid = FileId::parse("guid").unwrap();
-    GatedDoc::new(&guid, role, ClientId::new(7).unwrap(), Limits::default())
+    GatedDoc::new(&guid, role, ClientId::new(7).unwrap(), GateLimits::default())
 }
 
 fn stock(client: u64, skip_gc: bool) -> Doc {
@@ -69,11 +69,11 @@ fn updates_that_wait_for_each_other_are_read() {
         [&a, &b].map(|doc| doc.transact().encode_state_as_update_v1(&StateVector::default()));
 
     let mut gate = gated(DocRole::Content);
-    let received = gate.receive(&of_a, Source::Wire).unwrap();
+    let received = gate.receive(&of_a, UpdateSource::Wire).unwrap();
     assert!(received.changed && received.parked);
     assert_eq!(text_of(&gate), "A1 A2 ", "what can be read is read");
     assert_eq!(gate.parked().len(), 1);
-    let received = gate.receive(&of_b, Source::Wire).unwrap();
+    let received = gate.receive(&of_b, UpdateSource::Wire).unwrap();
     assert!(received.changed);
     assert_eq!(gate.parked(), []);
     let whole = stock(9, true);
@@ -99,7 +99,7 @@ fn a_recorded_history_of_stock_clients_is_read() {
         .collect();
     let (mut gate, whole) = (gated(DocRole::Content), stock(9, true));
     for update in &updates {
-        gate.receive(update, Source::Wire).unwrap();
+        gate.receive(update, UpdateSource::Wire).unwrap();
         apply(&whole, update);
     }
     assert!(!whole.transact().has_missing_updates());
@@ -261,8 +261,8 @@ fn histories_delivered_in_any_order_end_as_yrs_has_them() {
         let mut gate = gated(role);
         let mut logged = Vec::new();
         for update in history.deliveries(&mut rng) {
-            let is_new = gate.check(&update, Source::Wire).unwrap();
-            let received = gate.receive(&update, Source::Wire).unwrap();
+            let is_new = gate.check(&update, UpdateSource::Wire).unwrap();
+            let received = gate.receive(&update, UpdateSource::Wire).unwrap();
             assert_eq!(received.brought_new, is_new, "seed {seed}");
             assert_eq!(received.refused, [], "seed {seed}");
             if is_new {
@@ -270,7 +270,7 @@ fn histories_delivered_in_any_order_end_as_yrs_has_them() {
                 logged.push(update);
             }
             if let Some(known) = logged.last() {
-                assert!(!gate.check(known, Source::Wire).unwrap(), "seed {seed}");
+                assert!(!gate.check(known, UpdateSource::Wire).unwrap(), "seed {seed}");
             }
         }
         assert_same(&gate, &whole, seed);
@@ -280,7 +280,7 @@ fn histories_delivered_in_any_order_end_as_yrs_has_them() {
         shuffle(&mut logged, &mut rng);
         let mut again = gated(role);
         for update in &logged {
-            again.receive(update, Source::Store).unwrap();
+            again.receive(update, UpdateSource::Store).unwrap();
         }
         assert_same(&again, &whole, seed);
         let (early, late) = logged.split_at(rng.below(logged.len() + 1));
@@ -289,9 +289,9 @@ fn histories_delivered_in_any_order_end_as_yrs_has_them() {
         let mut rest: Vec<_> = kept.map(|(update, _)| update.clone()).collect();
         rest.extend(late.iter().cloned());
         let mut compacted = gated(role);
-        compacted.receive(&merged.state, Source::Store).unwrap();
+        compacted.receive(&merged.state, UpdateSource::Store).unwrap();
         for update in &rest {
-            compacted.receive(update, Source::Store).unwrap();
+            compacted.receive(update, UpdateSource::Store).unwrap();
         }
         assert_same(&compacted, &whole, seed);
         let merged = merge(role, Some(&merged.state), &rest).unwrap();
@@ -312,13 +312,13 @@ fn rows(client: u64, from: u32, n: usize) -> Vec<u8> {
 #[test]
 fn too_much_that_waits_gives_way_to_what_comes_later() {
     let mut gate = gated(DocRole::Main);
-    let limit = Limits::default().parked_bytes;
+    let limit = GateLimits::default().parked_bytes;
     let (mut n_dropped, mut clock) = (0, 1);
     while n_dropped < 100 {
-        let received = gate.receive(&rows(5, clock, 1), Source::Wire).unwrap();
+        let received = gate.receive(&rows(5, clock, 1), UpdateSource::Wire).unwrap();
         clock += 2;
         for (_, refusal) in &received.refused {
-            assert_eq!(*refusal, Refusal::TooMuchParked);
+            assert_eq!(*refusal, GateRejection::TooMuchParked);
         }
         n_dropped += received.refused.len();
     }
@@ -326,23 +326,23 @@ fn too_much_that_waits_gives_way_to_what_comes_later() {
     let parked: usize = gate.parked().iter().map(|parked| parked.update.len()).sum();
     assert!(parked <= limit);
     // Whatever waits, what is out of order waits too and is integrated.
-    assert!(gate.receive(&rows(6, 1, 1), Source::Wire).unwrap().parked);
-    gate.receive(&rows(6, 0, 1), Source::Wire).unwrap();
+    assert!(gate.receive(&rows(6, 1, 1), UpdateSource::Wire).unwrap().parked);
+    gate.receive(&rows(6, 0, 1), UpdateSource::Wire).unwrap();
     assert_eq!(gate.clock_of(ClientId::new(6).unwrap()), 2);
     // One update that alone would take more is refused, and changes nothing.
     let huge = rows(8, 1, limit / 20);
-    assert_eq!(gate.check(&huge, Source::Wire), Err(Refusal::TooMuchParked));
-    assert_eq!(gate.receive(&huge, Source::Wire), Err(Refusal::TooMuchParked));
-    gate.receive(&rows(8, 0, 1), Source::Wire).unwrap();
-    assert!(gate.receive(&huge, Source::Wire).unwrap().changed);
+    assert_eq!(gate.check(&huge, UpdateSource::Wire), Err(GateRejection::TooMuchParked));
+    assert_eq!(gate.receive(&huge, UpdateSource::Wire), Err(GateRejection::TooMuchParked));
+    gate.receive(&rows(8, 0, 1), UpdateSource::Wire).unwrap();
+    assert!(gate.receive(&huge, UpdateSource::Wire).unwrap().changed);
 }
 
 #[test]
 fn a_log_may_hold_any_amount_in_any_order() {
     let mut gate = gated(DocRole::Main);
-    let n = 2 * Limits::default().parked_bytes as u32 / 128;
+    let n = 2 * GateLimits::default().parked_bytes as u32 / 128;
     for clock in (0..n).rev() {
-        let received = gate.receive(&rows(5, clock, 1), Source::Store).unwrap();
+        let received = gate.receive(&rows(5, clock, 1), UpdateSource::Store).unwrap();
         assert_eq!(received.refused, []);
     }
     assert_eq!(gate.clock_of(ClientId::new(5).unwrap()), n);
@@ -361,8 +361,8 @@ fn what_was_refused_when_it_could_be_read_is_kept_by_compaction() {
     let (first, wrong) = (first.finish(), wrong.finish());
 
     let mut gate = gated(DocRole::Main);
-    assert!(gate.receive(&wrong, Source::Wire).unwrap().parked);
-    let received = gate.receive(&first, Source::Wire).unwrap();
+    assert!(gate.receive(&wrong, UpdateSource::Wire).unwrap().parked);
+    let received = gate.receive(&first, UpdateSource::Wire).unwrap();
     assert_eq!(received.refused.len(), 1);
     assert_eq!(gate.clock_of(ClientId::new(8).unwrap()), 1);
     let in_order = [wrong.clone(), first.clone()];
@@ -372,14 +372,14 @@ fn what_was_refused_when_it_could_be_read_is_kept_by_compaction() {
     for log in [in_order, [first.clone(), wrong.clone()]] {
         let mut again = gated(DocRole::Main);
         for update in &log {
-            again.receive(update, Source::Store).unwrap();
+            again.receive(update, UpdateSource::Store).unwrap();
         }
         assert_eq!(again.state_vector(), gate.state_vector());
     }
     // A peer whose update is all there is refused at once.
     let mut other = gated(DocRole::Main);
-    other.receive(&first, Source::Wire).unwrap();
-    assert!(other.receive(&wrong, Source::Wire).is_err());
+    other.receive(&first, UpdateSource::Wire).unwrap();
+    assert!(other.receive(&wrong, UpdateSource::Wire).is_err());
     assert_eq!(other.clock_of(ClientId::new(8).unwrap()), 0);
 }
 
@@ -388,7 +388,7 @@ fn a_row_whose_next_version_waits_stays_in_the_tree() {
     let main_doc = |number: u64| {
         let [rows, cells, meta] = [0, 1, 2].map(|ix| ClientId::from_random(number * 3 + ix));
         let id = FileId::parse("workspace").unwrap();
-        MainDoc::new(&id, WriterIds { rows, cells, meta }, Limits::default())
+        MainDoc::new(&id, WriterIds { rows, cells, meta }, GateLimits::default())
     };
     let (mut one, mut two, mut reader) = (main_doc(1), main_doc(2), main_doc(3));
     let id = |text: &str| FileId::parse(text).unwrap();
@@ -398,8 +398,8 @@ fn a_row_whose_next_version_waits_stays_in_the_tree() {
     };
     let created = one.plan(&[create("a")], Millis(1)).unwrap();
     one.commit(&created);
-    two.receive(&created, Source::Wire).unwrap();
-    reader.receive(&created, Source::Wire).unwrap();
+    two.receive(&created, UpdateSource::Wire).unwrap();
+    reader.receive(&created, UpdateSource::Wire).unwrap();
     // A stock client writes rows only, under one id.
     let lost = two.plan(&[create("b")], Millis(2)).unwrap();
     two.commit(&lost);
@@ -408,10 +408,10 @@ fn a_row_whose_next_version_waits_stays_in_the_tree() {
     let rows_only = Update::decode_v1(&renamed).unwrap();
     let rows_only = rows_only.encode_v1();
 
-    let changes = reader.receive(&rows_only, Source::Wire).unwrap();
+    let changes = reader.receive(&rows_only, UpdateSource::Wire).unwrap();
     assert!(changes.parked);
     assert!(reader.tree().path_of(&id("a")).is_some(), "the file must not be gone meanwhile");
-    reader.receive(&lost, Source::Wire).unwrap();
+    reader.receive(&lost, UpdateSource::Wire).unwrap();
     assert_eq!(reader.tree().path_of(&id("a")).unwrap().to_string(), "/c");
     assert_eq!(reader.state_vector().len(), {
         two.commit(&renamed);

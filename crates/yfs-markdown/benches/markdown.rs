@@ -9,7 +9,7 @@ use std::{fs, hint::black_box, path::Path, time::Duration};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use yfs_markdown::{
     parse::parse,
-    schema::Profile,
+    schema::SchemaProfile,
     source::{remember, render},
     write::write,
 };
@@ -51,7 +51,7 @@ fn benches(criterion: &mut Criterion) {
         ("examples", examples()),
         ("27000 blocks", "A paragraph with *some* words in it.\n\n".repeat(27_000)),
     ];
-    for profile in [Profile::CommonMark, Profile::Gfm] {
+    for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
         for (name, text) in &texts {
             let mut group = criterion.benchmark_group(format!("{profile:?}/{name}"));
             group.throughput(Throughput::Bytes(text.len() as u64));

@@ -22,9 +22,9 @@ use smol_str::SmolStr;
 use thiserror::Error;
 
 pub use emit::write;
-pub use read::{Mapping, read};
+pub use read::{YamlMapping, read};
 
-use crate::tree::Value;
+use crate::tree::AttributeValue;
 
 /// How long YAML may be that is read, in bytes.
 pub const MAX_LEN: usize = 64 * 1024;
@@ -32,20 +32,20 @@ pub const MAX_LEN: usize = 64 * 1024;
 pub const MAX_DEPTH: usize = 32;
 
 /// What a map holds: values by key, in order of writing.
-pub type Entries = Vec<(SmolStr, Value)>;
+pub type Entries = Vec<(SmolStr, AttributeValue)>;
 
 /// A file in two parts, of which the first may be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Split<'a> {
+pub struct SplitFile<'a> {
     /// The front matter with its fences.
-    pub front: Option<Front<'a>>,
+    pub front: Option<FrontMatter<'a>>,
     /// The markdown. Begins with the byte order mark if there is one and no front matter.
     pub body: &'a str,
 }
 
 /// Front matter as it stands in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Front<'a> {
+pub struct FrontMatter<'a> {
     /// The line above, with the byte order mark if there is one.
     pub open: &'a str,
     /// The YAML, up to and with the end of its last line.
@@ -57,7 +57,7 @@ pub struct Front<'a> {
 /// Why YAML is not read as a map. It is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Unread {
+pub enum FrontMatterError {
     /// It is longer than [`MAX_LEN`] or deeper than [`MAX_DEPTH`].
     #[error("front matter is too long or too deep")]
     TooLarge,
@@ -85,16 +85,16 @@ pub enum Unread {
 /// assert_eq!(file.front.map(|it| it.yaml), Some("title: Tides\n"));
 /// assert_eq!(file.body, "High water\n");
 /// ```
-pub fn split(text: &str) -> Split<'_> {
-    let whole = Split { front: None, body: text };
+pub fn split(text: &str) -> SplitFile<'_> {
+    let whole = SplitFile { front: None, body: text };
     let Some((front, body)) = fenced(text) else { return whole };
     match read(front.yaml) {
-        Err(Unread::NotMapping) => whole,
-        _ => Split { front: Some(front), body },
+        Err(FrontMatterError::NotMapping) => whole,
+        _ => SplitFile { front: Some(front), body },
     }
 }
 
-fn fenced(text: &str) -> Option<(Front<'_>, &str)> {
+fn fenced(text: &str) -> Option<(FrontMatter<'_>, &str)> {
     let n_mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let blanks = [' ', '\t', '\r', '\n'];
     let mut lines = text[n_mark..].split_inclusive('\n');
@@ -108,7 +108,7 @@ fn fenced(text: &str) -> Option<(Front<'_>, &str)> {
         if matches!(line.trim_end_matches(blanks), "---" | "...") {
             let (open, yaml) = (&text[..start], &text[start..at]);
             let (close, body) = text[at..].split_at(line.len());
-            return Some((Front { open, yaml, close }, body));
+            return Some((FrontMatter { open, yaml, close }, body));
         }
         at += line.len();
     }
@@ -126,7 +126,7 @@ fn fenced(text: &str) -> Option<(Front<'_>, &str)> {
 /// let values = [("title".into(), Value::from("Ebb")), ("draft".into(), true.into())];
 /// assert_eq!(patch(template, &values), "title: 'Ebb'  # for now\ndraft: true\n");
 /// ```
-pub fn patch(template: &str, values: &[(SmolStr, Value)]) -> String {
+pub fn patch(template: &str, values: &[(SmolStr, AttributeValue)]) -> String {
     let Ok(mapping) = read(template) else { return write(values) };
     let patched = emit::patch(template, &mapping, values);
     match read(&patched) {
@@ -136,7 +136,10 @@ pub fn patch(template: &str, values: &[(SmolStr, Value)]) -> String {
 }
 
 /// Whether two maps hold the same. Order means nothing: shared maps have none.
-pub fn same_entries(left: &[(SmolStr, Value)], right: &[(SmolStr, Value)]) -> bool {
+pub fn same_entries(
+    left: &[(SmolStr, AttributeValue)],
+    right: &[(SmolStr, AttributeValue)],
+) -> bool {
     left.len() == right.len()
         && left.iter().all(|(key, value)| {
             let other = right.iter().find(|(other, _)| other == key);
@@ -145,16 +148,16 @@ pub fn same_entries(left: &[(SmolStr, Value)], right: &[(SmolStr, Value)]) -> bo
 }
 
 /// Whether two values are the same. Not a number is itself.
-pub fn same_value(left: &Value, right: &Value) -> bool {
+pub fn same_value(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => {
+        (AttributeValue::Number(left), AttributeValue::Number(right)) => {
             left == right || left.is_nan() && right.is_nan()
         }
-        (Value::Array(left), Value::Array(right)) => {
+        (AttributeValue::Array(left), AttributeValue::Array(right)) => {
             left.len() == right.len()
                 && left.iter().zip(right).all(|(left, right)| same_value(left, right))
         }
-        (Value::Object(left), Value::Object(right)) => same_entries(left, right),
+        (AttributeValue::Object(left), AttributeValue::Object(right)) => same_entries(left, right),
         (left, right) => left == right,
     }
 }

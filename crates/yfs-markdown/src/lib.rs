@@ -5,7 +5,7 @@
 //! clock and no random source, and knows nothing of CRDTs: what a tree becomes in Yjs is the engine's affair.
 //!
 //! Modules in the order in which one should read them: [`schema`] (what an editor can build), [`tree`],
-//! [`parse`] (text to tree), [`mod@write`] (tree to text), [`same`] (what makes two trees one document),
+//! [`parse`] (text to tree), [`mod@write`] (tree to text), [`tree_equality`] (what makes two trees one document),
 //! [`source`] (the bytes of a file beside its tree), [`front_matter`] (YAML above it).
 //!
 //! ```
@@ -20,8 +20,8 @@
 pub mod front_matter;
 mod outline;
 pub mod parse;
-pub mod same;
 pub mod schema;
 pub mod source;
 pub mod tree;
+pub mod tree_equality;
 pub mod write;

@@ -8,24 +8,24 @@
 use std::ops::Range;
 
 use crate::{
-    parse::Span,
-    tree::{Element, Node, Value},
+    parse::BlockSpan,
+    tree::{AttributeValue, MarkdownNode, TreeElement},
 };
 
 /// A tree, flat.
 #[derive(Debug, Default)]
-pub(crate) struct Outline<'a> {
-    pub(crate) leaves: Vec<Leaf<'a>>,
-    pub(crate) containers: Vec<Container<'a>>,
-    pub(crate) lists: Vec<List>,
+pub(crate) struct TreeOutline<'a> {
+    pub(crate) leaves: Vec<OutlineLeaf<'a>>,
+    pub(crate) containers: Vec<OutlineContainer<'a>>,
+    pub(crate) lists: Vec<OutlineList>,
     /// The blocks of the document.
-    blocks: &'a [Node],
+    blocks: &'a [MarkdownNode],
 }
 
 /// A block with lines of its own.
 #[derive(Debug)]
-pub(crate) struct Leaf<'a> {
-    pub(crate) element: &'a Element,
+pub(crate) struct OutlineLeaf<'a> {
+    pub(crate) element: &'a TreeElement,
     /// The innermost container around it.
     pub(crate) container: Option<usize>,
     /// The box of the item that it begins.
@@ -44,7 +44,7 @@ pub(crate) struct Leaf<'a> {
 
 /// What a container is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ContainerKind {
     Quote,
     Item {
         /// Which list it is an item of.
@@ -56,9 +56,9 @@ pub(crate) enum Kind {
 
 /// A block that puts something before the lines of others.
 #[derive(Debug)]
-pub(crate) struct Container<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) element: &'a Element,
+pub(crate) struct OutlineContainer<'a> {
+    pub(crate) kind: ContainerKind,
+    pub(crate) element: &'a TreeElement,
     pub(crate) parent: Option<usize>,
     /// The first leaf in it.
     pub(crate) first_leaf: usize,
@@ -68,7 +68,7 @@ pub(crate) struct Container<'a> {
 
 /// A list.
 #[derive(Debug)]
-pub(crate) struct List {
+pub(crate) struct OutlineList {
     /// Its first number, if it is ordered.
     pub(crate) start: Option<u64>,
     /// Whether it needs another marker than the list right before it.
@@ -77,8 +77,8 @@ pub(crate) struct List {
     pub(crate) before: Option<usize>,
 }
 
-struct Walk<'a> {
-    outline: Outline<'a>,
+struct OutlineWalk<'a> {
+    outline: TreeOutline<'a>,
     container: Option<usize>,
     checked: Option<bool>,
     begins_item: bool,
@@ -87,19 +87,19 @@ struct Walk<'a> {
     top: usize,
 }
 
-impl<'a> Outline<'a> {
+impl<'a> TreeOutline<'a> {
     /// Lists the leaves of a document.
-    pub(crate) fn new(document: &'a Element) -> Self {
+    pub(crate) fn new(document: &'a TreeElement) -> Self {
         Self::of(document, None)
     }
 
     /// Lists the leaves of a document that was read from a text.
-    pub(crate) fn with_spans(document: &'a Element, root: &Span) -> Self {
+    pub(crate) fn with_spans(document: &'a TreeElement, root: &BlockSpan) -> Self {
         Self::of(document, Some(root))
     }
 
-    fn of(document: &'a Element, root: Option<&Span>) -> Self {
-        let mut walk = Walk {
+    fn of(document: &'a TreeElement, root: Option<&BlockSpan>) -> Self {
+        let mut walk = OutlineWalk {
             outline: Self { blocks: &document.children, ..Self::default() },
             container: None,
             checked: None,
@@ -113,7 +113,7 @@ impl<'a> Outline<'a> {
     }
 
     /// Returns the blocks of the document.
-    pub(crate) fn document(&self) -> &'a [Node] {
+    pub(crate) fn document(&self) -> &'a [MarkdownNode] {
         self.blocks
     }
 
@@ -130,13 +130,20 @@ impl<'a> Outline<'a> {
     }
 }
 
-impl<'a> Walk<'a> {
-    fn blocks(&mut self, children: &'a [Node], span: Option<&Span>, is_tight: bool, is_root: bool) {
+impl<'a> OutlineWalk<'a> {
+    fn blocks(
+        &mut self,
+        children: &'a [MarkdownNode],
+        span: Option<&BlockSpan>,
+        is_tight: bool,
+        is_root: bool,
+    ) {
         let blocks = children.iter().enumerate();
         let blocks = blocks.filter_map(|(at, node)| Some((at, node.as_element()?)));
-        let all_empty = children.iter().filter_map(Node::as_element).all(is_empty_paragraph);
+        let all_empty =
+            children.iter().filter_map(MarkdownNode::as_element).all(is_empty_paragraph);
         let keeps_first = all_empty || self.checked.is_some();
-        let mut before: Option<(&Element, Option<usize>)> = None;
+        let mut before: Option<(&TreeElement, Option<usize>)> = None;
         for (at, element) in blocks {
             if is_root {
                 self.top = at;
@@ -158,13 +165,13 @@ impl<'a> Walk<'a> {
     /// Adds a block and what is in it. Returns which list it is.
     fn block(
         &mut self,
-        element: &'a Element,
-        span: Option<&Span>,
+        element: &'a TreeElement,
+        span: Option<&BlockSpan>,
         list_before: Option<usize>,
     ) -> Option<usize> {
         match element.name.as_str() {
-            "blockquote" => self.container(Kind::Quote, element, span, false),
-            "footnote_definition" => self.container(Kind::Footnote, element, span, false),
+            "blockquote" => self.container(ContainerKind::Quote, element, span, false),
+            "footnote_definition" => self.container(ContainerKind::Footnote, element, span, false),
             "bullet_list" | "ordered_list" => return Some(self.list(element, span, list_before)),
             "table" => {
                 let n_rows = element.children.len();
@@ -180,8 +187,8 @@ impl<'a> Walk<'a> {
         None
     }
 
-    fn leaf(&mut self, element: &'a Element, span: Option<&Span>) {
-        self.outline.leaves.push(Leaf {
+    fn leaf(&mut self, element: &'a TreeElement, span: Option<&BlockSpan>) {
+        self.outline.leaves.push(OutlineLeaf {
             element,
             container: self.container,
             checked: self.checked.take(),
@@ -193,12 +200,18 @@ impl<'a> Walk<'a> {
         });
     }
 
-    fn container(&mut self, kind: Kind, element: &'a Element, span: Option<&Span>, is_tight: bool) {
+    fn container(
+        &mut self,
+        kind: ContainerKind,
+        element: &'a TreeElement,
+        span: Option<&BlockSpan>,
+        is_tight: bool,
+    ) {
         let parent = self.container;
         self.container = Some(self.outline.containers.len());
         let first_leaf = self.outline.leaves.len();
         let range = range(span);
-        self.outline.containers.push(Container { kind, element, parent, first_leaf, range });
+        self.outline.containers.push(OutlineContainer { kind, element, parent, first_leaf, range });
         self.blocks(&element.children, span, is_tight, false);
         if self.outline.leaves.len() == first_leaf {
             // It holds nothing that has lines, and yet has a line of its own.
@@ -207,18 +220,25 @@ impl<'a> Walk<'a> {
         self.container = parent;
     }
 
-    fn list(&mut self, element: &'a Element, span: Option<&Span>, before: Option<usize>) -> usize {
+    fn list(
+        &mut self,
+        element: &'a TreeElement,
+        span: Option<&BlockSpan>,
+        before: Option<usize>,
+    ) -> usize {
         let list = self.outline.lists.len();
         let is_alternate = before.is_some_and(|before| !self.outline.lists[before].is_alternate);
-        let order = element.attribute("order").and_then(Value::as_number).unwrap_or(1.0);
+        let order = element.attribute("order").and_then(AttributeValue::as_number).unwrap_or(1.0);
         let start =
             (element.name == "ordered_list").then_some(order.clamp(0.0, 999_999_999.0) as u64);
-        self.outline.lists.push(List { start, is_alternate, before });
-        let flag = |element: &Element, name: &str| element.attribute(name).and_then(Value::as_bool);
+        self.outline.lists.push(OutlineList { start, is_alternate, before });
+        let flag = |element: &TreeElement, name: &str| {
+            element.attribute(name).and_then(AttributeValue::as_bool)
+        };
         // One profile says tight of the list, the other spread of list and item.
         let tight = flag(element, "tight");
         let is_spread = flag(element, "spread").unwrap_or(tight == Some(false));
-        let items = element.children.iter().filter_map(Node::as_element);
+        let items = element.children.iter().filter_map(MarkdownNode::as_element);
         for (index, item) in items.enumerate() {
             if index > 0 {
                 self.blank_before = is_spread;
@@ -226,57 +246,61 @@ impl<'a> Walk<'a> {
             let is_tight = tight.unwrap_or_else(|| flag(item, "spread") == Some(false));
             self.checked = flag(item, "checked");
             self.begins_item = true;
-            self.container(Kind::Item { list, index }, item, child(span, index), is_tight);
+            self.container(ContainerKind::Item { list, index }, item, child(span, index), is_tight);
             self.checked = None;
         }
         list
     }
 }
 
-fn child(span: Option<&Span>, at: usize) -> Option<&Span> {
+fn child(span: Option<&BlockSpan>, at: usize) -> Option<&BlockSpan> {
     span.and_then(|span| span.children.get(at))
 }
 
-fn range(span: Option<&Span>) -> Range<usize> {
+fn range(span: Option<&BlockSpan>) -> Range<usize> {
     span.map(|span| span.range.clone()).unwrap_or_default()
 }
 
-pub(crate) fn is_empty_paragraph(element: &Element) -> bool {
+pub(crate) fn is_empty_paragraph(element: &TreeElement) -> bool {
     element.name == "paragraph" && element.children.is_empty()
 }
 
 /// Makes the row that stands below the head of a table which has no other: schemas ask for one.
-pub(crate) fn empty_row(head: &Element) -> Element {
-    let cells = head.children.iter().filter_map(Node::as_element).map(|cell| {
-        let paragraph = Element::new("paragraph").into();
+pub(crate) fn empty_row(head: &TreeElement) -> TreeElement {
+    let cells = head.children.iter().filter_map(MarkdownNode::as_element).map(|cell| {
+        let paragraph = TreeElement::new("paragraph").into();
         let (name, attributes) = ("table_cell".into(), cell.attributes.clone());
-        Element { name, attributes, children: vec![paragraph], marks: Vec::new() }.into()
+        TreeElement { name, attributes, children: vec![paragraph], marks: Vec::new() }.into()
     });
-    Element::new("table_row").holding(cells.collect())
+    TreeElement::new("table_row").holding(cells.collect())
 }
 
 /// Whether a row of a table of `n_rows` stands there only because tables must have one below their head.
-fn is_filler(row: &Element, n_rows: usize) -> bool {
-    let is_empty = |cell: &Node| {
+fn is_filler(row: &TreeElement, n_rows: usize) -> bool {
+    let is_empty = |cell: &MarkdownNode| {
         cell.as_element().is_some_and(|cell| cell.children.iter().all(is_empty_block))
     };
     row.children.is_empty() || n_rows == 2 && row.children.iter().all(is_empty)
 }
 
-fn is_empty_block(node: &Node) -> bool {
+fn is_empty_block(node: &MarkdownNode) -> bool {
     node.as_element().is_some_and(is_empty_paragraph)
 }
 
 /// Whether, without a blank line between, the two would read as something else.
-fn must_stand_apart(before: &Element, after: &Element) -> bool {
-    let is_list = |it: &Element| matches!(it.name.as_str(), "bullet_list" | "ordered_list");
+fn must_stand_apart(before: &TreeElement, after: &TreeElement) -> bool {
+    let is_list = |it: &TreeElement| matches!(it.name.as_str(), "bullet_list" | "ordered_list");
     let begins_empty = || {
-        let item = after.children.first().and_then(Node::as_element);
+        let item = after.children.first().and_then(MarkdownNode::as_element);
         item.and_then(|item| item.children.first())
             .is_none_or(|first| first.as_element().is_none_or(is_empty_paragraph))
     };
-    let begins_elsewhere =
-        || after.attribute("order").and_then(Value::as_number).is_some_and(|order| order != 1.0);
+    let begins_elsewhere = || {
+        after
+            .attribute("order")
+            .and_then(AttributeValue::as_number)
+            .is_some_and(|order| order != 1.0)
+    };
     match (before.name.as_str(), after.name.as_str()) {
         ("table", _) | (_, "table") => true,
         ("paragraph", "paragraph" | "horizontal_rule" | "hr") => true,
@@ -290,10 +314,10 @@ fn must_stand_apart(before: &Element, after: &Element) -> bool {
     }
 }
 
-fn is_html(paragraph: &Element) -> bool {
+fn is_html(paragraph: &TreeElement) -> bool {
     match paragraph.children.first() {
-        Some(Node::Text(text)) => text.text.starts_with('<'),
-        Some(Node::Element(element)) => element.name == "html",
+        Some(MarkdownNode::Text(text)) => text.text.starts_with('<'),
+        Some(MarkdownNode::Element(element)) => element.name == "html",
         None => false,
     }
 }

@@ -12,30 +12,30 @@
 
 mod blocks;
 mod inline;
-mod mask;
-mod spread;
+mod loose_lists;
+mod masked_text;
 
 use std::{borrow::Cow, ops::Range};
 
-pub use mask::MAX_MARKERS;
-pub(crate) use mask::is_autolink;
+pub use masked_text::MAX_MARKERS;
+pub(crate) use masked_text::is_autolink;
 
-use crate::{schema::Profile, tree::Element};
+use crate::{schema::SchemaProfile, tree::TreeElement};
 
 /// The byte order mark, which is no content.
 pub(crate) const MARK: char = '\u{feff}';
 
 /// How to read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mode {
-    pub(crate) profile: Profile,
+pub(crate) struct ParseMode {
+    pub(crate) profile: SchemaProfile,
     /// Whether to reproduce the quirks of the editors' own parsers.
     pub(crate) strict: bool,
 }
 
 /// Where in the (normalised) text a block stands; parallel to the tree.
 #[derive(Debug, Clone)]
-pub(crate) struct Span {
+pub(crate) struct BlockSpan {
     /// Its bytes. Blocks that no text stands for have an empty range.
     pub(crate) range: Range<usize>,
     /// The spans of its children, if those are blocks.
@@ -50,19 +50,19 @@ pub(crate) struct Span {
 /// let doc = parse("# Title\n", Profile::Gfm);
 /// assert_eq!(doc.to_string(), r#"doc(heading{id="title" level=1}("Title"))"#);
 /// ```
-pub fn parse(text: &str, profile: Profile) -> Element {
+pub fn parse(text: &str, profile: SchemaProfile) -> TreeElement {
     let text = text.strip_prefix(MARK).unwrap_or(text);
     parse_spans(&normalise(text), profile).0
 }
 
 /// Reads markdown as prosemirror-markdown or Milkdown would, with all that they lose.
-pub fn parse_like_editors(text: &str, profile: Profile) -> Element {
-    blocks::build(&normalise(text), Mode { profile, strict: true }).0
+pub fn parse_like_editors(text: &str, profile: SchemaProfile) -> TreeElement {
+    blocks::build(&normalise(text), ParseMode { profile, strict: true }).0
 }
 
 /// Reads normalised markdown, and says where each block stands.
-pub(crate) fn parse_spans(normalised: &str, profile: Profile) -> (Element, Span) {
-    blocks::build(normalised, Mode { profile, strict: false })
+pub(crate) fn parse_spans(normalised: &str, profile: SchemaProfile) -> (TreeElement, BlockSpan) {
+    blocks::build(normalised, ParseMode { profile, strict: false })
 }
 
 /// Line ends become `\n`, NUL becomes U+FFFD. The number of lines stays.

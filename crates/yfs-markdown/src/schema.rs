@@ -2,17 +2,17 @@
 //!
 //! An editor *deletes* from the shared document whatever its schema cannot build: an unknown name, an
 //! attribute of another type, content in the wrong place. So these tables are what we may write. They are
-//! those of prosemirror-markdown 1.13 ([`Profile::CommonMark`]) and of Milkdown 7.22 with the presets
-//! commonmark and gfm ([`Profile::Gfm`]). [`check`] tells whether a tree keeps them.
+//! those of prosemirror-markdown 1.13 ([`SchemaProfile::CommonMark`]) and of Milkdown 7.22 with the presets
+//! commonmark and gfm ([`SchemaProfile::Gfm`]). [`check`] tells whether a tree keeps them.
 
 use smol_str::SmolStr;
 use thiserror::Error;
 
-use crate::tree::{Element, Mark, Node, Value};
+use crate::tree::{AttributeValue, MarkdownNode, TextMark, TreeElement};
 
 /// Which schema the documents of a workspace keep. The two never mix in one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Profile {
+pub enum SchemaProfile {
     /// The names of prosemirror-markdown: CommonMark without tables; HTML is text.
     CommonMark,
     /// The names of Milkdown: CommonMark with tables, tasks, strikethrough, footnotes and HTML.
@@ -21,7 +21,7 @@ pub enum Profile {
 
 /// What sort of value an attribute has, beside null where its default is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum AttributeKind {
     /// True or false.
     Bool,
     /// A number.
@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// The default of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Default {
+pub enum AttributeDefault {
     /// There is none: editors delete elements that lack it.
     Required,
     /// Absent.
@@ -53,14 +53,14 @@ pub struct AttributeSpec {
     /// Its name.
     pub name: &'static str,
     /// What its values are.
-    pub kind: Kind,
+    pub kind: AttributeKind,
     /// What it is when nobody says.
-    pub default: Default,
+    pub default: AttributeDefault,
 }
 
 /// What an element may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum ElementContent {
     /// Nothing.
     Nothing,
     /// Runs of text without marks.
@@ -85,7 +85,7 @@ pub enum Content {
 
 /// Where an element may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ElementPosition {
     /// Among blocks.
     Block,
     /// In text.
@@ -100,9 +100,9 @@ pub struct ElementSpec {
     /// Its name.
     pub name: &'static str,
     /// Where it may stand.
-    pub place: Place,
+    pub place: ElementPosition,
     /// What it may hold.
-    pub content: Content,
+    pub content: ElementContent,
     /// Its attributes, in the order in which editors write them.
     pub attributes: &'static [AttributeSpec],
 }
@@ -119,7 +119,7 @@ pub struct MarkSpec {
 /// What an editor could not build.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Violation {
+pub enum SchemaViolation {
     /// The profile has no such element.
     #[error("the profile has no element {0:?}")]
     UnknownElement(SmolStr),
@@ -139,77 +139,84 @@ pub enum Violation {
     Content(SmolStr),
 }
 
-const fn required(name: &'static str, kind: Kind) -> AttributeSpec {
-    AttributeSpec { name, kind, default: Default::Required }
+const fn required(name: &'static str, kind: AttributeKind) -> AttributeSpec {
+    AttributeSpec { name, kind, default: AttributeDefault::Required }
 }
 
-const fn optional(name: &'static str, kind: Kind, default: Default) -> AttributeSpec {
+const fn optional(
+    name: &'static str,
+    kind: AttributeKind,
+    default: AttributeDefault,
+) -> AttributeSpec {
     AttributeSpec { name, kind, default }
 }
 
 const fn element(
     name: &'static str,
-    place: Place,
-    content: Content,
+    place: ElementPosition,
+    content: ElementContent,
     attributes: &'static [AttributeSpec],
 ) -> ElementSpec {
     ElementSpec { name, place, content, attributes }
 }
 
-const LINK: &[AttributeSpec] =
-    &[required("href", Kind::String), optional("title", Kind::String, Default::Null)];
-const MARKER: &[AttributeSpec] = &[optional("marker", Kind::String, Default::String("*"))];
+const LINK: &[AttributeSpec] = &[
+    required("href", AttributeKind::String),
+    optional("title", AttributeKind::String, AttributeDefault::Null),
+];
+const MARKER: &[AttributeSpec] =
+    &[optional("marker", AttributeKind::String, AttributeDefault::String("*"))];
 const CELL: &[AttributeSpec] = &[
-    optional("colspan", Kind::Number, Default::Number(1.0)),
-    optional("rowspan", Kind::Number, Default::Number(1.0)),
-    optional("colwidth", Kind::Array, Default::Null),
-    optional("alignment", Kind::String, Default::Null),
+    optional("colspan", AttributeKind::Number, AttributeDefault::Number(1.0)),
+    optional("rowspan", AttributeKind::Number, AttributeDefault::Number(1.0)),
+    optional("colwidth", AttributeKind::Array, AttributeDefault::Null),
+    optional("alignment", AttributeKind::String, AttributeDefault::Null),
 ];
 
 const COMMONMARK: &[ElementSpec] = &[
-    element("doc", Place::Named, Content::Blocks, &[]),
-    element("paragraph", Place::Block, Content::Inline, &[]),
-    element("blockquote", Place::Block, Content::Blocks, &[]),
-    element("horizontal_rule", Place::Block, Content::Nothing, &[]),
+    element("doc", ElementPosition::Named, ElementContent::Blocks, &[]),
+    element("paragraph", ElementPosition::Block, ElementContent::Inline, &[]),
+    element("blockquote", ElementPosition::Block, ElementContent::Blocks, &[]),
+    element("horizontal_rule", ElementPosition::Block, ElementContent::Nothing, &[]),
     element(
         "heading",
-        Place::Block,
-        Content::TextAndImages,
-        &[optional("level", Kind::Number, Default::Number(1.0))],
+        ElementPosition::Block,
+        ElementContent::TextAndImages,
+        &[optional("level", AttributeKind::Number, AttributeDefault::Number(1.0))],
     ),
     element(
         "code_block",
-        Place::Block,
-        Content::PlainText,
-        &[optional("params", Kind::String, Default::String(""))],
+        ElementPosition::Block,
+        ElementContent::PlainText,
+        &[optional("params", AttributeKind::String, AttributeDefault::String(""))],
     ),
     element(
         "ordered_list",
-        Place::Block,
-        Content::Many("list_item"),
+        ElementPosition::Block,
+        ElementContent::Many("list_item"),
         &[
-            optional("order", Kind::Number, Default::Number(1.0)),
-            optional("tight", Kind::Bool, Default::Bool(false)),
+            optional("order", AttributeKind::Number, AttributeDefault::Number(1.0)),
+            optional("tight", AttributeKind::Bool, AttributeDefault::Bool(false)),
         ],
     ),
     element(
         "bullet_list",
-        Place::Block,
-        Content::Many("list_item"),
-        &[optional("tight", Kind::Bool, Default::Bool(false))],
+        ElementPosition::Block,
+        ElementContent::Many("list_item"),
+        &[optional("tight", AttributeKind::Bool, AttributeDefault::Bool(false))],
     ),
-    element("list_item", Place::Named, Content::Blocks, &[]),
+    element("list_item", ElementPosition::Named, ElementContent::Blocks, &[]),
     element(
         "image",
-        Place::Inline,
-        Content::Nothing,
+        ElementPosition::Inline,
+        ElementContent::Nothing,
         &[
-            required("src", Kind::String),
-            optional("alt", Kind::String, Default::Null),
-            optional("title", Kind::String, Default::Null),
+            required("src", AttributeKind::String),
+            optional("alt", AttributeKind::String, AttributeDefault::Null),
+            optional("title", AttributeKind::String, AttributeDefault::Null),
         ],
     ),
-    element("hard_break", Place::Inline, Content::Nothing, &[]),
+    element("hard_break", ElementPosition::Inline, ElementContent::Nothing, &[]),
 ];
 
 const COMMONMARK_MARKS: &[MarkSpec] = &[
@@ -220,89 +227,94 @@ const COMMONMARK_MARKS: &[MarkSpec] = &[
 ];
 
 const GFM: &[ElementSpec] = &[
-    element("doc", Place::Named, Content::Blocks, &[]),
-    element("paragraph", Place::Block, Content::Inline, &[]),
-    element("blockquote", Place::Block, Content::Blocks, &[]),
-    element("hr", Place::Block, Content::Nothing, &[]),
+    element("doc", ElementPosition::Named, ElementContent::Blocks, &[]),
+    element("paragraph", ElementPosition::Block, ElementContent::Inline, &[]),
+    element("blockquote", ElementPosition::Block, ElementContent::Blocks, &[]),
+    element("hr", ElementPosition::Block, ElementContent::Nothing, &[]),
     element(
         "heading",
-        Place::Block,
-        Content::Inline,
+        ElementPosition::Block,
+        ElementContent::Inline,
         &[
-            optional("id", Kind::String, Default::String("")),
-            optional("level", Kind::Number, Default::Number(1.0)),
+            optional("id", AttributeKind::String, AttributeDefault::String("")),
+            optional("level", AttributeKind::Number, AttributeDefault::Number(1.0)),
         ],
     ),
     element(
         "code_block",
-        Place::Block,
-        Content::PlainText,
-        &[optional("language", Kind::String, Default::String(""))],
+        ElementPosition::Block,
+        ElementContent::PlainText,
+        &[optional("language", AttributeKind::String, AttributeDefault::String(""))],
     ),
     element(
         "ordered_list",
-        Place::Block,
-        Content::Many("list_item"),
+        ElementPosition::Block,
+        ElementContent::Many("list_item"),
         &[
-            optional("order", Kind::Number, Default::Number(1.0)),
-            optional("spread", Kind::Bool, Default::Bool(false)),
+            optional("order", AttributeKind::Number, AttributeDefault::Number(1.0)),
+            optional("spread", AttributeKind::Bool, AttributeDefault::Bool(false)),
         ],
     ),
     element(
         "bullet_list",
-        Place::Block,
-        Content::Many("list_item"),
-        &[optional("spread", Kind::Bool, Default::Bool(false))],
+        ElementPosition::Block,
+        ElementContent::Many("list_item"),
+        &[optional("spread", AttributeKind::Bool, AttributeDefault::Bool(false))],
     ),
     element(
         "list_item",
-        Place::Named,
-        Content::ParagraphThenBlocks,
+        ElementPosition::Named,
+        ElementContent::ParagraphThenBlocks,
         &[
-            optional("label", Kind::String, Default::String("•")),
-            optional("listType", Kind::String, Default::String("bullet")),
-            optional("spread", Kind::Bool, Default::Bool(true)),
-            optional("checked", Kind::Bool, Default::Null),
+            optional("label", AttributeKind::String, AttributeDefault::String("•")),
+            optional("listType", AttributeKind::String, AttributeDefault::String("bullet")),
+            optional("spread", AttributeKind::Bool, AttributeDefault::Bool(true)),
+            optional("checked", AttributeKind::Bool, AttributeDefault::Null),
         ],
     ),
     element(
         "image",
-        Place::Inline,
-        Content::Nothing,
+        ElementPosition::Inline,
+        ElementContent::Nothing,
         &[
-            optional("src", Kind::String, Default::String("")),
-            optional("alt", Kind::String, Default::String("")),
-            optional("title", Kind::String, Default::String("")),
+            optional("src", AttributeKind::String, AttributeDefault::String("")),
+            optional("alt", AttributeKind::String, AttributeDefault::String("")),
+            optional("title", AttributeKind::String, AttributeDefault::String("")),
         ],
     ),
     element(
         "hardbreak",
-        Place::Inline,
-        Content::Nothing,
-        &[optional("isInline", Kind::Bool, Default::Bool(false))],
+        ElementPosition::Inline,
+        ElementContent::Nothing,
+        &[optional("isInline", AttributeKind::Bool, AttributeDefault::Bool(false))],
     ),
     element(
         "html",
-        Place::Inline,
-        Content::Nothing,
-        &[optional("value", Kind::String, Default::String(""))],
+        ElementPosition::Inline,
+        ElementContent::Nothing,
+        &[optional("value", AttributeKind::String, AttributeDefault::String(""))],
     ),
-    element("table", Place::Block, Content::Rows("table_header_row", "table_row"), &[]),
-    element("table_header_row", Place::Named, Content::Any("table_header"), &[]),
-    element("table_row", Place::Named, Content::Any("table_cell"), &[]),
-    element("table_header", Place::Named, Content::OneParagraph, CELL),
-    element("table_cell", Place::Named, Content::OneParagraph, CELL),
+    element(
+        "table",
+        ElementPosition::Block,
+        ElementContent::Rows("table_header_row", "table_row"),
+        &[],
+    ),
+    element("table_header_row", ElementPosition::Named, ElementContent::Any("table_header"), &[]),
+    element("table_row", ElementPosition::Named, ElementContent::Any("table_cell"), &[]),
+    element("table_header", ElementPosition::Named, ElementContent::OneParagraph, CELL),
+    element("table_cell", ElementPosition::Named, ElementContent::OneParagraph, CELL),
     element(
         "footnote_reference",
-        Place::Inline,
-        Content::Nothing,
-        &[optional("label", Kind::String, Default::String(""))],
+        ElementPosition::Inline,
+        ElementContent::Nothing,
+        &[optional("label", AttributeKind::String, AttributeDefault::String(""))],
     ),
     element(
         "footnote_definition",
-        Place::Block,
-        Content::Blocks,
-        &[optional("label", Kind::String, Default::String(""))],
+        ElementPosition::Block,
+        ElementContent::Blocks,
+        &[optional("label", AttributeKind::String, AttributeDefault::String(""))],
     ),
 ];
 
@@ -314,7 +326,7 @@ const GFM_MARKS: &[MarkSpec] = &[
     MarkSpec { name: "strike_through", attributes: &[] },
 ];
 
-impl Profile {
+impl SchemaProfile {
     /// Returns the elements of the schema.
     pub fn elements(self) -> &'static [ElementSpec] {
         match self {
@@ -343,27 +355,27 @@ impl Profile {
 }
 
 /// Tells whether an editor of this profile could build the tree, and else what it would delete first.
-pub fn check(element: &Element, profile: Profile) -> Result<(), Violation> {
-    let unknown = || Violation::UnknownElement(element.name.clone());
+pub fn check(element: &TreeElement, profile: SchemaProfile) -> Result<(), SchemaViolation> {
+    let unknown = || SchemaViolation::UnknownElement(element.name.clone());
     let spec = profile.element(&element.name).ok_or_else(unknown)?;
     check_attributes(&element.name, &element.attributes, spec.attributes)?;
     check_marks(&element.marks, profile)?;
     for child in &element.children {
         match child {
-            Node::Element(child) => check(child, profile)?,
-            Node::Text(text) => check_marks(&text.marks, profile)?,
+            MarkdownNode::Element(child) => check(child, profile)?,
+            MarkdownNode::Text(text) => check_marks(&text.marks, profile)?,
         }
     }
     match holds(spec.content, &element.children, profile) {
         true => Ok(()),
-        false => Err(Violation::Content(element.name.clone())),
+        false => Err(SchemaViolation::Content(element.name.clone())),
     }
 }
 
-fn check_marks(marks: &[Mark], profile: Profile) -> Result<(), Violation> {
+fn check_marks(marks: &[TextMark], profile: SchemaProfile) -> Result<(), SchemaViolation> {
     for mark in marks {
         let spec = profile.marks().iter().find(|spec| spec.name == mark.name);
-        let spec = spec.ok_or_else(|| Violation::UnknownMark(mark.name.clone()))?;
+        let spec = spec.ok_or_else(|| SchemaViolation::UnknownMark(mark.name.clone()))?;
         check_attributes(&mark.name, &mark.attributes, spec.attributes)?;
     }
     Ok(())
@@ -371,51 +383,55 @@ fn check_marks(marks: &[Mark], profile: Profile) -> Result<(), Violation> {
 
 fn check_attributes(
     owner: &SmolStr,
-    attributes: &[(SmolStr, Value)],
+    attributes: &[(SmolStr, AttributeValue)],
     specs: &[AttributeSpec],
-) -> Result<(), Violation> {
+) -> Result<(), SchemaViolation> {
     for spec in specs {
         let value = attributes.iter().find(|(name, _)| name == spec.name).map(|(_, value)| value);
         let is_right = match (value, spec.kind) {
-            (None, _) => spec.default != Default::Required,
-            (Some(Value::Null), _) => spec.default == Default::Null,
-            (Some(Value::Bool(_)), Kind::Bool)
-            | (Some(Value::Number(_)), Kind::Number)
-            | (Some(Value::String(_)), Kind::String)
-            | (Some(Value::Array(_)), Kind::Array) => true,
+            (None, _) => spec.default != AttributeDefault::Required,
+            (Some(AttributeValue::Null), _) => spec.default == AttributeDefault::Null,
+            (Some(AttributeValue::Bool(_)), AttributeKind::Bool)
+            | (Some(AttributeValue::Number(_)), AttributeKind::Number)
+            | (Some(AttributeValue::String(_)), AttributeKind::String)
+            | (Some(AttributeValue::Array(_)), AttributeKind::Array) => true,
             _ => false,
         };
         if !is_right {
-            return Err(Violation::Attribute { element: owner.clone(), attribute: spec.name });
+            return Err(SchemaViolation::Attribute {
+                element: owner.clone(),
+                attribute: spec.name,
+            });
         }
     }
     Ok(())
 }
 
-fn holds(content: Content, children: &[Node], profile: Profile) -> bool {
-    let place = |node: &Node| profile.element(node.name()).map(|spec| spec.place);
-    let is_block = |node: &Node| place(node) == Some(Place::Block);
-    let is_inline =
-        |node: &Node| matches!(node, Node::Text(_)) || place(node) == Some(Place::Inline);
-    let is = |name: &'static str| move |node: &Node| node.name() == name;
+fn holds(content: ElementContent, children: &[MarkdownNode], profile: SchemaProfile) -> bool {
+    let place = |node: &MarkdownNode| profile.element(node.name()).map(|spec| spec.place);
+    let is_block = |node: &MarkdownNode| place(node) == Some(ElementPosition::Block);
+    let is_inline = |node: &MarkdownNode| {
+        matches!(node, MarkdownNode::Text(_)) || place(node) == Some(ElementPosition::Inline)
+    };
+    let is = |name: &'static str| move |node: &MarkdownNode| node.name() == name;
     match content {
-        Content::Nothing => children.is_empty(),
-        Content::PlainText => {
-            children.iter().all(|node| matches!(node, Node::Text(text) if text.marks.is_empty()))
-        }
-        Content::Inline => children.iter().all(is_inline),
-        Content::TextAndImages => {
+        ElementContent::Nothing => children.is_empty(),
+        ElementContent::PlainText => children
+            .iter()
+            .all(|node| matches!(node, MarkdownNode::Text(text) if text.marks.is_empty())),
+        ElementContent::Inline => children.iter().all(is_inline),
+        ElementContent::TextAndImages => {
             children.iter().all(|node| matches!(node.name(), "text" | "image"))
         }
-        Content::Blocks => !children.is_empty() && children.iter().all(is_block),
-        Content::ParagraphThenBlocks => {
+        ElementContent::Blocks => !children.is_empty() && children.iter().all(is_block),
+        ElementContent::ParagraphThenBlocks => {
             children.first().is_some_and(is("paragraph")) && children.iter().all(is_block)
         }
-        Content::Many(name) => !children.is_empty() && children.iter().all(is(name)),
-        Content::Any(name) => children.iter().all(is(name)),
-        Content::Rows(first, rest) => {
+        ElementContent::Many(name) => !children.is_empty() && children.iter().all(is(name)),
+        ElementContent::Any(name) => children.iter().all(is(name)),
+        ElementContent::Rows(first, rest) => {
             children.len() > 1 && is(first)(&children[0]) && children[1..].iter().all(is(rest))
         }
-        Content::OneParagraph => children.len() == 1 && is("paragraph")(&children[0]),
+        ElementContent::OneParagraph => children.len() == 1 && is("paragraph")(&children[0]),
     }
 }

@@ -19,12 +19,12 @@
 //! [`remember`] reads the text once. [`render`] writes once and reads once where the memory is right, and a
 //! bounded number of times otherwise.
 
+mod apply_source;
 mod blocks;
 mod encode;
-mod fill;
 mod key;
 mod prefixes;
-mod remember;
+mod record_source;
 mod render;
 #[cfg(test)]
 mod tests;
@@ -32,11 +32,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use blocks::RenderedBlocks;
-pub use remember::remember;
-pub use render::{Rendered, render, render_checked};
+pub use record_source::remember;
+pub use render::{RenderedText, render, render_checked};
 
-use crate::write::emit::{Line, LineEnd};
-use key::Key;
+use crate::write::emit::{LineEnd, OutputLine};
+use key::LeafKey;
 
 /// How long a record may be that holds for more than one leaf, in bytes. So no few bytes become many.
 const MAX_REPEATED: usize = 256;
@@ -51,16 +51,16 @@ pub const WRITER_VERSION: u32 = 1;
 /// people's changes entry by entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceMap {
-    style: Style,
+    style: FileStyle,
     /// By leaf; several where equal leaves were written differently, in their order.
-    leaves: BTreeMap<Key, Vec<Record>>,
+    leaves: BTreeMap<LeafKey, Vec<SourceRecord>>,
     /// By the leaves before and after.
-    gaps: BTreeMap<(Key, Key), Vec<Record>>,
+    gaps: BTreeMap<(LeafKey, LeafKey), Vec<SourceRecord>>,
 }
 
 /// What is true of the whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Style {
+struct FileStyle {
     /// How most lines end.
     end: LineEnd,
     has_mark: bool,
@@ -72,22 +72,22 @@ struct Style {
 
 /// The lines of one leaf or gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Record {
+struct SourceRecord {
     /// Something of what stands around, to tell equal leaves and gaps apart.
     hint: u16,
     /// What each container around puts before lines, outermost first; nothing where it is the usual.
     prefixes: Vec<Option<(String, String)>>,
     /// The lines; nothing where they are the usual.
-    lines: Option<Vec<Line>>,
+    lines: Option<Vec<OutputLine>>,
 }
 
-impl Default for Style {
+impl Default for FileStyle {
     fn default() -> Self {
         Self { end: LineEnd::Lf, has_mark: false, is_open: false, has_definitions: false }
     }
 }
 
-impl Record {
+impl SourceRecord {
     /// How much it says, in bytes.
     fn len(&self) -> usize {
         self.lines.iter().flatten().map(|line| line.text.len() + 2).sum()
@@ -103,6 +103,6 @@ impl SourceMap {
     /// How much is remembered, in bytes.
     fn len(&self) -> usize {
         let records = self.leaves.values().chain(self.gaps.values()).flatten();
-        records.map(Record::len).sum()
+        records.map(SourceRecord::len).sum()
     }
 }

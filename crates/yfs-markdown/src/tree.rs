@@ -18,7 +18,7 @@ pub const MAX_DEPTH: usize = 128;
 
 /// A value of an attribute: JSON, with numbers as JavaScript has them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// Nothing. For most purposes, an attribute that is null is one that is absent.
     Null,
     /// True or false.
@@ -34,11 +34,11 @@ pub enum Value {
 }
 
 /// Attributes by name, in the order of the schema.
-pub type Attributes = Vec<(SmolStr, Value)>;
+pub type Attributes = Vec<(SmolStr, AttributeValue)>;
 
 /// A mark on a run of text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct TextMark {
     /// Its name in the schema.
     pub name: SmolStr,
     /// Its attributes, nulls included.
@@ -47,36 +47,36 @@ pub struct Mark {
 
 /// A run of text whose characters share all their marks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Text {
+pub struct TextRun {
     /// The characters.
     pub text: String,
     /// Its marks by rank.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TextMark>,
 }
 
 /// A node that is not text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Element {
+pub struct TreeElement {
     /// Its name in the schema.
     pub name: SmolStr,
     /// Its attributes, nulls included.
     pub attributes: Attributes,
     /// What it holds.
-    pub children: Vec<Node>,
+    pub children: Vec<MarkdownNode>,
     /// Its marks by rank, on inline elements. Yjs does not keep these.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TextMark>,
 }
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Node {
+pub enum MarkdownNode {
     /// An element.
-    Element(Element),
+    Element(TreeElement),
     /// A run of text.
-    Text(Text),
+    Text(TextRun),
 }
 
-impl Value {
+impl AttributeValue {
     /// Makes a text value.
     pub fn string(text: impl Into<SmolStr>) -> Self {
         Self::String(text.into())
@@ -109,31 +109,31 @@ impl Value {
         }
     }
 
-    /// Whether this is [`Value::Null`].
+    /// Whether this is [`AttributeValue::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for AttributeValue {
     fn from(value: bool) -> Self {
         Self::Bool(value)
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for AttributeValue {
     fn from(value: f64) -> Self {
         Self::Number(value)
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(value: &str) -> Self {
         Self::String(value.into())
     }
 }
 
-impl Mark {
+impl TextMark {
     /// Makes a mark without attributes.
     pub fn new(name: &'static str) -> Self {
         Self { name: SmolStr::new_static(name), attributes: Vec::new() }
@@ -141,18 +141,18 @@ impl Mark {
 
     /// Adds an attribute.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl Into<AttributeValue>) -> Self {
         self.attributes.push((SmolStr::new_static(name), value.into()));
         self
     }
 
     /// Returns an attribute.
-    pub fn attribute(&self, name: &str) -> Option<&Value> {
+    pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
         find(&self.attributes, name)
     }
 }
 
-impl Element {
+impl TreeElement {
     /// Makes an element that has and holds nothing.
     pub fn new(name: &'static str) -> Self {
         let name = SmolStr::new_static(name);
@@ -161,33 +161,33 @@ impl Element {
 
     /// Adds an attribute.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl Into<AttributeValue>) -> Self {
         self.attributes.push((SmolStr::new_static(name), value.into()));
         self
     }
 
     /// Puts the children in.
     #[must_use]
-    pub fn holding(mut self, children: Vec<Node>) -> Self {
+    pub fn holding(mut self, children: Vec<MarkdownNode>) -> Self {
         self.children = children;
         self
     }
 
     /// Returns an attribute.
-    pub fn attribute(&self, name: &str) -> Option<&Value> {
+    pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
         find(&self.attributes, name)
     }
 
     /// Returns an attribute that is text; what is not there is empty.
     pub fn text_attribute(&self, name: &str) -> &str {
-        self.attribute(name).and_then(Value::as_str).unwrap_or_default()
+        self.attribute(name).and_then(AttributeValue::as_str).unwrap_or_default()
     }
 
     /// Drops the marks of all elements below. Recurses: trees are of bounded depth.
     pub(crate) fn drop_marks_of_elements(&mut self) {
         self.marks = Vec::new();
         for child in &mut self.children {
-            if let Node::Element(element) = child {
+            if let MarkdownNode::Element(element) = child {
                 element.drop_marks_of_elements();
             }
         }
@@ -201,14 +201,14 @@ impl Element {
     }
 }
 
-impl Node {
+impl MarkdownNode {
     /// Makes a run of text.
-    pub fn text(text: impl Into<String>, marks: Vec<Mark>) -> Self {
-        Self::Text(Text { text: text.into(), marks })
+    pub fn text(text: impl Into<String>, marks: Vec<TextMark>) -> Self {
+        Self::Text(TextRun { text: text.into(), marks })
     }
 
     /// Returns the element that this is.
-    pub fn as_element(&self) -> Option<&Element> {
+    pub fn as_element(&self) -> Option<&TreeElement> {
         match self {
             Self::Element(element) => Some(element),
             Self::Text(_) => None,
@@ -224,19 +224,19 @@ impl Node {
     }
 }
 
-impl From<Element> for Node {
-    fn from(element: Element) -> Self {
+impl From<TreeElement> for MarkdownNode {
+    fn from(element: TreeElement) -> Self {
         Self::Element(element)
     }
 }
 
 /// Adds an inline node, joining it with the run before where the marks are the same.
-pub fn push_inline(children: &mut Vec<Node>, node: Node) {
-    if let Node::Text(text) = &node {
+pub fn push_inline(children: &mut Vec<MarkdownNode>, node: MarkdownNode) {
+    if let MarkdownNode::Text(text) = &node {
         if text.text.is_empty() {
             return;
         }
-        if let Some(Node::Text(last)) = children.last_mut()
+        if let Some(MarkdownNode::Text(last)) = children.last_mut()
             && last.marks == text.marks
         {
             last.text.push_str(&text.text);
@@ -246,20 +246,20 @@ pub fn push_inline(children: &mut Vec<Node>, node: Node) {
     children.push(node);
 }
 
-fn find<'a>(attributes: &'a [(SmolStr, Value)], name: &str) -> Option<&'a Value> {
+fn find<'a>(attributes: &'a [(SmolStr, AttributeValue)], name: &str) -> Option<&'a AttributeValue> {
     attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-fn collect_text(nodes: &[Node], text: &mut String) {
+fn collect_text(nodes: &[MarkdownNode], text: &mut String) {
     for node in nodes {
         match node {
-            Node::Text(run) => text.push_str(&run.text),
-            Node::Element(element) => collect_text(&element.children, text),
+            MarkdownNode::Text(run) => text.push_str(&run.text),
+            MarkdownNode::Element(element) => collect_text(&element.children, text),
         }
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for AttributeValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
@@ -285,7 +285,7 @@ impl fmt::Display for Value {
 }
 
 /// For tests and logs: `heading{level=1}("Title " em"x")`. Nulls are left out.
-impl fmt::Display for Node {
+impl fmt::Display for MarkdownNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Element(element) => element.fmt(f),
@@ -297,7 +297,7 @@ impl fmt::Display for Node {
     }
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for TreeElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_marks(f, &self.marks)?;
         f.write_str(&self.name)?;
@@ -313,7 +313,7 @@ impl fmt::Display for Element {
     }
 }
 
-fn write_marks(f: &mut fmt::Formatter<'_>, marks: &[Mark]) -> fmt::Result {
+fn write_marks(f: &mut fmt::Formatter<'_>, marks: &[TextMark]) -> fmt::Result {
     for mark in marks {
         f.write_str(&mark.name)?;
         write_attributes(f, &mark.attributes)?;
@@ -322,7 +322,10 @@ fn write_marks(f: &mut fmt::Formatter<'_>, marks: &[Mark]) -> fmt::Result {
     Ok(())
 }
 
-fn write_attributes(f: &mut fmt::Formatter<'_>, attributes: &[(SmolStr, Value)]) -> fmt::Result {
+fn write_attributes(
+    f: &mut fmt::Formatter<'_>,
+    attributes: &[(SmolStr, AttributeValue)],
+) -> fmt::Result {
     let shown = attributes.iter().filter(|(_, value)| !value.is_null());
     for (index, (name, value)) in shown.clone().enumerate() {
         write!(f, "{}{name}={value}", if index > 0 { " " } else { "{" })?;

@@ -15,15 +15,15 @@ mod html;
 pub(crate) mod inline;
 mod runs;
 
-use emit::{Plan, emit};
-use inline::Care;
+use emit::{WritePlan, emit};
+use inline::EscapeCare;
 
 use crate::{
-    outline::{Leaf, Outline, empty_row},
+    outline::{OutlineLeaf, TreeOutline, empty_row},
     parse::parse,
-    same::same,
-    schema::Profile,
-    tree::{Element, Node},
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TreeElement},
+    tree_equality::same,
 };
 
 /// Writes a document as markdown, in the one way that everybody who remembers nothing writes it.
@@ -34,9 +34,9 @@ use crate::{
 /// let doc = parse("Title\n=====\n\n* one\n* _two_", Profile::Gfm);
 /// assert_eq!(write(&doc, Profile::Gfm), "# Title\n\n- one\n- _two_\n");
 /// ```
-pub fn write(document: &Element, profile: Profile) -> String {
-    let outline = Outline::new(document);
-    let mut plan = Plan::canonical(&outline, profile);
+pub fn write(document: &TreeElement, profile: SchemaProfile) -> String {
+    let outline = TreeOutline::new(document);
+    let mut plan = WritePlan::canonical(&outline, profile);
     let text = emit(&outline, &plan);
     if same(&parse(&text, profile), document) {
         return text;
@@ -47,42 +47,43 @@ pub fn write(document: &Element, profile: Profile) -> String {
 
 /// Raises the care of the leaves that need it, among those that are chosen.
 pub(crate) fn take_care(
-    outline: &Outline<'_>,
-    plan: &mut Plan<'_>,
+    outline: &TreeOutline<'_>,
+    plan: &mut WritePlan<'_>,
     is_chosen: impl Fn(usize) -> bool,
 ) {
     for index in (0..outline.leaves.len()).filter(|index| is_chosen(*index)) {
         let leaf = &outline.leaves[index];
-        let is_right = |care: &Care| reads_back(leaf, plan.profile, *care);
+        let is_right = |care: &EscapeCare| reads_back(leaf, plan.profile, *care);
         let least = plan.cares[index];
-        let cares = [Care::Little, Care::Other, Care::Full];
+        let cares = [EscapeCare::Little, EscapeCare::Other, EscapeCare::Full];
         let mut cares = [least].into_iter().chain(cares.into_iter().filter(|care| *care > least));
         plan.cares[index] = cares.find(is_right).unwrap_or(least);
     }
 }
 
 /// Whether a leaf, alone in a document, reads back as itself.
-fn reads_back(leaf: &Leaf<'_>, profile: Profile, care: Care) -> bool {
+fn reads_back(leaf: &OutlineLeaf<'_>, profile: SchemaProfile, care: EscapeCare) -> bool {
     let alone = match leaf.element.name.as_str() {
         "table_header_row" => {
             let rows = vec![leaf.element.clone().into(), empty_row(leaf.element).into()];
-            Element::new("table").holding(rows)
+            TreeElement::new("table").holding(rows)
         }
         "table_row" => {
-            let head = leaf.element.children.iter().filter_map(Node::as_element).map(|cell| {
-                let head = Element { name: "table_header".into(), ..cell.clone() };
-                let paragraph = Element::new("paragraph").into();
-                head.holding(vec![paragraph]).into()
-            });
-            let head = Element::new("table_header_row").holding(head.collect());
-            Element::new("table").holding(vec![head.into(), leaf.element.clone().into()])
+            let head =
+                leaf.element.children.iter().filter_map(MarkdownNode::as_element).map(|cell| {
+                    let head = TreeElement { name: "table_header".into(), ..cell.clone() };
+                    let paragraph = TreeElement::new("paragraph").into();
+                    head.holding(vec![paragraph]).into()
+                });
+            let head = TreeElement::new("table_header_row").holding(head.collect());
+            TreeElement::new("table").holding(vec![head.into(), leaf.element.clone().into()])
         }
         "horizontal_rule" | "hr" => return true,
         _ => leaf.element.clone(),
     };
-    let document = Element::new("doc").holding(vec![alone.into()]);
-    let outline = Outline::new(&document);
-    let mut plan = Plan::canonical(&outline, profile);
+    let document = TreeElement::new("doc").holding(vec![alone.into()]);
+    let outline = TreeOutline::new(&document);
+    let mut plan = WritePlan::canonical(&outline, profile);
     plan.cares.fill(care);
     same(&parse(&emit(&outline, &plan), profile), &document)
 }

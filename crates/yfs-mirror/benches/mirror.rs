@@ -16,7 +16,7 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_mirror::{Mirror, MirrorOptions};
 use yfs_vfs::FileSystemExt;
@@ -53,7 +53,7 @@ fn measure(n_files: usize) {
     copy("unison", &unison);
     copy("unison", &unison);
 
-    let workspace = Workspace::create_at(&at("workspace.db"), Options::default());
+    let workspace = Workspace::create_at(&at("workspace.db"), WorkspaceOptions::default());
     let workspace = workspace.expect("a workspace");
     let rss = resident();
     let once = |folder: &str| {

@@ -15,7 +15,7 @@ use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
 };
-use yfs_vfs::host::beneath::Beneath;
+use yfs_vfs::host::confined_dir::ConfinedRoot;
 
 /// The files that say what is left out; later ones go before earlier ones.
 const FILES: [&str; 2] = [".gitignore", ".yfsignore"];
@@ -25,11 +25,11 @@ const MAX_LEN: u64 = 1 << 20;
 
 /// The rules of all directories, read when they are first asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Ignores {
+pub(crate) struct IgnoreRules {
     of_dirs: HashMap<PathBuf, Option<Arc<Gitignore>>>,
 }
 
-impl Ignores {
+impl IgnoreRules {
     /// Tells whether a path holds rules.
     pub(crate) fn is_rules(name: &OsStr) -> bool {
         FILES.iter().any(|file| name == *file)
@@ -41,14 +41,14 @@ impl Ignores {
     }
 
     /// Tells whether something is left out, by itself or by a directory above it.
-    pub(crate) fn is_ignored(&mut self, root: &Beneath, path: &Path, is_dir: bool) -> bool {
+    pub(crate) fn is_ignored(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
         let mut ancestors: Vec<&Path> = path.ancestors().collect();
         // From the outermost in; the last is the empty path of the folder itself.
         ancestors.pop();
         ancestors.iter().rev().any(|at| self.is_matched(root, at, is_dir || *at != path))
     }
 
-    fn is_matched(&mut self, root: &Beneath, path: &Path, is_dir: bool) -> bool {
+    fn is_matched(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
         for dir in path.ancestors().skip(1) {
             let Some(rules) = self.rules(root, dir) else { continue };
             let relative = path.strip_prefix(dir).unwrap_or(path);
@@ -61,7 +61,7 @@ impl Ignores {
         false
     }
 
-    fn rules(&mut self, root: &Beneath, dir: &Path) -> Option<Arc<Gitignore>> {
+    fn rules(&mut self, root: &ConfinedRoot, dir: &Path) -> Option<Arc<Gitignore>> {
         if let Some(known) = self.of_dirs.get(dir) {
             return known.clone();
         }
@@ -71,7 +71,7 @@ impl Ignores {
     }
 }
 
-fn read(root: &Beneath, dir: &Path) -> Option<Gitignore> {
+fn read(root: &ConfinedRoot, dir: &Path) -> Option<Gitignore> {
     // Paths are asked relative to the directory.
     let mut builder = GitignoreBuilder::new("");
     let mut any = false;
@@ -109,8 +109,8 @@ mod tests {
         write(".yfsignore", "!secret\nlocal\n");
         write("sub/.gitignore", "!*.log\n/only\n");
         write("build/.gitignore", "!*\n");
-        let root = Beneath::open(folder.path()).unwrap();
-        let mut ignores = Ignores::default();
+        let root = ConfinedRoot::open(folder.path()).unwrap();
+        let mut ignores = IgnoreRules::default();
         for (path, is_dir, expected) in [
             ("a.log", false, true),
             ("keep.log", false, false),

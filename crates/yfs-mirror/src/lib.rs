@@ -4,7 +4,7 @@
 //! (a renamed file stays the same file, with its history and its open editors), links, times and permission
 //! bits. Where both sides changed, the changes merge, also those made while no mirror ran.
 //!
-//! The idea is a third tree between the two: what the folder was when both agreed ([`state`]). A side has
+//! The idea is a third tree between the two: what the folder was when both agreed ([`mirror_state`]). A side has
 //! changed where it differs from that. What changed on disk is brought into the workspace first
 //! (`ingest`), as an edit of what the disk last showed, so that merging is the workspace's affair; then the
 //! folder is made what the workspace is (`emit`). Nothing depends on who is told of what when: a mirror
@@ -38,25 +38,25 @@
 
 #![cfg(target_os = "linux")]
 
-mod engine;
+mod crash_points;
 pub mod error;
-mod fault;
 mod ignores;
 mod lease;
+pub mod merge_plan;
 pub mod mirror;
-pub mod names;
+pub mod mirror_state;
+mod mirror_worker;
+pub mod name_escaping;
 pub mod options;
-pub mod plan;
 pub mod report;
-pub mod risk;
-pub mod state;
+mod sync_engine;
 mod unread;
+pub mod untrusted_files;
 mod watch;
-mod worker;
 
 pub use crate::{
     error::MirrorError,
     mirror::Mirror,
-    options::{MirrorOptions, Trust},
-    report::{Counts, Notice, Report, Why},
+    options::{MirrorOptions, TrustPolicy},
+    report::{ChangeCounts, MirrorNotice, MirrorReport, NoticeReason},
 };

@@ -13,14 +13,14 @@ use tokio::{
     task::AbortHandle,
 };
 use yfs::{Workspace, WorkspaceFs};
-use yfs_vfs::{ChangesOptions, Cursor, FileSystem};
+use yfs_vfs::{ChangeCursor, ChangesOptions, FileSystem};
 
 use crate::{
-    engine::{Engine, Notify},
     error::{MirrorError, Result},
+    mirror_worker::{self, MirrorWorker, WorkerMessage},
     options::MirrorOptions,
-    report::{Notice, Report},
-    worker::{self, Message, Worker},
+    report::{MirrorNotice, MirrorReport},
+    sync_engine::{MirrorEngine, Notify},
 };
 
 /// How many notices wait for whoever listens.
@@ -35,10 +35,10 @@ const WAIT: Duration = Duration::from_millis(500);
 /// the workspace. Dropping it ends both; what was not brought over yet is when the next mirror begins.
 #[derive(Debug)]
 pub struct Mirror {
-    messages: Sender<Message>,
-    thread: Option<JoinHandle<Result<Report>>>,
+    messages: Sender<WorkerMessage>,
+    thread: Option<JoinHandle<Result<MirrorReport>>>,
     follower: AbortHandle,
-    notices: broadcast::Sender<Notice>,
+    notices: broadcast::Sender<MirrorNotice>,
 }
 
 impl Mirror {
@@ -59,16 +59,16 @@ impl Mirror {
     ) -> Result<Self> {
         let (notices, _) = broadcast::channel(BACKLOG);
         let told = notices.clone();
-        let notify: Notify = Box::new(move |notice: &Notice| {
+        let notify: Notify = Box::new(move |notice: &MirrorNotice| {
             // Nobody need listen.
             told.send(notice.clone()).ok();
         });
-        let engine = Engine::open(workspace, folder, options.clone(), notify)?;
+        let engine = MirrorEngine::open(workspace, folder, options.clone(), notify)?;
         let (messages, inbox) = mpsc::channel();
         let fs = workspace.fs();
         let cursor = futures::executor::block_on(fs.cursor())?;
         let follower = handle.spawn(follow(fs, cursor, messages.clone())).abort_handle();
-        let mut worker = Worker::new(engine, inbox, options);
+        let mut worker = MirrorWorker::new(engine, inbox, options);
         worker.watch(messages.clone());
         let host = |source| MirrorError::Host {
             action: "start a thread for",
@@ -89,8 +89,12 @@ impl Mirror {
     /// # Errors
     ///
     /// As [`start`](Self::start).
-    pub fn once(workspace: &Workspace, folder: &Path, options: MirrorOptions) -> Result<Report> {
-        worker::once(Engine::open(workspace, folder, options, Box::new(|_| ()))?)
+    pub fn once(
+        workspace: &Workspace,
+        folder: &Path,
+        options: MirrorOptions,
+    ) -> Result<MirrorReport> {
+        mirror_worker::once(MirrorEngine::open(workspace, folder, options, Box::new(|_| ()))?)
     }
 
     /// Waits until both sides are quiet, and equal as far as they are to be; returns what was done so far.
@@ -100,9 +104,9 @@ impl Mirror {
     /// # Errors
     ///
     /// [`MirrorError::Stopped`] if the mirror ended meanwhile; [`stop`](Self::stop) says why.
-    pub async fn settled(&self) -> Result<Report> {
+    pub async fn settled(&self) -> Result<MirrorReport> {
         let (answer, settled) = oneshot::channel();
-        self.messages.send(Message::Settle(answer)).map_err(|_| MirrorError::Stopped)?;
+        self.messages.send(WorkerMessage::Settle(answer)).map_err(|_| MirrorError::Stopped)?;
         settled.await.map_err(|_| MirrorError::Stopped)?
     }
 
@@ -111,14 +115,14 @@ impl Mirror {
     /// # Errors
     ///
     /// [`MirrorError::Stopped`] if the mirror ended.
-    pub async fn report(&self) -> Result<Report> {
+    pub async fn report(&self) -> Result<MirrorReport> {
         let (answer, report) = oneshot::channel();
-        self.messages.send(Message::Report(answer)).map_err(|_| MirrorError::Stopped)?;
+        self.messages.send(WorkerMessage::Report(answer)).map_err(|_| MirrorError::Stopped)?;
         report.await.map_err(|_| MirrorError::Stopped)
     }
 
     /// Returns what the owner of the folder may want to know, from now on.
-    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+    pub fn notices(&self) -> broadcast::Receiver<MirrorNotice> {
         self.notices.subscribe()
     }
 
@@ -132,14 +136,14 @@ impl Mirror {
     /// # Errors
     ///
     /// Why it ended, if it did so by itself.
-    pub fn stop(mut self) -> Result<Report> {
+    pub fn stop(mut self) -> Result<MirrorReport> {
         self.end().unwrap_or(Err(MirrorError::Stopped))
     }
 
-    fn end(&mut self) -> Option<Result<Report>> {
+    fn end(&mut self) -> Option<Result<MirrorReport>> {
         self.follower.abort();
         // It may have ended by itself.
-        self.messages.send(Message::Stop).ok();
+        self.messages.send(WorkerMessage::Stop).ok();
         let thread = self.thread.take()?;
         Some(thread.join().unwrap_or(Err(MirrorError::Stopped)))
     }
@@ -153,7 +157,7 @@ impl Drop for Mirror {
 }
 
 /// Tells the worker what changed in the workspace, until nobody listens or the workspace closes.
-async fn follow(fs: WorkspaceFs, mut cursor: Cursor, messages: Sender<Message>) {
+async fn follow(fs: WorkspaceFs, mut cursor: ChangeCursor, messages: Sender<WorkerMessage>) {
     loop {
         let options = ChangesOptions { wait: Some(WAIT), ..ChangesOptions::default() };
         let told = match fs.changes(&cursor, &options).await {
@@ -163,12 +167,12 @@ async fn follow(fs: WorkspaceFs, mut cursor: Cursor, messages: Sender<Message>) 
                 if ids.is_empty() {
                     continue;
                 }
-                messages.send(Message::Work(ids))
+                messages.send(WorkerMessage::Work(ids))
             }
             Err(error) if error.is_cursor_lost() => match fs.cursor().await {
                 Ok(now) => {
                     cursor = now;
-                    messages.send(Message::WorkMissed)
+                    messages.send(WorkerMessage::WorkMissed)
                 }
                 Err(_) => return,
             },

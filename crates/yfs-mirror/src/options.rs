@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use yfs_engine::actor::{Actor, ActorKind};
 
-use crate::names::HostRules;
+use crate::name_escaping::HostRules;
 
 /// Whom the folder's owner trusts with what their tools run.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
+pub enum TrustPolicy {
     /// Only what is done in the folder itself. From elsewhere come no executable bits and no files that
-    /// tools run or obey unasked ([`crate::risk`]). The log does not prove who made a change, so everything
+    /// tools run or obey unasked ([`crate::untrusted_files`]). The log does not prove who made a change, so everything
     /// that was not done in the folder counts as from elsewhere.
     #[default]
     Folder,
@@ -24,7 +24,7 @@ pub struct MirrorOptions {
     /// On whose behalf changes of the folder are made in the workspace.
     pub actor: Actor,
     /// Whom to trust.
-    pub trust: Trust,
+    pub trust: TrustPolicy,
     /// What names the host can hold; without it, this is found out.
     pub host: Option<HostRules>,
     /// Larger files are left out and reported, in bytes.
@@ -54,7 +54,7 @@ impl Default for MirrorOptions {
     fn default() -> Self {
         Self {
             actor: Actor::new(ActorKind::Mirror, ""),
-            trust: Trust::Folder,
+            trust: TrustPolicy::Folder,
             host: None,
             max_file_len: 256 << 20,
             sync: false,

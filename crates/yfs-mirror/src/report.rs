@@ -5,25 +5,25 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 /// What a mirror did since it began.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct MirrorReport {
     /// What was done in the workspace, because of the folder.
-    pub to_workspace: Counts,
+    pub to_workspace: ChangeCounts,
     /// What was done in the folder, because of the workspace.
-    pub to_folder: Counts,
+    pub to_folder: ChangeCounts,
     /// Files that were the same on both sides when they first met.
     pub n_matched: u64,
     /// Files that both sides had changed.
     pub n_merged: u64,
     /// What is left alone at present, and why, by path in the folder.
-    pub skipped: BTreeMap<PathBuf, Why>,
+    pub skipped: BTreeMap<PathBuf, NoticeReason>,
     /// What the owner of the folder was told that is over: the first thousand of it.
-    pub told: Vec<Notice>,
+    pub told: Vec<MirrorNotice>,
 }
 
 /// How many objects were changed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct ChangeCounts {
     /// Made, or brought back.
     pub created: u64,
     /// Given other content.
@@ -39,17 +39,17 @@ pub struct Counts {
 /// Something that the owner of the folder may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Notice {
+pub struct MirrorNotice {
     /// Where, relative to the folder.
     pub path: PathBuf,
     /// What.
-    pub why: Why,
+    pub why: NoticeReason,
 }
 
 /// Why something is not in step, or was not done as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum NoticeReason {
     /// Tools run or obey a file of this name unasked, and it comes from elsewhere.
     Risky,
     /// It is to be executable, and that comes from elsewhere.
@@ -85,7 +85,7 @@ pub enum Why {
     Failed(String),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for NoticeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Risky => "tools obey such files unasked (take it with --trust)",

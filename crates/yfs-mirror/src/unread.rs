@@ -21,7 +21,7 @@ use rustix::{
 };
 use yfs_engine::{content::diff::diff, id::FileId};
 
-use crate::state::Base;
+use crate::mirror_state::EditBase;
 
 /// How many files are watched, how many texts are kept of one, and how long a text is at most.
 const MAX_FILES: usize = 512;
@@ -32,7 +32,7 @@ const MAX_LEN: usize = 256 << 10;
 #[derive(Debug, Clone)]
 struct EarlierText {
     text: Arc<str>,
-    base: Base,
+    base: EditBase,
 }
 
 /// What became of a text that the mirror wrote.
@@ -78,7 +78,7 @@ impl UnreadTexts {
     ///
     /// `old` is what the disk showed until now. Call [`ignore_own`](Self::ignore_own) when it is
     /// written.
-    pub(crate) fn will_write(&mut self, id: &FileId, old: (&[u8], &Base), new: (&[u8], &File)) {
+    pub(crate) fn will_write(&mut self, id: &FileId, old: (&[u8], &EditBase), new: (&[u8], &File)) {
         self.take_events(None);
         let (old, base) = old;
         let (new, file) = new;
@@ -133,7 +133,7 @@ impl UnreadTexts {
     }
 
     /// Returns the base of what a program saved, if it cannot have read what the mirror wrote last.
-    pub(crate) fn base_of_save(&mut self, id: &FileId, saved: &[u8]) -> Option<Base> {
+    pub(crate) fn base_of_save(&mut self, id: &FileId, saved: &[u8]) -> Option<EditBase> {
         self.take_events(None);
         let file = self.files.get(id).filter(|file| file.state != ReadState::Read)?;
         let saved = std::str::from_utf8(saved).ok()?;

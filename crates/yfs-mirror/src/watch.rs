@@ -16,7 +16,7 @@ use notify::{
 
 /// What the host tells.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum WatchEvent {
     /// Something may be another at these paths, relative to the folder.
     Paths(Vec<PathBuf>),
     /// Something was missed: look at everything.
@@ -25,7 +25,7 @@ pub(crate) enum Told {
 
 /// The watches on a folder.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct DirectoryWatch {
     inner: RecommendedWatcher,
     folder: PathBuf,
     watched: HashSet<PathBuf>,
@@ -33,14 +33,17 @@ pub(crate) struct Watch {
     pub(crate) is_incomplete: bool,
 }
 
-impl Watch {
+impl DirectoryWatch {
     /// Begins to watch a folder, of which nothing is watched yet.
-    pub(crate) fn new(folder: &Path, tell: impl Fn(Told) + Send + 'static) -> notify::Result<Self> {
+    pub(crate) fn new(
+        folder: &Path,
+        tell: impl Fn(WatchEvent) + Send + 'static,
+    ) -> notify::Result<Self> {
         let root = folder.to_owned();
         let inner = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let Ok(event) = event else { return tell(Told::Missed) };
+            let Ok(event) = event else { return tell(WatchEvent::Missed) };
             if event.need_rescan() {
-                return tell(Told::Missed);
+                return tell(WatchEvent::Missed);
             }
             let is_news = match event.kind {
                 EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
@@ -49,7 +52,7 @@ impl Watch {
             };
             if is_news {
                 let relative = |path: PathBuf| path.strip_prefix(&root).map(Path::to_owned).ok();
-                tell(Told::Paths(event.paths.into_iter().filter_map(relative).collect()));
+                tell(WatchEvent::Paths(event.paths.into_iter().filter_map(relative).collect()));
             }
         })?;
         let (folder, watched) = (folder.to_owned(), HashSet::new());

@@ -4,14 +4,16 @@ use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use yfs::TextInMemory;
 use yfs_engine::time::Millis;
-use yfs_vfs::{Base, Create, Edit, FileSystem as _, Op, VersionToken, WriteOptions};
+use yfs_vfs::{
+    CreateMode, FileSystem as _, Op, TextReplacement, VersionBase, VersionToken, WriteOptions,
+};
 
 use crate::{
     error,
     files::NativeFs,
     message,
-    promised::Promised,
-    slot::{at_once, lifted, path},
+    owned_future::OwnedFuture,
+    workspace_slot::{at_once, lifted, path},
 };
 
 /// Longer contents are handed over from another thread.
@@ -59,9 +61,9 @@ impl NativeFs {
 
     /// Reads a file.
     #[napi]
-    pub fn read(&self, at: String) -> napi::Result<Promised<NativeContent>> {
+    pub fn read(&self, at: String) -> napi::Result<OwnedFuture<NativeContent>> {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             let content = lifted(session.read(&at))?;
             let data = Uint8Array::new(content.data.to_vec());
             Ok(NativeContent { data, version: content.version.to_string() })
@@ -75,9 +77,9 @@ impl NativeFs {
         at: String,
         offset: f64,
         len: f64,
-    ) -> napi::Result<Promised<Uint8Array>> {
+    ) -> napi::Result<OwnedFuture<Uint8Array>> {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             let data = lifted(session.read_range(&at, offset as u64, len as u64))?;
             Ok(Uint8Array::new(data.to_vec()))
         }))
@@ -90,9 +92,9 @@ impl NativeFs {
         at: String,
         offset: f64,
         limit: f64,
-    ) -> napi::Result<Promised<String>> {
+    ) -> napi::Result<OwnedFuture<String>> {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             let page = at_once(session.fs().read_lines(&at, offset as u64, limit as u64))?;
             Ok(message::lines(&page).to_string())
         }))
@@ -106,14 +108,14 @@ impl NativeFs {
         data: Uint8ArraySlice<'_>,
         base: Option<Uint8ArraySlice<'_>>,
         options: NativeWrite,
-    ) -> napi::Result<Promised<String>> {
+    ) -> napi::Result<OwnedFuture<String>> {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);
         let mut options = write_options(&options)?;
         if let Some(base) = base {
-            options.base = Some(Base::Content(base.to_vec().into()));
+            options.base = Some(VersionBase::Content(base.to_vec().into()));
         }
         let data = data.to_vec();
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             let written = lifted(session.write(&at, &data, &options))?;
             Ok(message::written(&written).to_string())
         }))
@@ -126,10 +128,10 @@ impl NativeFs {
         at: String,
         data: Uint8ArraySlice<'_>,
         options: NativeWrite,
-    ) -> napi::Result<Promised<String>> {
+    ) -> napi::Result<OwnedFuture<String>> {
         let (session, at) = (self.session()?, path(Op::Append, &at)?);
         let (options, data) = (write_options(&options)?, data.to_vec());
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             let written = lifted(session.append(&at, &data, &options))?;
             Ok(message::written(&written).to_string())
         }))
@@ -138,17 +140,17 @@ impl NativeFs {
     /// Empties a file as the first step of writing it anew: held back until `write` or `append`
     /// follows, or `settle`.
     #[napi]
-    pub fn truncate(&self, at: String) -> napi::Result<Promised<()>> {
+    pub fn truncate(&self, at: String) -> napi::Result<OwnedFuture<()>> {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);
-        Ok(Promised::blocking(move || lifted(session.truncate(&at))))
+        Ok(OwnedFuture::blocking(move || lifted(session.truncate(&at))))
     }
 
     /// Makes the truncations that are held back: of one file, or of all.
     #[napi]
-    pub fn settle(&self, at: Option<String>) -> napi::Result<Promised<()>> {
+    pub fn settle(&self, at: Option<String>) -> napi::Result<OwnedFuture<()>> {
         let at = at.map(|at| path(Op::Open, &at)).transpose()?;
         let session = self.session()?;
-        Ok(Promised::blocking(move || lifted(session.settle(at.as_ref()))))
+        Ok(OwnedFuture::blocking(move || lifted(session.settle(at.as_ref()))))
     }
 
     /// Forgets what was read of a file, so that the next write replaces whatever it holds.
@@ -160,9 +162,9 @@ impl NativeFs {
 
     /// Returns when everything written so far survives a power cut.
     #[napi]
-    pub fn flush(&self) -> napi::Result<Promised<()>> {
+    pub fn flush(&self) -> napi::Result<OwnedFuture<()>> {
         let workspace = self.session()?.workspace();
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             workspace.flush().map_err(|error| error::of_workspace(&error))
         }))
     }
@@ -176,11 +178,11 @@ impl NativeFs {
         new: String,
         all: bool,
         expected_version: Option<String>,
-    ) -> napi::Result<Promised<String>> {
+    ) -> napi::Result<OwnedFuture<String>> {
         let (session, at) = (self.session()?, path(Op::Edit, &at)?);
         let expected_version = expected_version.map(VersionToken::new);
-        let edit = Edit { all, expected_version, ..Edit::once(old, new) };
-        Ok(Promised::blocking(move || {
+        let edit = TextReplacement { all, expected_version, ..TextReplacement::once(old, new) };
+        Ok(OwnedFuture::blocking(move || {
             Ok(message::edited(&lifted(session.edit(&at, &edit))?).to_string())
         }))
     }
@@ -193,13 +195,15 @@ impl NativeFs {
 
 pub(crate) fn write_options(options: &NativeWrite) -> napi::Result<WriteOptions> {
     let create = match options.create.as_deref() {
-        None | Some("any") => Create::IfMissing,
-        Some("new") => Create::New,
-        Some("never") => Create::Never,
+        None | Some("any") => CreateMode::IfMissing,
+        Some("new") => CreateMode::New,
+        Some("never") => CreateMode::Never,
         Some(other) => return Err(error::invalid("any, new or never", other)),
     };
-    let base =
-        options.base_version.as_deref().map(|version| Base::Version(VersionToken::new(version)));
+    let base = options
+        .base_version
+        .as_deref()
+        .map(|version| VersionBase::Version(VersionToken::new(version)));
     Ok(WriteOptions {
         create,
         base,

@@ -13,9 +13,9 @@ use yfs_vfs::{
 
 use crate::{
     error, message,
+    owned_future::OwnedFuture,
     pages::NativePages,
-    promised::Promised,
-    slot::{Slot, lifted, path},
+    workspace_slot::{WorkspaceSlot, lifted, path},
 };
 
 /// A workspace's files on behalf of somebody.
@@ -24,12 +24,12 @@ use crate::{
 #[derive(Debug)]
 #[napi]
 pub struct NativeFs {
-    slot: Slot,
+    slot: WorkspaceSlot,
     session: Weak<Session>,
 }
 
 impl NativeFs {
-    pub(crate) fn new(slot: Slot, session: Weak<Session>) -> Self {
+    pub(crate) fn new(slot: WorkspaceSlot, session: Weak<Session>) -> Self {
         Self { slot, session }
     }
 
@@ -115,11 +115,11 @@ impl NativeFs {
 
     /// Describes what is at a path whole: media type, metadata and version included.
     #[napi]
-    pub fn describe(&self, at: String, follow: bool) -> napi::Result<Promised<String>> {
+    pub fn describe(&self, at: String, follow: bool) -> napi::Result<OwnedFuture<String>> {
         let session = self.session()?;
         let op = if follow { Op::Stat } else { Op::Lstat };
         let at = path(op, &at)?;
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             let stat = if follow { session.stat(&at) } else { session.lstat(&at) };
             Ok(message::stat(&lifted(stat)?).to_string())
         }))
@@ -132,14 +132,14 @@ impl NativeFs {
         at: String,
         recursive: bool,
         mode: Option<u32>,
-    ) -> napi::Result<Promised<()>> {
+    ) -> napi::Result<OwnedFuture<()>> {
         let options = MkdirOptions { recursive, mode };
         self.change(Op::Mkdir, at, move |session, at| lifted(session.mkdir(at, &options)))
     }
 
     /// Removes something.
     #[napi]
-    pub fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<Promised<()>> {
+    pub fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<OwnedFuture<()>> {
         let options = RemoveOptions { recursive, force };
         self.change(Op::Rm, at, move |session, at| lifted(session.rm(at, &options)))
     }
@@ -152,7 +152,7 @@ impl NativeFs {
         to: String,
         recursive: bool,
         replace: bool,
-    ) -> napi::Result<Promised<()>> {
+    ) -> napi::Result<OwnedFuture<()>> {
         let to = path(Op::Cp, &to)?;
         let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
         self.change(Op::Cp, from, move |session, from| lifted(session.cp(from, &to, &options)))
@@ -166,7 +166,7 @@ impl NativeFs {
         to: String,
         replace: bool,
         parents: bool,
-    ) -> napi::Result<Promised<()>> {
+    ) -> napi::Result<OwnedFuture<()>> {
         let to = path(Op::Rename, &to)?;
         let options = MoveOptions { replace, parents };
         self.change(Op::Rename, from, move |session, from| lifted(session.mv(from, &to, &options)))
@@ -174,26 +174,26 @@ impl NativeFs {
 
     /// Makes a symbolic link.
     #[napi]
-    pub fn symlink(&self, target: String, at: String) -> napi::Result<Promised<()>> {
+    pub fn symlink(&self, target: String, at: String) -> napi::Result<OwnedFuture<()>> {
         self.change(Op::Symlink, at, move |session, at| lifted(session.symlink(&target, at)))
     }
 
     /// Sets the permission bits.
     #[napi]
-    pub fn chmod(&self, at: String, mode: u32) -> napi::Result<Promised<()>> {
+    pub fn chmod(&self, at: String, mode: u32) -> napi::Result<OwnedFuture<()>> {
         self.change(Op::Chmod, at, move |session, at| lifted(session.chmod(at, mode)))
     }
 
     /// Sets the time of the last change, in milliseconds.
     #[napi]
-    pub fn utimes(&self, at: String, mtime: f64) -> napi::Result<Promised<()>> {
+    pub fn utimes(&self, at: String, mtime: f64) -> napi::Result<OwnedFuture<()>> {
         let mtime = Millis::from_f64(mtime);
         self.change(Op::Utimes, at, move |session, at| lifted(session.utimes(at, mtime)))
     }
 
     /// Replaces the custom metadata: the members of a JSON object.
     #[napi]
-    pub fn set_metadata(&self, at: String, metadata: String) -> napi::Result<Promised<()>> {
+    pub fn set_metadata(&self, at: String, metadata: String) -> napi::Result<OwnedFuture<()>> {
         let parsed = serde_json::from_str(&metadata);
         let metadata = parsed.map_err(|_| error::invalid("a JSON object", &metadata))?;
         self.change(Op::SetMetadata, at, move |session, at| {
@@ -208,34 +208,34 @@ impl NativeFs {
         at: String,
         max_depth: Option<u32>,
         hidden: bool,
-    ) -> napi::Result<Promised<NativePages>> {
+    ) -> napi::Result<OwnedFuture<NativePages>> {
         let max_depth = max_depth.map_or(usize::MAX, |depth| depth as usize);
         let options = WalkOptions { max_depth, hidden, ..WalkOptions::default() };
         let (session, at) = (self.session()?, path(Op::Walk, &at)?);
-        Ok(Promised::blocking(move || Ok(message::walk(&lifted(session.walk(&at, &options))?))))
+        Ok(OwnedFuture::blocking(move || Ok(message::walk(&lifted(session.walk(&at, &options))?))))
     }
 
     /// Adds up a tree.
     #[napi]
-    pub fn totals(&self, at: String) -> napi::Result<Promised<String>> {
+    pub fn totals(&self, at: String) -> napi::Result<OwnedFuture<String>> {
         let (session, at) = (self.session()?, path(Op::Totals, &at)?);
-        Ok(Promised::blocking(
-            move || Ok(message::totals(lifted(session.totals(&at))?).to_string()),
-        ))
+        Ok(OwnedFuture::blocking(move || {
+            Ok(message::totals(lifted(session.totals(&at))?).to_string())
+        }))
     }
 
     /// Finds paths by pattern.
     #[napi]
-    pub fn glob(&self, query: String) -> napi::Result<Promised<NativePages>> {
+    pub fn glob(&self, query: String) -> napi::Result<OwnedFuture<NativePages>> {
         let (session, query) = (self.session()?, message::glob_query(&query)?);
-        Ok(Promised::blocking(move || Ok(message::found(&lifted(session.glob(&query))?))))
+        Ok(OwnedFuture::blocking(move || Ok(message::found(&lifted(session.glob(&query))?))))
     }
 
     /// Finds lines by pattern.
     #[napi]
-    pub fn grep(&self, query: String) -> napi::Result<Promised<NativePages>> {
+    pub fn grep(&self, query: String) -> napi::Result<OwnedFuture<NativePages>> {
         let (session, query) = (self.session()?, message::grep_query(&query)?);
-        Ok(Promised::blocking(move || Ok(message::matches(&lifted(session.grep(&query))?))))
+        Ok(OwnedFuture::blocking(move || Ok(message::matches(&lifted(session.grep(&query))?))))
     }
 
     fn entry(&self, at: &str, follow: bool) -> napi::Result<Result<(DirEntry, Millis), FsError>> {
@@ -248,9 +248,9 @@ impl NativeFs {
         op: Op,
         at: String,
         work: impl FnOnce(&Session, &VPath) -> napi::Result<()> + Send + 'static,
-    ) -> napi::Result<Promised<()>> {
+    ) -> napi::Result<OwnedFuture<()>> {
         let (session, at) = (self.session()?, path(op, &at)?);
-        Ok(Promised::blocking(move || work(&session, &at)))
+        Ok(OwnedFuture::blocking(move || work(&session, &at)))
     }
 }
 

@@ -22,15 +22,15 @@
 
 #![expect(unsafe_code, reason = "the macros of napi write the C interface of an addon")]
 
-mod at_once;
 mod content;
+mod document_port;
 mod error;
 mod files;
+mod maintenance;
 mod message;
+mod owned_future;
 mod pages;
-mod port;
-mod promised;
-mod slot;
-mod upkeep;
+mod sync_calls;
 mod watch;
 mod workspace;
+mod workspace_slot;

@@ -5,29 +5,30 @@ use std::{fmt::Display, time::Duration};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 use yfs::{
-    ExportReport, ImportOptions, ImportReport, Options, Skipped, Trashed,
+    ExportReport, ImportOptions, ImportReport, SkippedPath, TrashEntry, WorkspaceOptions,
     workspace::{
-        anchors::Anchored,
-        blame::{BlameLine, Share},
-        conflicts::Conflict,
+        anchors::ResolvedFileAnchor,
+        blame::{BlameLine, BlameShare},
+        conflicts::ConflictReport,
         document::{DocumentInfo, ProfileReport},
-        redact::{Redacted, RedactionInfo},
-        stats::Stats,
-        trash::Expired,
+        redact::{RedactionInfo, RedactionReport},
+        stats::WorkspaceStats,
+        trash::ExpireReport,
         versions::VersionInfo,
     },
 };
 use yfs_engine::{
     actor::Actor,
-    kind::{Category, ContentKind, profile_name, profile_named},
+    kind::{ContentRoot, FileCategory, profile_name, profile_named},
 };
-use yfs_store::Quarantined;
+use yfs_store::QuarantinedUpdate;
 use yfs_vfs::{
-    Change, ChangeKind, Changes, Cut, Edited, FileKind, FileMatches, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, LinePage, Stat, Totals, VersionToken, WalkEntry, Written,
+    ChangeKind, ChangePage, EditOutcome, FileChange, FileKind, FileMatches, GlobQuery, GlobResult,
+    GrepQuery, GrepResult, LinePage, SearchLimit, Stat, TreeTotals, VersionToken, WalkEntry,
+    WriteOutcome,
 };
 
-use crate::{error, pages::NativePages, slot::path};
+use crate::{error, pages::NativePages, workspace_slot::path};
 
 /// The greatest number of bytes of a matching line that are shown.
 const MAX_SHOWN: usize = 2_000;
@@ -51,9 +52,9 @@ pub(crate) fn listing(entries: &[(FileKind, impl Display)]) -> String {
 }
 
 /// Reads how a workspace is opened.
-pub(crate) fn options(text: &str) -> napi::Result<Options> {
+pub(crate) fn options(text: &str) -> napi::Result<WorkspaceOptions> {
     let given = object(text)?;
-    let mut options = Options::default();
+    let mut options = WorkspaceOptions::default();
     if let Some(name) = string(&given, "actor") {
         options.actor = actor(name)?;
     }
@@ -77,7 +78,7 @@ pub(crate) fn actor(name: &str) -> napi::Result<Actor> {
 }
 
 /// Reads a schema profile.
-pub(crate) fn profile(name: &str) -> napi::Result<yfs_engine::kind::Profile> {
+pub(crate) fn profile(name: &str) -> napi::Result<yfs_engine::kind::SchemaProfile> {
     profile_named(name).ok_or_else(|| error::invalid("a profile (commonmark, gfm)", name))
 }
 
@@ -159,7 +160,7 @@ fn walk_entry(found: &WalkEntry) -> Value {
     })
 }
 
-pub(crate) fn totals(totals: Totals) -> Value {
+pub(crate) fn totals(totals: TreeTotals) -> Value {
     json!({ "files": totals.n_files, "directories": totals.n_directories, "bytes": totals.n_bytes })
 }
 
@@ -194,7 +195,7 @@ fn file_matches(file: &FileMatches) -> Value {
     json!({ "path": file.path.as_str(), "id": file.id.as_str(), "lines": lines, "cut": file.cut })
 }
 
-pub(crate) fn written(written: &Written) -> Value {
+pub(crate) fn written(written: &WriteOutcome) -> Value {
     let overlaps = written.overlaps.iter().map(|overlap| {
         let actor = overlap.actor.as_ref().map(Actor::to_string);
         json!({ "offset": overlap.offset, "length": overlap.len, "actor": actor })
@@ -210,7 +211,7 @@ pub(crate) fn written(written: &Written) -> Value {
     told
 }
 
-pub(crate) fn edited(edited: &Edited) -> Value {
+pub(crate) fn edited(edited: &EditOutcome) -> Value {
     let mut told = json!({ "replaced": edited.n_replaced });
     put_version(&mut told, edited.version.as_ref());
     told
@@ -223,12 +224,12 @@ fn put_version(told: &mut Value, version: Option<&VersionToken>) {
     }
 }
 
-pub(crate) fn changes(changes: &Changes) -> Value {
+pub(crate) fn changes(changes: &ChangePage) -> Value {
     let events: Value = changes.events.iter().map(change).collect();
     json!({ "events": events, "next": changes.next.as_str(), "more": changes.more })
 }
 
-fn change(change: &Change) -> Value {
+fn change(change: &FileChange) -> Value {
     let (what, from) = match &change.kind {
         ChangeKind::Created => ("created", None),
         ChangeKind::Moved { from } => ("moved", Some(from.as_str())),
@@ -246,7 +247,7 @@ fn change(change: &Change) -> Value {
     })
 }
 
-pub(crate) fn trashed(item: &Trashed) -> Value {
+pub(crate) fn trashed(item: &TrashEntry) -> Value {
     json!({
         "id": item.id.as_str(),
         "name": item.name,
@@ -259,7 +260,7 @@ pub(crate) fn trashed(item: &Trashed) -> Value {
     })
 }
 
-pub(crate) fn expired(expired: Expired) -> Value {
+pub(crate) fn expired(expired: ExpireReport) -> Value {
     json!({
         "rows": expired.n_rows,
         "documents": expired.n_documents,
@@ -291,7 +292,7 @@ pub(crate) fn blame(line: &BlameLine) -> Value {
     })
 }
 
-fn share(share: &Share) -> Value {
+fn share(share: &BlameShare) -> Value {
     json!({
         "actor": share.actor.as_ref().map(Actor::to_string),
         "at": share.at.map(|at| at.0),
@@ -301,7 +302,7 @@ fn share(share: &Share) -> Value {
     })
 }
 
-pub(crate) fn conflict(conflict: &Conflict) -> Value {
+pub(crate) fn conflict(conflict: &ConflictReport) -> Value {
     json!({
         "kind": conflict.kind.as_str(),
         "id": conflict.id.as_str(),
@@ -312,14 +313,14 @@ pub(crate) fn conflict(conflict: &Conflict) -> Value {
 
 pub(crate) fn document(info: &DocumentInfo) -> Value {
     let profile = match info.kind {
-        Some(ContentKind::Rich(profile)) => Some(profile_name(profile)),
+        Some(ContentRoot::Rich(profile)) => Some(profile_name(profile)),
         _ => None,
     };
     json!({
         "guid": info.guid.as_str(),
         "category": match info.category {
-            Category::RichText => "rich-text",
-            Category::Text => "text",
+            FileCategory::RichText => "rich-text",
+            FileCategory::Text => "text",
         },
         "profile": profile,
         "root": info.root(),
@@ -341,7 +342,7 @@ pub(crate) fn converted(report: ProfileReport) -> Value {
     json!({ "files": report.n_files, "converted": report.n_converted })
 }
 
-pub(crate) fn redacted(redacted: &Redacted) -> Value {
+pub(crate) fn redacted(redacted: &RedactionReport) -> Value {
     let hashes = |hashes: &[yfs_engine::hash::ContentHash]| -> Value {
         hashes.iter().map(ToString::to_string).collect()
     };
@@ -364,7 +365,7 @@ pub(crate) fn redaction(info: &RedactionInfo) -> Value {
     })
 }
 
-pub(crate) fn quarantined(refused: &Quarantined) -> Value {
+pub(crate) fn quarantined(refused: &QuarantinedUpdate) -> Value {
     json!({
         "doc": refused.doc.as_str(),
         "at": refused.last_at.0,
@@ -374,11 +375,11 @@ pub(crate) fn quarantined(refused: &Quarantined) -> Value {
     })
 }
 
-pub(crate) fn anchored(at: &Anchored) -> Value {
+pub(crate) fn anchored(at: &ResolvedFileAnchor) -> Value {
     json!({ "path": at.path.as_str(), "offset": at.offset, "line": at.line, "exact": at.exact })
 }
 
-pub(crate) fn stats(stats: &Stats) -> Value {
+pub(crate) fn stats(stats: &WorkspaceStats) -> Value {
     json!({
         "id": stats.id.as_str(),
         "files": stats.n_files,
@@ -411,7 +412,7 @@ pub(crate) fn exported(report: &ExportReport) -> Value {
     })
 }
 
-fn skipped(skipped: &[Skipped]) -> Value {
+fn skipped(skipped: &[SkippedPath]) -> Value {
     skipped.iter().map(|it| json!({ "path": it.path, "why": it.why.to_string() })).collect()
 }
 
@@ -423,10 +424,10 @@ fn kind(kind: FileKind) -> &'static str {
     }
 }
 
-fn cut(cut: Cut) -> &'static str {
+fn cut(cut: SearchLimit) -> &'static str {
     match cut {
-        Cut::Limit => "limit",
-        Cut::Deadline => "deadline",
+        SearchLimit::Limit => "limit",
+        SearchLimit::Deadline => "deadline",
         _ => "cancelled",
     }
 }

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use napi_derive::napi;
 use tokio::sync::Notify;
-use yfs_vfs::{ChangesOptions, Cursor, FileSystem};
+use yfs_vfs::{ChangeCursor, ChangesOptions, FileSystem};
 
-use crate::{error, message, promised::Promised, slot::Slot};
+use crate::{error, message, owned_future::OwnedFuture, workspace_slot::WorkspaceSlot};
 
 /// How long one question stays open.
 const WAIT: Duration = Duration::from_secs(30);
@@ -18,13 +18,13 @@ const LIMIT: usize = 1_000;
 #[derive(Debug)]
 #[napi]
 pub struct NativeWatch {
-    slot: Slot,
+    slot: WorkspaceSlot,
     /// Ends the call that waits; whoever closes the watch notifies.
     closing: Arc<Notify>,
 }
 
 impl NativeWatch {
-    pub(crate) fn new(slot: Slot) -> Self {
+    pub(crate) fn new(slot: WorkspaceSlot) -> Self {
         Self { slot, closing: Arc::new(Notify::new()) }
     }
 }
@@ -33,12 +33,12 @@ impl NativeWatch {
 impl NativeWatch {
     /// Waits for changes since a cursor; nothing once the watch is closed.
     #[napi]
-    pub fn next(&self, since: String) -> napi::Result<Promised<Option<String>>> {
+    pub fn next(&self, since: String) -> napi::Result<OwnedFuture<Option<String>>> {
         let fs = self.slot.get()?.fs();
         let closing = self.closing.clone();
-        let since = Cursor::new(since);
+        let since = ChangeCursor::new(since);
         let options = ChangesOptions { limit: LIMIT, wait: Some(WAIT) };
-        Ok(Promised::future(async move {
+        Ok(OwnedFuture::future(async move {
             let changes = tokio::select! {
                 changes = fs.changes(&since, &options) => changes,
                 () = closing.notified() => return Ok(None),

@@ -6,25 +6,25 @@ use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
 use serde_json::Value;
 use yfs::{
-    ExportOptions, Options, Workspace, WorkspaceError,
+    ExportOptions, Workspace, WorkspaceError, WorkspaceOptions,
     workspace::{
-        anchors::{FileAnchor, Spot},
-        versions::Which,
+        anchors::{AnchorTarget, FileAnchor},
+        versions::VersionSelector,
     },
 };
-use yfs_engine::{content::Stick, id::FileId, kind::profile_name, time::Millis};
+use yfs_engine::{content::AnchorSide, id::FileId, kind::profile_name, time::Millis};
 use yfs_store::MemoryStore;
 use yfs_vfs::{FileSystem, Op};
 
 use crate::{
+    document_port::NativePort,
     error,
     files::NativeFs,
     message,
+    owned_future::OwnedFuture,
     pages::NativePages,
-    port::NativePort,
-    promised::Promised,
-    slot::{Slot, at_once, path},
     watch::NativeWatch,
+    workspace_slot::{WorkspaceSlot, at_once, path},
 };
 
 /// The name of a workspace that lives in memory only.
@@ -37,7 +37,7 @@ const CLOSING_POLL: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 #[napi]
 pub struct NativeWorkspace {
-    pub(crate) slot: Slot,
+    pub(crate) slot: WorkspaceSlot,
     id: String,
 }
 
@@ -48,7 +48,7 @@ const IN_DIRECTORY: [&str; 2] = [".yfs", "workspace.db"];
 fn open_file(
     named: PathBuf,
     create: Option<&Value>,
-    options: Options,
+    options: WorkspaceOptions,
 ) -> Result<Workspace, WorkspaceError> {
     let may_create = !options.read_only && create != Some(&Value::Bool(false));
     let mut file = named;
@@ -74,7 +74,7 @@ fn open_file(
     }
 }
 
-fn create_in_memory(options: Options) -> Result<Workspace, WorkspaceError> {
+fn create_in_memory(options: WorkspaceOptions) -> Result<Workspace, WorkspaceError> {
     Workspace::create(Arc::new(MemoryStore::new()), options)
 }
 
@@ -82,10 +82,10 @@ fn create_in_memory(options: Options) -> Result<Workspace, WorkspaceError> {
 impl NativeWorkspace {
     /// Opens the workspace in a file or of a directory, or makes one there.
     #[napi]
-    pub fn open(file: String, options: String) -> napi::Result<Promised<Self>> {
+    pub fn open(file: String, options: String) -> napi::Result<OwnedFuture<Self>> {
         let create = message::object(&options)?.get("create").cloned();
         let options = message::options(&options)?;
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             if file == IN_MEMORY {
                 return Self::of(options, create_in_memory);
             }
@@ -101,13 +101,13 @@ impl NativeWorkspace {
     }
 
     fn of(
-        options: Options,
-        open: impl FnOnce(Options) -> Result<Workspace, WorkspaceError>,
+        options: WorkspaceOptions,
+        open: impl FnOnce(WorkspaceOptions) -> Result<Workspace, WorkspaceError>,
     ) -> napi::Result<Self> {
         let actor = options.actor.clone();
         let workspace = open(options).map_err(|error| error::of_workspace(&error))?;
         let id = workspace.id().as_str().to_owned();
-        Ok(Self { slot: Slot::new(workspace, actor), id })
+        Ok(Self { slot: WorkspaceSlot::new(workspace, actor), id })
     }
 
     #[napi(getter)]
@@ -130,7 +130,11 @@ impl NativeWorkspace {
 
     /// Opens a document: the main document by the workspace's id, a file's by its own.
     #[napi]
-    pub fn port(&self, guid: String, actor: Option<String>) -> napi::Result<Promised<NativePort>> {
+    pub fn port(
+        &self,
+        guid: String,
+        actor: Option<String>,
+    ) -> napi::Result<OwnedFuture<NativePort>> {
         let actor = actor.as_deref().map(message::actor).transpose()?;
         let slot = self.slot.clone();
         self.ask(move |workspace| {
@@ -144,13 +148,13 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn document(&self, at: String) -> napi::Result<Promised<String>> {
+    pub fn document(&self, at: String) -> napi::Result<OwnedFuture<String>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| Ok(message::document(&workspace.document(&at)?).to_string()))
     }
 
     #[napi]
-    pub fn path_of(&self, id: String) -> napi::Result<Promised<Option<String>>> {
+    pub fn path_of(&self, id: String) -> napi::Result<OwnedFuture<Option<String>>> {
         let id = file_id(&id)?;
         self.ask(move |workspace| Ok(workspace.path_of(&id)?.map(|path| path.to_string())))
     }
@@ -162,37 +166,37 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn cursor(&self) -> napi::Result<Promised<String>> {
+    pub fn cursor(&self) -> napi::Result<OwnedFuture<String>> {
         let workspace = self.slot.get()?;
-        Ok(Promised::blocking(move || Ok(at_once(workspace.fs().cursor())?.as_str().to_owned())))
+        Ok(OwnedFuture::blocking(move || Ok(at_once(workspace.fs().cursor())?.as_str().to_owned())))
     }
 
     #[napi]
-    pub fn trash(&self) -> napi::Result<Promised<NativePages>> {
+    pub fn trash(&self) -> napi::Result<OwnedFuture<NativePages>> {
         self.ask(|workspace| Ok(pages(workspace.trash()?.iter().map(message::trashed))))
     }
 
     #[napi]
-    pub fn restore(&self, id: String, to: Option<String>) -> napi::Result<Promised<String>> {
+    pub fn restore(&self, id: String, to: Option<String>) -> napi::Result<OwnedFuture<String>> {
         let id = file_id(&id)?;
         let to = to.map(|to| path(Op::Rename, &to)).transpose()?;
         self.ask(move |workspace| Ok(workspace.restore(&id, to.as_ref())?.to_string()))
     }
 
     #[napi]
-    pub fn purge(&self, ids: Vec<String>) -> napi::Result<Promised<f64>> {
+    pub fn purge(&self, ids: Vec<String>) -> napi::Result<OwnedFuture<f64>> {
         let ids: Vec<FileId> = ids.iter().map(|id| file_id(id)).collect::<napi::Result<_>>()?;
         self.ask(move |workspace| Ok(workspace.purge(&ids)? as f64))
     }
 
     #[napi]
-    pub fn expire(&self, retention_ms: f64) -> napi::Result<Promised<String>> {
+    pub fn expire(&self, retention_ms: f64) -> napi::Result<OwnedFuture<String>> {
         let retention = Duration::from_millis(retention_ms as u64);
         self.ask(move |workspace| Ok(message::expired(workspace.expire(retention)?).to_string()))
     }
 
     #[napi]
-    pub fn versions(&self, at: String) -> napi::Result<Promised<NativePages>> {
+    pub fn versions(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| Ok(pages(workspace.versions(&at)?.iter().map(message::version))))
     }
@@ -205,12 +209,12 @@ impl NativeWorkspace {
         number: Option<f64>,
         name: Option<String>,
         time: Option<f64>,
-    ) -> napi::Result<Promised<Option<String>>> {
+    ) -> napi::Result<OwnedFuture<Option<String>>> {
         let at = path(Op::Open, &at)?;
         let which = match (number, name, time) {
-            (Some(number), ..) => Which::Number(number as u64),
-            (_, Some(name), _) => Which::Name(name.into()),
-            (.., Some(time)) => Which::At(Millis::from_f64(time)),
+            (Some(number), ..) => VersionSelector::Number(number as u64),
+            (_, Some(name), _) => VersionSelector::Name(name.into()),
+            (.., Some(time)) => VersionSelector::At(Millis::from_f64(time)),
             _ => return Err(error::invalid("a version", "")),
         };
         self.ask(move |workspace| {
@@ -220,7 +224,11 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn version_content(&self, at: String, number: f64) -> napi::Result<Promised<Uint8Array>> {
+    pub fn version_content(
+        &self,
+        at: String,
+        number: f64,
+    ) -> napi::Result<OwnedFuture<Uint8Array>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
             Ok(Uint8Array::new(workspace.version_content(&at, number as u64)?.to_vec()))
@@ -228,7 +236,7 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn restore_version(&self, at: String, number: f64) -> napi::Result<Promised<String>> {
+    pub fn restore_version(&self, at: String, number: f64) -> napi::Result<OwnedFuture<String>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
             Ok(message::written(&workspace.restore_version(&at, number as u64)?).to_string())
@@ -236,25 +244,25 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn name_version(&self, at: String, name: String) -> napi::Result<Promised<()>> {
+    pub fn name_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<()>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| workspace.name_version(&at, &name))
     }
 
     #[napi]
-    pub fn unname_version(&self, at: String, name: String) -> napi::Result<Promised<bool>> {
+    pub fn unname_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<bool>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| workspace.unname_version(&at, &name))
     }
 
     #[napi]
-    pub fn blame(&self, at: String) -> napi::Result<Promised<NativePages>> {
+    pub fn blame(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| Ok(pages(workspace.blame(&at)?.iter().map(message::blame))))
     }
 
     #[napi]
-    pub fn conflicts(&self) -> napi::Result<Promised<NativePages>> {
+    pub fn conflicts(&self) -> napi::Result<OwnedFuture<NativePages>> {
         self.ask(|workspace| Ok(pages(workspace.conflicts()?.iter().map(message::conflict))))
     }
 
@@ -266,18 +274,18 @@ impl NativeWorkspace {
         offset: Option<f64>,
         line: Option<f64>,
         sticks_left: bool,
-    ) -> napi::Result<Promised<String>> {
+    ) -> napi::Result<OwnedFuture<String>> {
         let at = path(Op::Open, &at)?;
         let spot = match (offset, line) {
-            (Some(offset), _) => Spot::Offset(offset as usize),
-            (_, line) => Spot::Line(line.unwrap_or(1.0) as usize),
+            (Some(offset), _) => AnchorTarget::Offset(offset as usize),
+            (_, line) => AnchorTarget::Line(line.unwrap_or(1.0) as usize),
         };
-        let stick = if sticks_left { Stick::Left } else { Stick::Right };
+        let stick = if sticks_left { AnchorSide::Left } else { AnchorSide::Right };
         self.ask(move |workspace| Ok(workspace.anchor(&at, spot, stick)?.to_string()))
     }
 
     #[napi]
-    pub fn resolve_anchor(&self, anchor: String) -> napi::Result<Promised<String>> {
+    pub fn resolve_anchor(&self, anchor: String) -> napi::Result<OwnedFuture<String>> {
         self.ask(move |workspace| {
             let anchor: FileAnchor = anchor.parse()?;
             Ok(message::anchored(&workspace.resolve_anchor(&anchor)?).to_string())
@@ -290,7 +298,7 @@ impl NativeWorkspace {
         from: String,
         to: String,
         options: String,
-    ) -> napi::Result<Promised<String>> {
+    ) -> napi::Result<OwnedFuture<String>> {
         let (to, options) = (path(Op::Open, &to)?, message::import_options(&options)?);
         self.ask(move |workspace| {
             let report = workspace.import(from.as_ref(), &to, &options, &|_| ())?;
@@ -299,7 +307,12 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn export(&self, from: String, to: String, force: bool) -> napi::Result<Promised<String>> {
+    pub fn export(
+        &self,
+        from: String,
+        to: String,
+        force: bool,
+    ) -> napi::Result<OwnedFuture<String>> {
         let from = path(Op::Open, &from)?;
         let options = ExportOptions { force, ..ExportOptions::default() };
         self.ask(move |workspace| {
@@ -309,31 +322,31 @@ impl NativeWorkspace {
     }
 
     #[napi]
-    pub fn stats(&self) -> napi::Result<Promised<String>> {
+    pub fn stats(&self) -> napi::Result<OwnedFuture<String>> {
         self.ask(|workspace| Ok(message::stats(&workspace.stats()?).to_string()))
     }
 
     #[napi]
-    pub fn compact(&self) -> napi::Result<Promised<()>> {
+    pub fn compact(&self) -> napi::Result<OwnedFuture<()>> {
         self.ask(|workspace| workspace.compact(&mut |_, _| ()).map(drop))
     }
 
     #[napi]
-    pub fn catch_up(&self) -> napi::Result<Promised<bool>> {
+    pub fn catch_up(&self) -> napi::Result<OwnedFuture<bool>> {
         self.ask(Workspace::catch_up)
     }
 
     #[napi]
-    pub fn flush(&self) -> napi::Result<Promised<()>> {
+    pub fn flush(&self) -> napi::Result<OwnedFuture<()>> {
         self.ask(Workspace::flush)
     }
 
     /// Closes the workspace, and resolves when its files are closed; it is fine if it is closed
     /// already.
     #[napi]
-    pub fn close(&self) -> napi::Result<Promised<()>> {
+    pub fn close(&self) -> napi::Result<OwnedFuture<()>> {
         let workspace = self.slot.take();
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             let Some(workspace) = workspace else { return Ok(()) };
             let store = workspace.store().clone();
             let closed = workspace.close().map_err(|error| error::of_workspace(&error));
@@ -350,9 +363,9 @@ impl NativeWorkspace {
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
-    ) -> napi::Result<Promised<T>> {
+    ) -> napi::Result<OwnedFuture<T>> {
         let workspace = self.slot.get()?;
-        Ok(Promised::blocking(move || {
+        Ok(OwnedFuture::blocking(move || {
             work(&workspace).map_err(|error| error::of_workspace(&error))
         }))
     }

@@ -17,11 +17,11 @@ use tokio_tungstenite::{
 };
 use yfs::Workspace;
 use yfs_engine::{hash::ContentHash, id::WorkspaceId};
-use yfs_sync::replica::Message;
+use yfs_sync::replica::ReplicaMessage;
 
 use crate::{
-    carry::{apart, carry},
-    session::{Progress, Remembered, ReplicaError, Replication},
+    replica_session::{ExchangeProgress, HubMarks, ReplicaError, ReplicaSession},
+    run_session::{apart, carry},
 };
 
 /// How long connecting may take.
@@ -41,7 +41,7 @@ const REMEMBERED_SETTING: &str = "replica.remembered.";
 
 /// A server that has the same workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remote {
+pub struct RemoteServer {
     /// Its address, as `http://127.0.0.1:4680`.
     url: String,
     /// What is shown there.
@@ -50,14 +50,14 @@ pub struct Remote {
 
 /// What becomes of a connection that is to stay.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum ConnectionEvent<'a> {
     /// Both sides have everything.
-    InStep(&'a Progress),
+    InStep(&'a ExchangeProgress),
     /// It broke; the next try is after this long.
     Broken(&'a ReplicaError, Duration),
 }
 
-impl Remote {
+impl RemoteServer {
     /// Takes the address of a server: `http`, `https`, `ws` or `wss`, without a path, or with that of
     /// the server behind a proxy. A `?token=` in it counts as the token.
     ///
@@ -106,14 +106,14 @@ impl Remote {
     /// Asks which workspace the server has.
     pub async fn workspace_id(&self) -> Result<WorkspaceId, ReplicaError> {
         let mut socket = self.connect().await?;
-        let hello = Message::Hello { since: "" }.encode();
+        let hello = ReplicaMessage::Hello { since: "" }.encode();
         let asked = async {
             socket.send(Frame::Binary(hello.into())).await.map_err(broken)?;
             loop {
                 let frame = socket.next().await;
                 match frame.ok_or_else(|| ReplicaError::gone("it has gone"))?.map_err(broken)? {
-                    Frame::Binary(frame) => match Message::decode(&frame)? {
-                        Message::Welcome { workspace, .. } => return Ok(workspace),
+                    Frame::Binary(frame) => match ReplicaMessage::decode(&frame)? {
+                        ReplicaMessage::Welcome { workspace, .. } => return Ok(workspace),
                         _ => return Err(ReplicaError::OutOfTurn("no welcome")),
                     },
                     Frame::Close(close) => return Err(closed(close)),
@@ -137,9 +137,9 @@ impl Remote {
     pub async fn sync(
         &self,
         workspace: &Workspace,
-        mut on_step: impl FnMut(&Progress),
-    ) -> Result<Progress, ReplicaError> {
-        let mut progress = Progress::default();
+        mut on_step: impl FnMut(&ExchangeProgress),
+    ) -> Result<ExchangeProgress, ReplicaError> {
+        let mut progress = ExchangeProgress::default();
         self.exchange(workspace, |session| {
             progress = session.progress();
             on_step(&progress);
@@ -157,19 +157,19 @@ impl Remote {
     pub async fn follow(
         &self,
         workspace: &Workspace,
-        mut tell: impl FnMut(Event<'_>),
+        mut tell: impl FnMut(ConnectionEvent<'_>),
     ) -> Result<std::convert::Infallible, ReplicaError> {
         let mut rest = RESTS[0];
         loop {
             let mut told = None;
-            let on_step = |session: &Replication| {
+            let on_step = |session: &ReplicaSession| {
                 if session.is_done() {
                     rest = RESTS[0];
                     let progress = session.progress();
                     let news = (progress.n_sent, progress.n_new, progress.n_blobs);
                     if told != Some(news) {
                         told = Some(news);
-                        tell(Event::InStep(&progress));
+                        tell(ConnectionEvent::InStep(&progress));
                     }
                 }
                 false
@@ -180,7 +180,7 @@ impl Remote {
                 Err(error) => error,
             };
             let wait = jittered(rest);
-            tell(Event::Broken(&error, wait));
+            tell(ConnectionEvent::Broken(&error, wait));
             tokio::time::sleep(wait).await;
             rest = (rest * 2).min(RESTS[1]);
         }
@@ -190,19 +190,19 @@ impl Remote {
     async fn exchange(
         &self,
         workspace: &Workspace,
-        mut is_over: impl FnMut(&Replication) -> bool,
+        mut is_over: impl FnMut(&ReplicaSession) -> bool,
     ) -> Result<(), ReplicaError> {
         let key = self.setting();
         let stored = workspace.store().get_meta(&key)?;
-        let mut saved: Remembered =
+        let mut saved: HubMarks =
             stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
         let socket = self.connect().await?;
-        let mut session = Replication::guest(workspace.clone(), &saved);
+        let mut session = ReplicaSession::guest(workspace.clone(), &saved);
         let (sink, stream) = socket.split();
         let sink = sink.sink_map_err(broken);
         let sink = sink.with(|frame: Bytes| ready(Ok::<_, ReplicaError>(Frame::Binary(frame))));
         let stream = stream.filter_map(|frame| ready(heard(frame)));
-        let mut save = |session: &Replication| {
+        let mut save = |session: &ReplicaSession| {
             let Some(now) = session.remembered().filter(|now| **now != saved) else {
                 return Ok(());
             };

@@ -8,7 +8,7 @@ use std::{
 
 use yfs_engine::hash::ContentHash;
 
-use crate::{client::Remote, session::ReplicaError};
+use crate::{client::RemoteServer, replica_session::ReplicaError};
 
 /// Held by the process that keeps a store in step with a server. The operating system releases it
 /// when the process ends.
@@ -23,7 +23,7 @@ impl FollowLock {
     /// # Errors
     ///
     /// [`ReplicaError::AlreadyFollowed`] if another process holds the lock.
-    pub fn acquire(dir: &Path, remote: &Remote) -> Result<Self, ReplicaError> {
+    pub fn acquire(dir: &Path, remote: &RemoteServer) -> Result<Self, ReplicaError> {
         let hash = ContentHash::of(remote.url().as_bytes()).to_string();
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
@@ -48,7 +48,7 @@ mod tests {
     fn one_process_at_a_time_follows_a_server() {
         let dir = tempfile::tempdir().unwrap();
         let [here, there] = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
-            .map(|url| Remote::parse(url, None).unwrap());
+            .map(|url| RemoteServer::parse(url, None).unwrap());
         let held = FollowLock::acquire(dir.path(), &here).unwrap();
         let refused = FollowLock::acquire(dir.path(), &here).unwrap_err();
         assert!(refused.is_final(), "{refused}");

@@ -4,7 +4,7 @@
 //! found in one round trip, however many documents there are, and only what changed is sent. See
 //! `docs/format/replicate.md` for the messages and `docs/decisions/0016` for why.
 //!
-//! - [`Replication`] is one side of one connection, without a wire.
+//! - [`ReplicaSession`] is one side of one connection, without a wire.
 //! - [`carry`] moves its frames over any pair of a sink and a stream.
 //! - [`client`] connects to a server and keeps trying.
 //!
@@ -29,13 +29,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod blobs;
-mod carry;
+mod blob_exchange;
 pub mod client;
 pub mod follow_lock;
-mod session;
+mod replica_session;
+mod run_session;
 
 pub use crate::{
-    carry::carry,
-    session::{Progress, Remembered, ReplicaError, Replication},
+    replica_session::{ExchangeProgress, HubMarks, ReplicaError, ReplicaSession},
+    run_session::carry,
 };

@@ -7,16 +7,16 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use futures::FutureExt;
 use proptest::prelude::*;
-use yfs::{Options, Workspace, clock::RandomIds};
+use yfs::{Workspace, WorkspaceOptions, clock::RandomIds};
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    kind::Category,
+    kind::FileCategory,
     path::VPath,
 };
-use yfs_replica::{Remembered, Replication};
+use yfs_replica::{HubMarks, ReplicaSession};
 use yfs_store::{MemoryStore, SqliteStore, Store};
 use yfs_vfs::{
-    Create, FileKind, FileSystem, MkdirOptions, MoveOptions, RemoveOptions, WalkOptions,
+    CreateMode, FileKind, FileSystem, MkdirOptions, MoveOptions, RemoveOptions, WalkOptions,
     WriteOptions,
 };
 
@@ -61,7 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Peer {
     store: Arc<dyn Store>,
     workspace: Option<Workspace>,
-    remembered: Remembered,
+    remembered: HubMarks,
     number: usize,
 }
 
@@ -70,9 +70,9 @@ impl Peer {
         self.workspace.clone().unwrap()
     }
 
-    fn options(number: usize) -> Options {
+    fn options(number: usize) -> WorkspaceOptions {
         let actor = Actor::new(ActorKind::Human, &number.to_string());
-        Options { ids: Arc::new(RandomIds), ..Options::one_shot(actor) }
+        WorkspaceOptions { ids: Arc::new(RandomIds), ..WorkspaceOptions::one_shot(actor) }
     }
 
     fn reopen(&mut self) {
@@ -87,7 +87,7 @@ fn peers() -> Vec<Peer> {
     let store = new_store();
     let hub = Workspace::create(store.clone(), Peer::options(0)).unwrap();
     let id = hub.id().clone();
-    let remembered = Remembered::default;
+    let remembered = HubMarks::default;
     let mut peers = vec![Peer { store, workspace: Some(hub), remembered: remembered(), number: 0 }];
     for number in 1..N_STORES {
         let store = new_store();
@@ -103,8 +103,8 @@ fn path(file: usize) -> VPath {
 
 /// Exchanges up to so many frames of each side; tells whether both had everything.
 fn exchange(hub: &Workspace, guest: &mut Peer, mut frames: usize) -> bool {
-    let mut server = Replication::hub(hub.clone(), true);
-    let mut client = Replication::guest(guest.workspace(), &guest.remembered);
+    let mut server = ReplicaSession::hub(hub.clone(), true);
+    let mut client = ReplicaSession::guest(guest.workspace(), &guest.remembered);
     loop {
         let (up, down) = (client.next_frame().unwrap(), server.next_frame().unwrap());
         let is_over = client.is_done() && up.is_none() && down.is_none();
@@ -148,7 +148,7 @@ fn play(steps: &[Step]) {
             }
             Step::Bytes(who, file) => {
                 let bytes: Vec<u8> = [0xff, 0xfe, who as u8, number as u8].repeat(700);
-                let options = WriteOptions { create: Create::New, ..WriteOptions::default() };
+                let options = WriteOptions { create: CreateMode::New, ..WriteOptions::default() };
                 block_on(peers[who].workspace().fs().write(&path(file), bytes.into(), &options))
                     .ok();
             }
@@ -192,8 +192,8 @@ fn play(steps: &[Step]) {
     }
 }
 
-fn kind(file: usize) -> Category {
-    Category::of(path(file).file_name().unwrap())
+fn kind(file: usize) -> FileCategory {
+    FileCategory::of(path(file).file_name().unwrap())
 }
 
 /// Looks for every line that was ever written: in a file or in the trash.
@@ -270,8 +270,8 @@ fn nothing_new_is_one_round_trip() {
     assert_eq!(peers[1].workspace().loaded().0, 0);
     let changed = VPath::parse("/3/3.txt").unwrap();
     block_on(hub.fs().append(&changed, "more\n".into(), &WriteOptions::default())).unwrap();
-    let mut server = Replication::hub(hub.clone(), true);
-    let mut client = Replication::guest(peers[1].workspace(), &peers[1].remembered);
+    let mut server = ReplicaSession::hub(hub.clone(), true);
+    let mut client = ReplicaSession::guest(peers[1].workspace(), &peers[1].remembered);
     server.receive(&client.next_frame().unwrap().unwrap()).unwrap();
     let mut sizes = Vec::new();
     while let Some(frame) = server.next_frame().unwrap() {
@@ -299,7 +299,7 @@ fn a_hub_that_was_restored_from_a_copy_gets_back_what_it_lost() {
     append(&hub, "before\n");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let made = Workspace::create_replica(store.clone(), hub.id(), Peer::options(1)).unwrap();
-    let remembered = Remembered::default();
+    let remembered = HubMarks::default();
     let mut guest = Peer { store, workspace: Some(made), remembered, number: 1 };
     assert!(exchange(&hub, &mut guest, 1000));
     hub.flush().unwrap();
@@ -327,8 +327,8 @@ fn a_hub_that_was_restored_from_a_copy_gets_back_what_it_lost() {
 fn another_workspace_is_refused_and_a_reader_writes_nothing() {
     let hub = peers()[0].workspace();
     let mut other = peers().remove(1);
-    let mut server = Replication::hub(hub.clone(), true);
-    let mut client = Replication::guest(other.workspace(), &other.remembered);
+    let mut server = ReplicaSession::hub(hub.clone(), true);
+    let mut client = ReplicaSession::guest(other.workspace(), &other.remembered);
     server.receive(&client.next_frame().unwrap().unwrap()).unwrap();
     let welcome = server.next_frame().unwrap().unwrap();
     assert!(client.receive(&welcome).unwrap_err().is_final());
@@ -339,8 +339,8 @@ fn another_workspace_is_refused_and_a_reader_writes_nothing() {
     other.workspace = Some(made);
     let made = other.workspace();
     block_on(made.fs().append(&path(0), "mine\n".into(), &WriteOptions::default())).unwrap();
-    let mut server = Replication::hub(hub.clone(), false);
-    let mut client = Replication::guest(made, &Remembered::default());
+    let mut server = ReplicaSession::hub(hub.clone(), false);
+    let mut client = ReplicaSession::guest(made, &HubMarks::default());
     for _ in 0..20 {
         client.next_frame().unwrap().into_iter().for_each(|frame| server.receive(&frame).unwrap());
         server.next_frame().unwrap().into_iter().for_each(|frame| client.receive(&frame).unwrap());

@@ -8,13 +8,13 @@
 //! documents of files below it, and not the main document, which tells of all files.
 
 mod grant;
-mod scoped;
+mod grant_guard;
 mod token;
 
-pub(crate) use self::scoped::scoped;
+pub(crate) use self::grant_guard::scoped;
 pub use self::{
-    grant::{Grant, Rights},
-    token::{Keys, TokenError},
+    grant::{AccessGrant, GrantRights},
+    token::{TokenError, TokenKeys},
 };
 
 use axum::http::{HeaderMap, header};
@@ -24,22 +24,22 @@ const PROTOCOL_PREFIX: &str = "yfs-token.";
 
 /// How a server knows who may do what.
 #[derive(Debug, Clone)]
-pub enum Access {
+pub enum AccessControl {
     /// Everybody who can reach the server may do everything. For loopback addresses only.
     Open,
     /// Tokens are asked for.
-    Tokens(Keys),
+    Tokens(TokenKeys),
 }
 
-impl Access {
+impl AccessControl {
     /// Returns what a token grants; the empty text is no token.
     ///
     /// # Errors
     ///
     /// If it grants nothing here, or not any more.
-    pub fn check(&self, token: &str) -> Result<Grant, TokenError> {
+    pub fn check(&self, token: &str) -> Result<AccessGrant, TokenError> {
         match self {
-            Self::Open => Ok(Grant::everything()),
+            Self::Open => Ok(AccessGrant::everything()),
             Self::Tokens(_) if token.is_empty() => Err(TokenError::Missing),
             Self::Tokens(keys) => keys.check(token),
         }
@@ -54,7 +54,7 @@ impl Access {
         &self,
         headers: &HeaderMap,
         query: Option<&str>,
-    ) -> Result<Grant, TokenError> {
+    ) -> Result<AccessGrant, TokenError> {
         self.check(&token_of(headers, query).unwrap_or_default())
     }
 }

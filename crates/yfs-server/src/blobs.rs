@@ -14,16 +14,16 @@ use yfs_engine::hash::ContentHash;
 
 use crate::{
     body::BlobBody,
-    caller::Caller,
+    caller::RequestCaller,
     files::{ranged, unchanged},
-    problem::{Problem, Result},
-    serve::App,
+    problem::{HttpProblem, Result},
+    serve::ServerState,
 };
 
 /// Answers `GET /api/blobs/{hash}`.
 pub(crate) async fn get(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<ServerState>,
+    caller: RequestCaller,
     Path(hash): Path<String>,
     headers: HeaderMap,
 ) -> Result {
@@ -32,7 +32,7 @@ pub(crate) async fn get(
     let store = app.workspace.store();
     let info = block_in_place(|| store.blob_info(&hash))?;
     let info =
-        info.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, format!("no blob {hash}")))?;
+        info.ok_or_else(|| HttpProblem::new(StatusCode::NOT_FOUND, format!("no blob {hash}")))?;
     let etag = format!("\"{hash}\"");
     if unchanged(&headers, &etag) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
@@ -47,8 +47,8 @@ pub(crate) async fn get(
 
 /// Answers `PUT /api/blobs/{hash}`.
 pub(crate) async fn put(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<ServerState>,
+    caller: RequestCaller,
     Path(hash): Path<String>,
     request: Request,
 ) -> Result {
@@ -56,13 +56,19 @@ pub(crate) async fn put(
     check(&caller)?;
     match BlobBody::from_request(request, &app).await {
         Ok(body) if body.hash == expected => keep(&app, body),
-        Ok(_) => Err(Problem::bad_request(format!("the content does not have the hash {hash}"))),
+        Ok(_) => {
+            Err(HttpProblem::bad_request(format!("the content does not have the hash {hash}")))
+        }
         Err(error) => Ok(error.into_response()),
     }
 }
 
 /// Answers `POST /api/blobs`.
-pub(crate) async fn post(State(app): State<App>, caller: Caller, request: Request) -> Result {
+pub(crate) async fn post(
+    State(app): State<ServerState>,
+    caller: RequestCaller,
+    request: Request,
+) -> Result {
     check(&caller)?;
     match BlobBody::from_request(request, &app).await {
         Ok(body) => keep(&app, body),
@@ -71,12 +77,12 @@ pub(crate) async fn post(State(app): State<App>, caller: Caller, request: Reques
 }
 
 /// Refuses whoever may not add blobs, before anything of one is read.
-fn check(caller: &Caller) -> Result<()> {
+fn check(caller: &RequestCaller) -> Result<()> {
     caller.needs_whole()?;
     caller.needs_write()
 }
 
-fn keep(app: &App, mut body: BlobBody) -> Result<Response> {
+fn keep(app: &ServerState, mut body: BlobBody) -> Result<Response> {
     let put = || app.workspace.store().put_blob(&mut body.file, SystemClock.now());
     let info = block_in_place(put)?;
     let answer = json!({ "hash": info.hash.to_string(), "size": info.size });
@@ -84,5 +90,5 @@ fn keep(app: &App, mut body: BlobBody) -> Result<Response> {
 }
 
 fn hash_of(text: &str) -> Result<ContentHash> {
-    text.parse().map_err(|_| Problem::bad_request(format!("not a hash: {text:?}")))
+    text.parse().map_err(|_| HttpProblem::bad_request(format!("not a hash: {text:?}")))
 }

@@ -22,7 +22,7 @@ use tokio::{
 use tower_http::timeout::TimeoutError;
 use yfs_engine::hash::ContentHash;
 
-use crate::{caller::MayWrite, problem::Problem, serve::App};
+use crate::{caller::MayWrite, problem::HttpProblem, serve::ServerState};
 
 /// The greatest size of a file in a request, in bytes.
 const MAX_FILE_LEN: u64 = 128 << 20;
@@ -109,10 +109,10 @@ impl BodyBudget {
     }
 }
 
-impl FromRequest<App> for FileBody {
+impl FromRequest<ServerState> for FileBody {
     type Rejection = BodyError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, BodyError> {
+    async fn from_request(request: Request, app: &ServerState) -> Result<Self, BodyError> {
         // Nothing is read of what could not be written.
         if request.extensions().get::<MayWrite>() == Some(&MayWrite(false)) {
             return Err(BodyError::Unwelcome);
@@ -154,21 +154,21 @@ fn check_len(request: &Request, max: u64) -> Result<(), BodyError> {
 impl IntoResponse for BodyError {
     fn into_response(self) -> Response {
         let mut problem = match self {
-            Self::Unwelcome => Problem::forbidden("this needs a token that allows writing"),
+            Self::Unwelcome => HttpProblem::forbidden("this needs a token that allows writing"),
             Self::TooLong(max) => {
                 let detail = format!("the body is longer than {} MiB", max >> 20);
-                Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+                HttpProblem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
             }
             Self::Busy => {
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "other requests take all memory")
+                HttpProblem::new(StatusCode::SERVICE_UNAVAILABLE, "other requests take all memory")
             }
             Self::Cut(error) if is_timeout(&error) => {
-                Problem::new(StatusCode::REQUEST_TIMEOUT, "the body does not go on")
+                HttpProblem::new(StatusCode::REQUEST_TIMEOUT, "the body does not go on")
             }
-            Self::Cut(error) => Problem::bad_request(format!("the body was cut: {error}")),
+            Self::Cut(error) => HttpProblem::bad_request(format!("the body was cut: {error}")),
             Self::Io(error) => {
                 let detail = format!("the body cannot be kept: {error}");
-                Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+                HttpProblem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
             }
         }
         .into_response();

@@ -11,33 +11,33 @@ use yfs_engine::path::VPath;
 use yfs_vfs::FileSystem;
 
 use crate::{
-    access::{Grant, scoped},
-    problem::Problem,
-    serve::App,
+    access::{AccessGrant, scoped},
+    problem::HttpProblem,
+    serve::ServerState,
 };
 
 /// Whoever makes a request.
 #[derive(Debug)]
-pub(crate) struct Caller {
-    pub(crate) grant: Grant,
-    pub(crate) app: App,
+pub(crate) struct RequestCaller {
+    pub(crate) grant: AccessGrant,
+    pub(crate) app: ServerState,
 }
 
-impl Caller {
+impl RequestCaller {
     /// Returns the files as they may see them.
     pub(crate) fn fs(&self) -> Arc<dyn FileSystem> {
         scoped(&self.app.workspace, &self.grant)
     }
 
     /// Refuses whoever may not see the whole workspace.
-    pub(crate) fn needs_whole(&self) -> Result<(), Problem> {
-        let refused = || Problem::forbidden("this needs a token for the whole workspace");
+    pub(crate) fn needs_whole(&self) -> Result<(), HttpProblem> {
+        let refused = || HttpProblem::forbidden("this needs a token for the whole workspace");
         if self.grant.is_whole() { Ok(()) } else { Err(refused()) }
     }
 
     /// Refuses whoever may not write.
-    pub(crate) fn needs_write(&self) -> Result<(), Problem> {
-        let refused = || Problem::forbidden("this needs a token that allows writing");
+    pub(crate) fn needs_write(&self) -> Result<(), HttpProblem> {
+        let refused = || HttpProblem::forbidden("this needs a token that allows writing");
         if self.grant.may_write() { Ok(()) } else { Err(refused()) }
     }
 }
@@ -46,10 +46,10 @@ impl Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MayWrite(pub(crate) bool);
 
-impl FromRequestParts<App> for Caller {
-    type Rejection = Problem;
+impl FromRequestParts<ServerState> for RequestCaller {
+    type Rejection = HttpProblem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &ServerState) -> Result<Self, HttpProblem> {
         let checked = app.access.of_request(&parts.headers, parts.uri.query());
         let grant = checked.inspect_err(|_| {
             app.metrics.refused_callers.inc();
@@ -65,6 +65,6 @@ pub(crate) async fn apart<T>(call: impl Future<Output = T>) -> T {
 }
 
 /// Reads a path of a request.
-pub(crate) fn path_of(text: &str) -> Result<VPath, Problem> {
-    VPath::parse(text).map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
+pub(crate) fn path_of(text: &str) -> Result<VPath, HttpProblem> {
+    VPath::parse(text).map_err(|error| HttpProblem::new(StatusCode::BAD_REQUEST, error.to_string()))
 }

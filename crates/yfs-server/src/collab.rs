@@ -8,16 +8,16 @@ use tokio::{
     time::{Instant, interval},
 };
 use yfs_sync::{
-    collab::{Collab, Desk, PING, Request, prefix, request},
-    hub::Access,
+    collab::{CollabSession, DocumentOpener, OpenRequest, PING, prefix, request},
+    hub::PeerAccess,
 };
 
 use crate::{
-    entry::{APPEARANCE, Entry, Pass},
-    rooms::{Outbox, Seat},
-    serve::App,
+    document_access::{APPEARANCE, ConnectionCredential, OpenedDocument},
+    rooms::{ConnectionOutbox, DocSubscription},
+    serve::ServerState,
     upgrade::Socket,
-    wire::{Ending, Heard, TICK, Wire},
+    websocket_wire::{CloseReason, IncomingEvent, TICK, WebsocketWire},
 };
 
 /// After how long a silence we ask whether the client is there; it goes away after 30 seconds.
@@ -28,36 +28,39 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The documents of one connection.
 #[derive(Debug)]
-struct Documents {
-    app: App,
+struct ConnectionDocuments {
+    app: ServerState,
     /// What the connection said when it was opened; what it says of a document counts first.
-    pass: Pass,
+    pass: ConnectionCredential,
     /// By key: which document was opened, and with what.
-    passes: BTreeMap<String, (String, Pass)>,
+    passes: BTreeMap<String, (String, ConnectionCredential)>,
     /// Whether nothing was opened yet.
     is_strange: bool,
     /// How long this connection may still wait for documents that are not there.
     patience: Duration,
     /// What became of the request that is answered next, by its key.
-    opened: Option<(String, Result<Entry, Ending>)>,
-    outbox: Arc<Outbox>,
+    opened: Option<(String, Result<OpenedDocument, CloseReason>)>,
+    outbox: Arc<ConnectionOutbox>,
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn run(socket: Socket, app: App, pass: Pass) {
-    let mut wire = Wire::new(socket, app.metrics.clone());
+pub(crate) async fn run(socket: Socket, app: ServerState, pass: ConnectionCredential) {
+    let mut wire = WebsocketWire::new(socket, app.metrics.clone());
     let outbox = wire.outbox();
     let (passes, patience) = (BTreeMap::new(), APPEARANCE);
     let mut documents =
-        Documents { app, pass, passes, is_strange: true, patience, opened: None, outbox };
+        ConnectionDocuments { app, pass, passes, is_strange: true, patience, opened: None, outbox };
     if let Err(ending) = serve(&mut wire, &mut documents).await {
         wire.end(ending).await;
     }
 }
 
 /// Serves until the client leaves (`Ok`) or has to leave.
-async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending> {
-    let mut collab = Collab::default();
+async fn serve(
+    wire: &mut WebsocketWire,
+    documents: &mut ConnectionDocuments,
+) -> Result<(), CloseReason> {
+    let mut collab = CollabSession::default();
     let outbox = documents.outbox.clone();
     let began = Instant::now();
     let mut ticks = interval(TICK);
@@ -65,11 +68,11 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
         tokio::select! {
             heard = wire.hear() => {
                 let frame = match heard {
-                    Heard::Message(frame) => frame,
-                    Heard::Gone => return Ok(()),
-                    Heard::Fault(ending) => return Err(ending),
+                    IncomingEvent::Message(frame) => frame,
+                    IncomingEvent::Gone => return Ok(()),
+                    IncomingEvent::Fault(ending) => return Err(ending),
                 };
-                let joins = collab.asked(&frame).map(Seat::joins);
+                let joins = collab.asked(&frame).map(DocSubscription::joins);
                 let admitted = match joins {
                     Some(joins) => Some(documents.app.admit(joins).await?),
                     None => None,
@@ -95,7 +98,7 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
                 let expelled = documents.check(&mut collab);
                 wire.send(expelled).await?;
                 if documents.is_strange && began.elapsed() >= PATIENCE {
-                    return Err(Ending::unauthorized("no document was opened"));
+                    return Err(CloseReason::unauthorized("no document was opened"));
                 }
                 if wire.silence() >= SILENCE {
                     wire.send([Bytes::from_static(&PING)]).await?;
@@ -106,25 +109,25 @@ async fn serve(wire: &mut Wire, documents: &mut Documents) -> Result<(), Ending>
     }
 }
 
-impl Documents {
+impl ConnectionDocuments {
     /// Opens a document for the request that is answered next, and waits for it if the connection
     /// may wait.
-    async fn open_first(&mut self, request: &Request<'_>) {
+    async fn open_first(&mut self, request: &OpenRequest<'_>) {
         let pass = self.pass_of(request);
         let opened = self.app.open_within(request.name, &pass, &mut self.patience).await;
         self.opened = Some((request.key.to_owned(), opened));
     }
 
     /// Returns what a request shows, or else what the connection showed.
-    fn pass_of(&self, request: &Request<'_>) -> Pass {
+    fn pass_of(&self, request: &OpenRequest<'_>) -> ConnectionCredential {
         match request.token {
             "" => self.pass.clone(),
-            token => Pass::new(token.to_owned()),
+            token => ConnectionCredential::new(token.to_owned()),
         }
     }
 
     /// Closes the documents for which what they were opened with no longer counts. The others go on.
-    fn check(&mut self, collab: &mut Collab<Seat>) -> Vec<Vec<u8>> {
+    fn check(&mut self, collab: &mut CollabSession<DocSubscription>) -> Vec<Vec<u8>> {
         self.passes.retain(|key, _| collab.is_open(key));
         collab.expel(|key| {
             let (guid, pass) = self.passes.get_mut(key)?;
@@ -133,16 +136,17 @@ impl Documents {
     }
 }
 
-impl Desk for Documents {
-    type Seat = Seat;
+impl DocumentOpener for ConnectionDocuments {
+    type Seat = DocSubscription;
 
-    fn open(&mut self, request: &Request<'_>) -> Result<(Seat, Access), String> {
+    fn open(&mut self, request: &OpenRequest<'_>) -> Result<(DocSubscription, PeerAccess), String> {
         let pass = self.pass_of(request);
         let opened = match self.opened.take() {
             Some((key, opened)) if key == request.key => opened,
             _ => block_in_place(|| self.app.open(request.name, &pass)),
         };
-        let Entry { port, access } = opened.map_err(|ending| ending.reason().to_owned())?;
+        let OpenedDocument { port, access } =
+            opened.map_err(|ending| ending.reason().to_owned())?;
         // Entered before any state is taken, so that nothing falls between.
         let seat = self.app.rooms.enter(port, &self.outbox, &prefix(request.key));
         self.passes.insert(request.key.to_owned(), (request.name.to_owned(), pass));

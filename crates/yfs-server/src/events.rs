@@ -17,9 +17,9 @@ use axum::{
 use futures::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use yfs::WorkspaceFs;
-use yfs_vfs::{Change, ChangeKind, ChangesOptions, Cursor, FileKind, FileSystem};
+use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange, FileKind, FileSystem};
 
-use crate::{access::Grant, caller::Caller, problem::Result};
+use crate::{access::AccessGrant, caller::RequestCaller, problem::Result};
 
 /// How long one look at the log waits; a stream that nobody reads ends by then.
 const WAIT: Duration = Duration::from_secs(15);
@@ -29,13 +29,13 @@ const PAGE: usize = 256;
 
 /// What can be asked.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct EventsQuery {
     since: Option<String>,
 }
 
 /// A change.
 #[derive(Debug, Serialize)]
-struct Told {
+struct ChangeEvent {
     kind: &'static str,
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,36 +49,36 @@ struct Told {
 
 /// Follows the log for one client.
 #[derive(Debug)]
-struct Follower {
+struct EventStream {
     fs: WorkspaceFs,
-    grant: Grant,
-    at: Cursor,
+    grant: AccessGrant,
+    at: ChangeCursor,
     reset: bool,
 }
 
 /// Answers `GET /events`.
 pub(crate) async fn events(
-    caller: Caller,
-    Query(asked): Query<Asked>,
+    caller: RequestCaller,
+    Query(asked): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok().map(str::to_owned));
     let fs = caller.app.workspace.fs();
-    let (at, reset) = match last.or(asked.since).map(Cursor::new) {
+    let (at, reset) = match last.or(asked.since).map(ChangeCursor::new) {
         Some(cursor) if knows(&fs, &cursor).await => (cursor, false),
         Some(_) => (fs.cursor().await?, true),
         None => (fs.cursor().await?, false),
     };
-    let follower = Follower { fs, grant: caller.grant, at, reset };
+    let follower = EventStream { fs, grant: caller.grant, at, reset };
     let events = follower.events().map(Ok::<_, Infallible>);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(WAIT)))
 }
 
-async fn knows(fs: &WorkspaceFs, cursor: &Cursor) -> bool {
+async fn knows(fs: &WorkspaceFs, cursor: &ChangeCursor) -> bool {
     fs.changes(cursor, &ChangesOptions { limit: 1, wait: None }).await.is_ok()
 }
 
-impl Follower {
+impl EventStream {
     fn events(self) -> impl Stream<Item = Event> {
         stream::unfold(self, async |mut follower| {
             let events = follower.next().await?;
@@ -116,13 +116,13 @@ impl Follower {
     }
 }
 
-fn json(name: &str, told: &Told) -> Event {
+fn json(name: &str, told: &ChangeEvent) -> Event {
     let data = serde_json::to_string(told).expect("strings and numbers are JSON");
     Event::default().event(name).data(data)
 }
 
 /// Says a change to a grant; one that is outside is not said, one that crosses the border is half of it.
-fn tell(change: &Change, grant: &Grant) -> Option<Told> {
+fn tell(change: &FileChange, grant: &AccessGrant) -> Option<ChangeEvent> {
     let is_in = grant.covers(&change.path);
     let (kind, path, from) = match &change.kind {
         ChangeKind::Moved { from } => match (grant.covers(from), is_in) {
@@ -143,5 +143,5 @@ fn tell(change: &Change, grant: &Grant) -> Option<Told> {
     };
     let actor = change.actor.as_ref().map(ToString::to_string);
     let (path, id) = (path.to_string(), change.id.to_string());
-    Some(Told { kind, path, from, id, file, actor, at: change.at.0 })
+    Some(ChangeEvent { kind, path, from, id, file, actor, at: change.at.0 })
 }

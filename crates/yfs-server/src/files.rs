@@ -20,7 +20,7 @@ use axum::{
 };
 use yfs_engine::path::VPath;
 
-use crate::{caller::path_of, problem::Result, serve::App};
+use crate::{caller::path_of, problem::Result, serve::ServerState};
 
 /// The greatest size of an edit in a request, in bytes; that of a file is what `FileBody` says.
 const MAX_EDIT_LEN: usize = 16 << 20;
@@ -29,7 +29,7 @@ const MAX_EDIT_LEN: usize = 16 << 20;
 const MAX_PATHS_LEN: usize = 1 << 20;
 
 /// Returns the routes.
-pub(crate) fn routes() -> Router<App> {
+pub(crate) fn routes() -> Router<ServerState> {
     let file = get(read::get).put(write::put).post(write::append);
     let edit = patch(write::edit).layer(DefaultBodyLimit::max(MAX_EDIT_LEN));
     let file = file.delete(write::delete).merge(edit);

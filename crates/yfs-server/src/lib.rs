@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! Everybody shows a [token](access::Keys), unless the server is [open](ServeOptions::open) to this machine.
+//! Everybody shows a [token](access::TokenKeys), unless the server is [open](ServeOptions::open) to this machine.
 //! Pages of other origins are refused, so that a website cannot reach into a workspace through its visitor.
 
 pub mod access;
@@ -29,10 +29,10 @@ mod blobs;
 mod body;
 mod caller;
 mod collab;
-mod entry;
+mod connection_stream;
+mod document_access;
 mod events;
 mod files;
-mod line;
 mod listen;
 mod metrics;
 pub mod openapi;
@@ -42,9 +42,9 @@ mod replicate;
 mod rooms;
 mod routes;
 pub mod serve;
-mod session;
-mod tree;
+mod tree_response;
 mod upgrade;
-mod wire;
+mod websocket_session;
+mod websocket_wire;
 
 pub use crate::serve::{ServeError, ServeOptions, Server};

@@ -15,7 +15,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{line::Line, upgrade::Handover};
+use crate::{connection_stream::ConnectionStream, upgrade::UpgradeHandler};
 
 /// How long a client may take to send the head of a request, and how long it may rest between two.
 const HEAD_LIMIT: Duration = Duration::from_secs(20);
@@ -56,7 +56,7 @@ pub(crate) async fn serve(
 async fn converse(stream: TcpStream, router: Router, slot: OwnedSemaphorePermit) {
     // Frames are small and should leave at once; where that cannot be had they leave later.
     stream.set_nodelay(true).ok();
-    let handover = Handover::default();
+    let handover = UpgradeHandler::default();
     let service = TowerToHyperService::new(router);
     let service = hyper::service::service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(handover.clone());
@@ -66,7 +66,7 @@ async fn converse(stream: TcpStream, router: Router, slot: OwnedSemaphorePermit)
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
         .max_buf_size(MAX_HEAD_LEN)
-        .serve_connection(TokioIo::new(Line::new(stream, slot)), service)
+        .serve_connection(TokioIo::new(ConnectionStream::new(stream, slot)), service)
         .with_upgrades();
     // What fails here fails for one client, who knows.
     // It is let go of before what comes after it begins: there may be ten thousand of them.

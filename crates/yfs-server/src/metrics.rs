@@ -14,9 +14,9 @@ use prometheus_client::{
 };
 
 use crate::{
-    caller::Caller,
-    problem::{Problem, Result},
-    serve::App,
+    caller::RequestCaller,
+    problem::{HttpProblem, Result},
+    serve::ServerState,
 };
 
 /// The media type of the answer (OpenMetrics 1.0).
@@ -24,7 +24,7 @@ const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=u
 
 /// The counters of one server.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub(crate) struct ServerMetrics {
     registry: Registry,
     /// Open WebSocket connections.
     pub(crate) connections: Gauge,
@@ -45,9 +45,9 @@ pub(crate) struct Metrics {
     /// Connections and requests without a valid token.
     pub(crate) refused_callers: Counter,
     /// Connections that were ended, by close code.
-    pub(crate) endings: Family<Ending, Counter>,
+    pub(crate) endings: Family<CloseCodeLabel, Counter>,
     /// Requests that were answered, by status.
-    pub(crate) requests: Family<Answered, Counter>,
+    pub(crate) requests: Family<StatusLabel, Counter>,
     documents: Gauge,
     document_bytes: Gauge,
     log_head: Gauge,
@@ -56,17 +56,17 @@ pub(crate) struct Metrics {
 
 /// A close code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Ending {
+pub(crate) struct CloseCodeLabel {
     pub(crate) code: u32,
 }
 
 /// How a request was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Answered {
+pub(crate) struct StatusLabel {
     pub(crate) status: u32,
 }
 
-impl Default for Metrics {
+impl Default for ServerMetrics {
     fn default() -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("yfs"),
@@ -91,7 +91,7 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl ServerMetrics {
     fn register(&mut self) {
         let registry = &mut self.registry;
         registry.register("connections", "Open WebSocket connections", self.connections.clone());
@@ -118,9 +118,9 @@ impl Metrics {
 }
 
 /// Answers `GET /metrics`.
-pub(crate) async fn metrics(State(app): State<App>, caller: Caller) -> Result {
+pub(crate) async fn metrics(State(app): State<ServerState>, caller: RequestCaller) -> Result {
     caller.needs_whole()?;
-    let metrics: &Arc<Metrics> = &app.metrics;
+    let metrics: &Arc<ServerMetrics> = &app.metrics;
     let (documents, bytes) = app.workspace.loaded();
     let stats = app.workspace.store().stats()?;
     metrics.documents.set(to_gauge(documents as u64));
@@ -129,7 +129,8 @@ pub(crate) async fn metrics(State(app): State<App>, caller: Caller) -> Result {
     metrics.store_bytes.set(to_gauge(stats.file_bytes));
     let mut text = String::new();
     let written = encode(&mut text, &metrics.registry);
-    written.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    written
+        .map_err(|error| HttpProblem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     let response: Response = ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response();
     Ok(response)
 }

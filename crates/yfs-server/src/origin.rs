@@ -15,20 +15,20 @@ use axum::{
 };
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
-use crate::problem::Problem;
+use crate::problem::HttpProblem;
 
 /// How long a browser may remember what it was allowed.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
 
 /// Which pages may talk to the server.
 #[derive(Debug, Clone)]
-pub(crate) struct Origins {
+pub(crate) struct AllowedOrigins {
     named: Arc<[String]>,
     /// Whether the server may only be asked for by a name of this machine.
     local_host_only: bool,
 }
 
-impl Origins {
+impl AllowedOrigins {
     pub(crate) fn new(named: &[String], local_host_only: bool) -> Self {
         let named = named.iter().map(|origin| origin.trim_end_matches('/').to_owned());
         Self { named: named.collect(), local_host_only }
@@ -47,7 +47,8 @@ impl Origins {
         {
             return next.run(request).await;
         }
-        Problem::new(StatusCode::FORBIDDEN, "pages of this origin have no access").into_response()
+        HttpProblem::new(StatusCode::FORBIDDEN, "pages of this origin have no access")
+            .into_response()
     }
 
     /// Lets browsers show answers to the pages that may see them. A page of this machine or of a
@@ -126,13 +127,13 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn allows(origins: &Origins, name: header::HeaderName, value: &str) -> bool {
+    fn allows(origins: &AllowedOrigins, name: header::HeaderName, value: &str) -> bool {
         origins.allows(&HeaderMap::from_iter([(name, value.parse().unwrap())]))
     }
 
     #[test]
     fn only_pages_of_this_machine_and_named_ones_pass() {
-        let origins = Origins::new(&["https://docs.example.com/".to_owned()], false);
+        let origins = AllowedOrigins::new(&["https://docs.example.com/".to_owned()], false);
         let passes = |origin| allows(&origins, header::ORIGIN, origin);
         assert!(origins.allows(&HeaderMap::new()));
         assert!(passes("http://localhost:5173"));
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn without_tokens_only_names_of_this_machine_are_answered() {
-        let open = Origins::new(&[], true);
+        let open = AllowedOrigins::new(&[], true);
         let passes = |host| allows(&open, header::HOST, host);
         assert!(passes("localhost:4680"));
         assert!(passes("[::1]:4680"));
@@ -174,7 +175,7 @@ mod tests {
         }
         assert!(!open.allows(&headers));
         assert!(open.allows_host(None) && !open.allows_host(Some("example.com")));
-        let closed = Origins::new(&[], false);
+        let closed = AllowedOrigins::new(&[], false);
         assert!(allows(&closed, header::HOST, "files.example.com"));
     }
 }

@@ -13,11 +13,11 @@ use yfs_vfs::{FsCode, FsError};
 use crate::access::TokenError;
 
 /// The answer of a handler.
-pub(crate) type Result<T = Response> = std::result::Result<T, Problem>;
+pub(crate) type Result<T = Response> = std::result::Result<T, HttpProblem>;
 
 /// Why a request was refused. Nothing has changed.
 #[derive(Debug, Serialize)]
-pub(crate) struct Problem {
+pub(crate) struct HttpProblem {
     #[serde(skip)]
     status: StatusCode,
     /// What sort of problem it is, in words that do not change.
@@ -32,7 +32,7 @@ pub(crate) struct Problem {
     path: Option<String>,
 }
 
-impl Problem {
+impl HttpProblem {
     /// Makes a problem of a status.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
@@ -50,7 +50,7 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response {
         let status = self.status;
         let mut response = (status, Json(self)).into_response();
@@ -64,7 +64,7 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<FsError> for Problem {
+impl From<FsError> for HttpProblem {
     fn from(error: FsError) -> Self {
         let path = error.path.as_deref().map(str::to_owned);
         let code = Some(error.code.as_str());
@@ -76,7 +76,7 @@ impl From<FsError> for Problem {
     }
 }
 
-impl From<WorkspaceError> for Problem {
+impl From<WorkspaceError> for HttpProblem {
     fn from(error: WorkspaceError) -> Self {
         let status = match &error {
             WorkspaceError::Fs(_) => {
@@ -94,13 +94,13 @@ impl From<WorkspaceError> for Problem {
     }
 }
 
-impl From<StoreError> for Problem {
+impl From<StoreError> for HttpProblem {
     fn from(error: StoreError) -> Self {
         WorkspaceError::from(error).into()
     }
 }
 
-impl From<TokenError> for Problem {
+impl From<TokenError> for HttpProblem {
     fn from(error: TokenError) -> Self {
         let status = match error {
             TokenError::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,

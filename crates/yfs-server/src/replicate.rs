@@ -3,14 +3,14 @@
 use axum::body::Bytes;
 use futures::{SinkExt, StreamExt, future::ready};
 use tokio_tungstenite::tungstenite::{self, Message as Frame, protocol::CloseFrame};
-use yfs_replica::{ReplicaError, Replication, carry};
+use yfs_replica::{ReplicaError, ReplicaSession, carry};
 
 use crate::{
-    entry::Pass,
-    metrics::Ending as EndingLabel,
-    serve::App,
+    document_access::ConnectionCredential,
+    metrics::CloseCodeLabel as EndingLabel,
+    serve::ServerState,
     upgrade::Socket,
-    wire::{Ending, Wire},
+    websocket_wire::{CloseReason, WebsocketWire},
 };
 
 /// What the other side did makes no sense.
@@ -20,13 +20,13 @@ const BAD_MESSAGE: u16 = 4400;
 const FAILED: u16 = 1011;
 
 /// Serves a connection until it ends.
-pub(crate) async fn run(mut socket: Socket, app: App, mut pass: Pass) {
+pub(crate) async fn run(mut socket: Socket, app: ServerState, mut pass: ConnectionCredential) {
     let grant = match enter(&app, &pass) {
         Ok(may_write) => may_write,
-        Err(ending) => return Wire::new(socket, app.metrics.clone()).end(ending).await,
+        Err(ending) => return WebsocketWire::new(socket, app.metrics.clone()).end(ending).await,
     };
     app.metrics.connections.inc();
-    let mut session = Replication::hub(app.workspace.clone(), grant);
+    let mut session = ReplicaSession::hub(app.workspace.clone(), grant);
     let (sink, stream) = (&mut socket).split();
     let sink = sink.sink_map_err(gone).with(|frame: Bytes| {
         app.metrics.frames.inc();
@@ -45,7 +45,7 @@ pub(crate) async fn run(mut socket: Socket, app: App, mut pass: Pass) {
         })
     });
     let guid = app.workspace.id().to_string();
-    let refused = |ending: Ending| ReplicaError::Closed {
+    let refused = |ending: CloseReason| ReplicaError::Closed {
         reason: ending.reason().to_owned(),
         is_final: true,
     };
@@ -60,16 +60,16 @@ pub(crate) async fn run(mut socket: Socket, app: App, mut pass: Pass) {
 }
 
 /// Tells whether a pass lets its holder write; one that is not for the whole workspace lets nobody in.
-fn enter(app: &App, pass: &Pass) -> Result<bool, Ending> {
+fn enter(app: &ServerState, pass: &ConnectionCredential) -> Result<bool, CloseReason> {
     let grant = pass.grant(app)?;
     if !grant.is_whole() {
-        return Err(Ending::forbidden("this needs a token for the whole workspace"));
+        return Err(CloseReason::forbidden("this needs a token for the whole workspace"));
     }
     Ok(grant.may_write())
 }
 
 /// Tells the other side why the connection ends, if it is there.
-async fn end(socket: &mut Socket, app: &App, error: &ReplicaError) {
+async fn end(socket: &mut Socket, app: &ServerState, error: &ReplicaError) {
     let code = match error {
         ReplicaError::Closed { is_final: true, .. } => 4401,
         ReplicaError::Closed { .. } => return,
@@ -81,7 +81,7 @@ async fn end(socket: &mut Socket, app: &App, error: &ReplicaError) {
         _ => FAILED,
     };
     app.metrics.endings.get_or_create(&EndingLabel { code: code.into() }).inc();
-    let reason = Ending::unauthorized(error.to_string());
+    let reason = CloseReason::unauthorized(error.to_string());
     let frame = CloseFrame { code: code.into(), reason: reason.reason().to_owned().into() };
     socket.send(Frame::Close(Some(frame))).await.ok();
 }

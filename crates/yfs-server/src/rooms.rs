@@ -3,11 +3,11 @@
 //! A room opens with the first connection to its document and closes with the last. One task follows the
 //! document for all of them: each update is written as a frame once, and that frame put into every outbox.
 
-mod gathering;
+mod awareness_batcher;
 mod outbox;
-mod states;
+mod state_cache;
 
-pub(crate) use self::outbox::{Outbox, Outgoing};
+pub(crate) use self::outbox::{ConnectionOutbox, OutgoingFrame};
 
 use std::{
     convert::Infallible,
@@ -26,17 +26,17 @@ use tokio::{
     task::{AbortHandle, block_in_place},
     time::{Instant, sleep, sleep_until},
 };
-use yfs::{DocPort, WorkspaceError, updates::Updates};
+use yfs::{DocPort, WorkspaceError, subscription::Subscription};
 use yfs_engine::id::FileId;
 use yfs_sync::{
-    Diff, Document, SyncError, collab,
-    hub::Place,
-    message::Message,
-    presence::{Connection, Room as Presence},
+    StateDiff, SyncDocument, SyncError, collab,
+    hub::CollabLocation,
+    message::SyncMessage,
+    presence::{PresenceConnection, PresenceRoom as Presence},
 };
 
-use self::{gathering::Gathering, states::States};
-use crate::{metrics::Metrics, serve::MAX_JOINS, wire::Ending};
+use self::{awareness_batcher::AwarenessBatcher, state_cache::StateCache};
+use crate::{metrics::ServerMetrics, serve::MAX_JOINS, websocket_wire::CloseReason};
 
 /// How often it is looked for clients that were not renewed, and for states that nobody wants.
 const SWEEP: Duration = Duration::from_secs(3);
@@ -53,21 +53,21 @@ const MAX_REST: Duration = Duration::from_millis(50);
 
 /// The rooms of all documents that have connections.
 #[derive(Debug)]
-pub(crate) struct Rooms {
-    rooms: DashMap<FileId, Arc<Room>>,
+pub(crate) struct DocumentRooms {
+    rooms: DashMap<FileId, Arc<DocumentRoom>>,
     began: Instant,
-    metrics: Arc<Metrics>,
+    metrics: Arc<ServerMetrics>,
 }
 
 /// The connections to one document.
 #[derive(Debug)]
-struct Room {
-    members: Mutex<Vec<Member>>,
+struct DocumentRoom {
+    members: Mutex<Vec<RoomConnection>>,
     presence: Mutex<Presence>,
-    gathering: Mutex<Gathering>,
+    gathering: Mutex<AwarenessBatcher>,
     /// The time from which times are counted.
     began: Instant,
-    states: States,
+    states: StateCache,
     /// Permits for computing and sending states.
     joins: Arc<Semaphore>,
     /// Whether nobody follows the document any more: everybody begins anew, in another room.
@@ -78,25 +78,25 @@ struct Room {
 
 /// A connection in a room.
 #[derive(Debug)]
-struct Member {
-    connection: Connection,
-    outbox: Arc<Outbox>,
+struct RoomConnection {
+    connection: PresenceConnection,
+    outbox: Arc<ConnectionOutbox>,
     /// What its frames begin with.
     prefix: Arc<[u8]>,
 }
 
 /// A connection's place at a document. Dropping it tells the others that its clients have gone.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct DocSubscription {
     port: DocPort,
-    rooms: Arc<Rooms>,
-    room: Arc<Room>,
-    connection: Connection,
+    rooms: Arc<DocumentRooms>,
+    room: Arc<DocumentRoom>,
+    connection: PresenceConnection,
 }
 
-impl Rooms {
+impl DocumentRooms {
     /// Opens no room yet.
-    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(metrics: Arc<ServerMetrics>) -> Self {
         Self { rooms: DashMap::new(), began: Instant::now(), metrics }
     }
 
@@ -105,26 +105,26 @@ impl Rooms {
     pub(crate) fn enter(
         self: &Arc<Self>,
         port: DocPort,
-        outbox: &Arc<Outbox>,
+        outbox: &Arc<ConnectionOutbox>,
         prefix: &[u8],
-    ) -> Seat {
+    ) -> DocSubscription {
         // The member is added while the map's shard is locked, so that the room cannot close.
         let entry = self.rooms.entry(port.guid().clone());
-        let mut entry = entry.or_insert_with(|| Room::open(port.subscribe(), self.began));
+        let mut entry = entry.or_insert_with(|| DocumentRoom::open(port.subscribe(), self.began));
         if entry.has_ended.load(Ordering::Acquire) {
             // Whoever is still in it is on the way out.
-            *entry = Room::open(port.subscribe(), self.began);
+            *entry = DocumentRoom::open(port.subscribe(), self.began);
         }
         let room = entry.clone();
         let connection = room.presence.lock().enter();
         let (outbox, prefix) = (outbox.clone(), prefix.into());
-        room.members.lock().push(Member { connection, outbox: outbox.clone(), prefix });
+        room.members.lock().push(RoomConnection { connection, outbox: outbox.clone(), prefix });
         if room.has_ended.load(Ordering::Acquire) {
-            outbox.end(Ending::closed());
+            outbox.end(CloseReason::closed());
         }
         drop(entry);
         self.metrics.seats.inc();
-        Seat { port, rooms: self.clone(), room, connection }
+        DocSubscription { port, rooms: self.clone(), room, connection }
     }
 
     /// Returns the time as the sessions count it.
@@ -137,7 +137,8 @@ impl Rooms {
         loop {
             sleep(SWEEP).await;
             let now = self.now();
-            let rooms: Vec<Arc<Room>> = self.rooms.iter().map(|room| room.clone()).collect();
+            let rooms: Vec<Arc<DocumentRoom>> =
+                self.rooms.iter().map(|room| room.clone()).collect();
             for room in rooms {
                 let gone = room.presence.lock().expire(now);
                 if let Some(update) = gone {
@@ -149,14 +150,14 @@ impl Rooms {
     }
 }
 
-impl Room {
-    fn open(updates: Updates, began: Instant) -> Arc<Self> {
+impl DocumentRoom {
+    fn open(updates: Subscription, began: Instant) -> Arc<Self> {
         let room = Arc::new(Self {
             members: Mutex::default(),
             presence: Mutex::default(),
             gathering: Mutex::default(),
             began,
-            states: States::default(),
+            states: StateCache::default(),
             joins: Arc::new(Semaphore::new(MAX_JOINS / 2)),
             has_ended: AtomicBool::new(false),
             follower: OnceLock::new(),
@@ -170,11 +171,13 @@ impl Room {
     /// Sends updates to everybody, and returns how many that are.
     fn publish(&self, updates: &[Arc<[u8]>]) -> usize {
         updates.iter().for_each(|update| self.states.publish(update));
-        let frames = updates.iter().map(|update| Message::Update(update).encode().into());
+        let frames = updates.iter().map(|update| SyncMessage::Update(update).encode().into());
         let frames: Vec<Bytes> = frames.collect();
         let members = self.members.lock();
         for member in &*members {
-            member.outbox.push(frames.iter().map(|frame| Outgoing::new(&member.prefix, frame)));
+            member
+                .outbox
+                .push(frames.iter().map(|frame| OutgoingFrame::new(&member.prefix, frame)));
         }
         members.len()
     }
@@ -197,13 +200,13 @@ impl Room {
         let n_members = self.members.lock().len();
         let taken = self.gathering.lock().take(self.began.elapsed(), n_members);
         let Some(update) = taken else { return };
-        let frame = Bytes::from(Message::Awareness(&update).encode());
+        let frame = Bytes::from(SyncMessage::Awareness(&update).encode());
         for member in &*self.members.lock() {
-            member.outbox.push_lossy(Outgoing::new(&member.prefix, &frame));
+            member.outbox.push_lossy(OutgoingFrame::new(&member.prefix, &frame));
         }
     }
 
-    fn end(&self, ending: fn() -> Ending) {
+    fn end(&self, ending: fn() -> CloseReason) {
         self.has_ended.store(true, Ordering::Release);
         for member in &*self.members.lock() {
             member.outbox.end(ending());
@@ -215,13 +218,13 @@ impl Room {
 ///
 /// Where many look on it rests a little after each time, so that what several write meanwhile goes out together: a
 /// wake-up and a call of the system for each of them is what costs.
-async fn follow(room: Weak<Room>, mut updates: Updates) {
+async fn follow(room: Weak<DocumentRoom>, mut updates: Subscription) {
     loop {
         let first = updates.recv().await;
         let n_members = {
             let Some(room) = room.upgrade() else { return };
             // An update is never dropped: where one was missed, everybody begins anew.
-            let Some(first) = first else { return room.end(Ending::closed) };
+            let Some(first) = first else { return room.end(CloseReason::closed) };
             let more = std::iter::from_fn(|| updates.try_recv());
             let together: Vec<_> = std::iter::once(first).chain(more.take(MAX_TOGETHER)).collect();
             room.publish(&together)
@@ -233,7 +236,7 @@ async fn follow(room: Weak<Room>, mut updates: Updates) {
     }
 }
 
-impl Drop for Room {
+impl Drop for DocumentRoom {
     fn drop(&mut self) {
         if let Some(follower) = self.follower.get() {
             follower.abort();
@@ -241,24 +244,24 @@ impl Drop for Room {
     }
 }
 
-impl Seat {
+impl DocSubscription {
     /// Returns the permits for computing and sending states of the document.
     pub(crate) fn joins(&self) -> Arc<Semaphore> {
         self.room.joins.clone()
     }
 }
 
-impl Document for Seat {
+impl SyncDocument for DocSubscription {
     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
         block_in_place(|| self.port.state_vector()).map_err(fault)
     }
 
-    fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError> {
+    fn diff(&self, state_vector: &[u8]) -> Result<StateDiff, SyncError> {
         // The parked updates are read first: one that is completed in between is in the diff, and
         // one that is parked in between is sent to this connection, which has entered.
         let compute = || {
             let later = self.port.parked()?;
-            Ok(Diff { update: self.port.diff(state_vector)?.into(), later })
+            Ok(StateDiff { update: self.port.diff(state_vector)?.into(), later })
         };
         let (diff, is_shared) =
             block_in_place(|| self.room.states.diff(state_vector, compute)).map_err(fault)?;
@@ -279,10 +282,10 @@ impl Document for Seat {
     }
 }
 
-impl Place for Seat {
+impl CollabLocation for DocSubscription {
     fn meet(
         &mut self,
-        connection: Connection,
+        connection: PresenceConnection,
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError> {
@@ -303,8 +306,8 @@ impl Place for Seat {
     }
 }
 
-impl collab::Seat for Seat {
-    fn connection(&self) -> Connection {
+impl collab::CollabDocument for DocSubscription {
+    fn connection(&self) -> PresenceConnection {
         self.connection
     }
 
@@ -319,7 +322,7 @@ impl collab::Seat for Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for DocSubscription {
     fn drop(&mut self) {
         self.rooms.metrics.seats.dec();
         self.room.members.lock().retain(|member| member.connection != self.connection);
@@ -327,7 +330,7 @@ impl Drop for Seat {
         if let Some(update) = gone {
             self.room.relay(&update);
         }
-        let is_over = |_: &FileId, room: &Arc<Room>| {
+        let is_over = |_: &FileId, room: &Arc<DocumentRoom>| {
             Arc::ptr_eq(room, &self.room) && room.members.lock().is_empty()
         };
         self.rooms.rooms.remove_if(self.port.guid(), is_over);

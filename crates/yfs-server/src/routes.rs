@@ -16,22 +16,22 @@ use crate::{
     blobs, collab,
     events::events,
     files,
-    metrics::{Answered, metrics},
+    metrics::{StatusLabel, metrics},
     openapi::openapi,
-    origin::Origins,
+    origin::AllowedOrigins,
     replicate,
-    serve::{App, ServeOptions},
-    session,
-    tree::tree,
-    upgrade::Upgrade,
+    serve::{ServeOptions, ServerState},
+    tree_response::tree,
+    upgrade::WebsocketUpgrade,
+    websocket_session,
 };
 
 /// How long a client may rest while it sends a body.
 const BODY_LIMIT: Duration = Duration::from_secs(30);
 
 /// Returns the routes.
-pub(crate) fn router(app: App, options: &ServeOptions) -> Router {
-    let origins = Origins::new(&options.origins, options.open);
+pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
+    let origins = AllowedOrigins::new(&options.origins, options.open);
     Router::new()
         .route("/", get(home))
         .route("/healthz", get(async || "ok"))
@@ -59,21 +59,25 @@ async fn home() -> &'static str {
     include_str!("home.txt")
 }
 
-async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn count(State(app): State<ServerState>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = u32::from(response.status().as_u16());
-    app.metrics.requests.get_or_create(&Answered { status }).inc();
+    app.metrics.requests.get_or_create(&StatusLabel { status }).inc();
     response
 }
 
-async fn sync(State(app): State<App>, Path(guid): Path<String>, upgrade: Upgrade) -> Response {
-    upgrade.serve(move |socket, pass| session::run(socket, app, guid, pass))
+async fn sync(
+    State(app): State<ServerState>,
+    Path(guid): Path<String>,
+    upgrade: WebsocketUpgrade,
+) -> Response {
+    upgrade.serve(move |socket, pass| websocket_session::run(socket, app, guid, pass))
 }
 
-async fn several(State(app): State<App>, upgrade: Upgrade) -> Response {
+async fn several(State(app): State<ServerState>, upgrade: WebsocketUpgrade) -> Response {
     upgrade.serve(move |socket, pass| collab::run(socket, app, pass))
 }
 
-async fn store(State(app): State<App>, upgrade: Upgrade) -> Response {
+async fn store(State(app): State<ServerState>, upgrade: WebsocketUpgrade) -> Response {
     upgrade.serve(move |socket, pass| replicate::run(socket, app, pass))
 }

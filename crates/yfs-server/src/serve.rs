@@ -11,11 +11,11 @@ use tokio::{net::TcpListener, sync::Semaphore};
 use yfs::Workspace;
 
 use crate::{
-    access::{Access, Keys},
+    access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
-    metrics::Metrics,
-    rooms::Rooms,
+    metrics::ServerMetrics,
+    rooms::DocumentRooms,
     routes::router,
 };
 
@@ -71,11 +71,11 @@ pub struct Server {
 
 /// What the handlers share.
 #[derive(Debug, Clone)]
-pub(crate) struct App {
+pub(crate) struct ServerState {
     pub(crate) workspace: Workspace,
-    pub(crate) access: Access,
-    pub(crate) rooms: Arc<Rooms>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) access: AccessControl,
+    pub(crate) rooms: Arc<DocumentRooms>,
+    pub(crate) metrics: Arc<ServerMetrics>,
     /// Permits for what costs much.
     pub(crate) joins: Arc<Semaphore>,
     /// What the bodies of requests may hold in memory.
@@ -109,14 +109,14 @@ impl Server {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<(), ServeError> {
         let access = match self.options.open {
-            true => Access::Open,
-            false => Access::Tokens(Keys::of(workspace.store().clone())),
+            true => AccessControl::Open,
+            false => AccessControl::Tokens(TokenKeys::of(workspace.store().clone())),
         };
-        let metrics = Arc::<Metrics>::default();
-        let rooms = Arc::new(Rooms::new(metrics.clone()));
+        let metrics = Arc::<ServerMetrics>::default();
+        let rooms = Arc::new(DocumentRooms::new(metrics.clone()));
         let joins = Arc::new(Semaphore::new(MAX_JOINS));
         let (rooms_of_app, bodies) = (rooms.clone(), BodyBudget::default());
-        let app = App { workspace, access, rooms: rooms_of_app, metrics, joins, bodies };
+        let app = ServerState { workspace, access, rooms: rooms_of_app, metrics, joins, bodies };
         let router = router(app, &self.options);
         tokio::select! {
             never = rooms.keep() => match never {},

@@ -22,7 +22,10 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::{access::token_protocol, entry::Pass, line::Line, problem::Problem};
+use crate::{
+    access::token_protocol, connection_stream::ConnectionStream,
+    document_access::ConnectionCredential, problem::HttpProblem,
+};
 
 /// The greatest size of one WebSocket message, in bytes. A first sync of a large table is an honest 18 MB.
 const MAX_MESSAGE_LEN: usize = 64 << 20;
@@ -34,38 +37,39 @@ const READ_BUFFER_LEN: usize = 4 << 10;
 const WRITE_BUFFER_LEN: usize = 8 << 10;
 
 /// A WebSocket over a connection.
-pub(crate) type Socket = WebSocketStream<Line>;
+pub(crate) type Socket = WebSocketStream<ConnectionStream>;
 
 /// What becomes of a connection after its last request.
 pub(crate) type Afterlife = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Where a handler leaves the session for the task of the connection; it is part of every request.
 #[derive(Clone, Default)]
-pub(crate) struct Handover(Arc<Mutex<Option<Afterlife>>>);
+pub(crate) struct UpgradeHandler(Arc<Mutex<Option<Afterlife>>>);
 
 /// A request to become a WebSocket.
-pub(crate) struct Upgrade {
+pub(crate) struct WebsocketUpgrade {
     on_upgrade: OnUpgrade,
-    handover: Handover,
+    handover: UpgradeHandler,
     accept: String,
     /// The sub-protocol that carried a token, which the answer names.
     protocol: Option<HeaderValue>,
     /// What the request said of who it is.
-    pass: Pass,
+    pass: ConnectionCredential,
 }
 
-impl Handover {
+impl UpgradeHandler {
     /// Takes the session, if a request became one.
     pub(crate) fn take(&self) -> Option<Afterlife> {
         self.0.lock().take()
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Upgrade {
-    type Rejection = Problem;
+impl<S: Sync> FromRequestParts<S> for WebsocketUpgrade {
+    type Rejection = HttpProblem;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let refused = || Problem::new(StatusCode::UPGRADE_REQUIRED, "this is for WebSockets only");
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, HttpProblem> {
+        let refused =
+            || HttpProblem::new(StatusCode::UPGRADE_REQUIRED, "this is for WebSockets only");
         let headers = &parts.headers;
         let is_asked = names(headers, &header::CONNECTION, "upgrade")
             && names(headers, &header::UPGRADE, "websocket")
@@ -73,19 +77,19 @@ impl<S: Sync> FromRequestParts<S> for Upgrade {
         let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_asked);
         let accept = derive_accept_key(key.ok_or_else(refused)?.as_bytes());
         let on_upgrade = parts.extensions.remove::<OnUpgrade>().ok_or_else(refused)?;
-        let handover = parts.extensions.get::<Handover>().cloned().ok_or_else(refused)?;
+        let handover = parts.extensions.get::<UpgradeHandler>().cloned().ok_or_else(refused)?;
         let protocol = token_protocol(&parts.headers);
         let protocol = protocol.and_then(|it| HeaderValue::from_str(it).ok());
-        let pass = Pass::of_request(&parts.headers, &parts.uri);
+        let pass = ConnectionCredential::of_request(&parts.headers, &parts.uri);
         Ok(Self { on_upgrade, handover, accept, protocol, pass })
     }
 }
 
-impl Upgrade {
+impl WebsocketUpgrade {
     /// Answers the request, and serves the WebSocket from then on.
     pub(crate) fn serve<F: Future<Output = ()> + Send>(
         self,
-        serve: impl FnOnce(Socket, Pass) -> F + Send + 'static,
+        serve: impl FnOnce(Socket, ConnectionCredential) -> F + Send + 'static,
     ) -> Response {
         let Self { on_upgrade, handover, accept, protocol, pass } = self;
         *handover.0.lock() = Some(Box::pin(async move {
@@ -111,7 +115,7 @@ impl Upgrade {
 }
 
 async fn socket(on_upgrade: OnUpgrade) -> Option<Socket> {
-    let parts = on_upgrade.await.ok()?.downcast::<TokioIo<Line>>().ok()?;
+    let parts = on_upgrade.await.ok()?.downcast::<TokioIo<ConnectionStream>>().ok()?;
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_LEN)
         .write_buffer_size(WRITE_BUFFER_LEN)

@@ -12,7 +12,9 @@ use std::{
 };
 
 use yfs_engine::time::Millis;
-use yfs_store::{Batch, DocName, MergeError, Merged, Record, Seq, SqliteStore, Store, StoreExt};
+use yfs_store::{
+    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store, StoreExt,
+};
 
 const UPDATE_LEN: usize = 100;
 const N_DOCS: usize = 10_000;
@@ -47,7 +49,7 @@ fn batches(path: &Path, n_updates: usize) {
     let start = Instant::now();
     for first in (0..n_updates).step_by(100) {
         let updates = (first..first + 100).map(|at| (doc(at * 7919 % N_DOCS), update(at)));
-        store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+        store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
     }
     let elapsed = start.elapsed();
     store.close().expect("close");
@@ -70,7 +72,7 @@ fn one_at_a_time(path: &Path, n_updates: usize) {
         let before = cpu_time();
         let mut times: Vec<Duration> = (0..n_updates)
             .map(|at| {
-                let batch = Batch::one(doc(at % 100), update(at), Millis(1));
+                let batch = AppendBatch::one(doc(at % 100), update(at), Millis(1));
                 let batch = if synced { batch.synced() } else { batch };
                 let start = Instant::now();
                 store.append(batch).expect("append");
@@ -98,7 +100,7 @@ fn one_at_a_time(path: &Path, n_updates: usize) {
     });
     let mut times: Vec<Duration> = (0..n_updates)
         .map(|at| {
-            store.append(Batch::one(doc(0), update(at), Millis(1))).expect("append");
+            store.append(AppendBatch::one(doc(0), update(at), Millis(1))).expect("append");
             let start = Instant::now();
             store.head().expect("head");
             start.elapsed()
@@ -108,7 +110,7 @@ fn one_at_a_time(path: &Path, n_updates: usize) {
     let mut seen = store.head().expect("head");
     let mut times: Vec<Duration> = (0..n_updates)
         .map(|at| {
-            let batch = Batch::one(doc(0), update(at), Millis(1)).expecting(doc(0), seen);
+            let batch = AppendBatch::one(doc(0), update(at), Millis(1)).expecting(doc(0), seen);
             let start = Instant::now();
             seen = store.append(batch).expect("append").last;
             start.elapsed()
@@ -125,7 +127,7 @@ fn many_threads(path: &Path, n_updates: usize) {
             let store = &store;
             scope.spawn(move || {
                 for at in 0..n_updates / 8 {
-                    let batch = Batch::one(doc(thread), update(at), Millis(1));
+                    let batch = AppendBatch::one(doc(thread), update(at), Millis(1));
                     store.append(batch).expect("append");
                 }
             });
@@ -162,10 +164,10 @@ fn reopen(path: &Path) {
     println!("tail {n_records} records: {:?}", start.elapsed());
 }
 
-fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged {
+    Ok(MergedSnapshot {
         state,
         absorbed: vec![true; records.len()],
         rewritten: Vec::new(),
@@ -201,7 +203,7 @@ fn visibility(path: &Path) {
                     Instant::now()
                 });
                 thread::sleep(Duration::from_millis(3));
-                let batch = Batch::one(doc(0), update(at), Millis(1));
+                let batch = AppendBatch::one(doc(0), update(at), Millis(1));
                 here.append(batch).expect("append");
                 let start = Instant::now();
                 waiting.join().expect("join").duration_since(start)
@@ -238,9 +240,9 @@ fn wipe(path: &Path, scale: usize) {
     let store = SqliteStore::open_or_create(path).expect("open");
     for round in 0..100 * scale {
         let updates = (0..100).map(|at| (doc(at), vec![round as u8; 40_000]));
-        store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+        store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
         let updates = (0..100).map(|at| (doc(at), vec![round as u8; 150]));
-        store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+        store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
     }
     let head = store.doc_head(&doc(7)).expect("head");
     store.forget(&doc(7), head.seq).expect("forget");
@@ -251,7 +253,7 @@ fn wipe(path: &Path, scale: usize) {
             let mut waits = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 let start = Instant::now();
-                other.append(Batch::one(doc(1), update(1), Millis(1))).expect("append");
+                other.append(AppendBatch::one(doc(1), update(1), Millis(1))).expect("append");
                 waits.push(start.elapsed());
             }
             waits

@@ -18,7 +18,10 @@ use std::sync::Arc;
 
 use yfs_engine::time::Millis;
 
-use crate::{Batch, DocName, Loaded, MergeError, Merged, Record, Seq, Store, Tail};
+use crate::{
+    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, Store, StoredDocument,
+    TailPage,
+};
 
 /// Opens one and the same store, each time with a new handle, as a new process would.
 pub type Open = Box<dyn Fn() -> Arc<dyn Store>>;
@@ -42,16 +45,16 @@ fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("names in tests are good")
 }
 
-fn batch(name: &str, data: &str) -> Batch {
-    Batch::one(doc(name), data.as_bytes().to_vec(), Millis(1000))
+fn batch(name: &str, data: &str) -> AppendBatch {
+    AppendBatch::one(doc(name), data.as_bytes().to_vec(), Millis(1000))
 }
 
-fn tail_of(store: &dyn Store, after: Seq) -> Tail {
+fn tail_of(store: &dyn Store, after: Seq) -> TailPage {
     store.tail(after, &|_, _| true).expect("tail")
 }
 
 /// What a document comes to, if an update is a piece of text and merging is joining.
-fn text(loaded: &Loaded) -> String {
+fn text(loaded: &StoredDocument) -> String {
     let snapshot = loaded.snapshot.as_deref().unwrap_or_default();
     let parts = loaded.updates.iter().map(|record| record.data.as_slice());
     let bytes: Vec<&[u8]> = [snapshot].into_iter().chain(parts).collect();
@@ -59,25 +62,25 @@ fn text(loaded: &Loaded) -> String {
 }
 
 /// Joins everything.
-fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     join_unless(snapshot, records, |_| false)
 }
 
 /// Joins everything but what `parked` says.
 fn join_unless(
     snapshot: Option<&[u8]>,
-    records: &[Record],
+    records: &[LogRecord],
     parked: impl Fn(&[u8]) -> bool,
-) -> Result<Merged, MergeError> {
+) -> Result<MergedSnapshot, MergeError> {
     let absorbed: Vec<bool> = records.iter().map(|record| !parked(&record.data)).collect();
     let mut state = snapshot.unwrap_or_default().to_vec();
     for (record, _) in records.iter().zip(&absorbed).filter(|(_, absorbed)| **absorbed) {
         state.extend(&record.data);
     }
-    let change = |(record, absorbed): (&Record, &bool)| match absorbed {
+    let change = |(record, absorbed): (&LogRecord, &bool)| match absorbed {
         true => record.data.clone(),
         false => Vec::new(),
     };
     let changes = records.iter().zip(&absorbed).map(change).collect();
-    Ok(Merged { state, absorbed, rewritten: Vec::new(), changes })
+    Ok(MergedSnapshot { state, absorbed, rewritten: Vec::new(), changes })
 }

@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocHead, DocHistory, DocName,
-    DocStats, Loaded, MergeFn, Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats,
-    Tail, WriterClaim,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
+    DocHead, DocHistory, DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store,
+    StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
 };
 
 /// A store that fails when told to.
@@ -29,14 +29,14 @@ use crate::{
 #[derive(Debug)]
 pub struct FaultStore {
     below: Arc<dyn Store>,
-    plan: Mutex<Plan>,
+    plan: Mutex<FaultPlan>,
     n_head_reads: AtomicU64,
 }
 
 /// Which calls a fault concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum StoreFault {
     /// [`Store::append`].
     Append,
     /// [`Store::append`], after the store below applied it: what a network may do.
@@ -54,9 +54,9 @@ pub enum Fault {
 }
 
 #[derive(Debug, Default)]
-struct Plan {
+struct FaultPlan {
     /// How many more calls succeed before one fails, and what it fails with.
-    failures: HashMap<Fault, (u64, StoreError)>,
+    failures: HashMap<StoreFault, (u64, StoreError)>,
     delay: Duration,
 }
 
@@ -67,7 +67,7 @@ impl FaultStore {
     }
 
     /// Makes one call fail, after `n_good` calls of its kind have succeeded.
-    pub fn fail(&self, fault: Fault, n_good: u64, error: StoreError) {
+    pub fn fail(&self, fault: StoreFault, n_good: u64, error: StoreError) {
         self.plan.lock().failures.insert(fault, (n_good, error));
     }
 
@@ -82,7 +82,7 @@ impl FaultStore {
         self.plan.lock().delay = delay;
     }
 
-    fn pass(&self, fault: Fault) -> Result<(), StoreError> {
+    fn pass(&self, fault: StoreFault) -> Result<(), StoreError> {
         let mut plan = self.plan.lock();
         let delay = plan.delay;
         let due = match plan.failures.get_mut(&fault) {
@@ -103,36 +103,36 @@ impl FaultStore {
 }
 
 impl Store for FaultStore {
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> HandleOrigin {
         self.below.origin()
     }
 
-    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
-        self.pass(Fault::Append)?;
+    fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
+        self.pass(StoreFault::Append)?;
         if batch.durability == crate::Durability::Synced {
-            self.pass(Fault::Flush)?;
+            self.pass(StoreFault::Flush)?;
         }
         let appended = self.below.append(batch)?;
-        self.pass(Fault::AppendApplied)?;
+        self.pass(StoreFault::AppendApplied)?;
         Ok(appended)
     }
 
-    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError> {
-        self.pass(Fault::Load)?;
+    fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
+        self.pass(StoreFault::Load)?;
         self.below.load(doc)
     }
 
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
-        self.pass(Fault::Load)?;
+        self.pass(StoreFault::Load)?;
         self.below.load_history(doc)
     }
 
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, Origin) -> bool,
-    ) -> Result<Tail, StoreError> {
-        self.pass(Fault::Tail)?;
+        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+    ) -> Result<TailPage, StoreError> {
+        self.pass(StoreFault::Tail)?;
         self.below.tail(after, wanted)
     }
 
@@ -154,13 +154,13 @@ impl Store for FaultStore {
         self.below.wait(after, timeout)
     }
 
-    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
-        self.pass(Fault::Compact)?;
+    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
+        self.pass(StoreFault::Compact)?;
         self.below.compact(doc, merge)
     }
 
     fn wipe(&self) -> Result<(), StoreError> {
-        self.pass(Fault::Compact)?;
+        self.pass(StoreFault::Compact)?;
         self.below.wipe()
     }
 
@@ -190,7 +190,7 @@ impl Store for FaultStore {
         self.below.quarantine(doc, update, reason, at)
     }
 
-    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
         self.below.quarantined()
     }
 
@@ -203,17 +203,17 @@ impl Store for FaultStore {
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
-        self.pass(Fault::Blob)?;
+        self.pass(StoreFault::Blob)?;
         self.below.put_blob(content, at)
     }
 
     fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-        self.pass(Fault::Blob)?;
+        self.pass(StoreFault::Blob)?;
         self.below.read_blob(hash, range)
     }
 
     fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
-        self.pass(Fault::Blob)?;
+        self.pass(StoreFault::Blob)?;
         self.below.copy_blob(hash, to)
     }
 
@@ -291,7 +291,7 @@ impl Store for FaultStore {
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        self.pass(Fault::Flush)?;
+        self.pass(StoreFault::Flush)?;
         self.below.flush()
     }
 
@@ -299,7 +299,7 @@ impl Store for FaultStore {
         self.below.backup(to, progress)
     }
 
-    fn check(&self) -> Result<Report, StoreError> {
+    fn check(&self) -> Result<CheckReport, StoreError> {
         self.below.check()
     }
 

@@ -38,14 +38,17 @@ pub mod conformance;
 
 pub use blob::{BlobInfo, BlobMark};
 pub use error::{LockHolder, StoreError};
-pub use fault::{Fault, FaultStore};
+pub use fault::{FaultStore, StoreFault};
 pub use memory::MemoryStore;
-pub use quarantine::Quarantined;
+pub use quarantine::QuarantinedUpdate;
 pub use record::{
-    Appended, Batch, Damage, DocHead, DocHistory, DocName, DocNameError, Durability, Expect,
-    Loaded, Origin, PastHead, Record, Reload, Seq, Tail, Touched,
+    AppendBatch, AppendReceipt, DamagedRecord, DocHead, DocHistory, DocName, DocNameError,
+    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, ReloadNotice, Seq,
+    StoredDocument, TailPage, TouchedDocument,
 };
-pub use report::{DocFact, DocStats, Problem, Report, StoreStats};
+pub use report::{CheckProblem, CheckReport, DocFact, DocStats, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore};
-pub use store::{Compacted, MergeError, MergeFn, Merged, Store, StoreExt, WriterClaim};
+pub use store::{
+    CompactionOutcome, MergeError, MergeFn, MergedSnapshot, Store, StoreExt, WriterClaim,
+};
 pub use wipe_pacer::WipePacer;

@@ -22,10 +22,11 @@ use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
 use self::quarantine::Quarantine;
 use crate::{
-    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocHead, DocHistory, DocName,
-    DocStats, Durability, Expect, Loaded, MergeFn, Origin, PastHead, Quarantined, Record, Reload,
-    Report, Seq, Store, StoreError, StoreStats, Tail, Touched, WriterClaim, past_heads,
-    quarantine::RefusedUpdate, record::new_ids,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
+    DocHead, DocHistory, DocName, DocStats, Durability, HandleOrigin, HeadPrecondition, LogRecord,
+    MergeFn, PastHead, QuarantinedUpdate, ReloadNotice, Seq, Store, StoreError, StoreStats,
+    StoredDocument, TailPage, TouchedDocument, WriterClaim, past_heads, quarantine::RefusedUpdate,
+    record::new_ids,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -34,30 +35,30 @@ const PAGE_BYTES: usize = 8 << 20;
 /// A store in memory.
 #[derive(Debug)]
 pub struct MemoryStore {
-    shared: Arc<Shared>,
-    origin: Origin,
+    shared: Arc<MemoryShared>,
+    origin: HandleOrigin,
     closed: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct MemoryShared {
+    state: Mutex<MemoryState>,
     /// Whoever appends wakes all who [`wait`](Store::wait).
     grown: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    now: Data,
+struct MemoryState {
+    now: MemoryData,
     /// What a power cut would leave, if this store is to model one.
-    durable: Option<Data>,
+    durable: Option<MemoryData>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Data {
+struct MemoryData {
     head: Seq,
-    log: BTreeMap<Seq, Entry>,
-    docs: HashMap<DocName, Doc>,
+    log: BTreeMap<Seq, MemoryRecord>,
+    docs: HashMap<DocName, MemoryDoc>,
     quarantine: Quarantine,
     blobs: BTreeMap<ContentHash, StoredBlob>,
     /// The last time that a blob was put.
@@ -76,18 +77,18 @@ struct StoredBlob {
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct MemoryRecord {
     doc: DocName,
-    origin: Origin,
+    origin: HandleOrigin,
     at: Millis,
     data: Arc<[u8]>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Doc {
+struct MemoryDoc {
     records: Vec<Seq>,
     /// The last record of each handle.
-    heads: HashMap<Origin, Seq>,
+    heads: HashMap<HandleOrigin, Seq>,
     head: DocHead,
     snapshot: Option<Arc<[u8]>>,
     /// Heads that the snapshot covers.
@@ -101,17 +102,17 @@ struct Doc {
 impl MemoryStore {
     /// Makes an empty store.
     pub fn new() -> Self {
-        Self::with(State::default())
+        Self::with(MemoryState::default())
     }
 
     /// Makes an empty store that remembers what was flushed, for [`power_cut`](Self::power_cut).
     /// Every flush copies the whole store, so this is for tests.
     pub fn with_power_cuts() -> Self {
-        Self::with(State { durable: Some(Data::default()), ..State::default() })
+        Self::with(MemoryState { durable: Some(MemoryData::default()), ..MemoryState::default() })
     }
 
-    fn with(state: State) -> Self {
-        let shared = Shared { state: Mutex::new(state), grown: Condvar::new() };
+    fn with(state: MemoryState) -> Self {
+        let shared = MemoryShared { state: Mutex::new(state), grown: Condvar::new() };
         Self::on(Arc::new(shared))
     }
 
@@ -120,8 +121,8 @@ impl MemoryStore {
         Self::on(self.shared.clone())
     }
 
-    fn on(shared: Arc<Shared>) -> Self {
-        Self { shared, origin: Origin::random(), closed: AtomicBool::new(false) }
+    fn on(shared: Arc<MemoryShared>) -> Self {
+        Self { shared, origin: HandleOrigin::random(), closed: AtomicBool::new(false) }
     }
 
     /// Forgets whatever was not flushed. Does nothing unless the store was made for it.
@@ -132,7 +133,7 @@ impl MemoryStore {
         }
     }
 
-    fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+    fn state(&self) -> Result<MutexGuard<'_, MemoryState>, StoreError> {
         let state = self.shared.state.lock();
         if self.closed.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(state) }
     }
@@ -150,7 +151,7 @@ impl Default for MemoryStore {
     }
 }
 
-impl State {
+impl MemoryState {
     fn sync(&mut self) {
         if self.durable.is_some() {
             self.durable = Some(self.now.clone());
@@ -158,13 +159,17 @@ impl State {
     }
 }
 
-impl Data {
-    fn record(&self, seq: Seq) -> Record {
-        let Entry { doc, origin, at, data } = &self.log[&seq];
-        Record { seq, doc: doc.clone(), origin: *origin, at: *at, data: data.to_vec() }
+impl MemoryData {
+    fn record(&self, seq: Seq) -> LogRecord {
+        let MemoryRecord { doc, origin, at, data } = &self.log[&seq];
+        LogRecord { seq, doc: doc.clone(), origin: *origin, at: *at, data: data.to_vec() }
     }
 
-    fn append(&mut self, batch: Batch, origin: Origin) -> Result<Appended, StoreError> {
+    fn append(
+        &mut self,
+        batch: AppendBatch,
+        origin: HandleOrigin,
+    ) -> Result<AppendReceipt, StoreError> {
         for expect in &batch.expect {
             if let Some(head) = self.moved(expect, origin) {
                 return Err(StoreError::HeadMoved { doc: expect.doc.clone(), head });
@@ -193,28 +198,29 @@ impl Data {
             doc.records.push(seq);
             doc.heads.insert(origin, seq);
             doc.head = DocHead { seq, origin };
-            self.log.insert(seq, Entry { doc: name, origin, at: batch.at, data: data.into() });
+            self.log
+                .insert(seq, MemoryRecord { doc: name, origin, at: batch.at, data: data.into() });
         }
         for (name, fact) in facts {
             if let Some(doc) = self.docs.get_mut(&name) {
                 doc.fact = Some(DocFact { upto: doc.head.seq, ..fact });
             }
         }
-        Ok(Appended { first, last: self.head, overtaken })
+        Ok(AppendReceipt { first, last: self.head, overtaken })
     }
 
     /// Returns where others have appended to a document after what its writer had seen.
-    fn moved(&self, expect: &Expect, origin: Origin) -> Option<Seq> {
+    fn moved(&self, expect: &HeadPrecondition, origin: HandleOrigin) -> Option<Seq> {
         let heads = &self.docs.get(&expect.doc)?.heads;
         let others = heads.iter().filter(|(other, _)| **other != origin);
         others.map(|(_, seq)| *seq).max().filter(|head| *head > expect.seen)
     }
 
-    fn load(&self, name: &DocName) -> Loaded {
+    fn load(&self, name: &DocName) -> StoredDocument {
         let Some(doc) = self.docs.get(name) else {
-            return Loaded { upto: self.head, ..Loaded::default() };
+            return StoredDocument { upto: self.head, ..StoredDocument::default() };
         };
-        Loaded {
+        StoredDocument {
             snapshot: doc.snapshot.as_ref().map(|state| state.to_vec()),
             updates: doc.records.iter().map(|seq| self.record(*seq)).collect(),
             snapshot_upto: match doc.compacted {
@@ -227,11 +233,16 @@ impl Data {
         }
     }
 
-    fn tail(&self, after: Seq, own: Origin, wanted: &dyn Fn(&DocName, Origin) -> bool) -> Tail {
-        let mut tail = Tail { upto: self.head, head: self.head, ..Tail::default() };
+    fn tail(
+        &self,
+        after: Seq,
+        own: HandleOrigin,
+        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+    ) -> TailPage {
+        let mut tail = TailPage { upto: self.head, head: self.head, ..TailPage::default() };
         for (name, doc) in &self.docs {
             let due = doc.compacted.filter(|(upto, at)| *upto > after && *at > after);
-            tail.reload.extend(due.map(|(upto, _)| Reload {
+            tail.reload.extend(due.map(|(upto, _)| ReloadNotice {
                 doc: name.clone(),
                 upto,
                 forgotten: doc.forgotten,
@@ -253,13 +264,14 @@ impl Data {
                 tail.records.push(self.record(*seq));
             }
         }
-        let touched = touched.into_iter().map(|(doc, (head, own))| Touched { doc, head, own });
+        let touched =
+            touched.into_iter().map(|(doc, (head, own))| TouchedDocument { doc, head, own });
         tail.touched = touched.collect();
         tail.touched.sort_by_key(|touched| touched.head);
         tail
     }
 
-    fn stats_of(&self, name: &DocName, doc: &Doc) -> DocStats {
+    fn stats_of(&self, name: &DocName, doc: &MemoryDoc) -> DocStats {
         DocStats {
             doc: name.clone(),
             n_records: doc.records.len() as u64,
@@ -277,11 +289,11 @@ impl Data {
 }
 
 impl Store for MemoryStore {
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> HandleOrigin {
         self.origin
     }
 
-    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
         let mut state = self.state()?;
         let durability = batch.durability;
         let appended = state.now.append(batch, self.origin)?;
@@ -292,7 +304,7 @@ impl Store for MemoryStore {
         Ok(appended)
     }
 
-    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError> {
+    fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
         Ok(self.state()?.now.load(doc))
     }
 
@@ -305,8 +317,8 @@ impl Store for MemoryStore {
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, Origin) -> bool,
-    ) -> Result<Tail, StoreError> {
+        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+    ) -> Result<TailPage, StoreError> {
         Ok(self.state()?.now.tail(after, self.origin, wanted))
     }
 
@@ -329,19 +341,23 @@ impl Store for MemoryStore {
         Ok(state.now.head > after)
     }
 
-    fn compact(&self, name: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
+    fn compact(
+        &self,
+        name: &DocName,
+        merge: &MergeFn<'_>,
+    ) -> Result<CompactionOutcome, StoreError> {
         let before = self.state()?.now.load(name);
         let Some(last) = before.updates.last().map(|record| record.seq) else {
-            return Ok(Compacted::Nothing);
+            return Ok(CompactionOutcome::Nothing);
         };
         let merged = merge(before.snapshot.as_deref(), &before.updates)
             .map_err(|source| StoreError::Merge { doc: name.clone(), source: source.into() })?;
 
         let mut state = self.state()?;
         let data = &mut state.now;
-        let Some(doc) = data.docs.get_mut(name) else { return Ok(Compacted::Raced) };
+        let Some(doc) = data.docs.get_mut(name) else { return Ok(CompactionOutcome::Raced) };
         if doc.snapshot.as_deref() != before.snapshot.as_deref() {
-            return Ok(Compacted::Raced);
+            return Ok(CompactionOutcome::Raced);
         }
         let absorbed: Vec<Seq> = before
             .updates
@@ -350,7 +366,7 @@ impl Store for MemoryStore {
             .filter_map(|(record, absorbed)| absorbed.then_some(record.seq))
             .collect();
         if absorbed.is_empty() {
-            return Ok(Compacted::Nothing);
+            return Ok(CompactionOutcome::Nothing);
         }
         let mut bytes_before = before.snapshot.as_ref().map_or(0, |state| state.len() as u64);
         let bytes_after = merged.state.len() as u64;
@@ -376,7 +392,7 @@ impl Store for MemoryStore {
         doc.compacted = Some((reaches, at));
         self.shared.grown.notify_all();
         let n_absorbed = absorbed.len() as u64;
-        Ok(Compacted::Done { n_absorbed, n_kept, bytes_before, bytes_after })
+        Ok(CompactionOutcome::Done { n_absorbed, n_kept, bytes_before, bytes_after })
     }
 
     fn wipe(&self) -> Result<(), StoreError> {
@@ -449,7 +465,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
         Ok(self.state()?.now.quarantine.list())
     }
 
@@ -515,7 +531,7 @@ impl Store for MemoryStore {
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
         let is_old = |blob: &StoredBlob| blob.put <= mark && blob.at < older_than;
-        let old = |state: &State| -> Vec<ContentHash> {
+        let old = |state: &MemoryState| -> Vec<ContentHash> {
             let blobs = state.now.blobs.iter();
             blobs.filter(|(_, blob)| is_old(blob)).map(|(hash, _)| *hash).collect()
         };
@@ -535,7 +551,7 @@ impl Store for MemoryStore {
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
         let state = self.state()?;
         let current = |name| {
-            let doc: &Doc = state.now.docs.get(name)?;
+            let doc: &MemoryDoc = state.now.docs.get(name)?;
             doc.fact.filter(|fact| fact.upto >= doc.head.seq)
         };
         Ok(docs.iter().map(current).collect())
@@ -619,10 +635,10 @@ impl Store for MemoryStore {
         Err(StoreError::Unsupported { action: "back up: it is in memory only" })
     }
 
-    fn check(&self) -> Result<Report, StoreError> {
+    fn check(&self) -> Result<CheckReport, StoreError> {
         let state = self.state()?;
         let data = &state.now;
-        Ok(Report {
+        Ok(CheckReport {
             n_records: data.log.len() as u64,
             n_snapshots: data.docs.values().filter(|doc| doc.snapshot.is_some()).count() as u64,
             n_blobs: data.blobs.len() as u64,

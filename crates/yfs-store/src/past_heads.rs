@@ -8,9 +8,9 @@
 //!
 //! A keystroke takes about 30 bytes, and some 4 of them once compressed.
 
-use yfs_engine::lib0::{Lib0Error, Reader, write_var_uint};
+use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_var_uint};
 
-use crate::{DocHead, Loaded, Origin, PastHead, Seq};
+use crate::{DocHead, HandleOrigin, PastHead, Seq, StoredDocument};
 
 /// How many heads of one document are kept; the oldest go first.
 const MAX_HEADS: usize = 1 << 14;
@@ -29,7 +29,7 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// document only now, the earlier heads cannot be told apart from later ones, and are dropped.
 pub(crate) fn extended(
     earlier: Vec<PastHead>,
-    before: &Loaded,
+    before: &StoredDocument,
     changes: &[Vec<u8>],
 ) -> Vec<PastHead> {
     if changes.len() != before.updates.len() || !before.damaged.is_empty() {
@@ -68,7 +68,7 @@ pub(crate) fn encode(heads: &[PastHead]) -> std::io::Result<Vec<u8>> {
 /// Decodes heads; nothing if the bytes are not heads.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<PastHead>> {
     let bytes = zstd::bulk::decompress(bytes, MAX_BYTES).ok()?;
-    let mut reader = Reader::new(&bytes);
+    let mut reader = Lib0Reader::new(&bytes);
     let mut heads = Vec::new();
     let mut last = 0;
     while !reader.is_empty() {
@@ -79,11 +79,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<PastHead>> {
     Some(heads)
 }
 
-fn read_head(reader: &mut Reader<'_>, last: u64) -> Result<PastHead, Lib0Error> {
+fn read_head(reader: &mut Lib0Reader<'_>, last: u64) -> Result<PastHead, Lib0Error> {
     let distance = reader.var_uint()?;
     let seq = Seq(last.checked_add(distance).ok_or(Lib0Error::Number)?);
     let origin = reader.take(8)?.try_into().map_err(|_| Lib0Error::End)?;
-    let origin = Origin(u64::from_le_bytes(origin));
+    let origin = HandleOrigin(u64::from_le_bytes(origin));
     let len = usize::try_from(reader.var_uint()?).map_err(|_| Lib0Error::End)?;
     let change = reader.take(len)?.to_vec();
     Ok(PastHead { head: DocHead { seq, origin }, change })
@@ -96,19 +96,23 @@ mod tests {
     use yfs_engine::time::Millis;
 
     use super::*;
-    use crate::{DocName, Record};
+    use crate::{DocName, LogRecord};
 
-    fn records(seqs: Range<u64>) -> Loaded {
+    fn records(seqs: Range<u64>) -> StoredDocument {
         let doc = DocName::parse("4f7c2a9e1b3d5f0").expect("a name");
-        let record = |seq| Record {
+        let record = |seq| LogRecord {
             seq: Seq(seq),
             doc: doc.clone(),
-            origin: Origin(0xab_cdef_0123_4567),
+            origin: HandleOrigin(0xab_cdef_0123_4567),
             at: Millis(1),
             data: Vec::new(),
         };
         let snapshot_upto = Seq(seqs.start - 1);
-        Loaded { updates: seqs.map(record).collect(), snapshot_upto, ..Loaded::default() }
+        StoredDocument {
+            updates: seqs.map(record).collect(),
+            snapshot_upto,
+            ..StoredDocument::default()
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ const MAX_REASON_CHARS: usize = 1000;
 
 /// A refused update, as it is listed: without its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quarantined {
+pub struct QuarantinedUpdate {
     /// Names the entry. Numbers are not given twice.
     pub number: u64,
     /// The document that it was meant for.

@@ -32,7 +32,7 @@ pub struct Seq(pub u64);
 /// Says which open handle appended a record: a random number per handle, never stored for longer
 /// than its records.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Origin(pub u64);
+pub struct HandleOrigin(pub u64);
 
 /// The last record of a document at some time: where it stands, and which handle appended it.
 ///
@@ -43,7 +43,7 @@ pub struct DocHead {
     /// Where the record stands, or zero if the document has none.
     pub seq: Seq,
     /// Which handle appended it.
-    pub origin: Origin,
+    pub origin: HandleOrigin,
 }
 
 /// A head that a document had before compaction replaced its record.
@@ -51,7 +51,7 @@ pub struct DocHead {
 pub struct PastHead {
     /// The head.
     pub head: DocHead,
-    /// What the record changed, as [`Merged::changes`](crate::Merged::changes) described it.
+    /// What the record changed, as [`MergedSnapshot::changes`](crate::MergedSnapshot::changes) described it.
     pub change: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ pub struct PastHead {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocHistory {
     /// The document as it stands.
-    pub loaded: Loaded,
+    pub loaded: StoredDocument,
     /// The latest heads that the snapshot covers, in order, without gaps. Empty if they are not
     /// known.
     pub past_heads: Vec<PastHead>,
@@ -67,13 +67,13 @@ pub struct DocHistory {
 
 /// One update in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct LogRecord {
     /// Where it stands.
     pub seq: Seq,
     /// Which document it belongs to.
     pub doc: DocName,
     /// Which handle appended it.
-    pub origin: Origin,
+    pub origin: HandleOrigin,
     /// When it was appended, by the clock of whoever appended it.
     pub at: Millis,
     /// The update.
@@ -82,18 +82,18 @@ pub struct Record {
 
 /// Updates that become visible together or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
+pub struct AppendBatch {
     /// The updates, in order.
     pub updates: Vec<(DocName, Vec<u8>)>,
     /// The batch is refused when somebody else got in between in one of these documents.
-    pub expect: Vec<Expect>,
+    pub expect: Vec<HeadPrecondition>,
     /// Blobs that the updates name. The batch is refused with
     /// [`NoBlob`](crate::StoreError::NoBlob) unless all of them are in the store, and counts as
     /// putting them: no removal that was decided before takes them.
     pub blobs: Vec<ContentHash>,
     /// Documents of which the writer wants to know whether somebody else got in between; see
-    /// [`Appended::overtaken`].
-    pub watch: Vec<Expect>,
+    /// [`AppendReceipt::overtaken`].
+    pub watch: Vec<HeadPrecondition>,
     /// Facts of documents that this batch writes, whose `upto` is the document's head before it.
     /// A fact is kept if nothing was appended to its document meanwhile, and then holds as of this
     /// batch's last record of the document; otherwise, or if there is no such document, it is dropped.
@@ -106,7 +106,7 @@ pub struct Batch {
 
 /// A condition on the head of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expect {
+pub struct HeadPrecondition {
     /// The document that must not have moved.
     pub doc: DocName,
     /// What the writer has tailed or loaded up to. Records that this handle appended itself do not
@@ -126,23 +126,23 @@ pub enum Durability {
 
 /// Where a batch went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// Its first record. If the batch had no updates: the head.
     pub first: Seq,
     /// Its last record. If the batch had no updates: the head.
     pub last: Seq,
-    /// Another handle had appended to one of the documents that the batch [watches](Batch::watching),
+    /// Another handle had appended to one of the documents that the batch [watches](AppendBatch::watching),
     /// after what its writer had seen of it.
     pub overtaken: bool,
 }
 
 /// A document as it stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct StoredDocument {
     /// What compaction made of older records.
     pub snapshot: Option<Vec<u8>>,
     /// The records that are not in the snapshot, in order. Some may be in it as well.
-    pub updates: Vec<Record>,
+    pub updates: Vec<LogRecord>,
     /// Up to where records may be in the snapshot.
     pub snapshot_upto: Seq,
     /// The last record that this document ever had.
@@ -150,19 +150,19 @@ pub struct Loaded {
     /// The head of the whole log at the time: nothing of this document up to here is missing.
     pub upto: Seq,
     /// Records that could not be read. They are left out of `updates`.
-    pub damaged: Vec<Damage>,
+    pub damaged: Vec<DamagedRecord>,
 }
 
 /// A page of what happened after some position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tail {
+pub struct TailPage {
     /// Documents some of whose records after that position were compacted away before they could
     /// be returned here: whoever holds one must load it again and apply it. Nothing need be reset.
-    pub reload: Vec<Reload>,
+    pub reload: Vec<ReloadNotice>,
     /// The records of documents that the caller wanted, in order.
-    pub records: Vec<Record>,
+    pub records: Vec<LogRecord>,
     /// Every document that has a record in this page, wanted or not, in order of `head`.
-    pub touched: Vec<Touched>,
+    pub touched: Vec<TouchedDocument>,
     /// Continue from here.
     pub upto: Seq,
     /// The head of the log at the time.
@@ -170,12 +170,12 @@ pub struct Tail {
     /// Whether there is more between `upto` and `head`.
     pub more: bool,
     /// Records that could not be read. They are left out of `records`.
-    pub damaged: Vec<Damage>,
+    pub damaged: Vec<DamagedRecord>,
 }
 
 /// A document that must be loaded again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reload {
+pub struct ReloadNotice {
     /// Which.
     pub doc: DocName,
     /// Unless it was already loaded up to here or beyond.
@@ -186,7 +186,7 @@ pub struct Reload {
 
 /// A document that has a record in a page of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touched {
+pub struct TouchedDocument {
     /// Which.
     pub doc: DocName,
     /// Its last record in the page.
@@ -197,7 +197,7 @@ pub struct Touched {
 
 /// A record or snapshot that cannot be read any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct DamagedRecord {
     /// Whose it was.
     pub doc: DocName,
     /// Where it stands; for a snapshot, what it reached up to.
@@ -218,7 +218,7 @@ impl DocName {
     }
 }
 
-impl Origin {
+impl HandleOrigin {
     /// Makes one up.
     pub(crate) fn random() -> Self {
         // Six bytes suffice to tell handles apart, and every record pays for them.
@@ -228,10 +228,10 @@ impl Origin {
 
 impl DocHead {
     /// The head of a document without records.
-    pub const ZERO: Self = Self { seq: Seq::ZERO, origin: Origin(0) };
+    pub const ZERO: Self = Self { seq: Seq::ZERO, origin: HandleOrigin(0) };
 }
 
-impl Record {
+impl LogRecord {
     /// Returns the head of the document when this was its last record.
     pub fn head(&self) -> DocHead {
         DocHead { seq: self.seq, origin: self.origin }
@@ -243,7 +243,7 @@ impl Seq {
     pub const ZERO: Self = Self(0);
 }
 
-impl Batch {
+impl AppendBatch {
     /// Makes a buffered, unconditional batch of one update.
     pub fn one(doc: DocName, update: Vec<u8>, at: Millis) -> Self {
         Self::new(vec![(doc, update)], at)
@@ -266,14 +266,14 @@ impl Batch {
     /// Refuses the batch if another handle appended to `doc` after `seen`. Conditions add up.
     #[must_use]
     pub fn expecting(mut self, doc: DocName, seen: Seq) -> Self {
-        self.expect.push(Expect { doc, seen });
+        self.expect.push(HeadPrecondition { doc, seen });
         self
     }
 
     /// Asks whether another handle appended to `doc` after `seen`, which refuses nothing.
     #[must_use]
     pub fn watching(mut self, doc: DocName, seen: Seq) -> Self {
-        self.watch.push(Expect { doc, seen });
+        self.watch.push(HeadPrecondition { doc, seen });
         self
     }
 

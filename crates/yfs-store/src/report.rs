@@ -63,7 +63,7 @@ pub struct StoreStats {
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct CheckReport {
     /// Records that were read.
     pub n_records: u64,
     /// Snapshots that were read.
@@ -71,12 +71,12 @@ pub struct Report {
     /// Blobs that were read.
     pub n_blobs: u64,
     /// What is wrong. Empty if all is well.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<CheckProblem>,
 }
 
 /// Something that a check found wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct CheckProblem {
     /// The document concerned, if it is one.
     pub doc: Option<DocName>,
     /// What is wrong, for a person to read.

@@ -15,6 +15,7 @@
 //!   looks something up.
 
 mod access;
+mod append_watch;
 mod backup;
 mod blobs;
 mod check;
@@ -22,17 +23,16 @@ mod claims;
 mod compact;
 mod holder;
 mod index;
-mod local;
+mod local_tables;
+mod location;
 mod log;
-mod place;
 mod quarantine;
 mod reserve;
 mod schema;
 mod scrub;
 mod secret;
 mod sync;
-mod tx;
-mod watch;
+mod transaction;
 mod wipe;
 
 use std::{
@@ -52,19 +52,19 @@ use rusqlite::Connection;
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use self::{
-    index::Index,
+    append_watch::AppendWatch,
+    index::LogIndex,
+    location::StoreLocation,
     log::Queue,
-    place::Place,
-    reserve::{Quota, Reserve},
+    reserve::{DiskReserve, PageQuota},
     schema::failed,
-    sync::Syncer,
-    tx::Tx,
-    watch::Watch,
+    sync::LogSyncer,
+    transaction::SqliteTransaction,
 };
 use crate::{
-    Appended, Batch, BlobInfo, BlobMark, Compacted, DocFact, DocHead, DocHistory, DocName,
-    DocStats, Loaded, MergeFn, Origin, Quarantined, Report, Seq, Store, StoreError, StoreStats,
-    Tail, WriterClaim,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
+    DocHead, DocHistory, DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store,
+    StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
 };
 
 /// How many idle reading connections a handle keeps.
@@ -72,7 +72,7 @@ const MAX_IDLE_READERS: usize = 4;
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
-    inner: Arc<Inner>,
+    inner: Arc<SqliteInner>,
 }
 
 /// How to open a store.
@@ -94,44 +94,44 @@ pub struct OpenOptions {
 }
 
 /// What all users of one handle share.
-struct Inner {
+struct SqliteInner {
     path: PathBuf,
     /// What other users could read before it was opened.
     mended: Vec<PathBuf>,
-    place: Place,
+    place: StoreLocation,
     read_only: bool,
     /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
     has_quarantine: bool,
     /// Whether there is a table of past heads; as above.
     has_past_heads: bool,
-    origin: Origin,
-    reserve: Reserve,
+    origin: HandleOrigin,
+    reserve: DiskReserve,
     /// The one connection that writes.
-    writer: Mutex<Writer>,
+    writer: Mutex<SqliteWriter>,
     /// Batches that wait for the writer. Whoever gets it commits them all.
     queue: Queue,
     /// Connections that read, while nobody uses them.
     readers: Mutex<Vec<Connection>>,
-    index: Mutex<Index>,
-    watch: Watch,
-    syncer: Syncer,
+    index: Mutex<LogIndex>,
+    watch: AppendWatch,
+    syncer: LogSyncer,
     closed: AtomicBool,
 }
 
-struct Writer {
+struct SqliteWriter {
     connection: Connection,
     /// Whether commits reach the disk before they return.
     synchronous: bool,
-    quota: Option<Quota>,
+    quota: Option<PageQuota>,
     /// The quota that this connection was told.
     n_pages: Option<u32>,
     /// Where the log ended when this connection last read or wrote it.
-    known: Option<Known>,
+    known: Option<KnownHead>,
 }
 
 /// The end of the log at some moment.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownHead {
     /// The `data_version` of the writing connection at that moment. It changes with every commit of
     /// another connection, and with none of its own.
     version: i64,
@@ -139,8 +139,8 @@ struct Known {
 }
 
 /// A reading connection on loan.
-struct Reader<'a> {
-    inner: &'a Inner,
+struct PooledReader<'a> {
+    inner: &'a SqliteInner,
     /// Invariant: there until it is dropped.
     connection: Option<Connection>,
 }
@@ -184,36 +184,37 @@ impl SqliteStore {
             (place, connection, format, Vec::new())
         } else {
             let (connection, mended) = schema::open(path, options)?;
-            (Place::writable(path), connection, schema::FORMAT, mended)
+            (StoreLocation::writable(path), connection, schema::FORMAT, mended)
         };
         let n_pages = options.max_bytes.map(|n_bytes| n_bytes / schema::PAGE_LEN);
         let n_pages = n_pages.map(|n| n.clamp(1, u64::from(u32::MAX) - 1) as u32);
         let (reserve, quota) = match n_pages {
             Some(n_pages) => {
-                let (reserve, quota) = Reserve::new(path).with_quota(n_pages);
+                let (reserve, quota) = DiskReserve::new(path).with_quota(n_pages);
                 (reserve, Some(quota))
             }
-            None => (Reserve::new(path), None),
+            None => (DiskReserve::new(path), None),
         };
         if !options.read_only {
             reserve.fill();
         }
-        let writer = Writer { connection, synchronous: false, known: None, quota, n_pages: None };
-        let inner = Inner {
+        let writer =
+            SqliteWriter { connection, synchronous: false, known: None, quota, n_pages: None };
+        let inner = SqliteInner {
             path: path.to_owned(),
             mended,
             reserve,
             read_only: options.read_only,
             has_quarantine: format > 1,
             has_past_heads: format > 2,
-            origin: Origin::random(),
+            origin: HandleOrigin::random(),
             writer: Mutex::new(writer),
             queue: Queue::default(),
             readers: Mutex::default(),
             index: Mutex::default(),
-            watch: Watch::new(place.clone()),
+            watch: AppendWatch::new(place.clone()),
             place,
-            syncer: Syncer::new(path, options.sync_every),
+            syncer: LogSyncer::new(path, options.sync_every),
             closed: AtomicBool::new(false),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -231,7 +232,7 @@ impl Drop for SqliteStore {
     }
 }
 
-impl Inner {
+impl SqliteInner {
     fn ensure_open(&self) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
     }
@@ -241,14 +242,14 @@ impl Inner {
         if self.read_only { Err(StoreError::ReadOnly { action }) } else { Ok(()) }
     }
 
-    fn reader(&self) -> Result<Reader<'_>, StoreError> {
+    fn reader(&self) -> Result<PooledReader<'_>, StoreError> {
         self.ensure_open()?;
         let idle = self.readers.lock().pop();
         let connection = idle.map_or_else(|| self.place.connect(), Ok)?;
-        Ok(Reader { inner: self, connection: Some(connection) })
+        Ok(PooledReader { inner: self, connection: Some(connection) })
     }
 
-    fn writer(&self, action: &'static str) -> Result<MutexGuard<'_, Writer>, StoreError> {
+    fn writer(&self, action: &'static str) -> Result<MutexGuard<'_, SqliteWriter>, StoreError> {
         self.ensure_writable(action)?;
         Ok(self.writer.lock())
     }
@@ -271,10 +272,14 @@ impl Inner {
     }
 }
 
-impl Writer {
+impl SqliteWriter {
     /// Begins a writing transaction; what follows it down to its commit is durable at once if it
     /// is `synchronous`.
-    fn begin(&mut self, synchronous: bool, action: &'static str) -> Result<Tx<'_>, StoreError> {
+    fn begin(
+        &mut self,
+        synchronous: bool,
+        action: &'static str,
+    ) -> Result<SqliteTransaction<'_>, StoreError> {
         // A caller that knows where the log ends after its commit puts it back.
         self.known = None;
         if self.synchronous != synchronous {
@@ -282,16 +287,16 @@ impl Writer {
             self.connection.pragma_update(None, "synchronous", level).map_err(failed(action))?;
             self.synchronous = synchronous;
         }
-        let n_pages = self.quota.as_ref().map(Quota::n_pages);
+        let n_pages = self.quota.as_ref().map(PageQuota::n_pages);
         if let Some(n) = n_pages.filter(|_| self.n_pages != n_pages) {
             self.connection.pragma_update(None, "max_page_count", n).map_err(failed(action))?;
             self.n_pages = n_pages;
         }
-        Tx::write(&self.connection).map_err(failed(action))
+        SqliteTransaction::write(&self.connection).map_err(failed(action))
     }
 }
 
-impl Deref for Reader<'_> {
+impl Deref for PooledReader<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -299,7 +304,7 @@ impl Deref for Reader<'_> {
     }
 }
 
-impl Drop for Reader<'_> {
+impl Drop for PooledReader<'_> {
     fn drop(&mut self) {
         let mut idle = self.inner.readers.lock();
         if idle.len() < MAX_IDLE_READERS {
@@ -315,15 +320,15 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> HandleOrigin {
         self.inner.origin
     }
 
-    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
         self.inner.append(batch)
     }
 
-    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError> {
+    fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
         self.inner.load(doc)
     }
 
@@ -334,8 +339,8 @@ impl Store for SqliteStore {
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, Origin) -> bool,
-    ) -> Result<Tail, StoreError> {
+        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+    ) -> Result<TailPage, StoreError> {
         self.inner.tail(after, wanted)
     }
 
@@ -355,7 +360,7 @@ impl Store for SqliteStore {
         self.inner.wait(after, timeout)
     }
 
-    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError> {
+    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
         self.inner.removing(|| self.inner.compact(doc, merge))
     }
 
@@ -389,7 +394,7 @@ impl Store for SqliteStore {
         self.inner.quarantine(doc, update, reason, at)
     }
 
-    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
         self.inner.quarantined()
     }
 
@@ -495,7 +500,7 @@ impl Store for SqliteStore {
         self.inner.backup(to, progress)
     }
 
-    fn check(&self) -> Result<Report, StoreError> {
+    fn check(&self) -> Result<CheckReport, StoreError> {
         self.inner.check()
     }
 

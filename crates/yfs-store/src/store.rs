@@ -31,27 +31,28 @@ use std::{
 use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
-    Appended, Batch, BlobInfo, BlobMark, DocFact, DocHead, DocHistory, DocName, DocStats, Loaded,
-    Origin, Quarantined, Record, Report, Seq, StoreError, StoreStats, Tail,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, DocFact, DocHead, DocHistory,
+    DocName, DocStats, HandleOrigin, LogRecord, QuarantinedUpdate, Seq, StoreError, StoreStats,
+    StoredDocument, TailPage,
 };
 
 /// A durable log of updates to documents, shared by processes, plus blobs and local tables.
 pub trait Store: Send + Sync + Debug {
     /// Returns what marks the records of this handle.
     ///
-    /// Conditions ([`Expect`](crate::Expect)) do not count own records, so two independent writers
+    /// Conditions ([`Expect`](crate::HeadPrecondition)) do not count own records, so two independent writers
     /// need two handles.
-    fn origin(&self) -> Origin;
+    fn origin(&self) -> HandleOrigin;
 
     /// Appends all updates of a batch, or none.
     ///
     /// Fails with [`StoreError::HeadMoved`] if one of the batch's conditions does not hold, and
     /// with
     /// [`StoreError::NoBlob`] if a blob that it names is not in the store.
-    fn append(&self, batch: Batch) -> Result<Appended, StoreError>;
+    fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError>;
 
     /// Reads a document; one that was never written is empty.
-    fn load(&self, doc: &DocName) -> Result<Loaded, StoreError>;
+    fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError>;
 
     /// Reads a document, and the latest heads that it had before compaction replaced their records.
     ///
@@ -61,12 +62,12 @@ pub trait Store: Send + Sync + Debug {
     /// Reads a page of what was appended after a position, by this handle as well.
     ///
     /// `wanted` says by document and origin which records to return; of the others only
-    /// [`touched`](Tail::touched) tells.
+    /// [`touched`](TailPage::touched) tells.
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, Origin) -> bool,
-    ) -> Result<Tail, StoreError>;
+        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+    ) -> Result<TailPage, StoreError>;
 
     /// Returns the position of the last record, of all handles.
     ///
@@ -97,7 +98,7 @@ pub trait Store: Send + Sync + Debug {
     /// `merge` gets the snapshot and the records, runs outside every lock, and must verify what it
     /// returns. Records that it did not absorb stay. Nothing happens if another compaction of the
     /// document was faster.
-    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<Compacted, StoreError>;
+    fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError>;
 
     /// Makes sure that no file of the store holds what was removed from it before: records and
     /// snapshots that compaction replaced, documents that were forgotten, blobs.
@@ -138,7 +139,7 @@ pub trait Store: Send + Sync + Debug {
 
     /// Lists the updates in quarantine, in the order in which they were first refused, without
     /// reading them.
-    fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError>;
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError>;
 
     /// Returns the bytes of an update in quarantine, if they are kept.
     fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
@@ -241,21 +242,22 @@ pub trait Store: Send + Sync + Debug {
     fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError>;
 
     /// Reads everything and reports what is damaged.
-    fn check(&self) -> Result<Report, StoreError>;
+    fn check(&self) -> Result<CheckReport, StoreError>;
 
     /// Flushes, and refuses every later call.
     fn close(&self) -> Result<(), StoreError>;
 }
 
 /// Merges the snapshot and the records of a document into a new snapshot.
-pub type MergeFn<'a> = dyn Fn(Option<&[u8]>, &[Record]) -> Result<Merged, MergeError> + 'a;
+pub type MergeFn<'a> =
+    dyn Fn(Option<&[u8]>, &[LogRecord]) -> Result<MergedSnapshot, MergeError> + 'a;
 
 /// What a merge may fail with.
 pub type MergeError = Box<dyn Error + Send + Sync>;
 
 /// What a merge made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedSnapshot {
     /// The new snapshot.
     pub state: Vec<u8>,
     /// For each record, whether all of it is in the snapshot.
@@ -271,7 +273,7 @@ pub struct Merged {
 
 /// What came of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compacted {
+pub enum CompactionOutcome {
     /// There was no record to absorb.
     Nothing,
     /// Another compaction was faster. What this one made was thrown away.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use yfs_engine::{id::ClientId, time::Millis};
-use yfs_store::{Batch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt, WriterClaim};
+use yfs_store::{AppendBatch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt, WriterClaim};
 
 fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")
@@ -22,7 +22,7 @@ fn ids(claim: &WriterClaim) -> [ClientId; 4] {
 fn use_once(store: &dyn Store) -> [ClientId; 4] {
     let claim = store.claim_writer().expect("claim");
     let used = ids(&claim);
-    store.append(Batch::one(doc("a"), vec![1], Millis(1))).expect("append");
+    store.append(AppendBatch::one(doc("a"), vec![1], Millis(1))).expect("append");
     store.release_writer(claim).expect("release");
     used
 }
@@ -100,7 +100,7 @@ fn a_backup_is_consistent_while_others_write() {
             while !stop.load(Ordering::Relaxed) {
                 // The two must never be apart.
                 let updates = vec![(doc("left"), vec![1; 700]), (doc("right"), vec![2; 20])];
-                writer.append(Batch::new(updates, Millis(1))).expect("append");
+                writer.append(AppendBatch::new(updates, Millis(1))).expect("append");
             }
         });
         for number in 0..5 {
@@ -119,7 +119,8 @@ fn a_backup_is_consistent_while_others_write() {
             assert_eq!(copy.get_blob(&blob).expect("get"), [5; 100_000]);
             assert_ne!(ids(&copy.claim_writer().expect("claim")), used);
             let head = copy.head().expect("head");
-            let written = copy.append(Batch::one(doc("a"), vec![3], Millis(1))).expect("append");
+            let written =
+                copy.append(AppendBatch::one(doc("a"), vec![3], Millis(1))).expect("append");
             assert!(written.first > head && head > Seq::ZERO);
         }
         stop.store(true, Ordering::Relaxed);
@@ -149,7 +150,7 @@ fn a_backup_is_used_like_any_store() {
     let path = directory.path().join("store.db");
     let restored = directory.path().join("restored.db");
     let store = SqliteStore::open_or_create(&path).expect("open");
-    store.append(Batch::one(doc("a"), vec![1], Millis(1))).expect("append");
+    store.append(AppendBatch::one(doc("a"), vec![1], Millis(1))).expect("append");
     store.backup(&restored, &mut |_, _| ()).expect("backup");
     assert_eq!(journal_mode(&restored), "wal");
     assert!(!directory.path().join("restored.db-wal").exists(), "it is one file");
@@ -165,7 +166,7 @@ fn a_backup_is_used_like_any_store() {
         // A reader in the middle of something blocks no writer.
         let reader = rusqlite::Connection::open(path).expect("open");
         reader.execute_batch("BEGIN; SELECT count(*) FROM log;").expect("read");
-        store.append(Batch::one(doc("a"), vec![2], Millis(1))).expect("append");
+        store.append(AppendBatch::one(doc("a"), vec![2], Millis(1))).expect("append");
         store.flush().expect("flush");
     }
 }

@@ -9,8 +9,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use yfs_engine::time::Millis;
 use yfs_store::{
-    Batch, DocName, MergeError, Merged, OpenOptions, Record, Seq, SqliteStore, Store, StoreError,
-    StoreExt,
+    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, Seq, SqliteStore,
+    Store, StoreError, StoreExt,
 };
 
 const N_DOCS: usize = 20;
@@ -19,10 +19,10 @@ fn doc(number: usize) -> DocName {
     DocName::parse(&format!("doc{number:03}")).expect("a name")
 }
 
-fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged {
+    Ok(MergedSnapshot {
         state,
         absorbed: vec![true; records.len()],
         rewritten: Vec::new(),
@@ -45,7 +45,7 @@ fn sample() -> (TempDir, PathBuf) {
     let store = SqliteStore::open_or_create(&path).expect("open");
     for part in 0..4 {
         for number in 0..N_DOCS {
-            let batch = Batch::one(doc(number), content(number, part), Millis(1));
+            let batch = AppendBatch::one(doc(number), content(number, part), Millis(1));
             store.append(batch).expect("append");
             if part == 2 && number % 2 == 0 {
                 store.compact(&doc(number), &join).expect("compact");
@@ -175,7 +175,7 @@ fn damage_stays_where_it_is() {
         let tail = store.tail(Seq::ZERO, &|_, _| true).expect("the tail goes on");
         let n_lost = if number % 2 == 1 || part == 3 { 1 } else { 0 };
         assert_eq!(tail.damaged.len(), n_lost);
-        store.append(Batch::one(doc(0), vec![1], Millis(1))).expect("writing goes on");
+        store.append(AppendBatch::one(doc(0), vec![1], Millis(1))).expect("writing goes on");
     }
 }
 
@@ -204,7 +204,7 @@ fn a_damaged_name_costs_one_document() {
         store.tail(Seq::ZERO, &|_, _| true).expect("the tail goes on");
         store.documents().expect("the rest is listed");
         let new = DocName::parse("new").expect("a name");
-        let written = store.append(Batch::one(new.clone(), vec![1], Millis(1)));
+        let written = store.append(AppendBatch::one(new.clone(), vec![1], Millis(1)));
         assert_eq!(store.doc_head(&new).expect("head").seq, written.expect("append").last, "{sql}");
         store.forget(&new, store.doc_head(&new).expect("head").seq).expect("forget");
     }
@@ -252,7 +252,7 @@ fn a_full_disk_changes_nothing() {
     let mut expected = Vec::new();
     let error = loop {
         let data = vec![expected.len() as u8; 10_000];
-        match store.append(Batch::one(doc(0), data.clone(), Millis(1))) {
+        match store.append(AppendBatch::one(doc(0), data.clone(), Millis(1))) {
             Ok(_) => expected.extend(data),
             Err(error) => break error,
         }
@@ -261,7 +261,7 @@ fn a_full_disk_changes_nothing() {
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     let head = store.head().expect("head");
     let updates = (0..300).map(|at| (doc(at % 3), vec![9; 1000])).collect();
-    let error = store.append(Batch::new(updates, Millis(1))).expect_err("it is full");
+    let error = store.append(AppendBatch::new(updates, Millis(1))).expect_err("it is full");
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     let error = store.put_bytes(&noise(500_000), Millis(1)).expect_err("it is full");
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
@@ -271,7 +271,9 @@ fn a_full_disk_changes_nothing() {
     drop(store);
     let store = SqliteStore::open(&path).expect("open");
     assert!(read(&store, 0).expect("load") == expected);
-    store.append(Batch::one(doc(1), vec![1; 10_000], Millis(1))).expect("there is room again");
+    store
+        .append(AppendBatch::one(doc(1), vec![1; 10_000], Millis(1)))
+        .expect("there is room again");
     assert_eq!(store.check().expect("check").problems, []);
 }
 

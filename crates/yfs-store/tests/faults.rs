@@ -9,16 +9,16 @@ use std::{
 
 use yfs_engine::time::Millis;
 use yfs_store::{
-    Batch, DocName, Fault, FaultStore, MemoryStore, Merged, Seq, SqliteStore, Store, StoreError,
-    StoreExt,
+    AppendBatch, DocName, FaultStore, MemoryStore, MergedSnapshot, Seq, SqliteStore, Store,
+    StoreError, StoreExt, StoreFault,
 };
 
 fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")
 }
 
-fn batch(name: &str) -> Batch {
-    Batch::one(doc(name), name.into(), Millis(1))
+fn batch(name: &str) -> AppendBatch {
+    AppendBatch::one(doc(name), name.into(), Millis(1))
 }
 
 fn n_updates(store: &dyn Store, name: &str) -> usize {
@@ -28,15 +28,15 @@ fn n_updates(store: &dyn Store, name: &str) -> usize {
 const FULL: StoreError = StoreError::Full { action: "test" };
 
 /// Calls what a fault concerns.
-fn provoke(store: &dyn Store, fault: Fault) -> Result<(), StoreError> {
+fn provoke(store: &dyn Store, fault: StoreFault) -> Result<(), StoreError> {
     match fault {
-        Fault::Append | Fault::AppendApplied => store.append(batch("a")).map(drop),
-        Fault::Load => store.load(&doc("a")).map(drop),
-        Fault::Tail => store.tail(Seq::ZERO, &|_, _| true).map(drop),
-        Fault::Flush => store.flush(),
-        Fault::Compact => {
-            let merge = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
-                Ok(Merged {
+        StoreFault::Append | StoreFault::AppendApplied => store.append(batch("a")).map(drop),
+        StoreFault::Load => store.load(&doc("a")).map(drop),
+        StoreFault::Tail => store.tail(Seq::ZERO, &|_, _| true).map(drop),
+        StoreFault::Flush => store.flush(),
+        StoreFault::Compact => {
+            let merge = |_: Option<&[u8]>, records: &[yfs_store::LogRecord]| {
+                Ok(MergedSnapshot {
                     state: vec![1],
                     absorbed: vec![true; records.len()],
                     rewritten: Vec::new(),
@@ -45,7 +45,7 @@ fn provoke(store: &dyn Store, fault: Fault) -> Result<(), StoreError> {
             };
             store.compact(&doc("a"), &merge).map(drop)
         }
-        Fault::Blob => store.put_bytes(b"content", Millis(1)).map(drop),
+        StoreFault::Blob => store.put_bytes(b"content", Millis(1)).map(drop),
         other => panic!("{other:?} is new"),
     }
 }
@@ -53,20 +53,20 @@ fn provoke(store: &dyn Store, fault: Fault) -> Result<(), StoreError> {
 #[test]
 fn each_fault_fails_one_call_of_its_kind() {
     let faults = [
-        Fault::Append,
-        Fault::AppendApplied,
-        Fault::Load,
-        Fault::Tail,
-        Fault::Flush,
-        Fault::Compact,
-        Fault::Blob,
+        StoreFault::Append,
+        StoreFault::AppendApplied,
+        StoreFault::Load,
+        StoreFault::Tail,
+        StoreFault::Flush,
+        StoreFault::Compact,
+        StoreFault::Blob,
     ];
     for fault in faults {
         let store = FaultStore::new(Arc::new(MemoryStore::new()));
         store.append(batch("a")).expect("append");
         store.fail(fault, 2, FULL);
         let overlaps = |other| {
-            let appends = [Fault::Append, Fault::AppendApplied];
+            let appends = [StoreFault::Append, StoreFault::AppendApplied];
             appends.contains(&fault) && appends.contains(&other)
         };
         for other in faults.into_iter().filter(|other| *other != fault && !overlaps(*other)) {
@@ -84,13 +84,13 @@ fn each_fault_fails_one_call_of_its_kind() {
 #[test]
 fn only_one_kind_of_failed_append_is_applied() {
     let store = FaultStore::new(Arc::new(MemoryStore::new()));
-    store.fail(Fault::Append, 0, FULL);
+    store.fail(StoreFault::Append, 0, FULL);
     store.append(batch("a")).expect_err("it fails");
     assert_eq!(n_updates(&store, "a"), 0);
-    store.fail(Fault::AppendApplied, 0, FULL);
+    store.fail(StoreFault::AppendApplied, 0, FULL);
     store.append(batch("a")).expect_err("it fails");
     assert_eq!(n_updates(&store, "a"), 1);
-    store.fail(Fault::Flush, 0, FULL);
+    store.fail(StoreFault::Flush, 0, FULL);
     store.append(batch("a")).expect("it is not synced");
     store.append(batch("a").synced()).expect_err("it fails");
     assert_eq!(n_updates(&store, "a"), 2);
@@ -190,7 +190,7 @@ fn a_disk_that_is_really_full_changes_nothing() {
     let mut n_appended = 0;
     let error = loop {
         assert!(n_appended < 4000, "it never gets full");
-        match store.append(Batch::one(doc("a"), vec![7; 5000], Millis(1))) {
+        match store.append(AppendBatch::one(doc("a"), vec![7; 5000], Millis(1))) {
             Ok(_) => n_appended += 1,
             Err(error) => break error,
         }
@@ -210,8 +210,8 @@ fn a_disk_that_is_really_full_changes_nothing() {
     assert_eq!(store.check().expect("check").problems, []);
 }
 
-fn large(name: &str) -> Batch {
-    Batch::one(doc(name), vec![7; 100_000], Millis(1))
+fn large(name: &str) -> AppendBatch {
+    AppendBatch::one(doc(name), vec![7; 100_000], Millis(1))
 }
 
 /// Removing goes on where nothing else does, and makes room.

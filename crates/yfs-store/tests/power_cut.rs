@@ -18,7 +18,8 @@ use std::{
 use rusqlite::ffi;
 use yfs_engine::time::Millis;
 use yfs_store::{
-    Batch, DocName, MergeError, Merged, OpenOptions, Record, SqliteStore, Store, StoreExt,
+    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, SqliteStore, Store,
+    StoreExt,
 };
 
 const BLOCK_LEN: usize = 512;
@@ -242,10 +243,10 @@ fn doc(number: usize) -> DocName {
     DocName::parse(&format!("doc{number}")).expect("a name")
 }
 
-fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged {
+    Ok(MergedSnapshot {
         state,
         absorbed: vec![true; records.len()],
         rewritten: Vec::new(),
@@ -261,7 +262,7 @@ fn write_history(path: &Path) {
     for number in 0..600_usize {
         let padding = ".".repeat(if number % 5 == 0 { 9000 } else { 10 });
         let data = format!("{number}{padding}\n").into_bytes();
-        let mut batch = Batch::one(doc(number % 3), data, Millis(1));
+        let mut batch = AppendBatch::one(doc(number % 3), data, Millis(1));
         if number % 31 == 30 {
             batch = batch.synced();
         }
@@ -353,6 +354,6 @@ fn reopen(
     assert!(seen.iter().enumerate().all(|(at, number)| at == *number), "cut {number}: a gap");
     assert!(seen.len() >= n_safe, "cut {number}: {} of {n_safe} safe updates", seen.len());
     assert_eq!(store.check().expect("check").problems, [], "cut {number}");
-    store.append(Batch::one(doc(0), b"on\n".to_vec(), Millis(1))).expect("it goes on");
+    store.append(AppendBatch::one(doc(0), b"on\n".to_vec(), Millis(1))).expect("it goes on");
     seen.len()
 }

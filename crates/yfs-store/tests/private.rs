@@ -16,15 +16,15 @@ use std::{
 };
 
 use yfs_engine::time::Millis;
-use yfs_store::{Batch, DocName, SqliteStore, Store, StoreError};
+use yfs_store::{AppendBatch, DocName, SqliteStore, Store, StoreError};
 
 const ROLE: &str = "YFS_STORE_TEST_ROLE";
 const STORE: &str = "YFS_STORE_TEST_PATH";
 
 const SECRET: &[u8] = b"the key of the house";
 
-fn batch() -> Batch {
-    Batch::one(DocName::parse("doc").expect("a name"), b"one".to_vec(), Millis(1))
+fn batch() -> AppendBatch {
+    AppendBatch::one(DocName::parse("doc").expect("a name"), b"one".to_vec(), Millis(1))
 }
 
 fn mode(path: &Path) -> u32 {

@@ -17,7 +17,8 @@ use std::{
 
 use yfs_engine::time::Millis;
 use yfs_store::{
-    Batch, DocName, Loaded, MergeError, Merged, Record, Seq, SqliteStore, Store, StoreError,
+    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store,
+    StoreError, StoredDocument,
 };
 
 const ROLE: &str = "YFS_STORE_TEST_ROLE";
@@ -87,7 +88,7 @@ fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")
 }
 
-fn lines_of(loaded: &Loaded) -> Vec<String> {
+fn lines_of(loaded: &StoredDocument) -> Vec<String> {
     assert_eq!(loaded.damaged, []);
     let parts = loaded.updates.iter().map(|record| record.data.as_slice());
     let bytes: Vec<&[u8]> = loaded.snapshot.as_deref().into_iter().chain(parts).collect();
@@ -101,10 +102,10 @@ fn lines_in(text: &[u8]) -> Vec<String> {
 }
 
 /// Merges as a set of lines, as documents do: what is there twice counts once.
-fn join(snapshot: Option<&[u8]>, records: &[Record]) -> Result<Merged, MergeError> {
+fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(Merged {
+    Ok(MergedSnapshot {
         state,
         absorbed: vec![true; records.len()],
         rewritten: Vec::new(),
@@ -218,7 +219,7 @@ fn others_see_appends_soon() {
     let mut round_trips = Vec::new();
     for number in 0..100 {
         let start = Instant::now();
-        let ping = Batch::one(doc("ping"), format!("{number}").into_bytes(), Millis(1));
+        let ping = AppendBatch::one(doc("ping"), format!("{number}").into_bytes(), Millis(1));
         let mut after = store.append(ping).expect("append").last;
         loop {
             assert!(store.wait(after, Duration::from_secs(600)).expect("wait"), "no echo");
@@ -247,7 +248,7 @@ fn no_process_lags_behind_another() {
     assert_eq!(partner.hear(), "ready");
     for round in 0..N_ROUNDS {
         let name = doc(DOCS[round as usize % DOCS.len()]);
-        let ours = Batch::one(name.clone(), vec![1], Millis(1));
+        let ours = AppendBatch::one(name.clone(), vec![1], Millis(1));
         let written = store.append(ours).expect("append").last;
         partner.say(&format!("{name} {written}"));
         // The partner looks, appends, and says where.
@@ -282,7 +283,7 @@ fn a_stopped_writer_is_named() {
     while !is_stopped() {
         thread::yield_now();
     }
-    let batch = || Batch::one(doc("a"), vec![1], Millis(1));
+    let batch = || AppendBatch::one(doc("a"), vec![1], Millis(1));
     let error = store.append(batch()).expect_err("the store is held");
     let StoreError::Locked { holder: Some(named), .. } = &error else { panic!("{error:?}") };
     assert_eq!((named.pid, named.is_stopped), (pid, true), "{error}");
@@ -362,7 +363,7 @@ fn write(store: &dyn Store, name: &str) {
         // Some of them large enough to be kept elsewhere.
         let padding = if number % 17 == 0 { ".".repeat(2000) } else { String::new() };
         let data = format!("{line}{padding}\n").into_bytes();
-        let mut batch = Batch::one(doc(DOCS[number % DOCS.len()]), data, Millis(1));
+        let mut batch = AppendBatch::one(doc(DOCS[number % DOCS.len()]), data, Millis(1));
         if number % 13 == 0 {
             batch = batch.synced();
         }
@@ -416,7 +417,7 @@ fn race(store: &dyn Store, name: &str) {
     let (mut view, mut after, mut n_moved) = (BTreeSet::new(), Seq::ZERO, 0);
     for number in 0..1000 {
         let ready = format!("ready {number} {name}\n").into_bytes();
-        store.append(Batch::one(doc("ready"), ready, Millis(1))).expect("append");
+        store.append(AppendBatch::one(doc("ready"), ready, Millis(1))).expect("append");
         let is_ready =
             |view: &BTreeSet<String>, name| view.contains(&format!("ready {number} {name}"));
         while !(is_ready(&view, "left") && is_ready(&view, "right")) {
@@ -430,7 +431,7 @@ fn race(store: &dyn Store, name: &str) {
                 break;
             }
             let data = format!("{wanted}\n").into_bytes();
-            let batch = Batch::one(names.clone(), data, Millis(1));
+            let batch = AppendBatch::one(names.clone(), data, Millis(1));
             match store.append(batch.expecting(names.clone(), after)) {
                 Ok(_) => {
                     println!("> won {number}");
@@ -456,7 +457,7 @@ fn echo(store: &dyn Store) {
         let tail = store.tail(after, &|name, _| *name == doc("ping")).expect("tail");
         after = tail.upto;
         for record in tail.records {
-            store.append(Batch::one(doc("pong"), record.data, Millis(1))).expect("append");
+            store.append(AppendBatch::one(doc("pong"), record.data, Millis(1))).expect("append");
         }
     }
 }
@@ -478,7 +479,7 @@ fn answer_appends(store: &dyn Store) {
         let (name, written) = (doc(name), Seq(written.parse().expect("a position")));
         assert_eq!(store.doc_head(&name).expect("head").seq, written);
         assert_eq!(store.head().expect("head"), written);
-        let answer = Batch::one(name, vec![2], Millis(1));
+        let answer = AppendBatch::one(name, vec![2], Millis(1));
         println!("> {}", store.append(answer).expect("append").last);
     }
 }

@@ -13,7 +13,9 @@ use std::{
 
 use tempfile::TempDir;
 use yfs_engine::time::Millis;
-use yfs_store::{Batch, DocName, Merged, Record, Seq, SqliteStore, Store, StoreError, StoreExt};
+use yfs_store::{
+    AppendBatch, DocName, LogRecord, MergedSnapshot, Seq, SqliteStore, Store, StoreError, StoreExt,
+};
 
 const PATH: &str = "YFS_STORE_TEST_READ_ONLY";
 const EXPECTED: &str = "YFS_STORE_TEST_EXPECTED";
@@ -23,7 +25,7 @@ fn doc() -> DocName {
 }
 
 fn append(store: &SqliteStore, text: &str) {
-    store.append(Batch::one(doc(), text.into(), Millis(1))).expect("append");
+    store.append(AppendBatch::one(doc(), text.into(), Millis(1))).expect("append");
 }
 
 /// A store that holds `one`, under a name that means something in a URI.
@@ -139,7 +141,7 @@ fn a_reader_makes_no_store() {
 }
 
 fn refuses_to_write(store: &SqliteStore) {
-    let batch = Batch::one(doc(), b"more".to_vec(), Millis(1));
+    let batch = AppendBatch::one(doc(), b"more".to_vec(), Millis(1));
     let errors = [
         store.append(batch.clone()).expect_err("append"),
         store.append(batch.synced()).expect_err("append"),
@@ -186,15 +188,15 @@ fn a_store_of_the_second_format_is_read_and_upgraded() {
     let path = directory.path().join("store.db");
     let store = SqliteStore::open_or_create(&path).expect("open");
     let append = |store: &SqliteStore, data: &[u8]| {
-        store.append(Batch::one(doc(), data.to_vec(), Millis(1))).expect("append").last
+        store.append(AppendBatch::one(doc(), data.to_vec(), Millis(1))).expect("append").last
     };
     let compact = |store: &SqliteStore| {
-        let join = |snapshot: Option<&[u8]>, records: &[Record]| {
+        let join = |snapshot: Option<&[u8]>, records: &[LogRecord]| {
             let parts = records.iter().map(|record| record.data.as_slice());
             let state = [snapshot.unwrap_or_default()].into_iter().chain(parts).collect::<Vec<_>>();
             let absorbed = vec![true; records.len()];
             let changes = vec![b"change".to_vec(); records.len()];
-            Ok(Merged { state: state.concat(), absorbed, rewritten: Vec::new(), changes })
+            Ok(MergedSnapshot { state: state.concat(), absorbed, rewritten: Vec::new(), changes })
         };
         store.compact(&doc(), &join).expect("compact");
     };

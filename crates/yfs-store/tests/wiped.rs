@@ -8,7 +8,7 @@ use std::{
 };
 
 use yfs_engine::time::Millis;
-use yfs_store::{Batch, DocName, Merged, SqliteStore, Store, StoreExt};
+use yfs_store::{AppendBatch, DocName, MergedSnapshot, SqliteStore, Store, StoreExt};
 
 const SECRET: &[u8] = b"the secret of the house";
 
@@ -41,21 +41,26 @@ fn nothing_of_what_was_removed_stays_in_a_file() {
     let other = SqliteStore::open(&directory.path().join("store.db")).unwrap();
     let (doc, kept) = (DocName::parse("doc").unwrap(), DocName::parse("kept").unwrap());
     for (seed, len) in [(1, 40), (2, 3000), (3, 70_000)] {
-        store.append(Batch::one(doc.clone(), noise(seed, len), Millis(1))).unwrap();
-        store.append(Batch::one(kept.clone(), vec![seed as u8; len], Millis(1))).unwrap();
+        store.append(AppendBatch::one(doc.clone(), noise(seed, len), Millis(1))).unwrap();
+        store.append(AppendBatch::one(kept.clone(), vec![seed as u8; len], Millis(1))).unwrap();
     }
     let blob = store.put_bytes(&noise(4, 200_000), Millis(1)).unwrap();
-    let merge = |state: &[u8]| Merged {
+    let merge = |state: &[u8]| MergedSnapshot {
         state: state.to_vec(),
         absorbed: vec![true; 3],
         rewritten: Vec::new(),
         changes: Vec::new(),
     };
     store.compact(&doc, &|_, _| Ok(merge(&noise(5, 5000)))).unwrap();
-    store.append(Batch::one(doc.clone(), vec![7], Millis(2))).unwrap();
-    let clean = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
+    store.append(AppendBatch::one(doc.clone(), vec![7], Millis(2))).unwrap();
+    let clean = |_: Option<&[u8]>, records: &[yfs_store::LogRecord]| {
         let absorbed = vec![true; records.len()];
-        Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new(), changes: Vec::new() })
+        Ok(MergedSnapshot {
+            state: vec![8; 10],
+            absorbed,
+            rewritten: Vec::new(),
+            changes: Vec::new(),
+        })
     };
     store.compact(&doc, &clean).unwrap();
     let mark = store.blob_mark().unwrap();
@@ -68,7 +73,7 @@ fn nothing_of_what_was_removed_stays_in_a_file() {
     assert_eq!(other.load(&doc).unwrap().snapshot, Some(vec![8; 10]));
     assert_eq!(other.load(&kept).unwrap().updates.len(), 3);
     assert_eq!(other.head().unwrap(), head);
-    other.append(Batch::one(kept.clone(), vec![1], Millis(3))).unwrap();
+    other.append(AppendBatch::one(kept.clone(), vec![1], Millis(3))).unwrap();
     assert_eq!(store.load(&kept).unwrap().updates.len(), 4);
     assert!(store.check().unwrap().problems.is_empty());
 }
@@ -82,11 +87,13 @@ fn records_that_stay_say_what_they_are_told() {
     for store in stores {
         let doc = DocName::parse("doc").unwrap();
         for len in [10, 5000, 20] {
-            store.append(Batch::one(doc.clone(), noise(len, len as usize), Millis(1))).unwrap();
+            store
+                .append(AppendBatch::one(doc.clone(), noise(len, len as usize), Millis(1)))
+                .unwrap();
         }
-        let merge = |_: Option<&[u8]>, _: &[yfs_store::Record]| {
+        let merge = |_: Option<&[u8]>, _: &[yfs_store::LogRecord]| {
             let rewritten = vec![(0, vec![9; 700]), (1, vec![8; 3])];
-            Ok(Merged {
+            Ok(MergedSnapshot {
                 state: vec![1],
                 absorbed: vec![false, false, true],
                 rewritten,
@@ -111,9 +118,14 @@ fn rows_that_were_moved_are_wiped() {
     let path = directory.path().join("store.db");
     let store = SqliteStore::create_new(&path).unwrap();
     let doc = |at: usize| DocName::parse(&format!("doc{at}")).unwrap();
-    let clean = |_: Option<&[u8]>, records: &[yfs_store::Record]| {
+    let clean = |_: Option<&[u8]>, records: &[yfs_store::LogRecord]| {
         let absorbed = vec![true; records.len()];
-        Ok(Merged { state: vec![8; 10], absorbed, rewritten: Vec::new(), changes: Vec::new() })
+        Ok(MergedSnapshot {
+            state: vec![8; 10],
+            absorbed,
+            rewritten: Vec::new(),
+            changes: Vec::new(),
+        })
     };
     let mut random = 7_usize;
     let mut below = |limit: usize| {
@@ -129,7 +141,7 @@ fn rows_that_were_moved_are_wiped() {
             let len = data.len();
             (doc, if is_secret { data } else { vec![b'x'; len] })
         });
-        store.append(Batch::new(updates.collect(), Millis(1))).unwrap();
+        store.append(AppendBatch::new(updates.collect(), Millis(1))).unwrap();
         let other = below(40);
         if other % 8 != 0 {
             store.compact(&doc(other), &clean).unwrap();
@@ -152,7 +164,7 @@ fn careless(path: &Path) {
         let name = if is_kept { "kept" } else { "gone" };
         (DocName::parse(name).expect("a name"), if is_kept { vec![7; 200] } else { noise(at, 200) })
     });
-    store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+    store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
     store.put_bytes(&noise(1, 3_000_000), Millis(1)).expect("put");
     store.close().expect("close");
     let file = rusqlite::Connection::open(path).expect("open");
@@ -173,7 +185,7 @@ fn others_write_while_it_wipes() {
             let other = SqliteStore::open(&path).unwrap();
             while !is_over.load(Ordering::Relaxed) {
                 let doc = DocName::parse("other").unwrap();
-                other.append(Batch::one(doc, vec![1], Millis(1))).unwrap();
+                other.append(AppendBatch::one(doc, vec![1], Millis(1))).unwrap();
                 n_appended.fetch_add(1, Ordering::Relaxed);
             }
         });

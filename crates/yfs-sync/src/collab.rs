@@ -7,14 +7,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use yfs_engine::lib0::{Lib0Error, Reader, write_string, write_var_uint};
+use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint};
 
 use crate::{
-    document::SyncError,
-    frame::Frame,
-    hub::{Access, Answer, HubSession, Place},
-    message::{Message, ProtocolError},
-    presence::Connection,
+    frame::SharedFrame,
+    hub::{CollabLocation, HubAnswer, HubSession, PeerAccess},
+    message::{ProtocolError, SyncMessage},
+    presence::PresenceConnection,
+    sync_document::SyncError,
 };
 
 /// How long a key may be, in bytes.
@@ -46,9 +46,9 @@ pub const PING: [u8; 1] = [9];
 pub const PONG: [u8; 1] = [10];
 
 /// A document that was opened for one key of one connection. Dropping it leaves it.
-pub trait Seat: Place {
+pub trait CollabDocument: CollabLocation {
     /// Returns the connection in the document's room.
-    fn connection(&self) -> Connection;
+    fn connection(&self) -> PresenceConnection;
 
     /// Tells everybody at the document, the peer included, of an awareness update.
     fn relay(&self, update: &[u8]);
@@ -58,9 +58,9 @@ pub trait Seat: Place {
 }
 
 /// Whoever knows the documents and who may open them.
-pub trait Desk {
+pub trait DocumentOpener {
     /// What it opens.
-    type Seat: Seat;
+    type Seat: CollabDocument;
 
     /// Opens a document for a key. What others do there is sent with this key from then on, by
     /// whoever holds the connection.
@@ -68,12 +68,12 @@ pub trait Desk {
     /// # Errors
     ///
     /// Why not, in words for the peer.
-    fn open(&mut self, request: &Request<'_>) -> Result<(Self::Seat, Access), String>;
+    fn open(&mut self, request: &OpenRequest<'_>) -> Result<(Self::Seat, PeerAccess), String>;
 }
 
 /// A peer's wish to open a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct OpenRequest<'a> {
     /// The key under which the peer speaks of it.
     pub key: &'a str,
     /// The name of the document.
@@ -84,17 +84,17 @@ pub struct Request<'a> {
 
 /// One connection, as the hub sees it.
 #[derive(Debug)]
-pub struct Collab<S> {
+pub struct CollabSession<S> {
     open: BTreeMap<String, (HubSession, S)>,
 }
 
-impl<S> Default for Collab<S> {
+impl<S> Default for CollabSession<S> {
     fn default() -> Self {
         Self { open: BTreeMap::new() }
     }
 }
 
-impl<S: Seat> Collab<S> {
+impl<S: CollabDocument> CollabSession<S> {
     /// Takes a frame, and returns the frames to be sent.
     ///
     /// What one document refuses ends that document's part and nothing else.
@@ -102,19 +102,19 @@ impl<S: Seat> Collab<S> {
     /// # Errors
     ///
     /// If the connection must end: it sent what is not a frame, or a document failed.
-    pub fn receive<D: Desk<Seat = S>>(
+    pub fn receive<D: DocumentOpener<Seat = S>>(
         &mut self,
         desk: &mut D,
         frame: &[u8],
         now: Duration,
-    ) -> Result<Vec<Frame>, SyncError> {
+    ) -> Result<Vec<SharedFrame>, SyncError> {
         if frame == PING {
             return Ok(vec![PONG.to_vec().into()]);
         }
         if frame == PONG {
             return Ok(Vec::new());
         }
-        let mut reader = Reader::new(frame);
+        let mut reader = Lib0Reader::new(frame);
         let key = reader.string()?;
         if key.len() > MAX_KEY_LEN {
             return Err(Lib0Error::Parts.into());
@@ -159,9 +159,9 @@ impl<S: Seat> Collab<S> {
     /// Returns the document that a frame asks for what its sender lacks, which is the one question
     /// that costs.
     pub fn asked(&self, frame: &[u8]) -> Option<&S> {
-        let mut reader = Reader::new(frame);
+        let mut reader = Lib0Reader::new(frame);
         let key = reader.string().ok()?;
-        let is_step_1 = Message::is_step_1(&frame[reader.position()..]);
+        let is_step_1 = SyncMessage::is_step_1(&frame[reader.position()..]);
         self.open.get(key).filter(|_| is_step_1).map(|(_, seat)| seat)
     }
 
@@ -180,19 +180,19 @@ impl<S: Seat> Collab<S> {
         self.open.is_empty()
     }
 
-    fn admit<D: Desk<Seat = S>>(
+    fn admit<D: DocumentOpener<Seat = S>>(
         &mut self,
         desk: &mut D,
         key: &str,
         token: &str,
-    ) -> Result<Vec<Frame>, SyncError> {
+    ) -> Result<Vec<SharedFrame>, SyncError> {
         if token.len() > MAX_TOKEN_LEN {
             return Err(Lib0Error::Parts.into());
         }
         if !self.open.contains_key(key) && self.open.len() >= MAX_DOCUMENTS {
             return Ok(vec![denied(key, "too many documents on one connection").into()]);
         }
-        let (seat, access) = match desk.open(&Request { key, name: name_of(key), token }) {
+        let (seat, access) = match desk.open(&OpenRequest { key, name: name_of(key), token }) {
             Ok(opened) => opened,
             Err(reason) => {
                 self.open.remove(key);
@@ -212,10 +212,15 @@ impl<S: Seat> Collab<S> {
     }
 
     /// Passes a message on to the document's session.
-    fn pass(&mut self, key: &str, message: &[u8], now: Duration) -> Result<Vec<Frame>, SyncError> {
+    fn pass(
+        &mut self,
+        key: &str,
+        message: &[u8],
+        now: Duration,
+    ) -> Result<Vec<SharedFrame>, SyncError> {
         let Some((session, seat)) = self.open.get_mut(key) else { return Ok(Vec::new()) };
         match session.receive(seat, message, now) {
-            Ok(Answer { mut frames, relay, applied }) => {
+            Ok(HubAnswer { mut frames, relay, applied }) => {
                 if let Some(update) = relay {
                     seat.relay(&update);
                 }
@@ -232,12 +237,12 @@ impl<S: Seat> Collab<S> {
 }
 
 /// Returns what a frame asks to open, if it asks for that.
-pub fn request(frame: &[u8]) -> Option<Request<'_>> {
-    let mut reader = Reader::new(frame);
+pub fn request(frame: &[u8]) -> Option<OpenRequest<'_>> {
+    let mut reader = Lib0Reader::new(frame);
     let key = reader.string().ok()?;
     let is_token = reader.var_uint() == Ok(AUTH) && reader.var_uint() == Ok(TOKEN);
     let token = reader.string().ok().filter(|token| is_token && token.len() <= MAX_TOKEN_LEN)?;
-    (key.len() <= MAX_KEY_LEN).then(|| Request { key, name: name_of(key), token })
+    (key.len() <= MAX_KEY_LEN).then(|| OpenRequest { key, name: name_of(key), token })
 }
 
 /// Returns the name of the document in a key.
@@ -265,11 +270,11 @@ fn denied(key: &str, reason: &str) -> Vec<u8> {
     frame
 }
 
-fn authenticated(key: &str, access: Access) -> Vec<u8> {
+fn authenticated(key: &str, access: PeerAccess) -> Vec<u8> {
     let mut frame = start(key, &[AUTH, AUTHENTICATED]);
     let scope = match access {
-        Access::ReadWrite => "read-write",
-        Access::ReadOnly => "readonly",
+        PeerAccess::ReadWrite => "read-write",
+        PeerAccess::ReadOnly => "readonly",
     };
     write_string(&mut frame, scope);
     frame

@@ -7,12 +7,12 @@ use std::sync::Arc;
 /// Whoever writes it to a socket need not join the two: a state of many megabytes is then in memory once, however
 /// many join at a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct SharedFrame {
     head: Vec<u8>,
     body: Option<Arc<[u8]>>,
 }
 
-impl Frame {
+impl SharedFrame {
     /// Makes a frame that ends with a shared body.
     pub fn shared(head: Vec<u8>, body: Arc<[u8]>) -> Self {
         Self { head, body: Some(body) }
@@ -31,7 +31,7 @@ impl Frame {
     }
 }
 
-impl From<Vec<u8>> for Frame {
+impl From<Vec<u8>> for SharedFrame {
     fn from(head: Vec<u8>) -> Self {
         Self { head, body: None }
     }

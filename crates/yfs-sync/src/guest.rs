@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    document::{Document, SyncError},
-    message::Message,
-    presence::{self, Connection, Entry, GONE, MAX_STATE_LEN, Room},
+    message::SyncMessage,
+    presence::{self, GONE, MAX_STATE_LEN, PresenceConnection, PresenceEntry, PresenceRoom},
+    sync_document::{SyncDocument, SyncError},
 };
 
 /// How often we say that we are still here.
@@ -20,14 +20,14 @@ const SILENCE: Duration = Duration::from_secs(45);
 pub struct GuestSession {
     is_synced: bool,
     heard: Duration,
-    own: Option<Own>,
-    others: Room,
-    hub: Option<Connection>,
+    own: Option<OwnPresence>,
+    others: PresenceRoom,
+    hub: Option<PresenceConnection>,
 }
 
 /// What we say of ourselves.
 #[derive(Debug)]
-struct Own {
+struct OwnPresence {
     id: u64,
     clock: u64,
     /// `null` if we have gone.
@@ -39,14 +39,14 @@ impl GuestSession {
     /// Returns what is sent first on a new connection: what we have, and who we are.
     pub fn join(
         &mut self,
-        document: &impl Document,
+        document: &impl SyncDocument,
         now: Duration,
     ) -> Result<Vec<Vec<u8>>, SyncError> {
         self.is_synced = false;
         self.heard = now;
-        self.others = Room::behind_hub();
+        self.others = PresenceRoom::behind_hub();
         self.hub = Some(self.others.enter());
-        let first = Message::Step1(&document.state_vector()?).encode();
+        let first = SyncMessage::Step1(&document.state_vector()?).encode();
         Ok([Some(first), self.renewal(now)].into_iter().flatten().collect())
     }
 
@@ -57,33 +57,33 @@ impl GuestSession {
     /// If the connection must end.
     pub fn receive(
         &mut self,
-        document: &mut impl Document,
+        document: &mut impl SyncDocument,
         frame: &[u8],
         now: Duration,
     ) -> Result<Vec<Vec<u8>>, SyncError> {
         self.heard = now;
-        match Message::decode(frame)? {
-            Message::Step1(state_vector) => {
+        match SyncMessage::decode(frame)? {
+            SyncMessage::Step1(state_vector) => {
                 let diff = document.diff(state_vector)?;
-                let mut frames = vec![Message::Step2(&diff.update).encode()];
+                let mut frames = vec![SyncMessage::Step2(&diff.update).encode()];
                 frames.extend(diff.later.iter().map(|update| self.update(update)));
                 return Ok(frames);
             }
-            Message::Step2(update) => {
+            SyncMessage::Step2(update) => {
                 document.receive(update)?;
                 self.is_synced = true;
             }
-            Message::Update(update) => document.receive(update)?,
-            Message::Awareness(update) => return self.meet(update, now),
-            Message::QueryAwareness => return Ok(self.renewal(now).into_iter().collect()),
-            Message::Denied(reason) => return Err(SyncError::Denied(reason.to_owned())),
+            SyncMessage::Update(update) => document.receive(update)?,
+            SyncMessage::Awareness(update) => return self.meet(update, now),
+            SyncMessage::QueryAwareness => return Ok(self.renewal(now).into_iter().collect()),
+            SyncMessage::Denied(reason) => return Err(SyncError::Denied(reason.to_owned())),
         }
         Ok(Vec::new())
     }
 
     /// Writes the frame that tells the hub of an update of ours.
     pub fn update(&self, update: &[u8]) -> Vec<u8> {
-        Message::Update(update).encode()
+        SyncMessage::Update(update).encode()
     }
 
     /// Says something else of ourselves: a state as JSON, or nothing to be gone. Returns the frame to
@@ -94,7 +94,7 @@ impl GuestSession {
             return None;
         }
         let clock = self.own.as_ref().map_or(0, |own| own.clock) + 1;
-        self.own = Some(Own { id: client, clock, state: state.to_owned(), renewed: now });
+        self.own = Some(OwnPresence { id: client, clock, state: state.to_owned(), renewed: now });
         self.renewal(now)
     }
 
@@ -146,15 +146,15 @@ impl GuestSession {
     fn renewal(&mut self, now: Duration) -> Option<Vec<u8>> {
         let own = self.own.as_mut()?;
         own.renewed = now;
-        let entry = Entry { id: own.id, clock: own.clock, state: &own.state };
-        Some(Message::Awareness(&presence::encode(&[entry])).encode())
+        let entry = PresenceEntry { id: own.id, clock: own.clock, state: &own.state };
+        Some(SyncMessage::Awareness(&presence::encode(&[entry])).encode())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{document::Diff, presence::EXPIRY};
+    use crate::{presence::EXPIRY, sync_document::StateDiff};
 
     const NOW: Duration = Duration::from_secs(100);
 
@@ -162,12 +162,12 @@ mod tests {
     #[derive(Debug)]
     struct Empty;
 
-    impl Document for Empty {
+    impl SyncDocument for Empty {
         fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
             Ok(vec![0])
         }
 
-        fn diff(&self, _state_vector: &[u8]) -> Result<Diff, SyncError> {
+        fn diff(&self, _state_vector: &[u8]) -> Result<StateDiff, SyncError> {
             Ok(vec![0, 0].into())
         }
 
@@ -181,19 +181,19 @@ mod tests {
     }
 
     fn says(id: u64, clock: u64, state: &str) -> Vec<u8> {
-        Message::Awareness(&presence::encode(&[Entry { id, clock, state }])).encode()
+        SyncMessage::Awareness(&presence::encode(&[PresenceEntry { id, clock, state }])).encode()
     }
 
     #[test]
     fn it_joins_as_stock_clients_do() {
         let mut guest = GuestSession::default();
         assert_eq!(guest.join(&Empty, NOW).unwrap(), [[0, 0, 1, 0]]);
-        let step1 = Message::Step1(&[0]).encode();
+        let step1 = SyncMessage::Step1(&[0]).encode();
         assert_eq!(guest.receive(&mut Empty, &step1, NOW).unwrap(), [[0, 1, 2, 0, 0]]);
         assert!(!guest.is_synced());
         assert!(guest.receive(&mut Empty, &[0, 1, 2, 0, 0], NOW).unwrap().is_empty());
         assert!(guest.is_synced());
-        let denied = guest.receive(&mut Empty, &Message::Denied("no").encode(), NOW);
+        let denied = guest.receive(&mut Empty, &SyncMessage::Denied("no").encode(), NOW);
         assert!(matches!(denied, Err(SyncError::Denied(reason)) if reason == "no"));
     }
 

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use crate::{
-    document::{Diff, Document, SyncError},
-    frame::Frame,
-    message::Message,
-    presence::{Connection, Room},
+    frame::SharedFrame,
+    message::SyncMessage,
+    presence::{PresenceConnection, PresenceRoom},
+    sync_document::{StateDiff, SyncDocument, SyncError},
 };
 
 /// What a peer may do with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum PeerAccess {
     /// Everything.
     ReadWrite,
     /// See it, and be seen.
@@ -21,17 +21,17 @@ pub enum Access {
 /// One peer at one document, as the hub sees it.
 #[derive(Debug)]
 pub struct HubSession {
-    connection: Connection,
-    access: Access,
+    connection: PresenceConnection,
+    access: PeerAccess,
     /// What every frame begins with.
     prefix: Vec<u8>,
 }
 
 /// What a message leads to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct HubAnswer {
     /// The frames to be sent to the peer, in this order.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<SharedFrame>,
     /// The awareness update that everybody at the document is to be told, the peer included.
     pub relay: Option<Vec<u8>>,
     /// If the message carried an update: whether the document has it now.
@@ -40,17 +40,21 @@ pub struct Answer {
 
 impl HubSession {
     /// Begins a session of a connection that is in the document's room.
-    pub fn new(connection: Connection, access: Access) -> Self {
+    pub fn new(connection: PresenceConnection, access: PeerAccess) -> Self {
         Self { connection, access, prefix: Vec::new() }
     }
 
     /// As [`HubSession::new`]; every frame begins with `prefix`.
-    pub fn with_prefix(connection: Connection, access: Access, prefix: Vec<u8>) -> Self {
+    pub fn with_prefix(
+        connection: PresenceConnection,
+        access: PeerAccess,
+        prefix: Vec<u8>,
+    ) -> Self {
         Self { connection, access, prefix }
     }
 
     /// Returns the connection, which leaves the room when the session ends.
-    pub fn connection(&self) -> Connection {
+    pub fn connection(&self) -> PresenceConnection {
         self.connection
     }
 
@@ -66,89 +70,89 @@ impl HubSession {
     /// If the session must end.
     pub fn receive(
         &self,
-        place: &mut impl Place,
+        place: &mut impl CollabLocation,
         message: &[u8],
         now: Duration,
-    ) -> Result<Answer, SyncError> {
-        let mut answer = Answer::default();
-        match Message::decode(message)? {
+    ) -> Result<HubAnswer, SyncError> {
+        let mut answer = HubAnswer::default();
+        match SyncMessage::decode(message)? {
             // What it lacks, what we have, who is here.
-            Message::Step1(state_vector) => {
+            SyncMessage::Step1(state_vector) => {
                 let (diff, ours) = (place.diff(state_vector)?, place.state_vector()?);
-                let head = Message::Step2(&diff.update).head_after(&self.prefix);
-                answer.frames.push(Frame::shared(head, diff.update));
+                let head = SyncMessage::Step2(&diff.update).head_after(&self.prefix);
+                answer.frames.push(SharedFrame::shared(head, diff.update));
                 let later = diff.later.iter().map(|update| self.update(update).into());
                 answer.frames.extend(later);
-                answer.frames.push(self.frame(&Message::Step1(&ours)).into());
+                answer.frames.push(self.frame(&SyncMessage::Step1(&ours)).into());
                 answer.frames.extend(self.presence(place).map(Into::into));
             }
-            Message::Step2(update) | Message::Update(update) => {
+            SyncMessage::Step2(update) | SyncMessage::Update(update) => {
                 answer.applied = Some(self.apply(place, update)?);
             }
-            Message::Awareness(update) => {
+            SyncMessage::Awareness(update) => {
                 answer.relay = place.meet(self.connection, update, now)?;
             }
-            Message::QueryAwareness => {
+            SyncMessage::QueryAwareness => {
                 answer.frames.extend(self.presence(place).map(Into::into));
             }
             // Only hubs send it.
-            Message::Denied(_) => (),
+            SyncMessage::Denied(_) => (),
         }
         Ok(answer)
     }
 
     /// Writes the frame that passes an update on.
     pub fn update(&self, update: &[u8]) -> Vec<u8> {
-        self.frame(&Message::Update(update))
+        self.frame(&SyncMessage::Update(update))
     }
 
     /// Writes the frame that tells who is here, if anybody is.
-    pub fn presence(&self, place: &impl Place) -> Option<Vec<u8>> {
-        Some(self.frame(&Message::Awareness(&place.everybody()?)))
+    pub fn presence(&self, place: &impl CollabLocation) -> Option<Vec<u8>> {
+        Some(self.frame(&SyncMessage::Awareness(&place.everybody()?)))
     }
 
-    fn apply(&self, document: &mut impl Document, update: &[u8]) -> Result<bool, SyncError> {
+    fn apply(&self, document: &mut impl SyncDocument, update: &[u8]) -> Result<bool, SyncError> {
         match self.access {
-            Access::ReadWrite => document.receive(update).map(|()| true),
-            Access::ReadOnly => document.holds(update),
+            PeerAccess::ReadWrite => document.receive(update).map(|()| true),
+            PeerAccess::ReadOnly => document.holds(update),
         }
     }
 
-    fn frame(&self, message: &Message<'_>) -> Vec<u8> {
+    fn frame(&self, message: &SyncMessage<'_>) -> Vec<u8> {
         message.encode_after(&self.prefix)
     }
 }
 
 /// A document and the room of those who look at it.
-pub trait Place: Document {
+pub trait CollabLocation: SyncDocument {
     /// Takes an awareness update of a connection, and returns what is to be relayed
-    /// ([`Room::receive`]).
+    /// ([`PresenceRoom::receive`]).
     fn meet(
         &mut self,
-        connection: Connection,
+        connection: PresenceConnection,
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError>;
 
-    /// Returns the presence of all, if anybody is here ([`Room::all`]).
+    /// Returns the presence of all, if anybody is here ([`PresenceRoom::all`]).
     fn everybody(&self) -> Option<Vec<u8>>;
 }
 
 /// A document and its room, held by whoever calls.
 #[derive(Debug)]
-pub struct At<'a, D> {
+pub struct LockedHubDocument<'a, D> {
     /// The document.
     pub document: &'a mut D,
     /// Its room.
-    pub room: &'a mut Room,
+    pub room: &'a mut PresenceRoom,
 }
 
-impl<D: Document> Document for At<'_, D> {
+impl<D: SyncDocument> SyncDocument for LockedHubDocument<'_, D> {
     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
         self.document.state_vector()
     }
 
-    fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError> {
+    fn diff(&self, state_vector: &[u8]) -> Result<StateDiff, SyncError> {
         self.document.diff(state_vector)
     }
 
@@ -161,10 +165,10 @@ impl<D: Document> Document for At<'_, D> {
     }
 }
 
-impl<D: Document> Place for At<'_, D> {
+impl<D: SyncDocument> CollabLocation for LockedHubDocument<'_, D> {
     fn meet(
         &mut self,
-        connection: Connection,
+        connection: PresenceConnection,
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError> {

@@ -1,14 +1,14 @@
 //! The protocols that Yjs clients speak, as state machines.
 //!
 //! A session is one peer at one document. It takes the bytes of a message, asks or tells the
-//! [`Document`], and answers with the frames that are to be sent. Sockets, tasks and clocks belong to
+//! [`SyncDocument`], and answers with the frames that are to be sent. Sockets, tasks and clocks belong to
 //! whoever holds the session: times come in as arguments, counted from any fixed moment.
 //!
 //! - [`hub`] is the side that others meet at, [`guest`] the side that joins it.
 //! - [`presence`] is who is looking at a document.
 //! - [`collab`] carries many documents over one connection, as Hocuspocus frames them.
 //! - [`replica`] is what two stores of one workspace say to each other.
-//! - [`network`] is a bad network in memory, for tests.
+//! - [`simulated_network`] is a bad network in memory, for tests.
 //!
 //! # Invariants
 //!
@@ -62,16 +62,16 @@
 //! ```
 
 pub mod collab;
-mod document;
 mod frame;
 pub mod guest;
 pub mod hub;
 pub mod message;
-pub mod network;
 pub mod presence;
 pub mod replica;
+pub mod simulated_network;
+mod sync_document;
 
 pub use crate::{
-    document::{Diff, Document, SyncError},
-    frame::Frame,
+    frame::SharedFrame,
+    sync_document::{StateDiff, SyncDocument, SyncError},
 };

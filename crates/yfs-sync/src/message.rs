@@ -4,7 +4,7 @@
 //! clients up to version 3.1 do.
 
 use thiserror::Error;
-use yfs_engine::lib0::{Lib0Error, Reader, write_var_uint};
+use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_var_uint};
 
 const SYNC: u64 = 0;
 const AWARENESS: u64 = 1;
@@ -19,7 +19,7 @@ const DENIED: u64 = 0;
 
 /// A message, its payload borrowed from the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Message<'a> {
+pub enum SyncMessage<'a> {
     /// What the sender has: a state vector. The answer is a [`Step2`](Self::Step2).
     Step1(&'a [u8]),
     /// What the receiver lacked: an update.
@@ -49,10 +49,10 @@ pub enum ProtocolError {
     UnknownVersion(u64),
 }
 
-impl<'a> Message<'a> {
+impl<'a> SyncMessage<'a> {
     /// Reads a frame.
     pub fn decode(frame: &'a [u8]) -> Result<Self, ProtocolError> {
-        let mut reader = Reader::new(frame);
+        let mut reader = Lib0Reader::new(frame);
         match reader.var_uint()? {
             SYNC => match reader.var_uint()? {
                 STEP_1 => Ok(Self::Step1(reader.buffer()?)),
@@ -131,15 +131,15 @@ mod tests {
     #[test]
     fn messages_come_back() {
         let messages = [
-            Message::Step1(&[0]),
-            Message::Step2(&[0, 0]),
-            Message::Update(&[1, 2, 3]),
-            Message::Awareness(&[0]),
-            Message::Denied("not yours"),
-            Message::QueryAwareness,
+            SyncMessage::Step1(&[0]),
+            SyncMessage::Step2(&[0, 0]),
+            SyncMessage::Update(&[1, 2, 3]),
+            SyncMessage::Awareness(&[0]),
+            SyncMessage::Denied("not yours"),
+            SyncMessage::QueryAwareness,
         ];
         for message in messages {
-            assert_eq!(Message::decode(&message.encode()), Ok(message));
+            assert_eq!(SyncMessage::decode(&message.encode()), Ok(message));
             let whole = [&message.head_after(b"key")[..], message.payload().unwrap_or_default()];
             assert_eq!(whole.concat(), message.encode_after(b"key"));
         }
@@ -148,14 +148,14 @@ mod tests {
     #[test]
     fn bytes_are_those_of_the_reference() {
         // An empty document's first messages, as recorded from y-websocket.
-        assert_eq!(Message::Step1(&[0]).encode(), [0, 0, 1, 0]);
-        assert_eq!(Message::Step2(&[0, 0]).encode(), [0, 1, 2, 0, 0]);
+        assert_eq!(SyncMessage::Step1(&[0]).encode(), [0, 0, 1, 0]);
+        assert_eq!(SyncMessage::Step2(&[0, 0]).encode(), [0, 1, 2, 0, 0]);
     }
 
     #[test]
     fn bad_frames_are_refused() {
         for frame in [&[][..], &[0], &[0, 9], &[2], &[9], &[0, 0, 5, 1], &[1, 255, 255, 255, 255]] {
-            assert!(Message::decode(frame).is_err(), "{frame:?}");
+            assert!(SyncMessage::decode(frame).is_err(), "{frame:?}");
         }
     }
 }

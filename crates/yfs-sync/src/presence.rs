@@ -7,13 +7,13 @@
 //! A client that reconnects may be faster than the news that its old connection is gone. So what a
 //! second connection says of a client is kept as a claim: it takes effect when the first connection
 //! leaves or is not renewed. Until then the owner of the room is asked to check that the first
-//! connection is alive ([`Room::take_contested`]).
+//! connection is alive ([`PresenceRoom::take_contested`]).
 
 use std::{collections::BTreeMap, time::Duration};
 
 use yfs_engine::{
     id::ClientId,
-    lib0::{Lib0Error, Reader, write_string, write_var_uint},
+    lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint},
 };
 
 /// How long a state is kept that nobody renews. Clients renew theirs every 15 seconds.
@@ -36,11 +36,11 @@ pub(crate) const GONE: &str = "null";
 
 /// A connection to a room, which owns the clients that it introduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connection(u64);
+pub struct PresenceConnection(u64);
 
 /// What is said of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct PresenceEntry<'a> {
     /// The client.
     pub id: u64,
     /// How often it has said something else.
@@ -51,36 +51,36 @@ pub struct Entry<'a> {
 
 /// The presence of all clients of one document.
 #[derive(Debug)]
-pub struct Room {
-    clients: BTreeMap<u64, Client>,
+pub struct PresenceRoom {
+    clients: BTreeMap<u64, PresentClient>,
     max_clients_per_connection: usize,
     /// The sum of the lengths of all states, claimed ones included.
     bytes: usize,
     n_connections: u64,
     /// Connections whose clients others claim, and that nobody was told of yet.
-    contested: Vec<Connection>,
+    contested: Vec<PresenceConnection>,
 }
 
 #[derive(Debug)]
-struct Client {
+struct PresentClient {
     clock: u64,
     state: String,
-    connection: Connection,
+    connection: PresenceConnection,
     renewed: Duration,
     /// What another connection says of this client.
-    claim: Option<Box<Claim>>,
+    claim: Option<Box<PresenceClaim>>,
 }
 
 /// What a connection says of a client that another connection owns.
 #[derive(Debug)]
-struct Claim {
+struct PresenceClaim {
     clock: u64,
     state: String,
-    connection: Connection,
+    connection: PresenceConnection,
     made: Duration,
 }
 
-impl Default for Room {
+impl Default for PresenceRoom {
     fn default() -> Self {
         Self {
             clients: BTreeMap::new(),
@@ -92,28 +92,28 @@ impl Default for Room {
     }
 }
 
-impl Room {
+impl PresenceRoom {
     /// Makes a room whose one connection may speak for all: it leads to a hub.
     pub(crate) fn behind_hub() -> Self {
         Self { max_clients_per_connection: MAX_CLIENTS, ..Self::default() }
     }
 
     /// Lets a connection in.
-    pub fn enter(&mut self) -> Connection {
+    pub fn enter(&mut self) -> PresenceConnection {
         self.n_connections += 1;
-        Connection(self.n_connections)
+        PresenceConnection(self.n_connections)
     }
 
     /// Takes an awareness update in, and returns what everybody is to be told, its sender included:
     /// clients count on hearing something every 30 seconds.
     pub fn receive(
         &mut self,
-        connection: Connection,
+        connection: PresenceConnection,
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, Lib0Error> {
         let mut entries = decode(update)?;
-        let own = |client: &&Client| client.connection == connection;
+        let own = |client: &&PresentClient| client.connection == connection;
         let mut n_own = self.clients.values().filter(own).count();
         entries.retain(|entry| self.accept(connection, &mut n_own, entry, now));
         Ok((!entries.is_empty()).then(|| encode(&entries)))
@@ -123,14 +123,14 @@ impl Room {
     pub fn all(&self) -> Option<Vec<u8>> {
         let mut entries = Vec::with_capacity(self.clients.len());
         for (id, client) in &self.clients {
-            entries.push(Entry { id: *id, clock: client.clock, state: &client.state });
+            entries.push(PresenceEntry { id: *id, clock: client.clock, state: &client.state });
         }
         (!entries.is_empty()).then(|| encode(&entries))
     }
 
     /// Removes the clients of a connection, unless another connection claims them, and returns what
     /// tells the others.
-    pub fn leave(&mut self, connection: Connection) -> Option<Vec<u8>> {
+    pub fn leave(&mut self, connection: PresenceConnection) -> Option<Vec<u8>> {
         for client in self.clients.values_mut() {
             let claim = client.claim.take_if(|claim| claim.connection == connection);
             self.bytes -= claim.map_or(0, |claim| claim.state.len());
@@ -140,7 +140,7 @@ impl Room {
     }
 
     /// Gives the clients of a connection to the one that replaces it.
-    pub fn hand_over(&mut self, from: Connection, to: Connection) {
+    pub fn hand_over(&mut self, from: PresenceConnection, to: PresenceConnection) {
         for client in self.clients.values_mut().filter(|client| client.connection == from) {
             client.connection = to;
         }
@@ -148,7 +148,7 @@ impl Room {
 
     /// Returns the connections whose clients others have claimed since the last call. One that is
     /// dead should be closed now rather than when its silence is noticed.
-    pub fn take_contested(&mut self) -> Vec<Connection> {
+    pub fn take_contested(&mut self) -> Vec<PresenceConnection> {
         std::mem::take(&mut self.contested)
     }
 
@@ -167,7 +167,7 @@ impl Room {
         self.clients.is_empty()
     }
 
-    fn remove(&mut self, goes: impl Fn(&Client) -> bool) -> Option<Vec<u8>> {
+    fn remove(&mut self, goes: impl Fn(&PresentClient) -> bool) -> Option<Vec<u8>> {
         let mut changed = Vec::new();
         self.clients.retain(|id, client| {
             if !goes(client) {
@@ -175,7 +175,7 @@ impl Room {
             }
             self.bytes -= client.state.len();
             // A claim by the same words would be removed for the same reason.
-            let claim = client.claim.take().map(|claim| Client {
+            let claim = client.claim.take().map(|claim| PresentClient {
                 clock: claim.clock,
                 state: claim.state,
                 connection: claim.connection,
@@ -194,19 +194,22 @@ impl Room {
             changed.push((*id, client.clock + 1, GONE.to_owned()));
             false
         });
-        let entries =
-            changed.iter().map(|(id, clock, state)| Entry { id: *id, clock: *clock, state });
+        let entries = changed.iter().map(|(id, clock, state)| PresenceEntry {
+            id: *id,
+            clock: *clock,
+            state,
+        });
         (!changed.is_empty()).then(|| encode(&entries.collect::<Vec<_>>()))
     }
 
     fn accept(
         &mut self,
-        connection: Connection,
+        connection: PresenceConnection,
         n_own: &mut usize,
-        entry: &Entry<'_>,
+        entry: &PresenceEntry<'_>,
         now: Duration,
     ) -> bool {
-        let Entry { id, clock, state } = *entry;
+        let PresenceEntry { id, clock, state } = *entry;
         let known = self.clients.get(&id);
         match known {
             Some(known) if known.connection != connection => {
@@ -236,7 +239,8 @@ impl Room {
         }
         self.bytes = bytes;
         let claim = self.clients.get_mut(&id).and_then(|known| known.claim.take());
-        let client = Client { clock, state: state.to_owned(), connection, renewed: now, claim };
+        let client =
+            PresentClient { clock, state: state.to_owned(), connection, renewed: now, claim };
         if self.clients.insert(id, client).is_none() {
             *n_own += 1;
         }
@@ -244,7 +248,7 @@ impl Room {
     }
 
     /// Notes what a connection says of a client that another one owns.
-    fn claim(&mut self, connection: Connection, entry: &Entry<'_>, now: Duration) {
+    fn claim(&mut self, connection: PresenceConnection, entry: &PresenceEntry<'_>, now: Duration) {
         let Some(known) = self.clients.get_mut(&entry.id) else { return };
         let before = known.claim.as_ref().map_or(0, |claim| claim.state.len());
         // Others would take an older clock for old news.
@@ -259,7 +263,7 @@ impl Room {
         }
         self.bytes = self.bytes - before + entry.state.len();
         let (clock, state) = (entry.clock, entry.state.to_owned());
-        known.claim = Some(Box::new(Claim { clock, state, connection, made: now }));
+        known.claim = Some(Box::new(PresenceClaim { clock, state, connection, made: now }));
         if !self.contested.contains(&known.connection) {
             self.contested.push(known.connection);
         }
@@ -271,26 +275,26 @@ impl Room {
 /// # Errors
 ///
 /// If it ends too early, speaks of too many clients, or of ids and clocks that JavaScript cannot hold.
-pub fn decode(update: &[u8]) -> Result<Vec<Entry<'_>>, Lib0Error> {
-    let mut reader = Reader::new(update);
+pub fn decode(update: &[u8]) -> Result<Vec<PresenceEntry<'_>>, Lib0Error> {
+    let mut reader = Lib0Reader::new(update);
     let n_clients = reader.var_uint()?;
     if n_clients > MAX_CLIENTS as u64 {
         return Err(Lib0Error::Parts);
     }
-    let number = |reader: &mut Reader<'_>| {
+    let number = |reader: &mut Lib0Reader<'_>| {
         let number = reader.var_uint()?;
         if number < ClientId::LIMIT { Ok(number) } else { Err(Lib0Error::Number) }
     };
     let mut entries = Vec::new();
     for _ in 0..n_clients {
         let (id, clock) = (number(&mut reader)?, number(&mut reader)?);
-        entries.push(Entry { id, clock, state: reader.string()? });
+        entries.push(PresenceEntry { id, clock, state: reader.string()? });
     }
     Ok(entries)
 }
 
 /// Writes an awareness update.
-pub fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
+pub fn encode(entries: &[PresenceEntry<'_>]) -> Vec<u8> {
     let mut update = Vec::new();
     write_var_uint(&mut update, entries.len() as u64);
     for entry in entries {
@@ -308,12 +312,12 @@ mod tests {
     const NOW: Duration = Duration::from_secs(100);
 
     fn one(id: u64, clock: u64, state: &str) -> Vec<u8> {
-        encode(&[Entry { id, clock, state }])
+        encode(&[PresenceEntry { id, clock, state }])
     }
 
     /// A room with client 7 at clock 5, and another connection.
-    fn room() -> (Room, Connection, Connection) {
-        let mut room = Room::default();
+    fn room() -> (PresenceRoom, PresenceConnection, PresenceConnection) {
+        let mut room = PresenceRoom::default();
         let (a, b) = (room.enter(), room.enter());
         assert_eq!(room.receive(a, &one(7, 5, "{}"), NOW), Ok(Some(one(7, 5, "{}"))));
         (room, a, b)
@@ -403,9 +407,9 @@ mod tests {
 
     #[test]
     fn a_connection_speaks_for_so_many_and_no_more() {
-        let mut room = Room::default();
+        let mut room = PresenceRoom::default();
         let a = room.enter();
-        let entry = |id| Entry { id, clock: 1, state: "{}" };
+        let entry = |id| PresenceEntry { id, clock: 1, state: "{}" };
         let many: Vec<_> = (0..=MAX_CLIENTS_PER_CONNECTION as u64).map(entry).collect();
         let told = room.receive(a, &encode(&many), NOW).unwrap().unwrap();
         assert_eq!(decode(&told).unwrap().len(), MAX_CLIENTS_PER_CONNECTION);
@@ -415,7 +419,7 @@ mod tests {
 
     #[test]
     fn broken_updates_are_refused() {
-        let mut room = Room::default();
+        let mut room = PresenceRoom::default();
         let a = room.enter();
         assert!(room.receive(a, &[255, 255, 3], NOW).is_err());
         assert!(room.receive(a, &[2, 7, 1, 2, b'{', b'}'], NOW).is_err());

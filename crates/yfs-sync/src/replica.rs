@@ -6,7 +6,7 @@
 use yfs_engine::{
     hash::ContentHash,
     id::FileId,
-    lib0::{Lib0Error, Reader, write_buffer, write_string, write_var_uint},
+    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
 };
 
 use crate::message::ProtocolError;
@@ -38,7 +38,7 @@ pub const PING: [u8; 1] = [9];
 
 /// A message, its payload borrowed from the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message<'a> {
+pub enum ReplicaMessage<'a> {
     /// The first message, of whoever connects.
     Hello {
         /// Where in the other's log to begin, as the other said before; empty for the beginning.
@@ -55,7 +55,7 @@ pub enum Message<'a> {
         writable: bool,
     },
     /// What was logged.
-    Updates(Vec<Update<'a>>),
+    Updates(Vec<DocumentUpdate<'a>>),
     /// Everything up to a place was sent.
     Reached {
         /// The place.
@@ -92,7 +92,7 @@ pub enum Message<'a> {
 
 /// An update of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Update<'a> {
+pub struct DocumentUpdate<'a> {
     /// Which document.
     pub doc: FileId,
     /// Whether the document is sent whole, so that some of it may be known.
@@ -101,10 +101,10 @@ pub struct Update<'a> {
     pub data: &'a [u8],
 }
 
-impl<'a> Message<'a> {
+impl<'a> ReplicaMessage<'a> {
     /// Reads a frame.
     pub fn decode(frame: &'a [u8]) -> Result<Self, ProtocolError> {
-        let mut reader = Reader::new(frame);
+        let mut reader = Lib0Reader::new(frame);
         let message = match reader.var_uint()? {
             HELLO => {
                 let version = reader.var_uint()?;
@@ -202,33 +202,33 @@ impl<'a> Message<'a> {
     }
 }
 
-fn updates<'a>(reader: &mut Reader<'a>) -> Result<Vec<Update<'a>>, Lib0Error> {
+fn updates<'a>(reader: &mut Lib0Reader<'a>) -> Result<Vec<DocumentUpdate<'a>>, Lib0Error> {
     let n_updates = count(reader)?;
     let update = |_| {
         let (doc, is_whole) = (id(reader)?, flag(reader)?);
-        Ok(Update { doc, is_whole, data: reader.buffer()? })
+        Ok(DocumentUpdate { doc, is_whole, data: reader.buffer()? })
     };
     (0..n_updates).map(update).collect()
 }
 
-fn count(reader: &mut Reader<'_>) -> Result<u64, Lib0Error> {
+fn count(reader: &mut Lib0Reader<'_>) -> Result<u64, Lib0Error> {
     reader.var_uint().and_then(|n| if n <= MAX_PARTS { Ok(n) } else { Err(Lib0Error::Parts) })
 }
 
 /// Reads a text of at most so many bytes.
-fn short<'a>(reader: &mut Reader<'a>, max_len: usize) -> Result<&'a str, Lib0Error> {
+fn short<'a>(reader: &mut Lib0Reader<'a>, max_len: usize) -> Result<&'a str, Lib0Error> {
     reader.string().and_then(|it| if it.len() <= max_len { Ok(it) } else { Err(Lib0Error::Parts) })
 }
 
-fn flag(reader: &mut Reader<'_>) -> Result<bool, Lib0Error> {
+fn flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {
     Ok(reader.u8()? == 1)
 }
 
-fn id(reader: &mut Reader<'_>) -> Result<FileId, Lib0Error> {
+fn id(reader: &mut Lib0Reader<'_>) -> Result<FileId, Lib0Error> {
     FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)
 }
 
-fn hash(reader: &mut Reader<'_>) -> Result<ContentHash, Lib0Error> {
+fn hash(reader: &mut Lib0Reader<'_>) -> Result<ContentHash, Lib0Error> {
     let bytes: [u8; 32] = reader.take(32)?.try_into().expect("as many as were asked for");
     Ok(ContentHash::from_bytes(bytes))
 }
@@ -250,44 +250,44 @@ mod tests {
     #[test]
     fn messages_come_back() {
         let hash = ContentHash::of(b"content");
-        let update = |data| Update { doc: doc(), is_whole: true, data };
+        let update = |data| DocumentUpdate { doc: doc(), is_whole: true, data };
         let messages = [
-            Message::Hello { since: "0.17.abc" },
-            Message::Welcome { workspace: doc(), resumed: false, writable: true },
-            Message::Updates(vec![update(&[1, 2]), update(&[])]),
-            Message::Reached { cursor: "0.18.abc", is_end: true },
-            Message::Taken { cursor: "0.18.abc" },
-            Message::Want(vec![hash, hash]),
-            Message::Blob { hash, is_last: false, data: b"cont" },
-            Message::Lacking(hash),
-            Message::Refused { doc: doc(), reason: "no" },
+            ReplicaMessage::Hello { since: "0.17.abc" },
+            ReplicaMessage::Welcome { workspace: doc(), resumed: false, writable: true },
+            ReplicaMessage::Updates(vec![update(&[1, 2]), update(&[])]),
+            ReplicaMessage::Reached { cursor: "0.18.abc", is_end: true },
+            ReplicaMessage::Taken { cursor: "0.18.abc" },
+            ReplicaMessage::Want(vec![hash, hash]),
+            ReplicaMessage::Blob { hash, is_last: false, data: b"cont" },
+            ReplicaMessage::Lacking(hash),
+            ReplicaMessage::Refused { doc: doc(), reason: "no" },
         ];
         for message in messages {
             let frame = message.encode();
-            assert_eq!(Message::decode(&frame), Ok(message));
+            assert_eq!(ReplicaMessage::decode(&frame), Ok(message));
             for len in 0..frame.len() {
-                assert!(Message::decode(&frame[..len]).is_err());
+                assert!(ReplicaMessage::decode(&frame[..len]).is_err());
             }
         }
         let (long, longer) = ("x".repeat(MAX_CURSOR_LEN + 1), "x".repeat(MAX_REASON_LEN + 1));
         for message in [
-            Message::Hello { since: &long },
-            Message::Reached { cursor: &long, is_end: false },
-            Message::Taken { cursor: &long },
-            Message::Refused { doc: doc(), reason: &longer },
+            ReplicaMessage::Hello { since: &long },
+            ReplicaMessage::Reached { cursor: &long, is_end: false },
+            ReplicaMessage::Taken { cursor: &long },
+            ReplicaMessage::Refused { doc: doc(), reason: &longer },
         ] {
-            assert!(Message::decode(&message.encode()).is_err());
+            assert!(ReplicaMessage::decode(&message.encode()).is_err());
         }
-        assert_eq!(Message::decode(&[0, 9]), Err(ProtocolError::UnknownVersion(9)));
-        assert_eq!(Message::decode(&[99]), Err(ProtocolError::UnknownType(99)));
+        assert_eq!(ReplicaMessage::decode(&[0, 9]), Err(ProtocolError::UnknownVersion(9)));
+        assert_eq!(ReplicaMessage::decode(&[99]), Err(ProtocolError::UnknownType(99)));
     }
 
     proptest! {
         #[test]
         fn no_bytes_are_misread(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            if let Ok(message) = Message::decode(&bytes) {
+            if let Ok(message) = ReplicaMessage::decode(&bytes) {
                 let frame = message.encode();
-                prop_assert_eq!(Message::decode(&frame), Ok(message));
+                prop_assert_eq!(ReplicaMessage::decode(&frame), Ok(message));
             }
         }
     }

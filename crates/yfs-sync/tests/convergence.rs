@@ -7,19 +7,19 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
 use yfs_engine::{
-    content::{Author, ContentDoc},
-    gate::{Limits, Source},
+    content::{ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     main_doc::MainDoc,
     table::{FileRow, NodeKind, RowWrite, WriterIds},
     time::Millis,
 };
 use yfs_sync::{
-    Diff, Document, SyncError,
+    StateDiff, SyncDocument, SyncError,
     guest::GuestSession,
-    hub::{Access, At, HubSession},
-    network::{End, Faults, LinkId, Network},
-    presence::Room,
+    hub::{HubSession, LockedHubDocument, PeerAccess},
+    presence::PresenceRoom,
+    simulated_network::{LinkId, NetworkEnd, NetworkFaults, SimulatedNetwork},
 };
 
 /// How many replicas there are; the first is the hub's.
@@ -45,9 +45,9 @@ impl Replica {
         let ids = |n: u64| ClientId::from_random(1000 * (number as u64 + 1) + n);
         let doc = if is_main {
             let writer = WriterIds { rows: ids(1), cells: ids(2), meta: ids(3) };
-            Doc::Main(Box::new(MainDoc::new(&id, writer, Limits::default())))
+            Doc::Main(Box::new(MainDoc::new(&id, writer, GateLimits::default())))
         } else {
-            Doc::Content(Box::new(ContentDoc::new(&id, ids(4), Limits::default())))
+            Doc::Content(Box::new(ContentDoc::new(&id, ids(4), GateLimits::default())))
         };
         Self { doc, number, news: Vec::new() }
     }
@@ -69,7 +69,7 @@ impl Replica {
                 let starts: Vec<_> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
                 let at = starts.get(at % (starts.len() + 1)).copied().unwrap_or(0);
                 let author =
-                    Author { actor: "human:ana".parse().unwrap(), at: Millis(7), label: None };
+                    RunAuthor { actor: "human:ana".parse().unwrap(), at: Millis(7), label: None };
                 let written = doc.replace_range(at..at, &format!("{mark}\n"), &author);
                 written.unwrap().update.unwrap()
             }
@@ -100,7 +100,7 @@ impl Replica {
     }
 }
 
-impl Document for Replica {
+impl SyncDocument for Replica {
     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
         Ok(match &self.doc {
             Doc::Main(main) => main.state_vector(),
@@ -108,7 +108,7 @@ impl Document for Replica {
         })
     }
 
-    fn diff(&self, state_vector: &[u8]) -> Result<Diff, SyncError> {
+    fn diff(&self, state_vector: &[u8]) -> Result<StateDiff, SyncError> {
         let update = match &self.doc {
             Doc::Main(main) => main.encode_diff(state_vector)?,
             Doc::Content(doc) => doc.gate().encode_diff(state_vector)?,
@@ -119,11 +119,11 @@ impl Document for Replica {
     fn receive(&mut self, update: &[u8]) -> Result<(), SyncError> {
         let (is_new, refused) = match &mut self.doc {
             Doc::Main(main) => {
-                let changes = main.receive(update, Source::Wire)?;
+                let changes = main.receive(update, UpdateSource::Wire)?;
                 (changes.changed || changes.parked, changes.refused)
             }
             Doc::Content(doc) => {
-                let received = doc.receive(update, Source::Wire)?;
+                let received = doc.receive(update, UpdateSource::Wire)?;
                 (received.changed || received.parked, received.refused)
             }
         };
@@ -136,8 +136,8 @@ impl Document for Replica {
 
     fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
         Ok(!match &self.doc {
-            Doc::Main(main) => main.check(update, Source::Wire)?,
-            Doc::Content(doc) => doc.gate().check(update, Source::Wire)?,
+            Doc::Main(main) => main.check(update, UpdateSource::Wire)?,
+            Doc::Content(doc) => doc.gate().check(update, UpdateSource::Wire)?,
         })
     }
 }
@@ -150,8 +150,8 @@ struct Guest {
 
 /// The hub, its guests, and the network between them.
 struct World {
-    network: Network,
-    room: Room,
+    network: SimulatedNetwork,
+    room: PresenceRoom,
     hub: Replica,
     seats: BTreeMap<LinkId, HubSession>,
     guests: Vec<Guest>,
@@ -180,15 +180,15 @@ enum Step {
 }
 
 impl World {
-    fn new(seed: u64, faults: Faults, is_main: bool) -> Self {
+    fn new(seed: u64, faults: NetworkFaults, is_main: bool) -> Self {
         let guest = |number| Guest {
             session: GuestSession::default(),
             replica: Replica::new(is_main, number),
             link: None,
         };
         Self {
-            network: Network::new(seed, faults),
-            room: Room::default(),
+            network: SimulatedNetwork::new(seed, faults),
+            room: PresenceRoom::default(),
             hub: Replica::new(is_main, 0),
             seats: BTreeMap::new(),
             guests: (1..N_REPLICAS).map(guest).collect(),
@@ -221,7 +221,7 @@ impl World {
             self.publish();
         } else if let Some(link) = self.guests[who - 1].link {
             let frame = self.guests[who - 1].session.update(&update);
-            self.network.send(link, End::Hub, frame);
+            self.network.send(link, NetworkEnd::Hub, frame);
         }
     }
 
@@ -237,13 +237,13 @@ impl World {
     fn join(&mut self, who: usize) {
         self.cut(who);
         let link = self.network.connect();
-        self.seats.insert(link, HubSession::new(self.room.enter(), Access::ReadWrite));
+        self.seats.insert(link, HubSession::new(self.room.enter(), PeerAccess::ReadWrite));
         let guest = &mut self.guests[who];
         guest.link = Some(link);
         guest.replica.news.clear();
         guest.session.show(who as u64, Some("{}"), self.now);
         for frame in guest.session.join(&guest.replica, self.now).unwrap() {
-            self.network.send(link, End::Hub, frame);
+            self.network.send(link, NetworkEnd::Hub, frame);
         }
     }
 
@@ -252,7 +252,7 @@ impl World {
         self.now += Duration::from_secs(10);
         for guest in &mut self.guests {
             if let (Some(link), Some(frame)) = (guest.link, guest.session.tick(self.now)) {
-                self.network.send(link, End::Hub, frame);
+                self.network.send(link, NetworkEnd::Hub, frame);
             }
         }
         if let Some(update) = self.room.expire(self.now) {
@@ -264,22 +264,22 @@ impl World {
         let Some(delivery) = self.network.deliver() else { return false };
         let (link, now) = (delivery.link, self.now);
         match delivery.to {
-            End::Hub => {
-                let mut place = At { document: &mut self.hub, room: &mut self.room };
+            NetworkEnd::Hub => {
+                let mut place = LockedHubDocument { document: &mut self.hub, room: &mut self.room };
                 let answer = self.seats[&link].receive(&mut place, &delivery.frame, now).unwrap();
                 for frame in answer.frames {
-                    self.network.send(link, End::Guest, frame.into_bytes());
+                    self.network.send(link, NetworkEnd::Guest, frame.into_bytes());
                 }
                 if let Some(update) = answer.relay {
                     self.relay(&update);
                 }
                 self.publish();
             }
-            End::Guest => {
+            NetworkEnd::Guest => {
                 let guest = self.guests.iter_mut().find(|guest| guest.link == Some(link)).unwrap();
                 let Guest { session, replica, .. } = guest;
                 for frame in session.receive(replica, &delivery.frame, now).unwrap() {
-                    self.network.send(link, End::Hub, frame);
+                    self.network.send(link, NetworkEnd::Hub, frame);
                 }
             }
         }
@@ -290,21 +290,21 @@ impl World {
     fn publish(&mut self) {
         for update in std::mem::take(&mut self.hub.news) {
             for (link, seat) in &self.seats {
-                self.network.send(*link, End::Guest, seat.update(&update));
+                self.network.send(*link, NetworkEnd::Guest, seat.update(&update));
             }
         }
     }
 
     fn relay(&mut self, update: &[u8]) {
-        let frame = yfs_sync::message::Message::Awareness(update).encode();
+        let frame = yfs_sync::message::SyncMessage::Awareness(update).encode();
         for link in self.seats.keys() {
-            self.network.send(*link, End::Guest, frame.clone());
+            self.network.send(*link, NetworkEnd::Guest, frame.clone());
         }
     }
 
     /// Lets everybody meet over a network that has become good.
     fn settle(&mut self) {
-        self.network.set_faults(Faults::default());
+        self.network.set_faults(NetworkFaults::default());
         (0..self.guests.len()).for_each(|who| self.join(who));
         while self.deliver() {}
     }
@@ -333,8 +333,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-fn faults() -> impl Strategy<Value = Faults> {
-    (0..40_u32, 0..40_u32, 0..60_u32).prop_map(|(lost, repeated, reordered)| Faults {
+fn faults() -> impl Strategy<Value = NetworkFaults> {
+    (0..40_u32, 0..40_u32, 0..60_u32).prop_map(|(lost, repeated, reordered)| NetworkFaults {
         lost,
         repeated,
         reordered,
@@ -361,12 +361,12 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_session_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), kind in 0..5_u8) {
-        let mut world = World::new(1, Faults::default(), false);
-        let seat = HubSession::new(world.room.enter(), Access::ReadWrite);
+        let mut world = World::new(1, NetworkFaults::default(), false);
+        let seat = HubSession::new(world.room.enter(), PeerAccess::ReadWrite);
         // Most of the time a message of a kind that exists.
         let bytes = if kind < 4 { [&[0, kind][..], &bytes].concat() } else { bytes };
         let bytes = if kind == 3 { bytes[1..].to_vec() } else { bytes };
-        let mut place = At { document: &mut world.hub, room: &mut world.room };
+        let mut place = LockedHubDocument { document: &mut world.hub, room: &mut world.room };
         seat.receive(&mut place, &bytes, Duration::ZERO).ok();
         let Guest { session, replica, .. } = &mut world.guests[0];
         session.receive(replica, &bytes, Duration::ZERO).ok();

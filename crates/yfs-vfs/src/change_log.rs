@@ -6,14 +6,14 @@ use std::{
 };
 
 use crate::{
-    changes::{Change, Changes, Cursor},
+    changes::{ChangeCursor, ChangePage, FileChange},
     error::FsError,
 };
 
 /// The last changes, oldest first.
 #[derive(Debug)]
-pub(crate) struct Log {
-    changes: VecDeque<Change>,
+pub(crate) struct ChangeLog {
+    changes: VecDeque<FileChange>,
     /// The number of the first change that is still there.
     start: u64,
     max_changes: usize,
@@ -21,14 +21,14 @@ pub(crate) struct Log {
     instance: u64,
 }
 
-impl Log {
+impl ChangeLog {
     pub(crate) fn new(max_changes: usize) -> Self {
         static N_INSTANCES: AtomicU64 = AtomicU64::new(0);
         let instance = N_INSTANCES.fetch_add(1, Ordering::Relaxed);
         Self { changes: VecDeque::new(), start: 0, max_changes, instance }
     }
 
-    pub(crate) fn push(&mut self, change: Change) {
+    pub(crate) fn push(&mut self, change: FileChange) {
         self.changes.push_back(change);
         while self.changes.len() > self.max_changes {
             self.changes.pop_front();
@@ -41,12 +41,12 @@ impl Log {
         self.start + self.changes.len() as u64
     }
 
-    pub(crate) fn cursor(&self, position: u64) -> Cursor {
-        Cursor::new(format!("{}.{position}", self.instance))
+    pub(crate) fn cursor(&self, position: u64) -> ChangeCursor {
+        ChangeCursor::new(format!("{}.{position}", self.instance))
     }
 
     /// Returns the number that a cursor stands for, if the log still reaches back that far.
-    pub(crate) fn position(&self, cursor: &Cursor) -> Result<u64, FsError> {
+    pub(crate) fn position(&self, cursor: &ChangeCursor) -> Result<u64, FsError> {
         let (instance, position) = cursor.as_str().split_once('.').unwrap_or_default();
         match (instance.parse::<u64>(), position.parse::<u64>()) {
             (Ok(instance), Ok(position))
@@ -58,11 +58,12 @@ impl Log {
         }
     }
 
-    pub(crate) fn since(&self, cursor: &Cursor, limit: usize) -> Result<Changes, FsError> {
+    pub(crate) fn since(&self, cursor: &ChangeCursor, limit: usize) -> Result<ChangePage, FsError> {
         let position = self.position(cursor)?;
         let skipped = (position - self.start) as usize;
-        let events: Vec<Change> = self.changes.iter().skip(skipped).take(limit).cloned().collect();
+        let events: Vec<FileChange> =
+            self.changes.iter().skip(skipped).take(limit).cloned().collect();
         let next = position + events.len() as u64;
-        Ok(Changes { events, next: self.cursor(next), more: next < self.end() })
+        Ok(ChangePage { events, next: self.cursor(next), more: next < self.end() })
     }
 }

@@ -8,12 +8,12 @@ use crate::stat::FileKind;
 
 /// A place in a filesystem's log of changes, opaque to whoever holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Cursor(SmolStr);
+pub struct ChangeCursor(SmolStr);
 
 /// One change. Of several changes to one object a filesystem may report the last alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Change {
+pub struct FileChange {
     /// What happened.
     pub kind: ChangeKind,
     /// Where the object is now; of a removed one, where it was.
@@ -47,11 +47,11 @@ pub enum ChangeKind {
 
 /// An answer to the question what changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct ChangePage {
     /// The changes, oldest first.
-    pub events: Vec<Change>,
+    pub events: Vec<FileChange>,
     /// The place after the last of them: what to ask with next.
-    pub next: Cursor,
+    pub next: ChangeCursor,
     /// Whether there is more already.
     pub more: bool,
 }
@@ -61,7 +61,7 @@ pub struct Changes {
 #[error("the cursor has no place in the log of changes any more")]
 pub struct CursorLost;
 
-impl Cursor {
+impl ChangeCursor {
     /// Takes the text that a filesystem uses for a place.
     pub fn new(text: impl Into<SmolStr>) -> Self {
         Self(text.into())
@@ -73,7 +73,7 @@ impl Cursor {
     }
 }
 
-impl Change {
+impl FileChange {
     /// Describes a change by nobody in particular.
     pub fn new(kind: ChangeKind, path: VPath, id: FileId, file_kind: FileKind, at: Millis) -> Self {
         Self { kind, path, id, file_kind, actor: None, at }

@@ -28,7 +28,7 @@ use crate::{error::FsError, file_system::FileSystem};
 
 /// What a backend has, of that which not all have. Cases that need more are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct BackendCapabilities {
     /// Symbolic links.
     pub symlinks: bool,
     /// Permission bits that are kept.
@@ -49,7 +49,7 @@ pub struct Capabilities {
 
 /// How the suite went.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct SuiteReport {
     /// The cases that passed.
     pub passed: Vec<&'static str>,
     /// The cases that need what the backend does not have.
@@ -60,7 +60,7 @@ pub struct Report {
 
 /// Something that a case needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum CaseRequirement {
     Symlinks,
     Modes,
     Metadata,
@@ -73,32 +73,32 @@ enum Need {
 }
 
 /// One named thing that must hold on an empty filesystem.
-struct Case {
+struct ConformanceCase {
     name: &'static str,
-    needs: &'static [Need],
-    test: Test,
+    needs: &'static [CaseRequirement],
+    test: CaseBody,
 }
 
 #[derive(Clone, Copy)]
-enum Test {
+enum CaseBody {
     Script(&'static str),
     Native(Run),
 }
 
 /// A test in Rust.
-type Run = fn(Arc<dyn FileSystem>) -> BoxFuture<'static, Result<(), Failed>>;
+type Run = fn(Arc<dyn FileSystem>) -> BoxFuture<'static, Result<(), CaseFailure>>;
 
 /// Why a case failed.
 #[derive(Debug)]
-struct Failed(String);
+struct CaseFailure(String);
 
-impl From<FsError> for Failed {
+impl From<FsError> for CaseFailure {
     fn from(error: FsError) -> Self {
         Self(format!("unexpected {error}"))
     }
 }
 
-impl Capabilities {
+impl BackendCapabilities {
     /// Everything but merging.
     pub const ALL: Self = Self {
         symlinks: true,
@@ -111,22 +111,22 @@ impl Capabilities {
         normalizes_names: true,
     };
 
-    fn has(&self, need: Need) -> bool {
+    fn has(&self, need: CaseRequirement) -> bool {
         match need {
-            Need::Symlinks => self.symlinks,
-            Need::Modes => self.modes,
-            Need::Metadata => self.metadata,
-            Need::Identity => self.keeps_identity,
-            Need::Merging => self.merges,
-            Need::NoMerging => !self.merges,
-            Need::Watch => self.watch,
-            Need::Clamping => self.clamps_links,
-            Need::Normalizing => self.normalizes_names,
+            CaseRequirement::Symlinks => self.symlinks,
+            CaseRequirement::Modes => self.modes,
+            CaseRequirement::Metadata => self.metadata,
+            CaseRequirement::Identity => self.keeps_identity,
+            CaseRequirement::Merging => self.merges,
+            CaseRequirement::NoMerging => !self.merges,
+            CaseRequirement::Watch => self.watch,
+            CaseRequirement::Clamping => self.clamps_links,
+            CaseRequirement::Normalizing => self.normalizes_names,
         }
     }
 }
 
-impl Report {
+impl SuiteReport {
     /// Panics with all failures, if there are any.
     ///
     /// # Panics
@@ -137,7 +137,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SuiteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = [self.passed.len(), self.skipped.len(), self.failed.len()];
         writeln!(f, "{} passed, {} skipped, {} failed", counts[0], counts[1], counts[2])?;
@@ -146,17 +146,20 @@ impl fmt::Display for Report {
 }
 
 /// Runs every case on a filesystem of its own, which `make` makes empty.
-pub async fn run(make: impl AsyncFn() -> Arc<dyn FileSystem>, caps: Capabilities) -> Report {
+pub async fn run(
+    make: impl AsyncFn() -> Arc<dyn FileSystem>,
+    caps: BackendCapabilities,
+) -> SuiteReport {
     run_matching(make, caps, "").await
 }
 
 /// Runs the cases whose name holds `part`: for finding out why one fails.
 pub async fn run_matching(
     make: impl AsyncFn() -> Arc<dyn FileSystem>,
-    caps: Capabilities,
+    caps: BackendCapabilities,
     part: &str,
-) -> Report {
-    let mut report = Report::default();
+) -> SuiteReport {
+    let mut report = SuiteReport::default();
     for case in cases::all().filter(|case| case.name.contains(part)) {
         if !case.needs.iter().all(|need| caps.has(*need)) {
             report.skipped.push(case.name);
@@ -164,12 +167,12 @@ pub async fn run_matching(
         }
         let fs = make().await;
         let result = match case.test {
-            Test::Script(text) => script::check(&fs, text).await.map_err(Failed),
-            Test::Native(test) => test(fs).await,
+            CaseBody::Script(text) => script::check(&fs, text).await.map_err(CaseFailure),
+            CaseBody::Native(test) => test(fs).await,
         };
         match result {
             Ok(()) => report.passed.push(case.name),
-            Err(Failed(why)) => report.failed.push((case.name, why)),
+            Err(CaseFailure(why)) => report.failed.push((case.name, why)),
         }
     }
     report

@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-use crate::{options::Author, stat::VersionToken};
+use crate::{options::ChangeAuthor, stat::VersionToken};
 
 /// The greatest number of places that an [`EditRefusal::Ambiguous`] lists.
 const MAX_LISTED: usize = 20;
 
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct TextReplacement {
     /// The text to find, exactly; not empty.
     pub old: String,
     /// What takes its place.
@@ -19,16 +19,16 @@ pub struct Edit {
     /// Refuse with `ESTALE` unless the file's version is this one.
     pub expected_version: Option<VersionToken>,
     /// On whose behalf; without it, that of whoever holds the filesystem.
-    pub author: Option<Author>,
+    pub author: Option<ChangeAuthor>,
 }
 
 /// What an edit did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditOutcome {
     /// How many occurrences were replaced.
     pub n_replaced: usize,
     /// The version that the edit made, if the caller named the version that it edited; see
-    /// [`Written::version`](crate::Written::version).
+    /// [`Written::version`](crate::WriteOutcome::version).
     pub version: Option<VersionToken>,
 }
 
@@ -62,7 +62,7 @@ fn listed(lines: &[usize]) -> String {
     lines.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-impl Edit {
+impl TextReplacement {
     /// Replaces the only occurrence of `old`.
     pub fn once(old: impl Into<String>, new: impl Into<String>) -> Self {
         Self { old: old.into(), new: new.into(), all: false, expected_version: None, author: None }

@@ -271,10 +271,10 @@ impl fmt::Display for FsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}, {}", self.code.as_str(), self.code.message(), self.op.as_str())?;
         if let Some(path) = &self.path {
-            write!(f, " '{}'", Escaped(path))?;
+            write!(f, " '{}'", EscapedPath(path))?;
         }
         if let Some(dest) = &self.dest {
-            write!(f, " -> '{}'", Escaped(dest))?;
+            write!(f, " -> '{}'", EscapedPath(dest))?;
         }
         Ok(())
     }
@@ -293,9 +293,9 @@ impl fmt::Display for Op {
 }
 
 /// Shows a path without its control characters: a message ends up in logs and terminals.
-struct Escaped<'a>(&'a str);
+struct EscapedPath<'a>(&'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for EscapedPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         for char in self.0.chars() {

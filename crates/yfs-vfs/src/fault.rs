@@ -9,15 +9,15 @@ use tokio::time;
 use crate::{
     error::{FsCode, FsError, Op},
     file_system::FileSystem,
-    guarded::{Call, Guard, Guarded},
+    guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 
 /// A filesystem that fails when it is told to. See [`FaultFs::inject`].
-pub type FaultFs = Guarded<Faults>;
+pub type FaultFs = GuardedFs<FaultSchedule>;
 
 /// One thing that is to go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
+pub struct FsFault {
     /// Which calls are meant; without it, all.
     pub op: Option<Op>,
     /// How many of those pass unharmed first.
@@ -34,17 +34,17 @@ pub struct Fault {
 
 /// The faults that are to come, and the calls that were made.
 #[derive(Debug, Default)]
-pub struct Faults {
-    state: Mutex<State>,
+pub struct FaultSchedule {
+    state: Mutex<FaultState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    faults: Vec<Fault>,
+struct FaultState {
+    faults: Vec<FsFault>,
     calls: Vec<Op>,
 }
 
-impl Fault {
+impl FsFault {
     /// Makes every call of `op` fail.
     pub fn every(op: Op, code: FsCode) -> Self {
         let (op, code) = (Some(op), Some(code));
@@ -69,11 +69,11 @@ impl Fault {
 impl FaultFs {
     /// Wraps a filesystem, which works until told otherwise.
     pub fn wrap(inner: Arc<dyn FileSystem>) -> Self {
-        Self::new(inner, Faults::default())
+        Self::new(inner, FaultSchedule::default())
     }
 
     /// Adds something that is to go wrong. Of several that meet one call, the first counts.
-    pub fn inject(&self, fault: Fault) {
+    pub fn inject(&self, fault: FsFault) {
         self.guard().state.lock().faults.push(fault);
     }
 
@@ -88,9 +88,9 @@ impl FaultFs {
     }
 }
 
-impl Faults {
+impl FaultSchedule {
     /// Counts a call, and returns the fault that meets it.
-    fn meet(&self, op: Op) -> Option<Fault> {
+    fn meet(&self, op: Op) -> Option<FsFault> {
         let mut state = self.state.lock();
         state.calls.push(op);
         let mut met = None;
@@ -108,8 +108,8 @@ impl Faults {
 }
 
 #[async_trait]
-impl Guard for Faults {
-    async fn pass(&self, call: &Call<'_>) -> Result<Option<FsError>, FsError> {
+impl FsGuard for FaultSchedule {
+    async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
         let Some(fault) = self.meet(call.op) else { return Ok(None) };
         if let Some(delay) = fault.delay {
             time::sleep(delay).await;
@@ -135,7 +135,7 @@ mod tests {
     #[tokio::test]
     async fn every_call_of_a_kind_fails_until_healed() {
         let (faults, fs) = faulty();
-        faults.inject(Fault::every(Op::Write, FsCode::ENOSPC));
+        faults.inject(FsFault::every(Op::Write, FsCode::ENOSPC));
         script::check(&fs, "write /a x !! ENOSPC\nwrite /b x !! ENOSPC\nappend /c x")
             .await
             .unwrap();
@@ -146,8 +146,8 @@ mod tests {
     #[tokio::test]
     async fn nth_call_fails_and_no_other() {
         let (faults, fs) = faulty();
-        faults.inject(Fault::nth(3, FsCode::EIO));
-        let mut session = script::Session::new(fs);
+        faults.inject(FsFault::nth(3, FsCode::EIO));
+        let mut session = script::ScriptRunner::new(fs);
         let mut failed = Vec::new();
         for at in 1..=5 {
             let outcome = session.run("write /a x").await.unwrap();
@@ -160,9 +160,9 @@ mod tests {
     #[tokio::test]
     async fn answer_can_be_lost_after_the_work_is_done() {
         let (faults, fs) = faulty();
-        let fault = Fault { done: true, times: 1, ..Fault::every(Op::Mkdir, FsCode::EIO) };
+        let fault = FsFault { done: true, times: 1, ..FsFault::every(Op::Mkdir, FsCode::EIO) };
         faults.inject(fault);
-        let mut session = script::Session::new(fs);
+        let mut session = script::ScriptRunner::new(fs);
         assert!(session.run("mkdir /d").await.unwrap().is_err());
         let again = session.run("mkdir /d").await.unwrap().unwrap_err();
         assert_eq!(again.code, FsCode::EEXIST);
@@ -172,7 +172,7 @@ mod tests {
     async fn calls_can_be_held_up() {
         let (faults, fs) = faulty();
         let delay = Duration::from_millis(20);
-        faults.inject(Fault::slow(Op::Stat, delay));
+        faults.inject(FsFault::slow(Op::Stat, delay));
         let start = time::Instant::now();
         script::check(&fs, "stat /").await.unwrap();
         assert!(start.elapsed() >= delay);

@@ -11,24 +11,24 @@ use bytes::Bytes;
 use yfs_engine::{actor::Actor, id::FileId, path::VPath, time::Millis};
 
 use crate::{
-    changes::{Changes, Cursor},
-    edit::{Edit, Edited},
+    changes::{ChangeCursor, ChangePage},
+    edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
     glob::{GlobQuery, GlobResult},
     grep::{GrepQuery, GrepResult},
-    lines::LinePage,
+    line_page::LinePage,
     options::{
         ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
         WalkOptions, WriteOptions,
     },
-    stat::{DirEntry, Metadata, Stat, Totals, VersionToken, WalkEntry},
+    stat::{DirEntry, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
     stream::{ChunkStream, chunks_of},
     walk,
 };
 
 /// What reading a file returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct FileContent {
     /// The bytes.
     pub data: Bytes,
     /// The version that they are; pass it as the base of the write that follows.
@@ -38,7 +38,7 @@ pub struct Content {
 /// What writing a file did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Written {
+pub struct WriteOutcome {
     /// The file.
     pub id: FileId,
     /// The version of the stored content, if the caller knows that content: it equals the data that
@@ -56,12 +56,12 @@ pub struct Written {
     /// Whether the write created the file.
     pub created: bool,
     /// Where the writer changed what somebody else had changed since the base.
-    pub overlaps: Vec<Overlap>,
+    pub overlaps: Vec<EditOverlap>,
 }
 
 /// A place where two people changed the same thing; both changes are in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overlap {
+pub struct EditOverlap {
     /// Where, in bytes from the beginning of the file as it is after the write.
     pub offset: u64,
     /// How much of the file is concerned, in bytes.
@@ -89,7 +89,7 @@ pub struct Overlap {
 ///   [`utimes`](Self::utimes), [`chmod`](Self::chmod) and [`set_metadata`](Self::set_metadata), and
 ///   taken as itself by all others.
 ///
-/// A name that is to be created must be a [`Name`](yfs_engine::name::Name): else `EINVAL` or
+/// A name that is to be created must be a [`Name`](yfs_engine::name::NodeName): else `EINVAL` or
 /// `ENAMETOOLONG`. Names are case sensitive. A backend may store and look names up in normalisation
 /// form C.
 ///
@@ -107,7 +107,7 @@ pub struct Overlap {
 ///
 /// A [`FileId`] names an object for as long as it exists, through every rename and move. Replacing a
 /// file's content, by writing or by moving or copying another file over it, keeps the id where the
-/// backend can ([`Capabilities::keeps_identity`](crate::conformance::Capabilities)). Removing may mean
+/// backend can ([`Capabilities::keeps_identity`](crate::conformance::BackendCapabilities)). Removing may mean
 /// moving to a trash: what is promised is that the path is free.
 ///
 /// # Where it differs from POSIX
@@ -121,7 +121,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Returns the whole content of a file, and its version, as of one moment.
     ///
     /// `EISDIR` for a directory; `EIO` where the bytes are known but not here.
-    async fn read(&self, path: &VPath) -> Result<Content, FsError>;
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError>;
 
     /// Returns up to `len` bytes from byte `offset` on: fewer only where the file ends, none past it.
     ///
@@ -166,8 +166,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// longer the content, and never overwrites what the writer has not seen.
     ///
     /// - `EISDIR`: a directory is there.
-    /// - `EEXIST`: [`Create::New`](crate::Create::New) and something is there, even a broken link.
-    /// - `ENOENT`: [`Create::Never`](crate::Create::Never) and nothing is there; or a parent is
+    /// - `EEXIST`: [`Create::New`](crate::CreateMode::New) and something is there, even a broken link.
+    /// - `ENOENT`: [`Create::Never`](crate::CreateMode::Never) and nothing is there; or a parent is
     ///   missing and [`WriteOptions::parents`] is off.
     /// - `ESTALE`: the version is not the one expected (a file that does not exist has none), or the
     ///   base can no longer be found.
@@ -177,7 +177,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError>;
+    ) -> Result<WriteOutcome, FsError>;
 
     /// Adds `data` to the end of a file, which is created if need be.
     ///
@@ -189,15 +189,15 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError>;
+    ) -> Result<WriteOutcome, FsError>;
 
     /// Replaces text inside a file: finds and splices in one step, so that of several edits that are
     /// made at once all land.
     ///
     /// `EINVAL` with an [`EditRefusal`](crate::EditRefusal) as its source if the text is empty, not
-    /// there, there several times (without [`Edit::all`]), or the file is not UTF-8; `EISDIR`;
+    /// there, there several times (without [`TextReplacement::all`]), or the file is not UTF-8; `EISDIR`;
     /// `ESTALE` if the version is not the one expected.
-    async fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError>;
+    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError>;
 
     /// Describes what is at the path, through links.
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError>;
@@ -315,14 +315,14 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     }
 
     /// Adds up what lies below a directory; a file or link adds up to itself.
-    async fn totals(&self, path: &VPath) -> Result<Totals, FsError> {
+    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         walk::totals(self, path).await
     }
 
     /// Returns the place in the log of changes that is now.
     ///
     /// `ENOSYS` where changes are not watched.
-    async fn cursor(&self) -> Result<Cursor, FsError> {
+    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         Err(FsError::bare(FsCode::ENOSYS, Op::Watch))
     }
 
@@ -334,13 +334,17 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     ///
     /// `ESTALE` with [`CursorLost`](crate::CursorLost) as its source where the log no longer reaches
     /// back that far: list everything again.
-    async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
+    async fn changes(
+        &self,
+        since: &ChangeCursor,
+        options: &ChangesOptions,
+    ) -> Result<ChangePage, FsError> {
         let _ = (since, options);
         Err(FsError::bare(FsCode::ENOSYS, Op::Watch))
     }
 }
 
-impl Written {
+impl WriteOutcome {
     /// Describes a write without overlaps, whose caller knows the stored content if `version` is
     /// given.
     pub fn new(

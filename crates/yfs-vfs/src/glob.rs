@@ -56,7 +56,7 @@ pub struct GlobResult {
     /// The paths, in the order of [`FileSystem::walk`].
     pub entries: Vec<WalkEntry>,
     /// Why there may be more, if that is so.
-    pub cut: Option<Cut>,
+    pub cut: Option<SearchLimit>,
     /// How many directories could not be listed.
     pub n_unreadable: u64,
 }
@@ -64,7 +64,7 @@ pub struct GlobResult {
 /// Why a search ended before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Cut {
+pub enum SearchLimit {
     /// As many results as were asked for.
     Limit,
     /// The time was up.
@@ -103,7 +103,7 @@ pub async fn glob<F: FileSystem + ?Sized>(
     push(&mut pending, &query.root, first, &Arc::new(pattern.start(&query.root)));
     while let Some((item, states)) = pending.pop() {
         if query.cancel.is_cancelled() {
-            result.cut = Some(Cut::Cancelled);
+            result.cut = Some(SearchLimit::Cancelled);
             break;
         }
         let is_directory = item.entry.kind == FileKind::Directory;
@@ -119,7 +119,7 @@ pub async fn glob<F: FileSystem + ?Sized>(
             && pattern.accepts(&states, is_directory)
         {
             if result.entries.len() >= query.limit {
-                result.cut = Some(Cut::Limit);
+                result.cut = Some(SearchLimit::Limit);
                 break;
             }
             result.entries.push(item);

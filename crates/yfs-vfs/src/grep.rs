@@ -15,11 +15,11 @@ use futures::{StreamExt, stream};
 use tokio::runtime::Handle;
 use yfs_engine::{id::FileId, path::VPath};
 
-pub use self::searcher::{GrepSearcher, Searched};
+pub use self::searcher::{GrepSearcher, SearchOutcome};
 use crate::{
     error::{FsError, Op},
     file_system::FileSystem,
-    glob::Cut,
+    glob::SearchLimit,
     stat::{DirEntry, FileKind, WalkEntry},
     stream::CancelToken,
     walk::vanished,
@@ -90,7 +90,7 @@ pub struct GrepResult {
     /// How many files and directories could not be read.
     pub n_unreadable: u64,
     /// Why there may be more, if that is so; a cut inside one file is [`FileMatches::cut`].
-    pub cut: Option<Cut>,
+    pub cut: Option<SearchLimit>,
 }
 
 /// The matches in one file.
@@ -165,7 +165,7 @@ pub async fn grep<F: FileSystem + ?Sized>(
 ) -> Result<GrepResult, FsError> {
     let searcher = Arc::new(GrepSearcher::new(query)?);
     let deadline = query.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let stop = Stop { deadline, cancel: query.cancel.clone(), done: CancelToken::new() };
+    let stop = SearchStop { deadline, cancel: query.cancel.clone(), done: CancelToken::new() };
     let (files, n_unreadable) = list(fs, query, &searcher, &stop).await?;
     let mut result = GrepResult { n_unreadable, cut: stop.why(), ..GrepResult::default() };
     let mut batches = stream::iter(batches(files, &mut result, query))
@@ -183,7 +183,7 @@ pub async fn grep<F: FileSystem + ?Sized>(
 
 /// When to stop, and who says so.
 #[derive(Debug, Clone)]
-struct Stop {
+struct SearchStop {
     deadline: Option<Instant>,
     cancel: CancelToken,
     /// Triggered by the search itself when it has enough.
@@ -200,17 +200,17 @@ struct BatchResult {
     n_searched: u64,
     n_binary: u64,
     n_unreadable: u64,
-    cut: Option<Cut>,
+    cut: Option<SearchLimit>,
 }
 
-impl Stop {
-    fn why(&self) -> Option<Cut> {
+impl SearchStop {
+    fn why(&self) -> Option<SearchLimit> {
         if self.cancel.is_cancelled() {
-            Some(Cut::Cancelled)
+            Some(SearchLimit::Cancelled)
         } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            Some(Cut::Deadline)
+            Some(SearchLimit::Deadline)
         } else if self.done.is_cancelled() {
-            Some(Cut::Limit)
+            Some(SearchLimit::Limit)
         } else {
             None
         }
@@ -227,14 +227,14 @@ impl GrepResult {
         for mut file in batch.files {
             let room = max_total - self.n_matches;
             if file.n_matches > room {
-                self.cut = Some(Cut::Limit);
+                self.cut = Some(SearchLimit::Limit);
                 file.keep(room);
             }
             if file.n_matches > 0 {
                 self.n_matches += file.n_matches;
                 self.files.push(file);
             }
-            if self.cut == Some(Cut::Limit) {
+            if self.cut == Some(SearchLimit::Limit) {
                 return true;
             }
         }
@@ -260,7 +260,7 @@ async fn list<F: FileSystem + ?Sized>(
     fs: &F,
     query: &GrepQuery,
     searcher: &GrepSearcher,
-    stop: &Stop,
+    stop: &SearchStop,
 ) -> Result<(Vec<WalkEntry>, u64), FsError> {
     let stat = fs.stat(&query.root).await.map_err(|error| error.during(Op::Grep))?;
     if !stat.is_directory() {
@@ -329,7 +329,7 @@ async fn search_batch<F: FileSystem + ?Sized>(
     fs: &F,
     batch: Batch,
     searcher: Arc<GrepSearcher>,
-    stop: Stop,
+    stop: SearchStop,
 ) -> BatchResult {
     let mut result = BatchResult::default();
     let mut contents = Vec::with_capacity(batch.len());
@@ -350,8 +350,8 @@ async fn search_batch<F: FileSystem + ?Sized>(
                 break;
             }
             match searcher.search(&path, &id, &data) {
-                Searched::Binary => result.n_binary += 1,
-                Searched::Text(matches) => {
+                SearchOutcome::Binary => result.n_binary += 1,
+                SearchOutcome::Text(matches) => {
                     result.n_searched += 1;
                     result.files.extend(matches);
                 }
@@ -362,7 +362,7 @@ async fn search_batch<F: FileSystem + ?Sized>(
     match Handle::try_current() {
         Ok(runtime) => runtime.spawn_blocking(search).await.unwrap_or_else(|_| BatchResult {
             // The runtime is shutting down, and takes the search with it.
-            cut: Some(Cut::Cancelled),
+            cut: Some(SearchLimit::Cancelled),
             ..BatchResult::default()
         }),
         Err(_) => search(),

@@ -23,10 +23,10 @@
 //!
 //! Operations run on tokio's threads for blocking work, so there must be a tokio runtime.
 
-pub mod beneath;
+pub mod confined_dir;
 mod copy;
-mod disk;
-mod facts;
+mod host_lookup;
+mod host_stat;
 mod names;
 mod read;
 mod scan;
@@ -43,14 +43,14 @@ use bytes::Bytes;
 use tokio::{task, time};
 use yfs_engine::{path::VPath, time::Millis};
 
-pub use self::facts::Facts;
+pub use self::host_stat::HostStat;
 
-use self::disk::{Disk, Fail, Last};
+use self::host_lookup::{HostDisk, HostError, HostFinalLink};
 use crate::{
-    changes::{Changes, Cursor},
-    edit::{Edit, Edited},
+    changes::{ChangeCursor, ChangePage},
+    edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
-    file_system::{Content, FileSystem, Written},
+    file_system::{FileContent, FileSystem, WriteOutcome},
     options::{
         ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
         WriteOptions,
@@ -68,19 +68,19 @@ const SCAN_PAUSE: Duration = Duration::from_millis(50);
 /// the whole tree: whoever made them, it tells, but not who.
 #[derive(Clone)]
 pub struct HostFs {
-    disk: Arc<Disk>,
+    disk: Arc<HostDisk>,
 }
 
 impl HostFs {
     /// Opens a directory, which must exist.
     pub fn open(root: &Path) -> io::Result<Self> {
-        Ok(Self { disk: Arc::new(Disk::open(root)?) })
+        Ok(Self { disk: Arc::new(HostDisk::open(root)?) })
     }
 
     /// Walks component by component even where the kernel could look up at once.
     #[cfg(test)]
     fn open_without_openat2(root: &Path) -> io::Result<Self> {
-        let mut disk = Disk::open(root)?;
+        let mut disk = HostDisk::open(root)?;
         disk.has_openat2 = false.into();
         Ok(Self { disk: Arc::new(disk) })
     }
@@ -90,7 +90,7 @@ impl HostFs {
         &self,
         op: Op,
         path: &VPath,
-        work: impl FnOnce(&Disk, &VPath) -> Result<T, Fail> + Send + 'static,
+        work: impl FnOnce(&HostDisk, &VPath) -> Result<T, HostError> + Send + 'static,
     ) -> Result<T, FsError> {
         let (disk, path) = (self.disk.clone(), path.clone());
         self.block(move || work(&disk, &path).map_err(|fail| fail.on(op, &path))).await
@@ -100,7 +100,7 @@ impl HostFs {
         &self,
         op: Op,
         (from, to): (&VPath, &VPath),
-        work: impl FnOnce(&Disk, &VPath, &VPath) -> Result<T, Fail> + Send + 'static,
+        work: impl FnOnce(&HostDisk, &VPath, &VPath) -> Result<T, HostError> + Send + 'static,
     ) -> Result<T, FsError> {
         let (disk, from, to) = (self.disk.clone(), from.clone(), to.clone());
         self.block(move || work(&disk, &from, &to).map_err(|fail| fail.on(op, &from).to(&to))).await
@@ -126,8 +126,8 @@ impl fmt::Debug for HostFs {
 
 #[async_trait]
 impl FileSystem for HostFs {
-    async fn read(&self, path: &VPath) -> Result<Content, FsError> {
-        self.run(Op::Open, path, Disk::read).await
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
+        self.run(Op::Open, path, HostDisk::read).await
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -139,7 +139,7 @@ impl FileSystem for HostFs {
         path: &VPath,
         options: &StreamOptions,
     ) -> Result<ChunkStream, FsError> {
-        let opened = self.run(Op::Open, path, Disk::open_file).await?;
+        let opened = self.run(Op::Open, path, HostDisk::open_file).await?;
         Ok(read::stream(opened, path.clone(), options.clone()))
     }
 
@@ -148,7 +148,7 @@ impl FileSystem for HostFs {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         let options = options.clone();
         self.run(Op::Open, path, move |disk, path| disk.write(path, &data, &options)).await
     }
@@ -158,26 +158,26 @@ impl FileSystem for HostFs {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         let options = options.clone();
         self.run(Op::Append, path, move |disk, path| disk.append(path, &data, &options)).await
     }
 
-    async fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
         let edit = edit.clone();
         self.run(Op::Edit, path, move |disk, path| disk.edit(path, &edit)).await
     }
 
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.run(Op::Stat, path, |disk, path| disk.stat(path, Last::Follow)).await
+        self.run(Op::Stat, path, |disk, path| disk.stat(path, HostFinalLink::Follow)).await
     }
 
     async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.run(Op::Lstat, path, |disk, path| disk.stat(path, Last::Keep)).await
+        self.run(Op::Lstat, path, |disk, path| disk.stat(path, HostFinalLink::Keep)).await
     }
 
     async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.run(Op::Scandir, path, Disk::readdir).await
+        self.run(Op::Scandir, path, HostDisk::readdir).await
     }
 
     async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
@@ -211,11 +211,12 @@ impl FileSystem for HostFs {
     }
 
     async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.run(Op::Readlink, path, Disk::readlink).await
+        self.run(Op::Readlink, path, HostDisk::readlink).await
     }
 
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.run(Op::Realpath, path, |disk, path| Ok(disk.find(path, Last::Follow)?.path)).await
+        self.run(Op::Realpath, path, |disk, path| Ok(disk.find(path, HostFinalLink::Follow)?.path))
+            .await
     }
 
     async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
@@ -228,17 +229,21 @@ impl FileSystem for HostFs {
 
     async fn set_metadata(&self, path: &VPath, _: Metadata) -> Result<(), FsError> {
         self.run(Op::SetMetadata, path, |disk, path| {
-            disk.find(path, Last::Follow)?;
+            disk.find(path, HostFinalLink::Follow)?;
             Err(FsCode::ENOSYS.into())
         })
         .await
     }
 
-    async fn cursor(&self) -> Result<Cursor, FsError> {
+    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.run(Op::Watch, &VPath::root(), |disk, _| disk.cursor()).await
     }
 
-    async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
+    async fn changes(
+        &self,
+        since: &ChangeCursor,
+        options: &ChangesOptions,
+    ) -> Result<ChangePage, FsError> {
         let deadline = options.wait.map(|wait| time::Instant::now() + wait);
         loop {
             let (disk, since, limit) = (self.disk.clone(), since.clone(), options.limit);

@@ -7,8 +7,8 @@
 //! any backend can be held against.
 //!
 //! Modules in the order in which one should read them: [`file_system`] and its vocabulary ([`stat`],
-//! [`options`], [`error`], [`edit`], [`lines`], [`stream`], [`changes`]), then what works over any
-//! filesystem ([`ext`], [`walk`], [`glob`], [`grep`], [`guarded`]), then the backends.
+//! [`options`], [`error`], [`edit`], [`line_page`], [`stream`], [`changes`]), then what works over any
+//! filesystem ([`file_system_ext`], [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends.
 //!
 //! ```
 //! use yfs_vfs::{Base, Edit, FileSystem, FileSystemExt, GrepQuery, MemoryFs, WriteOptions};
@@ -41,18 +41,18 @@ pub mod changes;
 pub mod conformance;
 pub mod edit;
 pub mod error;
-pub mod ext;
 pub mod fault;
 pub mod file_system;
+pub mod file_system_ext;
 pub mod glob;
 pub mod grep;
-pub mod guarded;
+pub mod guarded_fs;
 #[cfg(target_os = "linux")]
 pub mod host;
-pub mod lines;
-mod links;
+pub mod line_page;
 pub mod memory;
 pub mod options;
+mod path_components;
 pub mod read_only;
 pub mod stat;
 pub mod stream;
@@ -61,21 +61,21 @@ pub mod walk;
 #[cfg(target_os = "linux")]
 pub use crate::host::HostFs;
 pub use crate::{
-    changes::{Change, ChangeKind, Changes, Cursor, CursorLost},
-    edit::{Edit, EditRefusal, Edited},
+    changes::{ChangeCursor, ChangeKind, ChangePage, CursorLost, FileChange},
+    edit::{EditOutcome, EditRefusal, TextReplacement},
     error::{FsCode, FsError, Op},
-    ext::{FileSystemExt, watch},
-    fault::{Fault, FaultFs},
-    file_system::{Content, FileSystem, Overlap, Written},
-    glob::{Cut, GlobPattern, GlobQuery, GlobResult},
+    fault::{FaultFs, FsFault},
+    file_system::{EditOverlap, FileContent, FileSystem, WriteOutcome},
+    file_system_ext::{FileSystemExt, watch},
+    glob::{GlobPattern, GlobQuery, GlobResult, SearchLimit},
     grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher},
-    lines::LinePage,
+    line_page::LinePage,
     memory::MemoryFs,
     options::{
-        Author, Base, ChangesOptions, CopyOptions, Create, MkdirOptions, MoveOptions,
-        RemoveOptions, StreamOptions, WalkOptions, WriteOptions,
+        ChangeAuthor, ChangesOptions, CopyOptions, CreateMode, MkdirOptions, MoveOptions,
+        RemoveOptions, StreamOptions, VersionBase, WalkOptions, WriteOptions,
     },
     read_only::ReadOnlyFs,
-    stat::{DirEntry, FileKind, Metadata, Stat, Totals, VersionToken, WalkEntry},
-    stream::{CancelToken, Chunk, ChunkStream},
+    stat::{DirEntry, FileKind, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
+    stream::{CancelToken, ChunkStream, FileChunk},
 };

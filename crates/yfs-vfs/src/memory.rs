@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use tokio::{sync::watch, time};
 use yfs_engine::{path::VPath, time::Millis};
 
-use self::tree::{Content as TreeContent, Tree};
+use self::tree::{MemoryContent as TreeContent, MemoryTree};
 use crate::{
-    change_log::Log,
-    changes::{Changes, Cursor},
-    edit::{Edit, EditRefusal, Edited},
+    change_log::ChangeLog,
+    changes::{ChangeCursor, ChangePage},
+    edit::{EditOutcome, EditRefusal, TextReplacement},
     error::{FsCode, FsError, Op},
-    file_system::{Content, FileSystem, Written},
+    file_system::{FileContent, FileSystem, WriteOutcome},
     options::{
         ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions,
     },
@@ -35,7 +35,7 @@ pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 ///
 /// It keeps ids, cannot merge (a stale base is `ESTALE`), and has no hard links.
 pub struct MemoryFs {
-    tree: Mutex<Tree>,
+    tree: Mutex<MemoryTree>,
     clock: Clock,
     /// The end of the log of changes. Whoever changes the tree sends, after the lock is released;
     /// whoever waits in [`FileSystem::changes`] subscribes.
@@ -73,7 +73,7 @@ impl MemoryFs {
 
     /// Makes an empty filesystem.
     pub fn with(clock: Clock, limits: MemoryLimits) -> Self {
-        let tree = Tree::new(clock(), limits, Log::new(limits.max_changes));
+        let tree = MemoryTree::new(clock(), limits, ChangeLog::new(limits.max_changes));
         Self { tree: Mutex::new(tree), clock, end: watch::Sender::new(0) }
     }
 
@@ -82,13 +82,13 @@ impl MemoryFs {
         &self,
         op: Op,
         path: &VPath,
-        look: impl FnOnce(&Tree) -> Result<T, FsCode>,
+        look: impl FnOnce(&MemoryTree) -> Result<T, FsCode>,
     ) -> Result<T, FsError> {
         look(&self.tree.lock()).map_err(|code| FsError::new(code, op, path))
     }
 
     /// Changes something, and wakes those who watch.
-    fn change<T, E>(&self, change: impl FnOnce(&mut Tree) -> Result<T, E>) -> Result<T, E> {
+    fn change<T, E>(&self, change: impl FnOnce(&mut MemoryTree) -> Result<T, E>) -> Result<T, E> {
         let mut tree = self.tree.lock();
         tree.now = (self.clock)();
         let result = change(&mut tree);
@@ -112,9 +112,9 @@ impl fmt::Debug for MemoryFs {
 
 #[async_trait]
 impl FileSystem for MemoryFs {
-    async fn read(&self, path: &VPath) -> Result<Content, FsError> {
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let content = self.content(Op::Open, path)?;
-        Ok(Content { version: content.token(), data: content.data })
+        Ok(FileContent { version: content.token(), data: content.data })
     }
 
     async fn write(
@@ -122,7 +122,7 @@ impl FileSystem for MemoryFs {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         self.change(|tree| tree.write(path, data, options))
             .map_err(|code| FsError::new(code, Op::Open, path))
     }
@@ -132,13 +132,13 @@ impl FileSystem for MemoryFs {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         self.change(|tree| tree.append(path, &data, options))
             .map(|written| written.appended(options))
             .map_err(|code| FsError::new(code, Op::Append, path))
     }
 
-    async fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
         let fail = |code| FsError::new(code, Op::Edit, path);
         self.change(|tree| {
             let content = tree.content(path).map_err(fail)?;
@@ -152,7 +152,7 @@ impl FileSystem for MemoryFs {
             let actor = edit.author.as_ref().map(|author| author.actor.clone());
             let version = tree.replace(content.node, text.into(), actor).map_err(fail)?;
             let version = edit.expected_version.is_some().then_some(version);
-            Ok(Edited { n_replaced, version })
+            Ok(EditOutcome { n_replaced, version })
         })
     }
 
@@ -215,12 +215,16 @@ impl FileSystem for MemoryFs {
             .map_err(|code| FsError::new(code, Op::SetMetadata, path))
     }
 
-    async fn cursor(&self) -> Result<Cursor, FsError> {
+    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         let tree = self.tree.lock();
         Ok(tree.log.cursor(tree.log.end()))
     }
 
-    async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
+    async fn changes(
+        &self,
+        since: &ChangeCursor,
+        options: &ChangesOptions,
+    ) -> Result<ChangePage, FsError> {
         let mut end = self.end.subscribe();
         let first = self.tree.lock().log.since(since, options.limit)?;
         match options.wait {

@@ -15,9 +15,9 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteOptions {
     /// Whether the file may, must or must not exist.
-    pub create: Create,
+    pub create: CreateMode,
     /// What the writer had read before it made its change, so that what others did meanwhile stays.
-    pub base: Option<Base>,
+    pub base: Option<VersionBase>,
     /// Refuse with `ESTALE` unless the file's version is this one.
     pub expected_version: Option<VersionToken>,
     /// Permission bits; without them a new file gets 0644 and an existing one keeps its own.
@@ -29,7 +29,7 @@ pub struct WriteOptions {
     /// The time of the change; without it, now.
     pub mtime: Option<Millis>,
     /// On whose behalf; without it, that of whoever holds the filesystem.
-    pub author: Option<Author>,
+    pub author: Option<ChangeAuthor>,
     /// Whether missing directories above the file are made.
     pub parents: bool,
     /// Whether a symbolic link at the end of the path is followed, or else replaced by a file.
@@ -38,7 +38,7 @@ pub struct WriteOptions {
 
 /// Whether a file may, must or must not exist before it is written.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Create {
+pub enum CreateMode {
     /// It may: it is created or replaced.
     #[default]
     IfMissing,
@@ -50,7 +50,7 @@ pub enum Create {
 
 /// What a writer had read before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Base {
+pub enum VersionBase {
     /// The version that came with the read.
     Version(VersionToken),
     /// The content itself.
@@ -59,7 +59,7 @@ pub enum Base {
 
 /// Who changed something, and in which of their activities.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Author {
+pub struct ChangeAuthor {
     /// Who.
     pub actor: Actor,
     /// What they were doing: a session, a tool call, a commit message.
@@ -136,7 +136,7 @@ pub struct ChangesOptions {
 impl Default for WriteOptions {
     fn default() -> Self {
         Self {
-            create: Create::default(),
+            create: CreateMode::default(),
             base: None,
             expected_version: None,
             mode: None,

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use crate::{
     error::{FsCode, FsError},
     file_system::FileSystem,
-    guarded::{Call, Guard, Guarded},
+    guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 
 /// A filesystem of which every operation that may change something is `EROFS`, whatever it is about.
-pub type ReadOnlyFs = Guarded<ReadOnly>;
+pub type ReadOnlyFs = GuardedFs<ReadOnly>;
 
 /// Refuses whatever may change something.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,8 +25,8 @@ impl ReadOnlyFs {
 }
 
 #[async_trait]
-impl Guard for ReadOnly {
-    async fn pass(&self, call: &Call<'_>) -> Result<Option<FsError>, FsError> {
+impl FsGuard for ReadOnly {
+    async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
         if call.writes { Err(call.refused(FsCode::EROFS)) } else { Ok(None) }
     }
 }

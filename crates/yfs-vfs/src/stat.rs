@@ -95,7 +95,7 @@ pub struct WalkEntry {
 
 /// What a tree adds up to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Totals {
+pub struct TreeTotals {
     /// Files, also those that are reached by several names; links and other kinds do not count.
     pub n_files: u64,
     /// Directories, without the one that was asked about.

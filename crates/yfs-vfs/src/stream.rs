@@ -24,7 +24,7 @@ pub const DEFAULT_CHUNK_LEN: usize = 256 * 1024;
 
 /// A piece of a file's content (seed 000, section 8.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub struct FileChunk {
     /// The bytes.
     pub data: Bytes,
     /// Which piece it is, from 0.
@@ -36,14 +36,14 @@ pub struct Chunk {
 }
 
 /// The chunks of one version of a file, in order. Dropping it ends the reading.
-pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<Chunk, FsError>> + Send>>;
+pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<FileChunk, FsError>> + Send>>;
 
 /// Tells work in progress to stop. Clones are the same token.
 #[derive(Clone, Default)]
-pub struct CancelToken(Arc<Cancel>);
+pub struct CancelToken(Arc<CancelState>);
 
 #[derive(Default)]
-struct Cancel {
+struct CancelState {
     cancelled: AtomicBool,
     /// Wakes everybody who waits in [`CancelToken::cancelled`]; whoever cancels notifies, after
     /// `cancelled` is set.
@@ -102,7 +102,7 @@ pub fn chunks_of(path: &VPath, content: Bytes, options: &StreamOptions) -> Chunk
             }
             let data = rest.split_to(rest.len().min(chunk_len));
             let is_last = index + 1 == total_chunks;
-            let chunk = Chunk { data, index, total_chunks, is_last };
+            let chunk = FileChunk { data, index, total_chunks, is_last };
             (Ok(chunk), (!is_last).then_some((rest, index + 1)))
         });
         async move { next }

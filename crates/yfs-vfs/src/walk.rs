@@ -6,7 +6,7 @@ use crate::{
     error::{FsCode, FsError, Op},
     file_system::FileSystem,
     options::WalkOptions,
-    stat::{DirEntry, FileKind, Totals, WalkEntry},
+    stat::{DirEntry, FileKind, TreeTotals, WalkEntry},
 };
 
 /// Lists a tree by listing its directories one after the other. See [`FileSystem::walk`].
@@ -38,15 +38,15 @@ pub async fn walk<F: FileSystem + ?Sized>(
 }
 
 /// Adds up a tree. See [`FileSystem::totals`].
-pub async fn totals<F: FileSystem + ?Sized>(fs: &F, path: &VPath) -> Result<Totals, FsError> {
+pub async fn totals<F: FileSystem + ?Sized>(fs: &F, path: &VPath) -> Result<TreeTotals, FsError> {
     let stat = fs.stat(path).await.map_err(|error| error.during(Op::Totals))?;
     if !stat.is_directory() {
         let n_files = u64::from(stat.is_file());
-        return Ok(Totals { n_files, n_directories: 0, n_bytes: stat.size * n_files });
+        return Ok(TreeTotals { n_files, n_directories: 0, n_bytes: stat.size * n_files });
     }
     let entries = fs.walk(path, &WalkOptions::default()).await;
     let entries = entries.map_err(|error| error.during(Op::Totals))?;
-    let mut totals = Totals::default();
+    let mut totals = TreeTotals::default();
     for WalkEntry { entry, .. } in &entries {
         match entry.kind {
             FileKind::File => {

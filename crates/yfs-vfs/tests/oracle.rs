@@ -66,13 +66,13 @@ fn step() -> impl Strategy<Value = String> {
 /// One of the three, which answers lines.
 struct Player {
     name: &'static str,
-    session: script::Session,
+    session: script::ScriptRunner,
     fs: Arc<dyn FileSystem>,
 }
 
 impl Player {
     fn new(name: &'static str, fs: Arc<dyn FileSystem>) -> Self {
-        Self { name, session: script::Session::new(fs.clone()), fs }
+        Self { name, session: script::ScriptRunner::new(fs.clone()), fs }
     }
 
     async fn answer(&mut self, line: &str) -> Result<String, FsCode> {

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, GrepQuery, WriteOptions};
 
@@ -23,7 +23,7 @@ fn main() {
     let n_files = env::var("YFS_BENCH_FILES").map_or(2_000, |it| it.parse().expect("a number"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     let tree = dir.path().join("tree");
-    let options = Options { text_budget: 1 << 30, ..Options::default() };
+    let options = WorkspaceOptions { text_budget: 1 << 30, ..WorkspaceOptions::default() };
     let workspace =
         Workspace::create_at(&dir.path().join("workspace.db"), options).expect("a workspace");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

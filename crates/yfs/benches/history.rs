@@ -11,8 +11,8 @@ mod measure;
 use measure::thread_cpu;
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{Author, ContentDoc, MAX_RUN_MS, Stick, compact},
-    gate::{Limits, Source},
+    content::{AnchorSide, ContentDoc, MAX_RUN_MS, RunAuthor, compact},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
@@ -57,8 +57,8 @@ fn measure(n_edits: usize, n_runs: usize) -> Vec<(&'static str, f64)> {
         (thread_cpu() - start).as_secs_f64() * 1e3
     }));
     figures.push(("blame, ms", ms(|| drop(doc.blame()))));
-    figures.push(("anchor, ms", ms(|| drop(doc.anchor(25_000, Stick::Right)))));
-    let anchor = doc.anchor(25_000, Stick::Right).expect("it is a place");
+    figures.push(("anchor, ms", ms(|| drop(doc.anchor(25_000, AnchorSide::Right)))));
+    let anchor = doc.anchor(25_000, AnchorSide::Right).expect("it is a place");
     figures.push(("resolve an anchor, ms", ms(|| drop(doc.resolve(&anchor)))));
     figures.push(("compact, ms", once(|| drop(compact(None, &updates).expect("they merge")))));
     let erasable = doc.erasable(None).expect("it is sound");
@@ -75,11 +75,11 @@ fn measure(n_edits: usize, n_runs: usize) -> Vec<(&'static str, f64)> {
 fn edited(n_edits: usize, n_runs: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
     let client = |n: u64| ClientId::new((1 << 51) + n).expect("a client id");
-    let mut docs = [1, 2].map(|n| ContentDoc::new(&id, client(n), Limits::default()));
+    let mut docs = [1, 2].map(|n| ContentDoc::new(&id, client(n), GateLimits::default()));
     let text: String =
         (0..1_000).map(|n| format!("line {n:4} of a text with many words in it.\n")).collect();
     let first = docs[0].append(&text, &author(0, 0)).expect("written").update.expect("an update");
-    docs[1].receive(&first, Source::Wire).expect("it is sound");
+    docs[1].receive(&first, UpdateSource::Wire).expect("it is sound");
     let (mut updates, mut whole, mut state) = (vec![first], 0, 88_172_645_463_325_252_u64);
     for nth in 0..n_edits {
         let run = nth * n_runs / n_edits;
@@ -93,7 +93,7 @@ fn edited(n_edits: usize, n_runs: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
         let at = state as usize % (text.len() - 8);
         let edit = writer.replace_range(at..at + 4, "word", &author(nth, run));
         if let Some(update) = edit.expect("it can be edited").update {
-            other.receive(&update, Source::Wire).expect("it is sound");
+            other.receive(&update, UpdateSource::Wire).expect("it is sound");
             updates.push(update);
         }
     }
@@ -101,11 +101,11 @@ fn edited(n_edits: usize, n_runs: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
     (doc, updates, whole)
 }
 
-fn author(nth: usize, run: usize) -> Author {
+fn author(nth: usize, run: usize) -> RunAuthor {
     let name = if run.is_multiple_of(2) { "ada" } else { "reviewer-3" };
     // Within a run no time passes, between runs enough.
     let at = Millis(1_795_296_141_108 + run as i64 * MAX_RUN_MS + i64::from(nth == usize::MAX));
-    Author::new(Actor::new(ActorKind::Agent, name), at)
+    RunAuthor::new(Actor::new(ActorKind::Agent, name), at)
 }
 
 /// Returns the least CPU time of five calls.

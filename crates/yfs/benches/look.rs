@@ -11,9 +11,9 @@ mod measure;
 use std::{env, hint::black_box};
 
 use measure::{Row, now, per_call};
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
-use yfs_vfs::{Edit, FileSystem, WalkOptions, WriteOptions};
+use yfs_vfs::{FileSystem, TextReplacement, WalkOptions, WriteOptions};
 
 const FILES_PER_FOLDER: usize = 100;
 
@@ -39,28 +39,28 @@ fn text(at: usize) -> String {
 fn measured(n_files: usize) -> Vec<Row> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = dir.path().join("workspace.db");
-    let workspace = Workspace::create_at(&file, Options::default()).expect("a workspace");
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
     let fs = workspace.fs();
     let mut rows = Vec::new();
     rows.push(per_call("create a file of 1 KB, µs", n_files, |at| {
         now(fs.write(&path_of(at), text(at).into(), &WriteOptions::default())).expect("created");
     }));
     workspace.close().expect("closed");
-    let workspace = Workspace::open_at(&file, Options::default()).expect("opened");
+    let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("opened");
     let fs = workspace.fs();
     // Files of two writers cannot be told to be settled from their updates alone.
     for at in (0..n_files).step_by(10) {
-        now(fs.edit(&path_of(at), &Edit::once("# Note", "# Notes"))).expect("edited");
+        now(fs.edit(&path_of(at), &TextReplacement::once("# Note", "# Notes"))).expect("edited");
     }
     workspace.close().expect("closed");
     for title in ["conflicts for the first time, ms", "conflicts in another process, ms"] {
-        let workspace = Workspace::open_at(&file, Options::default()).expect("opened");
+        let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("opened");
         rows.push(milliseconds(title, || {
             assert!(workspace.conflicts().expect("listed").is_empty());
         }));
         workspace.close().expect("closed");
     }
-    let workspace = Workspace::open_at(&file, Options::default()).expect("opened");
+    let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("opened");
     let options = WalkOptions::default();
     let walk = || now(workspace.fs().walk(&VPath::root(), &options)).expect("walked");
     rows.push(milliseconds("walk, ms", || drop(black_box(walk()))));

@@ -15,9 +15,9 @@ use std::{env, path::Path, process::Command};
 
 use measure::{Row, now, per_call};
 use tree::{FILES_PER_FOLDER, path_of};
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::{Edit, FileSystem, MoveOptions, RemoveOptions, WriteOptions};
+use yfs_vfs::{FileSystem, MoveOptions, RemoveOptions, TextReplacement, WriteOptions};
 
 fn main() {
     let args: Vec<String> = env::args().collect();
@@ -43,7 +43,7 @@ fn measured(n_files: usize, is_aged: bool) -> Vec<Row> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = dir.path().join("workspace.db");
     let mut rows = Vec::new();
-    let workspace = Workspace::create_at(&file, Options::default()).expect("a workspace");
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
     let fs = workspace.fs();
     let text = tree::text(200);
     rows.push(per_call("create a file of 200 bytes, µs", n_files, |at| {
@@ -144,7 +144,7 @@ fn contents(workspace: &Workspace, rows: &mut Vec<Row>) {
     rows.push(per_call("edit one word of 10 KB, µs", 200, |at| {
         let (from, to) =
             if at % 2 == 0 { ("lighthouse", "boathouse") } else { ("boathouse", "lighthouse") };
-        now(fs.edit(&large, &Edit::once(from, to))).expect("edited");
+        now(fs.edit(&large, &TextReplacement::once(from, to))).expect("edited");
     }));
     rows.push(per_call("append a line to 10 KB, µs", 200, |_| {
         now(fs.append(&large, "another line\n".into(), &WriteOptions::default()))
@@ -166,7 +166,7 @@ fn reopened(file: &Path) -> Vec<Row> {
 
 fn open_only(file: &Path) {
     let before = measure::process_cpu();
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let workspace = Workspace::open_at(file, options).expect("it opens");
     let spent = measure::process_cpu() - before;
     println!("open with index, ms of CPU={:.1}", spent.as_secs_f64() * 1e3);

@@ -14,7 +14,7 @@ const OVERHEAD: u64 = 112;
 
 /// What a file says, and as of which record of its document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Text {
+pub(crate) struct CachedText {
     /// The text.
     pub(crate) content: Arc<str>,
     /// The last record that is in it.
@@ -24,7 +24,7 @@ pub(crate) struct Text {
 /// Texts of files that were read.
 #[derive(Debug)]
 pub(crate) struct TextCache {
-    cache: Cache<FileId, Text, ByBytes>,
+    cache: Cache<FileId, CachedText, ByBytes>,
 }
 
 #[derive(Debug, Clone)]
@@ -37,11 +37,11 @@ impl TextCache {
         Self { cache: Cache::with_weighter(estimated_items, budget, ByBytes) }
     }
 
-    pub(crate) fn get(&self, id: &FileId) -> Option<Text> {
+    pub(crate) fn get(&self, id: &FileId) -> Option<CachedText> {
         self.cache.get(id)
     }
 
-    pub(crate) fn put(&self, id: &FileId, text: &Text) {
+    pub(crate) fn put(&self, id: &FileId, text: &CachedText) {
         self.cache.insert(id.clone(), text.clone());
     }
 
@@ -55,8 +55,8 @@ impl TextCache {
     }
 }
 
-impl Weighter<FileId, Text> for ByBytes {
-    fn weight(&self, _id: &FileId, text: &Text) -> u64 {
+impl Weighter<FileId, CachedText> for ByBytes {
+    fn weight(&self, _id: &FileId, text: &CachedText) -> u64 {
         OVERHEAD + text.content.len() as u64
     }
 }

@@ -18,7 +18,7 @@ pub trait Clock: Debug + Send + Sync {
 }
 
 /// Makes ids that nobody else makes.
-pub trait Ids: Debug + Send + Sync {
+pub trait IdSource: Debug + Send + Sync {
     /// Makes the id of a new file, folder or workspace.
     fn file_id(&self) -> FileId;
 
@@ -41,7 +41,7 @@ impl Clock for SystemClock {
     }
 }
 
-impl Ids for RandomIds {
+impl IdSource for RandomIds {
     fn file_id(&self) -> FileId {
         let alphabet = ID_ALPHABET.map(char::from);
         FileId::parse(&nanoid!(ID_LEN, &alphabet)).expect("the alphabet is that of ids")

@@ -28,12 +28,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use yfs_engine::{
     actor::Actor,
-    gate::Source,
+    gate::UpdateSource,
     id::FileId,
     main_doc::{EMPTY_UPDATE, MainDoc},
     time::Millis,
 };
-use yfs_store::{Appended, Batch, DocHead, DocName, Seq, StoreError};
+use yfs_store::{AppendBatch, AppendReceipt, DocHead, DocName, Seq, StoreError};
 use yfs_vfs::{FsCode, FsError, Op};
 
 use self::documents::LockedDocuments;
@@ -198,7 +198,7 @@ impl WorkspaceState {
         updates.extend(main.iter().map(|main| (self.main_name.clone(), main.update.clone())));
         let first_new = updates.len() as u64;
         updates.extend(new_documents.iter().map(|it| (DocName::from(&it.id), it.update.clone())));
-        let mut batch = Batch::new(updates, now);
+        let mut batch = AppendBatch::new(updates, now);
         if access.is_conditional() && !main.as_ref().is_some_and(|main| main.is_peers) {
             batch = batch.expecting(self.main_name.clone(), seen);
         }
@@ -247,9 +247,9 @@ impl WorkspaceState {
         &self,
         main: &PlannedMain,
         now: Millis,
-    ) -> Result<(Vec<FileId>, Vec<yfs_vfs::Change>)> {
+    ) -> Result<(Vec<FileId>, Vec<yfs_vfs::FileChange>)> {
         let changes = if main.is_peers {
-            self.main.write().receive(&main.update, Source::Wire)?
+            self.main.write().receive(&main.update, UpdateSource::Wire)?
         } else {
             self.main.write().commit(&main.update)
         };
@@ -272,7 +272,7 @@ impl WorkspaceState {
             new_documents.into_iter().partition(|new| self.documents.holds(&new.id));
         for NewDocument { id, update, .. } in known {
             let change = DocumentChange::new(&id, ChangeEffect::Replica, move |doc| {
-                let received = doc.receive(&update, Source::Store)?;
+                let received = doc.receive(&update, UpdateSource::Store)?;
                 Ok(received.brought_new.then_some(update).into_iter().collect())
             });
             changes.insert(id, change);
@@ -294,7 +294,7 @@ impl WorkspaceState {
     }
 
     /// Appends to the log; returns nothing if a condition of the batch does not hold.
-    fn append(&self, batch: Batch) -> Result<Option<Appended>> {
+    fn append(&self, batch: AppendBatch) -> Result<Option<AppendReceipt>> {
         // Held until the store has answered, so that client ids are given back only after the last
         // update that was written under them.
         let is_log_open = self.is_log_open.read();

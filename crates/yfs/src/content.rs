@@ -5,14 +5,14 @@ use std::cell::RefCell;
 use yfs_engine::{
     actor::Actor,
     content::{ContentDoc, Version},
-    gate::Source,
+    gate::UpdateSource,
     id::FileId,
     main_doc::MainDoc,
 };
 use yfs_store::{DocHead, DocHistory, DocName};
 
 use crate::{
-    cache::Text,
+    cache::CachedText,
     commit::{
         ChangeEffect, CommittedDocument, ContentPrecondition, DocumentChange, StructureAccess,
         Transaction,
@@ -27,7 +27,7 @@ pub(crate) type Updates = Vec<Vec<u8>>;
 
 impl WorkspaceState {
     /// Returns what a text file says.
-    pub(crate) fn text(&self, id: &FileId) -> Result<Text> {
+    pub(crate) fn text(&self, id: &FileId) -> Result<CachedText> {
         if let Some(text) = self.texts.get(id) {
             return Ok(text);
         }
@@ -49,8 +49,8 @@ impl WorkspaceState {
     }
 
     /// Reads the text of a document into the cache. The document's lock is held.
-    fn cache_text(&self, id: &FileId, loaded: &mut LoadedDocument) -> Result<Text> {
-        let text = Text { content: loaded.doc.text().into(), head: loaded.head };
+    fn cache_text(&self, id: &FileId, loaded: &mut LoadedDocument) -> Result<CachedText> {
+        let text = CachedText { content: loaded.doc.text().into(), head: loaded.head };
         // A document in which the CRDT library panicked reads as empty.
         loaded.doc.gate().health()?;
         self.texts.put(id, &text);
@@ -181,7 +181,7 @@ impl WorkspaceState {
         let updates = loaded.updates.iter().filter(|record| record.seq <= upto);
         for update in loaded.snapshot.iter().chain(updates.map(|record| &record.data)) {
             // What is refused was left out of what the writer read as well.
-            doc.receive(update, Source::Store).ok();
+            doc.receive(update, UpdateSource::Store).ok();
         }
         doc.gate().health()?;
         let later = past_heads.iter().filter(|past| is_covered && past.head.seq > head.seq);

@@ -28,18 +28,18 @@ use dashmap::DashMap;
 use parking_lot::Mutex;
 use yfs_engine::{
     content::ContentDoc,
-    gate::Source,
+    gate::UpdateSource,
     id::{ClientId, FileId},
-    kind::ContentKind,
+    kind::ContentRoot,
 };
-use yfs_store::{DocHead, DocName, Record, Seq, Store};
+use yfs_store::{DocHead, DocName, LogRecord, Seq, Store};
 
 pub(crate) use self::guard::DocumentGuard;
 use crate::{
-    clock::Ids,
+    clock::IdSource,
     error::{Result, WorkspaceError},
-    load,
-    updates::{Followers, Updates},
+    load_document,
+    subscription::{SubscriberList, Subscription},
 };
 
 /// How many updates a subscriber may fall behind before it is told that it lost some.
@@ -52,7 +52,7 @@ const DOC_OVERHEAD: u64 = 2048;
 const MEMORY_PER_BYTE: u64 = 3;
 
 /// Connects documents to something outside when they are loaded. It must not acquire documents.
-pub trait Provider: fmt::Debug + Send + Sync {
+pub trait DocumentProvider: fmt::Debug + Send + Sync {
     /// Connects a document that has just been loaded.
     fn attach(&self, id: &FileId) -> Box<dyn Send>;
 }
@@ -62,11 +62,11 @@ pub(crate) type NewDoc = dyn Fn(&FileId, ClientId) -> ContentDoc + Send + Sync;
 
 /// Returns how the content of a file is to be kept; nothing where there is no such file. It is
 /// called while a document is locked, so it must not lock any.
-pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentKind> + Send + Sync;
+pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentRoot> + Send + Sync;
 
 /// The documents in memory.
 pub(crate) struct DocumentPool {
-    entries: DashMap<FileId, Arc<Entry>>,
+    entries: DashMap<FileId, Arc<PooledDocument>>,
     /// Documents without handles, by when they were last used.
     idle: Mutex<BTreeMap<u64, FileId>>,
     ticks: AtomicU64,
@@ -76,27 +76,27 @@ pub(crate) struct DocumentPool {
     /// Under which client id this process edits documents.
     client: ClientId,
     /// Makes client ids for documents that must not be edited under the usual one.
-    ids: Arc<dyn Ids>,
+    ids: Arc<dyn IdSource>,
     new_doc: Box<NewDoc>,
     kind_of: Box<KindOf>,
-    provider: Option<Arc<dyn Provider>>,
+    provider: Option<Arc<dyn DocumentProvider>>,
 }
 
 /// A content document in memory. Dropping the handle releases it.
 pub struct DocHandle {
-    entry: Arc<Entry>,
+    entry: Arc<PooledDocument>,
     pool: Weak<DocumentPool>,
 }
 
 /// One slot of the pool.
-pub(crate) struct Entry {
+pub(crate) struct PooledDocument {
     id: FileId,
     handles: AtomicUsize,
     /// When the last handle was dropped; the key in `idle`.
     last_used: AtomicU64,
     bytes: AtomicU64,
     slot: Mutex<Option<LoadedDocument>>,
-    followers: Followers,
+    followers: SubscriberList,
 }
 
 /// A document and how far it has read the log.
@@ -116,8 +116,8 @@ impl DocumentPool {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         budget: u64,
-        provider: Option<Arc<dyn Provider>>,
-        (client, ids): (ClientId, Arc<dyn Ids>),
+        provider: Option<Arc<dyn DocumentProvider>>,
+        (client, ids): (ClientId, Arc<dyn IdSource>),
         new_doc: Box<NewDoc>,
         kind_of: Box<KindOf>,
     ) -> Arc<Self> {
@@ -138,7 +138,8 @@ impl DocumentPool {
 
     /// Returns a handle on the document, which is loaded when it is first used.
     pub(crate) fn acquire(self: &Arc<Self>, id: &FileId) -> DocHandle {
-        let entry = self.entries.entry(id.clone()).or_insert_with(|| Arc::new(Entry::new(id)));
+        let entry =
+            self.entries.entry(id.clone()).or_insert_with(|| Arc::new(PooledDocument::new(id)));
         if entry.handles.fetch_add(1, Ordering::AcqRel) == 0 {
             self.idle.lock().remove(&entry.last_used.load(Ordering::Acquire));
         }
@@ -157,7 +158,8 @@ impl DocumentPool {
 
     /// Closes a document unless somebody holds it; tells whether it is closed.
     pub(crate) fn close(&self, id: &FileId) -> bool {
-        let idle = |_: &FileId, entry: &Arc<Entry>| entry.handles.load(Ordering::Acquire) == 0;
+        let idle =
+            |_: &FileId, entry: &Arc<PooledDocument>| entry.handles.load(Ordering::Acquire) == 0;
         if let Some((_, entry)) = self.entries.remove_if(id, idle) {
             self.bytes.fetch_sub(entry.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -169,15 +171,15 @@ impl DocumentPool {
         (self.entries.len(), self.bytes.load(Ordering::Relaxed))
     }
 
-    fn load(&self, entry: &Entry) -> Result<LoadedDocument> {
+    fn load(&self, entry: &PooledDocument) -> Result<LoadedDocument> {
         let (name, id) = (DocName::from(&entry.id), &entry.id);
         let new_doc = || (self.new_doc)(id, self.client);
-        let (mut doc, report) = load::content(&*self.store, &name, new_doc)?;
+        let (mut doc, report) = load_document::content(&*self.store, &name, new_doc)?;
         if report.is_incomplete() {
             // Of what cannot be read, some may have been written under the usual client id. Using
             // its clocks again would make peers keep different content under equal state vectors.
             let new_doc = || (self.new_doc)(id, self.ids.client_id());
-            (doc, _) = load::content(&*self.store, &name, new_doc)?;
+            (doc, _) = load_document::content(&*self.store, &name, new_doc)?;
         }
         let before = entry.bytes.swap(0, Ordering::Relaxed);
         self.bytes.fetch_sub(before, Ordering::Relaxed);
@@ -187,12 +189,12 @@ impl DocumentPool {
         Ok(LoadedDocument { doc, seen, head, is_damaged, _attached: attached })
     }
 
-    fn charge(&self, entry: &Entry, bytes: u64) {
+    fn charge(&self, entry: &PooledDocument, bytes: u64) {
         entry.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn release(&self, entry: &Arc<Entry>) {
+    fn release(&self, entry: &Arc<PooledDocument>) {
         // The entry's shard is locked, so that no `acquire` comes between count and bookkeeping.
         self.entries.remove_if(&entry.id, |_, _| {
             if entry.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -209,7 +211,9 @@ impl DocumentPool {
     fn evict(&self) {
         while self.bytes.load(Ordering::Relaxed) > self.budget {
             let Some((_, id)) = self.idle.lock().pop_first() else { return };
-            let idle = |_: &FileId, entry: &Arc<Entry>| entry.handles.load(Ordering::Acquire) == 0;
+            let idle = |_: &FileId, entry: &Arc<PooledDocument>| {
+                entry.handles.load(Ordering::Acquire) == 0
+            };
             if let Some((_, entry)) = self.entries.remove_if(&id, idle) {
                 let bytes = entry.bytes.load(Ordering::Relaxed);
                 self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -228,7 +232,7 @@ impl DocHandle {
     ///
     /// Subscribe before taking a state. A subscriber that falls too far behind is told so, and must
     /// start over from a state.
-    pub fn subscribe(&self) -> Updates {
+    pub fn subscribe(&self) -> Subscription {
         self.entry.followers.add(SUBSCRIBER_BACKLOG)
     }
 
@@ -294,19 +298,19 @@ impl DocHandle {
         let state = pool.store.load(&DocName::from(&self.entry.id))?;
         let updates = state.updates.iter().map(|record| &record.data);
         for update in state.snapshot.iter().chain(updates) {
-            loaded.doc.receive(update, Source::Store)?;
+            loaded.doc.receive(update, UpdateSource::Store)?;
         }
         loaded.head = loaded.head.max(state.head);
         Ok(())
     }
 
     /// Applies a record that another process logged, and publishes it.
-    pub(crate) fn tail(&self, record: &Record) {
+    pub(crate) fn tail(&self, record: &LogRecord) {
         let mut slot = self.entry.slot.lock();
         if let Some(loaded) = slot.as_mut().filter(|loaded| loaded.seen < record.seq) {
             loaded.seen = record.seq;
             loaded.head = loaded.head.max(record.head());
-            match loaded.doc.receive(&record.data, Source::Store) {
+            match loaded.doc.receive(&record.data, UpdateSource::Store) {
                 Ok(_) => self.charge(&record.data),
                 // Every process refuses the same records; the next load reports which.
                 Err(_) => *slot = None,
@@ -330,7 +334,7 @@ impl DocHandle {
         let updates = state.updates.iter().map(|record| &record.data);
         for update in state.snapshot.iter().chain(updates) {
             if let Some(loaded) = slot.as_mut().filter(|_| is_behind)
-                && loaded.doc.receive(update, Source::Store).is_err()
+                && loaded.doc.receive(update, UpdateSource::Store).is_err()
             {
                 *slot = None;
             }
@@ -359,7 +363,7 @@ impl Drop for DocHandle {
     }
 }
 
-impl Entry {
+impl PooledDocument {
     fn new(id: &FileId) -> Self {
         Self {
             id: id.clone(),
@@ -367,7 +371,7 @@ impl Entry {
             last_used: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             slot: Mutex::new(None),
-            followers: Followers::default(),
+            followers: SubscriberList::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use yfs_engine::{
     content::{AnchorError, ContentError},
-    gate::Refusal,
+    gate::GateRejection,
     id::FileId,
     table::TableError,
 };
@@ -46,7 +46,7 @@ pub enum WorkspaceError {
     Damaged(FileId),
     /// A peer's update was refused; nothing changed.
     #[error("update refused")]
-    Refused(#[from] Refusal),
+    Refused(#[from] GateRejection),
     /// The files table takes no such write.
     #[error("the files table refused")]
     Table(#[from] TableError),

@@ -14,13 +14,13 @@ use tokio::sync::Notify;
 use yfs_engine::{
     actor::Actor,
     id::FileId,
-    main_doc::{Changes as RowChanges, MainDoc},
+    main_doc::{MainDoc, MainDocChanges as RowChanges},
     path::VPath,
     table::NodeKind,
     time::Millis,
 };
-use yfs_store::{Origin, Seq};
-use yfs_vfs::{Change, ChangeKind, Changes, Cursor, FileKind, FsError};
+use yfs_store::{HandleOrigin, Seq};
+use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, FileChange, FileKind, FsError};
 
 use crate::state::WorkspaceState;
 
@@ -34,20 +34,20 @@ pub(crate) struct EventLog {
     epoch: String,
     /// Tells the log of this store from those of others; nothing where it has no name.
     store: Option<String>,
-    ring: Mutex<Ring>,
+    ring: Mutex<ChangeRing>,
     /// Wakes whoever waits for a change; whoever pushes notifies.
     arrived: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Ring {
+struct ChangeRing {
     /// The number of the first change that is kept.
     first: u64,
-    changes: VecDeque<Change>,
+    changes: VecDeque<FileChange>,
 }
 
 impl EventLog {
-    pub(crate) fn new(handle: Origin, store: Option<String>) -> Self {
+    pub(crate) fn new(handle: HandleOrigin, store: Option<String>) -> Self {
         // A handle may be opened several times.
         static N_OPENED: AtomicU64 = AtomicU64::new(0);
         let epoch = format!("{:x}.{}", handle.0, N_OPENED.fetch_add(1, Ordering::Relaxed));
@@ -60,7 +60,7 @@ impl EventLog {
         state: &WorkspaceState,
         ids: &[FileId],
         by: Option<&Actor>,
-        events: &mut Vec<Change>,
+        events: &mut Vec<FileChange>,
     ) {
         let mut ids: BTreeSet<&FileId> = ids.iter().collect();
         for event in events.iter_mut() {
@@ -76,7 +76,7 @@ impl EventLog {
     }
 
     /// Returns the place after the last change. All that the log of the store has up to `seen` was told before.
-    pub(crate) fn cursor(&self, seen: Seq) -> Cursor {
+    pub(crate) fn cursor(&self, seen: Seq) -> ChangeCursor {
         let ring = self.ring.lock();
         self.cursor_at(ring.first + ring.changes.len() as u64, Some(seen))
     }
@@ -84,21 +84,22 @@ impl EventLog {
     /// Returns what came after `since`. `seen` is as for [`cursor`](Self::cursor).
     pub(crate) fn since(
         &self,
-        since: &Cursor,
+        since: &ChangeCursor,
         limit: usize,
         seen: Seq,
-    ) -> Result<Changes, FsError> {
+    ) -> Result<ChangePage, FsError> {
         let ring = self.ring.lock();
         let end = ring.first + ring.changes.len() as u64;
         let at = self.parse(since).filter(|at| (ring.first..=end).contains(at));
         let at = at.ok_or_else(FsError::cursor_lost)?;
         let skipped = (at - ring.first) as usize;
-        let events: Vec<Change> = ring.changes.iter().skip(skipped).take(limit).cloned().collect();
+        let events: Vec<FileChange> =
+            ring.changes.iter().skip(skipped).take(limit).cloned().collect();
         let next = at + events.len() as u64;
         // Who has not been told everything goes on from where it was, if it goes on elsewhere.
         let more = next < end;
         let seen = if more { self.position(since) } else { Some(seen) };
-        Ok(Changes { events, next: self.cursor_at(next, seen), more })
+        Ok(ChangePage { events, next: self.cursor_at(next, seen), more })
     }
 
     /// Returns what completes when a change arrives after this call.
@@ -107,7 +108,7 @@ impl EventLog {
     }
 
     /// Notes changes.
-    pub(crate) fn push(&self, events: Vec<Change>) {
+    pub(crate) fn push(&self, events: Vec<FileChange>) {
         if events.is_empty() {
             return;
         }
@@ -122,39 +123,39 @@ impl EventLog {
     }
 
     /// Tells whether a cursor is a place in this log, or once was.
-    pub(crate) fn is_own(&self, cursor: &Cursor) -> bool {
+    pub(crate) fn is_own(&self, cursor: &ChangeCursor) -> bool {
         self.parse(cursor).is_some()
     }
 
     /// Tells whether a cursor is a place in this log, and all that came since is still there.
-    pub(crate) fn reaches(&self, cursor: &Cursor) -> bool {
+    pub(crate) fn reaches(&self, cursor: &ChangeCursor) -> bool {
         self.since(cursor, 0, Seq::ZERO).is_ok()
     }
 
     /// Returns the place of a cursor in the log of this store, whichever process gave it.
-    pub(crate) fn position(&self, cursor: &Cursor) -> Option<Seq> {
+    pub(crate) fn position(&self, cursor: &ChangeCursor) -> Option<Seq> {
         let (_, place) = cursor.as_str().split_once('@')?;
         let (store, seq) = place.rsplit_once('.')?;
         (Some(store) == self.store.as_deref()).then_some(())?;
         seq.parse().ok().map(Seq)
     }
 
-    fn cursor_at(&self, number: u64, seen: Option<Seq>) -> Cursor {
+    fn cursor_at(&self, number: u64, seen: Option<Seq>) -> ChangeCursor {
         let here = format!("{}-{number}", self.epoch);
-        Cursor::new(match (&self.store, seen) {
+        ChangeCursor::new(match (&self.store, seen) {
             (Some(store), Some(seen)) => format!("{here}@{store}.{}", seen.0),
             _ => here,
         })
     }
 
-    fn parse(&self, cursor: &Cursor) -> Option<u64> {
+    fn parse(&self, cursor: &ChangeCursor) -> Option<u64> {
         let (here, _) = cursor.as_str().split_once('@').unwrap_or((cursor.as_str(), ""));
         here.strip_prefix(&self.epoch)?.strip_prefix('-')?.parse().ok()
     }
 }
 
 /// Says what became of rows.
-pub(crate) fn row_events(main: &MainDoc, changes: &RowChanges, at: Millis) -> Vec<Change> {
+pub(crate) fn row_events(main: &MainDoc, changes: &RowChanges, at: Millis) -> Vec<FileChange> {
     let changed = changes.ids.iter().enumerate();
     let events = changed.filter_map(|(place, id)| {
         let before = changes.before.get(place).and_then(Option::as_ref);
@@ -169,14 +170,19 @@ pub(crate) fn content_event(
     id: &FileId,
     at: Millis,
     by: Option<&Actor>,
-) -> Option<Change> {
+) -> Option<FileChange> {
     let path = main.tree().path_of(id)?;
-    let mut event = Change::new(ChangeKind::Changed, path, id.clone(), FileKind::File, at);
+    let mut event = FileChange::new(ChangeKind::Changed, path, id.clone(), FileKind::File, at);
     event.actor = by.cloned();
     Some(event)
 }
 
-fn row_event(main: &MainDoc, id: &FileId, before: Option<&VPath>, at: Millis) -> Option<Change> {
+fn row_event(
+    main: &MainDoc,
+    id: &FileId,
+    before: Option<&VPath>,
+    at: Millis,
+) -> Option<FileChange> {
     let after = main.tree().path_of(id);
     let (kind, path) = match (before, after) {
         (None, None) => return None,
@@ -186,7 +192,7 @@ fn row_event(main: &MainDoc, id: &FileId, before: Option<&VPath>, at: Millis) ->
         (Some(_), Some(path)) => (ChangeKind::Changed, path),
     };
     let file_kind = main.files().get(id).map_or(FileKind::File, |entry| kind_of(&entry.row));
-    Some(Change::new(kind, path, id.clone(), file_kind, at))
+    Some(FileChange::new(kind, path, id.clone(), file_kind, at))
 }
 
 /// Tells what sort of object a row stands for.

@@ -4,7 +4,7 @@
 //! outside the directory: each step on the way is opened relative to the one before, and links are
 //! not followed. Running it again does only what is missing.
 
-mod disk;
+mod directory;
 
 use std::{
     path::Path,
@@ -16,11 +16,11 @@ use std::{
 use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry};
 
-use self::disk::{Attributes, Disk, Wrote};
+use self::directory::{ExportAttributes, ExportDirectory, FileWriteOutcome};
 use crate::{
     Workspace, WorkspaceFs,
     error::{Result, WorkspaceError},
-    import::{Progress, SkipReason, Skipped},
+    import::{SkipReason, SkippedPath, TransferProgress},
 };
 
 /// How many files a thread takes at a time.
@@ -50,7 +50,7 @@ pub struct ExportReport {
     /// Bytes that were written.
     pub n_bytes: u64,
     /// What was left out, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
 }
 
 impl Workspace {
@@ -63,41 +63,41 @@ impl Workspace {
         from: &VPath,
         to: &Path,
         options: &ExportOptions,
-        progress: &dyn Fn(&Progress),
+        progress: &dyn Fn(&TransferProgress),
     ) -> Result<ExportReport> {
         let fs = self.fs();
         let (base, entries) = entries_of(&fs, from)?;
         let host = |source| WorkspaceError::Host { action: "write", path: to.to_owned(), source };
-        let disk = Disk::open(to).map_err(host)?;
+        let disk = ExportDirectory::open(to).map_err(host)?;
         let n_total = entries.len() as u64;
-        let mut exporter = Exporter {
+        let mut exporter = DirectoryExporter {
             fs,
             base,
             disk,
             options,
             report: ExportReport::default(),
-            at: Progress { n_total, ..Progress::default() },
+            at: TransferProgress { n_total, ..TransferProgress::default() },
         };
         exporter.run(entries, progress)?;
         Ok(exporter.report)
     }
 }
 
-struct Exporter<'a> {
+struct DirectoryExporter<'a> {
     fs: WorkspaceFs,
     /// What lies directly in this is directly in the target.
     base: VPath,
-    disk: Disk,
+    disk: ExportDirectory,
     options: &'a ExportOptions,
     report: ExportReport,
-    at: Progress,
+    at: TransferProgress,
 }
 
 /// What became of one object.
-struct Outcome {
+struct ExportOutcome {
     path: VPath,
     n_bytes: u64,
-    what: Result<Wrote, SkipReason>,
+    what: Result<FileWriteOutcome, SkipReason>,
 }
 
 /// Lists what is to be written, and says relative to what.
@@ -117,8 +117,8 @@ fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>),
     Ok((parent, vec![WalkEntry::new(from.clone(), entry)]))
 }
 
-impl Exporter<'_> {
-    fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&Progress)) -> Result<()> {
+impl DirectoryExporter<'_> {
+    fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&TransferProgress)) -> Result<()> {
         let (mut folders, mut files) = (Vec::new(), Vec::new());
         for item in entries {
             let reserved = |name| crate::import::RESERVED.contains(&name);
@@ -140,7 +140,7 @@ impl Exporter<'_> {
         self.write_files(&files, progress)?;
         // Now that nothing is to be put into them any more, and the innermost first.
         for folder in folders.iter().rev() {
-            let attributes = Attributes::of(&folder.entry);
+            let attributes = ExportAttributes::of(&folder.entry);
             // What could not be made was reported then.
             self.disk.set_dir(self.relative(&folder.path), attributes).ok();
         }
@@ -149,13 +149,17 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    fn write_files(&mut self, files: &[WalkEntry], progress: &dyn Fn(&Progress)) -> Result<()> {
+    fn write_files(
+        &mut self,
+        files: &[WalkEntry],
+        progress: &dyn Fn(&TransferProgress),
+    ) -> Result<()> {
         let n_threads = match self.options.n_threads {
             0 => thread::available_parallelism().map_or(2, usize::from),
             n_threads => n_threads,
         };
         let next = AtomicUsize::new(0);
-        let writer = Writer {
+        let writer = ExportWriter {
             fs: self.fs.clone(),
             base: self.base.clone(),
             disk: self.disk.try_clone().map_err(|source| WorkspaceError::Host {
@@ -167,7 +171,7 @@ impl Exporter<'_> {
             unsafe_links: self.options.unsafe_links,
         };
         thread::scope(|scope| {
-            let (sender, outcomes) = sync_channel::<Outcome>(n_threads * CHUNK);
+            let (sender, outcomes) = sync_channel::<ExportOutcome>(n_threads * CHUNK);
             for _ in 0..n_threads.min(files.len().div_ceil(CHUNK)) {
                 let (sender, writer, next) = (sender.clone(), &writer, &next);
                 scope.spawn(move || {
@@ -185,10 +189,14 @@ impl Exporter<'_> {
                 });
             }
             drop(sender);
-            for Outcome { path, n_bytes, what } in outcomes {
+            for ExportOutcome { path, n_bytes, what } in outcomes {
                 match what {
-                    Ok(Wrote::Written) => self.done(n_bytes, |report| report.n_written += 1),
-                    Ok(Wrote::Unchanged) => self.done(0, |report| report.n_unchanged += 1),
+                    Ok(FileWriteOutcome::Written) => {
+                        self.done(n_bytes, |report| report.n_written += 1);
+                    }
+                    Ok(FileWriteOutcome::Unchanged) => {
+                        self.done(0, |report| report.n_unchanged += 1);
+                    }
                     Err(why) => self.skip(&path, why),
                 }
                 if self.at.n_done.is_multiple_of(256) {
@@ -205,7 +213,7 @@ impl Exporter<'_> {
 
     fn skip(&mut self, path: &VPath, why: SkipReason) {
         let path = path.to_string();
-        self.done(0, |report| report.skipped.push(Skipped { path, why }));
+        self.done(0, |report| report.skipped.push(SkippedPath { path, why }));
     }
 
     fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ExportReport)) {
@@ -217,16 +225,16 @@ impl Exporter<'_> {
 }
 
 /// What a thread needs to write files.
-struct Writer {
+struct ExportWriter {
     fs: WorkspaceFs,
     base: VPath,
-    disk: Disk,
+    disk: ExportDirectory,
     force: bool,
     unsafe_links: bool,
 }
 
-impl Writer {
-    fn write(&self, item: &WalkEntry) -> Outcome {
+impl ExportWriter {
+    fn write(&self, item: &WalkEntry) -> ExportOutcome {
         let relative = item.path.relative_to(&self.base).unwrap_or_default();
         let mut n_bytes = 0;
         let what = match item.entry.kind {
@@ -237,14 +245,14 @@ impl Writer {
                 .map_err(|error| SkipReason::Failed(error.to_string()))
                 .and_then(|data| {
                     n_bytes = data.len() as u64;
-                    let attributes = Attributes::of(&item.entry);
+                    let attributes = ExportAttributes::of(&item.entry);
                     self.disk.write_file(relative, &data, attributes, self.force)
                 }),
         };
-        Outcome { path: item.path.clone(), n_bytes, what }
+        ExportOutcome { path: item.path.clone(), n_bytes, what }
     }
 
-    fn write_link(&self, item: &WalkEntry, relative: &str) -> Result<Wrote, SkipReason> {
+    fn write_link(&self, item: &WalkEntry, relative: &str) -> Result<FileWriteOutcome, SkipReason> {
         let target = self.fs.link_target(&item.path);
         let target = target.map_err(|error| SkipReason::Failed(error.to_string()))?;
         if !self.unsafe_links && link_escapes(relative, &target) {

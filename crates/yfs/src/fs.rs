@@ -5,23 +5,23 @@
 //! processes of a store.
 
 pub(crate) mod batch;
-pub(crate) mod lasting;
-mod memory;
+mod cached_read;
+mod convert_types;
+pub(crate) mod durable_version;
 mod moves;
 mod read;
-mod replace;
 mod scope;
 mod structure;
-mod translate;
 mod write;
+mod write_content;
 
-pub use self::memory::TextInMemory;
+pub use self::cached_read::TextInMemory;
 pub(crate) use self::{
-    structure::op_error,
-    translate::{
-        Found, Holds, bytes_of, file_kind, lookup_error, mode_of, resolve, resolve_file,
-        version_token,
+    convert_types::{
+        ContentLocation, ResolvedFile, bytes_of, file_kind, lookup_error, mode_of, resolve,
+        resolve_file, version_token,
     },
+    structure::op_error,
 };
 
 use std::sync::Arc;
@@ -31,10 +31,10 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    Author, Changes, ChangesOptions, Content, CopyOptions, Cursor, DirEntry, Edit, Edited,
-    FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, Metadata,
-    MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, Totals, WalkEntry, WalkOptions,
-    WriteOptions, Written,
+    ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, CopyOptions, DirEntry, EditOutcome,
+    FileContent, FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult,
+    Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, TextReplacement, TreeTotals,
+    WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
 };
 
 use crate::{Workspace, state::WorkspaceState};
@@ -45,13 +45,13 @@ use crate::{Workspace, state::WorkspaceState};
 #[derive(Debug, Clone)]
 pub struct WorkspaceFs {
     state: Arc<WorkspaceState>,
-    author: Author,
+    author: ChangeAuthor,
     /// The directory that the filesystem is confined to, if it is.
     scope: Option<VPath>,
 }
 
 impl WorkspaceFs {
-    pub(crate) fn new(state: Arc<WorkspaceState>, author: Author) -> Self {
+    pub(crate) fn new(state: Arc<WorkspaceState>, author: ChangeAuthor) -> Self {
         Self { state, author, scope: None }
     }
 
@@ -63,7 +63,7 @@ impl WorkspaceFs {
     }
 
     /// Reads a file, and returns its id with the content.
-    pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, Content), FsError> {
+    pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, FileContent), FsError> {
         self.refreshed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         let content = self.read_found(path, &found)?;
@@ -98,22 +98,23 @@ impl WorkspaceFs {
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         self.write_now(path, data, options)
     }
 
     /// Tells again what changed since a cursor that the workspace gave before it was opened this time.
-    fn replayed(&self, since: &Cursor) -> Result<Changes, FsError> {
+    fn replayed(&self, since: &ChangeCursor) -> Result<ChangePage, FsError> {
         let (state, root) = (&self.state, VPath::root());
         let after = state.events.position(since).ok_or_else(FsError::cursor_lost)?;
         let replayed = state.replayed(after);
-        let replayed = replayed.map_err(|error| translate::fs_error(error, Op::Watch, &root))?;
+        let replayed =
+            replayed.map_err(|error| convert_types::fs_error(error, Op::Watch, &root))?;
         replayed.ok_or_else(FsError::cursor_lost)
     }
 
     async fn wait_for_change(
         &self,
-        since: &Cursor,
+        since: &ChangeCursor,
         options: &ChangesOptions,
     ) -> Result<(), FsError> {
         let Some(wait) = options.wait else { return Ok(()) };
@@ -131,7 +132,7 @@ impl WorkspaceFs {
 
 #[async_trait]
 impl FileSystem for WorkspaceFs {
-    async fn read(&self, path: &VPath) -> Result<Content, FsError> {
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.read_now(path)
     }
 
@@ -144,7 +145,7 @@ impl FileSystem for WorkspaceFs {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         self.write_now(path, &data, options)
     }
 
@@ -153,11 +154,11 @@ impl FileSystem for WorkspaceFs {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         self.append_now(path, &data, options)
     }
 
-    async fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
         self.edit_now(path, edit)
     }
 
@@ -225,16 +226,20 @@ impl FileSystem for WorkspaceFs {
         yfs_vfs::grep::grep(self, query).await
     }
 
-    async fn totals(&self, path: &VPath) -> Result<Totals, FsError> {
+    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         self.totals_now(path)
     }
 
-    async fn cursor(&self) -> Result<Cursor, FsError> {
+    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.refreshed(Op::Watch)?;
         Ok(self.state.events.cursor(self.state.tailed()))
     }
 
-    async fn changes(&self, since: &Cursor, options: &ChangesOptions) -> Result<Changes, FsError> {
+    async fn changes(
+        &self,
+        since: &ChangeCursor,
+        options: &ChangesOptions,
+    ) -> Result<ChangePage, FsError> {
         self.refreshed(Op::Watch)?;
         let mut since = since.clone();
         if !self.state.events.is_own(&since) {

@@ -14,7 +14,7 @@ use std::{fmt, path::Path};
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions};
 
-use self::scan::{Found, What};
+use self::scan::{ImportEntry, ImportEntryKind};
 use crate::{
     Workspace, WorkspaceFs,
     error::Result,
@@ -39,7 +39,7 @@ pub struct ImportOptions {
 
 /// How far an import or export is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct TransferProgress {
     /// Objects that are done.
     pub n_done: u64,
     /// Objects in all, as far as they are known.
@@ -65,12 +65,12 @@ pub struct ImportReport {
     /// Bytes of files that were read.
     pub n_bytes: u64,
     /// What was left out, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
 }
 
 /// Something that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedPath {
     /// Where it is, as far as it can be shown.
     pub path: String,
     /// Why.
@@ -120,23 +120,29 @@ impl Workspace {
         from: &Path,
         to: &VPath,
         options: &ImportOptions,
-        progress: &dyn Fn(&Progress),
+        progress: &dyn Fn(&TransferProgress),
     ) -> Result<ImportReport> {
         let fs = self.fs().for_operation("import");
-        Importer { fs, options, progress, report: ImportReport::default(), at: Progress::default() }
-            .run(from, to)
+        DirectoryImporter {
+            fs,
+            options,
+            progress,
+            report: ImportReport::default(),
+            at: TransferProgress::default(),
+        }
+        .run(from, to)
     }
 }
 
-struct Importer<'a> {
+struct DirectoryImporter<'a> {
     fs: WorkspaceFs,
     options: &'a ImportOptions,
-    progress: &'a dyn Fn(&Progress),
+    progress: &'a dyn Fn(&TransferProgress),
     report: ImportReport,
-    at: Progress,
+    at: TransferProgress,
 }
 
-impl Importer<'_> {
+impl DirectoryImporter<'_> {
     fn run(mut self, from: &Path, to: &VPath) -> Result<ImportReport> {
         let to = &self.destination(from, to)?;
         let scan = scan::scan(from, to, self.options)?;
@@ -146,8 +152,8 @@ impl Importer<'_> {
         if let Some(root) = root.filter(|root| !root.is_root()) {
             self.fs.make_folder(&root, &MkdirOptions::recursive())?;
         }
-        let (files, others): (Vec<Found>, Vec<Found>) =
-            scan.found.into_iter().partition(|it| matches!(it.what, What::File));
+        let (files, others): (Vec<ImportEntry>, Vec<ImportEntry>) =
+            scan.found.into_iter().partition(|it| matches!(it.what, ImportEntryKind::File));
         // Folders come before what they hold, as they were found.
         let others = self.missing(others)?;
         for batch in others.chunks(MAX_ROWS) {
@@ -167,7 +173,7 @@ impl Importer<'_> {
     }
 
     /// Leaves what is there already out of folders and links; replaces links that say other things.
-    fn missing(&mut self, others: Vec<Found>) -> Result<Vec<Found>> {
+    fn missing(&mut self, others: Vec<ImportEntry>) -> Result<Vec<ImportEntry>> {
         let mut missing = Vec::with_capacity(others.len());
         for found in others {
             let Some(stat) = self.fs.look(&found.to)? else {
@@ -175,8 +181,8 @@ impl Importer<'_> {
                 continue;
             };
             match (&found.what, stat.kind) {
-                (What::Folder, FileKind::Directory) => self.done(0, |_| ()),
-                (What::Link(target), FileKind::Symlink) => {
+                (ImportEntryKind::Folder, FileKind::Directory) => self.done(0, |_| ()),
+                (ImportEntryKind::Link(target), FileKind::Symlink) => {
                     if self.fs.link_target(&found.to)? == **target {
                         self.unchanged();
                         continue;
@@ -190,13 +196,13 @@ impl Importer<'_> {
         Ok(missing)
     }
 
-    fn make_others(&mut self, batch: &[Found]) -> Result<()> {
-        let node = |found: &Found| NewNode {
+    fn make_others(&mut self, batch: &[ImportEntry]) -> Result<()> {
+        let node = |found: &ImportEntry| NewNode {
             path: found.to.clone(),
             mode: found.mode,
             mtime: found.mtime,
             what: match &found.what {
-                What::Link(target) => self.fs.prepare_link(target),
+                ImportEntryKind::Link(target) => self.fs.prepare_link(target),
                 _ => NewWhat::Folder,
             },
         };
@@ -205,7 +211,7 @@ impl Importer<'_> {
         for (found, made) in batch.iter().zip(made) {
             match (made, &found.what) {
                 (Err(error), _) => self.skip(found, SkipReason::of(&error)),
-                (Ok(_), What::Link(_)) => self.done(0, |report| report.n_links += 1),
+                (Ok(_), ImportEntryKind::Link(_)) => self.done(0, |report| report.n_links += 1),
                 (Ok(_), _) => self.done(0, |report| report.n_folders += 1),
             }
         }
@@ -217,9 +223,9 @@ impl Importer<'_> {
         self.done(0, |report| report.n_unchanged += 1);
     }
 
-    fn skip(&mut self, found: &Found, why: SkipReason) {
+    fn skip(&mut self, found: &ImportEntry, why: SkipReason) {
         let path = found.from.display().to_string();
-        self.done(0, |report| report.skipped.push(Skipped { path, why }));
+        self.done(0, |report| report.skipped.push(SkippedPath { path, why }));
     }
 
     fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ImportReport)) {

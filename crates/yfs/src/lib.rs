@@ -24,7 +24,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod any;
 mod cache;
 pub mod clock;
 mod commit;
@@ -33,30 +32,31 @@ pub mod documents;
 pub mod error;
 mod events;
 pub mod export;
-mod follow;
 pub mod fs;
 pub mod import;
-mod live;
-mod load;
+mod json_convert;
+mod live_facts;
+mod load_document;
+mod log_follower;
 pub mod options;
 
-pub mod port;
-mod replay;
+mod change_replay;
+pub mod document_port;
 pub mod replica;
-mod report;
 pub mod session;
+mod stat_report;
 mod state;
-pub mod updates;
+pub mod subscription;
 pub mod workspace;
 
 pub use crate::{
-    documents::{DocHandle, Provider},
+    document_port::DocPort,
+    documents::{DocHandle, DocumentProvider},
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
     fs::{TextInMemory, WorkspaceFs},
-    import::{ImportOptions, ImportReport, Progress, SkipReason, Skipped},
-    options::Options,
-    port::DocPort,
+    import::{ImportOptions, ImportReport, SkipReason, SkippedPath, TransferProgress},
+    options::WorkspaceOptions,
     session::Session,
-    workspace::{Workspace, trash::Trashed},
+    workspace::{Workspace, trash::TrashEntry},
 };

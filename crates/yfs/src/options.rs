@@ -4,22 +4,22 @@ use std::{sync::Arc, time::Duration};
 
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    gate::Limits,
-    kind::{DEFAULT_PROFILE, Profile},
+    gate::GateLimits,
+    kind::{DEFAULT_PROFILE, SchemaProfile},
 };
 
 use crate::{
-    clock::{Clock, Ids, RandomIds, SystemClock},
-    documents::Provider,
+    clock::{Clock, IdSource, RandomIds, SystemClock},
+    documents::DocumentProvider,
 };
 
 /// How a workspace is opened.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct WorkspaceOptions {
     /// On whose behalf changes are made that name nobody.
     pub actor: Actor,
     /// Which schema the rich text of a workspace keeps that is made; one that is there has its own.
-    pub profile: Profile,
+    pub profile: SchemaProfile,
     /// Whether only reading is meant. A reader claims no client ids and leaves no trace.
     pub read_only: bool,
     /// Whether a thread follows what other processes log. Without it, each call looks first.
@@ -29,18 +29,18 @@ pub struct Options {
     /// How many bytes of plain text are kept for reading and searching.
     pub text_budget: u64,
     /// What the gate lets through.
-    pub limits: Limits,
+    pub limits: GateLimits,
     /// How long a file must rest before its size and time are written to its row.
     pub stat_idle: Duration,
     /// Called for each content document that is loaded.
-    pub provider: Option<Arc<dyn Provider>>,
+    pub provider: Option<Arc<dyn DocumentProvider>>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Makes ids.
-    pub ids: Arc<dyn Ids>,
+    pub ids: Arc<dyn IdSource>,
 }
 
-impl Default for Options {
+impl Default for WorkspaceOptions {
     fn default() -> Self {
         Self {
             actor: Actor::new(ActorKind::System, ""),
@@ -49,7 +49,7 @@ impl Default for Options {
             follow: true,
             doc_budget: 64 << 20,
             text_budget: 256 << 20,
-            limits: Limits::default(),
+            limits: GateLimits::default(),
             stat_idle: Duration::from_secs(5),
             provider: None,
             clock: Arc::new(SystemClock),
@@ -58,7 +58,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl WorkspaceOptions {
     /// For one command: nothing runs in the background.
     pub fn one_shot(actor: Actor) -> Self {
         Self { actor, follow: false, ..Self::default() }

@@ -2,20 +2,20 @@
 //! changed there ([decision 16](../../../docs/decisions/0016-replicas-exchange-their-logs.md)).
 //!
 //! A replica is another store with the same main document. It is brought up to date by the log, not by asking
-//! each document for its state: a [`Feed`] reads what was logged since a [`LogCursor`], and
+//! each document for its state: a [`ReplicaFeed`] reads what was logged since a [`LogCursor`], and
 //! [`Workspace::take`] logs it on the other side. So which of ten thousand documents changed is no question,
 //! and documents that nobody has open are not loaded, here or there.
 
 mod feed;
-mod marker;
-mod take;
-mod wanted;
+mod log_mark;
+mod missing_blobs;
+mod receive;
 
-pub(crate) use self::marker::Mark;
+pub(crate) use self::log_mark::LogMark;
 pub use self::{
-    feed::{Feed, Piece},
-    marker::LogCursor,
-    take::{Arrival, Taken},
+    feed::{FeedPiece, ReplicaFeed},
+    log_mark::LogCursor,
+    receive::{ReceivedUpdates, ReplicaUpdate},
 };
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use yfs_engine::id::WorkspaceId;
 use yfs_store::{SqliteStore, Store};
 
 use crate::{
-    Options, Workspace,
+    Workspace, WorkspaceOptions,
     error::{Result, WorkspaceError},
     workspace::{CREATED_KEY, ID_KEY},
 };
@@ -38,7 +38,7 @@ impl Workspace {
     pub fn create_replica(
         store: Arc<dyn Store>,
         id: &WorkspaceId,
-        options: Options,
+        options: WorkspaceOptions,
     ) -> Result<Self> {
         if store.get_meta(ID_KEY)?.is_some() {
             return Err(WorkspaceError::Exists);
@@ -56,7 +56,7 @@ impl Workspace {
     pub fn create_replica_at(
         file: &std::path::Path,
         id: &WorkspaceId,
-        options: Options,
+        options: WorkspaceOptions,
     ) -> Result<Self> {
         Self::create_replica(Arc::new(SqliteStore::create_new(file)?), id, options)
     }

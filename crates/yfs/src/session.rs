@@ -29,9 +29,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    Base, Content, CopyOptions, DirEntry, Edit, Edited, FsCode, FsError, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, Totals,
-    WalkEntry, WalkOptions, WriteOptions, Written,
+    CopyOptions, DirEntry, EditOutcome, FileContent, FsCode, FsError, GlobQuery, GlobResult,
+    GrepQuery, GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
+    TextReplacement, TreeTotals, VersionBase, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
 };
 
 use self::memory::{KnownContent, SessionMemory};
@@ -64,7 +64,7 @@ impl AsRef<[u8]> for TextBytes {
 #[derive(Default)]
 struct WriteBase {
     /// What the opener has read, best first.
-    candidates: Vec<Base>,
+    candidates: Vec<VersionBase>,
     /// Whether the opener has read the file, and what it read is kept no longer.
     is_lost: bool,
 }
@@ -103,11 +103,11 @@ impl Session {
     /// # Errors
     ///
     /// As [`FileSystem::read`](yfs_vfs::FileSystem::read).
-    pub fn read(&self, path: &VPath) -> Result<Content, FsError> {
+    pub fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let (id, content) = self.fs.read_with_id(path)?;
         let mut memory = self.memory.lock();
         if memory.is_truncation_held(&id) {
-            return Ok(Content { data: Bytes::new(), ..content });
+            return Ok(FileContent { data: Bytes::new(), ..content });
         }
         let known = KnownContent::new(Some(content.version.clone()), Some(content.data.clone()));
         memory.remember(&id, known);
@@ -145,8 +145,8 @@ impl Session {
     }
 
     /// Makes `data` the content of a file, as a change of what the session has read of it. Changes
-    /// that others made since stay; [`Written::merged`] reports whether there were any, and
-    /// [`Written::overlaps`] where both changed the same.
+    /// that others made since stay; [`WriteOutcome::merged`] reports whether there were any, and
+    /// [`WriteOutcome::overlaps`] where both changed the same.
     ///
     /// A base or an expected version in `options` takes precedence over what the session remembers.
     ///
@@ -159,7 +159,7 @@ impl Session {
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         // A link that is not followed is replaced: what it leads to is no base.
         let is_replaced = !options.follow && self.fs.is_link(path);
         let base = if is_replaced { WriteBase::default() } else { self.base_of(path) };
@@ -186,7 +186,7 @@ impl Session {
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         let known = self.known(path);
         if known.as_ref().is_some_and(|(_, known)| known.is_truncated) {
             let options = WriteOptions { mode: None, ..options.clone() };
@@ -221,7 +221,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`FileSystem::edit`](yfs_vfs::FileSystem::edit).
-    pub fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, FsError> {
+    pub fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
         self.settle(Some(path))?;
         let before = self.known(path);
         let edited = self.fs.edit_now(path, edit)?;
@@ -370,10 +370,10 @@ impl Session {
         data: &[u8],
         options: &WriteOptions,
         base: WriteBase,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         // A version that the session handed out may be gone from the log, and its content still be
         // known.
-        let is_other = |told: &Base| !base.candidates.contains(told);
+        let is_other = |told: &VersionBase| !base.candidates.contains(told);
         let is_told =
             options.expected_version.is_some() || options.base.as_ref().is_some_and(is_other);
         if is_told || (base.candidates.is_empty() && !base.is_lost) {
@@ -498,7 +498,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`FileSystem::totals`](yfs_vfs::FileSystem::totals).
-    pub fn totals(&self, path: &VPath) -> Result<Totals, FsError> {
+    pub fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         self.fs.totals_now(path)
     }
 

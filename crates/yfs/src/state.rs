@@ -15,27 +15,29 @@ use std::{
 use parking_lot::{Condvar, Mutex, RwLock};
 use yfs_engine::{
     content::ContentDoc,
-    gate::Source,
+    gate::UpdateSource,
     id::{ClientId, FileId, WorkspaceId},
-    kind::{ContentKind, PROFILE_SETTING, Profile, profile_name},
+    kind::{ContentRoot, PROFILE_SETTING, SchemaProfile, profile_name},
     main_doc::MainDoc,
     table::NodeKind,
     time::Millis,
 };
-use yfs_store::{Appended, DocName, Reload, Seq, Store, Tail, WipePacer, WriterClaim};
-use yfs_vfs::Change;
+use yfs_store::{
+    AppendReceipt, DocName, ReloadNotice, Seq, Store, TailPage, WipePacer, WriterClaim,
+};
+use yfs_vfs::FileChange;
 
 use crate::{
     cache::TextCache,
+    change_replay::ChangeReplay,
     commit::{MainChange, StructureAccess, Transaction},
     documents::DocumentPool,
     error::{Result, WorkspaceError},
     events::{EventLog, row_events},
-    live::LiveFacts,
-    options::Options,
-    replay::Replay,
-    replica::Mark,
-    updates::Followers,
+    live_facts::LiveFacts,
+    options::WorkspaceOptions,
+    replica::LogMark,
+    subscription::SubscriberList,
 };
 
 /// How many updates of the main document a subscriber may fall behind.
@@ -49,23 +51,23 @@ pub(crate) struct WorkspaceState {
     pub(crate) id: WorkspaceId,
     pub(crate) main_name: DocName,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) options: Options,
+    pub(crate) options: WorkspaceOptions,
     pub(crate) main: Arc<RwLock<MainDoc>>,
     pub(crate) documents: Arc<DocumentPool>,
     pub(crate) texts: TextCache,
     pub(crate) live: LiveFacts,
     pub(crate) events: EventLog,
     /// The changes that were replayed last. Held while they are read from the log.
-    pub(crate) replay: Mutex<Option<Replay>>,
+    pub(crate) replay: Mutex<Option<ChangeReplay>>,
     /// Files whose `stat` cell lags behind, and since when.
-    pub(crate) unreported: Mutex<BTreeMap<FileId, Unreported>>,
+    pub(crate) unreported: Mutex<BTreeMap<FileId, UnreportedEdit>>,
     /// Documents that this process wrote to since it last checked whether they are to be compacted.
     pub(crate) written: Mutex<BTreeSet<DocName>>,
     /// Documents of which peers erased content that their log may still hold.
     pub(crate) redacted: Mutex<BTreeSet<DocName>>,
     /// Spaces out the wipes that peers cause by erasing content.
     pub(crate) wipe_pacer: Mutex<WipePacer>,
-    pub(crate) main_followers: Followers,
+    pub(crate) main_followers: SubscriberList,
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// The client id under which this process writes content.
     content_client: ClientId,
@@ -80,7 +82,7 @@ pub(crate) struct WorkspaceState {
     /// Every record of other processes up to here has been applied.
     tailed: AtomicU64,
     /// The mark in the log that was handed out last.
-    pub(crate) mark: Mutex<Option<Mark>>,
+    pub(crate) mark: Mutex<Option<LogMark>>,
     closed: AtomicBool,
     /// Wakes the follower when the workspace closes.
     pub(crate) wake: (Mutex<()>, Condvar),
@@ -88,7 +90,7 @@ pub(crate) struct WorkspaceState {
 
 /// An edit that its author has not yet written to the row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unreported {
+pub(crate) struct UnreportedEdit {
     pub(crate) first: Millis,
     pub(crate) last: Millis,
 }
@@ -102,7 +104,7 @@ fn log_name(store: &dyn Store) -> Option<String> {
 impl WorkspaceState {
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        options: Options,
+        options: WorkspaceOptions,
         main: Arc<RwLock<MainDoc>>,
         documents: Arc<DocumentPool>,
         claim: Option<WriterClaim>,
@@ -125,7 +127,7 @@ impl WorkspaceState {
             written: Mutex::default(),
             redacted: Mutex::default(),
             wipe_pacer: Mutex::new(WipePacer::new(WIPE_GAP_MS)),
-            main_followers: Followers::default(),
+            main_followers: SubscriberList::default(),
             claim: Mutex::new(claim),
             content_client,
             structure: RwLock::default(),
@@ -139,14 +141,14 @@ impl WorkspaceState {
     }
 
     /// Makes the empty document of a new file.
-    pub(crate) fn new_doc(&self, id: &FileId, kind: ContentKind) -> ContentDoc {
+    pub(crate) fn new_doc(&self, id: &FileId, kind: ContentRoot) -> ContentDoc {
         let mut doc = ContentDoc::new(id, self.content_client, self.options.limits);
         doc.set_kind(kind);
         doc
     }
 
     /// Sets which schema the workspace's rich text keeps.
-    pub(crate) fn set_profile(&self, profile: Profile) -> Result<()> {
+    pub(crate) fn set_profile(&self, profile: SchemaProfile) -> Result<()> {
         let value = yfs_engine::Any::from(profile_name(profile));
         self.commit(StructureAccess::Change, None, |main| {
             let update = main.plan_setting(PROFILE_SETTING, Some(&value), self.now())?;
@@ -227,7 +229,7 @@ impl WorkspaceState {
 
     /// Skips own records that directly follow what was applied: there are none of others in
     /// between.
-    pub(crate) fn pass_own(&self, appended: &Appended) {
+    pub(crate) fn pass_own(&self, appended: &AppendReceipt) {
         let (before, last) = (appended.first.0 - 1, appended.last.0);
         // If other processes appended in between, `catch_up` reads the page instead.
         self.tailed.compare_exchange(before, last, Ordering::AcqRel, Ordering::Acquire).ok();
@@ -236,7 +238,7 @@ impl WorkspaceState {
     /// Applies what other processes logged, rows and contents, and adds the events. They are
     /// published once all of it is applied, so that a watcher of a row finds the content that came
     /// with it.
-    fn apply_page(&self, tail: &Tail, events: &mut Vec<Change>) -> Result<bool> {
+    fn apply_page(&self, tail: &TailPage, events: &mut Vec<FileChange>) -> Result<bool> {
         for reload in &tail.reload {
             self.reload(reload, events)?;
         }
@@ -260,7 +262,7 @@ impl WorkspaceState {
     }
 
     /// Applies a document part of whose log was compacted before it was tailed.
-    fn reload(&self, reload: &Reload, events: &mut Vec<Change>) -> Result<()> {
+    fn reload(&self, reload: &ReloadNotice, events: &mut Vec<FileChange>) -> Result<()> {
         if reload.doc == self.main_name {
             let loaded = self.store.load(&reload.doc)?;
             let updates = loaded.updates.iter().map(|record| &record.data);
@@ -278,9 +280,9 @@ impl WorkspaceState {
         Ok(())
     }
 
-    fn apply_main_record(&self, update: &[u8], events: &mut Vec<Change>) {
+    fn apply_main_record(&self, update: &[u8], events: &mut Vec<FileChange>) {
         // The gate refuses the same records in every process.
-        let received = self.main.write().receive(update, Source::Store);
+        let received = self.main.write().receive(update, UpdateSource::Store);
         if let Ok(changes) = received {
             events.extend(row_events(&self.main.read(), &changes, self.now()));
         }

@@ -6,22 +6,22 @@ use parking_lot::RwLock;
 use yfs_engine::{
     actor::Actor,
     id::{FileId, WorkspaceId},
-    kind::Profile,
+    kind::SchemaProfile,
     main_doc::MainDoc,
     path::VPath,
     table::WriterIds,
 };
 use yfs_store::{DocName, SqliteStore, Store, WriterClaim};
-use yfs_vfs::Author;
+use yfs_vfs::ChangeAuthor;
 
 use crate::{
     WorkspaceFs,
-    clock::{Ids, RandomIds},
+    clock::{IdSource, RandomIds},
+    document_port::DocPort,
     documents::{DocHandle, DocumentPool},
     error::{Result, WorkspaceError},
-    follow, load,
-    options::Options,
-    port::DocPort,
+    load_document, log_follower,
+    options::WorkspaceOptions,
     session::Session,
     state::WorkspaceState,
 };
@@ -32,10 +32,10 @@ pub mod compact;
 pub mod conflicts;
 pub mod document;
 mod history;
-pub mod objects;
+pub mod move_between;
+pub mod nodes;
 pub mod redact;
 pub mod stats;
-pub mod transfer;
 pub mod trash;
 pub mod versions;
 
@@ -63,7 +63,7 @@ impl Workspace {
     /// # Errors
     ///
     /// [`WorkspaceError::Exists`] if the store holds a workspace.
-    pub fn create(store: Arc<dyn Store>, options: Options) -> Result<Self> {
+    pub fn create(store: Arc<dyn Store>, options: WorkspaceOptions) -> Result<Self> {
         let id = options.ids.file_id();
         let stored = store.init_meta(ID_KEY, id.as_str().as_bytes())?;
         if stored != id.as_str().as_bytes() {
@@ -82,7 +82,7 @@ impl Workspace {
     /// # Errors
     ///
     /// [`WorkspaceError::NotFound`] if it holds none.
-    pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self> {
+    pub fn open(store: Arc<dyn Store>, options: WorkspaceOptions) -> Result<Self> {
         let id = stored_id(&*store)?.ok_or(WorkspaceError::NotFound)?;
         let claim = if options.read_only { None } else { Some(store.claim_writer()?) };
         if !options.read_only && store.get_meta(LOG_KEY)?.is_none() {
@@ -90,7 +90,7 @@ impl Workspace {
             store.init_meta(LOG_KEY, RandomIds.file_id().as_str().as_bytes())?;
         }
         let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
-        let report = load::main(&*store, &DocName::from(&id), &mut main)?;
+        let report = load_document::main(&*store, &DocName::from(&id), &mut main)?;
         if report.is_incomplete() {
             // What cannot be read may have been written under these ids, whose clocks would be
             // reused.
@@ -123,18 +123,18 @@ impl Workspace {
         );
         let state = Arc::new(state);
         if follow {
-            follow::spawn(&state);
+            log_follower::spawn(&state);
         }
         Ok(Self { state })
     }
 
     /// Makes a workspace in an SQLite file that does not exist yet.
-    pub fn create_at(file: &Path, options: Options) -> Result<Self> {
+    pub fn create_at(file: &Path, options: WorkspaceOptions) -> Result<Self> {
         Self::create(Arc::new(SqliteStore::create_new(file)?), options)
     }
 
     /// Opens the workspace in an SQLite file; to read it only, also where nothing may be written.
-    pub fn open_at(file: &Path, options: Options) -> Result<Self> {
+    pub fn open_at(file: &Path, options: WorkspaceOptions) -> Result<Self> {
         let open = if options.read_only { SqliteStore::open_read_only } else { SqliteStore::open };
         Self::open(Arc::new(open(file)?), options)
     }
@@ -149,18 +149,18 @@ impl Workspace {
     }
 
     /// Returns which schema the workspace's rich text keeps.
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> SchemaProfile {
         self.state.main.read().profile()
     }
 
-    /// Returns the workspace as a filesystem, on behalf of whoever [`Options::actor`] names.
+    /// Returns the workspace as a filesystem, on behalf of whoever [`WorkspaceOptions::actor`] names.
     pub fn fs(&self) -> WorkspaceFs {
         self.fs_for(self.state.options.actor.clone())
     }
 
     /// Returns the workspace as a filesystem, on behalf of `actor`.
     pub fn fs_for(&self, actor: Actor) -> WorkspaceFs {
-        WorkspaceFs::new(self.state.clone(), Author { actor, label: None })
+        WorkspaceFs::new(self.state.clone(), ChangeAuthor { actor, label: None })
     }
 
     /// Opens a session on behalf of `actor`: a synchronous view that remembers what was read
@@ -273,7 +273,7 @@ fn stored_id(store: &dyn Store) -> Result<Option<WorkspaceId>> {
     FileId::parse(&text).map(Some).map_err(|_| WorkspaceError::NoDocument(text.into_owned()))
 }
 
-fn writer_ids(claim: Option<&WriterClaim>, options: &Options) -> WriterIds {
+fn writer_ids(claim: Option<&WriterClaim>, options: &WorkspaceOptions) -> WriterIds {
     match claim {
         Some(claim) => WriterIds { rows: claim.rows, cells: claim.cells, meta: claim.meta },
         None => {

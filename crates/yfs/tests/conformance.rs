@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_store::{MemoryStore, SqliteStore, Store};
 use yfs_vfs::{
     FileSystem,
-    conformance::{self, Capabilities},
+    conformance::{self, BackendCapabilities},
 };
 
-const CAPABILITIES: Capabilities = Capabilities { merges: true, ..Capabilities::ALL };
+const CAPABILITIES: BackendCapabilities =
+    BackendCapabilities { merges: true, ..BackendCapabilities::ALL };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_memory() {
@@ -30,6 +31,6 @@ async fn in_one_sqlite_file() {
 }
 
 fn workspace(store: Arc<dyn Store>) -> Arc<dyn FileSystem> {
-    let workspace = Workspace::create(store, Options::default()).expect("a workspace");
+    let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("a workspace");
     Arc::new(workspace.fs())
 }

@@ -10,12 +10,12 @@ use std::{fs, path::Path, sync::Arc};
 use expect_test::expect;
 use support::{at, cat, create, now, put};
 use yfs::{
-    Options, Workspace, WorkspaceError,
-    workspace::{anchors::Spot, redact::Redact, versions::Which},
+    Workspace, WorkspaceError, WorkspaceOptions,
+    workspace::{anchors::AnchorTarget, redact::RedactionScope, versions::VersionSelector},
 };
-use yfs_engine::{actor::Actor, content::Stick};
+use yfs_engine::{actor::Actor, content::AnchorSide};
 use yfs_store::SqliteStore;
-use yfs_vfs::{CopyOptions, Edit, FileSystem, FsCode, MoveOptions, WriteOptions};
+use yfs_vfs::{CopyOptions, FileSystem, FsCode, MoveOptions, TextReplacement, WriteOptions};
 
 fn write_as(workspace: &Workspace, actor: &str, path: &str, text: &str) {
     let fs = workspace.fs_for(actor.parse::<Actor>().unwrap());
@@ -63,9 +63,9 @@ fn a_rewrite_of_most_of_a_text_is_a_version_of_its_own() {
     for path in ["/a.txt", "/a.md"] {
         let long: String = (0..20).map(|n| format!("line {n} of the text\n")).collect();
         put(&workspace, path, &long);
-        now(workspace.fs().edit(&at(path), &Edit::once("line 3 ", "third "))).unwrap();
+        now(workspace.fs().edit(&at(path), &TextReplacement::once("line 3 ", "third "))).unwrap();
         put(&workspace, path, "everything else went away");
-        now(workspace.fs().edit(&at(path), &Edit::once("away", "off"))).unwrap();
+        now(workspace.fs().edit(&at(path), &TextReplacement::once("away", "off"))).unwrap();
         let versions = workspace.versions(&at(path)).unwrap();
         assert_eq!(versions.len(), 3);
         let before = workspace.version_content(&at(path), 1).unwrap();
@@ -82,7 +82,7 @@ fn what_replaces_a_file_is_a_version_of_its_own() {
     put(&workspace, "/b.txt", "one\ntwo\n");
     now(workspace.fs().mv(&at("/b.txt"), &at("/a.txt"), &MoveOptions::default())).unwrap();
     put(&workspace, "/c.txt", "one\nthree\n");
-    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("two", "2"))).unwrap();
+    now(workspace.fs().edit(&at("/a.txt"), &TextReplacement::once("two", "2"))).unwrap();
     now(workspace.fs().cp(&at("/c.txt"), &at("/a.txt"), &CopyOptions::default())).unwrap();
     expect![[r#"
         1 system: "one\n"
@@ -99,7 +99,7 @@ fn versions_have_names_and_are_found_by_name_and_time() {
     put(&workspace, "/a.txt", "one\n");
     workspace.name_version(&at("/a.txt"), "first draft").unwrap();
     workspace.name_version(&at("/a.txt"), "to Bob").unwrap();
-    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("one", "two"))).unwrap();
+    now(workspace.fs().edit(&at("/a.txt"), &TextReplacement::once("one", "two"))).unwrap();
     workspace.name_version(&at("/a.txt"), "to Eve").unwrap();
     let shown = timeline(&workspace, "/a.txt");
     expect![[r#"
@@ -107,18 +107,18 @@ fn versions_have_names_and_are_found_by_name_and_time() {
         2 system: [to Eve] "two\n" now
     "#]]
     .assert_eq(&shown);
-    let find = |which: Which| {
+    let find = |which: VersionSelector| {
         workspace.find_version(&at("/a.txt"), &which).unwrap().map(|version| version.number)
     };
-    assert_eq!(find(Which::Name("to Bob".into())), Some(1));
-    assert_eq!(find(Which::Name("to nobody".into())), None);
-    assert_eq!(find(Which::Number(2)), Some(2));
+    assert_eq!(find(VersionSelector::Name("to Bob".into())), Some(1));
+    assert_eq!(find(VersionSelector::Name("to nobody".into())), None);
+    assert_eq!(find(VersionSelector::Number(2)), Some(2));
     let times: Vec<_> = workspace.versions(&at("/a.txt")).unwrap().iter().map(|it| it.at).collect();
-    assert_eq!(find(Which::At(times[1])), Some(2));
-    assert_eq!(find(Which::At(yfs_engine::time::Millis(times[0].0 - 1))), None);
+    assert_eq!(find(VersionSelector::At(times[1])), Some(2));
+    assert_eq!(find(VersionSelector::At(yfs_engine::time::Millis(times[0].0 - 1))), None);
     assert!(workspace.unname_version(&at("/a.txt"), "to Bob").unwrap());
     assert!(!workspace.unname_version(&at("/a.txt"), "to Bob").unwrap());
-    assert_eq!(find(Which::Name("to Bob".into())), None);
+    assert_eq!(find(VersionSelector::Name("to Bob".into())), None);
     for name in ["", " ", "a\nb"] {
         assert!(workspace.name_version(&at("/a.txt"), name).is_err());
     }
@@ -130,7 +130,7 @@ fn versions_have_names_and_are_found_by_name_and_time() {
 fn blame_survives_moves_compaction_and_reloads() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("w.db");
-    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     write_as(&workspace, "human:ada", "/a.txt", "first line\nsecond line\n\nthe end\n");
     write_as(&workspace, "agent:bot", "/a.txt", "first line\nsecond lines\n\nthe end\nand more\n");
     write_as(
@@ -156,7 +156,7 @@ fn blame_survives_moves_compaction_and_reloads() {
     workspace.compact(&mut |_, _| ()).unwrap();
     assert_eq!(blame(&workspace, "/b.txt"), shown);
     workspace.close().unwrap();
-    let workspace = Workspace::open_at(&file, Options::reading()).unwrap();
+    let workspace = Workspace::open_at(&file, WorkspaceOptions::reading()).unwrap();
     assert_eq!(blame(&workspace, "/b.txt"), shown);
     assert_eq!(timeline(&workspace, "/b.txt"), before);
 }
@@ -165,17 +165,17 @@ fn blame_survives_moves_compaction_and_reloads() {
 fn anchors_hold_across_edits_moves_and_restarts() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("w.db");
-    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     put(&workspace, "/a.txt", "one\ntwo\nthree\n");
-    let two = workspace.anchor(&at("/a.txt"), Spot::Line(2), Stick::Right).unwrap();
-    let end = workspace.anchor(&at("/a.txt"), Spot::Line(4), Stick::Right).unwrap();
+    let two = workspace.anchor(&at("/a.txt"), AnchorTarget::Line(2), AnchorSide::Right).unwrap();
+    let end = workspace.anchor(&at("/a.txt"), AnchorTarget::Line(4), AnchorSide::Right).unwrap();
     let text = two.to_string();
     assert!(text.len() <= 40, "{text}");
     put(&workspace, "/a.txt", "zero\none\ntwo\nthree\nfour\n");
     now(workspace.fs().mv(&at("/a.txt"), &at("/b.txt"), &MoveOptions::default())).unwrap();
     workspace.compact(&mut |_, _| ()).unwrap();
     workspace.close().unwrap();
-    let workspace = Workspace::open_at(&file, Options::default()).unwrap();
+    let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).unwrap();
     let place = workspace.resolve_anchor(&text.parse().unwrap()).unwrap();
     assert_eq!(
         (place.path.as_str(), place.line, place.offset, place.exact),
@@ -186,12 +186,15 @@ fn anchors_hold_across_edits_moves_and_restarts() {
     put(&workspace, "/b.txt", "zero\none\nthree\nfour\n");
     let place = workspace.resolve_anchor(&two).unwrap();
     assert_eq!((place.line, place.exact), (3, false));
-    workspace.redact(&at("/b.txt"), Redact::History, None).unwrap();
+    workspace.redact(&at("/b.txt"), RedactionScope::History, None).unwrap();
     let place = workspace.resolve_anchor(&two).unwrap();
     assert_eq!((place.line, place.offset, place.exact), (3, 9, false));
     put(&workspace, "/other.txt", "two\n");
-    let other = workspace.anchor(&at("/other.txt"), Spot::Line(1), Stick::Left).unwrap();
-    assert!(workspace.anchor(&at("/other.txt"), Spot::Offset(9), Stick::Left).is_err());
+    let other =
+        workspace.anchor(&at("/other.txt"), AnchorTarget::Line(1), AnchorSide::Left).unwrap();
+    assert!(
+        workspace.anchor(&at("/other.txt"), AnchorTarget::Offset(9), AnchorSide::Left).is_err()
+    );
     let wrong = yfs::workspace::anchors::FileAnchor { file: other.file, ..two };
     assert!(matches!(workspace.resolve_anchor(&wrong), Err(WorkspaceError::Anchor(_))));
     assert!("nonsense".parse::<yfs::workspace::anchors::FileAnchor>().is_err());
@@ -201,13 +204,13 @@ fn anchors_hold_across_edits_moves_and_restarts() {
 fn what_is_redacted_is_gone_from_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("w.db");
-    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     write_as(&workspace, "human:ada", "/a.txt", "name: x\nkey: 7f3kSECRETd9\n");
     workspace.compact(&mut |_, _| ()).unwrap();
     write_as(&workspace, "agent:bot", "/a.txt", "name: x\nkey: -\n");
     write_as(&workspace, "human:ada", "/a.txt", "name: y\nkey: -\n");
     write_as(&workspace, "human:eve", "/a.txt", "name: y\nkey: -\nmore\n");
-    let looking = Options { follow: false, ..Options::default() };
+    let looking = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let second = Workspace::open(Arc::new(SqliteStore::open(&file).unwrap()), looking).unwrap();
     let held = second.acquire(&at("/a.txt")).unwrap();
     assert_eq!(cat(&second, "/a.txt"), "name: y\nkey: -\nmore\n");
@@ -216,12 +219,13 @@ fn what_is_redacted_is_gone_from_the_file() {
         Err(WorkspaceError::Fs(error)) => error.code == code,
         _ => false,
     };
-    assert!(is(workspace.redact(&at("/a.txt"), Redact::Version(4), None), FsCode::EPERM));
-    assert!(is(workspace.redact(&at("/a.txt"), Redact::Version(9), None), FsCode::EINVAL));
-    let planned = workspace.redactable(&at("/a.txt"), Redact::Version(1)).unwrap();
+    assert!(is(workspace.redact(&at("/a.txt"), RedactionScope::Version(4), None), FsCode::EPERM));
+    assert!(is(workspace.redact(&at("/a.txt"), RedactionScope::Version(9), None), FsCode::EINVAL));
+    let planned = workspace.redactable(&at("/a.txt"), RedactionScope::Version(1)).unwrap();
     assert_eq!(planned.pieces.concat().replace('x', ""), "7f3kSECRETd9");
     assert!(is_in_files(directory.path(), "SECRET"));
-    let redacted = workspace.redact(&at("/a.txt"), Redact::Version(1), Some("leaked")).unwrap();
+    let redacted =
+        workspace.redact(&at("/a.txt"), RedactionScope::Version(1), Some("leaked")).unwrap();
     assert_eq!(redacted, planned);
     assert!(!is_in_files(directory.path(), "SECRET"));
     let shown = timeline(&workspace, "/a.txt");
@@ -249,18 +253,19 @@ fn what_is_redacted_is_gone_from_the_file() {
 fn who_comes_back_with_old_content_does_not_bring_it_back() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("w.db");
-    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     put(&workspace, "/a.txt", "key: SECRET1\n");
     let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
     let port = workspace.port(id.as_str()).unwrap();
     let old = port.diff(&[0]).unwrap();
     put(&workspace, "/a.txt", "key: -\n");
-    workspace.redact(&at("/a.txt"), Redact::History, None).unwrap();
+    workspace.redact(&at("/a.txt"), RedactionScope::History, None).unwrap();
     port.receive(&old).unwrap();
     assert!(!is_in_files(directory.path(), "SECRET1"));
     // Another workspace that knows the record only, and hears of the content last.
     let elsewhere = tempfile::tempdir().unwrap();
-    let other = Workspace::create_at(&elsewhere.path().join("w.db"), Options::default()).unwrap();
+    let other =
+        Workspace::create_at(&elsewhere.path().join("w.db"), WorkspaceOptions::default()).unwrap();
     let main = workspace.port(workspace.id().as_str()).unwrap();
     other.port(other.id().as_str()).unwrap().receive(&main.diff(&[0]).unwrap()).unwrap();
     let other_port = other.port(id.as_str()).unwrap();
@@ -278,14 +283,14 @@ fn a_peer_that_hears_of_a_redaction_erases_its_own_log() {
     let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
     let port = workspace.port(id.as_str()).unwrap();
     let file = directory.path().join("w.db");
-    let other = Workspace::create_at(&file, Options::default()).unwrap();
+    let other = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     let main = workspace.port(workspace.id().as_str()).unwrap();
     other.port(other.id().as_str()).unwrap().receive(&main.diff(&[0]).unwrap()).unwrap();
     let other_port = other.port(id.as_str()).unwrap();
     other_port.receive(&port.diff(&[0]).unwrap()).unwrap();
     assert!(is_in_files(directory.path(), "SECRET2"));
     put(&workspace, "/a.txt", "key: -\n");
-    workspace.redact(&at("/a.txt"), Redact::History, None).unwrap();
+    workspace.redact(&at("/a.txt"), RedactionScope::History, None).unwrap();
     let known = other_port.state_vector().unwrap();
     other_port.receive(&port.diff(&known).unwrap()).unwrap();
     other.close().unwrap();
@@ -306,11 +311,12 @@ fn versions_by_reference_are_erased_unless_something_else_names_them() {
     write("/a.bin", 3);
     workspace.name_version(&at("/a.bin"), "third").unwrap();
     let is_there = |number| workspace.version_content(&at("/a.bin"), number).is_ok();
-    let redacted = workspace.redact(&at("/a.bin"), Redact::History, None).unwrap();
+    let redacted = workspace.redact(&at("/a.bin"), RedactionScope::History, None).unwrap();
     assert_eq!((redacted.blobs.len(), redacted.kept.len()), (2, 1));
     assert_eq!([1, 2, 3].map(is_there), [false, false, true]);
     assert_eq!(workspace.store().blobs().unwrap().len(), 2);
-    let named = workspace.find_version(&at("/a.bin"), &Which::Name("third".into())).unwrap();
+    let named =
+        workspace.find_version(&at("/a.bin"), &VersionSelector::Name("third".into())).unwrap();
     assert_eq!(named.map(|version| version.number), Some(3));
     assert_eq!(now(workspace.fs().read(&at("/b.bin"))).unwrap().data, bytes(2));
     assert_eq!(now(workspace.fs().read(&at("/a.bin"))).unwrap().data, bytes(3));
@@ -327,9 +333,9 @@ fn rich_text_has_the_same_history() {
     write_as(&workspace, "human:ada", "/a.md", first);
     write_as(&workspace, "agent:bot", "/a.md", &second);
     write_as(&workspace, "human:eve", "/a.md", &third);
-    let two = workspace.anchor(&at("/a.md"), Spot::Line(6), Stick::Right).unwrap();
-    let here = Spot::Offset(third.find("there").unwrap());
-    let here = workspace.anchor(&at("/a.md"), here, Stick::Right).unwrap();
+    let two = workspace.anchor(&at("/a.md"), AnchorTarget::Line(6), AnchorSide::Right).unwrap();
+    let here = AnchorTarget::Offset(third.find("there").unwrap());
+    let here = workspace.anchor(&at("/a.md"), here, AnchorSide::Right).unwrap();
     write_as(&workspace, "human:ada", "/a.md", &fourth.replace("# Plan\n", "# Plan\n\nNew.\n"));
     let shown = blame(&workspace, "/a.md");
     expect![[r#"
@@ -353,7 +359,7 @@ fn rich_text_has_the_same_history() {
     assert_eq!(versions.len(), 4);
     assert_eq!(workspace.version_content(&at("/a.md"), 3).unwrap(), third.as_bytes());
     let now_says = cat(&workspace, "/a.md");
-    let erased = workspace.redact(&at("/a.md"), Redact::Version(3), None).unwrap();
+    let erased = workspace.redact(&at("/a.md"), RedactionScope::Version(3), None).unwrap();
     assert!(erased.pieces.iter().any(|piece| piece.contains("SECRET3")));
     assert_eq!(cat(&workspace, "/a.md"), now_says);
     assert_eq!(blame(&workspace, "/a.md"), shown);
@@ -370,7 +376,8 @@ fn what_a_conversion_left_behind_is_redacted_as_well() {
     for (from, to) in [("/a.txt", "/a.md"), ("/a.md", "/a.txt")] {
         let directory = tempfile::tempdir().unwrap();
         let workspace =
-            Workspace::create_at(&directory.path().join("w.db"), Options::default()).unwrap();
+            Workspace::create_at(&directory.path().join("w.db"), WorkspaceOptions::default())
+                .unwrap();
         let first = "---\npin: SECRET1\nname: x\n---\n# One\n\nSome *SECRET2* text.\n\n\
                      [two](https://example.org/SECRET3)\n\n```SECRET4\ncode\n```\n\n- SECRET5\n- last\n";
         write_as(&workspace, "human:ada", from, &first.replace("last", "SECRET6 last"));
@@ -381,8 +388,8 @@ fn what_a_conversion_left_behind_is_redacted_as_well() {
         for n in 1..=6 {
             assert!(is_in_files(directory.path(), &format!("SECRET{n}")));
         }
-        let planned = workspace.redactable(&at(to), Redact::History).unwrap();
-        let redacted = workspace.redact(&at(to), Redact::History, None).unwrap();
+        let planned = workspace.redactable(&at(to), RedactionScope::History).unwrap();
+        let redacted = workspace.redact(&at(to), RedactionScope::History, None).unwrap();
         assert_eq!(redacted, planned);
         for n in 1..=6 {
             assert!(!is_in_files(directory.path(), &format!("SECRET{n}")), "{n} {to}");
@@ -421,8 +428,8 @@ five
 ";
     put(&workspace, "/a.md", file);
     let anchors = ["Two", "three", "four", "five"].map(|word| {
-        [(Stick::Right, 1), (Stick::Left, 1)].map(|(stick, skip)| {
-            let spot = Spot::Offset(file.find(word).unwrap() + skip);
+        [(AnchorSide::Right, 1), (AnchorSide::Left, 1)].map(|(stick, skip)| {
+            let spot = AnchorTarget::Offset(file.find(word).unwrap() + skip);
             workspace.anchor(&at("/a.md"), spot, stick).unwrap()
         })
     });
@@ -471,13 +478,13 @@ fn what_a_readable_version_holds_as_well_stays_and_that_is_said() {
     write_as(&workspace, "human:ada", "/a.md", &file("pin: SECRET7\n", "words"));
     write_as(&workspace, "human:bob", "/a.md", &file("pin: SECRET7\n", "SECRET8 words"));
     write_as(&workspace, "human:eve", "/a.md", &file("", "words"));
-    let redacted = workspace.redact(&at("/a.md"), Redact::Version(2), None).unwrap();
+    let redacted = workspace.redact(&at("/a.md"), RedactionScope::Version(2), None).unwrap();
     assert_eq!(redacted.held_by, [1]);
     assert!(redacted.pieces.concat().contains("SECRET8"));
     let said = workspace.version_content(&at("/a.md"), 1).unwrap();
     assert_eq!(said, file("pin: SECRET7\n", "words").as_bytes());
     assert!(workspace.version_content(&at("/a.md"), 2).is_err());
-    let redacted = workspace.redact(&at("/a.md"), Redact::Version(1), None).unwrap();
+    let redacted = workspace.redact(&at("/a.md"), RedactionScope::Version(1), None).unwrap();
     assert_eq!(redacted.held_by, Vec::<u64>::new());
     let id = now(workspace.fs().stat(&at("/a.md"))).unwrap().id;
     let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();

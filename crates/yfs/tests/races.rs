@@ -8,16 +8,21 @@ use std::thread;
 use bytes::Bytes;
 use support::{at, cat, now, put, two_processes, until_equal};
 use yfs::Workspace;
-use yfs_vfs::{Base, Content, FileSystem, FsCode, FsError, WriteOptions};
+use yfs_vfs::{FileContent, FileSystem, FsCode, FsError, VersionBase, WriteOptions};
 
 /// How often each of the writers writes.
 const ROUNDS: usize = 60;
 
-fn read(workspace: &Workspace, path: &str) -> Content {
+fn read(workspace: &Workspace, path: &str) -> FileContent {
     now(workspace.fs().read(&at(path))).expect("read")
 }
 
-fn write(workspace: &Workspace, path: &str, data: Vec<u8>, base: Base) -> Result<(), FsError> {
+fn write(
+    workspace: &Workspace,
+    path: &str,
+    data: Vec<u8>,
+    base: VersionBase,
+) -> Result<(), FsError> {
     let options = WriteOptions { base: Some(base), ..WriteOptions::default() };
     now(workspace.fs().write(&at(path), data.into(), &options)).map(drop)
 }
@@ -61,7 +66,8 @@ fn keeps_what_came_between(path: &str, lines: &str) {
                 false => format!("{line}\n"),
             };
             let text: String = text.lines().map(line).collect();
-            write(workspace, path, text.into(), Base::Version(before.version)).expect("merged");
+            write(workspace, path, text.into(), VersionBase::Version(before.version))
+                .expect("merged");
         }
     });
     until_equal(&here, &there, &[path]);
@@ -83,7 +89,7 @@ fn bytes_written_from_a_base_overwrite_nothing_that_was_not_seen() {
                 let before = read(workspace, "/a.bin");
                 let mark = format!("({writer}.{round})");
                 let after = [&before.data[..], mark.as_bytes()].concat();
-                match write(workspace, "/a.bin", after, Base::Version(before.version)) {
+                match write(workspace, "/a.bin", after, VersionBase::Version(before.version)) {
                     Ok(()) => break,
                     Err(error) => assert_eq!(error.code, FsCode::ESTALE),
                 }

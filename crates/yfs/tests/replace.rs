@@ -10,17 +10,17 @@ use std::{
 
 use expect_test::expect;
 use support::{Pair, append, at, cat, create, ls, now, put, two_processes, until_equal};
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{
-    content::{Author, ContentDoc},
-    gate::{Limits, Source},
+    content::{ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
-use yfs_store::{Fault, FaultStore, MemoryStore, StoreError};
+use yfs_store::{FaultStore, MemoryStore, StoreError, StoreFault};
 use yfs_vfs::{
-    ChangesOptions, CopyOptions, Cursor, FileSystem, FsCode, FsError, MoveOptions, RemoveOptions,
-    WriteOptions,
+    ChangeCursor, ChangesOptions, CopyOptions, FileSystem, FsCode, FsError, MoveOptions,
+    RemoveOptions, WriteOptions,
 };
 
 /// What the store of these tests fails with.
@@ -35,23 +35,24 @@ struct Editor {
 impl Editor {
     fn open(workspace: &Workspace, id: &FileId) -> Self {
         let client = ClientId::new(77).expect("a client id");
-        let mut doc = ContentDoc::new(id, client, Limits::default());
+        let mut doc = ContentDoc::new(id, client, GateLimits::default());
         let port = workspace.port(id.as_str()).expect("a port");
         let all = port.diff(&doc.gate().state_vector()).expect("a state");
-        doc.receive(&all, Source::Wire).expect("taken");
+        doc.receive(&all, UpdateSource::Wire).expect("taken");
         Self { id: id.clone(), doc }
     }
 
     /// Types at the end, and returns what is to be sent.
     fn type_text(&mut self, text: &str) -> Vec<u8> {
-        let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+        let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
         self.doc.append(text, &author).expect("typed").update.expect("an update")
     }
 }
 
 fn on_faults() -> (Arc<FaultStore>, Workspace) {
     let faults = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
-    let workspace = Workspace::create(faults.clone(), Options::default()).expect("a workspace");
+    let workspace =
+        Workspace::create(faults.clone(), WorkspaceOptions::default()).expect("a workspace");
     (faults, workspace)
 }
 
@@ -85,7 +86,7 @@ fn one_append_moves_over_a_file_whatever_the_two_hold() {
         put_bytes(&workspace, "/t", sorts[under]);
         append(&workspace, "/t", "more");
         let id = id_of(&workspace, "/t");
-        faults.fail(Fault::Append, 1, FULL);
+        faults.fail(StoreFault::Append, 1, FULL);
         mv(&workspace, "/s", "/t").unwrap();
         assert_eq!((bytes(&workspace, "/t"), ls(&workspace)), (sorts[over].into(), "/t".into()));
         assert_eq!(id_of(&workspace, "/t"), id);
@@ -106,15 +107,15 @@ fn one_append_makes_bytes_of_a_text_and_a_text_of_bytes() {
         let write = |data: &'static [u8]| {
             now(workspace.fs().write(&at("/a"), data.into(), &WriteOptions::default()))
         };
-        faults.fail(Fault::Append, 0, FULL);
+        faults.fail(StoreFault::Append, 0, FULL);
         assert_eq!(write(sorts[new]).unwrap_err().code, FsCode::ENOSPC);
         assert_eq!(now(workspace.fs().stat(&at("/a"))).unwrap(), before);
-        faults.fail(Fault::Append, 1, FULL);
+        faults.fail(StoreFault::Append, 1, FULL);
         let written = write(sorts[new]).unwrap();
         let read = now(workspace.fs().read(&at("/a"))).unwrap();
         assert_eq!((&read.data[..], Some(&read.version)), (sorts[new], written.version.as_ref()));
         assert_eq!(write(b"x").unwrap_err().code, FsCode::ENOSPC, "it took one append");
-        let again = Workspace::open(faults.clone(), Options::default()).unwrap();
+        let again = Workspace::open(faults.clone(), WorkspaceOptions::default()).unwrap();
         assert_eq!(bytes(&again, "/a"), sorts[new]);
     }
 }
@@ -128,7 +129,7 @@ fn one_append_copies_a_folder_over_another() {
     put(&workspace, "/b/one", "old 1");
     put_bytes(&workspace, "/b/two", b"\xff\x00");
     put(&workspace, "/b/four", "stays");
-    faults.fail(Fault::Append, 1, FULL);
+    faults.fail(StoreFault::Append, 1, FULL);
     cp(&workspace, "/a", "/b").unwrap();
     expect!["/a /a/one /a/three /a/two /b /b/four /b/one /b/three /b/two"]
         .assert_eq(&ls(&workspace));
@@ -150,7 +151,7 @@ fn a_failing_append_changes_nothing() {
         let mut follower = port.subscribe();
         let (cursor, vector) =
             (now(workspace.fs().cursor()).unwrap(), port.state_vector().unwrap());
-        faults.fail(Fault::Append, 0, FULL);
+        faults.fail(StoreFault::Append, 0, FULL);
         assert_eq!(call(&workspace, "/s", "/t").unwrap_err().code, FsCode::ENOSPC);
 
         assert_eq!(ls(&workspace), "/s /t");
@@ -168,7 +169,7 @@ fn a_failing_append_changes_nothing() {
         append(&workspace, "/t", "more\n");
         call(&workspace, "/s", "/t").unwrap();
         append(&workspace, "/t", "end\n");
-        let again = Workspace::open(faults.clone(), Options::default()).unwrap();
+        let again = Workspace::open(faults.clone(), WorkspaceOptions::default()).unwrap();
         assert_eq!(cat(&again, "/t"), "new\nend\n");
         assert_eq!(cat(&workspace, "/t"), "new\nend\n");
     }
@@ -186,7 +187,7 @@ fn who_has_the_target_open_gets_one_update_and_keeps_what_they_type() {
     mv(&workspace, "/s", "/t").unwrap();
     let update = follower.try_recv().expect("an update");
     assert!(follower.try_recv().is_none());
-    ada.doc.receive(&update, Source::Wire).unwrap();
+    ada.doc.receive(&update, UpdateSource::Wire).unwrap();
     assert_eq!(ada.doc.text(), "one\ntwo\nTHREE\ntyped\n");
     port.receive(&typed).unwrap();
     assert_eq!(cat(&workspace, "/t"), "one\ntwo\nTHREE\ntyped\n");
@@ -251,7 +252,7 @@ fn of_two_processes_that_replace_one_file_each_does_so_whole() {
 }
 
 /// Shows the changes since, in order of their paths.
-fn told(workspace: &Workspace, since: &Cursor) -> String {
+fn told(workspace: &Workspace, since: &ChangeCursor) -> String {
     let changes = now(workspace.fs().changes(since, &ChangesOptions::default())).expect("changes");
     let shown = changes.events.iter().map(|it| {
         let actor = it.actor.as_ref().map_or("nobody".into(), ToString::to_string);

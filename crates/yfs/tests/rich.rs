@@ -6,31 +6,31 @@ mod support;
 use std::sync::Arc;
 
 use support::{Pair, append, at, cat, create, ls, now, put};
-use yfs::{DocPort, Options, Workspace, workspace::conflicts::ConflictKind};
+use yfs::{DocPort, Workspace, WorkspaceOptions, workspace::conflicts::ConflictKind};
 use yfs_engine::{
-    content::{Author, ContentDoc},
-    gate::{Limits, Source},
+    content::{ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::{Category, ContentKind, Profile},
+    kind::{ContentRoot, FileCategory, SchemaProfile},
     time::Millis,
 };
 use yfs_store::{DocName, MemoryStore, SqliteStore, Store};
-use yfs_vfs::{Base, CopyOptions, Edit, FileSystem, MoveOptions, WriteOptions};
+use yfs_vfs::{CopyOptions, FileSystem, MoveOptions, TextReplacement, VersionBase, WriteOptions};
 
 const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";
 
 /// A peer that has the file open over the wire.
-fn open(port: &DocPort, client: u64, kind: ContentKind) -> ContentDoc {
+fn open(port: &DocPort, client: u64, kind: ContentRoot) -> ContentDoc {
     let client = ClientId::new(client).expect("53 bits");
-    let mut doc = ContentDoc::new(port.guid(), client, Limits::default());
+    let mut doc = ContentDoc::new(port.guid(), client, GateLimits::default());
     doc.set_kind(kind);
     let all = port.diff(&doc.gate().state_vector()).expect("a state");
-    doc.receive(&all, Source::Wire).expect("taken");
+    doc.receive(&all, UpdateSource::Wire).expect("taken");
     doc
 }
 
-fn ada() -> Author {
-    Author::new("human:ada".parse().expect("an actor"), Millis(1))
+fn ada() -> RunAuthor {
+    RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1))
 }
 
 fn id_of(workspace: &Workspace, path: &str) -> FileId {
@@ -45,11 +45,11 @@ fn mv(workspace: &Workspace, from: &str, to: &str) {
     now(workspace.fs().mv(&at(from), &at(to), &MoveOptions::default())).expect("moved");
 }
 
-fn kind(workspace: &Workspace, path: &str) -> Option<ContentKind> {
+fn kind(workspace: &Workspace, path: &str) -> Option<ContentRoot> {
     workspace.document(&at(path)).expect("a document").kind
 }
 
-const RICH: ContentKind = ContentKind::Rich(Profile::Gfm);
+const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
 
 #[test]
 fn a_file_is_the_same_to_the_byte_and_in_size() {
@@ -58,7 +58,7 @@ fn a_file_is_the_same_to_the_byte_and_in_size() {
     assert_eq!(cat(&b, "/plan.md"), FILE);
     assert_eq!(now(b.fs().stat(&at("/plan.md"))).expect("there").size, FILE.len() as u64);
     append(&b, "/plan.md", "* three\n");
-    let edit = Edit::once("two", "2");
+    let edit = TextReplacement::once("two", "2");
     assert_eq!(now(a.fs().edit(&at("/plan.md"), &edit)).expect("edited").n_replaced, 1);
     let both = FILE.replace("two", "2") + "* three\n";
     assert_eq!(cat(&b, "/plan.md"), both);
@@ -66,7 +66,7 @@ fn a_file_is_the_same_to_the_byte_and_in_size() {
     let info = b.document(&at("/plan.md")).expect("a document");
     assert_eq!(
         (info.category, info.kind, info.root()),
-        (Category::RichText, Some(RICH), Some("richtext"))
+        (FileCategory::RichText, Some(RICH), Some("richtext"))
     );
     assert!(open(&port(&b, "/plan.md"), 9, RICH).text() == both);
 }
@@ -77,7 +77,7 @@ fn an_empty_file_has_a_paragraph_to_type_in() {
     put(&workspace, "/new.md", "");
     assert_eq!(cat(&workspace, "/new.md"), "");
     let doc = open(&port(&workspace, "/new.md"), 9, RICH);
-    let tree = doc.gate().read(|txn| yfs_engine::rich::read(txn, Profile::Gfm));
+    let tree = doc.gate().read(|txn| yfs_engine::rich::read(txn, SchemaProfile::Gfm));
     assert_eq!(tree.to_string(), "doc(paragraph)");
 }
 
@@ -93,7 +93,7 @@ fn an_editor_and_a_writer_of_files_change_it_at_once() {
     let size = now(workspace.fs().stat(&at("/plan.md"))).expect("there").size;
     assert_eq!(size, "# Plan\n\nOne, typed.\n\nTwo.\n".len() as u64);
     let options =
-        WriteOptions { base: Some(Base::Version(read.version)), ..WriteOptions::default() };
+        WriteOptions { base: Some(VersionBase::Version(read.version)), ..WriteOptions::default() };
     now(workspace.fs().write(
         &at("/plan.md"),
         "# Plan\n\nOne.\n\nTwo, written.\n".into(),
@@ -111,10 +111,10 @@ fn renaming_converts_in_the_same_step() {
     mv(&a, "/plan.md", "/plan.txt");
     assert_eq!(
         (cat(&b, "/plan.txt"), kind(&b, "/plan.txt")),
-        (FILE.to_owned(), Some(ContentKind::Text))
+        (FILE.to_owned(), Some(ContentRoot::Text))
     );
-    let doc = open(&port(&b, "/plan.txt"), 9, ContentKind::Text);
-    assert_eq!((doc.held(), doc.text()), (ContentKind::Text, FILE.to_owned()));
+    let doc = open(&port(&b, "/plan.txt"), 9, ContentRoot::Text);
+    assert_eq!((doc.held(), doc.text()), (ContentRoot::Text, FILE.to_owned()));
     append(&b, "/plan.txt", "more\n");
     mv(&b, "/plan.txt", "/again.md");
     assert_eq!(cat(&a, "/again.md"), FILE.to_owned() + "more\n");
@@ -191,10 +191,11 @@ fn rename_row(workspace: &Workspace, id: &FileId, name: &str) -> Vec<u8> {
         table::{RowChanges, RowWrite, WriterIds},
     };
     let [rows, cells, meta] = [901, 902, 903].map(|it| ClientId::new(it).expect("53 bits"));
-    let mut peer = MainDoc::new(workspace.id(), WriterIds { rows, cells, meta }, Limits::default());
+    let mut peer =
+        MainDoc::new(workspace.id(), WriterIds { rows, cells, meta }, GateLimits::default());
     let main = workspace.port(workspace.id().as_str()).expect("the main document");
     let all = main.diff(&peer.state_vector()).expect("a state");
-    peer.receive(&all, Source::Wire).expect("taken");
+    peer.receive(&all, UpdateSource::Wire).expect("taken");
     let changes = RowChanges { name: Some(name.into()), ..RowChanges::default() };
     let write = RowWrite::Update { id: id.clone(), changes };
     peer.plan(&[write], Millis(1)).expect("planned")
@@ -209,7 +210,7 @@ fn a_doubled_body_is_shown_and_repaired() {
     assert_eq!(workspace.conflicts().expect("listed"), []);
     let port = port(&workspace, "/a.md");
     let mut plain =
-        ContentDoc::new(port.guid(), ClientId::new(5).expect("53 bits"), Limits::default());
+        ContentDoc::new(port.guid(), ClientId::new(5).expect("53 bits"), GateLimits::default());
     plain.set_kind(RICH);
     let update = plain.write("# One\n\nTwo *three*.\n", None, &ada()).expect("written").update;
     port.receive(&update.expect("an update")).expect("taken");
@@ -230,7 +231,7 @@ fn a_doubled_body_is_shown_and_repaired() {
 fn what_was_found_settled_is_kept_until_it_is_written() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = dir.path().join("workspace.db");
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let store = Arc::new(SqliteStore::create_new(&file).expect("a store"));
     let a = Workspace::create(store.clone(), options.clone()).expect("a workspace");
     let b = Workspace::open_at(&file, options).expect("a second handle");
@@ -269,20 +270,24 @@ fn a_document_is_found_by_its_id_as_by_its_path() {
 #[test]
 fn the_profile_is_chosen_kept_and_changed() {
     let store = Arc::new(MemoryStore::new());
-    let options = Options { profile: Profile::CommonMark, ..Options::default() };
+    let options =
+        WorkspaceOptions { profile: SchemaProfile::CommonMark, ..WorkspaceOptions::default() };
     let workspace = Workspace::create(store.clone(), options).expect("a workspace");
     put(&workspace, "/a.md", FILE);
     put(&workspace, "/b.txt", FILE);
     workspace.close().expect("closed");
-    let workspace = Workspace::open(store, Options::default()).expect("opened");
-    assert_eq!(workspace.profile(), Profile::CommonMark);
+    let workspace = Workspace::open(store, WorkspaceOptions::default()).expect("opened");
+    assert_eq!(workspace.profile(), SchemaProfile::CommonMark);
     let profile =
         |workspace: &Workspace| open(&port(workspace, "/a.md"), 9, RICH).evident_profile();
-    assert_eq!(profile(&workspace), Some(Profile::CommonMark));
-    let report = workspace.convert_profile(Profile::Gfm, &mut |_, _| ()).expect("converted");
+    assert_eq!(profile(&workspace), Some(SchemaProfile::CommonMark));
+    let report = workspace.convert_profile(SchemaProfile::Gfm, &mut |_, _| ()).expect("converted");
     assert_eq!((report.n_files, report.n_converted), (1, 1));
-    assert_eq!((workspace.profile(), profile(&workspace)), (Profile::Gfm, Some(Profile::Gfm)));
+    assert_eq!(
+        (workspace.profile(), profile(&workspace)),
+        (SchemaProfile::Gfm, Some(SchemaProfile::Gfm))
+    );
     assert_eq!(cat(&workspace, "/a.md"), FILE);
-    let again = workspace.convert_profile(Profile::Gfm, &mut |_, _| ()).expect("converted");
+    let again = workspace.convert_profile(SchemaProfile::Gfm, &mut |_, _| ()).expect("converted");
     assert_eq!(again.n_converted, 0);
 }

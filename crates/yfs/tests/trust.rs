@@ -15,16 +15,17 @@ use std::{
 };
 
 use support::{append, at, cat, create, now, put, two_processes, until_equal};
-use yfs::{Options, Workspace, replica::Arrival, workspace::redact::Redact};
+use yfs::{Workspace, WorkspaceOptions, replica::ReplicaUpdate, workspace::redact::RedactionScope};
 use yfs_engine::{
-    content::{Author, ContentDoc},
-    gate::{Limits, Source},
+    content::{ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
-use yfs_store::{DocName, Fault, FaultStore, MemoryStore, SqliteStore, Store, StoreError};
+use yfs_store::{DocName, FaultStore, MemoryStore, SqliteStore, Store, StoreError, StoreFault};
 use yfs_vfs::{
-    Base, CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, VersionToken, WriteOptions,
+    CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, VersionBase, VersionToken,
+    WriteOptions,
 };
 
 /// How long a test waits for what must come, before it fails. Nothing depends on its length.
@@ -33,7 +34,7 @@ const WATCHDOG: Duration = Duration::from_secs(120);
 /// An editor that holds a document and follows it.
 struct Follower {
     doc: ContentDoc,
-    updates: yfs::updates::Updates,
+    updates: yfs::subscription::Subscription,
     port: yfs::DocPort,
 }
 
@@ -41,17 +42,18 @@ impl Follower {
     fn open(workspace: &Workspace, path: &str) -> Self {
         let id = id_of(workspace, path);
         let port = workspace.port(id.as_str()).expect("a port");
-        let mut doc = ContentDoc::new(&id, ClientId::new(77).expect("an id"), Limits::default());
+        let mut doc =
+            ContentDoc::new(&id, ClientId::new(77).expect("an id"), GateLimits::default());
         let updates = port.subscribe();
         let state = port.diff(&doc.gate().state_vector()).expect("a state");
-        doc.receive(&state, Source::Wire).expect("a state that can be read");
+        doc.receive(&state, UpdateSource::Wire).expect("a state that can be read");
         Self { doc, updates, port }
     }
 
     /// Returns the text after all that the subscription has delivered.
     fn text(&mut self) -> String {
         while let Some(update) = self.updates.try_recv() {
-            self.doc.receive(&update, Source::Wire).expect("an update that can be read");
+            self.doc.receive(&update, UpdateSource::Wire).expect("an update that can be read");
         }
         self.doc.text()
     }
@@ -80,7 +82,7 @@ fn a_follower_gets_what_others_log_whatever_is_in_memory() {
                 for n in 0..100 {
                     let read = now(here.fs().read(&at("/f.txt"))).expect("read");
                     let mine = [&read.data[..], format!("{writer}.{n}\n").as_bytes()].concat();
-                    let base = Some(Base::Version(read.version));
+                    let base = Some(VersionBase::Version(read.version));
                     let options = WriteOptions { base, ..WriteOptions::default() };
                     now(here.fs().write(&at("/f.txt"), mine.into(), &options)).expect("merged");
                 }
@@ -102,17 +104,17 @@ fn a_follower_gets_what_others_log_after_a_write_of_ours_failed() {
     let file = dir.path().join("workspace.db");
     let faults =
         Arc::new(FaultStore::new(Arc::new(SqliteStore::create_new(&file).expect("a store"))));
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let a = Workspace::create(faults.clone(), options.clone()).expect("a workspace");
     let b = Workspace::open_at(&file, options).expect("a second handle");
     put(&a, "/f.txt", "start\n");
     let mut follower = Follower::open(&a, "/f.txt");
     append(&b, "/f.txt", "theirs\n");
     // The failed append leaves the document ahead of the log, so that it is evicted.
-    faults.fail(Fault::Append, 0, StoreError::Full { action: "append" });
+    faults.fail(StoreFault::Append, 0, StoreError::Full { action: "append" });
     let failed = now(a.fs().append(&at("/f.txt"), "lost\n".into(), &WriteOptions::default()));
     assert_eq!(failed.expect_err("the disk is full").code, FsCode::ENOSPC);
-    faults.fail(Fault::Append, u64::MAX, StoreError::Full { action: "append" });
+    faults.fail(StoreFault::Append, u64::MAX, StoreError::Full { action: "append" });
     assert_eq!(cat(&a, "/f.txt"), "start\ntheirs\n");
     append(&a, "/f.txt", "ours\n");
     a.catch_up().expect("caught up");
@@ -123,7 +125,11 @@ fn a_follower_gets_what_others_log_after_a_write_of_ours_failed() {
 fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
-    put(&Workspace::create_at(&file, Options::default()).expect("a workspace"), "/f.txt", "");
+    put(
+        &Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace"),
+        "/f.txt",
+        "",
+    );
     // Three processes, each of which closes while it writes, and whose ids the others take over.
     let acknowledged: Vec<String> = thread::scope(|scope| {
         let processes = [0, 1, 2].map(|process| {
@@ -133,7 +139,10 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
         let done = processes.into_iter().map(|it| it.join().expect("no panic"));
         done.flat_map(|it: Vec<String>| it).collect()
     });
-    let text = cat(&Workspace::open_at(&file, Options::default()).expect("a workspace"), "/f.txt");
+    let text = cat(
+        &Workspace::open_at(&file, WorkspaceOptions::default()).expect("a workspace"),
+        "/f.txt",
+    );
     for mark in &acknowledged {
         assert_eq!(text.matches(mark.as_str()).count(), 1, "{mark}");
     }
@@ -141,7 +150,7 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
 
 /// Opens a workspace, closes it while two threads write to it, and returns what was acknowledged.
 fn live(file: &Path, process: usize, round: usize) -> Vec<String> {
-    let workspace = Workspace::open_at(file, Options::default()).expect("a workspace");
+    let workspace = Workspace::open_at(file, WorkspaceOptions::default()).expect("a workspace");
     let begun = Barrier::new(3);
     thread::scope(|scope| {
         let writers = [0, 1].map(|writer| {
@@ -206,9 +215,10 @@ fn an_update_that_arrives_twice_is_logged_once() {
     let (here, there) = (create(), Arc::new(MemoryStore::new()));
     put(&here, "/f.txt", "one\n");
     let (id, main) = (id_of(&here, "/f.txt"), here.port(here.id().as_str()).expect("a port"));
-    let there = Workspace::create_replica(there, here.id(), Options::default()).expect("a replica");
+    let there = Workspace::create_replica(there, here.id(), WorkspaceOptions::default())
+        .expect("a replica");
     let arrive = |doc: &FileId, update: Vec<u8>| {
-        let arrival = Arrival { doc: doc.clone(), update, is_new: true };
+        let arrival = ReplicaUpdate { doc: doc.clone(), update, is_new: true };
         there.take(&[arrival]).expect("taken").n_new
     };
     let empty = [0];
@@ -236,7 +246,8 @@ fn what_is_written_during_a_move_to_another_workspace_moves_as_well() {
             let writer = scope.spawn(|| {
                 begun.wait();
                 let mut written = Vec::new();
-                let options = WriteOptions { create: yfs_vfs::Create::Never, ..Default::default() };
+                let options =
+                    WriteOptions { create: yfs_vfs::CreateMode::Never, ..Default::default() };
                 for n in 0.. {
                     let line = format!("line {n}\n");
                     let data = line.clone().into();
@@ -278,8 +289,9 @@ fn a_move_to_a_full_workspace_fails() {
     let large = vec![0xff; 1 << 20];
     now(here.fs().write(&at("/z.bin"), large.into(), &WriteOptions::default())).expect("written");
     let faults = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
-    let there = Workspace::create(faults.clone(), Options::default()).expect("a workspace");
-    faults.fail(Fault::Blob, 0, StoreError::Full { action: "put a blob" });
+    let there =
+        Workspace::create(faults.clone(), WorkspaceOptions::default()).expect("a workspace");
+    faults.fail(StoreFault::Blob, 0, StoreError::Full { action: "put a blob" });
     assert!(here.move_to(&at("/z.bin"), &there, &at("/z.bin")).is_err());
     assert_eq!(support::ls(&here), "/z.bin");
 }
@@ -306,17 +318,18 @@ fn reading_again_what_was_evicted_costs_no_budget() {
     let file = dir.path().join("workspace.db");
     let store =
         Arc::new(FaultStore::new(Arc::new(SqliteStore::create_new(&file).expect("a store"))));
-    let workspace = Workspace::create(store.clone(), Options::default()).expect("a workspace");
+    let workspace =
+        Workspace::create(store.clone(), WorkspaceOptions::default()).expect("a workspace");
     put(&workspace, "/f.txt", &"x".repeat(100_000));
     cat(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "y");
     let (_, before) = workspace.loaded();
     for _ in 0..50 {
-        store.fail(Fault::Append, 0, StoreError::Full { action: "append" });
+        store.fail(StoreFault::Append, 0, StoreError::Full { action: "append" });
         let refused =
             now(workspace.fs().append(&at("/f.txt"), "z".into(), &WriteOptions::default()));
         assert_eq!(refused.expect_err("full").code, FsCode::ENOSPC);
-        store.fail(Fault::Append, u64::MAX, StoreError::Full { action: "append" });
+        store.fail(StoreFault::Append, u64::MAX, StoreError::Full { action: "append" });
         append(&workspace, "/f.txt", "y");
     }
     let (_, after) = workspace.loaded();
@@ -327,15 +340,15 @@ fn reading_again_what_was_evicted_costs_no_budget() {
 fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let workspace = Workspace::create_at(&file, options.clone()).expect("a workspace");
     put(&workspace, "/f.txt", "base/");
     append(&workspace, "/f.txt", "AAAA");
     let id = id_of(&workspace, "/f.txt");
     // A peer that has all of it.
     let state = workspace.port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
-    let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), Limits::default());
-    peer.receive(&state, Source::Wire).expect("a state that can be read");
+    let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), GateLimits::default());
+    peer.receive(&state, UpdateSource::Wire).expect("a state that can be read");
     workspace.close().expect("closed");
     damage(&file, b"AAAA");
     let workspace = Workspace::open_at(&file, options).expect("a workspace");
@@ -343,7 +356,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     append(&workspace, "/f.txt", "BBBB");
     let port = workspace.port(id.as_str()).expect("a port");
     let news = port.diff(&peer.gate().state_vector()).expect("news");
-    peer.receive(&news, Source::Wire).expect("news that can be read");
+    peer.receive(&news, UpdateSource::Wire).expect("news that can be read");
     let known = port.state_vector().expect("a state vector");
     port.receive(&peer.gate().encode_diff(&known).expect("news")).expect("accepted");
     let text = cat(&workspace, "/f.txt");
@@ -374,9 +387,9 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
         .port(id.as_str())
         .expect("a port")
         .acting_for("human:ada".parse().expect("an actor"));
-    let mut editor = ContentDoc::new(&id, ClientId::new(9).expect("an id"), Limits::default());
-    editor.receive(&port.diff(&[0]).expect("a state"), Source::Wire).expect("read");
-    let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+    let mut editor = ContentDoc::new(&id, ClientId::new(9).expect("an id"), GateLimits::default());
+    editor.receive(&port.diff(&[0]).expect("a state"), UpdateSource::Wire).expect("read");
+    let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
     let typed = editor.append("typed\n", &author).expect("typed").update.expect("an update");
     port.receive(&typed).expect("accepted");
     assert!(port.holds(&typed).expect("checked"));
@@ -431,7 +444,7 @@ fn what_an_editor_types_in_a_file_that_moved_away_is_a_conflict() {
     let mut editor = Follower::open(&here, "/d/a.txt");
     here.move_to(&at("/d"), &there, &at("/d")).expect("moved");
     assert_eq!(here.conflicts().expect("conflicts").len(), 0);
-    let author = Author::new("human:ada".parse().expect("an actor"), Millis(1));
+    let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
     let typed = editor.doc.append("late\n", &author).expect("typed").update.expect("an update");
     editor.port.receive(&typed).expect("accepted");
     let conflicts = here.conflicts().expect("conflicts");
@@ -442,8 +455,10 @@ fn what_an_editor_types_in_a_file_that_moved_away_is_a_conflict() {
 
 /// Writes with what was read as the base, and returns what the file says then.
 fn write_from(workspace: &Workspace, version: &VersionToken, text: &str) -> String {
-    let options =
-        WriteOptions { base: Some(Base::Version(version.clone())), ..WriteOptions::default() };
+    let options = WriteOptions {
+        base: Some(VersionBase::Version(version.clone())),
+        ..WriteOptions::default()
+    };
     let text = text.to_owned();
     now(workspace.fs().write(&at("/f.md"), text.into(), &options)).expect("merged");
     cat(workspace, "/f.md")
@@ -463,7 +478,7 @@ fn version_of(workspace: &Workspace, path: &str) -> VersionToken {
 fn a_version_merges_after_compaction_as_before() {
     let dir = tempfile::tempdir().expect("a directory");
     // Nothing is compacted but where the test says so.
-    let options = || Options { follow: false, ..Options::default() };
+    let options = || WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let open = |name: &str, n_compactions: usize| {
         let file = dir.path().join(name);
         let workspace = Workspace::create_at(&file, options()).expect("a workspace");
@@ -501,7 +516,7 @@ fn a_version_merges_after_compaction_as_before() {
 fn a_version_from_before_a_backup_was_put_back_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let (file, copy) = (dir.path().join("w.db"), dir.path().join("copy.db"));
-    let workspace = Workspace::create_at(&file, Options::default()).expect("a workspace");
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
     put(&workspace, "/f.md", "one\ntwo\n");
     back_up(&file, &copy);
     let in_copy = version_of(&workspace, "/f.md");
@@ -511,12 +526,12 @@ fn a_version_from_before_a_backup_was_put_back_is_refused() {
     workspace.close().expect("closed");
 
     // The same positions of the log go to other records.
-    let workspace = Workspace::open_at(&copy, Options::default()).expect("opened");
+    let workspace = Workspace::open_at(&copy, WorkspaceOptions::default()).expect("opened");
     append(&workspace, "/f.md", "drei\n");
     append(&workspace, "/f.md", "vier\n");
     append(&workspace, "/f.md", "five\n");
     for _ in 0..2 {
-        let base = Some(Base::Version(lost.clone()));
+        let base = Some(VersionBase::Version(lost.clone()));
         let options = WriteOptions { base, ..WriteOptions::default() };
         let written = now(workspace.fs().write(&at("/f.md"), "one\n".into(), &options));
         assert_eq!(written.expect_err("another text").code, FsCode::ESTALE);
@@ -529,12 +544,12 @@ fn a_version_from_before_a_backup_was_put_back_is_refused() {
 fn an_expected_version_of_another_history_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let (file, copy) = (dir.path().join("w.db"), dir.path().join("copy.db"));
-    let workspace = Workspace::create_at(&file, Options::default()).expect("a workspace");
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
     put(&workspace, "/f.md", "one\n");
     back_up(&file, &copy);
     append(&workspace, "/f.md", "two\n");
     let lost = version_of(&workspace, "/f.md");
-    let workspace = Workspace::open_at(&copy, Options::default()).expect("opened");
+    let workspace = Workspace::open_at(&copy, WorkspaceOptions::default()).expect("opened");
     append(&workspace, "/f.md", "zwei\n");
     let options = WriteOptions { expected_version: Some(lost), ..WriteOptions::default() };
     let written = now(workspace.fs().write(&at("/f.md"), "one\n".into(), &options));
@@ -546,7 +561,7 @@ fn an_expected_version_of_another_history_is_refused() {
 fn a_version_that_was_redacted_is_refused_as_a_base() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("w.db");
-    let workspace = Workspace::create_at(&file, Options::default()).expect("a workspace");
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
     put(&workspace, "/f.md", "key: 7f3kSECRETd9\n");
     let version = version_of(&workspace, "/f.md");
     put(&workspace, "/f.md", "key: -\n");
@@ -554,8 +569,8 @@ fn a_version_that_was_redacted_is_refused_as_a_base() {
     put(&workspace, "/f.md", "key: -\nmore\n");
     let clean = version_of(&workspace, "/f.md");
     append(&workspace, "/f.md", "end\n");
-    workspace.redact(&at("/f.md"), Redact::History, None).expect("redacted");
-    let base = Some(Base::Version(version));
+    workspace.redact(&at("/f.md"), RedactionScope::History, None).expect("redacted");
+    let base = Some(VersionBase::Version(version));
     let options = WriteOptions { base, ..WriteOptions::default() };
     let written = now(workspace.fs().write(&at("/f.md"), "key: 7f3kSECRETd9\n".into(), &options));
     assert_eq!(written.expect_err("it would come back").code, FsCode::ESTALE);
@@ -567,7 +582,7 @@ fn a_record_that_waits_names_no_later_text() {
     let workspace = create();
     put(&workspace, "/f.txt", "one\n");
     let mut peer = Follower::open(&workspace, "/f.txt");
-    let by = Author::new("human:ana".parse().expect("an actor"), Millis(1));
+    let by = RunAuthor::new("human:ana".parse().expect("an actor"), Millis(1));
     let edits: Vec<Vec<u8>> = ["one\ntwo\n", "one\ntwo\nthree\n"]
         .iter()
         .map(|text| peer.doc.write(text, None, &by).expect("typed").update.expect("an update"))
@@ -577,7 +592,8 @@ fn a_record_that_waits_names_no_later_text() {
     let read = version_of(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "later\n");
     workspace.compact(&mut |_, _| ()).expect("compacted");
-    let options = WriteOptions { base: Some(Base::Version(read)), ..WriteOptions::default() };
+    let options =
+        WriteOptions { base: Some(VersionBase::Version(read)), ..WriteOptions::default() };
     now(workspace.fs().write(&at("/f.txt"), "ONE\n".into(), &options)).expect("merged");
     assert_eq!(cat(&workspace, "/f.txt"), "ONE\nlater\n");
 }
@@ -585,7 +601,8 @@ fn a_record_that_waits_names_no_later_text() {
 #[test]
 fn what_is_kept_of_old_versions_is_bounded() {
     let store = Arc::new(MemoryStore::new());
-    let workspace = Workspace::create(store.clone(), Options::default()).expect("a workspace");
+    let workspace =
+        Workspace::create(store.clone(), WorkspaceOptions::default()).expect("a workspace");
     put(&workspace, "/f.txt", "one\n");
     let first = version_of(&workspace, "/f.txt");
     for _ in 0..2 {
@@ -600,7 +617,7 @@ fn what_is_kept_of_old_versions_is_bounded() {
     let history = store.load_history(&name).expect("loaded");
     let n_bytes: usize = history.past_heads.iter().map(|past| past.change.len()).sum();
     assert!(history.past_heads.len() > 80 && n_bytes < 16_384, "{n_bytes}");
-    let base = Some(Base::Version(first));
+    let base = Some(VersionBase::Version(first));
     let options = WriteOptions { base, ..WriteOptions::default() };
     now(workspace.fs().write(&at("/f.txt"), "ONE\n".into(), &options)).expect("merged");
     assert!(cat(&workspace, "/f.txt").starts_with("ONE"));
@@ -609,7 +626,7 @@ fn what_is_kept_of_old_versions_is_bounded() {
 #[test]
 fn a_read_and_a_stat_look_at_the_log_once() {
     let store = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let workspace = Workspace::create(store.clone(), options).expect("a workspace");
     let (fs, bytes) = (workspace.fs(), &b"\xff\xfe"[..]);
     put(&workspace, "/f.txt", "text\n");

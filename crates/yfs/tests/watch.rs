@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use support::{append, at, now, put};
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_store::{MemoryStore, Store};
-use yfs_vfs::{Change, ChangeKind, ChangesOptions, Cursor, FileSystem, MoveOptions, RemoveOptions};
+use yfs_vfs::{
+    ChangeCursor, ChangeKind, ChangesOptions, FileChange, FileSystem, MoveOptions, RemoveOptions,
+};
 
-fn options() -> Options {
-    Options { follow: false, ..Options::default() }
+fn options() -> WorkspaceOptions {
+    WorkspaceOptions { follow: false, ..WorkspaceOptions::default() }
 }
 
 fn open(store: &Arc<MemoryStore>) -> Workspace {
@@ -26,11 +28,11 @@ fn make() -> (Arc<MemoryStore>, Workspace) {
     (store, workspace)
 }
 
-fn cursor(workspace: &Workspace) -> Cursor {
+fn cursor(workspace: &Workspace) -> ChangeCursor {
     now(workspace.fs().cursor()).expect("a cursor")
 }
 
-fn shown(change: &Change) -> String {
+fn shown(change: &FileChange) -> String {
     let path = &change.path;
     match &change.kind {
         ChangeKind::Created => format!("+{path}"),
@@ -41,7 +43,7 @@ fn shown(change: &Change) -> String {
 }
 
 /// Checks what a workspace tells since a cursor, in any order, and returns the next one.
-fn check(workspace: &Workspace, since: &Cursor, expected: Expect) -> Cursor {
+fn check(workspace: &Workspace, since: &ChangeCursor, expected: Expect) -> ChangeCursor {
     let changes = now(workspace.fs().changes(since, &ChangesOptions::default()));
     let changes = changes.expect("a cursor that counts");
     let mut told: Vec<String> = changes.events.iter().map(shown).collect();
@@ -87,14 +89,14 @@ fn a_cursor_is_lost_where_nothing_tells_what_came_since() {
     let old = cursor(&workspace);
     put(&workspace, "/b", "2");
     let other = cursor(&make().1);
-    let is_lost = |workspace: &Workspace, cursor: &Cursor| {
+    let is_lost = |workspace: &Workspace, cursor: &ChangeCursor| {
         let changes = now(workspace.fs().changes(cursor, &ChangesOptions::default()));
         changes.is_err_and(|error| error.is_cursor_lost())
     };
-    assert!(is_lost(&workspace, &Cursor::new("nonsense")));
+    assert!(is_lost(&workspace, &ChangeCursor::new("nonsense")));
     assert!(is_lost(&workspace, &other));
     let from_the_future = old.as_str().rsplit_once('.').unwrap().0.to_owned() + ".999999";
-    assert!(is_lost(&workspace, &Cursor::new(from_the_future.replace('-', "0-"))));
+    assert!(is_lost(&workspace, &ChangeCursor::new(from_the_future.replace('-', "0-"))));
     workspace.compact(&mut |_, _| ()).unwrap();
     workspace.close().unwrap();
     assert!(is_lost(&open(&store), &old));

@@ -7,11 +7,12 @@ use std::{sync::Arc, time::Duration};
 
 use expect_test::expect;
 use support::{Pair, append, at, cat, create, ls, now, put, two_processes, until_equal};
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{actor::Actor, id::FileId};
 use yfs_store::{MemoryStore, SqliteStore, Store};
 use yfs_vfs::{
-    Base, CopyOptions, Edit, FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions,
+    CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, TextReplacement, VersionBase,
+    WriteOptions,
 };
 
 #[test]
@@ -100,9 +101,9 @@ fn a_stale_base_merges_with_what_others_wrote() {
     let workspace = create();
     put(&workspace, "/a.txt", "one\ntwo\nthree\n");
     let read = now(workspace.fs().read(&at("/a.txt"))).unwrap();
-    now(workspace.fs().edit(&at("/a.txt"), &Edit::once("one", "ONE"))).unwrap();
+    now(workspace.fs().edit(&at("/a.txt"), &TextReplacement::once("one", "ONE"))).unwrap();
     let options =
-        WriteOptions { base: Some(Base::Version(read.version)), ..WriteOptions::default() };
+        WriteOptions { base: Some(VersionBase::Version(read.version)), ..WriteOptions::default() };
     let text = "one\ntwo\nTHREE\n";
     now(workspace.fs().write(&at("/a.txt"), text.into(), &options)).unwrap();
     assert_eq!(cat(&workspace, "/a.txt"), "ONE\ntwo\nTHREE\n");
@@ -118,7 +119,7 @@ fn a_base_whose_text_was_not_seen_overwrites_none() {
     write(b"\xff\xfe", &WriteOptions::default()).unwrap();
     let read = now(workspace.fs().read(&at("/a.txt"))).unwrap();
     write(b"two", &WriteOptions::default()).unwrap();
-    for base in [Base::Version(read.version), Base::Content(read.data)] {
+    for base in [VersionBase::Version(read.version), VersionBase::Content(read.data)] {
         let options = WriteOptions { base: Some(base), ..WriteOptions::default() };
         assert_eq!(write(b"", &options).unwrap_err().code, FsCode::ESTALE);
         assert_eq!(cat(&workspace, "/a.txt"), "two");
@@ -133,7 +134,7 @@ fn a_base_without_content_overwrites_nothing_even_after_compaction() {
     append(&workspace, "/a.txt", "one\n");
     workspace.compact(&mut |_, _| ()).unwrap();
     let options =
-        WriteOptions { base: Some(Base::Version(read.version)), ..WriteOptions::default() };
+        WriteOptions { base: Some(VersionBase::Version(read.version)), ..WriteOptions::default() };
     now(workspace.fs().write(&at("/a.txt"), "two\n".into(), &options)).unwrap();
     let text = cat(&workspace, "/a.txt");
     assert!(text == "one\ntwo\n" || text == "two\none\n", "{text:?}");
@@ -224,7 +225,7 @@ fn a_call_that_changes_nothing_passes_over_nothing_of_others() {
 #[test]
 fn only_one_of_two_handles_creates_a_file() {
     let pair = Pair::new();
-    let options = WriteOptions { create: yfs_vfs::Create::New, ..WriteOptions::default() };
+    let options = WriteOptions { create: yfs_vfs::CreateMode::New, ..WriteOptions::default() };
     now(pair.a.fs().write(&at("/x"), "a".into(), &options)).unwrap();
     let error = now(pair.b.fs().write(&at("/x"), "b".into(), &options)).unwrap_err();
     assert_eq!(error.code, FsCode::EEXIST);
@@ -247,21 +248,23 @@ fn compaction_by_one_handle_loses_nothing_for_the_other() {
 #[test]
 fn a_store_holds_one_workspace() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    assert!(Workspace::open(store.clone(), Options::default()).is_err());
-    Workspace::create(store.clone(), Options::default()).unwrap();
-    assert!(Workspace::create(store, Options::default()).is_err());
+    assert!(Workspace::open(store.clone(), WorkspaceOptions::default()).is_err());
+    Workspace::create(store.clone(), WorkspaceOptions::default()).unwrap();
+    assert!(Workspace::create(store, WorkspaceOptions::default()).is_err());
 }
 
 #[test]
 fn a_reader_writes_nothing_and_is_told_so() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("w.db");
-    let writer =
-        Workspace::create(Arc::new(SqliteStore::create_new(&file).unwrap()), Options::default())
-            .unwrap();
+    let writer = Workspace::create(
+        Arc::new(SqliteStore::create_new(&file).unwrap()),
+        WorkspaceOptions::default(),
+    )
+    .unwrap();
     put(&writer, "/a", "text");
     let head = writer.store().head().unwrap();
-    let reader = Workspace::open_at(&file, Options::reading()).unwrap();
+    let reader = Workspace::open_at(&file, WorkspaceOptions::reading()).unwrap();
     assert_eq!(cat(&reader, "/a"), "text");
     let error =
         now(reader.fs().append(&at("/a"), "x".into(), &WriteOptions::default())).unwrap_err();

@@ -10,7 +10,7 @@ use tokio::{
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
 };
-use yfs_sync::message::Message;
+use yfs_sync::message::SyncMessage;
 
 use crate::server::Target;
 
@@ -74,11 +74,15 @@ impl Sender {
             let token = [&key(document)[..], &[2, 0, 1, b'-', 5], b"4.8.0"].concat();
             self.frame(&token).await?;
         }
-        self.say(document, &Message::Step1(state_vector)).await
+        self.say(document, &SyncMessage::Step1(state_vector)).await
     }
 
     /// Sends a message.
-    pub(crate) async fn say(&mut self, document: &str, message: &Message<'_>) -> io::Result<()> {
+    pub(crate) async fn say(
+        &mut self,
+        document: &str,
+        message: &SyncMessage<'_>,
+    ) -> io::Result<()> {
         let prefix = if self.is_collab { key(document) } else { Vec::new() };
         self.frame(&message.encode_after(&prefix)).await
     }

@@ -15,8 +15,8 @@ use tokio::{
     time::{interval, sleep, timeout},
 };
 use yfs_sync::{
-    message::Message,
-    presence::{Entry, encode},
+    message::SyncMessage,
+    presence::{PresenceEntry, encode},
 };
 use yrs::{Doc, Text, Transact};
 
@@ -172,7 +172,7 @@ async fn write(
             txn.encode_update_v1()
         };
         flight.sent[number].store(flight.began.elapsed().as_nanos() as u64, Relaxed);
-        if sender.say(&document, &Message::Update(&update)).await.is_err() {
+        if sender.say(&document, &SyncMessage::Update(&update)).await.is_err() {
             break;
         }
         if pongs.try_recv().is_ok() {
@@ -209,8 +209,8 @@ async fn attend(
             let state = format!(
                 r##"{{"user":{{"name":"observer {number}","color":"#30bced"}},"cursor":{{"anchor":{caret},"head":{caret}}}}}"##
             );
-            let entry = Entry { id: 5_000 + number as u64, clock, state: &state };
-            if sender.say(&document, &Message::Awareness(&encode(&[entry]))).await.is_err() {
+            let entry = PresenceEntry { id: 5_000 + number as u64, clock, state: &state };
+            if sender.say(&document, &SyncMessage::Awareness(&encode(&[entry]))).await.is_err() {
                 return;
             }
         }
@@ -227,9 +227,9 @@ pub(crate) async fn joiners(kind: Kind, n_joiners: usize, bytes: usize) -> Outco
     let update = server::history(bytes);
     let (mut loader, mut receiver) = client::connect(&target, &document).await.expect("it runs");
     loader.join(&document, EMPTY).await.expect("it runs");
-    loader.say(&document, &Message::Update(&update)).await.expect("it takes it");
+    loader.say(&document, &SyncMessage::Update(&update)).await.expect("it takes it");
     // It has taken the update when it answers what was asked behind it.
-    loader.say(&document, &Message::Step1(EMPTY)).await.expect("it runs");
+    loader.say(&document, &SyncMessage::Step1(EMPTY)).await.expect("it runs");
     wait_for_state(&mut receiver, &target, update.len() / 2).await;
     let before = server.used();
     let expected = n_joiners;
@@ -263,8 +263,8 @@ pub(crate) async fn reconnects(kind: Kind, n_clients: usize, bytes: usize) -> Ou
     let update = server::history(bytes);
     let (mut loader, mut receiver) = client::connect(&target, &document).await.expect("it runs");
     loader.join(&document, EMPTY).await.expect("it runs");
-    loader.say(&document, &Message::Update(&update)).await.expect("it takes it");
-    loader.say(&document, &Message::Step1(EMPTY)).await.expect("it runs");
+    loader.say(&document, &SyncMessage::Update(&update)).await.expect("it takes it");
+    loader.say(&document, &SyncMessage::Step1(EMPTY)).await.expect("it runs");
     wait_for_state(&mut receiver, &target, update.len() / 2).await;
     let clients = join(&target, &document, n_clients).await;
     drop(clients);

@@ -1,6 +1,6 @@
 //! What a replica does next: a random line of a script, drawn from what it sees.
 
-use yfs_vfs::{Content, FileKind};
+use yfs_vfs::{FileContent, FileKind};
 
 use super::{ledger::Ledger, ledger::count, view::View};
 use crate::rng::Rng;
@@ -17,7 +17,7 @@ pub struct Chooser<'a> {
     /// What is there.
     pub view: &'a View,
     /// What it has read, by path.
-    pub read: &'a std::collections::BTreeMap<String, Content>,
+    pub read: &'a std::collections::BTreeMap<String, FileContent>,
     /// The ids of what is in the trash.
     pub trash: Vec<String>,
     /// Makes values that nobody wrote before.
@@ -59,7 +59,7 @@ impl Chooser<'_> {
 
     /// Writes as somebody who read a while ago.
     fn write_seen(&mut self) -> String {
-        let read: Vec<(&String, &Content)> = self.read.iter().collect();
+        let read: Vec<(&String, &FileContent)> = self.read.iter().collect();
         let Some((at, content)) = self.rng.pick(&read).copied() else { return self.write() };
         let text = self.rewritten(&content.data);
         let how = if self.rng.percent(50) { "write-base" } else { "write-seen" };

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use yfs::{DocPort, Options, Workspace, updates::Updates};
+use yfs::{DocPort, Workspace, WorkspaceOptions, subscription::Subscription};
 use yfs_engine::{
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::{Category, ContentKind},
+    kind::{ContentRoot, FileCategory},
     main_doc::MainDoc,
     table::{FileRow, WriterIds},
     tree::{NodeRef, TreeIndex},
@@ -51,7 +51,7 @@ pub struct Replica {
     /// What is on its way to it.
     pub inbox: Vec<Message>,
     id: FileId,
-    options: Options,
+    options: WorkspaceOptions,
     main: Bound,
     /// Documents that it follows; of others it hears when it compares states.
     bound: BTreeMap<FileId, Bound>,
@@ -64,7 +64,7 @@ pub struct Replica {
 #[derive(Debug)]
 struct Bound {
     port: DocPort,
-    updates: Updates,
+    updates: Subscription,
 }
 
 impl Bound {
@@ -88,13 +88,13 @@ impl Replica {
     ///
     /// Panics if it cannot be opened.
     pub fn new(id: &FileId, letter: char, store: Arc<dyn Store>, clock: TestClock) -> Self {
-        let options = Options {
+        let options = WorkspaceOptions {
             follow: false,
             clock: Arc::new(clock.clone()),
             ids: Arc::new(CountedIds::new(letter)),
             // Little enough that documents leave memory.
             doc_budget: 4_000,
-            ..Options::default()
+            ..WorkspaceOptions::default()
         };
         let workspace = sources::open(&store, id, letter, options.clone()).expect("it opens");
         let ids = [1, 2, 3].map(|n| ClientId::from_random((u64::from(letter) << 32) + n));
@@ -112,7 +112,7 @@ impl Replica {
             options,
             main,
             bound: BTreeMap::new(),
-            mirror: MainDoc::new(id, writer, Limits::default()),
+            mirror: MainDoc::new(id, writer, GateLimits::default()),
             rows: BTreeMap::new(),
         }
     }
@@ -128,10 +128,10 @@ impl Replica {
     }
 
     /// Returns how the content of a file is to be kept.
-    pub fn kind(&self, guid: &FileId) -> ContentKind {
+    pub fn kind(&self, guid: &FileId) -> ContentRoot {
         let rows = self.rows();
         let name = rows.get(guid).map_or("", |row| row.name.as_str());
-        ContentKind::of(Category::of(name), self.workspace().profile())
+        ContentRoot::of(FileCategory::of(name), self.workspace().profile())
     }
 
     /// Follows a document from now on.
@@ -189,7 +189,7 @@ impl Replica {
         self.main.drain(&mut said);
         let mut changed = Vec::new();
         for message in &said {
-            let received = self.mirror.receive(&message.update, Source::Wire);
+            let received = self.mirror.receive(&message.update, UpdateSource::Wire);
             for id in received.expect("a replica says what others accept").ids {
                 let new = self.mirror.files().get(&id).map(|entry| entry.row);
                 let old = match &new {

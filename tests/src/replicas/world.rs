@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use yfs::WorkspaceError;
 use yfs_engine::{
     content::ContentDoc,
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::ContentKind,
+    kind::ContentRoot,
 };
 use yfs_store::{MemoryStore, SqliteStore, Store, StoreExt};
 use yfs_vfs::FsCode;
@@ -413,7 +413,7 @@ impl World {
         let typed = format!("typed {}", self.ledger.new_mark());
         // Never between the halves of a character.
         let at_end = self.rng.percent(50);
-        if replica.kind(&guid) == ContentKind::Text {
+        if replica.kind(&guid) == ContentRoot::Text {
             let text = doc.get_or_insert_text("text");
             let place = if at_end { text.len(&doc.transact()) } else { 0 };
             text.insert(&mut doc.transact_mut(), place, &typed);
@@ -487,10 +487,10 @@ impl World {
             for replica in &self.replicas {
                 let Some(port) = replica.port(guid) else { continue };
                 let client = ClientId::new(1).expect("53 bits");
-                let mut doc = ContentDoc::new(guid, client, Limits::default());
+                let mut doc = ContentDoc::new(guid, client, GateLimits::default());
                 doc.set_kind(replica.kind(guid));
                 let state = port.diff(&[0]).expect("a diff");
-                doc.receive(&state, Source::Wire).expect("an honest state");
+                doc.receive(&state, UpdateSource::Wire).expect("an honest state");
                 // What was typed into the form before a rename is merged when the file is next
                 // opened; until then `conflicts` lists it (decision 23).
                 let settled = doc.repaired().expect("what was typed can be merged");

@@ -3,8 +3,8 @@
 use serde_json::json;
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{Anchor, Author, ContentDoc, Stick},
-    gate::{Limits, Source},
+    content::{Anchor, AnchorSide, ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
@@ -14,11 +14,11 @@ const TEXT: &str = "# Plan 😀\n\none two\nthree 東京\n";
 
 fn ours(client: u64) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-    ContentDoc::new(&id, ClientId::new(client).unwrap(), Limits::default())
+    ContentDoc::new(&id, ClientId::new(client).unwrap(), GateLimits::default())
 }
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Human, "ada"), Millis(1_795_296_141_108))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Human, "ada"), Millis(1_795_296_141_108))
 }
 
 /// Returns where real Yjs resolves an anchor, in code units.
@@ -39,9 +39,9 @@ fn yjs_and_we_resolve_the_same_anchors_alike() {
     yjs.apply("a", &doc.write(TEXT, None, &author()).unwrap().update.unwrap());
     let mut anchors = Vec::new();
     for (offset, _) in TEXT.char_indices().chain([(TEXT.len(), ' ')]) {
-        for stick in [Stick::Right, Stick::Left] {
+        for stick in [AnchorSide::Right, AnchorSide::Left] {
             let anchor = doc.anchor(offset, stick).unwrap();
-            let side = if stick == Stick::Left { -1 } else { 0 };
+            let side = if stick == AnchorSide::Left { -1 } else { 0 };
             let fields = json!({ "doc": "a", "index": units(TEXT, offset), "assoc": side });
             let bytes = from_hex(yjs.call("position", fields).as_str().unwrap());
             assert_eq!(anchor.encode(), bytes, "{offset} {stick:?}");
@@ -74,7 +74,7 @@ fn yjs_goes_on_with_what_was_redacted() {
     yjs.apply("a", &old);
     let edited = doc.edit("SECRET 😀", "-", false, &author()).unwrap().update.unwrap();
     yjs.apply("a", &edited);
-    let anchor = doc.anchor(3, Stick::Right).unwrap();
+    let anchor = doc.anchor(3, AnchorSide::Right).unwrap();
     let erasable = doc.erasable(None).unwrap();
     yjs.apply("a", &doc.redact(&erasable, &author()).unwrap().unwrap());
     // One that has the content, and one that gets only what is left.
@@ -83,7 +83,7 @@ fn yjs_goes_on_with_what_was_redacted() {
         assert_eq!(yjs.text(name), "key: -\nend\n");
         let fields = json!({ "doc": name, "at": 5, "text": "typed " });
         for update in yjs.change("insert", fields) {
-            doc.receive(&update, Source::Wire).unwrap();
+            doc.receive(&update, UpdateSource::Wire).unwrap();
         }
     }
     let text = doc.text();
@@ -93,12 +93,12 @@ fn yjs_goes_on_with_what_was_redacted() {
         assert_eq!(yjs.text(name), text);
     }
     // The whole state of the one that kept it brings nothing back.
-    doc.receive(&yjs.encode("a"), Source::Wire).unwrap();
+    doc.receive(&yjs.encode("a"), UpdateSource::Wire).unwrap();
     assert_eq!(doc.text(), text);
     assert!(!doc.gate().encode_state().windows(6).any(|bytes| bytes == b"SECRET"));
     assert_eq!(doc.resolve(&anchor).unwrap().offset, 3);
     let mut late = ours((1 << 51) + 1);
-    late.receive(&yjs.encode("a"), Source::Wire).unwrap();
+    late.receive(&yjs.encode("a"), UpdateSource::Wire).unwrap();
     assert!(!late.gate().encode_state().windows(6).any(|bytes| bytes == b"SECRET"));
     assert_eq!(late.text(), text);
 }

@@ -1,7 +1,7 @@
 //! Values, byte for byte.
 
 use serde_json::{Value, json};
-use yfs_engine::lib0::{AnyLimits, Reader, read_any, write_any};
+use yfs_engine::lib0::{AnyLimits, Lib0Reader, read_any, write_any};
 use yfs_tests::node::{Yjs, from_hex, to_hex};
 use yrs::Any;
 
@@ -50,7 +50,7 @@ fn values_are_written_as_javascript_writes_them() {
         let theirs = yjs.call("any_bytes", json!({ "value": value }));
         let ours = ours(value);
         assert_eq!(theirs, to_hex(&ours), "{value}");
-        let read = read_any(&mut Reader::new(&ours), AnyLimits::default()).unwrap();
+        let read = read_any(&mut Lib0Reader::new(&ours), AnyLimits::default()).unwrap();
         let mut again = Vec::new();
         write_any(&mut again, &read);
         assert_eq!(to_hex(&again), to_hex(&ours), "{value} survives being read");

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{Author, Base, ContentDoc, Version},
-    gate::{Limits, Source},
+    content::{ContentBase, ContentDoc, RunAuthor, Version},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
@@ -67,7 +67,7 @@ struct World<'a> {
 impl<'a> World<'a> {
     fn new(yjs: &'a mut Yjs) -> Self {
         let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-        let mut ours = ContentDoc::new(&id, ClientId::new(7).unwrap(), Limits::default());
+        let mut ours = ContentDoc::new(&id, ClientId::new(7).unwrap(), GateLimits::default());
         let written = ours.write(START, None, &author()).unwrap();
         yjs.make("theirs", 5, false);
         yjs.apply("theirs", &written.update.unwrap());
@@ -86,7 +86,7 @@ impl<'a> World<'a> {
             Step::Writes { at, from, n_deleted } => {
                 let mark = self.mark();
                 let (base, text) = match &self.read {
-                    Some((version, text)) => (Some(Base::Version(version)), text.clone()),
+                    Some((version, text)) => (Some(ContentBase::Version(version)), text.clone()),
                     None => (None, self.ours.text()),
                 };
                 let new = altered(&text, at, mark, from, n_deleted);
@@ -128,7 +128,7 @@ impl<'a> World<'a> {
     fn deliver(&mut self, to_us: bool) {
         if to_us {
             for update in self.to_us.drain(..) {
-                self.ours.receive(&update, Source::Wire).unwrap();
+                self.ours.receive(&update, UpdateSource::Wire).unwrap();
             }
         } else {
             for update in self.to_them.drain(..) {
@@ -138,8 +138,8 @@ impl<'a> World<'a> {
     }
 }
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Agent, "tester"), Millis(1_795_296_141_000))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, "tester"), Millis(1_795_296_141_000))
 }
 
 fn index(place: f64, len: usize) -> usize {

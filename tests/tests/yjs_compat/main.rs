@@ -15,14 +15,14 @@ mod waiting;
 
 use proptest::test_runner::{Config, TestRunner};
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::{ClientId, FileId, ItemId},
 };
 use yfs_tests::node::{Yjs, to_hex};
 
 fn gated(role: DocRole, client: u64) -> GatedDoc {
     let guid = FileId::parse("0pvpappn8hn4dcp").unwrap();
-    GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), Limits::default())
+    GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), GateLimits::default())
 }
 
 fn item(client: u64, clock: u32) -> ItemId {
@@ -31,7 +31,7 @@ fn item(client: u64, clock: u32) -> ItemId {
 
 /// Takes in what a peer on the wire sent, which must be complete.
 fn receive(doc: &mut GatedDoc, update: &[u8]) {
-    let received = doc.receive(update, Source::Wire);
+    let received = doc.receive(update, UpdateSource::Wire);
     let received = received.unwrap_or_else(|refusal| panic!("{refusal}: {}", to_hex(update)));
     assert!(!received.parked, "it lacks something: {}", to_hex(update));
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use yfs_engine::{
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     main_doc::MainDoc,
     table::{FileRow, NodeKind, RowChanges, RowWrite, WriterIds},
@@ -35,7 +35,7 @@ fn main_doc(number: u64) -> MainDoc {
     let [rows, cells, meta] =
         [0, 1, 2].map(|ix| ClientId::new(1000 + (number * 7919) % 613 * 3 + ix).unwrap());
     let id = FileId::parse("workspace").unwrap();
-    MainDoc::new(&id, WriterIds { rows, cells, meta }, Limits::default())
+    MainDoc::new(&id, WriterIds { rows, cells, meta }, GateLimits::default())
 }
 
 /// One of ours writes a row; clocks stand still, so that there are ties.
@@ -75,13 +75,13 @@ fn history(yjs: &mut Yjs, rng: &mut Rng) -> Vec<Vec<u8>> {
             }
             6 => {
                 let mut again = main_doc(n_writers);
-                again.receive(&ours[nth].encode_state(), Source::Store).unwrap();
+                again.receive(&ours[nth].encode_state(), UpdateSource::Store).unwrap();
                 ours[nth] = again;
                 n_writers += 1;
             }
             _ => {
                 let diff = yjs.encode_diff(doc, &ours[nth].state_vector());
-                ours[nth].receive(&diff, Source::Wire).unwrap();
+                ours[nth].receive(&diff, UpdateSource::Wire).unwrap();
                 let diff = ours[nth].encode_diff(&yjs.state_vector(doc)).unwrap();
                 // A reference client deletes what loses when it sees it.
                 let applied = json!({ "doc": doc, "update": yfs_tests::node::to_hex(&diff) });
@@ -113,7 +113,7 @@ fn yjs_order(yjs: &mut Yjs, updates: &[Vec<u8>], gc: bool) -> Vec<String> {
 fn our_order(updates: &[Vec<u8>]) -> Vec<String> {
     let mut main = main_doc(600);
     for update in updates {
-        main.receive(update, Source::Wire).unwrap();
+        main.receive(update, UpdateSource::Wire).unwrap();
     }
     let said = |element| match element {
         Out::Any(Any::Map(element)) => {

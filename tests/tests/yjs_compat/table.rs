@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Source},
+    gate::{DocRole, GatedDoc, UpdateSource},
     id::{ClientId, FileId},
     table::{FileRow, FilesTable, NodeKind, RowChanges, RowWrite, WriterIds},
     time::Millis,
@@ -37,7 +37,7 @@ impl Peer {
     }
 
     fn receive(&mut self, update: &[u8]) {
-        let received = self.doc.receive(update, Source::Wire);
+        let received = self.doc.receive(update, UpdateSource::Wire);
         let received = received.unwrap_or_else(|refusal| panic!("{refusal}: {}", to_hex(update)));
         for scan in &received.scans {
             self.table.absorb(&self.doc, scan);

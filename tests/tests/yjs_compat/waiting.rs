@@ -2,7 +2,7 @@
 //! again.
 
 use serde_json::json;
-use yfs_engine::gate::{DocRole, GatedDoc, Source};
+use yfs_engine::gate::{DocRole, GatedDoc, UpdateSource};
 use yfs_tests::node::{Yjs, to_hex};
 use yrs::{GetString, ReadTxn};
 
@@ -50,7 +50,7 @@ fn states_of_clients_that_wait_for_each_other_are_read_as_yjs_reads_them() {
         let mut log = Vec::new();
         for update in &sent {
             yjs.apply("whole", update);
-            if doc.receive(update, Source::Wire).unwrap().brought_new {
+            if doc.receive(update, UpdateSource::Wire).unwrap().brought_new {
                 log.push(update);
             }
             // Not only at the end: what Yjs shows, we show.
@@ -58,14 +58,14 @@ fn states_of_clients_that_wait_for_each_other_are_read_as_yjs_reads_them() {
         }
         assert!(!doc.has_parked(), "seed {seed}");
         for update in &written {
-            assert!(!doc.check(update, Source::Wire).unwrap(), "seed {seed}");
+            assert!(!doc.check(update, UpdateSource::Wire).unwrap(), "seed {seed}");
         }
 
         // The log gives the same again, and a client that syncs with what was loaded.
         let mut again = gated(DocRole::Content, 8);
         rng.shuffle(&mut log);
         for update in log {
-            again.receive(update, Source::Store).unwrap();
+            again.receive(update, UpdateSource::Store).unwrap();
         }
         yjs.make("fresh", 100, false);
         let state = again.encode_diff(&yjs.state_vector("fresh")).unwrap();

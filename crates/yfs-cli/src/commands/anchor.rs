@@ -2,12 +2,12 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs::workspace::anchors::{FileAnchor, Spot};
-use yfs_engine::content::Stick;
+use yfs::workspace::anchors::{AnchorTarget, FileAnchor};
+use yfs_engine::content::AnchorSide;
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
+    context::CommandContext,
+    errors::{CommandError, Result},
 };
 
 const HELP: &str = "\
@@ -43,37 +43,37 @@ pub(crate) struct AnchorArgs {
 }
 
 /// Does it.
-pub(crate) fn run(args: &AnchorArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
     if args.resolve {
         return resolve(&args.place, context);
     }
     let (typed, spot) = match args.offset {
-        Some(offset) => (args.place.as_str(), Spot::Offset(offset)),
+        Some(offset) => (args.place.as_str(), AnchorTarget::Offset(offset)),
         None => {
             let parts = args.place.rsplit_once(':');
             let parts = parts.and_then(|(path, line)| Some((path, line.parse().ok()?)));
-            let parts = parts.ok_or_else(|| Failure::usage("PATH:LINE, or --offset"))?;
-            (parts.0, Spot::Line(parts.1))
+            let parts = parts.ok_or_else(|| CommandError::usage("PATH:LINE, or --offset"))?;
+            (parts.0, AnchorTarget::Line(parts.1))
         }
     };
     let path = context.path(typed)?;
-    let stick = if args.left { Stick::Left } else { Stick::Right };
+    let stick = if args.left { AnchorSide::Left } else { AnchorSide::Right };
     let anchor = context.readable()?.anchor(&path.path, spot, stick)?.to_string();
     if !context.out.json {
         return context.out.line(&anchor);
     }
     let (name, number) = match spot {
-        Spot::Line(line) => ("line", line),
-        Spot::Offset(offset) => ("offset", offset),
+        AnchorTarget::Line(line) => ("line", line),
+        AnchorTarget::Offset(offset) => ("offset", offset),
     };
     let mut value = json!({ "path": path.path.as_str(), "anchor": anchor });
     value[name] = number.into();
     context.out.json_line(&value)
 }
 
-fn resolve(text: &str, context: &mut Context) -> Result {
+fn resolve(text: &str, context: &mut CommandContext) -> Result {
     let anchor: FileAnchor =
-        text.parse().map_err(|error| Failure::other(format!("{text}: {error}")))?;
+        text.parse().map_err(|error| CommandError::other(format!("{text}: {error}")))?;
     let place = context.readable()?.resolve_anchor(&anchor)?;
     if context.out.json {
         return context.out.json_line(&json!({

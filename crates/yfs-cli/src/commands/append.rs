@@ -1,11 +1,11 @@
 //! `yfs append`: to the end of a file, beside all others who append.
 
 use clap::Args;
-use yfs_vfs::{Create, WriteOptions};
+use yfs_vfs::{CreateMode, WriteOptions};
 
 use crate::{
-    commands::{content::ContentArgs, write::report},
-    context::Context,
+    commands::{input_content::ContentArgs, write::report},
+    context::CommandContext,
     errors::Result,
 };
 
@@ -37,10 +37,10 @@ pub(crate) struct AppendArgs {
 }
 
 /// Appends.
-pub(crate) async fn run(args: AppendArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: AppendArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let options = WriteOptions {
-        create: if args.no_create { Create::Never } else { Create::IfMissing },
+        create: if args.no_create { CreateMode::Never } else { CreateMode::IfMissing },
         parents: !args.no_parents,
         ..WriteOptions::default()
     };

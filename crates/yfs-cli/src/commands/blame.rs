@@ -5,9 +5,9 @@ use std::{ops::RangeInclusive, str::FromStr};
 use clap::Args;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use yfs::workspace::blame::{BlameLine, Share};
+use yfs::workspace::blame::{BlameLine, BlameShare};
 
-use crate::{context::Context, errors::Result, output::Role, when};
+use crate::{context::CommandContext, errors::Result, output::TextRole, parse_time};
 
 const HELP: &str = "\
 Each line is told as the work of whoever wrote most of its characters; among equals, of whoever wrote
@@ -30,14 +30,14 @@ pub(crate) struct BlameArgs {
     path: String,
     /// Only these lines: 10,20 or 10, or ,20
     #[arg(short = 'L', long = "lines", value_name = "FROM,TO")]
-    lines: Option<Lines>,
+    lines: Option<LineSelection>,
 }
 
 /// Which lines are wanted.
 #[derive(Debug, Clone)]
-struct Lines(RangeInclusive<usize>);
+struct LineSelection(RangeInclusive<usize>);
 
-impl FromStr for Lines {
+impl FromStr for LineSelection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -53,10 +53,10 @@ impl FromStr for Lines {
 }
 
 /// Does it.
-pub(crate) fn run(args: &BlameArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: &BlameArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let mut lines = context.readable()?.blame(&path.path)?;
-    if let Some(Lines(wanted)) = &args.lines {
+    if let Some(LineSelection(wanted)) = &args.lines {
         lines.retain(|line| wanted.contains(&line.number));
     }
     if context.out.json {
@@ -68,11 +68,11 @@ pub(crate) fn run(args: &BlameArgs, context: &mut Context) -> Result {
     let digits = lines.last().map_or(1, |line| line.number.to_string().len());
     for line in &lines {
         let version = line.version.map_or_else(|| "-".to_owned(), |number| number.to_string());
-        let time = line.at.map_or_else(|| " ".repeat(16), when::minute);
+        let time = line.at.map_or_else(|| " ".repeat(16), parse_time::minute);
         let actor = context.out.safe(&name(line)).into_owned();
         let pad = " ".repeat(widest.saturating_sub(actor.width()));
         let head = format!("{version:>4}  {actor}{pad}  {time}");
-        let number = context.out.painted(Role::Number, &format!("{:>digits$}", line.number));
+        let number = context.out.painted(TextRole::Number, &format!("{:>digits$}", line.number));
         let text = context.out.safe(&line.text).into_owned();
         context.out.line(format!("{head}  {number}  {text}").trim_end())?;
     }
@@ -80,10 +80,10 @@ pub(crate) fn run(args: &BlameArgs, context: &mut Context) -> Result {
 }
 
 fn describe(line: &BlameLine) -> Value {
-    let share = |share: &Share| {
+    let share = |share: &BlameShare| {
         json!({
             "actor": share.actor.as_ref().map(ToString::to_string),
-            "at": share.at.map(when::rfc3339),
+            "at": share.at.map(parse_time::rfc3339),
             "label": share.label.as_deref(),
             "version": share.version,
             "n_chars": share.n_chars,
@@ -93,7 +93,7 @@ fn describe(line: &BlameLine) -> Value {
         "line": line.number,
         "text": line.text,
         "actor": line.actor.as_ref().map(ToString::to_string),
-        "at": line.at.map(when::rfc3339),
+        "at": line.at.map(parse_time::rfc3339),
         "version": line.version,
         "shares": line.shares.iter().map(share).collect::<Vec<Value>>(),
     })

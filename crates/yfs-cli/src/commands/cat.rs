@@ -5,10 +5,10 @@ use futures::StreamExt;
 use yfs_vfs::StreamOptions;
 
 use crate::{
-    context::{Context, Fs},
+    context::{CommandContext, Fs},
     errors::Result,
     json,
-    shown::Shown,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -32,7 +32,7 @@ pub(crate) struct CatArgs {
 }
 
 /// Prints.
-pub(crate) async fn run(args: CatArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: CatArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let mut n_lines = 0;
     for path in context.paths(&args.paths) {
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: CatArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn print(context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+async fn print(context: &mut CommandContext, fs: &Fs, path: &TypedPath) -> Result {
     let mut chunks = fs.read_stream(&path.path, &StreamOptions::default()).await?;
     while let Some(chunk) = chunks.next().await {
         context.out.raw(&chunk?.data)?;
@@ -54,14 +54,19 @@ async fn print(context: &mut Context, fs: &Fs, path: &Shown) -> Result {
     Ok(())
 }
 
-async fn print_json(context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+async fn print_json(context: &mut CommandContext, fs: &Fs, path: &TypedPath) -> Result {
     let content = fs.read(&path.path).await?;
     let mut value = json::content(path.path.as_str(), &content.data);
     value["version"] = content.version.as_str().into();
     context.out.json_line(&value)
 }
 
-async fn print_numbered(context: &mut Context, fs: &Fs, path: &Shown, n_lines: &mut u64) -> Result {
+async fn print_numbered(
+    context: &mut CommandContext,
+    fs: &Fs,
+    path: &TypedPath,
+    n_lines: &mut u64,
+) -> Result {
     let content = fs.read(&path.path).await?;
     for line in content.data.split_inclusive(|byte| *byte == b'\n') {
         *n_lines += 1;

@@ -6,11 +6,11 @@ use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, WalkOptions};
 
 use crate::{
-    context::{Context, Fs},
-    errors::{Failure, Result},
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
     json,
     mode::ModeChange,
-    shown::Shown,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -40,8 +40,8 @@ pub(crate) struct ChmodArgs {
 }
 
 /// Changes modes.
-pub(crate) async fn run(args: ChmodArgs, context: &mut Context) -> Result {
-    let change = ModeChange::parse(&args.mode).map_err(Failure::Usage)?;
+pub(crate) async fn run(args: ChmodArgs, context: &mut CommandContext) -> Result {
+    let change = ModeChange::parse(&args.mode).map_err(CommandError::Usage)?;
     let fs = context.writer()?;
     for path in context.paths(&args.paths) {
         let part = change_all(&args, context, &fs, &path, &change).await;
@@ -52,9 +52,9 @@ pub(crate) async fn run(args: ChmodArgs, context: &mut Context) -> Result {
 
 async fn change_all(
     args: &ChmodArgs,
-    context: &mut Context,
+    context: &mut CommandContext,
     fs: &Fs,
-    path: &Shown,
+    path: &TypedPath,
     change: &ModeChange,
 ) -> Result {
     let stat = fs.stat(&path.path).await?;
@@ -73,7 +73,7 @@ async fn change_all(
 }
 
 async fn change_one(
-    context: &mut Context,
+    context: &mut CommandContext,
     fs: &Fs,
     path: &VPath,
     (before, kind): (u32, FileKind),

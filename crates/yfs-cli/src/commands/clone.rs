@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{Options, Workspace};
-use yfs_replica::{Progress, client::Remote};
+use yfs::{Workspace, WorkspaceOptions};
+use yfs_replica::{ExchangeProgress, client::RemoteServer};
 
 use crate::{
     commands::{mirror, sync},
-    context::Context,
+    context::CommandContext,
     discover,
-    errors::{Failure, Result},
+    errors::{CommandError, Result},
 };
 
 const HELP: &str = "\
@@ -51,13 +51,16 @@ pub(crate) struct CloneArgs {
 }
 
 /// Does it.
-pub(crate) async fn run(args: CloneArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result {
     let file = discover::file_below(&args.dir);
     if file.exists() {
         let dir = args.dir.display();
-        return Err(Failure::other(format!("{dir}: there is a workspace already; see yfs sync")));
+        return Err(CommandError::other(format!(
+            "{dir}: there is a workspace already; see yfs sync"
+        )));
     }
-    let remote = Remote::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
+    let remote =
+        RemoteServer::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
     // First of all, so that nothing is made where nobody answers.
     let id = remote.workspace_id().await.map_err(anyhow::Error::from)?;
     let workspace = make(&file, &id, context)?;
@@ -83,10 +86,10 @@ pub(crate) async fn run(args: CloneArgs, context: &mut Context) -> Result {
 /// Brings everything here, and the files into the directory. What was in it goes to the server.
 async fn fetch(
     args: &CloneArgs,
-    remote: &Remote,
+    remote: &RemoteServer,
     workspace: &Workspace,
-    context: &mut Context,
-) -> Result<Progress> {
+    context: &mut CommandContext,
+) -> Result<ExchangeProgress> {
     let progress = sync::exchange(remote, workspace, context).await?;
     if !args.no_files && mirror::meet(workspace, &args.dir, args.trust, context)? {
         sync::exchange(remote, workspace, context).await?;
@@ -94,10 +97,14 @@ async fn fetch(
     Ok(progress)
 }
 
-fn make(file: &Path, id: &yfs_engine::id::WorkspaceId, context: &mut Context) -> Result<Workspace> {
+fn make(
+    file: &Path,
+    id: &yfs_engine::id::WorkspaceId,
+    context: &mut CommandContext,
+) -> Result<Workspace> {
     if let Some(parent) = file.parent() {
-        discover::make_dir(parent).map_err(|error| Failure::host(parent, &error))?;
+        discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
     }
-    let options = Options::one_shot(context.actor());
+    let options = WorkspaceOptions::one_shot(context.actor());
     Ok(Workspace::create_replica_at(file, id, options)?)
 }

@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use crate::{args::Cli, context::Context, errors::Result};
+use crate::{args::CliArgs, context::CommandContext, errors::Result};
 
 const HELP: &str = "\
 Examples:
@@ -21,8 +21,8 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Prints the script.
-pub(crate) fn run(args: CompletionsArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: CompletionsArgs, context: &mut CommandContext) -> Result {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "yfs", &mut script);
+    clap_complete::generate(args.shell, &mut CliArgs::command(), "yfs", &mut script);
     context.out.raw(&script)
 }

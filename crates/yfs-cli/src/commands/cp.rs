@@ -4,10 +4,10 @@ use clap::Args;
 use yfs_vfs::{CopyOptions, FileKind, FsCode, FsError, Op};
 
 use crate::{
-    commands::destination::{Transfer, TransferArgs},
-    context::{Context, Fs},
+    commands::transfer_operands::{PathTransfer, TransferArgs},
+    context::{CommandContext, Fs},
     errors::Result,
-    shown::Shown,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -33,7 +33,7 @@ pub(crate) struct CpArgs {
 }
 
 /// Copies.
-pub(crate) async fn run(args: CpArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: CpArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for transfer in args.transfer.transfers(context, &fs).await? {
         let part = copy(&args, context, &fs, transfer).await;
@@ -42,8 +42,13 @@ pub(crate) async fn run(args: CpArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn copy(args: &CpArgs, context: &mut Context, fs: &Fs, transfer: Transfer) -> Result {
-    let Transfer { from, to } = transfer;
+async fn copy(
+    args: &CpArgs,
+    context: &mut CommandContext,
+    fs: &Fs,
+    transfer: PathTransfer,
+) -> Result {
+    let PathTransfer { from, to } = transfer;
     // Without -r, what a link points to is copied.
     let source = match args.recursive {
         true => from.path.clone(),
@@ -51,18 +56,18 @@ async fn copy(args: &CpArgs, context: &mut Context, fs: &Fs, transfer: Transfer)
             fs.realpath(&from.path).await.map_err(|error| error.during(Op::Cp).to(&to.path))?
         }
     };
-    let from = Shown { path: source, ..from };
+    let from = TypedPath { path: source, ..from };
     if args.transfer.no_clobber {
         copy_new(fs, from.clone(), to.clone()).await?;
     } else {
         let options = CopyOptions { recursive: args.recursive, replace: true, parents: false };
         fs.cp(&from.path, &to.path, &options).await?;
     }
-    Transfer { from, to }.report(context)
+    PathTransfer { from, to }.report(context)
 }
 
 /// Copies what is not there yet; directories are merged.
-async fn copy_new(fs: &Fs, from: Shown, to: Shown) -> Result<(), FsError> {
+async fn copy_new(fs: &Fs, from: TypedPath, to: TypedPath) -> Result<(), FsError> {
     let options = CopyOptions { recursive: true, replace: false, parents: false };
     let mut pending = vec![(from, to)];
     while let Some((from, to)) = pending.pop() {

@@ -6,10 +6,10 @@ use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, FsError, WalkEntry, WalkOptions};
 
 use crate::{
-    context::{Context, Fs},
+    context::{CommandContext, Fs},
     errors::Result,
-    shown::Shown,
-    text::human_size,
+    format_text::human_size,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -54,7 +54,7 @@ pub(crate) struct DuArgs {
 }
 
 /// What lies below a directory that is being added up.
-struct Open {
+struct OpenDirectory {
     shown: String,
     path: VPath,
     depth: usize,
@@ -64,10 +64,10 @@ struct Open {
 }
 
 /// Adds up.
-pub(crate) async fn run(args: DuArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: DuArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let operands =
-        if args.paths.is_empty() { vec![Shown::root()] } else { context.paths(&args.paths) };
+        if args.paths.is_empty() { vec![TypedPath::root()] } else { context.paths(&args.paths) };
     let mut total = 0;
     for operand in operands {
         match add_up(&args, context, &fs, &operand).await {
@@ -81,25 +81,31 @@ pub(crate) async fn run(args: DuArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn add_up(args: &DuArgs, context: &mut Context, fs: &Fs, root: &Shown) -> Result<u64> {
+async fn add_up(
+    args: &DuArgs,
+    context: &mut CommandContext,
+    fs: &Fs,
+    root: &TypedPath,
+) -> Result<u64> {
     let stat = fs.lstat(&root.path).await?;
     if !stat.is_directory() {
         let n_bytes = if stat.is_file() { stat.size } else { 0 };
         let n_files = u64::from(stat.is_file());
-        let item = Open { n_bytes, n_files, ..Open::new(root, root.path.clone(), 0) };
+        let item =
+            OpenDirectory { n_bytes, n_files, ..OpenDirectory::new(root, root.path.clone(), 0) };
         args.print_entry(context, &item, stat.kind)?;
         return Ok(n_bytes);
     }
     let entries: Result<Vec<WalkEntry>, FsError> =
         fs.walk(&root.path, &WalkOptions::default()).await;
     let base = root.path.components().count();
-    let mut open = vec![Open::new(root, root.path.clone(), 0)];
+    let mut open = vec![OpenDirectory::new(root, root.path.clone(), 0)];
     for WalkEntry { path, entry, .. } in entries? {
         let depth = path.components().count() - base;
         close_to(args, context, &mut open, depth)?;
         let n_bytes = if entry.kind == FileKind::File { entry.size } else { 0 };
         let n_files = u64::from(entry.kind == FileKind::File);
-        let item = Open { n_bytes, n_files, ..Open::new(root, path, depth) };
+        let item = OpenDirectory { n_bytes, n_files, ..OpenDirectory::new(root, path, depth) };
         if entry.kind == FileKind::Directory {
             if let Some(parent) = open.last_mut() {
                 parent.n_directories += 1;
@@ -122,8 +128,8 @@ async fn add_up(args: &DuArgs, context: &mut Context, fs: &Fs, root: &Shown) -> 
 /// Returns the size of the last.
 fn close_to(
     args: &DuArgs,
-    context: &mut Context,
-    open: &mut Vec<Open>,
+    context: &mut CommandContext,
+    open: &mut Vec<OpenDirectory>,
     depth: usize,
 ) -> Result<u64> {
     let mut n_bytes = 0;
@@ -142,8 +148,8 @@ fn close_to(
     Ok(n_bytes)
 }
 
-impl Open {
-    fn new(root: &Shown, path: VPath, depth: usize) -> Self {
+impl OpenDirectory {
+    fn new(root: &TypedPath, path: VPath, depth: usize) -> Self {
         let shown = root.below(&path);
         Self { shown, path, depth, n_bytes: 0, n_files: 0, n_directories: 0 }
     }
@@ -155,7 +161,12 @@ impl DuArgs {
         max_depth.is_none_or(|max_depth| depth <= max_depth)
     }
 
-    fn print_entry(&self, context: &mut Context, item: &Open, kind: FileKind) -> Result {
+    fn print_entry(
+        &self,
+        context: &mut CommandContext,
+        item: &OpenDirectory,
+        kind: FileKind,
+    ) -> Result {
         if context.out.json {
             return context.out.json_line(&json!({
                 "path": item.path.as_str(),
@@ -168,7 +179,7 @@ impl DuArgs {
         self.print(context, item.n_bytes, &item.shown)
     }
 
-    fn print(&self, context: &mut Context, n_bytes: u64, name: &str) -> Result {
+    fn print(&self, context: &mut CommandContext, n_bytes: u64, name: &str) -> Result {
         let size = match (self.bytes, self.human_readable) {
             (_, true) => human_size(n_bytes),
             (true, false) => n_bytes.to_string(),

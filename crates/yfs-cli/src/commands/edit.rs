@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use yfs_vfs::{Edit, VersionToken};
+use yfs_vfs::{TextReplacement, VersionToken};
 
 use crate::{
-    commands::{content::read_host_text, write::version},
-    context::Context,
-    errors::{Failure, Result},
+    commands::{input_content::read_host_text, write::version},
+    context::CommandContext,
+    errors::{CommandError, Result},
 };
 
 const HELP: &str = "\
@@ -56,15 +56,15 @@ pub(crate) struct EditArgs {
 }
 
 /// Edits.
-pub(crate) async fn run(args: EditArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let is_stdin = |file: &Option<PathBuf>| file.as_ref().is_some_and(|it| it.as_os_str() == "-");
     if is_stdin(&args.old_file) && is_stdin(&args.new_file) {
-        return Err(Failure::usage("standard input cannot be both texts"));
+        return Err(CommandError::usage("standard input cannot be both texts"));
     }
     let mut texts = args.texts.into_iter();
     let (old, new) = (texts.next(), texts.next());
-    let edit = Edit {
+    let edit = TextReplacement {
         old: text("--old", args.old.or(old), args.old_file)?,
         new: text("--new", args.new.or(new), args.new_file)?,
         all: args.all,
@@ -86,6 +86,6 @@ fn text(option: &str, typed: Option<String>, file: Option<PathBuf>) -> Result<St
     match (typed, file) {
         (Some(text), _) => Ok(text),
         (None, Some(file)) => read_host_text(&file),
-        (None, None) => Err(Failure::usage(format!("{option} or {option}-file is missing"))),
+        (None, None) => Err(CommandError::usage(format!("{option} or {option}-file is missing"))),
     }
 }

@@ -8,10 +8,10 @@ use yfs::ExportOptions;
 
 use crate::{
     commands::import::{skipped_json, tell_skipped},
-    context::Context,
+    context::CommandContext,
     errors::Result,
-    progress::Progress,
-    text::{amount, counted},
+    format_text::{amount, counted},
+    progress::CommandProgress,
 };
 
 const HELP: &str = "\
@@ -44,7 +44,7 @@ pub(crate) struct ExportArgs {
 }
 
 /// Exports.
-pub(crate) fn run(args: ExportArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: ExportArgs, context: &mut CommandContext) -> Result {
     let from = context.path(&args.from)?;
     let options = ExportOptions {
         force: args.force,
@@ -52,7 +52,7 @@ pub(crate) fn run(args: ExportArgs, context: &mut Context) -> Result {
         ..ExportOptions::default()
     };
     let workspace = context.readable()?;
-    let bar = Progress::new(&context.globals, "exporting");
+    let bar = CommandProgress::new(&context.globals, "exporting");
     let report =
         workspace.export(&from.path, &args.to, &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);

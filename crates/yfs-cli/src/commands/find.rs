@@ -6,12 +6,12 @@ mod parse;
 use clap::Args;
 use yfs_vfs::{DirEntry, RemoveOptions, WalkEntry, WalkOptions};
 
-use self::expression::{Action, Candidate, Outcome, Plan};
+use self::expression::{FindAction, FindCandidate, FindOutcome, FindPlan};
 use crate::{
-    context::{Context, Fs},
-    errors::{Failure, Result},
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
     json,
-    shown::Shown,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -41,7 +41,7 @@ pub(crate) struct FindArgs {
 }
 
 /// Finds.
-pub(crate) async fn run(mut args: FindArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Result {
     // What comes after the first path is the expression's; an option of every command is still one.
     let n_words = args.words.len();
     args.words.retain(|word| word != "--json");
@@ -50,13 +50,13 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut Context) -> Result {
     }
     let n_paths = args.words.iter().take_while(|word| !parse::begins_expression(word)).count();
     let (paths, words) = args.words.split_at(n_paths);
-    let mut plan = parse::parse(words).map_err(Failure::Usage)?;
+    let mut plan = parse::parse(words).map_err(CommandError::Usage)?;
     let fs = if plan.deletes() { context.writer()? } else { context.reader()? };
     plan.resolve(&fs, context).await?;
-    let roots = if paths.is_empty() { vec![Shown::root()] } else { context.paths(paths) };
+    let roots = if paths.is_empty() { vec![TypedPath::root()] } else { context.paths(paths) };
     for root in roots {
         let part = search(&plan, context, &fs, &root).await;
-        if !matches!(part, Ok(Outcome::Quit)) {
+        if !matches!(part, Ok(FindOutcome::Quit)) {
             context.settle(part.map(drop))?;
             continue;
         }
@@ -65,7 +65,12 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn search(plan: &Plan, context: &mut Context, fs: &Fs, root: &Shown) -> Result<Outcome> {
+async fn search(
+    plan: &FindPlan,
+    context: &mut CommandContext,
+    fs: &Fs,
+    root: &TypedPath,
+) -> Result<FindOutcome> {
     let stat = fs.lstat(&root.path).await?;
     let mut entry = DirEntry::new(root.name(), stat.id, stat.kind);
     (entry.size, entry.mtime, entry.mode) = (stat.size, stat.mtime, stat.mode);
@@ -89,7 +94,7 @@ async fn search(plan: &Plan, context: &mut Context, fs: &Fs, root: &Shown) -> Re
         }
         let has_children = items.get(at + 1).is_some_and(|next| next.path.starts_with(&item.path));
         let shown = root.below(&item.path);
-        let candidate = Candidate { shown: &shown, item, has_children };
+        let candidate = FindCandidate { shown: &shown, item, has_children };
         let verdict = plan.judge(&candidate);
         for action in &verdict.actions {
             act(*action, context, fs, &shown, item).await?;
@@ -98,10 +103,10 @@ async fn search(plan: &Plan, context: &mut Context, fs: &Fs, root: &Shown) -> Re
             pruned = Some(&item.path);
         }
         if verdict.quits {
-            return Ok(Outcome::Quit);
+            return Ok(FindOutcome::Quit);
         }
     }
-    Ok(Outcome::Done)
+    Ok(FindOutcome::Done)
 }
 
 /// Returns the order in which what a directory holds comes before it.
@@ -119,26 +124,26 @@ fn postorder(items: &[WalkEntry]) -> Vec<usize> {
 }
 
 async fn act(
-    action: Action,
-    context: &mut Context,
+    action: FindAction,
+    context: &mut CommandContext,
     fs: &Fs,
     shown: &str,
     item: &WalkEntry,
 ) -> Result {
     match action {
-        Action::Delete => {
+        FindAction::Delete => {
             let options = RemoveOptions { recursive: false, force: false };
-            let part = fs.rm(&item.path, &options).await.map_err(Failure::from);
+            let part = fs.rm(&item.path, &options).await.map_err(CommandError::from);
             context.settle(part)
         }
         _ if context.out.json => {
             context.out.json_line(&json::entry(item.path.as_str(), &item.entry))
         }
-        Action::Print0 => {
+        FindAction::Print0 => {
             context.out.raw(shown.as_bytes())?;
             context.out.raw(b"\0")
         }
-        Action::Print => {
+        FindAction::Print => {
             let name = context.out.name(item.entry.kind, shown);
             context.out.line(&name)
         }

@@ -3,7 +3,7 @@
 use clap::Args;
 use yfs_vfs::GlobQuery;
 
-use crate::{context::Context, errors::Result, json};
+use crate::{context::CommandContext, errors::Result, json};
 
 const HELP: &str = "\
 * stands for any characters but /, ** for any number of directories, ? for one character, [a-z] for one
@@ -45,7 +45,7 @@ pub(crate) struct GlobArgs {
 }
 
 /// Finds paths.
-pub(crate) async fn run(args: GlobArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: GlobArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let root = context.path(&args.root)?;
     for pattern in &args.patterns {

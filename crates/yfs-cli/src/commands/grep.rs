@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use yfs_vfs::{FileKind, FileMatches, GrepLine, GrepQuery, GrepResult};
 
 use crate::{
-    context::{Context, Fs},
-    errors::{EXIT_USAGE, Failure, Result},
-    output::Role,
-    shown::Shown,
+    context::{CommandContext, Fs},
+    errors::{CommandError, EXIT_USAGE, Result},
+    output::TextRole,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -99,7 +99,7 @@ pub(crate) struct GrepArgs {
 }
 
 /// Finds lines.
-pub(crate) async fn run(mut args: GrepArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Result {
     if !args.regexp.is_empty() {
         // With -e the first operand is a path.
         args.paths.splice(0..0, args.pattern.take());
@@ -107,9 +107,9 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut Context) -> Result {
     let pattern = args.joined_pattern();
     let fs = context.reader()?;
     let n_operands = args.paths.len();
-    let roots = if n_operands == 0 { vec![Shown::root()] } else { context.paths(&args.paths) };
+    let roots = if n_operands == 0 { vec![TypedPath::root()] } else { context.paths(&args.paths) };
     let mut n_matches = 0;
-    let mut printer = Printer { args: &args, with_names: false, first: true };
+    let mut printer = MatchPrinter { args: &args, with_names: false, first: true };
     for root in roots {
         let query = args.query(&pattern, &root);
         let found = match fs.grep(&query).await {
@@ -129,7 +129,8 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut Context) -> Result {
         printer.print(context, &root, &found, is_directory)?;
         if found.n_unreadable > 0 {
             let n = found.n_unreadable;
-            context.fail(&Failure::other(format!("{}: {n} files could not be read", root.typed)));
+            context
+                .fail(&CommandError::other(format!("{}: {n} files could not be read", root.typed)));
         }
     }
     let code = match (n_matches > 0, context.has_failed()) {
@@ -141,7 +142,7 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn is_directory(fs: &Fs, root: &Shown) -> bool {
+async fn is_directory(fs: &Fs, root: &TypedPath) -> bool {
     matches!(fs.stat(&root.path).await, Ok(stat) if stat.kind == FileKind::Directory)
 }
 
@@ -160,7 +161,7 @@ impl GrepArgs {
         }
     }
 
-    fn query(&self, pattern: &str, root: &Shown) -> GrepQuery {
+    fn query(&self, pattern: &str, root: &TypedPath) -> GrepQuery {
         let several =
             self.pattern.iter().chain(&self.regexp).flat_map(|it| it.split('\n')).count() > 1;
         let around = self.context.unwrap_or(0);
@@ -186,18 +187,18 @@ impl GrepArgs {
 }
 
 /// Prints what was found.
-struct Printer<'a> {
+struct MatchPrinter<'a> {
     args: &'a GrepArgs,
     with_names: bool,
     /// Whether nothing was printed yet, and so no `--` is needed before what comes.
     first: bool,
 }
 
-impl Printer<'_> {
+impl MatchPrinter<'_> {
     fn print(
         &mut self,
-        context: &mut Context,
-        root: &Shown,
+        context: &mut CommandContext,
+        root: &TypedPath,
         found: &GrepResult,
         is_directory: bool,
     ) -> Result {
@@ -218,15 +219,21 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn print_name(&self, context: &mut Context, file: &FileMatches, name: &str) -> Result {
+    fn print_name(&self, context: &mut CommandContext, file: &FileMatches, name: &str) -> Result {
         if context.out.json {
             return context.out.json_line(&json!({ "path": file.path.as_str() }));
         }
-        let name = context.out.painted(Role::Place, &context.out.safe(name));
+        let name = context.out.painted(TextRole::Place, &context.out.safe(name));
         context.out.line(&name)
     }
 
-    fn print_count(&self, context: &mut Context, path: &str, name: &str, count: usize) -> Result {
+    fn print_count(
+        &self,
+        context: &mut CommandContext,
+        path: &str,
+        name: &str,
+        count: usize,
+    ) -> Result {
         if context.out.json {
             return context.out.json_line(&json!({ "path": path, "count": count }));
         }
@@ -234,7 +241,12 @@ impl Printer<'_> {
         context.out.line(&format!("{prefix}{count}"))
     }
 
-    fn print_lines(&mut self, context: &mut Context, file: &FileMatches, name: &str) -> Result {
+    fn print_lines(
+        &mut self,
+        context: &mut CommandContext,
+        file: &FileMatches,
+        name: &str,
+    ) -> Result {
         let has_context = self.args.context.is_some()
             || self.args.after_context.is_some()
             || self.args.before_context.is_some();
@@ -246,7 +258,7 @@ impl Printer<'_> {
             }
             let adjoins = previous.is_some_and(|previous| previous + 1 == line.number);
             if has_context && !adjoins && !self.first {
-                let separator = context.out.painted(Role::Separator, "--");
+                let separator = context.out.painted(TextRole::Separator, "--");
                 context.out.line(&separator)?;
             }
             (previous, self.first) = (Some(line.number), false);
@@ -257,28 +269,34 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn prefix(&self, context: &Context, name: &str, number: Option<u64>, is_match: bool) -> String {
+    fn prefix(
+        &self,
+        context: &CommandContext,
+        name: &str,
+        number: Option<u64>,
+        is_match: bool,
+    ) -> String {
         let out = &context.out;
-        let separator = out.painted(Role::Separator, if is_match { ":" } else { "-" });
+        let separator = out.painted(TextRole::Separator, if is_match { ":" } else { "-" });
         let mut prefix = String::new();
         if self.with_names {
-            prefix += &out.painted(Role::Place, &out.safe(name));
+            prefix += &out.painted(TextRole::Place, &out.safe(name));
             prefix += &separator;
         }
         if let Some(number) = number.filter(|_| self.args.line_number) {
-            prefix += &out.painted(Role::Number, &number.to_string());
+            prefix += &out.painted(TextRole::Number, &number.to_string());
             prefix += &separator;
         }
         prefix
     }
 }
 
-fn painted_line(context: &Context, line: &GrepLine) -> String {
+fn painted_line(context: &CommandContext, line: &GrepLine) -> String {
     let mut text = String::new();
     let mut at = 0;
     for range in &line.matches {
         text += &context.out.safe(&line.text[at..range.start]);
-        text += &context.out.painted(Role::Match, &context.out.safe(&line.text[range.clone()]));
+        text += &context.out.painted(TextRole::Match, &context.out.safe(&line.text[range.clone()]));
         at = range.end;
     }
     text += &context.out.safe(&line.text[at..]);

@@ -3,11 +3,11 @@
 use clap::Args;
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::parse_size,
     json,
-    shown::Shown,
-    text::parse_size,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -33,12 +33,12 @@ pub(crate) struct HeadArgs {
     #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
     bytes: Option<String>,
     #[command(flatten)]
-    headings: Headings,
+    headings: HeadingMode,
 }
 
 /// Whether to print the names of files; if nothing is said, where there are several.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Headings {
+pub(crate) struct HeadingMode {
     /// Never print the names of files
     #[arg(short, long)]
     quiet_names: bool,
@@ -49,23 +49,23 @@ pub(crate) struct Headings {
 
 /// How to take a part of a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cut {
+pub(crate) struct CutRule {
     /// So many lines.
-    pub(crate) lines: fn(&[u8], Count) -> &[u8],
+    pub(crate) lines: fn(&[u8], SignedCount) -> &[u8],
     /// So many bytes.
-    pub(crate) bytes: fn(&[u8], Count) -> &[u8],
+    pub(crate) bytes: fn(&[u8], SignedCount) -> &[u8],
 }
 
 /// A count with its sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct SignedCount {
     /// The sign that was typed, if one was.
     pub(crate) sign: Option<char>,
     /// The number.
     pub(crate) number: usize,
 }
 
-impl Count {
+impl SignedCount {
     /// Reads `10`, `-10`, `+10`, `1K`.
     pub(crate) fn parse(text: &str, what: &str) -> Result<Self> {
         let sign = text.chars().next().filter(|char| matches!(char, '+' | '-'));
@@ -73,30 +73,30 @@ impl Count {
         let signs = text.len() - digits.len();
         let number = parse_size(digits).ok().filter(|_| signs < 2);
         let number = number.and_then(|number| usize::try_from(number).ok());
-        let number =
-            number.ok_or_else(|| Failure::usage(format!("invalid number of {what}: '{text}'")))?;
+        let number = number
+            .ok_or_else(|| CommandError::usage(format!("invalid number of {what}: '{text}'")))?;
         Ok(Self { sign, number })
     }
 }
 
 /// Prints.
-pub(crate) async fn run(args: HeadArgs, context: &mut Context) -> Result {
-    let cut = Cut { lines: first_lines, bytes: first_bytes };
+pub(crate) async fn run(args: HeadArgs, context: &mut CommandContext) -> Result {
+    let cut = CutRule { lines: first_lines, bytes: first_bytes };
     print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut).await
 }
 
 /// Prints a part of each file, so many bytes if that is said and else so many lines, with names if
 /// there are several.
 pub(crate) async fn print(
-    context: &mut Context,
+    context: &mut CommandContext,
     paths: &[String],
-    headings: Headings,
+    headings: HeadingMode,
     (lines, bytes): (&str, Option<&str>),
-    cut: Cut,
+    cut: CutRule,
 ) -> Result {
     let (count, cut) = match bytes {
-        Some(bytes) => (Count::parse(bytes, "bytes")?, cut.bytes),
-        None => (Count::parse(lines, "lines")?, cut.lines),
+        Some(bytes) => (SignedCount::parse(bytes, "bytes")?, cut.bytes),
+        None => (SignedCount::parse(lines, "lines")?, cut.lines),
     };
     let fs = context.reader()?;
     let with_headings = headings.verbose || (paths.len() > 1 && !headings.quiet_names);
@@ -120,21 +120,21 @@ pub(crate) async fn print(
     Ok(())
 }
 
-fn print_part(context: &mut Context, path: &Shown, part: &[u8]) -> Result {
+fn print_part(context: &mut CommandContext, path: &TypedPath, part: &[u8]) -> Result {
     if context.out.json {
         return context.out.json_line(&json::content(path.path.as_str(), part));
     }
     context.out.raw(part)
 }
 
-fn first_bytes(data: &[u8], count: Count) -> &[u8] {
+fn first_bytes(data: &[u8], count: SignedCount) -> &[u8] {
     match count.sign {
         Some('-') => &data[..data.len().saturating_sub(count.number)],
         _ => &data[..data.len().min(count.number)],
     }
 }
 
-fn first_lines(data: &[u8], count: Count) -> &[u8] {
+fn first_lines(data: &[u8], count: SignedCount) -> &[u8] {
     match count.sign {
         Some('-') => &data[..start_of_last(data, count.number)],
         _ => &data[..end_of_first(data, count.number)],
@@ -168,9 +168,12 @@ mod tests {
 
     #[test]
     fn counts_have_signs_and_units() {
-        assert_eq!(Count::parse("-2K", "x").unwrap(), Count { sign: Some('-'), number: 2048 });
+        assert_eq!(
+            SignedCount::parse("-2K", "x").unwrap(),
+            SignedCount { sign: Some('-'), number: 2048 }
+        );
         for bad in ["", "-", "+-1", "ten"] {
-            assert!(Count::parse(bad, "x").is_err(), "{bad:?}");
+            assert!(SignedCount::parse(bad, "x").is_err(), "{bad:?}");
         }
     }
 }

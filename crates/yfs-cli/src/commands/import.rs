@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use yfs::{ImportOptions, ImportReport, Skipped};
+use yfs::{ImportOptions, ImportReport, SkippedPath};
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
-    progress::Progress,
-    text::{amount, counted, parse_size},
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::{amount, counted, parse_size},
+    progress::CommandProgress,
 };
 
 const HELP: &str = "\
@@ -46,7 +46,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// Imports.
-pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
     let to = context.path(&args.to)?;
     let options = ImportOptions {
         gitignore: !args.no_ignore,
@@ -55,7 +55,7 @@ pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
         ..ImportOptions::default()
     };
     let workspace = context.writable()?;
-    let bar = Progress::new(&context.globals, "importing");
+    let bar = CommandProgress::new(&context.globals, "importing");
     let report =
         workspace.import(&args.from, &to.path, &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);
@@ -63,7 +63,7 @@ pub(crate) fn run(args: ImportArgs, context: &mut Context) -> Result {
 }
 
 /// Tells what an import did.
-fn tell(context: &mut Context, report: &ImportReport) -> Result {
+fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
         return context.out.json_line(&json!({
@@ -104,14 +104,14 @@ pub(crate) fn summary(report: &ImportReport) -> String {
 }
 
 /// Reports what was left out; the command then exits with 1.
-pub(crate) fn tell_skipped(context: &mut Context, skipped: &[Skipped]) {
-    for Skipped { path, why } in skipped {
-        context.fail(&Failure::other(format!("{path}: skipped: {why}")));
+pub(crate) fn tell_skipped(context: &mut CommandContext, skipped: &[SkippedPath]) {
+    for SkippedPath { path, why } in skipped {
+        context.fail(&CommandError::other(format!("{path}: skipped: {why}")));
     }
 }
 
 /// Describes what was left out.
-pub(crate) fn skipped_json(skipped: &[Skipped]) -> serde_json::Value {
-    let one = |it: &Skipped| json!({ "path": it.path, "why": it.why.to_string() });
+pub(crate) fn skipped_json(skipped: &[SkippedPath]) -> serde_json::Value {
+    let one = |it: &SkippedPath| json!({ "path": it.path, "why": it.why.to_string() });
     skipped.iter().map(one).collect()
 }

@@ -4,13 +4,13 @@ use std::{fs, path::PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 
 use crate::{
     commands::profile::ProfileName,
-    context::Context,
+    context::CommandContext,
     discover,
-    errors::{Failure, Result},
+    errors::{CommandError, Result},
 };
 
 const HELP: &str = "\
@@ -37,7 +37,7 @@ pub(crate) struct InitArgs {
 }
 
 /// Makes a workspace.
-pub(crate) fn run(args: InitArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: InitArgs, context: &mut CommandContext) -> Result {
     let named = context.globals.workspace.clone();
     let file = match (args.dir, named) {
         (Some(dir), _) => discover::file_below(&dir),
@@ -46,7 +46,7 @@ pub(crate) fn run(args: InitArgs, context: &mut Context) -> Result {
         (None, None) => discover::file_below(&PathBuf::from(".")),
     };
     let profile = args.profile.into();
-    let options = Options { profile, ..Options::one_shot(context.actor()) };
+    let options = WorkspaceOptions { profile, ..WorkspaceOptions::one_shot(context.actor()) };
     let workspace = create(&file, options)?;
     let id = workspace.id().clone();
     let shown = file.canonicalize().unwrap_or(file).display().to_string();
@@ -59,13 +59,16 @@ pub(crate) fn run(args: InitArgs, context: &mut Context) -> Result {
 }
 
 /// Makes a workspace in a file that does not exist yet, and the directory that holds it.
-pub(crate) fn create(file: &std::path::Path, options: Options) -> Result<Workspace> {
+pub(crate) fn create(file: &std::path::Path, options: WorkspaceOptions) -> Result<Workspace> {
     if file.exists() {
-        return Err(Failure::other(format!("{}: there is a workspace already", file.display())));
+        return Err(CommandError::other(format!(
+            "{}: there is a workspace already",
+            file.display()
+        )));
     }
     let mut made = None;
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
-        discover::make_dir(dir).map_err(|error| Failure::host(dir, &error))?;
+        discover::make_dir(dir).map_err(|error| CommandError::host(dir, &error))?;
         made = Some(dir);
     }
     Workspace::create_at(file, options).map_err(|error| {

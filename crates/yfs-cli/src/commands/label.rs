@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
+    context::CommandContext,
+    errors::{CommandError, Result},
 };
 
 const HELP: &str = "\
@@ -33,13 +33,16 @@ pub(crate) struct LabelArgs {
 }
 
 /// Does it.
-pub(crate) fn run(args: &LabelArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: &LabelArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let workspace = context.writable()?;
     if !args.remove {
         workspace.name_version(&path.path, &args.name)?;
     } else if !workspace.unname_version(&path.path, &args.name)? {
-        return Err(Failure::other(format!("{}: no version is named {:?}", path.typed, args.name)));
+        return Err(CommandError::other(format!(
+            "{}: no version is named {:?}",
+            path.typed, args.name
+        )));
     }
     if context.out.json {
         let path = path.path.as_str();

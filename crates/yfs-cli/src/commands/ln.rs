@@ -5,10 +5,10 @@ use serde_json::json;
 use yfs_vfs::{FsError, Op, RemoveOptions};
 
 use crate::{
-    commands::destination::is_directory,
-    context::{Context, Fs},
+    commands::transfer_operands::is_directory,
+    context::{CommandContext, Fs},
     errors::Result,
-    shown::Shown,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -41,11 +41,11 @@ pub(crate) struct LnArgs {
 }
 
 /// Makes a link.
-pub(crate) async fn run(args: LnArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: LnArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     let mut link = match &args.link {
         Some(link) => context.path(link)?,
-        None => Shown::root(),
+        None => TypedPath::root(),
     };
     if !args.no_target_directory && is_directory(&fs, &link).await {
         let name = args.target.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: LnArgs, context: &mut Context) -> Result {
 }
 
 /// Removes a file or link that is in the way; a directory stays, and then is.
-async fn clear(fs: &Fs, link: &Shown) -> Result<(), FsError> {
+async fn clear(fs: &Fs, link: &TypedPath) -> Result<(), FsError> {
     match fs.lstat(&link.path).await {
         Ok(stat) if !stat.is_directory() => {
             let options = RemoveOptions { recursive: false, force: true };

@@ -8,12 +8,11 @@ use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, Stat};
 
 use crate::{
-    context::{Context, Fs},
+    context::{CommandContext, Fs},
     errors::Result,
-    json, mode,
-    shown::Shown,
-    text::human_size,
-    when,
+    format_text::human_size,
+    json, mode, parse_time,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -74,7 +73,7 @@ pub(crate) struct LsArgs {
 }
 
 /// One name to print.
-struct Row {
+struct ListRow {
     path: VPath,
     /// As it is printed.
     name: String,
@@ -83,10 +82,10 @@ struct Row {
 }
 
 /// Lists.
-pub(crate) async fn run(args: LsArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let operands =
-        if args.paths.is_empty() { vec![Shown::root()] } else { context.paths(&args.paths) };
+        if args.paths.is_empty() { vec![TypedPath::root()] } else { context.paths(&args.paths) };
     let n_operands = args.paths.len();
     let (mut rows, mut dirs) = (Vec::new(), Vec::new());
     for operand in operands {
@@ -101,7 +100,7 @@ pub(crate) async fn run(args: LsArgs, context: &mut Context) -> Result {
     let mut first = rows.is_empty();
     args.print(context, &rows)?;
     let with_headings = n_operands > 1 || args.recursive;
-    let mut pending: Vec<Shown> = dirs.into_iter().rev().map(|(dir, _)| dir).collect();
+    let mut pending: Vec<TypedPath> = dirs.into_iter().rev().map(|(dir, _)| dir).collect();
     while let Some(dir) = pending.pop() {
         let mut rows = match list(&args, &fs, &dir).await {
             Ok(rows) => rows,
@@ -118,7 +117,7 @@ pub(crate) async fn run(args: LsArgs, context: &mut Context) -> Result {
         first = false;
         args.print(context, &rows)?;
         if args.recursive {
-            let below = |row: &&Row| {
+            let below = |row: &&ListRow| {
                 row.entry.kind == FileKind::Directory && row.name != "." && row.name != ".."
             };
             pending.extend(rows.iter().filter(below).rev().map(|row| dir.join(&row.name)));
@@ -127,7 +126,7 @@ pub(crate) async fn run(args: LsArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn look(args: &LsArgs, fs: &Fs, operand: &Shown) -> Result<Stat, yfs_vfs::FsError> {
+async fn look(args: &LsArgs, fs: &Fs, operand: &TypedPath) -> Result<Stat, yfs_vfs::FsError> {
     let stat = fs.lstat(&operand.path).await?;
     if stat.kind != FileKind::Symlink || args.long || args.directory || args.classify {
         return Ok(stat);
@@ -136,14 +135,14 @@ async fn look(args: &LsArgs, fs: &Fs, operand: &Shown) -> Result<Stat, yfs_vfs::
     Ok(fs.stat(&operand.path).await.unwrap_or(stat))
 }
 
-async fn list(args: &LsArgs, fs: &Fs, dir: &Shown) -> Result<Vec<Row>, yfs_vfs::FsError> {
+async fn list(args: &LsArgs, fs: &Fs, dir: &TypedPath) -> Result<Vec<ListRow>, yfs_vfs::FsError> {
     let mut rows = Vec::new();
     if args.all {
         for (name, path) in
             [(".", dir.path.clone()), ("..", dir.path.parent().unwrap_or_else(VPath::root))]
         {
             let entry = entry_of(name, &fs.stat(&path).await?);
-            rows.push(Row { path, name: name.to_owned(), entry, target: None });
+            rows.push(ListRow { path, name: name.to_owned(), entry, target: None });
         }
     }
     for entry in fs.readdir(&dir.path).await? {
@@ -152,15 +151,15 @@ async fn list(args: &LsArgs, fs: &Fs, dir: &Shown) -> Result<Vec<Row>, yfs_vfs::
         }
         let path = dir.path.join(&entry.name);
         let target = target_of(fs, &path, entry.kind).await;
-        rows.push(Row { path, name: entry.name.to_string(), entry, target });
+        rows.push(ListRow { path, name: entry.name.to_string(), entry, target });
     }
     Ok(rows)
 }
 
-async fn row_of(fs: &Fs, shown: Shown, stat: Stat) -> Row {
+async fn row_of(fs: &Fs, shown: TypedPath, stat: Stat) -> ListRow {
     let entry = entry_of(shown.path.file_name().unwrap_or("/"), &stat);
     let target = target_of(fs, &shown.path, stat.kind).await;
-    Row { path: shown.path, name: shown.typed, entry, target }
+    ListRow { path: shown.path, name: shown.typed, entry, target }
 }
 
 async fn target_of(fs: &Fs, path: &VPath, kind: FileKind) -> Option<String> {
@@ -174,7 +173,7 @@ fn entry_of(name: &str, stat: &Stat) -> DirEntry {
     entry
 }
 
-fn sort_dirs(args: &LsArgs, dirs: &mut [(Shown, Stat)]) {
+fn sort_dirs(args: &LsArgs, dirs: &mut [(TypedPath, Stat)]) {
     match (args.by_time, args.by_size) {
         (true, _) => dirs.sort_by_key(|(dir, stat)| (Reverse(stat.mtime), dir.typed.clone())),
         _ => dirs.sort_by(|a, b| a.0.typed.cmp(&b.0.typed)),
@@ -185,7 +184,7 @@ fn sort_dirs(args: &LsArgs, dirs: &mut [(Shown, Stat)]) {
 }
 
 impl LsArgs {
-    fn sort(&self, rows: &mut [Row]) {
+    fn sort(&self, rows: &mut [ListRow]) {
         rows.sort_by(|a, b| a.name.cmp(&b.name));
         if self.by_size {
             rows.sort_by_key(|row| Reverse(row.entry.size));
@@ -197,7 +196,7 @@ impl LsArgs {
         }
     }
 
-    fn print(&self, context: &mut Context, rows: &[Row]) -> Result {
+    fn print(&self, context: &mut CommandContext, rows: &[ListRow]) -> Result {
         if context.out.json {
             for row in rows {
                 let mut value: Value = json::entry(row.path.as_str(), &row.entry);
@@ -211,7 +210,7 @@ impl LsArgs {
         if self.long {
             return self.print_long(context, rows);
         }
-        let cell = |row: &Row| {
+        let cell = |row: &ListRow| {
             let id = if self.id { format!("{} ", row.entry.id) } else { String::new() };
             (row.entry.kind, format!("{id}{}{}", row.name, self.mark(row)))
         };
@@ -219,17 +218,17 @@ impl LsArgs {
         context.out.columns(&cells, self.one || self.id)
     }
 
-    fn print_long(&self, context: &mut Context, rows: &[Row]) -> Result {
-        let size = |row: &Row| match self.human_readable {
+    fn print_long(&self, context: &mut CommandContext, rows: &[ListRow]) -> Result {
+        let size = |row: &ListRow| match self.human_readable {
             true => human_size(row.entry.size),
             false => row.entry.size.to_string(),
         };
         let width = rows.iter().map(|row| size(row).len()).max().unwrap_or(0);
-        let now = when::now();
+        let now = parse_time::now();
         for row in rows {
             let id = if self.id { format!("{} ", row.entry.id) } else { String::new() };
             let picture = mode::picture(row.entry.kind, row.entry.mode);
-            let time = when::short(row.entry.mtime, now);
+            let time = parse_time::short(row.entry.mtime, now);
             let name = context.out.name(row.entry.kind, &row.name);
             let tail = match &row.target {
                 Some(target) => format!(" -> {}", context.out.safe(target)),
@@ -242,7 +241,7 @@ impl LsArgs {
         Ok(())
     }
 
-    fn mark(&self, row: &Row) -> &'static str {
+    fn mark(&self, row: &ListRow) -> &'static str {
         match row.entry.kind {
             FileKind::Directory if self.classify => "/",
             FileKind::Symlink if self.classify && !self.long => "@",

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::{Options, Workspace};
-use yfs_mirror::{Counts, Mirror, MirrorError, MirrorOptions, Notice, Report, Trust, Why};
+use yfs::{Workspace, WorkspaceOptions};
+use yfs_mirror::{
+    ChangeCounts, Mirror, MirrorError, MirrorNotice, MirrorOptions, MirrorReport, NoticeReason,
+    TrustPolicy,
+};
 
 use crate::{
     commands::{init, serve::told_to_end},
-    context::Context,
+    context::CommandContext,
     discover,
-    errors::{Failure, Result},
-    text::counted,
+    errors::{CommandError, Result},
+    format_text::counted,
 };
 
 const HELP: &str = "\
@@ -62,7 +65,7 @@ pub(crate) struct MirrorArgs {
 }
 
 /// Mirrors.
-pub(crate) async fn run(args: MirrorArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
     let options = options(args.trust);
     let workspace = open(&args.dir, args.once, context)?;
     let report = if args.once {
@@ -76,7 +79,7 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut Context) -> Result {
 
 /// Returns how folders are mirrored.
 pub(crate) fn options(trust: bool) -> MirrorOptions {
-    let trust = if trust { Trust::Everybody } else { Trust::Folder };
+    let trust = if trust { TrustPolicy::Everybody } else { TrustPolicy::Folder };
     MirrorOptions { trust, ..MirrorOptions::default() }
 }
 
@@ -92,7 +95,7 @@ pub(crate) fn meet(
     workspace: &Workspace,
     folder: &Path,
     trust: bool,
-    context: &mut Context,
+    context: &mut CommandContext,
 ) -> Result<bool> {
     let report = match Mirror::once(workspace, folder, options(trust)) {
         Err(MirrorError::Busy(_)) => return Ok(false),
@@ -102,13 +105,16 @@ pub(crate) fn meet(
     for (path, why) in told.chain(&report.skipped) {
         context.remark(&format!("{}: {why}", path.display()));
     }
-    Ok(report.to_workspace != Counts::default())
+    Ok(report.to_workspace != ChangeCounts::default())
 }
 
-fn open(dir: &Path, once: bool, context: &mut Context) -> Result<Workspace> {
+fn open(dir: &Path, once: bool, context: &mut CommandContext) -> Result<Workspace> {
     let actor = context.actor();
-    let options =
-        if once { Options::one_shot(actor) } else { Options { actor, ..Options::default() } };
+    let options = if once {
+        WorkspaceOptions::one_shot(actor)
+    } else {
+        WorkspaceOptions { actor, ..WorkspaceOptions::default() }
+    };
     if context.globals.workspace.is_some() {
         return context.open_at(&context.file()?, options);
     }
@@ -121,8 +127,8 @@ async fn follow(
     workspace: &Workspace,
     dir: &Path,
     options: MirrorOptions,
-    context: &mut Context,
-) -> Result<Report> {
+    context: &mut CommandContext,
+) -> Result<MirrorReport> {
     let mirror = Mirror::start(workspace, dir, options, &Handle::current());
     let mirror = mirror.map_err(anyhow::Error::from)?;
     let mut notices = mirror.notices();
@@ -144,7 +150,10 @@ async fn follow(
 }
 
 /// Tells the owner of a folder something about it.
-pub(crate) fn tell_notice(Notice { path, why, .. }: &Notice, context: &mut Context) -> Result {
+pub(crate) fn tell_notice(
+    MirrorNotice { path, why, .. }: &MirrorNotice,
+    context: &mut CommandContext,
+) -> Result {
     if context.out.json {
         context
             .out
@@ -156,16 +165,19 @@ pub(crate) fn tell_notice(Notice { path, why, .. }: &Notice, context: &mut Conte
 }
 
 /// Tells what was done.
-fn tell(report: &Report, once: bool, context: &mut Context) -> Result {
+fn tell(report: &MirrorReport, once: bool, context: &mut CommandContext) -> Result {
     if once && !context.out.json {
         for notice in &report.told {
             tell_notice(notice, context)?;
         }
     }
     for (path, why) in &report.skipped {
-        let is_failure = matches!(why, Why::Failed(_) | Why::InTheWay | Why::Unreadable(_));
+        let is_failure = matches!(
+            why,
+            NoticeReason::Failed(_) | NoticeReason::InTheWay | NoticeReason::Unreadable(_)
+        );
         if once && is_failure {
-            context.fail(&Failure::other(format!("{}: {why}", path.display())));
+            context.fail(&CommandError::other(format!("{}: {why}", path.display())));
         } else if once && !context.out.json {
             context.remark(&format!("{}: {why}", path.display()));
         }
@@ -184,14 +196,14 @@ fn tell(report: &Report, once: bool, context: &mut Context) -> Result {
             "skipped": skipped,
         }));
     }
-    let total = |it: &Counts| it.created + it.written + it.moved + it.deleted + it.touched;
+    let total = |it: &ChangeCounts| it.created + it.written + it.moved + it.deleted + it.touched;
     let (up, down) = (total(&report.to_workspace), total(&report.to_folder));
     let up = counted(up, "change", "changes");
     context.remark(&format!("{up} brought to the workspace, {down} to the folder"));
     Ok(())
 }
 
-fn counts(it: &Counts) -> Value {
+fn counts(it: &ChangeCounts) -> Value {
     json!({
         "created": it.created,
         "written": it.written,

@@ -5,10 +5,10 @@ use serde_json::json;
 use yfs_vfs::MkdirOptions;
 
 use crate::{
-    context::{Context, Fs},
-    errors::{Failure, Result},
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
     mode::ModeChange,
-    shown::Shown,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -35,8 +35,9 @@ pub(crate) struct MkdirArgs {
 }
 
 /// Makes directories.
-pub(crate) async fn run(args: MkdirArgs, context: &mut Context) -> Result {
-    let change = args.mode.as_deref().map(ModeChange::parse).transpose().map_err(Failure::Usage)?;
+pub(crate) async fn run(args: MkdirArgs, context: &mut CommandContext) -> Result {
+    let change =
+        args.mode.as_deref().map(ModeChange::parse).transpose().map_err(CommandError::Usage)?;
     // Symbolic modes count from what a directory has when nobody says anything.
     let mode = change.map(|it| it.apply(yfs_vfs::stat::DEFAULT_DIRECTORY_MODE, true));
     let options = MkdirOptions { recursive: args.parents, mode };
@@ -48,7 +49,12 @@ pub(crate) async fn run(args: MkdirArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn make(context: &mut Context, fs: &Fs, path: &Shown, options: &MkdirOptions) -> Result {
+async fn make(
+    context: &mut CommandContext,
+    fs: &Fs,
+    path: &TypedPath,
+    options: &MkdirOptions,
+) -> Result {
     fs.mkdir(&path.path, options).await?;
     if context.out.json {
         let id = fs.stat(&path.path).await?.id;

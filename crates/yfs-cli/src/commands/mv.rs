@@ -4,8 +4,8 @@ use clap::Args;
 use yfs_vfs::{FsCode, MoveOptions};
 
 use crate::{
-    commands::destination::{Transfer, TransferArgs},
-    context::{Context, Fs},
+    commands::transfer_operands::{PathTransfer, TransferArgs},
+    context::{CommandContext, Fs},
     errors::Result,
 };
 
@@ -30,7 +30,7 @@ pub(crate) struct MvArgs {
 }
 
 /// Moves.
-pub(crate) async fn run(args: MvArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: MvArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for transfer in args.transfer.transfers(context, &fs).await? {
         let part = transfer_one(context, &fs, &transfer, !args.transfer.no_clobber).await;
@@ -39,7 +39,12 @@ pub(crate) async fn run(args: MvArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn transfer_one(context: &mut Context, fs: &Fs, it: &Transfer, replace: bool) -> Result {
+async fn transfer_one(
+    context: &mut CommandContext,
+    fs: &Fs,
+    it: &PathTransfer,
+    replace: bool,
+) -> Result {
     let options = MoveOptions { replace, parents: false };
     match fs.mv(&it.from.path, &it.to.path, &options).await {
         Err(error) if error.code == FsCode::EEXIST && !replace => return Ok(()),

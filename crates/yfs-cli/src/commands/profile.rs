@@ -2,12 +2,12 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use yfs_engine::kind::{Profile, profile_name};
+use yfs_engine::kind::{SchemaProfile, profile_name};
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
-    progress::Progress,
+    context::CommandContext,
+    errors::{CommandError, Result},
+    progress::CommandProgress,
 };
 
 const HELP: &str = "\
@@ -49,7 +49,7 @@ pub(crate) enum ProfileName {
     Gfm,
 }
 
-impl From<ProfileName> for Profile {
+impl From<ProfileName> for SchemaProfile {
     fn from(name: ProfileName) -> Self {
         match name {
             ProfileName::Commonmark => Self::CommonMark,
@@ -59,7 +59,7 @@ impl From<ProfileName> for Profile {
 }
 
 /// Prints or changes the profile.
-pub(crate) fn run(args: ProfileArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
     let Some(ProfileCommand::Convert { profile }) = args.command else {
         let name = profile_name(context.readable()?.profile());
         return match context.out.json {
@@ -68,7 +68,7 @@ pub(crate) fn run(args: ProfileArgs, context: &mut Context) -> Result {
         };
     };
     let workspace = context.writable()?;
-    let bar = Progress::new(&context.globals, "converting");
+    let bar = CommandProgress::new(&context.globals, "converting");
     let report = workspace.convert_profile(profile.into(), &mut |done, n| bar.set(done, n));
     drop(bar);
     let (report, name) = (report?, profile_name(profile.into()));
@@ -108,7 +108,7 @@ pub(crate) struct RepairArgs {
 }
 
 /// Repairs contents.
-pub(crate) fn repair(args: RepairArgs, context: &mut Context) -> Result {
+pub(crate) fn repair(args: RepairArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let typed = if args.all { listed(&workspace)? } else { args.paths };
     for path in context.paths(&typed) {
@@ -121,7 +121,7 @@ pub(crate) fn repair(args: RepairArgs, context: &mut Context) -> Result {
                 let name = context.out.safe(&path.typed).into_owned();
                 context.out.line(&name)?;
             }
-            Err(error) => context.fail(&Failure::from(error)),
+            Err(error) => context.fail(&CommandError::from(error)),
         }
     }
     Ok(workspace.close()?)

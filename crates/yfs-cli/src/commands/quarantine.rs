@@ -5,13 +5,13 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::Workspace;
 use yfs_engine::{id::FileId, path::VPath};
-use yfs_store::Quarantined;
+use yfs_store::QuarantinedUpdate;
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
-    text::human_size,
-    when,
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::human_size,
+    parse_time,
 };
 
 const HELP: &str = "\
@@ -64,7 +64,7 @@ enum QuarantineCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: QuarantineArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: QuarantineArgs, context: &mut CommandContext) -> Result {
     match args.command {
         QuarantineCommand::Ls => list(context),
         QuarantineCommand::Show { number, raw } => show(context, number, raw),
@@ -72,15 +72,15 @@ pub(crate) fn run(args: QuarantineArgs, context: &mut Context) -> Result {
     }
 }
 
-fn list(context: &mut Context) -> Result {
+fn list(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
     for refused in workspace.quarantined()? {
         if context.out.json {
             context.out.json_line(&describe(&workspace, &refused)?)?;
             continue;
         }
-        let Quarantined { number, n_times, len, .. } = refused;
-        let time = when::short(refused.last_at, when::now());
+        let QuarantinedUpdate { number, n_times, len, .. } = refused;
+        let time = parse_time::short(refused.last_at, parse_time::now());
         let (size, place) = (human_size(len), place(&workspace, &refused)?);
         let line = format!("{number}  {time}  {n_times}x  {size}  {place}: {}", refused.reason);
         let line = context.out.safe(&line).into_owned();
@@ -89,13 +89,14 @@ fn list(context: &mut Context) -> Result {
     Ok(())
 }
 
-fn show(context: &mut Context, number: u64, raw: bool) -> Result {
+fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     let workspace = context.readable()?;
     let refused = workspace.quarantined()?.into_iter().find(|refused| refused.number == number);
     let refused = refused.ok_or_else(|| not_there(number))?;
     let update = if raw || context.out.json { workspace.quarantined_update(number)? } else { None };
     if raw {
-        let too_large = || Failure::other(format!("{number}: too large, its bytes were not kept"));
+        let too_large =
+            || CommandError::other(format!("{number}: too large, its bytes were not kept"));
         return context.out.raw(&update.ok_or_else(too_large)?);
     }
     if context.out.json {
@@ -109,8 +110,8 @@ fn show(context: &mut Context, number: u64, raw: bool) -> Result {
         ("Document", refused.doc.to_string()),
         ("Path", place(&workspace, &refused)?),
         ("Refused", format!("{} times", refused.n_times)),
-        ("First", when::long(refused.first_at)),
-        ("Last", when::long(refused.last_at)),
+        ("First", parse_time::long(refused.first_at)),
+        ("Last", parse_time::long(refused.last_at)),
         ("Size", format!("{}{kept}", human_size(refused.len))),
         ("Reason", refused.reason),
     ];
@@ -121,7 +122,7 @@ fn show(context: &mut Context, number: u64, raw: bool) -> Result {
     Ok(())
 }
 
-fn drop_updates(context: &mut Context, numbers: &[u64], all: bool) -> Result {
+fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Result {
     let workspace = context.writable()?;
     let mut n_dropped = if all { workspace.drop_quarantined(None)? } else { 0 };
     for number in numbers {
@@ -138,23 +139,23 @@ fn drop_updates(context: &mut Context, numbers: &[u64], all: bool) -> Result {
 }
 
 /// Returns the path of the document that an update was meant for, or its guid.
-fn place(workspace: &Workspace, refused: &Quarantined) -> Result<String> {
+fn place(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<String> {
     let path = workspace.path_of(&FileId::from(&refused.doc))?;
     Ok(path.map_or_else(|| refused.doc.to_string(), |path| path.to_string()))
 }
 
-fn not_there(number: u64) -> Failure {
-    Failure::other(format!("{number}: not in quarantine"))
+fn not_there(number: u64) -> CommandError {
+    CommandError::other(format!("{number}: not in quarantine"))
 }
 
-fn describe(workspace: &Workspace, refused: &Quarantined) -> Result<Value> {
+fn describe(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<Value> {
     let path = workspace.path_of(&FileId::from(&refused.doc))?;
     Ok(json!({
         "number": refused.number,
         "doc": refused.doc.as_str(),
         "path": path.as_ref().map(VPath::as_str),
-        "first_at": when::rfc3339(refused.first_at),
-        "last_at": when::rfc3339(refused.last_at),
+        "first_at": parse_time::rfc3339(refused.first_at),
+        "last_at": parse_time::rfc3339(refused.last_at),
         "n_times": refused.n_times,
         "n_bytes": refused.len,
         "kept": refused.is_kept,

@@ -5,9 +5,9 @@ use serde_json::json;
 use yfs_vfs::{FsCode, FsError};
 
 use crate::{
-    context::{Context, Fs},
+    context::{CommandContext, Fs},
     errors::Result,
-    shown::Shown,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -33,7 +33,7 @@ pub(crate) struct ReadlinkArgs {
 }
 
 /// Reads links.
-pub(crate) async fn run(args: ReadlinkArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: ReadlinkArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     for path in context.paths(&args.paths) {
         let target = match args.canonicalize {
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: ReadlinkArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn canonical(fs: &Fs, path: &Shown) -> Result<String, FsError> {
+async fn canonical(fs: &Fs, path: &TypedPath) -> Result<String, FsError> {
     match (fs.realpath(&path.path).await, path.path.parent(), path.path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.code == FsCode::ENOENT => {
             // A link that leads nowhere is followed as far as it goes by tools; here it is an error.

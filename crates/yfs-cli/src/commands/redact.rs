@@ -4,16 +4,16 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 use serde_json::{Value, json};
-use yfs::workspace::redact::{Redact, Redacted};
+use yfs::workspace::redact::{RedactionReport, RedactionScope};
 
 use crate::{
     commands::versions::pick,
-    context::Context,
-    errors::{Failure, Result},
-    output::Role,
-    shown::Shown,
-    text::counted,
-    when,
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::counted,
+    output::TextRole,
+    parse_time,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -55,7 +55,7 @@ pub(crate) struct RedactArgs {
 }
 
 /// Does it.
-pub(crate) fn run(args: &RedactArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     if args.list {
         return list(context, &path);
@@ -63,17 +63,17 @@ pub(crate) fn run(args: &RedactArgs, context: &mut Context) -> Result {
     let is_change = !args.dry_run;
     let workspace = if is_change { context.writable()? } else { context.readable()? };
     let what = match &args.version {
-        Some(version) => Redact::Version(pick(&workspace, &path, version)?.number),
-        None => Redact::History,
+        Some(version) => RedactionScope::Version(pick(&workspace, &path, version)?.number),
+        None => RedactionScope::History,
     };
     let planned = workspace.redactable(&path.path, what)?;
     let is_empty = planned.pieces.is_empty() && planned.blobs.is_empty();
-    if args.dry_run || (is_empty && what != Redact::History) {
+    if args.dry_run || (is_empty && what != RedactionScope::History) {
         return report(context, &path, &planned, false);
     }
     if !args.yes {
         if !io::stdin().is_terminal() {
-            return Err(Failure::usage("nobody can be asked here: --yes, or --dry-run"));
+            return Err(CommandError::usage("nobody can be asked here: --yes, or --dry-run"));
         }
         report(context, &path, &planned, false)?;
         context.out.flush()?;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &RedactArgs, context: &mut Context) -> Result {
 }
 
 /// Says what stays since versions hold it that can still be read.
-fn tell_held(context: &mut Context, redacted: &Redacted) {
+fn tell_held(context: &mut CommandContext, redacted: &RedactionReport) {
     let versions: Vec<String> = redacted.held_by.iter().map(ToString::to_string).collect();
     if !versions.is_empty() {
         let versions = versions.join(", ");
@@ -102,12 +102,12 @@ fn tell_held(context: &mut Context, redacted: &Redacted) {
     }
 }
 
-fn list(context: &mut Context, path: &Shown) -> Result {
+fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
     for record in context.readable()?.redactions(&path.path)? {
         let (actor, reason) = (record.author.actor.to_string(), record.author.label.as_deref());
         if context.out.json {
             context.out.json_line(&json!({
-                "at": when::rfc3339(record.author.at),
+                "at": parse_time::rfc3339(record.author.at),
                 "actor": actor,
                 "reason": reason,
                 "n_chars": record.n_units,
@@ -116,7 +116,7 @@ fn list(context: &mut Context, path: &Shown) -> Result {
             continue;
         }
         let what = counts(record.n_units, record.n_blobs);
-        let time = when::long(record.author.at);
+        let time = parse_time::long(record.author.at);
         let line = format!("{time}  {actor}  {what}  {}", reason.unwrap_or_default());
         let line = context.out.safe(line.trim_end()).into_owned();
         context.out.line(&line)?;
@@ -124,7 +124,12 @@ fn list(context: &mut Context, path: &Shown) -> Result {
     Ok(())
 }
 
-fn report(context: &mut Context, path: &Shown, redacted: &Redacted, erased: bool) -> Result {
+fn report(
+    context: &mut CommandContext,
+    path: &TypedPath,
+    redacted: &RedactionReport,
+    erased: bool,
+) -> Result {
     if context.out.json {
         let hashes = |hashes: &[yfs_engine::hash::ContentHash]| -> Vec<Value> {
             hashes.iter().map(|hash| hash.to_string().into()).collect()
@@ -141,7 +146,7 @@ fn report(context: &mut Context, path: &Shown, redacted: &Redacted, erased: bool
     }
     for line in redacted.pieces.iter().flat_map(|piece| piece.lines()) {
         let line = context.out.safe(line).into_owned();
-        let line = context.out.painted(Role::Removed, &format!("-{line}"));
+        let line = context.out.painted(TextRole::Removed, &format!("-{line}"));
         context.out.line(&line)?;
     }
     for hash in &redacted.blobs {
@@ -154,7 +159,7 @@ fn report(context: &mut Context, path: &Shown, redacted: &Redacted, erased: bool
     Ok(())
 }
 
-fn summary(redacted: &Redacted, done: &str) -> String {
+fn summary(redacted: &RedactionReport, done: &str) -> String {
     format!("{} {done}", counts(redacted.n_units, redacted.blobs.len()))
 }
 

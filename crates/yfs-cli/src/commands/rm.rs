@@ -5,9 +5,9 @@ use serde_json::json;
 use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
 
 use crate::{
-    context::{Context, Fs},
-    errors::{Failure, Result},
-    shown::Shown,
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -39,7 +39,7 @@ pub(crate) struct RmArgs {
 }
 
 /// Removes.
-pub(crate) async fn run(args: RmArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: RmArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for path in context.paths(&args.paths) {
         let part = remove(&args, context, &fs, &path).await;
@@ -48,12 +48,12 @@ pub(crate) async fn run(args: RmArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn remove(args: &RmArgs, context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+async fn remove(args: &RmArgs, context: &mut CommandContext, fs: &Fs, path: &TypedPath) -> Result {
     if !args.recursive && !args.dir {
         // The filesystem would take an empty directory; `rm` does not.
         let is_directory = matches!(fs.lstat(&path.path).await, Ok(stat) if stat.is_directory());
         if is_directory {
-            return Err(Failure::Fs(FsError::new(FsCode::EISDIR, Op::Rm, &path.path)));
+            return Err(CommandError::Fs(FsError::new(FsCode::EISDIR, Op::Rm, &path.path)));
         }
     }
     let was_there = !args.force || fs.lstat(&path.path).await.is_ok();

@@ -11,21 +11,21 @@ use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::runtime::Handle;
-use yfs::{ImportOptions, Options, Workspace, WorkspaceError};
+use yfs::{ImportOptions, Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_mirror::Mirror;
 use yfs_server::{
     ServeOptions, Server,
-    access::{Grant, Keys},
+    access::{AccessGrant, TokenKeys},
     serve::DEFAULT_PORT,
 };
 
 use crate::{
     commands::{import, init, mirror},
-    context::Context,
+    context::CommandContext,
     discover,
-    errors::{Failure, Result},
-    progress::Progress,
+    errors::{CommandError, Result},
+    progress::CommandProgress,
 };
 
 /// The setting of the store that says how far the import of the directory is.
@@ -87,7 +87,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// Serves until it is told to end.
-pub(crate) async fn run(args: ServeArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result {
     // First of all, so that nothing is made where the port is taken.
     let options = ServeOptions {
         host: args.host,
@@ -125,7 +125,7 @@ async fn serve(
     server: Server,
     workspace: &Workspace,
     mirror: Option<&Mirror>,
-    context: &mut Context,
+    context: &mut CommandContext,
 ) -> Result {
     let mut serving = pin!(server.run(workspace.clone(), told_to_end()));
     let Some(mirror) = mirror else {
@@ -145,7 +145,7 @@ async fn serve(
 
 /// Returns the folder that is to be in step with the workspace: the one that was named, or the one that the
 /// workspace lies in.
-fn folder(args: &ServeArgs, context: &Context) -> Result<Option<PathBuf>> {
+fn folder(args: &ServeArgs, context: &CommandContext) -> Result<Option<PathBuf>> {
     if args.no_mirror {
         return Ok(None);
     }
@@ -160,14 +160,16 @@ fn announce(
     args: &ServeArgs,
     workspace: &Workspace,
     address: SocketAddr,
-    context: &mut Context,
+    context: &mut CommandContext,
 ) -> Result {
     let (url, ws) = (format!("http://{address}/"), format!("ws://{address}"));
     let id = workspace.id().to_string();
-    let keys = Keys::of(workspace.store().clone());
+    let keys = TokenKeys::of(workspace.store().clone());
     let token = match args.open {
         true => None,
-        false => Some(keys.issue(&Grant::owner(context.actor())).map_err(anyhow::Error::from)?),
+        false => {
+            Some(keys.issue(&AccessGrant::owner(context.actor())).map_err(anyhow::Error::from)?)
+        }
     };
     if context.out.json {
         let value = json!({
@@ -198,14 +200,14 @@ fn raise_file_limit() {
 }
 
 /// Opens the workspace of the directory, which is made from what is in it if there is none.
-fn open(args: &ServeArgs, context: &mut Context) -> Result<Workspace> {
-    let options = Options { actor: context.actor(), ..Options::default() };
+fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
+    let options = WorkspaceOptions { actor: context.actor(), ..WorkspaceOptions::default() };
     let file = match &args.dir {
         None => context.file()?,
         Some(dir) => {
-            let meta = dir.metadata().map_err(|error| Failure::host(dir, &error))?;
+            let meta = dir.metadata().map_err(|error| CommandError::host(dir, &error))?;
             if !meta.is_dir() {
-                return Err(Failure::other(format!("{}: Not a directory", dir.display())));
+                return Err(CommandError::other(format!("{}: Not a directory", dir.display())));
             }
             let file = discover::file_below(dir);
             if !file.is_file() {
@@ -223,7 +225,12 @@ fn open(args: &ServeArgs, context: &mut Context) -> Result<Workspace> {
     Ok(workspace)
 }
 
-fn make(dir: &Path, file: &Path, options: Options, context: &mut Context) -> Result<Workspace> {
+fn make(
+    dir: &Path,
+    file: &Path,
+    options: WorkspaceOptions,
+    context: &mut CommandContext,
+) -> Result<Workspace> {
     let workspace = init::create(file, options)?;
     set_whole(&workspace, false)?;
     fill(&workspace, dir, context)?;
@@ -242,8 +249,8 @@ fn set_whole(workspace: &Workspace, whole: bool) -> Result {
 }
 
 /// Brings in what is in a directory.
-fn fill(workspace: &Workspace, dir: &Path, context: &mut Context) -> Result {
-    let bar = Progress::new(&context.globals, "importing");
+fn fill(workspace: &Workspace, dir: &Path, context: &mut CommandContext) -> Result {
+    let bar = CommandProgress::new(&context.globals, "importing");
     let wanted = ImportOptions::default();
     let report =
         workspace.import(dir, &VPath::root(), &wanted, &|at| bar.set(at.n_done, at.n_total));

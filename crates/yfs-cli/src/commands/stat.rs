@@ -4,11 +4,10 @@ use clap::Args;
 use yfs_vfs::{FileKind, FsError, Stat};
 
 use crate::{
-    context::{Context, Fs},
-    errors::{Failure, Result},
-    json, mode,
-    shown::Shown,
-    when,
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
+    json, mode, parse_time,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -39,7 +38,7 @@ pub(crate) struct StatArgs {
 }
 
 /// Describes.
-pub(crate) async fn run(args: StatArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: StatArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     for path in context.paths(&args.paths) {
         let part = describe(&args, context, &fs, &path).await;
@@ -48,7 +47,12 @@ pub(crate) async fn run(args: StatArgs, context: &mut Context) -> Result {
     Ok(())
 }
 
-async fn describe(args: &StatArgs, context: &mut Context, fs: &Fs, path: &Shown) -> Result {
+async fn describe(
+    args: &StatArgs,
+    context: &mut CommandContext,
+    fs: &Fs,
+    path: &TypedPath,
+) -> Result {
     let (stat, target) = look(fs, path, args.dereference).await?;
     if context.out.json {
         let value = json::stat(path.path.as_str(), &stat, target.as_deref());
@@ -70,8 +74,8 @@ async fn describe(args: &StatArgs, context: &mut Context, fs: &Fs, path: &Shown)
     context.out.line(&format!("    Size: {}", stat.size))?;
     context.out.line(&format!("      Id: {}", stat.id))?;
     context.out.line(&format!("    Mode: ({octal}/{picture})"))?;
-    context.out.line(&format!("  Modify: {}", when::long(stat.mtime)))?;
-    context.out.line(&format!("   Birth: {}", when::long(stat.created)))?;
+    context.out.line(&format!("  Modify: {}", parse_time::long(stat.mtime)))?;
+    context.out.line(&format!("   Birth: {}", parse_time::long(stat.created)))?;
     if let Some(mime) = &stat.mime {
         context.out.line(&format!("    Mime: {mime}"))?;
     }
@@ -85,7 +89,7 @@ async fn describe(args: &StatArgs, context: &mut Context, fs: &Fs, path: &Shown)
     Ok(())
 }
 
-async fn look(fs: &Fs, path: &Shown, follow: bool) -> Result<(Stat, Option<String>), FsError> {
+async fn look(fs: &Fs, path: &TypedPath, follow: bool) -> Result<(Stat, Option<String>), FsError> {
     let stat = if follow { fs.stat(&path.path).await? } else { fs.lstat(&path.path).await? };
     let target = match stat.kind {
         FileKind::Symlink => Some(fs.readlink(&path.path).await?),
@@ -104,7 +108,7 @@ fn kind_name(stat: &Stat) -> &'static str {
     }
 }
 
-fn formatted(format: &str, path: &Shown, stat: &Stat, target: Option<&str>) -> Result<String> {
+fn formatted(format: &str, path: &TypedPath, stat: &Stat, target: Option<&str>) -> Result<String> {
     let mut text = String::new();
     let mut chars = format.chars();
     while let Some(char) = chars.next() {
@@ -124,15 +128,17 @@ fn formatted(format: &str, path: &Shown, stat: &Stat, target: Option<&str>) -> R
             Some('A') => mode::picture(stat.kind, stat.mode),
             Some('F') => kind_name(stat).to_owned(),
             Some('Y') => seconds(stat.mtime.0),
-            Some('y') => when::long(stat.mtime),
+            Some('y') => parse_time::long(stat.mtime),
             Some('W') => seconds(stat.created.0),
-            Some('w') => when::long(stat.created),
+            Some('w') => parse_time::long(stat.created),
             Some('i') => stat.id.to_string(),
             Some('h') => stat.n_links.to_string(),
             Some('v') => stat.version.as_ref().map_or("-", |it| it.as_str()).to_owned(),
             Some('%') => "%".to_owned(),
-            Some(other) => return Err(Failure::usage(format!("invalid directive '%{other}'"))),
-            None => return Err(Failure::usage("a format ends with '%'")),
+            Some(other) => {
+                return Err(CommandError::usage(format!("invalid directive '%{other}'")));
+            }
+            None => return Err(CommandError::usage("a format ends with '%'")),
         };
     }
     Ok(text)

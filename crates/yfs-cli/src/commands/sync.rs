@@ -5,20 +5,20 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
-    Progress as Exchanged,
-    client::{Event, Remote},
+    ExchangeProgress as Exchanged,
+    client::{ConnectionEvent, RemoteServer},
     follow_lock::FollowLock,
 };
 
 use crate::{
     commands::{mirror, serve::told_to_end},
-    context::Context,
-    errors::{Failure, Result},
-    progress::Progress,
-    text::amount,
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::amount,
+    progress::CommandProgress,
 };
 
 const HELP: &str = "\
@@ -53,11 +53,11 @@ pub(crate) struct SyncArgs {
 }
 
 /// Does it.
-pub(crate) async fn run(args: SyncArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result {
     let options = if args.watch {
-        Options { actor: context.actor(), ..Options::default() }
+        WorkspaceOptions { actor: context.actor(), ..WorkspaceOptions::default() }
     } else {
-        Options::one_shot(context.actor())
+        WorkspaceOptions::one_shot(context.actor())
     };
     let file = context.file()?;
     let workspace = context.open_at(&file, options)?;
@@ -76,22 +76,24 @@ pub(crate) async fn run(args: SyncArgs, context: &mut Context) -> Result {
     done
 }
 
-fn remote(args: &SyncArgs, workspace: &Workspace) -> Result<Remote> {
+fn remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
     let remote = match &args.url {
-        Some(url) => Some(Remote::parse(url, args.token.as_deref()).map_err(anyhow::Error::from)?),
-        None => Remote::of(workspace).map_err(anyhow::Error::from)?,
+        Some(url) => {
+            Some(RemoteServer::parse(url, args.token.as_deref()).map_err(anyhow::Error::from)?)
+        }
+        None => RemoteServer::of(workspace).map_err(anyhow::Error::from)?,
     };
-    let nowhere = || Failure::usage("say which server: yfs sync URL");
+    let nowhere = || CommandError::usage("say which server: yfs sync URL");
     remote.ok_or_else(nowhere)
 }
 
 /// Exchanges everything once: what is in the folder first, and what came goes there.
 async fn once(
     args: &SyncArgs,
-    remote: &Remote,
+    remote: &RemoteServer,
     workspace: &Workspace,
     folder: Option<&Path>,
-    context: &mut Context,
+    context: &mut CommandContext,
 ) -> Result {
     if let Some(folder) = folder {
         mirror::meet(workspace, folder, args.trust, context)?;
@@ -106,10 +108,10 @@ async fn once(
 /// Stays in step with the server, and the folder with the workspace unless another process sees to that.
 async fn watch(
     args: &SyncArgs,
-    remote: &Remote,
+    remote: &RemoteServer,
     workspace: &Workspace,
     folder: Option<&Path>,
-    context: &mut Context,
+    context: &mut CommandContext,
 ) -> Result {
     let options = mirror::options(args.trust);
     let start = |folder| Mirror::start(workspace, folder, options, &Handle::current());
@@ -129,22 +131,22 @@ async fn watch(
 
 /// Exchanges everything once, and shows how far it is.
 pub(crate) async fn exchange(
-    remote: &Remote,
+    remote: &RemoteServer,
     workspace: &Workspace,
-    context: &mut Context,
+    context: &mut CommandContext,
 ) -> Result<Exchanged> {
-    let bar = Progress::new(&context.globals, "syncing");
+    let bar = CommandProgress::new(&context.globals, "syncing");
     let on_step = |it: &Exchanged| bar.set(it.n_received + it.n_sent, it.n_received + it.n_sent);
     let done = remote.sync(workspace, on_step).await;
     drop(bar);
     let progress = done.map_err(anyhow::Error::from)?;
     remote.keep(workspace).map_err(anyhow::Error::from)?;
     for refused in &progress.refused {
-        context.fail(&Failure::other(format!("refused {refused}")));
+        context.fail(&CommandError::other(format!("refused {refused}")));
     }
     let n_silent = progress.n_refused.saturating_sub(progress.refused.len() as u64);
     if n_silent > 0 {
-        context.fail(&Failure::other(format!("refused {n_silent} more")));
+        context.fail(&CommandError::other(format!("refused {n_silent} more")));
     }
     if progress.n_lacking > 0 {
         context.remark(&format!("{} blobs are on neither side", progress.n_lacking));
@@ -160,11 +162,15 @@ pub(crate) async fn exchange(
     Ok(progress)
 }
 
-async fn follow(remote: &Remote, workspace: &Workspace, context: &mut Context) -> Result {
+async fn follow(
+    remote: &RemoteServer,
+    workspace: &Workspace,
+    context: &mut CommandContext,
+) -> Result {
     let mut kept = false;
     let mut lost: Result = Ok(());
-    let on_event = |event: Event<'_>| match event {
-        Event::InStep(progress) => {
+    let on_event = |event: ConnectionEvent<'_>| match event {
+        ConnectionEvent::InStep(progress) => {
             if !std::mem::replace(&mut kept, true) {
                 context.remark(&format!("in step with {}", remote.url()));
                 lost = remote.keep(workspace).map_err(|error| anyhow::Error::from(error).into());
@@ -174,7 +180,7 @@ async fn follow(remote: &Remote, workspace: &Workspace, context: &mut Context) -
                 context.out.json_line(&shown(progress)).and_then(|()| context.out.flush()).ok();
             }
         }
-        Event::Broken(error, rest) => {
+        ConnectionEvent::Broken(error, rest) => {
             kept = false;
             context.remark(&format!("{error}; trying again in {:.1} s", rest.as_secs_f64()));
         }
@@ -184,7 +190,7 @@ async fn follow(remote: &Remote, workspace: &Workspace, context: &mut Context) -
     Err(anyhow::Error::from(error).into())
 }
 
-fn tell(progress: &Exchanged, context: &mut Context) -> Result {
+fn tell(progress: &Exchanged, context: &mut CommandContext) -> Result {
     if context.out.json { context.out.json_line(&shown(progress)) } else { Ok(()) }
 }
 

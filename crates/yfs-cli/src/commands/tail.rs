@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::{
-    commands::head::{self, Count, Cut, Headings, end_of_first, start_of_last},
-    context::Context,
+    commands::head::{self, CutRule, HeadingMode, SignedCount, end_of_first, start_of_last},
+    context::CommandContext,
     errors::Result,
 };
 
@@ -31,17 +31,17 @@ pub(crate) struct TailArgs {
     #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
     bytes: Option<String>,
     #[command(flatten)]
-    headings: Headings,
+    headings: HeadingMode,
 }
 
 /// Prints.
-pub(crate) async fn run(args: TailArgs, context: &mut Context) -> Result {
-    let cut = Cut { lines: last_lines, bytes: last_bytes };
+pub(crate) async fn run(args: TailArgs, context: &mut CommandContext) -> Result {
+    let cut = CutRule { lines: last_lines, bytes: last_bytes };
     head::print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut)
         .await
 }
 
-fn last_bytes(data: &[u8], count: Count) -> &[u8] {
+fn last_bytes(data: &[u8], count: SignedCount) -> &[u8] {
     let start = match count.sign {
         Some('+') => count.number.saturating_sub(1).min(data.len()),
         _ => data.len().saturating_sub(count.number),
@@ -49,7 +49,7 @@ fn last_bytes(data: &[u8], count: Count) -> &[u8] {
     &data[start..]
 }
 
-fn last_lines(data: &[u8], count: Count) -> &[u8] {
+fn last_lines(data: &[u8], count: SignedCount) -> &[u8] {
     let start = match count.sign {
         Some('+') => end_of_first(data, count.number.saturating_sub(1)),
         _ => start_of_last(data, count.number),

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use nanoid::nanoid;
 use serde_json::{Value, json};
 use yfs_engine::{actor::Actor, path::VPath, time::Millis};
-use yfs_server::access::{Grant, Keys, Rights};
+use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 
-use crate::{context::Context, errors::Result, when};
+use crate::{context::CommandContext, errors::Result, parse_time};
 
 const HELP: &str = "\
 A token is text that says what it grants, and that only a server of this workspace believes. Whoever has
@@ -34,12 +34,12 @@ const ID_LEN: usize = 10;
 pub(crate) struct TokenArgs {
     /// What to do.
     #[command(subcommand)]
-    what: What,
+    what: TokenAction,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-enum What {
+enum TokenAction {
     /// Make a token
     New(NewArgs),
     /// Print the owner's token, which `serve` prints as well
@@ -70,7 +70,7 @@ struct NewArgs {
     #[arg(long, value_name = "PATH", default_value = "/")]
     path: String,
     /// For how long: 7d, 12h; without it, until it is revoked
-    #[arg(long, value_name = "AGE", value_parser = when::parse_duration)]
+    #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
     expires: Option<Duration>,
     /// On whose behalf its holder acts: human:NAME or agent:NAME
     #[arg(long = "for", value_name = "KIND:NAME")]
@@ -78,20 +78,20 @@ struct NewArgs {
 }
 
 /// Does it.
-pub(crate) fn run(args: TokenArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
-    let keys = Keys::of(workspace.store().clone());
+    let keys = TokenKeys::of(workspace.store().clone());
     match args.what {
-        What::New(args) => {
+        TokenAction::New(args) => {
             let grant = new_grant(&args, context)?;
             print(&keys, &grant, context)
         }
-        What::Owner => print(&keys, &Grant::owner(context.actor()), context),
-        What::Show { token } => {
+        TokenAction::Owner => print(&keys, &AccessGrant::owner(context.actor()), context),
+        TokenAction::Show { token } => {
             let grant = keys.check(&token).map_err(anyhow::Error::from)?;
             describe(&grant, None, context)
         }
-        What::Revoke { id, all: _ } => {
+        TokenAction::Revoke { id, all: _ } => {
             match &id {
                 Some(id) => keys.revoke(id).map_err(anyhow::Error::from)?,
                 None => keys.revoke_all().map_err(anyhow::Error::from)?,
@@ -104,18 +104,18 @@ pub(crate) fn run(args: TokenArgs, context: &mut Context) -> Result {
     }
 }
 
-fn new_grant(args: &NewArgs, context: &Context) -> Result<Grant> {
+fn new_grant(args: &NewArgs, context: &CommandContext) -> Result<AccessGrant> {
     let path: VPath = context.path(&args.path)?.path;
     let expires = args.expires.map(|age| {
         let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-        Millis(when::now().0.saturating_add(age))
+        Millis(parse_time::now().0.saturating_add(age))
     });
-    let rights = if args.read { Rights::Read } else { Rights::Write };
+    let rights = if args.read { GrantRights::Read } else { GrantRights::Write };
     let actor = args.actor.clone().unwrap_or_else(|| context.actor());
-    Ok(Grant { id: nanoid!(ID_LEN), rights, path, expires, actor })
+    Ok(AccessGrant { id: nanoid!(ID_LEN), rights, path, expires, actor })
 }
 
-fn print(keys: &Keys, grant: &Grant, context: &mut Context) -> Result {
+fn print(keys: &TokenKeys, grant: &AccessGrant, context: &mut CommandContext) -> Result {
     let token = keys.issue(grant).map_err(anyhow::Error::from)?;
     if context.out.json {
         return describe(grant, Some(&token), context);
@@ -125,10 +125,10 @@ fn print(keys: &Keys, grant: &Grant, context: &mut Context) -> Result {
     Ok(())
 }
 
-fn describe(grant: &Grant, token: Option<&str>, context: &mut Context) -> Result {
+fn describe(grant: &AccessGrant, token: Option<&str>, context: &mut CommandContext) -> Result {
     let (path, actor) = (grant.path.to_string(), grant.actor.to_string());
     if context.out.json {
-        let expires = grant.expires.map(when::rfc3339);
+        let expires = grant.expires.map(parse_time::rfc3339);
         let mut value = json!({
             "id": grant.id,
             "rights": grant.rights.as_str(),
@@ -143,7 +143,7 @@ fn describe(grant: &Grant, token: Option<&str>, context: &mut Context) -> Result
     }
     let until = grant
         .expires
-        .map_or_else(|| "for ever".to_owned(), |at| format!("until {}", when::rfc3339(at)));
+        .map_or_else(|| "for ever".to_owned(), |at| format!("until {}", parse_time::rfc3339(at)));
     let text = format!("{}  {} {path} as {actor}, {until}", grant.id, grant.rights.as_str());
     let text = context.out.safe(&text).into_owned();
     context.out.line(&text)

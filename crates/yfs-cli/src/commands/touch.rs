@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use clap::Args;
 use yfs_engine::time::Millis;
-use yfs_vfs::{Create, FsCode, FsError, WriteOptions};
+use yfs_vfs::{CreateMode, FsCode, FsError, WriteOptions};
 
 use crate::{
-    context::{Context, Fs},
-    errors::{Failure, Result},
-    json,
-    shown::Shown,
-    when,
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
+    json, parse_time,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -51,11 +50,11 @@ pub(crate) struct TouchArgs {
 }
 
 /// Touches.
-pub(crate) async fn run(args: TouchArgs, context: &mut Context) -> Result {
-    let now = when::now();
+pub(crate) async fn run(args: TouchArgs, context: &mut CommandContext) -> Result {
+    let now = parse_time::now();
     let time = match (&args.date, &args.stamp) {
-        (Some(date), _) => Some(when::parse(date, now).map_err(Failure::Usage)?),
-        (_, Some(stamp)) => Some(when::parse_stamp(stamp, now).map_err(Failure::Usage)?),
+        (Some(date), _) => Some(parse_time::parse(date, now).map_err(CommandError::Usage)?),
+        (_, Some(stamp)) => Some(parse_time::parse_stamp(stamp, now).map_err(CommandError::Usage)?),
         _ => None,
     };
     let fs = context.writer()?;
@@ -72,9 +71,9 @@ pub(crate) async fn run(args: TouchArgs, context: &mut Context) -> Result {
 
 async fn touch(
     args: &TouchArgs,
-    context: &mut Context,
+    context: &mut CommandContext,
     fs: &Fs,
-    path: &Shown,
+    path: &TypedPath,
     time: Millis,
 ) -> Result {
     match fs.utimes(&path.path, time).await {
@@ -89,9 +88,9 @@ async fn touch(
     Ok(())
 }
 
-async fn create(fs: &Fs, path: &Shown, time: Millis) -> Result<(), FsError> {
+async fn create(fs: &Fs, path: &TypedPath, time: Millis) -> Result<(), FsError> {
     let options = WriteOptions {
-        create: Create::New,
+        create: CreateMode::New,
         mtime: Some(time),
         parents: false,
         ..WriteOptions::default()

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use yfs::{Trashed, Workspace};
+use yfs::{TrashEntry, Workspace};
 use yfs_engine::id::FileId;
 
 use crate::{
-    context::Context,
-    errors::{Failure, Result},
-    json, when,
+    context::CommandContext,
+    errors::{CommandError, Result},
+    json, parse_time,
 };
 
 const HELP: &str = "\
@@ -58,16 +58,16 @@ enum TrashCommand {
     /// Mark everything, and delete what was marked long enough ago
     Empty {
         /// Only what was trashed so long ago: 30d, 12h
-        #[arg(long, value_name = "AGE", value_parser = when::parse_duration)]
+        #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
         older_than: Option<Duration>,
         /// How long what was marked is kept
-        #[arg(long, value_name = "AGE", default_value = "30d", value_parser = when::parse_duration)]
+        #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_time::parse_duration)]
         keep: Duration,
     },
 }
 
 /// Does it.
-pub(crate) fn run(args: TrashArgs, context: &mut Context) -> Result {
+pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
     match args.command {
         TrashCommand::Ls => list(context),
         TrashCommand::Restore { items, to } => restore(context, &items, to.as_deref()),
@@ -76,14 +76,14 @@ pub(crate) fn run(args: TrashArgs, context: &mut Context) -> Result {
     }
 }
 
-fn list(context: &mut Context) -> Result {
+fn list(context: &mut CommandContext) -> Result {
     let trash = context.readable()?.trash()?;
     for item in &trash {
         if context.out.json {
             context.out.json_line(&describe(item))?;
             continue;
         }
-        let time = when::short(item.trashed_at, when::now());
+        let time = parse_time::short(item.trashed_at, parse_time::now());
         let mut line =
             format!("{}  {time}  {}", item.id, context.out.name(item.kind, &item.original));
         if item.n_hidden > 0 {
@@ -101,9 +101,9 @@ fn list(context: &mut Context) -> Result {
     Ok(())
 }
 
-fn restore(context: &mut Context, items: &[String], to: Option<&str>) -> Result {
+fn restore(context: &mut CommandContext, items: &[String], to: Option<&str>) -> Result {
     if to.is_some() && items.len() > 1 {
-        return Err(Failure::usage("--to takes one ITEM"));
+        return Err(CommandError::usage("--to takes one ITEM"));
     }
     let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
     let workspace = context.writable()?;
@@ -122,7 +122,7 @@ fn restore(context: &mut Context, items: &[String], to: Option<&str>) -> Result 
     Ok(())
 }
 
-fn purge(context: &mut Context, items: &[String]) -> Result {
+fn purge(context: &mut CommandContext, items: &[String]) -> Result {
     let workspace = context.writable()?;
     let mut ids = Vec::with_capacity(items.len());
     for item in items {
@@ -141,10 +141,10 @@ fn purge(context: &mut Context, items: &[String]) -> Result {
     Ok(())
 }
 
-fn empty(context: &mut Context, older_than: Option<Duration>, keep: Duration) -> Result {
+fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Duration) -> Result {
     let workspace = context.writable()?;
-    let limit = when::before(when::now(), older_than.unwrap_or_default());
-    let old = |item: &&Trashed| !item.purging && item.trashed_at <= limit;
+    let limit = parse_time::before(parse_time::now(), older_than.unwrap_or_default());
+    let old = |item: &&TrashEntry| !item.purging && item.trashed_at <= limit;
     let ids: Vec<FileId> =
         workspace.trash()?.iter().filter(old).map(|item| item.id.clone()).collect();
     let n_marked = workspace.purge(&ids)?;
@@ -169,16 +169,16 @@ fn find(workspace: &Workspace, item: &str) -> Result<FileId> {
     let at_path = trash.iter().filter(|it| it.original == path);
     let found = by_id.or_else(|| at_path.max_by_key(|it| it.trashed_at));
     let found = found.map(|it| it.id.clone());
-    found.ok_or_else(|| Failure::other(format!("{item}: not in the trash")))
+    found.ok_or_else(|| CommandError::other(format!("{item}: not in the trash")))
 }
 
-fn describe(item: &Trashed) -> Value {
+fn describe(item: &TrashEntry) -> Value {
     json!({
         "id": item.id.as_str(),
         "name": item.name,
         "kind": json::kind(item.kind),
         "original": item.original,
-        "trashed_at": when::rfc3339(item.trashed_at),
+        "trashed_at": parse_time::rfc3339(item.trashed_at),
         "n_hidden": item.n_hidden,
         "stranded": item.stranded,
         "purging": item.purging,

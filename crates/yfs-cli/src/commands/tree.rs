@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use yfs_vfs::{FileKind, WalkEntry, WalkOptions};
 
 use crate::{
-    context::{Context, Fs},
+    context::{CommandContext, Fs},
     errors::Result,
+    format_text::counted,
     json,
-    shown::Shown,
-    text::counted,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -39,7 +39,7 @@ pub(crate) struct TreeArgs {
 }
 
 /// Draws.
-pub(crate) async fn run(args: TreeArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: TreeArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let root = context.path(&args.path)?;
     let max_depth = args.level.map_or(usize::MAX, |level| level as usize);
@@ -52,7 +52,12 @@ pub(crate) async fn run(args: TreeArgs, context: &mut Context) -> Result {
     draw(context, &fs, &root, &entries).await
 }
 
-async fn draw(context: &mut Context, fs: &Fs, root: &Shown, entries: &[WalkEntry]) -> Result {
+async fn draw(
+    context: &mut CommandContext,
+    fs: &Fs,
+    root: &TypedPath,
+    entries: &[WalkEntry],
+) -> Result {
     let heading = context.out.name(FileKind::Directory, &root.typed);
     context.out.line(&heading)?;
     let depths: Vec<usize> = entries.iter().map(|it| depth(root, it)).collect();
@@ -91,14 +96,14 @@ fn last_of_siblings(depths: &[usize]) -> Vec<bool> {
     is_last
 }
 
-fn depth(root: &Shown, entry: &WalkEntry) -> usize {
+fn depth(root: &TypedPath, entry: &WalkEntry) -> usize {
     entry.path.components().count() - root.path.components().count()
 }
 
 async fn print_json(
-    context: &mut Context,
+    context: &mut CommandContext,
     fs: &Fs,
-    root: &Shown,
+    root: &TypedPath,
     entries: Vec<WalkEntry>,
 ) -> Result {
     let mut top = json::stat(root.path.as_str(), &fs.stat(&root.path).await?, None);

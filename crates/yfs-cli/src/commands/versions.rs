@@ -6,17 +6,16 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use yfs::{
     Workspace,
-    workspace::versions::{VersionInfo, Which},
+    workspace::versions::{VersionInfo, VersionSelector},
 };
 
-use self::compare::{Sides, bracketed, print_unified, print_words, unified, words};
+use self::compare::{ComparedSides, bracketed, print_unified, print_words, unified, words};
 use crate::{
     commands::write::report,
-    context::Context,
-    errors::{Failure, Result},
-    json,
-    shown::Shown,
-    when,
+    context::CommandContext,
+    errors::{CommandError, Result},
+    json, parse_time,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -89,7 +88,7 @@ enum VersionsCommand {
 }
 
 /// Does it.
-pub(crate) async fn run(args: VersionsArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Result {
     match args.command {
         VersionsCommand::Ls { path, named } => list(context, &path, named),
         VersionsCommand::Show { path, version } => show(context, &path, &version),
@@ -107,25 +106,27 @@ pub(crate) async fn run(args: VersionsArgs, context: &mut Context) -> Result {
 }
 
 /// Finds the version that somebody means by a number, a name or a time.
-pub(crate) fn pick(workspace: &Workspace, path: &Shown, typed: &str) -> Result<VersionInfo> {
+pub(crate) fn pick(workspace: &Workspace, path: &TypedPath, typed: &str) -> Result<VersionInfo> {
     let find = |which| workspace.find_version(&path.path, &which);
-    let number = typed.parse().ok().map(Which::Number);
-    if let Some(found) = find(number.clone().unwrap_or_else(|| Which::Name(typed.into())))? {
+    let number = typed.parse().ok().map(VersionSelector::Number);
+    if let Some(found) =
+        find(number.clone().unwrap_or_else(|| VersionSelector::Name(typed.into())))?
+    {
         return Ok(found);
     }
-    if let Some(Which::Number(number)) = number {
+    if let Some(VersionSelector::Number(number)) = number {
         let latest = workspace.versions(&path.path)?.len();
         let there = if latest == 0 { "it has none".to_owned() } else { format!("1 to {latest}") };
-        return Err(Failure::other(format!("{}: no version {number} ({there})", path.typed)));
+        return Err(CommandError::other(format!("{}: no version {number} ({there})", path.typed)));
     }
-    let Ok(time) = when::parse(typed, when::now()) else {
-        return Err(Failure::other(format!("{}: no version is named {typed:?}", path.typed)));
+    let Ok(time) = parse_time::parse(typed, parse_time::now()) else {
+        return Err(CommandError::other(format!("{}: no version is named {typed:?}", path.typed)));
     };
-    let none = || Failure::other(format!("{}: no version is so old as {typed}", path.typed));
-    find(Which::At(time))?.ok_or_else(none)
+    let none = || CommandError::other(format!("{}: no version is so old as {typed}", path.typed));
+    find(VersionSelector::At(time))?.ok_or_else(none)
 }
 
-fn list(context: &mut Context, path: &str, named: bool) -> Result {
+fn list(context: &mut CommandContext, path: &str, named: bool) -> Result {
     let path = context.path(path)?;
     let mut versions = context.readable()?.versions(&path.path)?;
     versions.retain(|version| !named || !version.names.is_empty());
@@ -135,7 +136,7 @@ fn list(context: &mut Context, path: &str, named: bool) -> Result {
             let names: Vec<&str> = version.names.iter().map(AsRef::as_ref).collect();
             context.out.json_line(&json!({
                 "number": version.number,
-                "at": when::rfc3339(version.at),
+                "at": parse_time::rfc3339(version.at),
                 "actor": actor,
                 "label": version.label.as_deref(),
                 "names": names,
@@ -147,7 +148,7 @@ fn list(context: &mut Context, path: &str, named: bool) -> Result {
         let label = version.label.as_deref().unwrap_or_default();
         let actor = actor.as_deref().unwrap_or("-");
         let mut line =
-            format!("{:>4}  {}  {actor}  {label}", version.number, when::long(version.at));
+            format!("{:>4}  {}  {actor}  {label}", version.number, parse_time::long(version.at));
         line.truncate(line.trim_end().len());
         for name in &version.names {
             line += &format!("  [{name}]");
@@ -164,7 +165,7 @@ fn list(context: &mut Context, path: &str, named: bool) -> Result {
     Ok(())
 }
 
-fn show(context: &mut Context, path: &str, version: &str) -> Result {
+fn show(context: &mut CommandContext, path: &str, version: &str) -> Result {
     let path = context.path(path)?;
     let workspace = context.readable()?;
     let number = pick(&workspace, &path, version)?.number;
@@ -177,7 +178,13 @@ fn show(context: &mut Context, path: &str, version: &str) -> Result {
     context.out.raw(&content)
 }
 
-fn diff(context: &mut Context, path: &str, from: &str, to: Option<&str>, by_words: bool) -> Result {
+fn diff(
+    context: &mut CommandContext,
+    path: &str,
+    from: &str,
+    to: Option<&str>,
+    by_words: bool,
+) -> Result {
     let path = context.path(path)?;
     let workspace = context.readable()?;
     let from = pick(&workspace, &path, from)?.number;
@@ -187,12 +194,13 @@ fn diff(context: &mut Context, path: &str, from: &str, to: Option<&str>, by_word
     };
     let text = |number: u64| -> Result<String> {
         let content = workspace.version_content(&path.path, number)?;
-        String::from_utf8(content.into())
-            .map_err(|_| Failure::other(format!("{}: version {number} is not text", path.typed)))
+        String::from_utf8(content.into()).map_err(|_| {
+            CommandError::other(format!("{}: version {number} is not text", path.typed))
+        })
     };
     let (before, after) = (text(from)?, text(to)?);
     let name = |number: u64| format!("{} (version {number})", path.path);
-    let sides = Sides { names: [name(from), name(to)], texts: [&before, &after] };
+    let sides = ComparedSides { names: [name(from), name(to)], texts: [&before, &after] };
     if context.out.json {
         let diff = if by_words { words(&sides, &bracketed) } else { unified(&sides) };
         let path = path.path.as_str();

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use yfs_vfs::{Base, Create, VersionToken, WriteOptions, Written};
+use yfs_vfs::{CreateMode, VersionBase, VersionToken, WriteOptions, WriteOutcome};
 
 use crate::{
-    commands::content::{ContentArgs, read_host},
-    context::Context,
-    errors::{Failure, Result},
+    commands::input_content::{ContentArgs, read_host},
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::counted,
     json,
     mode::ModeChange,
-    shown::Shown,
-    text::counted,
+    typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -62,17 +62,17 @@ pub(crate) struct WriteArgs {
 }
 
 /// Writes.
-pub(crate) async fn run(args: WriteArgs, context: &mut Context) -> Result {
+pub(crate) async fn run(args: WriteArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let base = match (&args.base, args.base_version) {
-        (Some(file), _) => Some(Base::Content(read_host(file)?)),
-        (None, version) => version.map(Base::Version),
+        (Some(file), _) => Some(VersionBase::Content(read_host(file)?)),
+        (None, version) => version.map(VersionBase::Version),
     };
     let options = WriteOptions {
         create: match (args.create_new, args.no_create) {
-            (true, _) => Create::New,
-            (_, true) => Create::Never,
-            _ => Create::IfMissing,
+            (true, _) => CreateMode::New,
+            (_, true) => CreateMode::Never,
+            _ => CreateMode::IfMissing,
         },
         base,
         expected_version: args.expect,
@@ -87,7 +87,11 @@ pub(crate) async fn run(args: WriteArgs, context: &mut Context) -> Result {
 }
 
 /// Tells what a write did: nothing to people, unless it met somebody else's change.
-pub(crate) fn report(context: &mut Context, path: &Shown, written: &Written) -> Result {
+pub(crate) fn report(
+    context: &mut CommandContext,
+    path: &TypedPath,
+    written: &WriteOutcome,
+) -> Result {
     if context.out.json {
         return context.out.json_line(&json::written(path.path.as_str(), written));
     }
@@ -101,7 +105,7 @@ pub(crate) fn report(context: &mut Context, path: &Shown, written: &Written) -> 
 /// Reads permission bits for something new.
 pub(crate) fn mode_of(text: Option<&str>) -> Result<Option<u32>> {
     let Some(text) = text else { return Ok(None) };
-    let change = ModeChange::parse(text).map_err(Failure::Usage)?;
+    let change = ModeChange::parse(text).map_err(CommandError::Usage)?;
     Ok(Some(change.apply(yfs_vfs::stat::DEFAULT_FILE_MODE, false)))
 }
 

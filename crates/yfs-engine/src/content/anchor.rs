@@ -10,13 +10,13 @@ use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _};
 use super::{
     ContentDoc, ContentError, TEXT,
     diff::utf16_len,
-    spans::{Span, bytes_of},
+    item_spans::{ItemSpan, bytes_of},
 };
 use crate::{
     id::{ClientId, ItemId},
-    kind::ContentKind,
-    lib0::{Lib0Error, Reader, write_string, write_var_int, write_var_uint},
-    rich::{Kid, ROOT, item_of, live},
+    kind::ContentRoot,
+    lib0::{Lib0Error, Lib0Reader, write_string, write_var_int, write_var_uint},
+    rich::{LiveChild, ROOT, item_of, live},
 };
 
 /// The longest name of a root that an anchor may stand in.
@@ -25,13 +25,13 @@ const MAX_ROOT_LEN: usize = 64;
 /// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
-    beside: Beside,
-    stick: Stick,
+    beside: AnchorNeighbor,
+    stick: AnchorSide,
 }
 
 /// Which neighbour an anchor stays with.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Stick {
+pub enum AnchorSide {
     /// The character behind it: what is inserted right there goes before the anchor.
     #[default]
     Right,
@@ -40,7 +40,7 @@ pub enum Stick {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Beside {
+enum AnchorNeighbor {
     Item(ItemId),
     /// The end of a root, or its beginning if the anchor sticks to the left.
     Root(String),
@@ -49,7 +49,7 @@ enum Beside {
 
 /// Where an anchor is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedAnchor {
     /// Where in the text, in bytes.
     pub offset: usize,
     /// The line, counted from 1.
@@ -85,20 +85,20 @@ impl Anchor {
             write_var_uint(out, u64::from(id.clock));
         };
         match &self.beside {
-            Beside::Item(id) => {
+            AnchorNeighbor::Item(id) => {
                 out.push(0);
                 write_id(&mut out, id);
             }
-            Beside::Root(name) => {
+            AnchorNeighbor::Root(name) => {
                 out.push(1);
                 write_string(&mut out, name);
             }
-            Beside::Type(id) => {
+            AnchorNeighbor::Type(id) => {
                 out.push(2);
                 write_id(&mut out, id);
             }
         }
-        write_var_int(&mut out, if self.stick == Stick::Left { -1 } else { 0 });
+        write_var_int(&mut out, if self.stick == AnchorSide::Left { -1 } else { 0 });
         out
     }
 
@@ -108,24 +108,24 @@ impl Anchor {
     ///
     /// [`AnchorError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, AnchorError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = Lib0Reader::new(bytes);
         read(&mut reader).map_err(|_| AnchorError::Malformed { at: reader.position() })
     }
 }
 
-fn read(reader: &mut Reader<'_>) -> Result<Anchor, Lib0Error> {
+fn read(reader: &mut Lib0Reader<'_>) -> Result<Anchor, Lib0Error> {
     let beside = match reader.u8()? {
         kind @ (0 | 2) => {
             let client = ClientId::new(reader.var_uint()?).map_err(|_| Lib0Error::Number)?;
             let id = ItemId::new(client, reader.var_u32()?);
-            if kind == 0 { Beside::Item(id) } else { Beside::Type(id) }
+            if kind == 0 { AnchorNeighbor::Item(id) } else { AnchorNeighbor::Type(id) }
         }
         1 => {
             let name = reader.string()?;
             if name.len() > MAX_ROOT_LEN {
                 return Err(Lib0Error::Parts);
             }
-            Beside::Root(name.to_owned())
+            AnchorNeighbor::Root(name.to_owned())
         }
         _ => return Err(Lib0Error::Number),
     };
@@ -134,7 +134,7 @@ fn read(reader: &mut Reader<'_>) -> Result<Anchor, Lib0Error> {
     if !reader.is_empty() {
         return Err(Lib0Error::Parts);
     }
-    Ok(Anchor { beside, stick: if side < 0 { Stick::Left } else { Stick::Right } })
+    Ok(Anchor { beside, stick: if side < 0 { AnchorSide::Left } else { AnchorSide::Right } })
 }
 
 impl ContentDoc {
@@ -143,21 +143,21 @@ impl ContentDoc {
     /// # Errors
     ///
     /// [`ContentError::BadRange`] if there is no such place, or it is inside of a character.
-    pub fn anchor(&mut self, offset: usize, stick: Stick) -> Result<Anchor, ContentError> {
+    pub fn anchor(&mut self, offset: usize, stick: AnchorSide) -> Result<Anchor, ContentError> {
         self.gate.health()?;
         let (text, spans) = self.spans();
         if !text.is_char_boundary(offset) {
             return Err(ContentError::BadRange { start: offset, end: offset, len: text.len() });
         }
         let item = match stick {
-            Stick::Right => {
+            AnchorSide::Right => {
                 let after = spans.partition_point(|span| span.at + span.len <= offset);
                 spans.get(after).map(|span| {
                     let from = span.at.max(offset);
                     span.item_behind(utf16_len(&text[span.at..from]))
                 })
             }
-            Stick::Left => {
+            AnchorSide::Left => {
                 let before = spans.partition_point(|span| span.at < offset).checked_sub(1);
                 before.map(|before| {
                     let span = &spans[before];
@@ -166,15 +166,16 @@ impl ContentDoc {
                 })
             }
         };
-        let beside = item.map_or_else(|| Beside::Root(self.root().to_owned()), Beside::Item);
+        let beside =
+            item.map_or_else(|| AnchorNeighbor::Root(self.root().to_owned()), AnchorNeighbor::Item);
         Ok(Anchor { beside, stick })
     }
 
     /// Returns the root that holds the text.
     fn root(&self) -> &'static str {
         match self.kind {
-            ContentKind::Text => TEXT,
-            ContentKind::Rich(_) => ROOT,
+            ContentRoot::Text => TEXT,
+            ContentRoot::Rich(_) => ROOT,
         }
     }
 
@@ -183,30 +184,33 @@ impl ContentDoc {
     /// # Errors
     ///
     /// [`AnchorError::Elsewhere`].
-    pub fn resolve(&mut self, anchor: &Anchor) -> Result<Resolved, AnchorError> {
+    pub fn resolve(&mut self, anchor: &Anchor) -> Result<ResolvedAnchor, AnchorError> {
         self.gate.health().map_err(ContentError::from)?;
         let (text, spans) = self.spans();
         let found = |offset: usize, exact: bool| {
             let line = 1 + text[..offset].matches('\n').count();
-            Ok(Resolved { offset, line, exact })
+            Ok(ResolvedAnchor { offset, line, exact })
         };
         let item = match &anchor.beside {
-            Beside::Item(item) => *item,
-            Beside::Root(name) if name == self.root() => {
-                return found(if anchor.stick == Stick::Left { 0 } else { text.len() }, true);
+            AnchorNeighbor::Item(item) => *item,
+            AnchorNeighbor::Root(name) if name == self.root() => {
+                return found(if anchor.stick == AnchorSide::Left { 0 } else { text.len() }, true);
             }
-            Beside::Root(_) | Beside::Type(_) => return Err(AnchorError::Elsewhere),
+            AnchorNeighbor::Root(_) | AnchorNeighbor::Type(_) => {
+                return Err(AnchorError::Elsewhere);
+            }
         };
         if let Some(span) = spans.iter().find(|span| span.holds(item)) {
-            let n_units = item.clock - span.item.clock + u32::from(anchor.stick == Stick::Left);
+            let n_units =
+                item.clock - span.item.clock + u32::from(anchor.stick == AnchorSide::Left);
             let piece = &text[span.at..span.at + span.len];
             return found(span.at + bytes_of(piece, n_units), true);
         }
         let (around, index) = self.place_of(item, anchor.stick).ok_or(AnchorError::Elsewhere)?;
         let list = match around {
-            Around::Root(TEXT) => None,
-            Around::Type(list) => Some(list),
-            Around::Root(_) => {
+            ItemContainer::Root(TEXT) => None,
+            ItemContainer::Type(list) => Some(list),
+            ItemContainer::Root(_) => {
                 return found(self.beside_the_gone(around, index, anchor.stick, &spans), false);
             }
         };
@@ -225,10 +229,16 @@ impl ContentDoc {
     }
 
     /// Returns the place in the text that is nearest to a place where there is no text any more.
-    fn beside_the_gone(&self, around: Around, index: u32, stick: Stick, spans: &[Span]) -> usize {
+    fn beside_the_gone(
+        &self,
+        around: ItemContainer,
+        index: u32,
+        stick: AnchorSide,
+        spans: &[ItemSpan],
+    ) -> usize {
         let profile = match self.held() {
-            ContentKind::Rich(profile) => profile,
-            ContentKind::Text => return 0,
+            ContentRoot::Rich(profile) => profile,
+            ContentRoot::Text => return 0,
         };
         let (mut around, mut index) = (around, index);
         let (texts, place) = self.gate.read(|txn| {
@@ -236,14 +246,14 @@ impl ContentDoc {
             texts_in(&kids, &mut texts);
             loop {
                 let here = match around {
-                    Around::Root(_) => Some(&kids[..]),
-                    Around::Type(id) => kids_of(&kids, id),
+                    ItemContainer::Root(_) => Some(&kids[..]),
+                    ItemContainer::Type(id) => kids_of(&kids, id),
                 };
                 if let Some(place) = here.and_then(|here| place_among(&texts, here, index)) {
                     return (texts, place);
                 }
                 // What holds it is gone as well, or is a text, or holds none.
-                let Around::Type(id) = around else { return (texts, 0) };
+                let ItemContainer::Type(id) = around else { return (texts, 0) };
                 let Some(place) = place_in(txn, id, stick) else { return (texts, 0) };
                 (around, index) = place;
             }
@@ -257,21 +267,21 @@ impl ContentDoc {
         let before = before.map(|span| span.at + span.len);
         let behind = behind.iter().find_map(|list| of(list).next()).map(|span| span.at);
         let nearest = match stick {
-            Stick::Right => behind.or(before),
-            Stick::Left => before.or(behind),
+            AnchorSide::Right => behind.or(before),
+            AnchorSide::Left => before.or(behind),
         };
         nearest.unwrap_or(0)
     }
 
     /// Returns where an item is or was: in which list, and where in it, as Yjs counts.
-    fn place_of(&self, item: ItemId, stick: Stick) -> Option<(Around, u32)> {
+    fn place_of(&self, item: ItemId, stick: AnchorSide) -> Option<(ItemContainer, u32)> {
         self.gate.read(|txn| place_in(txn, item, stick))
     }
 }
 
 /// What an item is in.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Around {
+pub(super) enum ItemContainer {
     Root(&'static str),
     Type(ItemId),
 }
@@ -281,9 +291,9 @@ pub(super) fn text_around(txn: &impl ReadTxn, item: ItemId) -> Option<ItemId> {
     let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
     let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
     let yrs::XmlOut::Text(_) = yrs::XmlOut::try_from(place.branch).ok()? else { return None };
-    match place_in(txn, item, Stick::Right)?.0 {
-        Around::Type(text) => Some(text),
-        Around::Root(_) => None,
+    match place_in(txn, item, AnchorSide::Right)?.0 {
+        ItemContainer::Type(text) => Some(text),
+        ItemContainer::Root(_) => None,
     }
 }
 
@@ -313,33 +323,37 @@ pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<ItemId>>
 }
 
 /// Returns where an item is or was: in which list, and where in it, as Yjs counts.
-pub(super) fn place_in(txn: &impl ReadTxn, item: ItemId, stick: Stick) -> Option<(Around, u32)> {
+pub(super) fn place_in(
+    txn: &impl ReadTxn,
+    item: ItemId,
+    stick: AnchorSide,
+) -> Option<(ItemContainer, u32)> {
     let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-    let assoc = if stick == Stick::Left { Assoc::Before } else { Assoc::After };
+    let assoc = if stick == AnchorSide::Left { Assoc::Before } else { Assoc::After };
     let place = StickyIndex::from_id(id, assoc).get_offset(txn)?;
     let around = match place.branch.id() {
         BranchID::Nested(id) => {
             let client = ClientId::new(id.client.get()).ok()?;
-            Around::Type(ItemId::new(client, id.clock))
+            ItemContainer::Type(ItemId::new(client, id.clock))
         }
-        BranchID::Root(name) if *name == *TEXT => Around::Root(TEXT),
-        BranchID::Root(name) if *name == *ROOT => Around::Root(ROOT),
+        BranchID::Root(name) if *name == *TEXT => ItemContainer::Root(TEXT),
+        BranchID::Root(name) if *name == *ROOT => ItemContainer::Root(ROOT),
         BranchID::Root(_) => return None,
     };
     Some((around, place.index))
 }
 
 /// Returns what an element holds. Recurses as deep as what was read.
-fn kids_of(kids: &[Kid], id: ItemId) -> Option<&[Kid]> {
+fn kids_of(kids: &[LiveChild], id: ItemId) -> Option<&[LiveChild]> {
     kids.iter().find_map(|kid| match kid {
-        Kid::Element(element) if element.id == id => Some(&element.kids[..]),
-        Kid::Element(element) => kids_of(&element.kids, id),
-        Kid::Text(_) => None,
+        LiveChild::Element(element) if element.id == id => Some(&element.kids[..]),
+        LiveChild::Element(element) => kids_of(&element.kids, id),
+        LiveChild::Text(_) => None,
     })
 }
 
 /// Returns before which of all texts a place among children is; nothing where there is no text among them.
-fn place_among(texts: &[ItemId], kids: &[Kid], index: u32) -> Option<usize> {
+fn place_among(texts: &[ItemId], kids: &[LiveChild], index: u32) -> Option<usize> {
     let (mut at, mut before, mut behind) = (0, Vec::new(), Vec::new());
     for kid in kids {
         let is_behind = at >= index;
@@ -352,11 +366,11 @@ fn place_among(texts: &[ItemId], kids: &[Kid], index: u32) -> Option<usize> {
 }
 
 /// Collects the texts under some nodes, in order. Recurses as deep as what was read.
-fn texts_in(kids: &[Kid], texts: &mut Vec<ItemId>) {
+fn texts_in(kids: &[LiveChild], texts: &mut Vec<ItemId>) {
     for kid in kids {
         match kid {
-            Kid::Element(element) => texts_in(&element.kids, texts),
-            Kid::Text(text) => texts.extend(text.slots.iter().map(|slot| slot.id)),
+            LiveChild::Element(element) => texts_in(&element.kids, texts),
+            LiveChild::Text(text) => texts.extend(text.slots.iter().map(|slot| slot.id)),
         }
     }
 }

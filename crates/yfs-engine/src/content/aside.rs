@@ -13,16 +13,16 @@ use yrs::{
 };
 
 use super::{
-    Author, ContentDoc, ContentError, Version,
+    ContentDoc, ContentError, RunAuthor, Version,
     anchor::text_around,
     convert::is_by_rule,
     redact::{to_ranges, to_set},
     version::read_deletes,
 };
 use crate::{
-    gate::{IdRange, Scan},
+    gate::{IdRange, UpdateScan},
     id::ItemId,
-    lib0::Reader,
+    lib0::Lib0Reader,
     rich::ROOT,
 };
 
@@ -62,7 +62,7 @@ impl ContentDoc {
     /// # Errors
     ///
     /// As [`ContentDoc::write`].
-    pub fn put_back(&mut self, author: &Author) -> Result<Option<Vec<u8>>, ContentError> {
+    pub fn put_back(&mut self, author: &RunAuthor) -> Result<Option<Vec<u8>>, ContentError> {
         self.gate.health()?;
         let words = self.set_aside();
         if words.is_empty() {
@@ -102,7 +102,7 @@ impl ContentDoc {
     }
 
     /// Notes what an update brought, or what it deleted without saying so.
-    pub(super) fn note_stranded(&mut self, before: &Version, scans: &[Scan]) {
+    pub(super) fn note_stranded(&mut self, before: &Version, scans: &[UpdateScan]) {
         let now = self.version();
         let mut lost = now.snapshot().delete_set.diff(&before.snapshot().delete_set);
         lost.diff_with(&to_set(
@@ -134,7 +134,7 @@ impl ContentDoc {
             for element in array.iter(txn) {
                 let Out::Any(Any::Map(members)) = element else { continue };
                 let Some(Any::Buffer(bytes)) = members.get(RANGES) else { continue };
-                if let Ok(ranges) = read_deletes(&mut Reader::new(bytes)) {
+                if let Ok(ranges) = read_deletes(&mut Lib0Reader::new(bytes)) {
                     all.merge_with(ranges);
                 }
             }

@@ -13,31 +13,31 @@ use std::ops::Range;
 use yfs_markdown::front_matter::split;
 
 use super::{
-    Author, ContentDoc,
-    spans::{Span, bytes_of},
+    ContentDoc, RunAuthor,
+    item_spans::{ItemSpan, bytes_of},
 };
-use crate::{id::ItemId, kind::ContentKind};
+use crate::{id::ItemId, kind::ContentRoot};
 
 /// A stretch of the text that one run of edits wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct BlamePiece {
     /// Where it is in the text, in bytes.
     pub range: Range<usize>,
     /// On whose behalf it was written and when that run began, if anybody said so.
-    pub author: Option<Author>,
+    pub author: Option<RunAuthor>,
     /// The entry of the log that says so.
     pub run: Option<ItemId>,
 }
 
 impl ContentDoc {
     /// Returns the text and who wrote which piece of it, in order. What is in no piece, nobody is known to have written.
-    pub fn blame(&mut self) -> (String, Vec<Piece>) {
+    pub fn blame(&mut self) -> (String, Vec<BlamePiece>) {
         let (text, spans) = self.spans();
         let mut pieces = Vec::new();
         for span in &spans {
             self.blame_span(&text[span.at..span.at + span.len], span, &mut pieces);
         }
-        if matches!(self.held(), ContentKind::Rich(_)) {
+        if matches!(self.held(), ContentRoot::Rich(_)) {
             pieces = self.with_syntax(&text, pieces);
         }
         (text, pieces)
@@ -46,13 +46,13 @@ impl ContentDoc {
     /// Gives what stands between pieces of rich text, which no item is behind, to whoever wrote beside it: to who
     /// wrote what follows on the same line, else to who wrote what is before. Where one run wrote everything, front matter is
     /// theirs as well.
-    fn with_syntax(&self, text: &str, pieces: Vec<Piece>) -> Vec<Piece> {
+    fn with_syntax(&self, text: &str, pieces: Vec<BlamePiece>) -> Vec<BlamePiece> {
         let [first, .., last] = &pieces[..] else { return self.of_one_run(text, pieces) };
         if first.run == last.run && self.log.entries().len() == 1 {
             return self.of_one_run(text, pieces);
         }
         let mut at = text.len() - split(text).body.len();
-        let mut filled: Vec<Piece> = Vec::with_capacity(2 * pieces.len());
+        let mut filled: Vec<BlamePiece> = Vec::with_capacity(2 * pieces.len());
         for piece in pieces {
             let gap = &text[at.min(piece.range.start)..piece.range.start];
             let line = gap.rfind('\n').map_or(at, |newline| at + newline + 1);
@@ -61,7 +61,7 @@ impl ContentDoc {
             }
             let start = if filled.is_empty() { at } else { line };
             at = piece.range.end;
-            filled.push(Piece { range: start.min(piece.range.start)..at, ..piece });
+            filled.push(BlamePiece { range: start.min(piece.range.start)..at, ..piece });
         }
         if let Some(last) = filled.last_mut() {
             last.range.end = text.len();
@@ -70,7 +70,7 @@ impl ContentDoc {
     }
 
     /// Gives all of the text to the run that wrote any of it.
-    fn of_one_run(&self, text: &str, mut pieces: Vec<Piece>) -> Vec<Piece> {
+    fn of_one_run(&self, text: &str, mut pieces: Vec<BlamePiece>) -> Vec<BlamePiece> {
         let is_alone = self.log.entries().len() == 1;
         pieces.truncate(1);
         if let Some(piece) = pieces.first_mut().filter(|_| is_alone) {
@@ -79,7 +79,7 @@ impl ContentDoc {
         pieces
     }
 
-    fn blame_span(&self, text: &str, span: &Span, pieces: &mut Vec<Piece>) {
+    fn blame_span(&self, text: &str, span: &ItemSpan, pieces: &mut Vec<BlamePiece>) {
         let (mut done, mut clock) = (0, span.item.clock);
         let end = span.item.clock + span.n_units;
         while clock < end {
@@ -93,7 +93,7 @@ impl ContentDoc {
                     last.range.end = range.end;
                 }
                 _ if range.is_empty() => {}
-                _ => pieces.push(Piece { range, author: author.cloned(), run }),
+                _ => pieces.push(BlamePiece { range, author: author.cloned(), run }),
             }
             (done, clock) = (len, upto);
         }

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use smol_str::SmolStr;
 use yrs::{Any, Number};
 
-use super::Author;
+use super::RunAuthor;
 use crate::{
     actor::Actor,
     hash::ContentHash,
@@ -56,11 +56,11 @@ pub struct NewBlob {
 
 /// The versions of one document.
 #[derive(Debug, Default)]
-pub(super) struct Blobs {
+pub(super) struct BlobVersions {
     versions: BTreeMap<ItemId, BlobVersion>,
 }
 
-impl Blobs {
+impl BlobVersions {
     /// Takes in an element of `fs:blobs`. What cannot be read as a version is passed over.
     pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
         if let Some(version) = parse(id, value) {
@@ -110,7 +110,7 @@ impl Blobs {
 }
 
 /// Returns the element that lists a version.
-pub(super) fn value(blob: &NewBlob, author: &Author, replaced: &[BlobVersion]) -> Any {
+pub(super) fn value(blob: &NewBlob, author: &RunAuthor, replaced: &[BlobVersion]) -> Any {
     let number = |number: f64| Any::Number(Number::Float(number));
     let mut members = std::collections::HashMap::from([
         ("hash".to_owned(), Any::from(blob.hash.to_string())),

@@ -13,10 +13,10 @@
 //! the greatest number stands, the copies of the others are taken back, and the work that it did
 //! not know of is merged again. The rules are in `docs/format/content-document.md`.
 
-mod beside;
+mod align_items;
 mod late;
 mod profile;
-mod settle;
+mod settle_conversions;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +24,10 @@ use yrs::{Any, IdSet, Map as _, Out, ReadTxn as _, Snapshot, updates::encoder::E
 
 use super::{ContentDoc, ContentError, TEXT, Version, rich, version::read_deletes};
 use crate::{
-    gate::{GatedDoc, Limits, Source, origins},
+    gate::{GateLimits, GatedDoc, UpdateSource, origins},
     id::ClientId,
-    kind::ContentKind,
-    lib0::{Reader, as_number},
+    kind::ContentRoot,
+    lib0::{Lib0Reader, as_number},
     rich::ROOT,
 };
 
@@ -39,7 +39,10 @@ const MARK: u64 = 1 << 52;
 
 /// Tells whether updates, which are all of a document's, hold nothing but rich text and history of one client. Then
 /// there is nothing to settle: nobody converted it, and nothing is there twice. It needs no document.
-pub fn is_rich_of_one<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> bool {
+pub fn is_rich_of_one<'a>(
+    updates: impl IntoIterator<Item = &'a [u8]>,
+    limits: &GateLimits,
+) -> bool {
     let (mut writer, mut has_rich) = (None, false);
     for update in updates {
         let Some(origins) = origins(update, limits) else { return false };
@@ -60,7 +63,7 @@ pub fn is_rich_of_one<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &
 
 /// A record of a settlement.
 #[derive(Debug, Clone)]
-pub(super) struct Settlement {
+pub(super) struct ConversionSettlement {
     client: ClientId,
     /// One more than the greatest number that it knew of.
     number: u64,
@@ -79,21 +82,21 @@ pub(super) struct Settlement {
 impl ContentDoc {
     /// Tells how what the document holds is kept, which is not what its name promises where nobody has
     /// converted it yet.
-    pub fn held(&self) -> ContentKind {
+    pub fn held(&self) -> ContentRoot {
         let has_rich = self.gate.has_root(ROOT);
         let has_text = self.gate.has_root(TEXT);
         let is_rich = match (has_rich, has_text, self.last_settlement()) {
             (_, _, Some(last)) => last.is_to_rich,
             (false, false, None) => return self.kind,
             (has_rich, has_text, None) if has_rich != has_text => has_rich,
-            (..) => matches!(self.kind, ContentKind::Rich(_)),
+            (..) => matches!(self.kind, ContentRoot::Rich(_)),
         };
         match (is_rich, self.kind) {
-            (true, ContentKind::Text) => {
-                ContentKind::Rich(self.gate.read(|txn| rich::profile_of(txn)))
+            (true, ContentRoot::Text) => {
+                ContentRoot::Rich(self.gate.read(|txn| rich::profile_of(txn)))
             }
             (true, kind) => kind,
-            (false, _) => ContentKind::Text,
+            (false, _) => ContentRoot::Text,
         }
     }
 
@@ -206,7 +209,7 @@ impl ContentDoc {
     }
 
     /// Returns what the document was when a settlement was made.
-    fn after(&self, settlement: &Settlement) -> Version {
+    fn after(&self, settlement: &ConversionSettlement) -> Version {
         match settlement.is_note {
             true => settlement.from.clone(),
             false => {
@@ -215,25 +218,25 @@ impl ContentDoc {
         }
     }
 
-    fn last_settlement(&self) -> Option<&Settlement> {
+    fn last_settlement(&self) -> Option<&ConversionSettlement> {
         self.settlements().last()
     }
 
     /// Returns the settlements that the last one did not know of.
-    fn rivals(&self) -> Vec<Settlement> {
+    fn rivals(&self) -> Vec<ConversionSettlement> {
         let Some((last, others)) = self.settlements().split_last() else { return Vec::new() };
-        let is_rival = |it: &&Settlement| {
+        let is_rival = |it: &&ConversionSettlement| {
             !it.is_note && it.client != last.client && !it.is_known_to(&last.from)
         };
         others.iter().filter(is_rival).cloned().collect()
     }
 
     /// Returns all settlements, in order.
-    fn settlements(&self) -> &[Settlement] {
+    fn settlements(&self) -> &[ConversionSettlement] {
         self.settlements.get_or_init(|| self.read_settlements())
     }
 
-    fn read_settlements(&self) -> Vec<Settlement> {
+    fn read_settlements(&self) -> Vec<ConversionSettlement> {
         if !self.gate.has_root(CONVERSIONS) {
             return Vec::new();
         }
@@ -247,7 +250,7 @@ impl ContentDoc {
         settlements
     }
 
-    fn parse(&self, key: &str, value: &Out) -> Option<Settlement> {
+    fn parse(&self, key: &str, value: &Out) -> Option<ConversionSettlement> {
         let Out::Any(Any::Array(values)) = value else { return None };
         let (is_note, key) = match key.split_once(':') {
             None => (false, key),
@@ -266,20 +269,28 @@ impl ContentDoc {
         let from = Version::decode(from).ok()?;
         let gone = match rest {
             [Any::Buffer(gone), ..] => {
-                let mut reader = Reader::new(gone);
+                let mut reader = Lib0Reader::new(gone);
                 read_deletes(&mut reader).ok()?
             }
             // Version 1 replaced all that the root held.
             _ if is_note => IdSet::new(),
             _ => self.living_at(&from, is_to_rich),
         };
-        Some(Settlement { client, number: number as u64, is_to_rich, len, from, gone, is_note })
+        Some(ConversionSettlement {
+            client,
+            number: number as u64,
+            is_to_rich,
+            len,
+            from,
+            gone,
+            is_note,
+        })
     }
 
     fn clone_for(&self, client: ClientId) -> Result<Self, ContentError> {
         let mut clone = Self::new(&self.id, client, self.limits);
         clone.kind = self.kind;
-        clone.receive(&self.gate.encode_state(), Source::Store)?;
+        clone.receive(&self.gate.encode_state(), UpdateSource::Store)?;
         Ok(clone)
     }
 
@@ -290,7 +301,7 @@ impl ContentDoc {
     }
 }
 
-impl Settlement {
+impl ConversionSettlement {
     /// Reports whether a version has the record of the settlement.
     fn is_known_to(&self, version: &Version) -> bool {
         version.knows(self.client, self.len.saturating_add(1))
@@ -319,8 +330,8 @@ pub(super) fn is_by_rule(client: ClientId) -> bool {
     client.get() & MARK != 0
 }
 
-fn is_rich(kind: ContentKind) -> bool {
-    matches!(kind, ContentKind::Rich(_))
+fn is_rich(kind: ContentRoot) -> bool {
+    matches!(kind, ContentRoot::Rich(_))
 }
 
 /// Makes one update of several that follow each other.

@@ -27,12 +27,12 @@ use std::{
 
 use self::{
     compare::compare,
-    tokens::{Level, Tokens, cluster_end, cluster_start},
+    tokens::{TokenLevel, TokenList, cluster_end, cluster_start},
 };
 
 /// One piece of the old text that gives way to one piece of the new.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Splice {
+pub struct TextSplice {
     /// Where in the old text, in UTF-16 code units.
     pub at: u32,
     /// How much of the old text goes, in UTF-16 code units.
@@ -64,12 +64,12 @@ const SPLICE_COST: usize = 28;
 const SMALL_HUNK_LEN: usize = 1 << 10;
 
 /// Returns what turns `old` into `new`, in order of position; nothing if they are equal.
-pub fn diff(old: &str, new: &str) -> Vec<Splice> {
+pub fn diff(old: &str, new: &str) -> Vec<TextSplice> {
     if old == new {
         return Vec::new();
     }
     let (words, chars) = (WORDS_BUDGET, CHARS_BUDGET);
-    let mut differ = Differ { old, new, changes: Vec::new(), words, chars };
+    let mut differ = TextDiffer { old, new, changes: Vec::new(), words, chars };
     differ.by_lines();
     differ.into_splices()
 }
@@ -94,7 +94,7 @@ pub(super) fn diff_tokens(old: &[[u8; 16]], new: &[[u8; 16]]) -> Vec<(Range<usiz
     }
     let tokens =
         |range: Range<usize>| prefix + range.start / LINE_LEN..prefix + range.end / LINE_LEN;
-    let changes = compare(&old, &new, Level::Line).into_iter();
+    let changes = compare(&old, &new, TokenLevel::Line).into_iter();
     changes.map(|change| (tokens(change.old), tokens(change.new))).collect()
 }
 
@@ -115,7 +115,7 @@ fn lines_of(tokens: &[[u8; 16]]) -> String {
 
 /// Returns a hash of each word of a text, without the blanks between.
 pub(super) fn word_hashes(text: &str) -> impl Iterator<Item = u64> {
-    let words = Tokens::new(text, Level::Word).filter(|word| !word.trim().is_empty());
+    let words = TokenList::new(text, TokenLevel::Word).filter(|word| !word.trim().is_empty());
     words.map(|word| {
         let mut hasher = std::hash::DefaultHasher::new();
         word.hash(&mut hasher);
@@ -125,54 +125,54 @@ pub(super) fn word_hashes(text: &str) -> impl Iterator<Item = u64> {
 
 /// A piece of the old text and the piece of the new text in its place, in bytes.
 #[derive(Debug, Clone)]
-struct Change {
+struct ByteChange {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-struct Differ<'a> {
+struct TextDiffer<'a> {
     old: &'a str,
     new: &'a str,
     /// Invariant: in order, disjoint, and none empty on both sides.
-    changes: Vec<Change>,
+    changes: Vec<ByteChange>,
     words: usize,
     chars: usize,
 }
 
-impl Differ<'_> {
+impl TextDiffer<'_> {
     fn by_lines(&mut self) {
-        let whole = Change { old: 0..self.old.len(), new: 0..self.new.len() };
+        let whole = ByteChange { old: 0..self.old.len(), new: 0..self.new.len() };
         let middle = self.trim(whole, line_start, line_end);
-        for hunk in self.compare(&middle, Level::Line) {
+        for hunk in self.compare(&middle, TokenLevel::Line) {
             self.by_words_or_whole(hunk);
         }
     }
 
     /// Compares a hunk of lines by words, unless that says more than the hunk itself.
-    fn by_words_or_whole(&mut self, hunk: Change) {
+    fn by_words_or_whole(&mut self, hunk: ByteChange) {
         let n_before = self.changes.len();
         if hunk.len() <= MAX_WORDS_LEN {
             self.by_words(hunk.clone());
         } else {
-            for clauses in self.compare(&hunk, Level::Clause) {
+            for clauses in self.compare(&hunk, TokenLevel::Clause) {
                 self.by_words(clauses);
             }
         }
-        let cost: usize = self.changes[n_before..].iter().map(Change::cost).sum();
+        let cost: usize = self.changes[n_before..].iter().map(ByteChange::cost).sum();
         if hunk.len() > SMALL_HUNK_LEN && cost > hunk.cost() {
             self.changes.truncate(n_before);
             self.push_trimmed(hunk);
         }
     }
 
-    fn by_words(&mut self, hunk: Change) {
+    fn by_words(&mut self, hunk: ByteChange) {
         if hunk.is_one_sided() || hunk.len() > MAX_WORDS_LEN || hunk.len() > self.words {
             return self.push_trimmed(hunk);
         }
         self.words -= hunk.len();
         // Blanks between two words that both changed are not worth an update of their own.
         let joins = |gap: &str| gap.bytes().all(|byte| byte == b' ' || byte == b'\t');
-        let changes = self.compare(&hunk, Level::Word);
+        let changes = self.compare(&hunk, TokenLevel::Word);
         for change in self.join(changes, |last, next, gap| {
             !last.is_one_sided() && !next.is_one_sided() && joins(gap)
         }) {
@@ -180,7 +180,7 @@ impl Differ<'_> {
         }
     }
 
-    fn by_chars(&mut self, words: Change) {
+    fn by_chars(&mut self, words: ByteChange) {
         let words = self.trim(words, cluster_start, cluster_end);
         let shorter = words.old.len().min(words.new.len());
         let too_long = words.len() > MAX_CHARS_LEN.min(self.chars);
@@ -188,12 +188,12 @@ impl Differ<'_> {
             return self.changes.push(words);
         }
         self.chars -= words.len();
-        let changes = self.compare(&words, Level::Cluster);
+        let changes = self.compare(&words, TokenLevel::Cluster);
         let joined = self.join(changes, |_, _, gap| gap.chars().count() < MIN_KEPT_CHARS);
         self.changes.extend(joined);
     }
 
-    fn push_trimmed(&mut self, change: Change) {
+    fn push_trimmed(&mut self, change: ByteChange) {
         let one_sided = change.is_one_sided();
         let trimmed = |change| self.trim(change, cluster_start, cluster_end);
         let change = if one_sided { change } else { trimmed(change) };
@@ -203,10 +203,10 @@ impl Differ<'_> {
     /// Makes one of neighbouring changes where `joins` says so of them and of what is between.
     fn join(
         &self,
-        changes: Vec<Change>,
-        joins: impl Fn(&Change, &Change, &str) -> bool,
-    ) -> Vec<Change> {
-        let mut joined: Vec<Change> = Vec::with_capacity(changes.len());
+        changes: Vec<ByteChange>,
+        joins: impl Fn(&ByteChange, &ByteChange, &str) -> bool,
+    ) -> Vec<ByteChange> {
+        let mut joined: Vec<ByteChange> = Vec::with_capacity(changes.len());
         for change in changes {
             match joined.last_mut() {
                 Some(last) if joins(last, &change, &self.old[last.old.end..change.old.start]) => {
@@ -220,12 +220,12 @@ impl Differ<'_> {
     }
 
     /// Compares the two sides of a change, cut into tokens of the given level.
-    fn compare(&self, whole: &Change, level: Level) -> Vec<Change> {
+    fn compare(&self, whole: &ByteChange, level: TokenLevel) -> Vec<ByteChange> {
         let (old, new) = (&self.old[whole.old.clone()], &self.new[whole.new.clone()]);
         let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
         let changes = compare(old, new, level).into_iter();
         changes
-            .map(|change| Change {
+            .map(|change| ByteChange {
                 old: shift(change.old, whole.old.start),
                 new: shift(change.new, whole.new.start),
             })
@@ -236,10 +236,10 @@ impl Differ<'_> {
     /// an end of the rest outwards, to where the text may be cut.
     fn trim(
         &self,
-        change: Change,
+        change: ByteChange,
         start_of: impl Fn(&str, usize) -> usize,
         end_of: impl Fn(&str, usize) -> usize,
-    ) -> Change {
+    ) -> ByteChange {
         let (old, new) = (&self.old[change.old.clone()], &self.new[change.new.clone()]);
         let prefix = old.floor_char_boundary(common_prefix(old.as_bytes(), new.as_bytes()));
         let prefix = start_of(old, prefix).min(start_of(new, prefix));
@@ -248,26 +248,26 @@ impl Differ<'_> {
         let suffix = old.len() - old.ceil_char_boundary(old.len() - suffix);
         let kept_end = |text: &str| text.len() - end_of(text, text.len() - suffix);
         let suffix = kept_end(old).min(kept_end(new));
-        Change {
+        ByteChange {
             old: change.old.start + prefix..change.old.end - suffix,
             new: change.new.start + prefix..change.new.end - suffix,
         }
     }
 
     /// Counts the changes in UTF-16 code units.
-    fn into_splices(self) -> Vec<Splice> {
+    fn into_splices(self) -> Vec<TextSplice> {
         let (mut byte, mut unit) = (0, 0);
-        let splice = |Change { old, new }: Change| {
+        let splice = |ByteChange { old, new }: ByteChange| {
             let at = unit + utf16_len(&self.old[byte..old.start]);
             let delete = utf16_len(&self.old[old.clone()]);
             (byte, unit) = (old.end, at + delete);
-            Splice { at, delete, old, new }
+            TextSplice { at, delete, old, new }
         };
         self.changes.into_iter().map(splice).collect()
     }
 }
 
-impl Change {
+impl ByteChange {
     fn len(&self) -> usize {
         self.old.len() + self.new.len()
     }

@@ -8,23 +8,23 @@ use yrs::{
 };
 
 use super::{
-    Base, ContentDoc, ContentError, MAX_TEXT_BYTES, TEXT,
+    ContentBase, ContentDoc, ContentError, MAX_TEXT_BYTES, TEXT,
     blobs::{self, NewBlob},
     compare_with,
     convert::merged,
     diff::{diff, utf16_len},
-    log::{self, Author},
+    item_spans::{TypingRuns, typing_runs},
+    log::{self, RunAuthor},
     push_front,
-    rebase::{Length, Op, Overlap, Runs, Side, keep_begun_words, rebase},
-    spans::{TypingRuns, typing_runs},
+    rebase::{RebaseOp, RunAlignment, TextLength, TextOverlap, TextSide, keep_begun_words, rebase},
     timeline::is_sweeping,
 };
-use yfs_markdown::schema::Profile;
+use yfs_markdown::schema::SchemaProfile;
 
 use crate::{
     gate::{RootIx, deleted_by},
     id::{ClientId, ItemId},
-    kind::ContentKind,
+    kind::ContentRoot,
 };
 
 /// More changes than this are made in one pass over the text instead of one walk each.
@@ -33,17 +33,17 @@ const MAX_WALKS: usize = 8;
 /// What a write did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[must_use = "the update must be logged and sent"]
-pub struct Written {
+pub struct ContentWriteResult {
     /// The update that says it, or nothing if the text is as it was.
     pub update: Option<Vec<u8>>,
     /// Where others had changed what the writer changed.
-    pub overlaps: Vec<Overlap>,
+    pub overlaps: Vec<TextOverlap>,
 }
 
 /// What an edit of pieces did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[must_use = "the update must be logged and sent"]
-pub struct Edited {
+pub struct SpliceResult {
     /// The update that says it, or nothing if the text is as it was.
     pub update: Option<Vec<u8>>,
     /// How many pieces were replaced.
@@ -63,9 +63,9 @@ impl ContentDoc {
     pub fn write(
         &mut self,
         new: &str,
-        base: Option<Base<'_>>,
-        author: &Author,
-    ) -> Result<Written, ContentError> {
+        base: Option<ContentBase<'_>>,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
         self.gate.health()?;
         check_len(new.len())?;
         let text;
@@ -74,24 +74,24 @@ impl ContentDoc {
             // Before it is converted: that is what the writer had read.
             (_, Some(read)) => {
                 text = read;
-                Some(Base::Text(&text))
+                Some(ContentBase::Text(&text))
             }
         };
         let converted = self.convert()?;
         let mut written = match self.kind {
-            ContentKind::Text => self.write_text(new, base, author)?,
-            ContentKind::Rich(profile) => self.write_whole(new, base, profile, author)?,
+            ContentRoot::Text => self.write_text(new, base, author)?,
+            ContentRoot::Rich(profile) => self.write_whole(new, base, profile, author)?,
         };
         written.update = merged(converted.into_iter().chain(written.update).collect())?;
         Ok(written)
     }
 
     /// Returns what a writer had read, where that was not kept as the content will be.
-    fn is_elsewhere(&self, base: &Option<Base<'_>>) -> Result<Option<String>, ContentError> {
+    fn is_elsewhere(&self, base: &Option<ContentBase<'_>>) -> Result<Option<String>, ContentError> {
         let needs_conversion = self.needs_conversion();
         Ok(match base {
             None if needs_conversion => Some(self.text()),
-            Some(Base::Version(version)) if needs_conversion || !self.is_of_now(version) => {
+            Some(ContentBase::Version(version)) if needs_conversion || !self.is_of_now(version) => {
                 Some(self.text_at(version)?)
             }
             _ => None,
@@ -102,19 +102,19 @@ impl ContentDoc {
     pub(super) fn write_whole(
         &mut self,
         new: &str,
-        base: Option<Base<'_>>,
-        profile: Profile,
-        author: &Author,
-    ) -> Result<Written, ContentError> {
+        base: Option<ContentBase<'_>>,
+        profile: SchemaProfile,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
         match base {
             None => self.write_rich(new, None, profile, author),
-            Some(Base::Version(version)) => {
+            Some(ContentBase::Version(version)) => {
                 let is_current = *version == self.version();
                 self.write_rich(new, Some(version).filter(|_| !is_current), profile, author)
             }
-            Some(Base::Text(base)) => {
+            Some(ContentBase::Text(base)) => {
                 let current = self.text();
-                let runs = Runs::of_texts(base, &current);
+                let runs = RunAlignment::of_texts(base, &current);
                 let (ops, overlaps) = rebase(&runs, &diff(base, new), base, &current, new);
                 let merged = applied(&current, new, &ops);
                 check_len(merged.len())?;
@@ -128,19 +128,21 @@ impl ContentDoc {
     pub(super) fn write_text(
         &mut self,
         new: &str,
-        base: Option<Base<'_>>,
-        author: &Author,
-    ) -> Result<Written, ContentError> {
+        base: Option<ContentBase<'_>>,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
         let current = self.text();
-        let whole = || Runs::whole(Length::of(&current));
+        let whole = || RunAlignment::whole(TextLength::of(&current));
         let (base, runs) = match base {
             None => (current.clone(), whole()),
-            Some(Base::Text(base)) if base == current => (current.clone(), whole()),
-            Some(Base::Text(base)) => (base.to_owned(), Runs::of_texts(base, &current)),
-            Some(Base::Version(version)) if *version == self.version() => {
+            Some(ContentBase::Text(base)) if base == current => (current.clone(), whole()),
+            Some(ContentBase::Text(base)) => {
+                (base.to_owned(), RunAlignment::of_texts(base, &current))
+            }
+            Some(ContentBase::Version(version)) if *version == self.version() => {
                 (current.clone(), whole())
             }
-            Some(Base::Version(version)) => {
+            Some(ContentBase::Version(version)) => {
                 self.check_known(version)?;
                 let (base, runs) = if version.was_taken_from(&self.id) {
                     compare_with(&mut self.gate, version)
@@ -148,7 +150,7 @@ impl ContentDoc {
                     compare_with(&mut self.copy()?, version)
                 };
                 let fits = runs.fit(&base, &current);
-                let runs = if fits { runs } else { Runs::of_texts(&base, &current) };
+                let runs = if fits { runs } else { RunAlignment::of_texts(&base, &current) };
                 (base, runs)
             }
         };
@@ -161,7 +163,7 @@ impl ContentDoc {
             ops = keep_begun_words(ops, &current, &runs, &typing);
         }
         let update = self.apply(&current, new, &ops, author)?;
-        Ok(Written { update, overlaps })
+        Ok(ContentWriteResult { update, overlaps })
     }
 
     /// Replaces one piece of the current text, or `all` that are equal to it.
@@ -176,8 +178,8 @@ impl ContentDoc {
         old: &str,
         new: &str,
         all: bool,
-        author: &Author,
-    ) -> Result<Edited, ContentError> {
+        author: &RunAuthor,
+    ) -> Result<SpliceResult, ContentError> {
         self.gate.health()?;
         if old.is_empty() {
             return Err(ContentError::EmptyPattern);
@@ -195,25 +197,25 @@ impl ContentDoc {
         check_len((current.len() - places.len() * old.len()).saturating_add(grown))?;
         if self.needs_conversion() {
             let update = self.write(&replaced(&current, old, new, all), None, author)?.update;
-            return Ok(Edited { update, n_replaced: places.len() });
+            return Ok(SpliceResult { update, n_replaced: places.len() });
         }
 
         let splices = diff(old, new);
         let mut ops = Vec::with_capacity(places.len() * splices.len());
-        let mut cursor = Length::default();
+        let mut cursor = TextLength::default();
         for place in &places {
-            cursor += Length::of(&current[cursor.bytes..*place]);
-            ops.extend(splices.iter().map(|splice| Op {
-                at: Length {
+            cursor += TextLength::of(&current[cursor.bytes..*place]);
+            ops.extend(splices.iter().map(|splice| RebaseOp {
+                at: TextLength {
                     units: cursor.units + splice.at,
                     bytes: cursor.bytes + splice.old.start,
                 },
-                delete: Length { units: splice.delete, bytes: splice.old.len() },
+                delete: TextLength { units: splice.delete, bytes: splice.old.len() },
                 insert: splice.new.clone(),
             }));
         }
         let update = self.apply(&current, new, &ops, author)?;
-        Ok(Edited { update, n_replaced: places.len() })
+        Ok(SpliceResult { update, n_replaced: places.len() })
     }
 
     /// Adds text at the end. What others add there at the same time is kept, too.
@@ -222,13 +224,17 @@ impl ContentDoc {
     ///
     /// [`ContentError::TooLarge`]; [`ContentError::NotText`] or [`ContentError::Refused`] if the
     /// document cannot be edited at all.
-    pub fn append(&mut self, text: &str, author: &Author) -> Result<Written, ContentError> {
+    pub fn append(
+        &mut self,
+        text: &str,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
         self.gate.health()?;
         // A code unit of UTF-16 takes at most three bytes, so this seldom has to read the text.
         if text.is_empty() {
-            return Ok(Written::default());
+            return Ok(ContentWriteResult::default());
         }
-        if matches!(self.kind, ContentKind::Rich(_)) || self.needs_conversion() {
+        if matches!(self.kind, ContentRoot::Rich(_)) || self.needs_conversion() {
             let whole = self.text() + text;
             return self.write(&whole, None, author);
         }
@@ -237,7 +243,7 @@ impl ContentDoc {
             check_len(self.len_utf8() + text.len())?;
         }
         let update = self.transact(author, false, |txn, root| root.push(txn, text))?;
-        Ok(Written { update, overlaps: Vec::new() })
+        Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
     /// Replaces a range of the current text, in bytes.
@@ -250,8 +256,8 @@ impl ContentDoc {
         &mut self,
         range: Range<usize>,
         new: &str,
-        author: &Author,
-    ) -> Result<Written, ContentError> {
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
         self.gate.health()?;
         let current = self.text();
         let Some(old) = current.get(range.clone()) else {
@@ -259,18 +265,21 @@ impl ContentDoc {
             return Err(ContentError::BadRange { start, end, len: current.len() });
         };
         check_len(current.len() - old.len() + new.len())?;
-        let start = Length::of(&current[..range.start]);
-        let op = |splice: super::diff::Splice| Op {
-            at: Length { units: start.units + splice.at, bytes: start.bytes + splice.old.start },
-            delete: Length { units: splice.delete, bytes: splice.old.len() },
+        let start = TextLength::of(&current[..range.start]);
+        let op = |splice: super::diff::TextSplice| RebaseOp {
+            at: TextLength {
+                units: start.units + splice.at,
+                bytes: start.bytes + splice.old.start,
+            },
+            delete: TextLength { units: splice.delete, bytes: splice.old.len() },
             insert: splice.new,
         };
-        let ops: Vec<Op> = diff(old, new).into_iter().map(op).collect();
+        let ops: Vec<RebaseOp> = diff(old, new).into_iter().map(op).collect();
         if self.needs_conversion() {
             return self.write(&applied(&current, new, &ops), None, author);
         }
         let update = self.apply(&current, new, &ops, author)?;
-        Ok(Written { update, overlaps: Vec::new() })
+        Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
     /// Lists a new version of content that is kept by reference. It replaces all that are there.
@@ -281,7 +290,7 @@ impl ContentDoc {
     pub fn add_blob_version(
         &mut self,
         blob: &NewBlob,
-        author: &Author,
+        author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.gate.health()?;
         let value = blobs::value(blob, author, &self.blobs.heads());
@@ -303,7 +312,7 @@ impl ContentDoc {
         &mut self,
         client: ClientId,
         from: u32,
-        author: &Author,
+        author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.gate.health()?;
         let value = log::claim(client, from, author, &self.noted());
@@ -318,8 +327,8 @@ impl ContentDoc {
         &mut self,
         current: &str,
         new: &str,
-        ops: &[Op],
-        author: &Author,
+        ops: &[RebaseOp],
+        author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         let grown: usize = ops.iter().map(|op| op.insert.len()).sum();
         let shrunk: usize = ops.iter().map(|op| op.delete.bytes).sum();
@@ -328,12 +337,13 @@ impl ContentDoc {
         }
         check_len(current.len() - shrunk + grown)?;
         debug_assert!(are_in_order(ops, current), "{ops:?}");
-        if let ContentKind::Rich(profile) = self.kind {
+        if let ContentRoot::Rich(profile) = self.kind {
             let whole = applied(current, new, ops);
             return Ok(self.write_rich(&whole, None, profile, author)?.update);
         }
         let len_utf16 = utf16_len(current);
-        let mut edits: Vec<Edit<'_>> = ops.iter().map(|op| Edit::new(op, new)).collect();
+        let mut edits: Vec<TextChange<'_>> =
+            ops.iter().map(|op| TextChange::new(op, new)).collect();
         if self.len_utf16() != len_utf16 {
             let others = self.others(len_utf16)?;
             edits = edits.into_iter().flat_map(|edit| edit.around(&others)).collect();
@@ -378,7 +388,7 @@ impl ContentDoc {
     /// stands `alone` is a run by itself.
     fn transact(
         &mut self,
-        author: &Author,
+        author: &RunAuthor,
         alone: bool,
         edit: impl FnOnce(&mut TransactionMut<'_>, &TextRef),
     ) -> Result<Option<Vec<u8>>, ContentError> {
@@ -426,25 +436,25 @@ impl ContentDoc {
     }
 }
 
-impl Runs {
+impl RunAlignment {
     /// Lays a text beside itself.
-    pub(super) fn whole(length: Length) -> Self {
+    pub(super) fn whole(length: TextLength) -> Self {
         let mut runs = Self::default();
-        runs.push(Side::Both, length);
+        runs.push(TextSide::Both, length);
         runs
     }
 }
 
 /// A change of the text, in UTF-16 code units.
 #[derive(Debug, Clone, Copy)]
-struct Edit<'a> {
+struct TextChange<'a> {
     at: u32,
     delete: u32,
     insert: &'a str,
 }
 
-impl<'a> Edit<'a> {
-    fn new(op: &Op, new: &'a str) -> Self {
+impl<'a> TextChange<'a> {
+    fn new(op: &RebaseOp, new: &'a str) -> Self {
         Self { at: op.at.units, delete: op.delete.units, insert: &new[op.insert.clone()] }
     }
 
@@ -470,7 +480,7 @@ impl<'a> Edit<'a> {
 }
 
 /// Says changes as yrs applies them in one pass.
-fn delta<'a>(edits: &'a [Edit<'a>]) -> impl Iterator<Item = Delta<&'a str>> {
+fn delta<'a>(edits: &'a [TextChange<'a>]) -> impl Iterator<Item = Delta<&'a str>> {
     let mut end = 0;
     edits.iter().flat_map(move |edit| {
         let kept = edit.at - end;
@@ -487,7 +497,7 @@ fn replaced(current: &str, old: &str, new: &str, all: bool) -> String {
 }
 
 /// Makes changes of a text, in order of position.
-pub(super) fn applied(current: &str, new: &str, ops: &[Op]) -> String {
+pub(super) fn applied(current: &str, new: &str, ops: &[RebaseOp]) -> String {
     let mut text = String::with_capacity(current.len());
     let mut end = 0;
     for op in ops {
@@ -500,8 +510,8 @@ pub(super) fn applied(current: &str, new: &str, ops: &[Op]) -> String {
 }
 
 /// Checks what yrs takes on trust: that changes are in order, and of the text.
-fn are_in_order(ops: &[Op], current: &str) -> bool {
-    let mut end = Length::default();
+fn are_in_order(ops: &[RebaseOp], current: &str) -> bool {
+    let mut end = TextLength::default();
     ops.iter().all(|op| {
         let fits = end.bytes <= op.at.bytes
             && end.units + utf16_len(&current[end.bytes..op.at.bytes]) == op.at.units

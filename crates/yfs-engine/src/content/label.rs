@@ -6,10 +6,10 @@ use smol_str::SmolStr;
 use yrs::{Any, Array, WriteTxn};
 
 use super::{
-    Author, ContentDoc, ContentError, MAX_LABEL_LEN,
+    ContentDoc, ContentError, MAX_LABEL_LEN, RunAuthor,
     blobs::{read_id, write_id},
     log,
-    note::{Note, State},
+    note::{NotedState, StateNote},
     push_front,
 };
 use crate::{
@@ -25,26 +25,26 @@ const BLOB: &str = "blob";
 
 /// A name that somebody gave to a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label {
+pub struct VersionLabel {
     /// The item that says so.
     pub id: ItemId,
     /// The name.
     pub name: SmolStr,
     /// Who gave it, and when.
-    pub author: Author,
+    pub author: RunAuthor,
     /// The version of content by reference that it names, where the file was a blob.
     pub blob: Option<ItemId>,
 }
 
 /// The labels of one document.
 #[derive(Debug, Default)]
-pub(super) struct Labels {
-    labels: BTreeMap<ItemId, (Label, Note)>,
+pub(super) struct VersionLabels {
+    labels: BTreeMap<ItemId, (VersionLabel, StateNote)>,
     /// Those that were taken away.
     gone: BTreeSet<ItemId>,
 }
 
-impl Labels {
+impl VersionLabels {
     /// Takes in an element of `fs:labels`. What cannot be read as a label is passed over.
     pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
         let Any::Map(members) = value else { return };
@@ -55,8 +55,8 @@ impl Labels {
         };
         let Some(name) = text(NAME).filter(|name| is_name(name)) else { return };
         let blob = text(BLOB).and_then(read_id);
-        let label = Label { id, name: name.into(), author, blob };
-        self.labels.insert(id, (label, Note::parse(id, members)));
+        let label = VersionLabel { id, name: name.into(), author, blob };
+        self.labels.insert(id, (label, StateNote::parse(id, members)));
     }
 
     /// Forgets what was deleted.
@@ -73,15 +73,16 @@ impl Labels {
     }
 
     /// Returns each label with what it notes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Label, &Note)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&VersionLabel, &StateNote)> {
         self.labels.values().map(|(label, note)| (label, note))
     }
 }
 
 impl ContentDoc {
     /// Returns the labels, in the order in which they were given.
-    pub fn labels(&self) -> Vec<Label> {
-        let mut labels: Vec<Label> = self.labels.iter().map(|(label, _)| label.clone()).collect();
+    pub fn labels(&self) -> Vec<VersionLabel> {
+        let mut labels: Vec<VersionLabel> =
+            self.labels.iter().map(|(label, _)| label.clone()).collect();
         labels.sort_by_key(|label| (label.author.at, label.id));
         labels
     }
@@ -96,7 +97,7 @@ impl ContentDoc {
         &mut self,
         name: &str,
         blob: Option<ItemId>,
-        author: &Author,
+        author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.gate.health()?;
         if !is_name(name) {
@@ -141,7 +142,7 @@ impl ContentDoc {
     }
 
     /// Adds what a label names to a state; tells whether all of it is known.
-    pub(super) fn add_labelled(&self, state: &mut State, note: &Note) -> bool {
+    pub(super) fn add_labelled(&self, state: &mut NotedState, note: &StateNote) -> bool {
         state.add_noted(self.log.notes(), note)
     }
 }

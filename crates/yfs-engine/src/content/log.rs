@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use smol_str::SmolStr;
 use yrs::{Any, Number};
 
-use super::note::{Note, Notes};
+use super::note::{StateNote, StateNotes};
 use crate::{
     actor::Actor,
     id::{ClientId, ItemId},
@@ -37,7 +37,7 @@ const ALONE: &str = "alone";
 
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Author {
+pub struct RunAuthor {
     /// Who.
     pub actor: Actor,
     /// When.
@@ -71,32 +71,32 @@ pub struct LogEntry {
 
 /// The entries of one document, in order.
 #[derive(Debug, Default)]
-pub(super) struct Log {
-    runs: BTreeMap<Key, Noted>,
+pub(super) struct AuthorLog {
+    runs: BTreeMap<EntryOrder, EntryNote>,
     /// What the document was at each entry. Those of entries that were deleted are kept, since others
     /// build on them.
-    notes: Notes,
+    notes: StateNotes,
     /// Where the entry is that an item holds.
-    keys: HashMap<ItemId, Key>,
+    keys: HashMap<ItemId, EntryOrder>,
 }
 
 /// What an entry says.
 #[derive(Debug)]
-struct Noted {
-    author: Author,
+struct EntryNote {
+    author: RunAuthor,
     alone: bool,
 }
 
 /// What orders entries: those of one client together, what it says itself before what others say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct EntryOrder {
     client: ClientId,
     claimed: bool,
     from: u32,
     item: ItemId,
 }
 
-impl Author {
+impl RunAuthor {
     /// Makes an author without a label.
     pub fn new(actor: Actor, at: Millis) -> Self {
         Self { actor, at, label: None }
@@ -110,19 +110,19 @@ impl Author {
     }
 }
 
-impl Key {
+impl EntryOrder {
     /// Returns what is before every entry of a client from a clock on.
     fn at(client: ClientId, claimed: bool, from: u32) -> Self {
         Self { client, claimed, from, item: ItemId::new(ClientId::from_random(0), 0) }
     }
 }
 
-impl Log {
+impl AuthorLog {
     /// Takes in an element of `fs:log`. What cannot be read as an entry is passed over.
     pub(super) fn insert(&mut self, item: ItemId, value: &Any) {
         let Some((client, from, noted, note)) = parse(item, value) else { return };
         self.notes.insert(item, note);
-        let key = Key { client, claimed: client != item.client, from, item };
+        let key = EntryOrder { client, claimed: client != item.client, from, item };
         self.runs.insert(key, noted);
         self.keys.insert(item, key);
     }
@@ -144,9 +144,9 @@ impl Log {
     }
 
     /// Tells whether an edit of `author` by `client` goes on with the last run of that client.
-    pub(super) fn goes_on(&self, client: ClientId, author: &Author) -> bool {
+    pub(super) fn goes_on(&self, client: ClientId, author: &RunAuthor) -> bool {
         let last = self.of(client, false).next_back();
-        last.is_some_and(|(_, Noted { author: last, alone })| {
+        last.is_some_and(|(_, EntryNote { author: last, alone })| {
             let age = author.at.0.saturating_sub(last.at.0);
             !alone
                 && last.actor == author.actor
@@ -157,7 +157,7 @@ impl Log {
 
     pub(super) fn entries(&self) -> Vec<LogEntry> {
         let mut entries: Vec<LogEntry> = Vec::with_capacity(self.runs.len());
-        for (key, Noted { author, alone }) in &self.runs {
+        for (key, EntryNote { author, alone }) in &self.runs {
             if let Some(last) = entries.last_mut()
                 && (last.client, last.claimed) == (key.client, key.claimed)
             {
@@ -178,17 +178,17 @@ impl Log {
         entries
     }
 
-    pub(super) fn who(&self, item: ItemId) -> Option<&Author> {
+    pub(super) fn who(&self, item: ItemId) -> Option<&RunAuthor> {
         self.run_of(item).0.map(|(_, author)| author)
     }
 
     /// Returns the entry of the run that an item belongs to and on whose behalf it was written, if that
     /// is known, and up to which clock of its client that holds.
-    pub(super) fn run_of(&self, item: ItemId) -> (Option<(ItemId, &Author)>, u32) {
+    pub(super) fn run_of(&self, item: ItemId) -> (Option<(ItemId, &RunAuthor)>, u32) {
         let by = |claimed| {
-            let behind = Key::at(item.client, claimed, item.clock.saturating_add(1));
-            let last = self.runs.range(Key::at(item.client, claimed, 0)..behind).next_back();
-            let end = Key::at(item.client, claimed, u32::MAX);
+            let behind = EntryOrder::at(item.client, claimed, item.clock.saturating_add(1));
+            let last = self.runs.range(EntryOrder::at(item.client, claimed, 0)..behind).next_back();
+            let end = EntryOrder::at(item.client, claimed, u32::MAX);
             let next = self.runs.range(behind..end).next();
             let run = last.map(|(key, noted)| (key.item, &noted.author));
             (run, next.map_or(u32::MAX, |(key, _)| key.from))
@@ -203,7 +203,7 @@ impl Log {
     }
 
     /// Returns what the document was at each entry.
-    pub(super) fn notes(&self) -> &Notes {
+    pub(super) fn notes(&self) -> &StateNotes {
         &self.notes
     }
 
@@ -211,28 +211,29 @@ impl Log {
         &self,
         client: ClientId,
         claimed: bool,
-    ) -> impl DoubleEndedIterator<Item = (&Key, &Noted)> {
+    ) -> impl DoubleEndedIterator<Item = (&EntryOrder, &EntryNote)> {
         // No item has the greatest clock, so the end is behind every entry.
-        self.runs.range(Key::at(client, claimed, 0)..Key::at(client, claimed, u32::MAX))
+        self.runs
+            .range(EntryOrder::at(client, claimed, 0)..EntryOrder::at(client, claimed, u32::MAX))
     }
 }
 
 /// Returns the entry that begins a run of the client that writes it, with what the document was
 /// before.
-pub(super) fn run(author: &Author, alone: bool, before: &Note) -> Any {
+pub(super) fn run(author: &RunAuthor, alone: bool, before: &StateNote) -> Any {
     let alone = alone.then_some((ALONE, Any::Bool(true)));
     value(author, alone.into_iter().chain(before.member()))
 }
 
 /// Returns the entry that says who sits behind another client, with what the document was before.
-pub(super) fn claim(client: ClientId, from: u32, author: &Author, before: &Note) -> Any {
+pub(super) fn claim(client: ClientId, from: u32, author: &RunAuthor, before: &StateNote) -> Any {
     let number = |number: f64| Any::Number(Number::Float(number));
     let of = [("client", number(client.get() as f64)), ("from", number(f64::from(from)))];
     value(author, of.into_iter().chain(before.member()))
 }
 
 /// Returns an element that says who, when and what for, and something more.
-pub(super) fn value<'a>(author: &Author, more: impl IntoIterator<Item = (&'a str, Any)>) -> Any {
+pub(super) fn value<'a>(author: &RunAuthor, more: impl IntoIterator<Item = (&'a str, Any)>) -> Any {
     let mut members = Members::with_capacity(5);
     members.insert("actor".to_owned(), Any::from(author.actor.to_string()));
     members.insert("at".to_owned(), Any::Number(Number::Float(author.at.as_f64())));
@@ -244,11 +245,11 @@ pub(super) fn value<'a>(author: &Author, more: impl IntoIterator<Item = (&'a str
 }
 
 /// Reads an entry: whose work it speaks of, from which clock on, and who did it.
-fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, Noted, Note)> {
+fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, EntryNote, StateNote)> {
     let Any::Map(members) = value else { return None };
     let author = parse_author(members)?;
     let alone = matches!(members.get(ALONE), Some(Any::Bool(true)));
-    let (noted, note) = (Noted { author, alone }, Note::parse(item, members));
+    let (noted, note) = (EntryNote { author, alone }, StateNote::parse(item, members));
     if !members.contains_key("client") {
         return Some((item.client, item.clock, noted, note));
     }
@@ -262,7 +263,7 @@ fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, Noted, Note)> {
 }
 
 /// Reads who, when and what for.
-pub(super) fn parse_author(members: &Members<String, Any>) -> Option<Author> {
+pub(super) fn parse_author(members: &Members<String, Any>) -> Option<RunAuthor> {
     let text = |name| match members.get(name)? {
         Any::String(text) => Some(&**text),
         _ => None,
@@ -270,5 +271,5 @@ pub(super) fn parse_author(members: &Members<String, Any>) -> Option<Author> {
     let actor = text("actor")?.parse().ok()?;
     let at = Millis::from_f64(as_number(members.get("at")?)?);
     let label = text("label").map(|label| label[..label.floor_char_boundary(MAX_LABEL_LEN)].into());
-    Some(Author { actor, at, label })
+    Some(RunAuthor { actor, at, label })
 }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     id::{ClientId, ItemId},
-    lib0::{Reader, write_var_uint},
+    lib0::{Lib0Reader, write_var_uint},
 };
 
 /// The member of an entry that holds a whole snapshot.
@@ -35,7 +35,7 @@ const SINCE: &str = "more";
 
 /// What the document was when an entry was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Note {
+pub(super) enum StateNote {
     /// It held nothing.
     Nothing,
     /// A snapshot.
@@ -48,15 +48,15 @@ pub(super) enum Note {
 
 /// The notes of a document, by the entry that holds them.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
-    notes: HashMap<ItemId, Note>,
+pub(super) struct StateNotes {
+    notes: HashMap<ItemId, StateNote>,
     /// The last that arrived; the next one builds on it.
     latest: Option<ItemId>,
 }
 
 /// A state of a document that grows by notes.
 #[derive(Debug, Default, Clone)]
-pub(super) struct State {
+pub(super) struct NotedState {
     clocks: HashMap<ClientId, u32>,
     /// The deleted ranges of each client, where they begin and where they end; none touch.
     deleted: HashMap<ClientId, BTreeMap<u32, u32>>,
@@ -65,7 +65,7 @@ pub(super) struct State {
     n_deleted: u64,
 }
 
-impl Note {
+impl StateNote {
     /// Reads what the members of an entry say.
     pub(super) fn parse(item: ItemId, members: &Members<String, Any>) -> Self {
         match (members.get(WHOLE), members.get(SINCE)) {
@@ -89,39 +89,39 @@ impl Note {
     /// Returns the entry that it builds on.
     pub(super) fn base(&self) -> Option<ItemId> {
         let Self::Since(bytes) = self else { return None };
-        read_id(&mut Reader::new(bytes))
+        read_id(&mut Lib0Reader::new(bytes))
     }
 }
 
-impl Notes {
+impl StateNotes {
     /// Takes in the note of an entry.
-    pub(super) fn insert(&mut self, item: ItemId, note: Note) {
-        if note != Note::Unknown {
+    pub(super) fn insert(&mut self, item: ItemId, note: StateNote) {
+        if note != StateNote::Unknown {
             self.latest = Some(item);
         }
         self.notes.insert(item, note);
     }
 
     /// Returns the note of an entry.
-    pub(super) fn get(&self, item: ItemId) -> &Note {
-        self.notes.get(&item).unwrap_or(&Note::Unknown)
+    pub(super) fn get(&self, item: ItemId) -> &StateNote {
+        self.notes.get(&item).unwrap_or(&StateNote::Unknown)
     }
 
     /// Notes a version in as few bytes as can be.
-    pub(super) fn take(&self, version: &Version) -> Note {
+    pub(super) fn take(&self, version: &Version) -> StateNote {
         if version.clocks().next().is_none() {
-            return Note::Nothing;
+            return StateNote::Nothing;
         }
         let whole = version.encode();
         let since = self.latest.and_then(|latest| self.since(latest, version));
         match since {
-            Some(since) if since.len() < whole.len() => Note::Since(since.into()),
-            _ => Note::Whole(whole.into()),
+            Some(since) if since.len() < whole.len() => StateNote::Since(since.into()),
+            _ => StateNote::Whole(whole.into()),
         }
     }
 
     fn since(&self, base: ItemId, version: &Version) -> Option<Vec<u8>> {
-        let mut state = State::default();
+        let mut state = NotedState::default();
         if !state.add(self, base) {
             return None;
         }
@@ -137,9 +137,9 @@ impl Notes {
     }
 }
 
-impl State {
+impl NotedState {
     /// Adds what the note of an entry says; tells whether all that it builds on is known.
-    pub(super) fn add(&mut self, notes: &Notes, entry: ItemId) -> bool {
+    pub(super) fn add(&mut self, notes: &StateNotes, entry: ItemId) -> bool {
         let mut next = Some(entry);
         while let Some(item) = next.filter(|item| self.seen.insert(*item)) {
             let note = notes.get(item);
@@ -153,17 +153,17 @@ impl State {
     }
 
     /// Adds what a note says that is not one of the log's own.
-    pub(super) fn add_noted(&mut self, notes: &Notes, note: &Note) -> bool {
+    pub(super) fn add_noted(&mut self, notes: &StateNotes, note: &StateNote) -> bool {
         note.base().is_none_or(|base| self.add(notes, base)) && self.add_note(note)
     }
 
-    fn add_note(&mut self, note: &Note) -> bool {
+    fn add_note(&mut self, note: &StateNote) -> bool {
         let snapshot = match note {
-            Note::Nothing => return true,
-            Note::Unknown => return false,
-            Note::Whole(bytes) => read_snapshot(&mut Reader::new(bytes)).ok(),
-            Note::Since(bytes) => {
-                let mut reader = Reader::new(bytes);
+            StateNote::Nothing => return true,
+            StateNote::Unknown => return false,
+            StateNote::Whole(bytes) => read_snapshot(&mut Lib0Reader::new(bytes)).ok(),
+            StateNote::Since(bytes) => {
+                let mut reader = Lib0Reader::new(bytes);
                 read_id(&mut reader).and_then(|_| read_partial(&mut reader).ok())
             }
         };
@@ -267,7 +267,7 @@ fn insert(ranges: &mut BTreeMap<u32, u32>, mut range: Range<u32>) -> u32 {
     range.end - range.start - n_known
 }
 
-fn read_id(reader: &mut Reader<'_>) -> Option<ItemId> {
+fn read_id(reader: &mut Lib0Reader<'_>) -> Option<ItemId> {
     let client = ClientId::new(reader.var_uint().ok()?).ok()?;
     Some(ItemId::new(client, reader.var_u32().ok()?))
 }

@@ -1,6 +1,6 @@
 //! Moving an edit from the text that its writer read to the text that is there now.
 //!
-//! The two texts are laid beside each other as [`Runs`]: stretches that are in both, that only the
+//! The two texts are laid beside each other as [`RunAlignment`]: stretches that are in both, that only the
 //! older one has, or only the newer. With a version the document itself says which is which, item by
 //! item, so the edit lands among the same characters that its writer saw, as if it had been made
 //! then and merged. With nothing but the older text, a diff has to guess.
@@ -16,17 +16,17 @@ mod tests;
 use std::ops::{AddAssign, Range};
 
 use super::{
-    diff::{Splice, diff, utf16_len},
-    spans::TypingRuns,
+    diff::{TextSplice, diff, utf16_len},
+    item_spans::TypingRuns,
 };
 
 /// A change of the current text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Op {
+pub(super) struct RebaseOp {
     /// Where.
-    pub(super) at: Length,
+    pub(super) at: TextLength,
     /// How much goes.
-    pub(super) delete: Length,
+    pub(super) delete: TextLength,
     /// What comes, in bytes of the new text.
     pub(super) insert: Range<usize>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Op {
 ///
 /// Nothing is lost by it: what others inserted is there. But the text may not read as either meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overlap {
+pub struct TextOverlap {
     /// Where it is in the text that came out, in bytes.
     pub at: usize,
     /// What the writer deleted, as it was when they read it.
@@ -50,26 +50,26 @@ pub struct Overlap {
 
 /// A length, or a distance from the beginning of a text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Length {
+pub(super) struct TextLength {
     pub(super) units: u32,
     pub(super) bytes: usize,
 }
 
 /// Two texts beside each other.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Runs {
-    runs: Vec<Run>,
+pub(super) struct RunAlignment {
+    runs: Vec<AlignedRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
-    side: Side,
-    length: Length,
+struct AlignedRun {
+    side: TextSide,
+    length: TextLength,
 }
 
 /// Which of two texts has something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum TextSide {
     /// Both.
     Both,
     /// Only the older.
@@ -78,7 +78,7 @@ pub(super) enum Side {
     New,
 }
 
-impl Length {
+impl TextLength {
     pub(super) fn of(text: &str) -> Self {
         Self { units: utf16_len(text), bytes: text.len() }
     }
@@ -92,41 +92,41 @@ impl Length {
     }
 }
 
-impl AddAssign for Length {
+impl AddAssign for TextLength {
     fn add_assign(&mut self, other: Self) {
         self.units += other.units;
         self.bytes += other.bytes;
     }
 }
 
-impl Runs {
+impl RunAlignment {
     /// Lays two texts beside each other by comparing them.
     pub(super) fn of_texts(old: &str, new: &str) -> Self {
         let mut runs = Self::default();
         let mut end = 0;
         for splice in diff(old, new) {
-            runs.push(Side::Both, Length::of(&old[end..splice.old.start]));
-            runs.push(Side::Old, Length::of(&old[splice.old.clone()]));
-            runs.push(Side::New, Length::of(&new[splice.new]));
+            runs.push(TextSide::Both, TextLength::of(&old[end..splice.old.start]));
+            runs.push(TextSide::Old, TextLength::of(&old[splice.old.clone()]));
+            runs.push(TextSide::New, TextLength::of(&new[splice.new]));
             end = splice.old.end;
         }
-        runs.push(Side::Both, Length::of(&old[end..]));
+        runs.push(TextSide::Both, TextLength::of(&old[end..]));
         runs
     }
 
     /// Tells whether these are the two texts that lie beside each other, cut between characters.
     pub(super) fn fit(&self, old: &str, new: &str) -> bool {
-        let (mut old_end, mut new_end) = (Length::default(), Length::default());
+        let (mut old_end, mut new_end) = (TextLength::default(), TextLength::default());
         let fits = self.runs.iter().all(|run| {
-            if run.side != Side::New {
+            if run.side != TextSide::New {
                 old_end += run.length;
             }
-            if run.side != Side::Old {
+            if run.side != TextSide::Old {
                 new_end += run.length;
             }
             old.is_char_boundary(old_end.bytes) && new.is_char_boundary(new_end.bytes)
         });
-        fits && old_end == Length::of(old) && new_end == Length::of(new)
+        fits && old_end == TextLength::of(old) && new_end == TextLength::of(new)
     }
 
     /// Returns where what is left of a stretch of the older text is in the newer, all in UTF-16 code
@@ -134,28 +134,28 @@ impl Runs {
     pub(super) fn shared(&self, old: Range<u32>) -> Vec<Range<u32>> {
         let (mut old_at, mut new_at) = (0, 0);
         let mut shared = Vec::new();
-        for Run { side, length } in &self.runs {
-            if *side == Side::Both {
+        for AlignedRun { side, length } in &self.runs {
+            if *side == TextSide::Both {
                 let from = old.start.max(old_at);
                 let to = old.end.min(old_at + length.units);
                 if from < to {
                     shared.push(new_at + from - old_at..new_at + to - old_at);
                 }
             }
-            old_at += if *side == Side::New { 0 } else { length.units };
-            new_at += if *side == Side::Old { 0 } else { length.units };
+            old_at += if *side == TextSide::New { 0 } else { length.units };
+            new_at += if *side == TextSide::Old { 0 } else { length.units };
         }
         shared
     }
 
     /// Returns where what only the newer text has begins, in the newer.
-    pub(super) fn inserted(&self) -> Vec<Length> {
-        let (mut at, mut starts) = (Length::default(), Vec::new());
-        for Run { side, length } in &self.runs {
-            if *side == Side::New {
+    pub(super) fn inserted(&self) -> Vec<TextLength> {
+        let (mut at, mut starts) = (TextLength::default(), Vec::new());
+        for AlignedRun { side, length } in &self.runs {
+            if *side == TextSide::New {
                 starts.push(at);
             }
-            if *side != Side::Old {
+            if *side != TextSide::Old {
                 at += *length;
             }
         }
@@ -163,24 +163,24 @@ impl Runs {
     }
 
     /// Returns the splices that turn the older text into the newer.
-    pub(super) fn splices(&self) -> Vec<Splice> {
-        let (mut old, mut new) = (Length::default(), Length::default());
-        let mut splices: Vec<Splice> = Vec::new();
+    pub(super) fn splices(&self) -> Vec<TextSplice> {
+        let (mut old, mut new) = (TextLength::default(), TextLength::default());
+        let mut splices: Vec<TextSplice> = Vec::new();
         let mut is_open = false;
-        for Run { side, length } in &self.runs {
-            if *side != Side::Both && !is_open {
-                splices.push(Splice {
+        for AlignedRun { side, length } in &self.runs {
+            if *side != TextSide::Both && !is_open {
+                splices.push(TextSplice {
                     at: old.units,
                     delete: 0,
                     old: old.bytes..old.bytes,
                     new: new.bytes..new.bytes,
                 });
             }
-            is_open = *side != Side::Both;
-            if *side != Side::New {
+            is_open = *side != TextSide::Both;
+            if *side != TextSide::New {
                 old += *length;
             }
-            if *side != Side::Old {
+            if *side != TextSide::Old {
                 new += *length;
             }
             if let Some(splice) = splices.last_mut().filter(|_| is_open) {
@@ -197,11 +197,11 @@ impl Runs {
     }
 
     /// Adds a stretch at the end.
-    pub(super) fn push(&mut self, side: Side, length: Length) {
+    pub(super) fn push(&mut self, side: TextSide, length: TextLength) {
         match self.runs.last_mut() {
             _ if length.is_zero() => {}
             Some(last) if last.side == side => last.length += length,
-            _ => self.runs.push(Run { side, length }),
+            _ => self.runs.push(AlignedRun { side, length }),
         }
     }
 }
@@ -210,38 +210,38 @@ impl Runs {
 ///
 /// Returns what to do to `current`, in order of position, and where others were at work, too.
 pub(super) fn rebase(
-    runs: &Runs,
-    splices: &[Splice],
+    runs: &RunAlignment,
+    splices: &[TextSplice],
     base: &str,
     current: &str,
     new: &str,
-) -> (Vec<Op>, Vec<Overlap>) {
+) -> (Vec<RebaseOp>, Vec<TextOverlap>) {
     walk_along(runs, splices, [base, current, new], false)
 }
 
 /// Moves splices like [`rebase`], and takes no two changes for one: where both sides are known to
 /// be the work of different writers, equal insertions are two.
 pub(super) fn rebase_all(
-    runs: &Runs,
-    splices: &[Splice],
+    runs: &RunAlignment,
+    splices: &[TextSplice],
     base: &str,
     current: &str,
     new: &str,
-) -> (Vec<Op>, Vec<Overlap>) {
+) -> (Vec<RebaseOp>, Vec<TextOverlap>) {
     walk_along(runs, splices, [base, current, new], true)
 }
 
 fn walk_along(
-    runs: &Runs,
-    splices: &[Splice],
+    runs: &RunAlignment,
+    splices: &[TextSplice],
     [base, current, new]: [&str; 3],
     keeps_equal: bool,
-) -> (Vec<Op>, Vec<Overlap>) {
-    let mut rebase = Rebase {
+) -> (Vec<RebaseOp>, Vec<TextOverlap>) {
+    let mut rebase = RebaseWalk {
         runs: &runs.runs,
-        rest: runs.runs.first().map_or(Length::default(), |run| run.length),
-        old: Length::default(),
-        now: Length::default(),
+        rest: runs.runs.first().map_or(TextLength::default(), |run| run.length),
+        old: TextLength::default(),
+        now: TextLength::default(),
         grown: 0,
         base,
         current,
@@ -259,12 +259,12 @@ fn walk_along(
 /// Keeps the beginning of a word that its writer went on with after it was read by the writer who
 /// now deletes it.
 pub(super) fn keep_begun_words(
-    ops: Vec<Op>,
+    ops: Vec<RebaseOp>,
     current: &str,
-    runs: &Runs,
+    runs: &RunAlignment,
     typing: &TypingRuns,
-) -> Vec<Op> {
-    let mut kept: Vec<(Length, Length)> = Vec::new();
+) -> Vec<RebaseOp> {
+    let mut kept: Vec<(TextLength, TextLength)> = Vec::new();
     for end in runs.inserted() {
         if !current[end.bytes..].starts_with(char::is_alphanumeric) {
             continue;
@@ -284,10 +284,10 @@ pub(super) fn keep_begun_words(
     if kept.is_empty() { ops } else { ops.into_iter().flat_map(|op| op.but_for(&kept)).collect() }
 }
 
-impl Op {
+impl RebaseOp {
     /// Returns the same change without the deletion of some stretches, which are in order.
-    fn but_for(self, kept: &[(Length, Length)]) -> Vec<Self> {
-        let end = Length {
+    fn but_for(self, kept: &[(TextLength, TextLength)]) -> Vec<Self> {
+        let end = TextLength {
             units: self.at.units + self.delete.units,
             bytes: self.at.bytes + self.delete.bytes,
         };
@@ -310,13 +310,13 @@ impl Op {
 }
 
 /// A walk along both texts.
-struct Rebase<'a> {
+struct RebaseWalk<'a> {
     /// The runs from here on; of the first, `rest` is left.
-    runs: &'a [Run],
-    rest: Length,
+    runs: &'a [AlignedRun],
+    rest: TextLength,
     /// Where we are in the base, and in the current text.
-    old: Length,
-    now: Length,
+    old: TextLength,
+    now: TextLength,
     /// How many bytes the ops so far add.
     grown: isize,
     base: &'a str,
@@ -324,29 +324,29 @@ struct Rebase<'a> {
     new: &'a str,
     /// Whether equal changes of both sides are two.
     keeps_equal: bool,
-    ops: Vec<Op>,
-    overlaps: Vec<Overlap>,
+    ops: Vec<RebaseOp>,
+    overlaps: Vec<TextOverlap>,
 }
 
 /// What was found on the way through a deleted range.
 #[derive(Default)]
-struct Found {
+struct DeletedRangeContent {
     /// What is to be deleted, in the current text.
-    kept: Vec<(Length, Length)>,
+    kept: Vec<(TextLength, TextLength)>,
     /// What others inserted, in bytes of the current text.
     theirs: Vec<Range<usize>>,
     /// How many bytes of the base others had deleted.
     gone: usize,
 }
 
-impl Rebase<'_> {
-    fn splice(&mut self, splice: &Splice) {
-        let start = Length { units: splice.at, bytes: splice.old.start };
-        let end = Length { units: splice.at + splice.delete, bytes: splice.old.end };
+impl RebaseWalk<'_> {
+    fn splice(&mut self, splice: &TextSplice) {
+        let start = TextLength { units: splice.at, bytes: splice.old.start };
+        let end = TextLength { units: splice.at + splice.delete, bytes: splice.old.end };
         let (base, current, new) = (self.base, self.current, self.new);
         let (deleted, inserted) = (&base[splice.old.clone()], &new[splice.new.clone()]);
 
-        self.walk(start, &mut Found::default());
+        self.walk(start, &mut DeletedRangeContent::default());
         let at_start = self.theirs_here();
         let alike = !self.keeps_equal
             && at_start.as_ref().is_some_and(|theirs| current[theirs.clone()] == *inserted);
@@ -359,7 +359,7 @@ impl Rebase<'_> {
             self.step();
         }
         let at = self.now;
-        let mut found = Found::default();
+        let mut found = DeletedRangeContent::default();
         self.walk(end, &mut found);
 
         let at_end = self.theirs_here();
@@ -375,7 +375,7 @@ impl Rebase<'_> {
         let overlaps = !theirs.is_empty() && !deleted.is_empty();
         let out_of_place = (all_gone || between_deleted) && !inserted.is_empty();
         if overlaps || out_of_place {
-            self.overlaps.push(Overlap {
+            self.overlaps.push(TextOverlap {
                 at: at.bytes.strict_add_signed(self.grown),
                 deleted: deleted.to_owned(),
                 inserted: inserted.to_owned(),
@@ -386,35 +386,35 @@ impl Rebase<'_> {
         self.emit(at, found.kept, splice.new.clone());
     }
 
-    fn emit(&mut self, at: Length, kept: Vec<(Length, Length)>, insert: Range<usize>) {
+    fn emit(&mut self, at: TextLength, kept: Vec<(TextLength, TextLength)>, insert: Range<usize>) {
         let mut kept = kept.into_iter().peekable();
         self.grown += insert.len() as isize;
         let first = kept.next_if(|(start, _)| *start == at);
-        let delete = first.map_or(Length::default(), |(_, length)| length);
+        let delete = first.map_or(TextLength::default(), |(_, length)| length);
         self.grown -= delete.bytes as isize;
         if !insert.is_empty() || !delete.is_zero() {
-            self.ops.push(Op { at, delete, insert });
+            self.ops.push(RebaseOp { at, delete, insert });
         }
         for (at, delete) in kept {
             self.grown -= delete.bytes as isize;
-            self.ops.push(Op { at, delete, insert: 0..0 });
+            self.ops.push(RebaseOp { at, delete, insert: 0..0 });
         }
     }
 
     /// Goes on until `end` of the base, and no further than needed to get there.
-    fn walk(&mut self, end: Length, found: &mut Found) {
+    fn walk(&mut self, end: TextLength, found: &mut DeletedRangeContent) {
         while self.old.bytes < end.bytes {
             let Some(run) = self.runs.first() else { return };
             let wanted = self.old.until(end);
             let length = match run.side {
-                Side::New => self.rest,
+                TextSide::New => self.rest,
                 _ if wanted.bytes < self.rest.bytes => wanted,
                 _ => self.rest,
             };
             match run.side {
-                Side::Both => found.kept.push((self.now, length)),
-                Side::Old => found.gone += length.bytes,
-                Side::New => found.theirs.push(self.now.bytes..self.now.bytes + length.bytes),
+                TextSide::Both => found.kept.push((self.now, length)),
+                TextSide::Old => found.gone += length.bytes,
+                TextSide::New => found.theirs.push(self.now.bytes..self.now.bytes + length.bytes),
             }
             self.advance(length);
         }
@@ -422,14 +422,14 @@ impl Rebase<'_> {
 
     /// Returns what others inserted right here, in bytes of the current text.
     fn theirs_here(&self) -> Option<Range<usize>> {
-        let run = self.runs.first().filter(|run| run.side == Side::New)?;
+        let run = self.runs.first().filter(|run| run.side == TextSide::New)?;
         (self.rest == run.length).then(|| self.now.bytes..self.now.bytes + run.length.bytes)
     }
 
     /// Tells whether others deleted what stood on both sides of here.
-    fn is_between_deleted(&self, here: Length) -> bool {
+    fn is_between_deleted(&self, here: TextLength) -> bool {
         let Some(run) = self.runs.first() else { return false };
-        run.side == Side::Old && self.rest != run.length && here.bytes > 0
+        run.side == TextSide::Old && self.rest != run.length && here.bytes > 0
     }
 
     /// Goes past what is left of the current run.
@@ -437,18 +437,18 @@ impl Rebase<'_> {
         self.advance(self.rest);
     }
 
-    fn advance(&mut self, length: Length) {
+    fn advance(&mut self, length: TextLength) {
         let Some(run) = self.runs.first() else { return };
-        if run.side != Side::New {
+        if run.side != TextSide::New {
             self.old += length;
         }
-        if run.side != Side::Old {
+        if run.side != TextSide::Old {
             self.now += length;
         }
         self.rest = length.until(self.rest);
         if self.rest.is_zero() {
             self.runs = &self.runs[1..];
-            self.rest = self.runs.first().map_or(Length::default(), |run| run.length);
+            self.rest = self.runs.first().map_or(TextLength::default(), |run| run.length);
         }
     }
 }

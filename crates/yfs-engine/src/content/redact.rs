@@ -5,7 +5,7 @@
 //! of it in or out again. Only the record replicates; each peer erases by itself. What lives is never
 //! touched, whatever a record names.
 
-mod idle;
+mod inactive_root;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,22 +14,22 @@ use yrs::{
     updates::{decoder::Decode as _, encoder::Encode},
 };
 
-use self::idle::Needed;
-pub(super) use self::idle::Origin;
+use self::inactive_root::NeededContent;
+pub(super) use self::inactive_root::Origin;
 
 use super::{
-    Author, ContentDoc, ContentError, Version,
+    ContentDoc, ContentError, RunAuthor, Version,
     blobs::{read_id, write_id},
     log,
-    note::State,
+    note::NotedState,
     push_front, rich,
     version::read_deletes,
 };
 use crate::{
-    gate::{IdRange, Refusal, Remains, RootIx, deleted_by, erase},
+    gate::{ErasableItems, GateRejection, IdRange, RootIx, deleted_by, erase},
     id::{ClientId, ItemId},
-    lib0::Reader,
-    rich::Inserter,
+    lib0::Lib0Reader,
+    rich::NodeInserter,
 };
 
 /// The member that names the items.
@@ -44,7 +44,7 @@ pub struct Redaction {
     /// The item that says so.
     pub id: ItemId,
     /// Who erased it, when and why.
-    pub author: Author,
+    pub author: RunAuthor,
     /// How many units of content it names.
     pub n_units: u64,
     /// The versions of content by reference that it names.
@@ -54,9 +54,9 @@ pub struct Redaction {
 
 /// What a redaction would erase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Erasable {
+pub struct ErasableContent {
     /// Pieces of content, in order of their ids; what is not text is shown as JSON.
-    pub pieces: Vec<Remains>,
+    pub pieces: Vec<ErasableItems>,
     /// The versions of content by reference.
     pub blobs: Vec<ItemId>,
     /// The versions, by their place in the timeline, that stay as they are and hold some of what was asked for: values
@@ -68,7 +68,7 @@ pub struct Erasable {
 
 /// The redactions of one document.
 #[derive(Debug, Default)]
-pub(super) struct Redactions {
+pub(super) struct RedactionRecords {
     known: BTreeMap<ItemId, Redaction>,
     /// All that they name.
     all: IdSet,
@@ -76,7 +76,7 @@ pub(super) struct Redactions {
     rest: IdSet,
 }
 
-impl Redactions {
+impl RedactionRecords {
     /// Takes in an element of `fs:redactions`. A record holds even if somebody deletes it.
     pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
         let Some(redaction) = parse(id, value) else { return };
@@ -90,7 +90,7 @@ impl Redactions {
     }
 }
 
-impl Erasable {
+impl ErasableContent {
     /// Makes what erases versions of content by reference only.
     pub fn of_blobs(blobs: Vec<ItemId>) -> Self {
         Self { blobs, ..Self::default() }
@@ -121,13 +121,13 @@ impl ContentDoc {
     /// # Errors
     ///
     /// [`ContentError::UnknownVersion`]; [`ContentError::Refused`] if the document is unusable.
-    pub fn erasable(&mut self, version: Option<&Version>) -> Result<Erasable, ContentError> {
+    pub fn erasable(&mut self, version: Option<&Version>) -> Result<ErasableContent, ContentError> {
         self.gate.health()?;
         let mut ranges = self.version().snapshot().delete_set.clone();
         let mut idle = Vec::new();
         if self.was_converted() {
             let profile = self.gate.read(|txn| rich::profile_of(txn));
-            let needed = Needed::new(self.text(), profile);
+            let needed = NeededContent::new(self.text(), profile);
             ranges.diff_with(&self.unsettled());
             ranges.diff_with(&self.restated(&needed)?);
             idle = self.idle(&needed)?;
@@ -147,7 +147,7 @@ impl ContentDoc {
         let ranges = idle.iter().map(|it| it.range).collect();
         pieces.extend(idle);
         pieces.sort_by_key(|piece| piece.range);
-        Ok(Erasable { pieces, blobs: Vec::new(), held_by, idle: ranges })
+        Ok(ErasableContent { pieces, blobs: Vec::new(), held_by, idle: ranges })
     }
 
     /// Erases content for good, and leaves a record of who did. What lives where the content is is not touched.
@@ -160,8 +160,8 @@ impl ContentDoc {
     /// [`ContentError::Refused`] if the document cannot be edited at all.
     pub fn redact(
         &mut self,
-        erasable: &Erasable,
-        author: &Author,
+        erasable: &ErasableContent,
+        author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.gate.health()?;
         if erasable.is_empty() {
@@ -180,7 +180,7 @@ impl ContentDoc {
         let element = value.clone();
         // In one update: who knows of the deletion knows what it is.
         let deletion = (!erasable.idle.is_empty()).then(|| {
-            let update = Inserter::new(self.client, 0).finish(erasable.idle.clone());
+            let update = NodeInserter::new(self.client, 0).finish(erasable.idle.clone());
             Update::decode_v1(&update).expect("we built a valid update")
         });
         let (_, update) = self.gate.edit(|txn| {
@@ -240,7 +240,7 @@ impl ContentDoc {
     }
 
     /// Tells whether some of what a state shows was named.
-    pub(super) fn is_redacted(&self, state: &State) -> bool {
+    pub(super) fn is_redacted(&self, state: &NotedState) -> bool {
         let all = &self.redactions.all;
         !all.is_empty() && state.shows_any(all) && self.check_whole(&state.version()).is_err()
     }
@@ -257,7 +257,7 @@ fn parse(id: ItemId, value: &Any) -> Option<Redaction> {
     let Any::Map(members) = value else { return None };
     let author = log::parse_author(members)?;
     let Some(Any::Buffer(bytes)) = members.get(RANGES) else { return None };
-    let mut reader = Reader::new(bytes);
+    let mut reader = Lib0Reader::new(bytes);
     let ranges = read_deletes(&mut reader).ok().filter(|_| reader.is_empty())?;
     let blobs = match members.get(BLOBS) {
         Some(Any::Array(ids)) => ids.iter().filter_map(|id| match id {
@@ -270,7 +270,7 @@ fn parse(id: ItemId, value: &Any) -> Option<Redaction> {
     Some(redaction(id, author, ranges, blobs))
 }
 
-fn redaction(id: ItemId, author: Author, ranges: IdSet, blobs: Vec<ItemId>) -> Redaction {
+fn redaction(id: ItemId, author: RunAuthor, ranges: IdSet, blobs: Vec<ItemId>) -> Redaction {
     let n_units = to_ranges(&ranges).iter().map(|range| u64::from(range.len)).sum();
     Redaction { id, author, n_units, blobs, ranges }
 }
@@ -312,7 +312,7 @@ pub(super) fn to_set(ranges: &[IdRange]) -> IdSet {
 
 /// Updates that were merged, without what was erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compacted {
+pub struct RedactedMerge {
     /// The state: an update that says everything that was absorbed.
     pub state: Vec<u8>,
     /// Which of the updates are in the state.
@@ -331,25 +331,28 @@ pub struct Compacted {
 /// # Errors
 ///
 /// As [`gate::merge`](crate::gate::merge). Then nothing may be replaced.
-pub fn compact(snapshot: Option<&[u8]>, updates: &[Vec<u8>]) -> Result<Compacted, Refusal> {
-    use crate::gate::{DocRole, Limits, Merged, Source, StateChange, merge};
+pub fn compact(
+    snapshot: Option<&[u8]>,
+    updates: &[Vec<u8>],
+) -> Result<RedactedMerge, GateRejection> {
+    use crate::gate::{DocRole, GateLimits, MergedUpdate, StateChange, UpdateSource, merge};
     let merged = merge(DocRole::Content, snapshot, updates)?;
     let changes = merged.changes.iter().map(StateChange::encode).collect();
     let name = RootIx::Redactions.name().as_bytes();
     if !merged.state.windows(name.len()).any(|bytes| bytes == name) {
-        let Merged { state, absorbed, .. } = merged;
+        let MergedUpdate { state, absorbed, .. } = merged;
         let rewritten = Vec::new();
-        return Ok(Compacted { state, absorbed, rewritten, changes, has_redactions: false });
+        return Ok(RedactedMerge { state, absorbed, rewritten, changes, has_redactions: false });
     }
     let id = crate::id::FileId::from_bytes([0; 16]);
-    let mut doc = ContentDoc::new(&id, ClientId::from_random(0), Limits::default());
-    doc.receive(&merged.state, Source::Store)?;
+    let mut doc = ContentDoc::new(&id, ClientId::from_random(0), GateLimits::default());
+    doc.receive(&merged.state, UpdateSource::Store)?;
     let kept = (0..).zip(updates).zip(&merged.absorbed).filter(|(_, absorbed)| !**absorbed);
     let rewritten = kept.filter_map(|((place, update), _)| match doc.without_redacted(update) {
         Cow::Owned(update) => Some((place, update)),
         Cow::Borrowed(_) => None,
     });
-    Ok(Compacted {
+    Ok(RedactedMerge {
         rewritten: rewritten.collect(),
         state: doc.gate.encode_state(),
         absorbed: merged.absorbed,

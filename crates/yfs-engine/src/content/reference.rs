@@ -7,11 +7,11 @@
 
 use yrs::{Any, Array as _, GetString as _, Map as _, MapRef, Out, ReadTxn};
 
-use super::{Author, ContentDoc, ContentError, TEXT, rich};
+use super::{ContentDoc, ContentError, RunAuthor, TEXT, rich};
 use crate::{
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::{ContentKind, DEFAULT_PROFILE},
+    kind::{ContentRoot, DEFAULT_PROFILE},
     lib0::as_number,
     rich::{ROOT, glance_in, into_nodes},
 };
@@ -51,20 +51,20 @@ pub enum ImportedReference {
 pub fn import_reference(
     state: &[u8],
     id: &FileId,
-    kind: ContentKind,
+    kind: ContentRoot,
     client: ClientId,
-    author: &Author,
+    author: &RunAuthor,
 ) -> Result<ImportedReference, ContentError> {
-    let mut source = ContentDoc::new(id, client, Limits::default());
+    let mut source = ContentDoc::new(id, client, GateLimits::default());
     source.set_kind(kind);
-    source.receive(state, Source::Store)?;
+    source.receive(state, UpdateSource::Store)?;
     source.gate.health()?;
     let text = match source.reference_content() {
         Some(ReferenceContent::Bytes(bytes)) => return Ok(ImportedReference::Bytes(bytes)),
         Some(ReferenceContent::Text(text)) => text,
         None => source.text(),
     };
-    let mut made = ContentDoc::new(id, client, Limits::default());
+    let mut made = ContentDoc::new(id, client, GateLimits::default());
     made.set_kind(kind);
     let update = if text.is_empty() { None } else { made.write(&text, None, author)?.update };
     Ok(ImportedReference::Document(update))
@@ -105,8 +105,8 @@ fn last_entry(txn: &impl ReadTxn) -> Option<ReferenceContent> {
         Some(Out::YText(text)) => text.get_string(txn),
         Some(Out::YXmlFragment(fragment)) => {
             let memory = match entry.get(txn, rich::FRONT_MATTER) {
-                Some(Out::YMap(front)) => rich::Memory::of_front_matter(txn, &front),
-                _ => rich::Memory::default(),
+                Some(Out::YMap(front)) => rich::RichMemory::of_front_matter(txn, &front),
+                _ => rich::RichMemory::default(),
             };
             let kids = glance_in(txn, &fragment, DEFAULT_PROFILE);
             let profile = rich::evident_profile(&kids).unwrap_or(DEFAULT_PROFILE);

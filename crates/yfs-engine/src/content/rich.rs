@@ -14,23 +14,23 @@
 //! Reading parses what it renders, to verify it. Writing parses the new file and compares documents by the
 //! hashes of their blocks; inserting is linear, however many blocks there are.
 
-mod align;
 mod blocks;
 mod fingerprint;
-mod memory;
 mod merge;
+mod pair_children;
 mod plan;
+mod stored_source;
 #[cfg(test)]
 mod tests;
 mod text;
 mod window;
 
 use yfs_markdown::{
-    front_matter::{Split, split},
+    front_matter::{SplitFile, split},
     parse::parse,
-    schema::Profile,
-    source::{Rendered, remember, render_checked},
-    tree::{Element, Mark, Node},
+    schema::SchemaProfile,
+    source::{RenderedText, remember, render_checked},
+    tree::{MarkdownNode, TextMark, TreeElement},
 };
 use yrs::{
     Any, ReadTxn, Text as _, WriteTxn,
@@ -40,73 +40,77 @@ use yrs::{
 
 pub(super) use self::{
     blocks::FileCache,
-    memory::{FRONT_MATTER, Memory, SOURCE},
+    stored_source::{FRONT_MATTER, RichMemory, SOURCE},
 };
 use self::{
-    memory::MemoryEdit,
-    plan::{Beside, Plan},
+    plan::{BaseAlignment, RichEditPlan},
+    stored_source::MemoryEdit,
 };
 use super::{
-    Author, ContentDoc, ContentError, TEXT, Version, Written,
+    ContentDoc, ContentError, ContentWriteResult, RunAuthor, TEXT, Version,
     diff::{diff, utf16_len},
-    rebase::Overlap,
+    rebase::TextOverlap,
     timeline::is_sweeping,
 };
 use crate::{
-    gate::{DocRole, GatedDoc, RootIx, Source},
+    gate::{DocRole, GatedDoc, RootIx, UpdateSource},
     id::ItemId,
     kind::DEFAULT_PROFILE,
-    rich::{Inserter, Kid, Parent, glance, into_nodes, live, nodes},
+    rich::{InsertParent, LiveChild, NodeInserter, glance, into_nodes, live, nodes},
 };
 
 /// A document as a file.
 #[derive(Debug, Clone)]
-pub(super) struct File {
+pub(super) struct RichFile {
     pub(super) text: String,
     /// Whether the text says all that the document holds.
     is_exact: bool,
 }
 
 /// What a writer had read: document, memory and file.
-struct Read {
-    kids: Vec<Kid>,
-    memory: Memory,
-    file: File,
+struct RichReadState {
+    kids: Vec<LiveChild>,
+    memory: RichMemory,
+    file: RichFile,
 }
 
 /// Reads a document as a file.
-pub(super) fn read_file(txn: &impl ReadTxn, profile: Profile) -> File {
+pub(super) fn read_file(txn: &impl ReadTxn, profile: SchemaProfile) -> RichFile {
     let kids = glance(txn, profile);
     let profile = evident_profile(&kids).unwrap_or(profile);
-    file_of(into_nodes(kids), &Memory::read(txn), profile)
+    file_of(into_nodes(kids), &RichMemory::read(txn), profile)
 }
 
-pub(super) fn file_of(nodes: Vec<Node>, memory: &Memory, profile: Profile) -> File {
-    let document = Element::new("doc").holding(nodes);
-    let Rendered { text, is_exact } = render_checked(&document, &memory.source(), profile);
-    File { text: memory.front() + &text, is_exact }
+pub(super) fn file_of(
+    nodes: Vec<MarkdownNode>,
+    memory: &RichMemory,
+    profile: SchemaProfile,
+) -> RichFile {
+    let document = TreeElement::new("doc").holding(nodes);
+    let RenderedText { text, is_exact } = render_checked(&document, &memory.source(), profile);
+    RichFile { text: memory.front() + &text, is_exact }
 }
 
 /// Returns the document and the memory that a file becomes.
-pub(super) fn file_parts(text: &str, profile: Profile) -> (Element, Memory) {
-    let Split { front, body } = split(text);
+pub(super) fn file_parts(text: &str, profile: SchemaProfile) -> (TreeElement, RichMemory) {
+    let SplitFile { front, body } = split(text);
     let (document, source) = remember(body, profile);
-    let memory = Memory::new(front, &source);
+    let memory = RichMemory::new(front, &source);
     (document, memory)
 }
 
 /// Tells by its names which profile a document keeps; nothing where they are those of both.
-pub(super) fn evident_profile(kids: &[Kid]) -> Option<Profile> {
+pub(super) fn evident_profile(kids: &[LiveChild]) -> Option<SchemaProfile> {
     kids.iter().find_map(|kid| match kid {
-        Kid::Element(element) => only_in(|profile| {
+        LiveChild::Element(element) => only_in(|profile| {
             let Some(spec) = profile.element(&element.name) else { return false };
             let is_known = |name: &str| spec.attributes.iter().any(|it| it.name == name);
             element.attributes.iter().all(|(name, _)| is_known(name))
         })
         .or_else(|| evident_profile(&element.kids)),
-        Kid::Text(text) => text.runs.iter().find_map(|run| {
-            let Node::Text(run) = run else { return None };
-            let named = |mark: &Mark| {
+        LiveChild::Text(text) => text.runs.iter().find_map(|run| {
+            let MarkdownNode::Text(run) = run else { return None };
+            let named = |mark: &TextMark| {
                 only_in(|profile| profile.marks().iter().any(|spec| spec.name == mark.name))
             };
             run.marks.iter().find_map(named)
@@ -115,25 +119,25 @@ pub(super) fn evident_profile(kids: &[Kid]) -> Option<Profile> {
 }
 
 /// Tells whether two rows of blocks say the same.
-pub(super) fn say_the_same(left: &[Kid], right: &[Kid]) -> bool {
+pub(super) fn say_the_same(left: &[LiveChild], right: &[LiveChild]) -> bool {
     let mut scratch = Vec::new();
-    let mut prints = |kids: &[Kid]| {
+    let mut prints = |kids: &[LiveChild]| {
         kids.iter().map(|kid| fingerprint::of_kid(kid, &mut scratch)).collect::<Vec<_>>()
     };
     prints(left) == prints(right)
 }
 
 /// Returns the one profile of which something is true.
-fn only_in(is_in: impl Fn(Profile) -> bool) -> Option<Profile> {
-    match (is_in(Profile::CommonMark), is_in(Profile::Gfm)) {
-        (true, false) => Some(Profile::CommonMark),
-        (false, true) => Some(Profile::Gfm),
+fn only_in(is_in: impl Fn(SchemaProfile) -> bool) -> Option<SchemaProfile> {
+    match (is_in(SchemaProfile::CommonMark), is_in(SchemaProfile::Gfm)) {
+        (true, false) => Some(SchemaProfile::CommonMark),
+        (false, true) => Some(SchemaProfile::Gfm),
         _ => None,
     }
 }
 
 /// Returns the profile that a document can be read by.
-pub(super) fn profile_of(txn: &impl ReadTxn) -> Profile {
+pub(super) fn profile_of(txn: &impl ReadTxn) -> SchemaProfile {
     evident_profile(&glance(txn, DEFAULT_PROFILE)).unwrap_or(DEFAULT_PROFILE)
 }
 
@@ -143,9 +147,9 @@ impl ContentDoc {
         &mut self,
         new: &str,
         base: Option<&Version>,
-        profile: Profile,
-        author: &Author,
-    ) -> Result<Written, ContentError> {
+        profile: SchemaProfile,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
         if base.is_none() && !self.by_rule && self.gate.is_blank() {
             return self.write_first(new, profile, author);
         }
@@ -159,12 +163,12 @@ impl ContentDoc {
         let read = match &fork {
             None => {
                 let current = self.file(profile);
-                self.gate.read(|txn| Read::of(txn, profile, Some(current)))
+                self.gate.read(|txn| RichReadState::of(txn, profile, Some(current)))
             }
-            Some(fork) => fork.read(|txn| Read::of(txn, profile, None)),
+            Some(fork) => fork.read(|txn| RichReadState::of(txn, profile, None)),
         };
         if new == read.file.text && !read.kids.is_empty() {
-            return Ok(Written::default());
+            return Ok(ContentWriteResult::default());
         }
         // A document that keeps the other schema goes on doing so: editors delete what is of two.
         let profile = evident_profile(&read.kids).unwrap_or(profile);
@@ -177,7 +181,7 @@ impl ContentDoc {
         if is_all {
             // The document is what the file says and remembers the rest: nobody needs to render it.
             debug_assert_eq!(self.gate.read(|txn| read_file(txn, profile)).text, new);
-            self.file.set(File { text: new.to_owned(), is_exact: true }).ok();
+            self.file.set(RichFile { text: new.to_owned(), is_exact: true }).ok();
         }
         Ok(written)
     }
@@ -186,55 +190,55 @@ impl ContentDoc {
     fn write_first(
         &mut self,
         new: &str,
-        profile: Profile,
-        author: &Author,
-    ) -> Result<Written, ContentError> {
+        profile: SchemaProfile,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
         let (document, memory) = file_parts(new, profile);
         let entry = self.begin_run(author, false);
-        let mut inserter = Inserter::new(self.client, 0);
+        let mut inserter = NodeInserter::new(self.client, 0);
         if let Some(entry) = &entry {
             inserter.element_of(RootIx::Log.name(), entry);
         }
-        inserter.insert(Parent::Root, None, None, &document.children);
-        Memory::default().edit_to(&memory).begin(&mut inserter);
+        inserter.insert(InsertParent::Root, None, None, &document.children);
+        RichMemory::default().edit_to(&memory).begin(&mut inserter);
         let update = inserter.finish(Vec::new());
         self.gate.begin_with(&update)?;
         let id = ItemId::new(self.client, 0);
         let update = self.finish(Some(update), entry.map(|entry| (RootIx::Log, id, entry)))?;
         debug_assert_eq!(self.copy()?.read(|txn| read_file(txn, profile)).text, new);
-        self.file.set(File { text: new.to_owned(), is_exact: true }).ok();
-        Ok(Written { update, overlaps: Vec::new() })
+        self.file.set(RichFile { text: new.to_owned(), is_exact: true }).ok();
+        Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
     /// Makes a document of what was read, in what is there now.
     fn change(
         &mut self,
-        read: Read,
-        wanted: Vec<Node>,
+        read: RichReadState,
+        wanted: Vec<MarkdownNode>,
         memory: MemoryEdit,
         base: Option<&Version>,
-        profile: Profile,
+        profile: SchemaProfile,
         entry: Option<Any>,
-    ) -> Result<Written, ContentError> {
+    ) -> Result<ContentWriteResult, ContentError> {
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
-        let mut plan = Plan::new(self.client, clock);
+        let mut plan = RichEditPlan::new(self.client, clock);
         let (memory, _) = self.gate.edit(|txn| {
             let now;
             let (live, memory) = match base {
                 None => (&read.kids, memory),
                 Some(_) => {
                     now = live(txn, profile);
-                    (&now, Memory::read(txn).still_to_do(&read.memory, memory))
+                    (&now, RichMemory::read(txn).still_to_do(&read.memory, memory))
                 }
             };
             let version = base.map(Version::snapshot);
-            let mut beside = Beside { txn, version, profile };
+            let mut beside = BaseAlignment { txn, version, profile };
             plan.document(&mut beside, &read.kids, live, &wanted);
             memory
         });
         self.gate.health()?;
         if plan.is_empty() && memory.is_empty() {
-            return Ok(Written { update: None, overlaps: plan.overlaps });
+            return Ok(ContentWriteResult { update: None, overlaps: plan.overlaps });
         }
         let mut overlaps = std::mem::take(&mut plan.overlaps);
         let by_rule = self.by_rule.then_some(profile);
@@ -244,11 +248,11 @@ impl ContentDoc {
             memory.make(txn);
         })?;
         self.place(&mut overlaps, profile);
-        Ok(Written { update, overlaps })
+        Ok(ContentWriteResult { update, overlaps })
     }
 
     /// Returns the document as a file.
-    pub(super) fn file(&self, profile: Profile) -> File {
+    pub(super) fn file(&self, profile: SchemaProfile) -> RichFile {
         self.file.get_or_init(|| self.read_by_blocks(profile)).clone()
     }
 
@@ -277,12 +281,12 @@ impl ContentDoc {
 
     fn of_state(&self, state: &[u8]) -> Result<GatedDoc, ContentError> {
         let mut doc = GatedDoc::new(&self.id, DocRole::Content, self.client, self.limits);
-        doc.receive(state, Source::Store)?;
+        doc.receive(state, UpdateSource::Store)?;
         Ok(doc)
     }
 
     /// Finds where in the file each overlap is.
-    fn place(&self, overlaps: &mut [Overlap], profile: Profile) {
+    fn place(&self, overlaps: &mut [TextOverlap], profile: SchemaProfile) {
         if overlaps.is_empty() {
             return;
         }
@@ -324,10 +328,10 @@ fn state_at(gate: &mut GatedDoc, version: &Version) -> Result<Vec<u8>, ContentEr
     encoded.map_err(|_| ContentError::NotText)
 }
 
-impl Read {
-    fn of(txn: &impl ReadTxn, profile: Profile, file: Option<File>) -> Self {
+impl RichReadState {
+    fn of(txn: &impl ReadTxn, profile: SchemaProfile, file: Option<RichFile>) -> Self {
         let kids = live(txn, profile);
-        let memory = Memory::read(txn);
+        let memory = RichMemory::read(txn);
         let kept = evident_profile(&kids).unwrap_or(profile);
         let file = file.unwrap_or_else(|| file_of(nodes(&kids), &memory, kept));
         Self { kids, memory, file }
@@ -339,7 +343,7 @@ impl Read {
     }
 
     /// Returns the blocks that the document is to hold when the file says `document`.
-    fn wanted(&self, document: Element, profile: Profile) -> Vec<Node> {
+    fn wanted(&self, document: TreeElement, profile: SchemaProfile) -> Vec<MarkdownNode> {
         if self.is_said() {
             return document.children;
         }

@@ -18,12 +18,12 @@ use yrs::{
 };
 
 use super::{
-    Author, Base, ContentDoc, ContentError, ContentForm, MAX_RUN_MS, MAX_TEXT_BYTES, NewBlob,
-    PendingTruncate, Version, classify, diff::tests::awkward_text, line_range,
+    ByteClassification, ContentBase, ContentDoc, ContentError, MAX_RUN_MS, MAX_TEXT_BYTES, NewBlob,
+    PendingTruncate, RunAuthor, Version, classify, diff::tests::awkward_text, line_range,
 };
 use crate::{
     actor::{Actor, ActorKind},
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     hash::ContentHash,
     id::{ClientId, FileId, ItemId},
     time::Millis,
@@ -38,11 +38,11 @@ fn client(n: u64) -> ClientId {
 
 fn doc(n: u64) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-    ContentDoc::new(&id, client(n), Limits::default())
+    ContentDoc::new(&id, client(n), GateLimits::default())
 }
 
-fn author(name: &str) -> Author {
-    Author::new(Actor::new(ActorKind::Agent, name), Millis(1_795_296_141_108))
+fn author(name: &str) -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, name), Millis(1_795_296_141_108))
 }
 
 fn doc_with(n: u64, text: &str) -> ContentDoc {
@@ -54,7 +54,7 @@ fn doc_with(n: u64, text: &str) -> ContentDoc {
 /// Another replica of `from`.
 fn replica(n: u64, from: &ContentDoc) -> ContentDoc {
     let mut doc = doc(n);
-    doc.receive(&from.gate().encode_state(), Source::Store).unwrap();
+    doc.receive(&from.gate().encode_state(), UpdateSource::Store).unwrap();
     doc
 }
 
@@ -62,8 +62,8 @@ fn replica(n: u64, from: &ContentDoc) -> ContentDoc {
 fn sync(a: &mut ContentDoc, b: &mut ContentDoc) {
     let to_b = a.gate().encode_diff(&b.gate().state_vector()).unwrap();
     let to_a = b.gate().encode_diff(&a.gate().state_vector()).unwrap();
-    a.receive(&to_a, Source::Wire).unwrap();
-    b.receive(&to_b, Source::Wire).unwrap();
+    a.receive(&to_a, UpdateSource::Wire).unwrap();
+    b.receive(&to_b, UpdateSource::Wire).unwrap();
     assert_eq!(a.text(), b.text());
     assert_eq!(a.log(), b.log());
     assert_eq!(a.blobs(), b.blobs());
@@ -92,9 +92,9 @@ fn a_word_changed_takes_few_bytes() {
     assert!(first.len() <= 120, "the first edit of a run, with its entry: {}", first.len());
     let next = other.write(&old, None, &author("reviewer-3")).unwrap().update.unwrap();
     assert!(next.len() <= 70, "an edit in a run: {}", next.len());
-    doc.receive(&first, Source::Wire).unwrap();
+    doc.receive(&first, UpdateSource::Wire).unwrap();
     assert_eq!(doc.text(), new);
-    doc.receive(&next, Source::Wire).unwrap();
+    doc.receive(&next, UpdateSource::Wire).unwrap();
     assert_eq!(doc.text(), old);
 }
 
@@ -153,7 +153,7 @@ fn many_changes_are_one_pass() {
     let mut other = replica(2, &doc);
     let update = doc.write(&text("new"), None, &author("me")).unwrap().update.unwrap();
     assert_eq!(doc.text(), text("new"));
-    other.receive(&update, Source::Wire).unwrap();
+    other.receive(&update, UpdateSource::Wire).unwrap();
     assert_eq!(other.text(), text("new"));
     assert_eq!(doc.edit("new", "newer", true, &author("me")).unwrap().n_replaced, 3000);
     assert_eq!(doc.text(), text("newer"));
@@ -180,8 +180,8 @@ fn twenty_agents_at_once_keep_twenty_edits() {
     for (n, agent) in agents.iter_mut().enumerate() {
         let name = format!("agent-{n}");
         let new = original.replace(&format!("item {n}: todo"), &format!("item {n}: done by {n}"));
-        let written = agent.write(&new, Some(Base::Version(&base)), &author(&name)).unwrap();
-        human.receive(&written.update.unwrap(), Source::Wire).unwrap();
+        let written = agent.write(&new, Some(ContentBase::Version(&base)), &author(&name)).unwrap();
+        human.receive(&written.update.unwrap(), UpdateSource::Wire).unwrap();
     }
     let text = human.text();
     for n in 0..20 {
@@ -204,7 +204,7 @@ fn twenty_writers_of_one_process_keep_twenty_edits() {
     for n in 0..20 {
         let new = read.1.replace(&format!("item {n}: todo"), &format!("item {n}: done"));
         let name = format!("agent-{n}");
-        let written = doc.write(&new, Some(Base::Version(&read.0)), &author(&name)).unwrap();
+        let written = doc.write(&new, Some(ContentBase::Version(&read.0)), &author(&name)).unwrap();
         assert_eq!(written.overlaps, []);
     }
     assert_eq!(doc.text(), original.replace("todo", "done"));
@@ -215,7 +215,8 @@ fn twenty_writers_of_one_process_keep_twenty_edits() {
 fn a_base_may_be_a_text() {
     let mut doc = doc_with(1, "a\nb\nc\n");
     doc.write("a\nb\nc\nd\n", None, &author("x")).unwrap().update.unwrap();
-    let written = doc.write("A\nb\nc\n", Some(Base::Text("a\nb\nc\n")), &author("y")).unwrap();
+    let written =
+        doc.write("A\nb\nc\n", Some(ContentBase::Text("a\nb\nc\n")), &author("y")).unwrap();
     assert_eq!(written.overlaps, []);
     assert_eq!(doc.text(), "A\nb\nc\nd\n");
 }
@@ -235,7 +236,7 @@ fn a_truncation_and_the_write_behind_it_are_one_edit() {
 #[test]
 fn who_wrote_what() {
     let mut doc = doc(1);
-    let at = |name, ms| Author { at: Millis(ms), ..author(name) };
+    let at = |name, ms| RunAuthor { at: Millis(ms), ..author(name) };
     doc.append("one ", &at("ada", 1000)).unwrap().update.unwrap();
     doc.append("two ", &at("ada", 2000)).unwrap().update.unwrap();
     doc.append("three ", &at("bob", 3000)).unwrap().update.unwrap();
@@ -299,7 +300,7 @@ fn versions_of_blobs_conflict_when_neither_saw_the_other() {
         size: content.len() as u64,
         mime: Some("image/png".into()),
     };
-    let at = |ms| Author { at: Millis(ms), ..author("x") };
+    let at = |ms| RunAuthor { at: Millis(ms), ..author("x") };
     let mut a = doc(1);
     a.add_blob_version(&blob(b"one"), &at(1)).unwrap().unwrap();
     let mut b = replica(2, &a);
@@ -327,7 +328,10 @@ fn a_version_from_elsewhere_does_no_harm() {
     assert_eq!(decoded, version);
     doc.append("more", &author("x")).unwrap().update.unwrap();
     assert_eq!(doc.text_at(&decoded).unwrap(), "a😀b\n");
-    doc.write("a😀b!\n", Some(Base::Version(&decoded)), &author("y")).unwrap().update.unwrap();
+    doc.write("a😀b!\n", Some(ContentBase::Version(&decoded)), &author("y"))
+        .unwrap()
+        .update
+        .unwrap();
     assert_eq!(doc.text(), "a😀b!\nmore");
 
     // It has more than the document.
@@ -341,7 +345,7 @@ fn a_version_from_elsewhere_does_no_harm() {
     bytes.push(3);
     let cut = Version::decode(&bytes).unwrap();
     assert!(doc.text_at(&cut).unwrap().starts_with('a'));
-    doc.write("ax", Some(Base::Version(&cut)), &author("z")).unwrap().update.unwrap();
+    doc.write("ax", Some(ContentBase::Version(&cut)), &author("z")).unwrap().update.unwrap();
     assert!(doc.text().contains("😀b!\nmore"), "{:?}", doc.text());
 
     // Nothing, clocks of zero, what it does not have deleted, and junk.
@@ -364,7 +368,7 @@ fn what_is_not_text_stays_where_it_is() {
         text.insert_embed(&mut txn, 0, Any::from(7.5));
     }
     let mut doc = doc(1);
-    doc.receive(&peer.transact().encode_diff_v1(&yrs::StateVector::default()), Source::Wire)
+    doc.receive(&peer.transact().encode_diff_v1(&yrs::StateVector::default()), UpdateSource::Wire)
         .unwrap();
     assert_eq!(doc.text(), "one two");
     doc.write("1 two three", None, &author("x")).unwrap().update.unwrap();
@@ -391,10 +395,10 @@ fn text_that_is_too_large_is_refused_and_changes_nothing() {
 
 #[test]
 fn bytes_are_text_or_a_blob() {
-    assert_eq!(classify(b"\xef\xbb\xbfa\0b\r\n"), ContentForm::Text("\u{feff}a\0b\r\n"));
-    assert_eq!(classify(b""), ContentForm::Text(""));
-    assert_eq!(classify(b"\xff\xfe"), ContentForm::Blob);
-    assert_eq!(classify(&vec![b'a'; MAX_TEXT_BYTES + 1]), ContentForm::Blob);
+    assert_eq!(classify(b"\xef\xbb\xbfa\0b\r\n"), ByteClassification::Text("\u{feff}a\0b\r\n"));
+    assert_eq!(classify(b""), ByteClassification::Text(""));
+    assert_eq!(classify(b"\xff\xfe"), ByteClassification::Blob);
+    assert_eq!(classify(&vec![b'a'; MAX_TEXT_BYTES + 1]), ByteClassification::Blob);
     let text = "a\nb\r\nc";
     assert_eq!(&text[line_range(text, 0..1)], "a\n");
     assert_eq!(&text[line_range(text, 1..3)], "b\r\nc");
@@ -406,7 +410,7 @@ fn bytes_are_text_or_a_blob() {
 fn the_reference_implementation_is_read() {
     let bytes = include_bytes!("../../../../fixtures/reference-wire/spec-era-a.txt.v1.bin");
     let mut doc = doc(1);
-    doc.receive(bytes, Source::Store).unwrap();
+    doc.receive(bytes, UpdateSource::Store).unwrap();
     expect!["again"].assert_eq(&doc.text());
     let size = doc.text().len();
     doc.append("!", &author("x")).unwrap().update.unwrap();
@@ -431,14 +435,14 @@ fn a_rebased_write_says_what_a_fork_would_have_said() {
         let mut encoder = EncoderV1::new();
         live.transact().encode_state_from_snapshot(version.snapshot(), &mut encoder).unwrap();
         let mut fork = self::doc(4);
-        fork.receive(&encoder.to_vec(), Source::Store).unwrap();
+        fork.receive(&encoder.to_vec(), UpdateSource::Store).unwrap();
         assert_eq!(fork.text(), original);
         let update = fork.write(new, None, &author("agent")).unwrap().update.unwrap();
         live.transact_mut().apply_update(Update::decode_v1(&update).unwrap()).unwrap();
         let txn = live.transact();
         txn.get_text("text").unwrap().get_string(&txn)
     };
-    let written = doc.write(new, Some(Base::Version(&version)), &author("agent")).unwrap();
+    let written = doc.write(new, Some(ContentBase::Version(&version)), &author("agent")).unwrap();
     assert_eq!(doc.text(), merged);
     assert_eq!(written.overlaps, []);
 }
@@ -454,12 +458,12 @@ proptest! {
             // Alternately at either replica, with and without a base.
             let (writer, reader) = if n % 2 == 0 { (&mut doc, &mut other) } else { (&mut other, &mut doc) };
             let version = writer.version();
-            let base = (n % 3 != 0).then_some(Base::Version(&version));
+            let base = (n % 3 != 0).then_some(ContentBase::Version(&version));
             let written = writer.write(text, base, &author("x")).unwrap();
             prop_assert_eq!(&writer.text(), text);
             prop_assert_eq!(written.overlaps, vec![]);
             if let Some(update) = written.update {
-                reader.receive(&update, Source::Wire).unwrap();
+                reader.receive(&update, UpdateSource::Wire).unwrap();
             }
             prop_assert_eq!(&reader.text(), text);
             versions.push((writer.version(), text.clone()));
@@ -480,9 +484,9 @@ proptest! {
         let _update = doc.write(&now, None, &author("x")).unwrap().update;
         let decoded = Version::decode(&version.encode()).unwrap();
         let base = match kind {
-            0 => Base::Version(&version),
-            1 => Base::Version(&decoded),
-            _ => Base::Text(&base),
+            0 => ContentBase::Version(&version),
+            1 => ContentBase::Version(&decoded),
+            _ => ContentBase::Text(&base),
         };
         let mut other = replica(2, &doc);
         let written = doc.write(&new, Some(base), &author("y")).unwrap();
@@ -490,7 +494,7 @@ proptest! {
             prop_assert!(doc.text().is_char_boundary(overlap.at));
         }
         if let Some(update) = written.update {
-            other.receive(&update, Source::Wire).unwrap();
+            other.receive(&update, UpdateSource::Wire).unwrap();
         }
         prop_assert_eq!(other.text(), doc.text());
     }
@@ -498,11 +502,11 @@ proptest! {
     #[test]
     fn no_bytes_are_a_version_that_panics(bytes in proptest::collection::vec(0u8..12, 0..24)) {
         if let Ok(version) = Version::decode(&bytes) {
-            let mut doc = ContentDoc::new(&FileId::parse("x").unwrap(), ClientId::new(1).unwrap(), Limits::default());
+            let mut doc = ContentDoc::new(&FileId::parse("x").unwrap(), ClientId::new(1).unwrap(), GateLimits::default());
             doc.write("a😀b", None, &author("x")).unwrap().update.unwrap();
             doc.write("a😀c😀", None, &author("x")).unwrap().update.unwrap();
             let _text = doc.text_at(&version);
-            let _written = doc.write("a😀", Some(Base::Version(&version)), &author("y"));
+            let _written = doc.write("a😀", Some(ContentBase::Version(&version)), &author("y"));
             prop_assert!(doc.gate().health().is_ok());
         }
     }

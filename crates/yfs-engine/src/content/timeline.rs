@@ -19,8 +19,8 @@ use smol_str::SmolStr;
 use yrs::Any;
 
 use super::{
-    Author, ContentDoc, Label, LogEntry, Version, log,
-    note::{Note, State},
+    ContentDoc, LogEntry, RunAuthor, Version, VersionLabel, log,
+    note::{NotedState, StateNote},
 };
 use crate::id::{ClientId, ItemId};
 
@@ -29,9 +29,9 @@ const MIN_SWEPT: u32 = 64;
 
 /// One version of what a document holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Past {
+pub struct PastVersion {
     /// On whose behalf its last run was written and when that began, as far as anybody said so.
-    pub author: Option<Author>,
+    pub author: Option<RunAuthor>,
     /// The entries of the runs that are in it and not in the version before.
     pub runs: Vec<ItemId>,
     /// The names that people gave it.
@@ -43,21 +43,21 @@ pub struct Past {
 }
 
 /// What ends one version and may begin another.
-enum Mark<'a> {
+enum TimelineMark<'a> {
     Run(&'a LogEntry),
-    Label(&'a Label, &'a Note),
+    Label(&'a VersionLabel, &'a StateNote),
 }
 
 /// Where something stands in time: never before what it builds on.
 type Order = (i64, u32);
 
 /// A pass over the marks.
-struct Pass<'a> {
+struct TimelinePass<'a> {
     doc: &'a ContentDoc,
     /// The entries that mean something in a document, by client.
     entries: BTreeMap<ClientId, Vec<u32>>,
-    state: State,
-    listed: Vec<Past>,
+    state: NotedState,
+    listed: Vec<PastVersion>,
     /// The run that is going on.
     open: Option<&'a LogEntry>,
     /// The runs that are not in a version yet.
@@ -70,7 +70,7 @@ struct Pass<'a> {
 
 impl ContentDoc {
     /// Returns the versions of the text, oldest first; the last is what the document holds now.
-    pub fn timeline(&self) -> Vec<Past> {
+    pub fn timeline(&self) -> Vec<PastVersion> {
         self.pass(usize::MAX).0
     }
 
@@ -83,7 +83,7 @@ impl ContentDoc {
 
     /// Returns the entry that begins a run, if this edit begins one; one that stands `alone` always
     /// does.
-    pub(super) fn begin_run(&self, author: &Author, alone: bool) -> Option<Any> {
+    pub(super) fn begin_run(&self, author: &RunAuthor, alone: bool) -> Option<Any> {
         // What is done by rule is nobody's.
         if self.by_rule || !alone && self.log.goes_on(self.client, author) {
             return None;
@@ -92,28 +92,28 @@ impl ContentDoc {
     }
 
     /// Notes what the document is now.
-    pub(super) fn noted(&self) -> Note {
+    pub(super) fn noted(&self) -> StateNote {
         self.log.notes().take(&self.version())
     }
 
     /// Goes along the timeline up to a version, and returns what the document was then.
-    fn pass(&self, last: usize) -> (Vec<Past>, State) {
+    fn pass(&self, last: usize) -> (Vec<PastVersion>, NotedState) {
         let log = self.log.entries();
-        let mut marks: Vec<(Order, ItemId, Mark<'_>)> = Vec::new();
+        let mut marks: Vec<(Order, ItemId, TimelineMark<'_>)> = Vec::new();
         let orders = orders(&log, self);
         for entry in &log {
-            marks.push((orders[&entry.entry], entry.entry, Mark::Run(entry)));
+            marks.push((orders[&entry.entry], entry.entry, TimelineMark::Run(entry)));
         }
         for (label, note) in self.labels.iter() {
             let after = note.base().and_then(|base| orders.get(&base)).copied().unwrap_or_default();
             let order = (label.author.at.0.max(after.0), after.1 + 1);
-            marks.push((order, label.id, Mark::Label(label, note)));
+            marks.push((order, label.id, TimelineMark::Label(label, note)));
         }
         marks.sort_by_key(|(order, id, _)| (*order, *id));
-        let mut pass = Pass {
+        let mut pass = TimelinePass {
             doc: self,
             entries: self.entries(&log),
-            state: State::default(),
+            state: NotedState::default(),
             listed: Vec::new(),
             open: None,
             runs: Vec::new(),
@@ -145,11 +145,11 @@ impl ContentDoc {
     }
 }
 
-impl<'a> Pass<'a> {
-    fn meet(&mut self, mark: &Mark<'a>) {
+impl<'a> TimelinePass<'a> {
+    fn meet(&mut self, mark: &TimelineMark<'a>) {
         let is_known = match mark {
-            Mark::Run(entry) => self.state.add(self.doc.log.notes(), entry.entry),
-            Mark::Label(_, note) => self.doc.add_labelled(&mut self.state, note),
+            TimelineMark::Run(entry) => self.state.add(self.doc.log.notes(), entry.entry),
+            TimelineMark::Label(_, note) => self.doc.add_labelled(&mut self.state, note),
         };
         self.finish_run();
         // What somebody noted may not have arrived here.
@@ -161,13 +161,13 @@ impl<'a> Pass<'a> {
             self.list();
         }
         match mark {
-            Mark::Run(entry) => {
+            TimelineMark::Run(entry) => {
                 self.open = Some(entry);
                 self.runs.push(entry.entry);
                 // A claim may come to nothing.
                 self.is_due = !entry.claimed;
             }
-            Mark::Label(label, _) => {
+            TimelineMark::Label(label, _) => {
                 if self.listed.is_empty() {
                     self.list();
                 }
@@ -207,8 +207,8 @@ impl<'a> Pass<'a> {
     fn list(&mut self) {
         self.size = self.size();
         self.is_due = false;
-        self.listed.push(Past {
-            author: self.open.map(|run| Author {
+        self.listed.push(PastVersion {
+            author: self.open.map(|run| RunAuthor {
                 actor: run.actor.clone(),
                 at: run.at,
                 label: run.label.clone(),

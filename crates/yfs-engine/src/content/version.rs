@@ -9,7 +9,7 @@ use yrs::{ClientID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
 use crate::{
     gate::StateChange,
     id::{ClientId, FileId},
-    lib0::{Lib0Error, Reader, write_var_uint},
+    lib0::{Lib0Error, Lib0Reader, write_var_uint},
 };
 
 /// What a content document was at some time: which items it had, and which of them were deleted.
@@ -131,7 +131,7 @@ impl Version {
     ///
     /// If the bytes are not a snapshot.
     pub fn decode(bytes: &[u8]) -> Result<Self, VersionError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = Lib0Reader::new(bytes);
         let snapshot = read_snapshot(&mut reader)
             .map_err(|source| VersionError { at: reader.position(), source })?;
         Ok(Self { snapshot: Arc::new(snapshot), taken_from: None })
@@ -165,7 +165,7 @@ impl PartialEq for Version {
 impl Eq for Version {}
 
 /// Reads a snapshot, and drops what it cannot have.
-pub(super) fn read_snapshot(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Error> {
+pub(super) fn read_snapshot(reader: &mut Lib0Reader<'_>) -> Result<Snapshot, Lib0Error> {
     let read = read_partial(reader)?;
     let delete_set = known_deletions(&read.delete_set, &read.state_map);
     Ok(Snapshot::new(read.state_map, delete_set))
@@ -184,7 +184,7 @@ fn known_deletions(deleted: &IdSet, clocks: &StateVector) -> IdSet {
 }
 
 /// Reads a snapshot that is one only together with others: it may delete what it does not have.
-pub(super) fn read_partial(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Error> {
+pub(super) fn read_partial(reader: &mut Lib0Reader<'_>) -> Result<Snapshot, Lib0Error> {
     let delete_set = read_deletes(reader)?;
     let n_clients = read_count(reader, 2)?;
     let mut clocks = Vec::with_capacity(n_clients);
@@ -199,7 +199,7 @@ pub(super) fn read_partial(reader: &mut Reader<'_>) -> Result<Snapshot, Lib0Erro
 }
 
 /// Reads ranges of items, in the encoding of a delete set.
-pub(super) fn read_deletes(reader: &mut Reader<'_>) -> Result<IdSet, Lib0Error> {
+pub(super) fn read_deletes(reader: &mut Lib0Reader<'_>) -> Result<IdSet, Lib0Error> {
     let mut deleted = IdSet::new();
     for _ in 0..read_count(reader, 3)? {
         let client = read_client(reader)?;
@@ -215,7 +215,7 @@ pub(super) fn read_deletes(reader: &mut Reader<'_>) -> Result<IdSet, Lib0Error> 
 }
 
 /// Reads how many things follow, of which each takes at least `min_len` bytes.
-fn read_count(reader: &mut Reader<'_>, min_len: usize) -> Result<usize, Lib0Error> {
+fn read_count(reader: &mut Lib0Reader<'_>, min_len: usize) -> Result<usize, Lib0Error> {
     let count = reader.var_uint()?;
     if count > (reader.remaining() / min_len) as u64 {
         Err(Lib0Error::End)
@@ -224,7 +224,7 @@ fn read_count(reader: &mut Reader<'_>, min_len: usize) -> Result<usize, Lib0Erro
     }
 }
 
-fn read_client(reader: &mut Reader<'_>) -> Result<ClientID, Lib0Error> {
+fn read_client(reader: &mut Lib0Reader<'_>) -> Result<ClientID, Lib0Error> {
     let client = ClientId::new(reader.var_uint()?).map_err(|_| Lib0Error::Number)?;
     Ok(ClientID::new(client.get()))
 }

@@ -1,10 +1,10 @@
 //! What an update changes in the state of a document, so that the state before it can be found
 //! again from the state after it.
 
-use super::{doc::Received, scan::IdRange};
+use super::{doc::ReceiveOutcome, update_scan::IdRange};
 use crate::{
     id::ClientId,
-    lib0::{Lib0Error, Reader, write_var_uint},
+    lib0::{Lib0Error, Lib0Reader, write_var_uint},
 };
 
 /// The items that an update added to a document, and the items that it deleted.
@@ -20,7 +20,7 @@ pub struct StateChange {
 
 impl StateChange {
     /// Returns what a document changed when it received an update.
-    pub fn of(received: Received) -> Self {
+    pub fn of(received: ReceiveOutcome) -> Self {
         let mut change = Self::default();
         for scan in received.scans {
             change.grown.extend(scan.grown);
@@ -56,7 +56,7 @@ impl StateChange {
         if bytes.is_empty() {
             return Ok(Self::default());
         }
-        let mut reader = Reader::new(bytes);
+        let mut reader = Lib0Reader::new(bytes);
         let (grown, deleted) = (read_ranges(&mut reader)?, read_ranges(&mut reader)?);
         if !reader.is_empty() {
             return Err(Lib0Error::Number);
@@ -65,7 +65,7 @@ impl StateChange {
     }
 }
 
-fn read_ranges(reader: &mut Reader<'_>) -> Result<Vec<IdRange>, Lib0Error> {
+fn read_ranges(reader: &mut Lib0Reader<'_>) -> Result<Vec<IdRange>, Lib0Error> {
     let n_ranges = reader.var_uint()?;
     // A range takes at least three bytes.
     if n_ranges > (reader.remaining() / 3) as u64 {

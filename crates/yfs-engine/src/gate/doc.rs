@@ -6,19 +6,19 @@ use hashbrown::{HashMap, HashSet};
 use yrs::{ClientID, IdSet, ReadTxn, Snapshot, StateVector, Transact};
 
 use super::{
-    Refusal,
+    GateRejection,
+    item_lists::ItemLists,
     lazy::{self, LazyDoc, message},
-    limits::Limits,
-    parked::{Parked, ParkedSet},
+    limits::GateLimits,
+    parked::{ParkedSet, ParkedUpdate},
     parse::parse,
-    places::Places,
-    resolve::{Cut, Question, Resolved, resolve},
-    role::{DocRole, Source},
-    scan::{IdRange, RootIx, Scan},
+    resolve::{ResolveRequest, RunCut, UpdateResolution, resolve},
+    role::{DocRole, UpdateSource},
+    update_scan::{IdRange, RootIx, UpdateScan},
 };
 use crate::{
     id::{ClientId, FileId, ItemId},
-    lib0::{Reader, write_var_uint},
+    lib0::{Lib0Reader, write_var_uint},
 };
 
 /// A yrs document behind the gate.
@@ -26,9 +26,9 @@ use crate::{
 pub struct GatedDoc {
     pub(super) doc: LazyDoc,
     pub(super) role: DocRole,
-    pub(super) limits: Limits,
+    pub(super) limits: GateLimits,
     pub(super) ours: HashSet<ClientId>,
-    pub(super) places: Places,
+    pub(super) places: ItemLists,
     pub(super) parked: ParkedSet,
     /// Clients that got new items since what waits was last tried.
     pub(super) arrived: Vec<ClientId>,
@@ -41,9 +41,9 @@ pub struct GatedDoc {
 
 /// What became of an update.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Received {
+pub struct ReceiveOutcome {
     /// What was integrated now: of the update itself, and of what had waited for it.
-    pub scans: Vec<Scan>,
+    pub scans: Vec<UpdateScan>,
     /// Whether some of the update waits for something that has not arrived.
     pub parked: bool,
     /// Whether the update held anything that was neither in the document nor waiting. If not, it
@@ -53,12 +53,12 @@ pub struct Received {
     pub changed: bool,
     /// Structs, as updates, that can never be integrated, or that waited and were dropped because
     /// too much waits.
-    pub refused: Vec<(Vec<u8>, Refusal)>,
+    pub refused: Vec<(Vec<u8>, GateRejection)>,
 }
 
 /// The last struct that a client wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tail {
+pub struct ClientTail {
     /// Its last item.
     pub id: ItemId,
     /// Its right origin.
@@ -69,13 +69,13 @@ pub struct Tail {
 
 impl GatedDoc {
     /// Makes an empty document that `client` edits.
-    pub fn new(guid: &FileId, role: DocRole, client: ClientId, limits: Limits) -> Self {
+    pub fn new(guid: &FileId, role: DocRole, client: ClientId, limits: GateLimits) -> Self {
         Self {
             doc: LazyDoc::new(guid, role, client),
             role,
             limits,
             ours: HashSet::from_iter([client]),
-            places: Places::default(),
+            places: ItemLists::default(),
             parked: ParkedSet::default(),
             arrived: Vec::new(),
             has_dropped: false,
@@ -91,7 +91,7 @@ impl GatedDoc {
             role: self.role,
             limits: self.limits,
             ours: self.ours.clone(),
-            places: Places::default(),
+            places: ItemLists::default(),
             parked: ParkedSet::default(),
             arrived: Vec::new(),
             has_dropped: false,
@@ -110,13 +110,13 @@ impl GatedDoc {
     /// # Panics
     ///
     /// If the update is malformed or refers to what the document lacks.
-    pub fn apply_own(&mut self, update: &[u8]) -> Scan {
+    pub fn apply_own(&mut self, update: &[u8]) -> UpdateScan {
         if self.health().is_err() {
-            return Scan::default();
+            return UpdateScan::default();
         }
-        let mut received = Received::default();
+        let mut received = ReceiveOutcome::default();
         let parsed = parse(update, &self.limits, false).expect("we built a valid update");
-        let prepared = self.prepare(&parsed, Source::Store).expect("we built a valid update");
+        let prepared = self.prepare(&parsed, UpdateSource::Store).expect("we built a valid update");
         assert!(
             prepared.is_whole(),
             "an update of our own lacks something: {:?}",
@@ -124,7 +124,7 @@ impl GatedDoc {
         );
         match self.integrate(&parsed, prepared, &HashMap::new(), &mut received) {
             Ok(()) => received.scans.pop().unwrap_or_default(),
-            Err(_) => Scan::default(),
+            Err(_) => UpdateScan::default(),
         }
     }
 
@@ -138,19 +138,24 @@ impl GatedDoc {
     /// # Panics
     ///
     /// As [`apply_own`](Self::apply_own).
-    pub(crate) fn begin_with(&mut self, update: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn begin_with(&mut self, update: &[u8]) -> Result<(), GateRejection> {
         self.health()?;
         let parsed = parse(update, &self.limits, false)?;
-        let prepared = self.prepare(&parsed, Source::Store)?;
+        let prepared = self.prepare(&parsed, UpdateSource::Store)?;
         assert!(
             prepared.is_whole(),
             "an update of our own lacks something: {:?}",
             prepared.resolved
         );
         if !self.doc.begin(update) {
-            return self.integrate(&parsed, prepared, &HashMap::new(), &mut Received::default());
+            return self.integrate(
+                &parsed,
+                prepared,
+                &HashMap::new(),
+                &mut ReceiveOutcome::default(),
+            );
         }
-        let Resolved { overlay, deletes, .. } = prepared.resolved;
+        let UpdateResolution { overlay, deletes, .. } = prepared.resolved;
         self.commit(overlay, &deletes);
         Ok(())
     }
@@ -237,14 +242,14 @@ impl GatedDoc {
     /// # Errors
     ///
     /// If `remote_sv` is not a state vector, or the document is poisoned.
-    pub fn encode_diff(&self, remote_sv: &[u8]) -> Result<Vec<u8>, Refusal> {
+    pub fn encode_diff(&self, remote_sv: &[u8]) -> Result<Vec<u8>, GateRejection> {
         self.health()?;
         let state_vector = read_state_vector(remote_sv)?;
         let doc = self.doc.get();
         self.health()?;
         let encode = || doc.transact().encode_diff_v1(&state_vector);
         catch_unwind(AssertUnwindSafe(encode))
-            .map_err(|panic| Refusal::Poisoned { reason: message(panic.as_ref()) })
+            .map_err(|panic| GateRejection::Poisoned { reason: message(panic.as_ref()) })
     }
 
     /// Returns the whole document as an update; what is parked is not in it. Of a poisoned document
@@ -270,7 +275,7 @@ impl GatedDoc {
     }
 
     /// Returns what waits for something that has not arrived.
-    pub fn parked(&self) -> Vec<Parked> {
+    pub fn parked(&self) -> Vec<ParkedUpdate> {
         self.parked.list()
     }
 
@@ -286,17 +291,17 @@ impl GatedDoc {
     }
 
     /// Returns the last struct that a client wrote.
-    pub fn last_item(&self, client: ClientId) -> Option<Tail> {
+    pub fn last_item(&self, client: ClientId) -> Option<ClientTail> {
         let known = self.places.clients.get(&client).filter(|known| known.end > 0)?;
         let id = ItemId::new(client, known.end - 1);
         let tag = self.places.tag(id)?;
         let root = self.places.table[tag.place() as usize].read.filter(|_| !tag.is_entry());
-        Some(Tail { id, right: known.last_right, root })
+        Some(ClientTail { id, right: known.last_right, root })
     }
 
     /// Returns the last struct of the client that wrote to an array last, or else of one that did.
     /// Between it and its right origin there was nothing when it was written.
-    pub fn newest_tail(&self, root: RootIx) -> Option<Tail> {
+    pub fn newest_tail(&self, root: RootIx) -> Option<ClientTail> {
         let in_root = |client| self.last_item(client).filter(|tail| tail.root == Some(root));
         let newest = self.newest.get(&root).copied().and_then(in_root);
         newest.or_else(|| {
@@ -311,11 +316,11 @@ impl GatedDoc {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Poisoned`] if yrs failed on it.
-    pub fn health(&self) -> Result<(), Refusal> {
+    /// [`GateRejection::Poisoned`] if yrs failed on it.
+    pub fn health(&self) -> Result<(), GateRejection> {
         match self.poisoned.as_deref().or_else(|| self.doc.failure()) {
             None => Ok(()),
-            Some(reason) => Err(Refusal::Poisoned { reason: reason.to_owned() }),
+            Some(reason) => Err(GateRejection::Poisoned { reason: reason.to_owned() }),
         }
     }
 
@@ -331,23 +336,24 @@ impl GatedDoc {
     }
 
     /// Notes what an edit with yrs has already changed.
-    fn note(&mut self, update: &[u8]) -> Result<(), Refusal> {
+    fn note(&mut self, update: &[u8]) -> Result<(), GateRejection> {
         let parsed = parse(update, &self.limits, false)?;
-        let question = Question {
+        let question = ResolveRequest {
             places: &self.places,
             role: self.role,
             limits: &self.limits,
             ours: None,
             is_message: false,
         };
-        let Resolved { overlay, waiting, cut, deletes, later, .. } = resolve(&question, &parsed)?;
-        if let Some(Cut { refusal, .. }) = cut.into_iter().next() {
+        let UpdateResolution { overlay, waiting, cut, deletes, later, .. } =
+            resolve(&question, &parsed)?;
+        if let Some(RunCut { refusal, .. }) = cut.into_iter().next() {
             return Err(refusal);
         }
         let missing = waiting.first().map(|waiting| waiting.waits_for);
         let missing = missing.or(later.first().map(|range| ItemId::new(range.client, range.start)));
         if let Some(id) = missing {
-            return Err(Refusal::Nonsense { what: "an edit that lacks an item", id });
+            return Err(GateRejection::Nonsense { what: "an edit that lacks an item", id });
         }
         self.commit(overlay, &deletes);
         Ok(())
@@ -358,17 +364,17 @@ impl GatedDoc {
     pub(super) fn apply(
         &mut self,
         updates: Vec<yrs::Update>,
-    ) -> Result<(bool, Vec<IdRange>), Refusal> {
+    ) -> Result<(bool, Vec<IdRange>), GateRejection> {
         lazy::apply(self.doc.get(), updates).map_err(|reason| {
             self.doc.empty();
             self.poisoned = Some(reason.clone());
-            Refusal::Poisoned { reason }
+            GateRejection::Poisoned { reason }
         })
     }
 }
 
-fn read_state_vector(bytes: &[u8]) -> Result<StateVector, Refusal> {
-    let mut reader = Reader::new(bytes);
+fn read_state_vector(bytes: &[u8]) -> Result<StateVector, GateRejection> {
+    let mut reader = Lib0Reader::new(bytes);
     let mut read = || {
         let n_clients = reader.var_uint()?;
         if n_clients > (reader.remaining() / 2) as u64 {
@@ -382,6 +388,7 @@ fn read_state_vector(bytes: &[u8]) -> Result<StateVector, Refusal> {
         }
         Ok(clients)
     };
-    let clients = read().map_err(|source| Refusal::Malformed { at: reader.position(), source })?;
+    let clients =
+        read().map_err(|source| GateRejection::Malformed { at: reader.position(), source })?;
     Ok(clients.into_iter().collect())
 }

@@ -11,29 +11,29 @@ use std::ops::Range;
 use yrs::Any;
 
 use super::{
-    GatedDoc, Refusal,
-    limits::Limits,
-    parse::{Kind, Parsed, Struct, normalise, parse},
+    GateRejection, GatedDoc,
+    canonical::canonical,
+    limits::GateLimits,
+    parse::{ParsedUpdate, StructKind, UpdateStruct, normalise, parse},
     rewrite::{json_values, write_deletes, write_id},
-    role::{DocRole, Source},
-    same::canonical,
-    scan::IdRange,
+    role::{DocRole, UpdateSource},
+    update_scan::IdRange,
 };
 use crate::{
     id::{ClientId, ItemId},
-    lib0::{AnyLimits, Reader, read_any, skip_any, write_string, write_var_uint},
+    lib0::{AnyLimits, Lib0Reader, read_any, skip_any, write_string, write_var_uint},
 };
 
 /// Content of deleted items that is still there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remains {
+pub struct ErasableItems {
     /// The items.
     pub range: IdRange,
     /// What they hold, where it is text or can be shown as text.
     pub text: String,
 }
 
-impl Remains {
+impl ErasableItems {
     /// Returns the parts of it that are in ranges, which are sorted and apart.
     pub fn parts(&self, ranges: &[IdRange]) -> Vec<Self> {
         let whole = self.range.start..self.range.end();
@@ -57,11 +57,11 @@ impl GatedDoc {
     /// # Errors
     ///
     /// If the document is poisoned.
-    pub fn remains(&self, ranges: &[IdRange]) -> Result<Vec<Remains>, Refusal> {
+    pub fn remains(&self, ranges: &[IdRange]) -> Result<Vec<ErasableItems>, GateRejection> {
         self.health()?;
         let ranges = self.deleted_among(ranges);
         let state = self.encode_state();
-        let parsed = parse(&state, &Limits::default(), false)?;
+        let parsed = parse(&state, &GateLimits::default(), false)?;
         let mut remains = Vec::new();
         for run in &parsed.runs {
             for item in &parsed.structs[run.first..run.end] {
@@ -72,7 +72,7 @@ impl GatedDoc {
                     let text = shown(&parsed, item, &part)?;
                     let len = part.end - part.start;
                     let range = IdRange { client: run.client, start: part.start, len };
-                    remains.push(Remains { range, text });
+                    remains.push(ErasableItems { range, text });
                 }
             }
         }
@@ -103,16 +103,16 @@ impl GatedDoc {
     /// # Errors
     ///
     /// If what would be left is not the same document without that content. Then nothing changed.
-    pub fn erase(&mut self, ranges: &[IdRange]) -> Result<bool, Refusal> {
+    pub fn erase(&mut self, ranges: &[IdRange]) -> Result<bool, GateRejection> {
         self.health()?;
         let ranges = self.deleted_among(ranges);
         let state = self.encode_state();
         let Some(erased) = erase(&state, &ranges)? else { return Ok(false) };
         let mut copy = self.emptied();
-        copy.receive(&erased, Source::Store)?;
+        copy.receive(&erased, UpdateSource::Store)?;
         for parked in self.parked() {
             let update = erase(&parked.update, &ranges)?;
-            copy.receive(update.as_deref().unwrap_or(&parked.update), Source::Store)?;
+            copy.receive(update.as_deref().unwrap_or(&parked.update), UpdateSource::Store)?;
         }
         // Of a document that collects garbage only what lives is compared.
         let alive = |state: &[u8]| canonical(DocRole::Main, state);
@@ -120,7 +120,7 @@ impl GatedDoc {
             && alive(&state)? == alive(&copy.encode_state())?;
         if !is_same {
             let reason = "the document without what was erased differs".to_owned();
-            return Err(Refusal::Poisoned { reason });
+            return Err(GateRejection::Poisoned { reason });
         }
         *self = copy;
         Ok(true)
@@ -137,11 +137,11 @@ impl GatedDoc {
 /// # Errors
 ///
 /// If it cannot be read.
-pub fn erase(update: &[u8], ranges: &[IdRange]) -> Result<Option<Vec<u8>>, Refusal> {
+pub fn erase(update: &[u8], ranges: &[IdRange]) -> Result<Option<Vec<u8>>, GateRejection> {
     if ranges.is_empty() {
         return Ok(None);
     }
-    let parsed = parse(update, &Limits::default(), false)?;
+    let parsed = parse(update, &GateLimits::default(), false)?;
     let mut out = Vec::with_capacity(update.len());
     let mut any = false;
     write_var_uint(&mut out, parsed.runs.len() as u64);
@@ -172,16 +172,21 @@ pub fn erase(update: &[u8], ranges: &[IdRange]) -> Result<Option<Vec<u8>>, Refus
 /// # Errors
 ///
 /// If it cannot be read.
-pub fn deleted_by(update: &[u8]) -> Result<Vec<IdRange>, Refusal> {
-    Ok(parse(update, &Limits::default(), false)?.deletes)
+pub fn deleted_by(update: &[u8]) -> Result<Vec<IdRange>, GateRejection> {
+    Ok(parse(update, &GateLimits::default(), false)?.deletes)
 }
 
 /// Tells whether items of this kind hold what somebody wrote. A type holds nothing but its name, and
 /// what is in it hangs on it.
-pub(super) fn has_content(kind: Kind) -> bool {
+pub(super) fn has_content(kind: StructKind) -> bool {
     matches!(
         kind,
-        Kind::Json | Kind::Binary | Kind::String | Kind::Embed | Kind::Format | Kind::Any
+        StructKind::Json
+            | StructKind::Binary
+            | StructKind::String
+            | StructKind::Embed
+            | StructKind::Format
+            | StructKind::Any
     )
 }
 
@@ -196,11 +201,11 @@ fn overlaps(ranges: &[IdRange], client: ClientId, of: Range<u32>) -> Vec<Range<u
 /// Writes a struct with parts of it erased, and returns how many structs that made.
 fn write_parts(
     out: &mut Vec<u8>,
-    parsed: &Parsed<'_>,
+    parsed: &ParsedUpdate<'_>,
     client: ClientId,
-    item: &Struct<'_>,
+    item: &UpdateStruct<'_>,
     erased: &[Range<u32>],
-) -> Result<u64, Refusal> {
+) -> Result<u64, GateRejection> {
     if erased.is_empty() {
         out.extend_from_slice(&parsed.bytes[item.at..item.end]);
         return Ok(1);
@@ -213,7 +218,7 @@ fn write_parts(
             write_content(out, parsed, item, &(at..part.start))?;
             n_written += 1;
         }
-        write_links(out, parsed, client, item, part.start, Kind::Deleted);
+        write_links(out, parsed, client, item, part.start, StructKind::Deleted);
         write_var_uint(out, u64::from(part.end - part.start));
         n_written += 1;
         at = part.end;
@@ -230,11 +235,11 @@ fn write_parts(
 /// Writes the head of the part of a struct that begins at a clock.
 pub(super) fn write_links(
     out: &mut Vec<u8>,
-    parsed: &Parsed<'_>,
+    parsed: &ParsedUpdate<'_>,
     client: ClientId,
-    item: &Struct<'_>,
+    item: &UpdateStruct<'_>,
     at: u32,
-    kind: Kind,
+    kind: StructKind,
 ) {
     let info = parsed.bytes[item.at] & 0xf0;
     if at == item.clock {
@@ -252,16 +257,16 @@ pub(super) fn write_links(
 /// Writes a part of the content of a struct. Only text and values have parts.
 pub(super) fn write_content(
     out: &mut Vec<u8>,
-    parsed: &Parsed<'_>,
-    item: &Struct<'_>,
+    parsed: &ParsedUpdate<'_>,
+    item: &UpdateStruct<'_>,
     part: &Range<u32>,
-) -> Result<(), Refusal> {
-    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+) -> Result<(), GateRejection> {
+    let malformed = |source| GateRejection::Malformed { at: item.content_at, source };
     let (skip, len) = ((part.start - item.clock) as usize, (part.end - part.start) as usize);
     match item.kind {
-        Kind::String => write_string(out, &text_part(parsed, item, part)?),
-        Kind::Any => {
-            let mut reader = Reader::at(parsed.bytes, item.content_at);
+        StructKind::String => write_string(out, &text_part(parsed, item, part)?),
+        StructKind::Any => {
+            let mut reader = Lib0Reader::at(parsed.bytes, item.content_at);
             reader.var_uint().map_err(malformed)?;
             let mut pass = |n: usize| {
                 (0..n).try_for_each(|_| skip_any(&mut reader, ANY).map(drop))?;
@@ -272,9 +277,9 @@ pub(super) fn write_content(
             write_var_uint(out, len as u64);
             out.extend_from_slice(&parsed.bytes[start..end]);
         }
-        Kind::Json => {
+        StructKind::Json => {
             write_var_uint(out, len as u64);
-            let mut reader = Reader::at(parsed.bytes, item.content_at);
+            let mut reader = Lib0Reader::at(parsed.bytes, item.content_at);
             reader.var_uint().map_err(malformed)?;
             for nth in 0..skip + len {
                 let text = reader.string().map_err(malformed)?;
@@ -291,9 +296,13 @@ pub(super) fn write_content(
 const ANY: AnyLimits = AnyLimits { depth: usize::MAX, parts: usize::MAX };
 
 /// Returns a part of a text. Half of a character becomes U+FFFD, as in Yjs.
-fn text_part(parsed: &Parsed<'_>, item: &Struct<'_>, part: &Range<u32>) -> Result<String, Refusal> {
-    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
-    let text = Reader::at(parsed.bytes, item.content_at).string().map_err(malformed)?;
+fn text_part(
+    parsed: &ParsedUpdate<'_>,
+    item: &UpdateStruct<'_>,
+    part: &Range<u32>,
+) -> Result<String, GateRejection> {
+    let malformed = |source| GateRejection::Malformed { at: item.content_at, source };
+    let text = Lib0Reader::at(parsed.bytes, item.content_at).string().map_err(malformed)?;
     let mut units = text.encode_utf16().skip((part.start - item.clock) as usize);
     let units: Vec<u16> = units.by_ref().take((part.end - part.start) as usize).collect();
     Ok(String::from_utf16_lossy(&units))
@@ -301,55 +310,58 @@ fn text_part(parsed: &Parsed<'_>, item: &Struct<'_>, part: &Range<u32>) -> Resul
 
 /// Returns a part of the content of a struct as text, for a person to look at.
 pub(super) fn shown(
-    parsed: &Parsed<'_>,
-    item: &Struct<'_>,
+    parsed: &ParsedUpdate<'_>,
+    item: &UpdateStruct<'_>,
     part: &Range<u32>,
-) -> Result<String, Refusal> {
+) -> Result<String, GateRejection> {
     Ok(match item.kind {
-        Kind::String => text_part(parsed, item, part)?,
-        Kind::Any | Kind::Json => {
+        StructKind::String => text_part(parsed, item, part)?,
+        StructKind::Any | StructKind::Json => {
             let mut text = String::new();
             values(parsed, item, part)?.iter().for_each(|value| value.to_json(&mut text));
             text
         }
-        Kind::Embed | Kind::Format => json_of(parsed, item)?.to_owned(),
+        StructKind::Embed | StructKind::Format => json_of(parsed, item)?.to_owned(),
         _ => String::new(),
     })
 }
 
 /// Returns the values in a part of the content of a struct; what JSON says of marks and embedded objects.
 pub(super) fn values(
-    parsed: &Parsed<'_>,
-    item: &Struct<'_>,
+    parsed: &ParsedUpdate<'_>,
+    item: &UpdateStruct<'_>,
     part: &Range<u32>,
-) -> Result<Vec<Any>, Refusal> {
-    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+) -> Result<Vec<Any>, GateRejection> {
+    let malformed = |source| GateRejection::Malformed { at: item.content_at, source };
     let (skip, len) = ((part.start - item.clock) as usize, (part.end - part.start) as usize);
     let all = match item.kind {
-        Kind::String => vec![Any::from(text_part(parsed, item, part)?)],
-        Kind::Json => json_values(parsed.bytes, item)?,
-        Kind::Any => {
-            let mut reader = Reader::at(parsed.bytes, item.content_at);
+        StructKind::String => vec![Any::from(text_part(parsed, item, part)?)],
+        StructKind::Json => json_values(parsed.bytes, item)?,
+        StructKind::Any => {
+            let mut reader = Lib0Reader::at(parsed.bytes, item.content_at);
             reader.var_uint().map_err(malformed)?;
             let read = (0..item.len).map(|_| read_any(&mut reader, ANY));
             read.collect::<Result<Vec<_>, _>>().map_err(malformed)?
         }
-        Kind::Embed | Kind::Format => {
+        StructKind::Embed | StructKind::Format => {
             let json = json_of(parsed, item)?;
             // What is no JSON is a text like any other.
             vec![Any::from_json(json).unwrap_or_else(|_| Any::from(json))]
         }
-        Kind::Binary => vec![Any::Buffer(Vec::new().into())],
+        StructKind::Binary => vec![Any::Buffer(Vec::new().into())],
         _ => Vec::new(),
     };
-    let is_divided = matches!(item.kind, Kind::Json | Kind::Any);
+    let is_divided = matches!(item.kind, StructKind::Json | StructKind::Any);
     Ok(if is_divided { all.into_iter().skip(skip).take(len).collect() } else { all })
 }
 
-fn json_of<'a>(parsed: &Parsed<'a>, item: &Struct<'_>) -> Result<&'a str, Refusal> {
-    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
-    let mut reader = Reader::at(parsed.bytes, item.content_at);
-    if item.kind == Kind::Format {
+fn json_of<'a>(
+    parsed: &ParsedUpdate<'a>,
+    item: &UpdateStruct<'_>,
+) -> Result<&'a str, GateRejection> {
+    let malformed = |source| GateRejection::Malformed { at: item.content_at, source };
+    let mut reader = Lib0Reader::at(parsed.bytes, item.content_at);
+    if item.kind == StructKind::Format {
         reader.string().map_err(malformed)?;
     }
     reader.string().map_err(malformed)

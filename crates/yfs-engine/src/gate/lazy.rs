@@ -18,10 +18,10 @@ use yrs::{
 };
 
 use super::{
-    parse::{Kind, Parsed},
+    parse::{ParsedUpdate, StructKind},
     rewrite::must_rewrite,
     role::DocRole,
-    scan::IdRange,
+    update_scan::IdRange,
 };
 use crate::id::{ClientId, FileId};
 
@@ -35,12 +35,12 @@ pub(super) struct LazyDoc {
     role: DocRole,
     client: ClientId,
     waiting: Vec<Box<[u8]>>,
-    made: OnceLock<Made>,
+    made: OnceLock<BuiltDoc>,
 }
 
 /// The document, or an empty one in its place and why.
 #[derive(Debug)]
-struct Made {
+struct BuiltDoc {
     doc: Doc,
     failure: Option<String>,
 }
@@ -96,7 +96,7 @@ impl LazyDoc {
     /// Puts an empty document in the place of this one.
     pub(super) fn empty(&mut self) {
         let doc = empty(self.guid.as_str(), self.role, ClientId::from_random(0));
-        self.made = OnceLock::from(Made { doc, failure: None });
+        self.made = OnceLock::from(BuiltDoc { doc, failure: None });
         self.waiting = Vec::new();
     }
 
@@ -105,15 +105,15 @@ impl LazyDoc {
         self.made.get().is_none()
     }
 
-    fn made(&self) -> &Made {
+    fn made(&self) -> &BuiltDoc {
         self.made.get_or_init(|| {
             let doc = empty(self.guid.as_str(), self.role, self.client);
             let updates = self.waiting.iter().map(AsRef::as_ref);
             match decode(updates).and_then(|updates| apply(&doc, updates)) {
-                Ok(_) => Made { doc, failure: None },
+                Ok(_) => BuiltDoc { doc, failure: None },
                 Err(failure) => {
                     let doc = empty(self.guid.as_str(), self.role, ClientId::from_random(0));
-                    Made { doc, failure: Some(failure) }
+                    BuiltDoc { doc, failure: Some(failure) }
                 }
             }
         })
@@ -122,8 +122,8 @@ impl LazyDoc {
 
 /// Tells whether an update holds only what yrs reads and integrates as the gate does: values in lists.
 /// What else there is may delete more than it says, or be refused by yrs alone.
-pub(super) fn is_plain(parsed: &Parsed<'_>) -> bool {
-    let is_value = |kind| matches!(kind, Kind::Any | Kind::Deleted | Kind::Gc);
+pub(super) fn is_plain(parsed: &ParsedUpdate<'_>) -> bool {
+    let is_value = |kind| matches!(kind, StructKind::Any | StructKind::Deleted | StructKind::Gc);
     !must_rewrite(parsed)
         && parsed.structs.iter().all(|item| item.key.is_none() && is_value(item.kind))
 }

@@ -5,7 +5,7 @@
 /// Depths, lengths of names and clocks hold for every update. Sizes hold only for what live peers
 /// send: a log or file of our own is as large as it has become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct GateLimits {
     /// How deeply arrays and maps may be nested in one value, in roots that we read.
     pub value_depth: usize,
     /// How deeply arrays and maps may be nested in one value elsewhere. yrs calls itself for each
@@ -40,7 +40,7 @@ pub struct Limits {
     pub parked_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for GateLimits {
     fn default() -> Self {
         Self {
             value_depth: 64,

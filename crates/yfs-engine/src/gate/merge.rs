@@ -1,18 +1,18 @@
 //! Merging the updates of a document into one, for compaction.
 
 use super::{
-    Refusal,
+    GateRejection,
+    canonical::canonical,
     change::StateChange,
     doc::GatedDoc,
-    limits::Limits,
-    role::{DocRole, Source},
-    same::canonical,
+    limits::GateLimits,
+    role::{DocRole, UpdateSource},
 };
 use crate::id::{ClientId, FileId};
 
 /// Updates that were merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedUpdate {
     /// The state: an update that says everything that was absorbed.
     pub state: Vec<u8>,
     /// Which of the updates are in the state, whole. Of the others something waits or was refused,
@@ -32,7 +32,7 @@ pub fn merge(
     role: DocRole,
     snapshot: Option<&[u8]>,
     updates: &[Vec<u8>],
-) -> Result<Merged, Refusal> {
+) -> Result<MergedUpdate, GateRejection> {
     let mut doc = new_doc(role);
     if let Some(snapshot) = snapshot {
         load(&mut doc, snapshot)?;
@@ -40,8 +40,8 @@ pub fn merge(
     let mut absorbed = Vec::with_capacity(updates.len());
     let mut changes = Vec::with_capacity(updates.len());
     for update in updates {
-        let received = match doc.receive(update, Source::Store) {
-            Err(refusal @ Refusal::Poisoned { .. }) => return Err(refusal),
+        let received = match doc.receive(update, UpdateSource::Store) {
+            Err(refusal @ GateRejection::Poisoned { .. }) => return Err(refusal),
             received => received,
         };
         absorbed.push(received.is_ok());
@@ -58,20 +58,22 @@ pub fn merge(
     if copy.state_vector() != doc.state_vector()
         || canonical(role, &state)? != canonical(role, &again)?
     {
-        return Err(Refusal::Poisoned { reason: "the merged state differs".to_owned() });
+        return Err(GateRejection::Poisoned { reason: "the merged state differs".to_owned() });
     }
-    Ok(Merged { state, absorbed, changes })
+    Ok(MergedUpdate { state, absorbed, changes })
 }
 
 fn new_doc(role: DocRole) -> GatedDoc {
     let guid = FileId::from_bytes([0; 16]);
-    GatedDoc::new(&guid, role, ClientId::from_random(0), Limits::default())
+    GatedDoc::new(&guid, role, ClientId::from_random(0), GateLimits::default())
 }
 
-fn load(doc: &mut GatedDoc, state: &[u8]) -> Result<(), Refusal> {
-    let received = doc.receive(state, Source::Store)?;
+fn load(doc: &mut GatedDoc, state: &[u8]) -> Result<(), GateRejection> {
+    let received = doc.receive(state, UpdateSource::Store)?;
     if received.parked {
-        return Err(Refusal::Poisoned { reason: "the merged state is incomplete".to_owned() });
+        return Err(GateRejection::Poisoned {
+            reason: "the merged state is incomplete".to_owned(),
+        });
     }
     Ok(())
 }

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::scan::IdRange;
+use super::update_scan::IdRange;
 use crate::{
     id::{ClientId, ItemId},
     lib0::write_var_uint,
@@ -29,7 +29,7 @@ const OVERHEAD: usize = 128;
 
 /// Work that waits for an item that has not arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parked {
+pub struct ParkedUpdate {
     /// The structs or deletions that wait, as an update.
     pub update: Vec<u8>,
     /// An item that they need and that the document lacks. There may be others.
@@ -38,7 +38,7 @@ pub struct Parked {
 
 /// Structs of one client that follow each other.
 #[derive(Debug, Clone)]
-pub(crate) struct Chunk {
+pub(crate) struct ParkedChunk {
     pub(crate) client: ClientId,
     pub(crate) start: u32,
     pub(crate) end: u32,
@@ -60,20 +60,20 @@ pub(crate) struct HeldDeletes {
 /// Structs and deletions that wait for what has not arrived.
 #[derive(Debug, Default)]
 pub(crate) struct ParkedSet {
-    structs: BTreeMap<ClientId, Queue>,
+    structs: BTreeMap<ClientId, ParkedQueue>,
     deletes: BTreeMap<ClientId, Intervals<()>>,
     /// By the last of the items that they wait for.
     held: BTreeMap<ItemId, Vec<HeldDeletes>>,
     /// Which queues wait for an item.
     waiting: BTreeSet<(ItemId, ClientId)>,
     /// All intervals, the oldest first.
-    ages: BTreeSet<(u64, Slot)>,
+    ages: BTreeSet<(u64, ParkedSlot)>,
     next_age: u64,
     bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct ParkedQueue {
     chunks: Intervals<ChunkBytes>,
     waits_for: Option<ItemId>,
 }
@@ -89,7 +89,7 @@ type Intervals<T> = BTreeMap<(u32, u32), (u64, T)>;
 
 /// Where an interval is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Slot {
+enum ParkedSlot {
     Structs(ClientId, u32, u32),
     Deletes(ClientId, u32, u32),
 }
@@ -105,29 +105,32 @@ impl ParkedSet {
     }
 
     /// Returns everything that waits.
-    pub(crate) fn list(&self) -> Vec<Parked> {
+    pub(crate) fn list(&self) -> Vec<ParkedUpdate> {
         let mut list = Vec::new();
         for (client, queue) in &self.structs {
             for ((start, end), (_, chunk)) in &queue.chunks {
                 let waits_for = queue.waits_for.unwrap_or(ItemId::new(*client, *start));
                 let update = encode(&[chunk.to_chunk(*client, *start, *end)], &[]);
-                list.push(Parked { update, waits_for });
+                list.push(ParkedUpdate { update, waits_for });
             }
         }
         for (client, ranges) in &self.deletes {
             let deletes: Vec<IdRange> = ranges.keys().map(|key| range_of(*client, *key)).collect();
             let waits_for = deletes.first().map(|range| ItemId::new(*client, range.start));
             let update = encode(&[], &deletes);
-            list.extend(waits_for.map(|waits_for| Parked { update, waits_for }));
+            list.extend(waits_for.map(|waits_for| ParkedUpdate { update, waits_for }));
         }
         for held in self.held.values().flatten() {
-            list.push(Parked { update: encode(&[], &held.deletes), waits_for: held.waits_for() });
+            list.push(ParkedUpdate {
+                update: encode(&[], &held.deletes),
+                waits_for: held.waits_for(),
+            });
         }
         list
     }
 
     /// Reports whether structs wait already.
-    pub(crate) fn covers_chunk(&self, chunk: &Chunk) -> bool {
+    pub(crate) fn covers_chunk(&self, chunk: &ParkedChunk) -> bool {
         let queue = self.structs.get(&chunk.client);
         queue.is_some_and(|queue| is_covered(&queue.chunks, chunk.start, chunk.end))
     }
@@ -155,7 +158,7 @@ impl ParkedSet {
     }
 
     /// Returns what structs and deletions would take in memory.
-    pub(crate) fn cost(chunks: &[Chunk], n_deletes: usize) -> usize {
+    pub(crate) fn cost(chunks: &[ParkedChunk], n_deletes: usize) -> usize {
         let chunks: usize = chunks.iter().map(|chunk| chunk.structs.len() + OVERHEAD).sum();
         chunks + n_deletes * OVERHEAD
     }
@@ -167,20 +170,20 @@ impl ParkedSet {
     }
 
     /// Adds structs. The queue must then be [told](Self::set_wait) what it waits for.
-    pub(crate) fn add_chunk(&mut self, chunk: Chunk, age: u64) {
+    pub(crate) fn add_chunk(&mut self, chunk: ParkedChunk, age: u64) {
         if self.covers_chunk(&chunk) {
             return;
         }
-        let Chunk { client, start, end, n_structs, structs } = chunk;
+        let ParkedChunk { client, start, end, n_structs, structs } = chunk;
         let queue = self.structs.entry(client).or_default();
         for (start, end) in covered_by(&queue.chunks, start, end) {
             if let Some((age, old)) = queue.chunks.remove(&(start, end)) {
                 self.bytes -= old.structs.len() + OVERHEAD;
-                self.ages.remove(&(age, Slot::Structs(client, start, end)));
+                self.ages.remove(&(age, ParkedSlot::Structs(client, start, end)));
             }
         }
         self.bytes += structs.len() + OVERHEAD;
-        self.ages.insert((age, Slot::Structs(client, start, end)));
+        self.ages.insert((age, ParkedSlot::Structs(client, start, end)));
         queue.chunks.insert((start, end), (age, ChunkBytes { n_structs, structs }));
     }
 
@@ -194,11 +197,11 @@ impl ParkedSet {
         for (start, end) in covered_by(ranges, start, end) {
             if let Some((age, ())) = ranges.remove(&(start, end)) {
                 self.bytes -= OVERHEAD;
-                self.ages.remove(&(age, Slot::Deletes(client, start, end)));
+                self.ages.remove(&(age, ParkedSlot::Deletes(client, start, end)));
             }
         }
         self.bytes += OVERHEAD;
-        self.ages.insert((age, Slot::Deletes(client, start, end)));
+        self.ages.insert((age, ParkedSlot::Deletes(client, start, end)));
         ranges.insert((start, end), (age, ()));
     }
 
@@ -235,7 +238,7 @@ impl ParkedSet {
 
     /// Takes the first structs of a client whose clock is `end` now, if no gap is before them.
     /// Those that the document holds meanwhile are dropped.
-    pub(crate) fn take_chunk(&mut self, client: ClientId, end: u32) -> Option<(Chunk, u64)> {
+    pub(crate) fn take_chunk(&mut self, client: ClientId, end: u32) -> Option<(ParkedChunk, u64)> {
         loop {
             let queue = self.structs.get(&client)?;
             let (first, _) = queue.chunks.first_key_value()?;
@@ -263,7 +266,7 @@ impl ParkedSet {
                 self.deletes.remove(&client);
             }
             self.bytes -= OVERHEAD;
-            self.ages.remove(&(age, Slot::Deletes(client, start, range_end)));
+            self.ages.remove(&(age, ParkedSlot::Deletes(client, start, range_end)));
             out.push(range_of(client, (start, range_end.min(end))));
             if range_end > end {
                 self.add_delete(range_of(client, (end, range_end)), age);
@@ -309,7 +312,7 @@ impl ParkedSet {
             return Some(encode(&[], &deletes));
         };
         match slot {
-            Slot::Structs(client, start, end) => {
+            ParkedSlot::Structs(client, start, end) => {
                 let (chunk, _) = self.remove_chunk(client, start, end)?;
                 let queue = self.structs.get(&client);
                 if queue.and_then(|queue| queue.chunks.first_key_value()).is_some() {
@@ -317,7 +320,7 @@ impl ParkedSet {
                 }
                 Some(encode(&[chunk], &[]))
             }
-            Slot::Deletes(client, start, end) => {
+            ParkedSlot::Deletes(client, start, end) => {
                 let ranges = self.deletes.get_mut(&client)?;
                 let (age, ()) = ranges.remove(&(start, end))?;
                 if ranges.is_empty() {
@@ -330,11 +333,16 @@ impl ParkedSet {
         }
     }
 
-    fn remove_chunk(&mut self, client: ClientId, start: u32, end: u32) -> Option<(Chunk, u64)> {
+    fn remove_chunk(
+        &mut self,
+        client: ClientId,
+        start: u32,
+        end: u32,
+    ) -> Option<(ParkedChunk, u64)> {
         let queue = self.structs.get_mut(&client)?;
         let (age, bytes) = queue.chunks.remove(&(start, end))?;
         self.bytes -= bytes.structs.len() + OVERHEAD;
-        self.ages.remove(&(age, Slot::Structs(client, start, end)));
+        self.ages.remove(&(age, ParkedSlot::Structs(client, start, end)));
         if queue.chunks.is_empty() {
             if let Some(waits_for) = queue.waits_for {
                 self.waiting.remove(&(waits_for, client));
@@ -360,17 +368,17 @@ impl HeldDeletes {
 }
 
 impl ChunkBytes {
-    fn to_chunk(&self, client: ClientId, start: u32, end: u32) -> Chunk {
-        Chunk { client, start, end, n_structs: self.n_structs, structs: self.structs.clone() }
+    fn to_chunk(&self, client: ClientId, start: u32, end: u32) -> ParkedChunk {
+        ParkedChunk { client, start, end, n_structs: self.n_structs, structs: self.structs.clone() }
     }
 
-    fn into_chunk(self, client: ClientId, start: u32, end: u32) -> Chunk {
-        Chunk { client, start, end, n_structs: self.n_structs, structs: self.structs }
+    fn into_chunk(self, client: ClientId, start: u32, end: u32) -> ParkedChunk {
+        ParkedChunk { client, start, end, n_structs: self.n_structs, structs: self.structs }
     }
 }
 
 /// Writes chunks, at most one of each client, and deletions as an update.
-pub(crate) fn encode(chunks: &[Chunk], deletes: &[IdRange]) -> Vec<u8> {
+pub(crate) fn encode(chunks: &[ParkedChunk], deletes: &[IdRange]) -> Vec<u8> {
     let mut out = Vec::new();
     write_var_uint(&mut out, chunks.len() as u64);
     for chunk in chunks {

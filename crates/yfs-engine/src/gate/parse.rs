@@ -1,6 +1,6 @@
 //! Reading update v1: the part that needs no document.
 //!
-//! The parser walks the bytes once, without recursion, and allocates nothing but one [`Struct`] for
+//! The parser walks the bytes once, without recursion, and allocates nothing but one [`UpdateStruct`] for
 //! every struct that is really there. It accepts what Yjs and yrs write and have ever written; what
 //! only an attacker would write is refused here.
 //!
@@ -8,15 +8,15 @@
 //!
 //! Linear in the bytes.
 
-use super::{Refusal, json, limits::Limits, scan::IdRange};
+use super::{GateRejection, json, limits::GateLimits, update_scan::IdRange};
 use crate::{
     id::{ClientId, ItemId},
-    lib0::{AnyLimits, Lib0Error, Reader, skip_any},
+    lib0::{AnyLimits, Lib0Error, Lib0Reader, skip_any},
 };
 
 /// The kinds of structs, numbered as in the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum StructKind {
     Gc = 0,
     Deleted = 1,
     Json = 2,
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 
 /// Where an item says it belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Parent<'a> {
+pub(crate) enum ItemParent<'a> {
     /// Where its origin, or else its right origin, is.
     Inherited,
     /// In a root.
@@ -43,13 +43,13 @@ pub(crate) enum Parent<'a> {
 
 /// One struct of an update.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Struct<'a> {
+pub(crate) struct UpdateStruct<'a> {
     pub(crate) clock: u32,
     pub(crate) len: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: StructKind,
     /// Under which key it is an entry of a map, as far as it says so itself.
     pub(crate) key: Option<&'a str>,
-    pub(crate) parent: Parent<'a>,
+    pub(crate) parent: ItemParent<'a>,
     pub(crate) origin: Option<ItemId>,
     pub(crate) right: Option<ItemId>,
     /// Where in the update it begins.
@@ -62,19 +62,19 @@ pub(crate) struct Struct<'a> {
 
 /// The structs of one client.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub(crate) struct ClientRun {
     pub(crate) client: ClientId,
-    /// Where its structs are in [`Parsed::structs`].
+    /// Where its structs are in [`ParsedUpdate::structs`].
     pub(crate) first: usize,
     pub(crate) end: usize,
 }
 
 /// An update that was read.
 #[derive(Debug)]
-pub(crate) struct Parsed<'a> {
+pub(crate) struct ParsedUpdate<'a> {
     pub(crate) bytes: &'a [u8],
-    pub(crate) runs: Vec<Run>,
-    pub(crate) structs: Vec<Struct<'a>>,
+    pub(crate) runs: Vec<ClientRun>,
+    pub(crate) structs: Vec<UpdateStruct<'a>>,
     /// Sorted, without overlaps.
     pub(crate) deletes: Vec<IdRange>,
     /// Whether yrs would misread it as it stands, so that it must be written anew.
@@ -90,15 +90,15 @@ pub(crate) struct Parsed<'a> {
 /// If it is malformed, or beyond the limits; those of a message are checked if `is_message`.
 pub(crate) fn parse<'a>(
     bytes: &'a [u8],
-    limits: &Limits,
+    limits: &GateLimits,
     is_message: bool,
-) -> Result<Parsed<'a>, Refusal> {
-    let mut parser = Parser {
-        reader: Reader::new(bytes),
+) -> Result<ParsedUpdate<'a>, GateRejection> {
+    let mut parser = UpdateParser {
+        reader: Lib0Reader::new(bytes),
         limits,
         is_message,
         n_values: 0,
-        parsed: Parsed {
+        parsed: ParsedUpdate {
             bytes,
             runs: Vec::new(),
             structs: Vec::new(),
@@ -114,16 +114,16 @@ pub(crate) fn parse<'a>(
     Ok(parser.parsed)
 }
 
-struct Parser<'a, 'l> {
-    reader: Reader<'a>,
-    limits: &'l Limits,
+struct UpdateParser<'a, 'l> {
+    reader: Lib0Reader<'a>,
+    limits: &'l GateLimits,
     is_message: bool,
     n_values: usize,
-    parsed: Parsed<'a>,
+    parsed: ParsedUpdate<'a>,
 }
 
-impl<'a> Parser<'a, '_> {
-    fn update(&mut self) -> Result<(), Refusal> {
+impl<'a> UpdateParser<'a, '_> {
+    fn update(&mut self) -> Result<(), GateRejection> {
         let n_clients = self.count(4)?;
         if self.is_message {
             check("the number of clients", n_clients, self.limits.message_clients)?;
@@ -139,7 +139,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    fn run(&mut self) -> Result<(), Refusal> {
+    fn run(&mut self) -> Result<(), GateRejection> {
         let n_structs = self.count(2)?;
         let client = self.client()?;
         let mut clock = self.u32()?;
@@ -158,15 +158,15 @@ impl<'a> Parser<'a, '_> {
             let end = clock.checked_add(next.len).filter(|end| *end < self.limits.clock);
             let Some(end) = end else {
                 let is = u64::from(clock) + u64::from(next.len);
-                return Err(Refusal::TooLarge {
+                return Err(GateRejection::TooLarge {
                     what: "a clock",
                     is,
                     limit: u64::from(self.limits.clock),
                 });
             };
             if next.len == 0 {
-                if matches!(next.kind, Kind::Gc | Kind::Skip) {
-                    return Err(Refusal::Nonsense { what: "an empty struct", id });
+                if matches!(next.kind, StructKind::Gc | StructKind::Skip) {
+                    return Err(GateRejection::Nonsense { what: "an empty struct", id });
                 }
                 // Old versions of yrs wrote items without content. They mean nothing.
                 self.parsed.rewrite = true;
@@ -177,35 +177,39 @@ impl<'a> Parser<'a, '_> {
         }
         let end = self.parsed.structs.len();
         if end > first {
-            self.parsed.runs.push(Run { client, first, end });
+            self.parsed.runs.push(ClientRun { client, first, end });
         } else {
             self.parsed.rewrite = true;
         }
         Ok(())
     }
 
-    fn next_struct(&mut self, client: ClientId, clock: u32) -> Result<Struct<'a>, Refusal> {
+    fn next_struct(
+        &mut self,
+        client: ClientId,
+        clock: u32,
+    ) -> Result<UpdateStruct<'a>, GateRejection> {
         let at = self.reader.position();
         let info = self.byte()?;
-        let mut found = Struct {
+        let mut found = UpdateStruct {
             clock,
             len: 0,
-            kind: Kind::Gc,
+            kind: StructKind::Gc,
             key: None,
-            parent: Parent::Inherited,
+            parent: ItemParent::Inherited,
             origin: None,
             right: None,
             at,
             content_at: at + 1,
             end: at,
         };
-        if info == Kind::Gc as u8 || info == Kind::Skip as u8 {
-            found.kind = if info == 0 { Kind::Gc } else { Kind::Skip };
+        if info == StructKind::Gc as u8 || info == StructKind::Skip as u8 {
+            found.kind = if info == 0 { StructKind::Gc } else { StructKind::Skip };
             found.len = self.u32()?;
         } else {
             let id = ItemId::new(client, clock);
             found.kind = kind_of_item(info)
-                .ok_or(Refusal::Nonsense { what: "a struct of an unknown kind", id })?;
+                .ok_or(GateRejection::Nonsense { what: "a struct of an unknown kind", id })?;
             self.links(info, &mut found)?;
             found.content_at = self.reader.position();
             found.len = self.content(found.kind, id)?;
@@ -214,7 +218,7 @@ impl<'a> Parser<'a, '_> {
         Ok(found)
     }
 
-    fn links(&mut self, info: u8, found: &mut Struct<'a>) -> Result<(), Refusal> {
+    fn links(&mut self, info: u8, found: &mut UpdateStruct<'a>) -> Result<(), GateRejection> {
         if info & 0x80 != 0 {
             found.origin = Some(self.item_id()?);
         }
@@ -223,8 +227,8 @@ impl<'a> Parser<'a, '_> {
         }
         if info & 0xc0 == 0 {
             found.parent = match self.u32()? {
-                1 => Parent::Root(self.name("the name of a root")?),
-                0 => Parent::Item(self.item_id()?),
+                1 => ItemParent::Root(self.name("the name of a root")?),
+                0 => ItemParent::Item(self.item_id()?),
                 _ => return Err(self.malformed(Lib0Error::Number)),
             };
             if info & 0x20 != 0 {
@@ -235,10 +239,10 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Reads past the content of an item and returns its length in clocks.
-    fn content(&mut self, kind: Kind, id: ItemId) -> Result<u32, Refusal> {
+    fn content(&mut self, kind: StructKind, id: ItemId) -> Result<u32, GateRejection> {
         match kind {
-            Kind::Deleted => self.u32(),
-            Kind::Json => {
+            StructKind::Deleted => self.u32(),
+            StructKind::Json => {
                 // yrs reads one text too many.
                 self.parsed.rewrite = true;
                 let n_texts = self.count(1)?;
@@ -247,60 +251,60 @@ impl<'a> Parser<'a, '_> {
                 }
                 self.clocks(n_texts)
             }
-            Kind::Binary => {
+            StructKind::Binary => {
                 self.reader.buffer().map_err(|source| self.malformed(source))?;
                 Ok(1)
             }
-            Kind::String => {
+            StructKind::String => {
                 let text = self.reader.string().map_err(|source| self.malformed(source))?;
                 self.clocks(utf16_len(text))
             }
-            Kind::Embed => self.json(id).map(|()| 1),
-            Kind::Format => {
+            StructKind::Embed => self.json(id).map(|()| 1),
+            StructKind::Format => {
                 self.name("a mark")?;
                 self.json(id).map(|()| 1)
             }
-            Kind::Type => {
+            StructKind::Type => {
                 match self.byte()? {
                     0 | 1 | 2 | 4 | 6 => {}
                     3 => {
                         self.name("the name of an element")?;
                     }
                     // XML hooks and weak links, which yrs cannot read, are among them.
-                    _ => return Err(Refusal::Nonsense { what: "an unknown type", id }),
+                    _ => return Err(GateRejection::Nonsense { what: "an unknown type", id }),
                 }
                 Ok(1)
             }
-            Kind::Any => {
+            StructKind::Any => {
                 let n_values = self.count(1)?;
                 for _ in 0..n_values {
                     self.skip_any(id)?;
                 }
                 self.clocks(n_values)
             }
-            Kind::Doc => {
+            StructKind::Doc => {
                 self.name("the guid of a document")?;
                 self.skip_any(id)?;
                 Ok(1)
             }
-            Kind::Gc | Kind::Skip => Ok(0),
+            StructKind::Gc | StructKind::Skip => Ok(0),
         }
     }
 
-    fn skip_any(&mut self, id: ItemId) -> Result<(), Refusal> {
+    fn skip_any(&mut self, id: ItemId) -> Result<(), GateRejection> {
         let limit = if self.is_message { self.limits.message_values } else { usize::MAX };
         let at = self.reader.position();
         let mut limits = AnyLimits { depth: self.limits.value_depth, parts: limit - self.n_values };
         let mut skipped = skip_any(&mut self.reader, limits);
         if skipped == Err(Lib0Error::Depth) {
             self.parsed.is_deep = true;
-            self.reader = Reader::at(self.parsed.bytes, at);
+            self.reader = Lib0Reader::at(self.parsed.bytes, at);
             limits.depth = self.limits.carried_depth;
             skipped = skip_any(&mut self.reader, limits);
         }
         self.n_values += skipped.map_err(|error| match error {
-            Lib0Error::Depth => Refusal::TooDeep { id },
-            Lib0Error::Parts => Refusal::TooLarge {
+            Lib0Error::Depth => GateRejection::TooDeep { id },
+            Lib0Error::Parts => GateRejection::TooLarge {
                 what: "the number of values",
                 is: limit as u64 + 1,
                 limit: limit as u64,
@@ -310,18 +314,18 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    fn json(&mut self, id: ItemId) -> Result<(), Refusal> {
+    fn json(&mut self, id: ItemId) -> Result<(), GateRejection> {
         let text = self.reader.string().map_err(|source| self.malformed(source))?;
         let depth = json::depth(text);
         if depth > self.limits.json_depth {
-            return Err(Refusal::TooDeep { id });
+            return Err(GateRejection::TooDeep { id });
         }
         self.parsed.is_deep |= depth > self.limits.value_depth;
         self.parsed.rewrite |= json::has_surrogates(text);
         Ok(())
     }
 
-    fn deletes(&mut self) -> Result<(), Refusal> {
+    fn deletes(&mut self) -> Result<(), GateRejection> {
         let n_clients = self.count(3)?;
         let mut deletes = Vec::new();
         let mut clients = Vec::with_capacity(n_clients);
@@ -354,7 +358,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Every implementation writes the structs of a client in one run.
-    fn check_clients_differ(&self) -> Result<(), Refusal> {
+    fn check_clients_differ(&self) -> Result<(), GateRejection> {
         let runs = &self.parsed.runs;
         if runs.windows(2).all(|pair| pair[0].client > pair[1].client) {
             return Ok(());
@@ -364,14 +368,14 @@ impl<'a> Parser<'a, '_> {
         match clients.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => {
                 let id = ItemId::new(pair[0], 0);
-                Err(Refusal::Nonsense { what: "a second run of a client", id })
+                Err(GateRejection::Nonsense { what: "a second run of a client", id })
             }
             None => Ok(()),
         }
     }
 
     /// Reads a count of things that take at least `least` bytes each.
-    fn count(&mut self, least: usize) -> Result<usize, Refusal> {
+    fn count(&mut self, least: usize) -> Result<usize, GateRejection> {
         let count = self.reader.var_uint().map_err(|source| self.malformed(source))?;
         if count > (self.reader.remaining() / least) as u64 {
             return Err(self.malformed(Lib0Error::End));
@@ -379,52 +383,52 @@ impl<'a> Parser<'a, '_> {
         Ok(count as usize)
     }
 
-    fn clocks(&self, count: usize) -> Result<u32, Refusal> {
+    fn clocks(&self, count: usize) -> Result<u32, GateRejection> {
         u32::try_from(count).map_err(|_| self.malformed(Lib0Error::Number))
     }
 
-    fn client(&mut self) -> Result<ClientId, Refusal> {
+    fn client(&mut self) -> Result<ClientId, GateRejection> {
         let number = self.reader.var_uint().map_err(|source| self.malformed(source))?;
         ClientId::new(number).map_err(|_| self.malformed(Lib0Error::Number))
     }
 
-    fn item_id(&mut self) -> Result<ItemId, Refusal> {
+    fn item_id(&mut self) -> Result<ItemId, GateRejection> {
         Ok(ItemId::new(self.client()?, self.u32()?))
     }
 
-    fn name(&mut self, what: &'static str) -> Result<&'a str, Refusal> {
+    fn name(&mut self, what: &'static str) -> Result<&'a str, GateRejection> {
         let name = self.reader.string().map_err(|source| self.malformed(source))?;
         check(what, name.len(), self.limits.name_bytes)?;
         Ok(name)
     }
 
-    fn byte(&mut self) -> Result<u8, Refusal> {
+    fn byte(&mut self) -> Result<u8, GateRejection> {
         self.reader.u8().map_err(|source| self.malformed(source))
     }
 
-    fn u32(&mut self) -> Result<u32, Refusal> {
+    fn u32(&mut self) -> Result<u32, GateRejection> {
         self.reader.var_u32().map_err(|source| self.malformed(source))
     }
 
-    fn malformed(&self, source: Lib0Error) -> Refusal {
-        Refusal::Malformed { at: self.reader.position(), source }
+    fn malformed(&self, source: Lib0Error) -> GateRejection {
+        GateRejection::Malformed { at: self.reader.position(), source }
     }
 }
 
-fn kind_of_item(info: u8) -> Option<Kind> {
+fn kind_of_item(info: u8) -> Option<StructKind> {
     if info & 0x10 != 0 {
         return None;
     }
     Some(match info & 0x0f {
-        1 => Kind::Deleted,
-        2 => Kind::Json,
-        3 => Kind::Binary,
-        4 => Kind::String,
-        5 => Kind::Embed,
-        6 => Kind::Format,
-        7 => Kind::Type,
-        8 => Kind::Any,
-        9 => Kind::Doc,
+        1 => StructKind::Deleted,
+        2 => StructKind::Json,
+        3 => StructKind::Binary,
+        4 => StructKind::String,
+        5 => StructKind::Embed,
+        6 => StructKind::Format,
+        7 => StructKind::Type,
+        8 => StructKind::Any,
+        9 => StructKind::Doc,
         _ => return None,
     })
 }
@@ -433,11 +437,11 @@ pub(crate) fn utf16_len(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-fn check(what: &'static str, is: usize, limit: usize) -> Result<(), Refusal> {
+fn check(what: &'static str, is: usize, limit: usize) -> Result<(), GateRejection> {
     if is <= limit {
         Ok(())
     } else {
-        Err(Refusal::TooLarge { what, is: is as u64, limit: limit as u64 })
+        Err(GateRejection::TooLarge { what, is: is as u64, limit: limit as u64 })
     }
 }
 

@@ -6,15 +6,15 @@
 //! that an arriving item wakes is tried again.
 
 use super::{
-    Refusal,
-    doc::{GatedDoc, Received},
+    GateRejection,
+    doc::{GatedDoc, ReceiveOutcome},
     lazy,
-    parked::{CHUNK_STRUCTS, Chunk, HeldDeletes, ParkedSet, encode},
-    parse::{Kind, Parsed, parse},
-    resolve::{Cut, Overlay, Question, Resolved, Waiting, resolve},
+    parked::{CHUNK_STRUCTS, HeldDeletes, ParkedChunk, ParkedSet, encode},
+    parse::{ParsedUpdate, StructKind, parse},
+    resolve::{ResolveRequest, RunCut, UpdateOverlay, UpdateResolution, WaitingStructs, resolve},
     rewrite::{must_rewrite, rewrite, write_struct},
-    role::{DocRole, Source},
-    scan::{IdRange, Scan},
+    role::{DocRole, UpdateSource},
+    update_scan::{IdRange, UpdateScan},
 };
 use crate::id::{ClientId, ItemId};
 use hashbrown::HashMap;
@@ -23,11 +23,11 @@ use hashbrown::HashMap;
 const CLIENTS_OF_A_WRITER: usize = 3;
 
 /// An update that was resolved, with everything done that may refuse it.
-pub(super) struct Prepared<'a> {
-    pub(super) resolved: Resolved<'a>,
+pub(super) struct PreparedUpdate<'a> {
+    pub(super) resolved: UpdateResolution<'a>,
     for_yrs: ForYrs,
     /// The structs that wait, of each client, and an item that the first of them needs.
-    queues: Vec<(ItemId, Vec<Chunk>)>,
+    queues: Vec<(ItemId, Vec<ParkedChunk>)>,
     held: Option<HeldDeletes>,
 }
 
@@ -45,20 +45,24 @@ impl GatedDoc {
     /// # Errors
     ///
     /// If the update was refused; then the document is as before, unless it is
-    /// [`Refusal::Poisoned`]: then drop the document and load it from the log without this update.
+    /// [`GateRejection::Poisoned`]: then drop the document and load it from the log without this update.
     /// An update from a log is refused only if nothing of it can be integrated; else what is
     /// refused of it is in
-    /// [`Received::refused`].
-    pub fn receive(&mut self, update: &[u8], source: Source) -> Result<Received, Refusal> {
+    /// [`ReceiveOutcome::refused`].
+    pub fn receive(
+        &mut self,
+        update: &[u8],
+        source: UpdateSource,
+    ) -> Result<ReceiveOutcome, GateRejection> {
         self.health()?;
-        let parsed = parse(update, &self.limits, source == Source::Wire)?;
+        let parsed = parse(update, &self.limits, source == UpdateSource::Wire)?;
         let mut prepared = self.prepare(&parsed, source)?;
         self.hold_back(&parsed, &mut prepared)?;
         self.check_room(&prepared, source)?;
-        let mut received = Received {
+        let mut received = ReceiveOutcome {
             parked: prepared.waits(),
             brought_new: self.brings_new(&prepared),
-            ..Received::default()
+            ..ReceiveOutcome::default()
         };
         if !received.brought_new
             && !received.parked
@@ -68,7 +72,7 @@ impl GatedDoc {
         }
         self.integrate(&parsed, prepared, &HashMap::new(), &mut received)?;
         self.retry(&mut received)?;
-        if source == Source::Wire {
+        if source == UpdateSource::Wire {
             self.drop_parked(&mut received);
         }
         Ok(received)
@@ -79,9 +83,9 @@ impl GatedDoc {
     /// # Errors
     ///
     /// If [`receive`](Self::receive) would refuse it.
-    pub fn check(&self, update: &[u8], source: Source) -> Result<bool, Refusal> {
+    pub fn check(&self, update: &[u8], source: UpdateSource) -> Result<bool, GateRejection> {
         self.health()?;
-        let parsed = parse(update, &self.limits, source == Source::Wire)?;
+        let parsed = parse(update, &self.limits, source == UpdateSource::Wire)?;
         let mut prepared = self.prepare(&parsed, source)?;
         self.hold_back(&parsed, &mut prepared)?;
         self.check_room(&prepared, source)?;
@@ -98,7 +102,7 @@ impl GatedDoc {
         let Ok(parsed) = parse(update, &self.limits, false) else { return false };
         let structs = parsed.runs.iter().all(|run| {
             let structs = parsed.structs[run.first..run.end].iter();
-            let mut real = structs.filter(|item| item.kind != Kind::Skip);
+            let mut real = structs.filter(|item| item.kind != StructKind::Skip);
             real.all(|item| item.clock + item.len <= self.places.end(run.client))
         });
         structs && self.places.covers(&parsed.deletes)
@@ -107,11 +111,11 @@ impl GatedDoc {
     /// Resolves an update and does everything that may refuse it.
     pub(super) fn prepare<'a>(
         &self,
-        parsed: &Parsed<'a>,
-        source: Source,
-    ) -> Result<Prepared<'a>, Refusal> {
-        let is_message = source == Source::Wire;
-        let question = Question {
+        parsed: &ParsedUpdate<'a>,
+        source: UpdateSource,
+    ) -> Result<PreparedUpdate<'a>, GateRejection> {
+        let is_message = source == UpdateSource::Wire;
+        let question = ResolveRequest {
             places: &self.places,
             role: self.role,
             limits: &self.limits,
@@ -128,21 +132,21 @@ impl GatedDoc {
                 }
                 Err(refusal) if is_message => return Err(refusal),
                 Err(refusal) => {
-                    let Waiting { run, first, .. } = waiting;
-                    resolved.cut.push(Cut { run, first, refusal });
+                    let WaitingStructs { run, first, .. } = waiting;
+                    resolved.cut.push(RunCut { run, first, refusal });
                 }
             }
         }
         let for_yrs = self.for_yrs(parsed, &resolved, source)?;
-        Ok(Prepared { resolved, for_yrs, queues, held: None })
+        Ok(PreparedUpdate { resolved, for_yrs, queues, held: None })
     }
 
     fn for_yrs(
         &self,
-        parsed: &Parsed<'_>,
-        resolved: &Resolved<'_>,
-        source: Source,
-    ) -> Result<ForYrs, Refusal> {
+        parsed: &ParsedUpdate<'_>,
+        resolved: &UpdateResolution<'_>,
+        source: UpdateSource,
+    ) -> Result<ForYrs, GateRejection> {
         let order = &resolved.overlay.order;
         if order.is_empty() && self.places.covers(&resolved.deletes) {
             return Ok(ForYrs::Nothing);
@@ -151,7 +155,7 @@ impl GatedDoc {
         if !resolved.is_plain() || must_rewrite(parsed) {
             written = rewrite(parsed, order, &resolved.deletes)?;
         }
-        if source == Source::Store && lazy::is_plain(parsed) && self.doc.may_postpone() {
+        if source == UpdateSource::Store && lazy::is_plain(parsed) && self.doc.may_postpone() {
             let update = written.pop().unwrap_or_else(|| parsed.bytes.to_vec());
             return Ok(ForYrs::Later(update));
         }
@@ -159,13 +163,17 @@ impl GatedDoc {
             true => lazy::decode(std::iter::once(parsed.bytes)),
             false => lazy::decode(written.iter().map(Vec::as_slice)),
         };
-        updates.map(ForYrs::Now).map_err(|reason| Refusal::Undecodable { reason })
+        updates.map(ForYrs::Now).map_err(|reason| GateRejection::Undecodable { reason })
     }
 
     /// Keeps the deletions of a main document's update until its structs are there, where one
     /// writer may have made it: what replaces a row may be among the structs that wait, and without
     /// it a file would seem gone.
-    fn hold_back(&self, parsed: &Parsed<'_>, prepared: &mut Prepared<'_>) -> Result<(), Refusal> {
+    fn hold_back(
+        &self,
+        parsed: &ParsedUpdate<'_>,
+        prepared: &mut PreparedUpdate<'_>,
+    ) -> Result<(), GateRejection> {
         let is_small = parsed.runs.len() <= CLIENTS_OF_A_WRITER;
         let is_whole = prepared.queues.is_empty() && prepared.resolved.cut.is_empty();
         if self.role != DocRole::Main || !is_small || is_whole {
@@ -184,23 +192,27 @@ impl GatedDoc {
         prepared.held = Some(HeldDeletes { deletes, after });
         prepared.resolved.deletes.clear();
         prepared.resolved.later.clear();
-        prepared.for_yrs = self.for_yrs(parsed, &prepared.resolved, Source::Wire)?;
+        prepared.for_yrs = self.for_yrs(parsed, &prepared.resolved, UpdateSource::Wire)?;
         Ok(())
     }
 
     /// Checks that what would wait can be kept, whatever has to give way to it.
-    fn check_room(&self, prepared: &Prepared<'_>, source: Source) -> Result<(), Refusal> {
+    fn check_room(
+        &self,
+        prepared: &PreparedUpdate<'_>,
+        source: UpdateSource,
+    ) -> Result<(), GateRejection> {
         let held = prepared.held.as_ref().map_or(0, |held| 1 + held.deletes.len());
         let n_deletes = prepared.resolved.later.len() + held;
         let chunks = prepared.queues.iter().map(|(_, chunks)| ParkedSet::cost(chunks, 0));
         let cost = chunks.sum::<usize>() + ParkedSet::cost(&[], n_deletes);
-        if source == Source::Wire && cost > self.limits.parked_bytes {
-            return Err(Refusal::TooMuchParked);
+        if source == UpdateSource::Wire && cost > self.limits.parked_bytes {
+            return Err(GateRejection::TooMuchParked);
         }
         Ok(())
     }
 
-    fn brings_new(&self, prepared: &Prepared<'_>) -> bool {
+    fn brings_new(&self, prepared: &PreparedUpdate<'_>) -> bool {
         let mut chunks = prepared.queues.iter().flat_map(|(_, chunks)| chunks);
         !matches!(prepared.for_yrs, ForYrs::Nothing)
             || chunks.any(|chunk| !self.parked.covers_chunk(chunk))
@@ -215,13 +227,13 @@ impl GatedDoc {
     /// Integrates what can be, and parks the rest: of a client with an age given as old as that.
     pub(super) fn integrate(
         &mut self,
-        parsed: &Parsed<'_>,
-        prepared: Prepared<'_>,
+        parsed: &ParsedUpdate<'_>,
+        prepared: PreparedUpdate<'_>,
         ages: &HashMap<ClientId, u64>,
-        received: &mut Received,
-    ) -> Result<(), Refusal> {
-        let Prepared { resolved, for_yrs, queues, held } = prepared;
-        let Resolved { overlay, cut, deletes, later, .. } = resolved;
+        received: &mut ReceiveOutcome,
+    ) -> Result<(), GateRejection> {
+        let PreparedUpdate { resolved, for_yrs, queues, held } = prepared;
+        let UpdateResolution { overlay, cut, deletes, later, .. } = resolved;
         match for_yrs {
             ForYrs::Nothing => {}
             ForYrs::Later(update) => {
@@ -241,14 +253,18 @@ impl GatedDoc {
                 }
             }
         }
-        for Cut { run, first, refusal } in cut {
+        for RunCut { run, first, refusal } in cut {
             received.refused.push((raw(parsed, run, first), refusal));
         }
         self.park(queues, &later, held, ages);
         Ok(())
     }
 
-    pub(super) fn commit(&mut self, mut overlay: Overlay<'_>, deletes: &[IdRange]) -> Scan {
+    pub(super) fn commit(
+        &mut self,
+        mut overlay: UpdateOverlay<'_>,
+        deletes: &[IdRange],
+    ) -> UpdateScan {
         if !self.parked.is_empty() {
             let grown = overlay.clients.iter().filter(|client| client.end > client.known);
             self.arrived.extend(grown.map(|client| client.client));
@@ -266,12 +282,12 @@ impl GatedDoc {
         let grown = grown.collect();
         self.places.commit(overlay);
         let deleted = self.places.delete(deletes);
-        Scan { elements, values, deleted, implied: Vec::new(), grown, n_structs }
+        UpdateScan { elements, values, deleted, implied: Vec::new(), grown, n_structs }
     }
 
     fn park(
         &mut self,
-        queues: Vec<(ItemId, Vec<Chunk>)>,
+        queues: Vec<(ItemId, Vec<ParkedChunk>)>,
         later: &[IdRange],
         held: Option<HeldDeletes>,
         ages: &HashMap<ClientId, u64>,
@@ -311,7 +327,7 @@ impl GatedDoc {
     }
 
     /// Tries again what waits for items that arrived.
-    fn retry(&mut self, received: &mut Received) -> Result<(), Refusal> {
+    fn retry(&mut self, received: &mut ReceiveOutcome) -> Result<(), GateRejection> {
         while !self.arrived.is_empty() {
             let mut arrived = std::mem::take(&mut self.arrived);
             arrived.sort_unstable();
@@ -344,13 +360,13 @@ impl GatedDoc {
         &mut self,
         update: &[u8],
         ages: &HashMap<ClientId, u64>,
-        received: &mut Received,
-    ) -> Result<(), Refusal> {
+        received: &mut ReceiveOutcome,
+    ) -> Result<(), GateRejection> {
         let parsed = parse(update, &self.limits, false);
         let prepared = parsed
             .as_ref()
             .map_err(Clone::clone)
-            .and_then(|parsed| Ok((parsed, self.prepare(parsed, Source::Store)?)));
+            .and_then(|parsed| Ok((parsed, self.prepare(parsed, UpdateSource::Store)?)));
         match prepared {
             Ok((parsed, prepared)) => {
                 // One whose structs were cut goes on with the next chunk, if there is one.
@@ -367,17 +383,17 @@ impl GatedDoc {
     }
 
     /// Drops the oldest of what waits until the rest is within the limit.
-    fn drop_parked(&mut self, received: &mut Received) {
+    fn drop_parked(&mut self, received: &mut ReceiveOutcome) {
         while self.parked.bytes() > self.limits.parked_bytes {
             let places = &self.places;
             let Some(update) = self.parked.drop_oldest(|client| places.end(client)) else { return };
             self.has_dropped = true;
-            received.refused.push((update, Refusal::TooMuchParked));
+            received.refused.push((update, GateRejection::TooMuchParked));
         }
     }
 }
 
-impl Prepared<'_> {
+impl PreparedUpdate<'_> {
     fn waits(&self) -> bool {
         !self.queues.is_empty() || !self.resolved.later.is_empty() || self.held.is_some()
     }
@@ -389,23 +405,26 @@ impl Prepared<'_> {
 }
 
 /// Returns the last item of a run.
-fn last_of(parsed: &Parsed<'_>, run: usize) -> Option<ItemId> {
+fn last_of(parsed: &ParsedUpdate<'_>, run: usize) -> Option<ItemId> {
     let run = &parsed.runs[run];
     let mut structs = parsed.structs[run.first..run.end].iter();
-    let last = structs.rfind(|item| item.kind != Kind::Skip)?;
+    let last = structs.rfind(|item| item.kind != StructKind::Skip)?;
     Some(ItemId::new(run.client, last.clock + last.len - 1))
 }
 
 /// Divides structs that wait into chunks, and checks that yrs can read them.
-fn chunks_of(parsed: &Parsed<'_>, waiting: &Waiting) -> Result<Vec<Chunk>, Refusal> {
+fn chunks_of(
+    parsed: &ParsedUpdate<'_>,
+    waiting: &WaitingStructs,
+) -> Result<Vec<ParkedChunk>, GateRejection> {
     let run = &parsed.runs[waiting.run];
-    let mut chunks: Vec<Chunk> = Vec::new();
+    let mut chunks: Vec<ParkedChunk> = Vec::new();
     for item in &parsed.structs[waiting.first..run.end] {
-        if item.kind == Kind::Skip {
+        if item.kind == StructKind::Skip {
             continue;
         }
         let continues =
-            |last: &&mut Chunk| last.end == item.clock && last.n_structs < CHUNK_STRUCTS;
+            |last: &&mut ParkedChunk| last.end == item.clock && last.n_structs < CHUNK_STRUCTS;
         if let Some(last) = chunks.last_mut().filter(continues) {
             write_struct(&mut last.structs, parsed, item)?;
             (last.end, last.n_structs) = (item.clock + item.len, last.n_structs + 1);
@@ -414,19 +433,19 @@ fn chunks_of(parsed: &Parsed<'_>, waiting: &Waiting) -> Result<Vec<Chunk>, Refus
         let mut structs = Vec::new();
         write_struct(&mut structs, parsed, item)?;
         let (start, end) = (item.clock, item.clock + item.len);
-        chunks.push(Chunk { client: run.client, start, end, n_structs: 1, structs });
+        chunks.push(ParkedChunk { client: run.client, start, end, n_structs: 1, structs });
     }
     for chunk in &mut chunks {
         chunk.structs.shrink_to_fit();
         let update = encode(std::slice::from_ref(chunk), &[]);
         lazy::decode(std::iter::once(update.as_slice()))
-            .map_err(|reason| Refusal::Undecodable { reason })?;
+            .map_err(|reason| GateRejection::Undecodable { reason })?;
     }
     Ok(chunks)
 }
 
 /// Returns the structs of a run from one on as they came, as an update.
-fn raw(parsed: &Parsed<'_>, run: usize, first: usize) -> Vec<u8> {
+fn raw(parsed: &ParsedUpdate<'_>, run: usize, first: usize) -> Vec<u8> {
     let run = &parsed.runs[run];
     let items = &parsed.structs[first..run.end];
     let mut structs = Vec::new();
@@ -434,5 +453,5 @@ fn raw(parsed: &Parsed<'_>, run: usize, first: usize) -> Vec<u8> {
         structs.extend_from_slice(&parsed.bytes[item.at..item.end]);
     }
     let (start, end) = (items[0].clock, items[0].clock);
-    encode(&[Chunk { client: run.client, start, end, n_structs: items.len(), structs }], &[])
+    encode(&[ParkedChunk { client: run.client, start, end, n_structs: items.len(), structs }], &[])
 }

@@ -10,7 +10,7 @@ use crate::{
 /// Why an update, or a question of a peer, was refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum GateRejection {
     /// It is not an update at all.
     #[error("the update is malformed at byte {at}")]
     Malformed {
@@ -76,7 +76,7 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
+impl GateRejection {
     /// Returns the code with which to close the socket of the peer that sent it.
     pub fn code(&self) -> u16 {
         match self {

@@ -3,7 +3,7 @@
 //!
 //! The structs of an update are visited in the order of their dependencies, as yrs will integrate
 //! them, but without touching the document: what the update would add is collected in an
-//! [`Overlay`], which becomes part of [`Places`] only after yrs applied the update. A client's
+//! [`UpdateOverlay`], which becomes part of [`ItemLists`] only after yrs applied the update. A client's
 //! structs are visited up to the first that needs what has not arrived, as Yjs does.
 //!
 //! # Cost
@@ -11,30 +11,31 @@
 //! Linear in the structs of the update, with a binary search for each reference.
 
 use super::{
-    Refusal, json,
-    limits::Limits,
-    parse::{Kind, Parent, Parsed, Struct},
-    places::{self, Place, Places, Tag},
+    GateRejection,
+    item_lists::{self, ItemList, ItemLists, ListTag},
+    json,
+    limits::GateLimits,
+    parse::{ItemParent, ParsedUpdate, StructKind, UpdateStruct},
     rewrite::json_values,
     role::DocRole,
-    scan::{Element, IdRange, RootIx},
+    update_scan::{IdRange, RootIx, ScannedElement},
 };
 use crate::{
     id::{ClientId, ItemId},
-    lib0::{AnyLimits, Lib0Error, Reader, skip_any, write_any},
+    lib0::{AnyLimits, Lib0Error, Lib0Reader, skip_any, write_any},
 };
 use hashbrown::{HashMap, HashSet};
 
 /// How an update relates to a document.
 #[derive(Debug)]
-pub(crate) struct Resolved<'a> {
+pub(crate) struct UpdateResolution<'a> {
     /// What can be integrated.
-    pub(crate) overlay: Overlay<'a>,
+    pub(crate) overlay: UpdateOverlay<'a>,
     /// Structs that cannot be integrated yet, those of one client in each.
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) waiting: Vec<WaitingStructs>,
     /// Structs that can never be integrated, and what follows them. Only what comes from a log is
     /// divided like this; of a message they are the reason to refuse all of it.
-    pub(crate) cut: Vec<Cut>,
+    pub(crate) cut: Vec<RunCut>,
     /// Whether the document holds a part of some struct, so that yrs is to get the rest only.
     pub(crate) has_rests: bool,
     /// Deletions of items that are there, or will be.
@@ -45,9 +46,9 @@ pub(crate) struct Resolved<'a> {
 
 /// Structs of a client, up to the end of its run, that wait.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingStructs {
     pub(crate) run: usize,
-    /// Where the first of them is in [`Parsed::structs`].
+    /// Where the first of them is in [`ParsedUpdate::structs`].
     pub(crate) first: usize,
     /// An item that it needs.
     pub(crate) waits_for: ItemId,
@@ -55,31 +56,31 @@ pub(crate) struct Waiting {
 
 /// Structs of a client from one that was refused to the end of its run.
 #[derive(Debug)]
-pub(crate) struct Cut {
+pub(crate) struct RunCut {
     pub(crate) run: usize,
     pub(crate) first: usize,
-    pub(crate) refusal: Refusal,
+    pub(crate) refusal: GateRejection,
 }
 
 /// What an update adds to a document.
 #[derive(Debug)]
-pub(crate) struct Overlay<'a> {
+pub(crate) struct UpdateOverlay<'a> {
     pub(crate) clients: Vec<NewClient>,
-    places: Vec<Place>,
+    places: Vec<ItemList>,
     roots: HashMap<&'a str, u32>,
     types: HashMap<ItemId, u32>,
-    pub(crate) elements: Vec<Element>,
+    pub(crate) elements: Vec<ScannedElement>,
     /// The values of the elements, one behind the other.
     pub(crate) values: Vec<u8>,
     /// Ranges of structs in the order in which they can be integrated.
-    pub(crate) order: Vec<Segment>,
+    pub(crate) order: Vec<RunSegment>,
 }
 
 /// Structs of one run that can be integrated together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Segment {
+pub(crate) struct RunSegment {
     pub(crate) run: usize,
-    /// Where they are in [`Parsed::structs`].
+    /// Where they are in [`ParsedUpdate::structs`].
     pub(crate) first: usize,
     pub(crate) end: usize,
     /// The clock after the last item of the client that the document holds.
@@ -94,7 +95,7 @@ pub(crate) struct NewClient {
     pub(crate) known: u32,
     /// The clock after the last item that was visited.
     pub(crate) end: u32,
-    spans: Vec<(u32, Tag)>,
+    spans: Vec<(u32, ListTag)>,
     hollow: Vec<(u32, u32)>,
     last_right: Option<ItemId>,
     /// The next struct to visit.
@@ -106,10 +107,10 @@ pub(crate) struct NewClient {
 }
 
 /// What is asked of [`resolve`].
-pub(crate) struct Question<'q> {
-    pub(crate) places: &'q Places,
+pub(crate) struct ResolveRequest<'q> {
+    pub(crate) places: &'q ItemLists,
     pub(crate) role: DocRole,
-    pub(crate) limits: &'q Limits,
+    pub(crate) limits: &'q GateLimits,
     /// The clients that live here; nobody else may extend them.
     pub(crate) ours: Option<&'q HashSet<ClientId>>,
     /// Whether the limits of a message hold.
@@ -122,10 +123,10 @@ pub(crate) struct Question<'q> {
 ///
 /// If it is a message, and contradicts itself or the document, or would harm a reader of it.
 pub(crate) fn resolve<'a>(
-    question: &Question<'_>,
-    parsed: &Parsed<'a>,
-) -> Result<Resolved<'a>, Refusal> {
-    let mut resolver = Resolver::new(question, parsed);
+    question: &ResolveRequest<'_>,
+    parsed: &ParsedUpdate<'a>,
+) -> Result<UpdateResolution<'a>, GateRejection> {
+    let mut resolver = UpdateResolver::new(question, parsed);
     resolver.check_clients()?;
     if !resolver.is_known() {
         resolver.visit_all()?;
@@ -134,13 +135,13 @@ pub(crate) fn resolve<'a>(
     let needs = resolver.waiting.iter().map(|waiting| waiting.waits_for);
     let unknown = later.iter().map(|range| ItemId::new(range.client, range.start));
     if let Some(id) = needs.chain(unknown).find(|id| resolver.is_ours(id.client)) {
-        return Err(Refusal::OurClient { client: id.client });
+        return Err(GateRejection::OurClient { client: id.client });
     }
-    let Resolver { overlay, waiting, cut, has_rests, .. } = resolver;
-    Ok(Resolved { overlay, waiting, cut, has_rests, deletes, later })
+    let UpdateResolver { overlay, waiting, cut, has_rests, .. } = resolver;
+    Ok(UpdateResolution { overlay, waiting, cut, has_rests, deletes, later })
 }
 
-impl Resolved<'_> {
+impl UpdateResolution<'_> {
     /// Reports whether all structs and deletions can be integrated as they are.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_whole() && !self.has_rests
@@ -152,10 +153,10 @@ impl Resolved<'_> {
     }
 }
 
-struct Resolver<'q, 'p, 'a> {
-    question: &'q Question<'q>,
-    parsed: &'p Parsed<'a>,
-    overlay: Overlay<'a>,
+struct UpdateResolver<'q, 'p, 'a> {
+    question: &'q ResolveRequest<'q>,
+    parsed: &'p ParsedUpdate<'a>,
+    overlay: UpdateOverlay<'a>,
     /// Where each client is in the overlay; empty if there are few.
     index: HashMap<ClientId, usize>,
     /// How many items of the update say that they are the first in a list, or of a key.
@@ -164,14 +165,14 @@ struct Resolver<'q, 'p, 'a> {
     most_conflicts: u64,
     /// Whether there are so many structs that their conflicts must be counted.
     may_conflict: bool,
-    waiting: Vec<Waiting>,
-    cut: Vec<Cut>,
+    waiting: Vec<WaitingStructs>,
+    cut: Vec<RunCut>,
     has_rests: bool,
 }
 
-impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
-    fn new(question: &'q Question<'q>, parsed: &'p Parsed<'a>) -> Self {
-        let new_client = |run: &super::parse::Run| {
+impl<'q, 'p, 'a> UpdateResolver<'q, 'p, 'a> {
+    fn new(question: &'q ResolveRequest<'q>, parsed: &'p ParsedUpdate<'a>) -> Self {
+        let new_client = |run: &super::parse::ClientRun| {
             let known = question.places.end(run.client);
             NewClient {
                 client: run.client,
@@ -190,8 +191,8 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         if clients.len() > 8 {
             index.extend(clients.iter().enumerate().map(|(at, client)| (client.client, at)));
         }
-        let n_types = parsed.structs.iter().filter(|item| item.kind == Kind::Type).count();
-        let overlay = Overlay {
+        let n_types = parsed.structs.iter().filter(|item| item.kind == StructKind::Type).count();
+        let overlay = UpdateOverlay {
             clients,
             places: Vec::with_capacity(n_types),
             roots: HashMap::new(),
@@ -238,19 +239,19 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
     fn run_end(&self, at: usize) -> u32 {
         let run = &self.parsed.runs[at];
         let structs = &self.parsed.structs[run.first..run.end];
-        let last = structs.iter().rfind(|item| item.kind != Kind::Skip);
+        let last = structs.iter().rfind(|item| item.kind != StructKind::Skip);
         last.map_or(0, |item| item.clock + item.len)
     }
 
-    fn check_clients(&self) -> Result<(), Refusal> {
+    fn check_clients(&self) -> Result<(), GateRejection> {
         for (at, new) in self.overlay.clients.iter().enumerate() {
             let end = self.run_end(at);
             if end > new.known && self.is_ours(new.client) {
-                return Err(Refusal::OurClient { client: new.client });
+                return Err(GateRejection::OurClient { client: new.client });
             }
             let jump = end.saturating_sub(new.known);
             if self.question.is_message && jump > self.question.limits.clock_jump {
-                return Err(Refusal::TooLarge {
+                return Err(GateRejection::TooLarge {
                     what: "the jump of a clock",
                     is: u64::from(jump),
                     limit: u64::from(self.question.limits.clock_jump),
@@ -283,7 +284,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
 
     /// Visits every struct, those that another depends on before it. A client whose struct needs
     /// what has not arrived is left where it is.
-    fn visit_all(&mut self) -> Result<(), Refusal> {
+    fn visit_all(&mut self) -> Result<(), GateRejection> {
         // The clients whose structs wait for one another, and the clock that the one below needs.
         let mut stack: Vec<(usize, u32)> = Vec::new();
         for at in 0..self.overlay.clients.len() {
@@ -308,7 +309,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
 
     /// Visits the next struct of a client. Returns the client of the update that must come first,
     /// and the clock that is needed of it.
-    fn next_to_visit(&mut self, at: usize) -> Result<Option<(usize, u32)>, Refusal> {
+    fn next_to_visit(&mut self, at: usize) -> Result<Option<(usize, u32)>, GateRejection> {
         let (run, first) = (at, self.overlay.clients[at].next);
         let item = self.parsed.structs[first];
         let waits_for = match self.visit(at, &item) {
@@ -324,30 +325,34 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         });
         let Some(other) = other else {
             self.overlay.clients[at].stuck = true;
-            self.waiting.push(Waiting { run, first, waits_for });
+            self.waiting.push(WaitingStructs { run, first, waits_for });
             return Ok(None);
         };
         if self.overlay.clients[other].open {
             let id = ItemId::new(self.overlay.clients[at].client, item.clock);
-            let refusal = Refusal::Nonsense { what: "an item that depends on itself", id };
+            let refusal = GateRejection::Nonsense { what: "an item that depends on itself", id };
             return self.cut(at, refusal);
         }
         Ok(Some((other, waits_for.clock)))
     }
 
     /// Leaves a client's structs out from the next on, if they come from a log.
-    fn cut(&mut self, at: usize, refusal: Refusal) -> Result<Option<(usize, u32)>, Refusal> {
+    fn cut(
+        &mut self,
+        at: usize,
+        refusal: GateRejection,
+    ) -> Result<Option<(usize, u32)>, GateRejection> {
         if self.question.is_message {
             return Err(refusal);
         }
         let new = &mut self.overlay.clients[at];
         new.stuck = true;
-        self.cut.push(Cut { run: at, first: new.next, refusal });
+        self.cut.push(RunCut { run: at, first: new.next, refusal });
         Ok(None)
     }
 
     /// Of items that all say they are the first yrs compares each with all others.
-    fn count_conflicts(&mut self, place: u32, key: Option<&'a str>) -> Result<(), Refusal> {
+    fn count_conflicts(&mut self, place: u32, key: Option<&'a str>) -> Result<(), GateRejection> {
         let firsts = self.firsts.entry((place, key)).or_default();
         self.conflicts += *firsts;
         *firsts += 1;
@@ -355,15 +360,23 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         if self.conflicts <= limit {
             return Ok(());
         }
-        Err(Refusal::TooLarge { what: "the work of ordering items", is: self.conflicts, limit })
+        Err(GateRejection::TooLarge {
+            what: "the work of ordering items",
+            is: self.conflicts,
+            limit,
+        })
     }
 
     /// Visits the next struct of a client, or returns what it needs first.
-    fn visit(&mut self, at: usize, item: &Struct<'a>) -> Result<Option<ItemId>, Refusal> {
+    fn visit(
+        &mut self,
+        at: usize,
+        item: &UpdateStruct<'a>,
+    ) -> Result<Option<ItemId>, GateRejection> {
         let new = &self.overlay.clients[at];
         let (client, progress) = (new.client, new.end);
         let end = item.clock + item.len;
-        if item.kind == Kind::Skip || end <= progress {
+        if item.kind == StructKind::Skip || end <= progress {
             self.overlay.clients[at].next += 1;
             return Ok(None);
         }
@@ -374,13 +387,13 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         let is_rest = item.clock < progress;
         let origin = if is_rest { Some(ItemId::new(client, progress - 1)) } else { item.origin };
         let parent = match item.parent {
-            Parent::Item(id) => Some(id),
+            ItemParent::Item(id) => Some(id),
             _ => None,
         };
         for id in [origin, item.right, parent].into_iter().flatten() {
             if id.client == client && id.clock >= progress {
                 let id = ItemId::new(client, item.clock);
-                return Err(Refusal::Nonsense { what: "an item that depends on itself", id });
+                return Err(GateRejection::Nonsense { what: "an item that depends on itself", id });
             }
             if id.clock >= self.end_of(id.client) {
                 return Ok(Some(id));
@@ -390,7 +403,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         let tag = self.place(client, item, origin)?;
         self.read(ItemId::new(client, progress), item, tag)?;
         let new = &mut self.overlay.clients[at];
-        places::push(&mut new.spans, progress, tag);
+        item_lists::push(&mut new.spans, progress, tag);
         if tag.is_hollow() {
             new.hollow.push((progress, end));
         }
@@ -400,7 +413,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         new.next += 1;
         match self.overlay.order.last_mut() {
             Some(last) if last.run == at && last.end == nth => last.end += 1,
-            _ => self.overlay.order.push(Segment { run: at, first: nth, end: nth + 1, known }),
+            _ => self.overlay.order.push(RunSegment { run: at, first: nth, end: nth + 1, known }),
         }
         Ok(None)
     }
@@ -412,22 +425,22 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         }
     }
 
-    fn tag(&self, id: ItemId) -> Tag {
+    fn tag(&self, id: ItemId) -> ListTag {
         let tag = match self.at(id.client) {
             Some(at) if id.clock >= self.overlay.clients[at].known => {
-                places::find(&self.overlay.clients[at].spans, id.clock)
+                item_lists::find(&self.overlay.clients[at].spans, id.clock)
             }
             _ => self.question.places.tag(id),
         };
-        tag.unwrap_or(Tag::GONE)
+        tag.unwrap_or(ListTag::GONE)
     }
 
-    fn place_of(&self, tag: Tag) -> &Place {
+    fn place_of(&self, tag: ListTag) -> &ItemList {
         let (table, place) = (&self.question.places.table, tag.place() as usize);
         table.get(place).unwrap_or_else(|| &self.overlay.places[place - table.len()])
     }
 
-    fn add_place(&mut self, place: Place) -> u32 {
+    fn add_place(&mut self, place: ItemList) -> u32 {
         self.overlay.places.push(place);
         (self.question.places.table.len() + self.overlay.places.len() - 1) as u32
     }
@@ -437,7 +450,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         if let Some(place) = known {
             return *place;
         }
-        let place = self.add_place(Place::of_root(self.question.role, name));
+        let place = self.add_place(ItemList::of_root(self.question.role, name));
         self.overlay.roots.insert(name, place);
         place
     }
@@ -446,16 +459,16 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
     fn place(
         &mut self,
         client: ClientId,
-        item: &Struct<'a>,
+        item: &UpdateStruct<'a>,
         origin: Option<ItemId>,
-    ) -> Result<Tag, Refusal> {
+    ) -> Result<ListTag, GateRejection> {
         let id = ItemId::new(client, item.clock);
-        let nonsense = |what| Err(Refusal::Nonsense { what, id });
-        if item.kind == Kind::Gc {
-            return Ok(Tag::GONE);
+        let nonsense = |what| Err(GateRejection::Nonsense { what, id });
+        if item.kind == StructKind::Gc {
+            return Ok(ListTag::GONE);
         }
-        let left = origin.map_or(Tag::GONE, |origin| self.tag(origin));
-        let right = item.right.map_or(Tag::GONE, |right| self.tag(right));
+        let left = origin.map_or(ListTag::GONE, |origin| self.tag(origin));
+        let right = item.right.map_or(ListTag::GONE, |right| self.tag(right));
         if !right.is_gone() && right.is_entry() {
             return nonsense("an item to the left of an entry of a map");
         }
@@ -470,8 +483,8 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
                 let neighbour = if left.is_gone() { right } else { left };
                 (neighbour.place(), neighbour.is_entry())
             }
-            Parent::Root(name) => (self.root(name), item.key.is_some()),
-            Parent::Item(parent) => {
+            ItemParent::Root(name) => (self.root(name), item.key.is_some()),
+            ItemParent::Item(parent) => {
                 let types = &self.question.places.types;
                 match types.get(&parent).or_else(|| self.overlay.types.get(&parent)) {
                     Some(place) => (*place, item.key.is_some()),
@@ -479,27 +492,32 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
                     None => return nonsense("a parent that is not a type"),
                 }
             }
-            Parent::Inherited => (0, false),
+            ItemParent::Inherited => (0, false),
         };
-        if self.may_conflict && item.parent != Parent::Inherited {
+        if self.may_conflict && item.parent != ItemParent::Inherited {
             self.count_conflicts(place, item.key)?;
         }
-        let is_hollow = item.kind == Kind::Deleted;
-        let tag = if place == 0 { Tag::GONE } else { Tag::new(place, is_entry, is_hollow) };
-        if item.kind == Kind::Type && !tag.is_gone() {
+        let is_hollow = item.kind == StructKind::Deleted;
+        let tag = if place == 0 { ListTag::GONE } else { ListTag::new(place, is_entry, is_hollow) };
+        if item.kind == StructKind::Type && !tag.is_gone() {
             let around = self.place_of(tag);
             let (depth, is_ours) = (around.depth + 1, around.is_ours);
             if depth > self.question.limits.type_depth {
-                return Err(Refusal::TooDeep { id });
+                return Err(GateRejection::TooDeep { id });
             }
-            let place = self.add_place(Place::of_type(depth, is_ours));
+            let place = self.add_place(ItemList::of_type(depth, is_ours));
             self.overlay.types.insert(id, place);
         }
         Ok(tag)
     }
 
     /// Refuses content that would harm a reader of the list, and reads the values of our arrays.
-    fn read(&mut self, from: ItemId, item: &Struct<'a>, tag: Tag) -> Result<(), Refusal> {
+    fn read(
+        &mut self,
+        from: ItemId,
+        item: &UpdateStruct<'a>,
+        tag: ListTag,
+    ) -> Result<(), GateRejection> {
         if tag.is_gone() {
             return Ok(());
         }
@@ -509,26 +527,28 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         }
         let wrong = |content| {
             let list = place.root.as_deref().unwrap_or("a nested type").to_owned();
-            Err(Refusal::WrongContent { content, list, id: from })
+            Err(GateRejection::WrongContent { content, list, id: from })
         };
         let is_element = !tag.is_entry();
         match item.kind {
             // yrs iterates for ever over such an array.
-            Kind::String if place.read.is_some() => return wrong("text"),
+            StructKind::String if place.read.is_some() => return wrong("text"),
             // yrs counts these as text, but cannot delete them as text.
-            Kind::Any | Kind::Json | Kind::Binary | Kind::Doc if place.is_text && is_element => {
+            StructKind::Any | StructKind::Json | StructKind::Binary | StructKind::Doc
+                if place.is_text && is_element =>
+            {
                 return wrong("values");
             }
             // yrs uses such a document after it was collected with its parent.
-            Kind::Doc if self.question.role == DocRole::Main && place.root.is_none() => {
+            StructKind::Doc if self.question.role == DocRole::Main && place.root.is_none() => {
                 return wrong("a document");
             }
             _ => {}
         }
         let Some(root) = place.read.filter(|_| is_element) else { return Ok(()) };
         match item.kind {
-            Kind::Any => self.read_values(from, item, root),
-            Kind::Json => {
+            StructKind::Any => self.read_values(from, item, root),
+            StructKind::Json => {
                 for (nth, value) in (0..).zip(json_values(self.parsed.bytes, item)?) {
                     self.add_element(from, item, root, nth, |out| write_any(out, &value));
                 }
@@ -540,24 +560,24 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
 
     /// Checks that nothing of a struct is nested too deeply for a reader that calls itself for each
     /// level.
-    fn check_depth(&self, from: ItemId, item: &Struct<'a>) -> Result<(), Refusal> {
+    fn check_depth(&self, from: ItemId, item: &UpdateStruct<'a>) -> Result<(), GateRejection> {
         let depth = self.question.limits.value_depth;
-        let mut reader = Reader::at(self.parsed.bytes, item.content_at);
+        let mut reader = Lib0Reader::at(self.parsed.bytes, item.content_at);
         let mut check = || {
             let limits = AnyLimits { depth, parts: usize::MAX };
             match item.kind {
-                Kind::Any => {
+                StructKind::Any => {
                     reader.var_uint()?;
                     (0..item.len).try_for_each(|_| skip_any(&mut reader, limits).map(drop))
                 }
-                Kind::Doc => {
+                StructKind::Doc => {
                     reader.string()?;
                     skip_any(&mut reader, limits).map(drop)
                 }
-                Kind::Json | Kind::Embed | Kind::Format => {
+                StructKind::Json | StructKind::Embed | StructKind::Format => {
                     let n_texts = match item.kind {
-                        Kind::Json => reader.var_uint()?,
-                        Kind::Format => reader.string().map(|_| 1)?,
+                        StructKind::Json => reader.var_uint()?,
+                        StructKind::Format => reader.string().map(|_| 1)?,
                         _ => 1,
                     };
                     let fits = |text| json::depth(text) <= depth;
@@ -568,19 +588,19 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
                 _ => Ok(()),
             }
         };
-        check().map_err(|_| Refusal::TooDeep { id: from })
+        check().map_err(|_| GateRejection::TooDeep { id: from })
     }
 
     fn read_values(
         &mut self,
         from: ItemId,
-        item: &Struct<'a>,
+        item: &UpdateStruct<'a>,
         root: RootIx,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), GateRejection> {
         let bytes = self.parsed.bytes;
-        let mut reader = Reader::at(bytes, item.content_at);
+        let mut reader = Lib0Reader::at(bytes, item.content_at);
         let limits = AnyLimits { depth: self.question.limits.value_depth, parts: usize::MAX };
-        let malformed = |at, source| Refusal::Malformed { at, source };
+        let malformed = |at, source| GateRejection::Malformed { at, source };
         reader.var_uint().map_err(|source| malformed(item.content_at, source))?;
         for nth in 0..item.len {
             let at = reader.position();
@@ -596,7 +616,7 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
     fn add_element(
         &mut self,
         from: ItemId,
-        item: &Struct<'a>,
+        item: &UpdateStruct<'a>,
         root: RootIx,
         nth: u32,
         write: impl FnOnce(&mut Vec<u8>),
@@ -608,13 +628,13 @@ impl<'q, 'p, 'a> Resolver<'q, 'p, 'a> {
         let values = &mut self.overlay.values;
         let start = values.len();
         write(values);
-        self.overlay.elements.push(Element { id, root, value: start..values.len() });
+        self.overlay.elements.push(ScannedElement { id, root, value: start..values.len() });
     }
 }
 
-impl Places {
+impl ItemLists {
     /// Adds what an update added, after yrs applied it.
-    pub(crate) fn commit(&mut self, overlay: Overlay<'_>) {
+    pub(crate) fn commit(&mut self, overlay: UpdateOverlay<'_>) {
         self.table.extend(overlay.places);
         match self.types.is_empty() {
             true => self.types = overlay.types,
@@ -627,7 +647,7 @@ impl Places {
             }
             let client = self.clients.entry(new.client).or_default();
             for (start, tag) in new.spans {
-                places::push(&mut client.spans, start, tag);
+                item_lists::push(&mut client.spans, start, tag);
             }
             client.end = new.end;
             client.last_right = new.last_right;

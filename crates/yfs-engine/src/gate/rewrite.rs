@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use yrs::Any;
 
 use super::{
-    Refusal,
+    GateRejection,
     erase::{write_content, write_links},
     json,
-    parse::{Kind, Parsed, Struct},
-    resolve::Segment,
-    scan::IdRange,
+    parse::{ParsedUpdate, StructKind, UpdateStruct},
+    resolve::RunSegment,
+    update_scan::IdRange,
 };
 use crate::{
     id::{ClientId, ItemId},
-    lib0::{Reader, write_any, write_string, write_var_uint},
+    lib0::{Lib0Reader, write_any, write_string, write_var_uint},
 };
 
 /// How many clients yrs is given at once.
@@ -29,20 +29,20 @@ use crate::{
 const CLIENTS_AT_ONCE: usize = 128;
 
 /// Tells whether yrs has to be given something else than the bytes of the update.
-pub(crate) fn must_rewrite(parsed: &Parsed<'_>) -> bool {
+pub(crate) fn must_rewrite(parsed: &ParsedUpdate<'_>) -> bool {
     parsed.rewrite || parsed.runs.len() > CLIENTS_AT_ONCE
 }
 
 /// Writes a parsed update so that yrs reads what was parsed: as several updates, to be applied one
 /// after another, if there are many clients. What the document already holds may be left out.
 pub(crate) fn rewrite(
-    parsed: &Parsed<'_>,
-    order: &[Segment],
+    parsed: &ParsedUpdate<'_>,
+    order: &[RunSegment],
     deletes: &[IdRange],
-) -> Result<Vec<Vec<u8>>, Refusal> {
+) -> Result<Vec<Vec<u8>>, GateRejection> {
     let mut updates = Vec::new();
     // The segments of an update, by run; those of one run follow each other without a gap.
-    let mut pieces: BTreeMap<usize, Segment> = BTreeMap::new();
+    let mut pieces: BTreeMap<usize, RunSegment> = BTreeMap::new();
     for segment in order {
         if pieces.len() == CLIENTS_AT_ONCE && !pieces.contains_key(&segment.run) {
             updates.push(write(parsed, &pieces, &[])?);
@@ -55,10 +55,10 @@ pub(crate) fn rewrite(
 }
 
 fn write(
-    parsed: &Parsed<'_>,
-    pieces: &BTreeMap<usize, Segment>,
+    parsed: &ParsedUpdate<'_>,
+    pieces: &BTreeMap<usize, RunSegment>,
     deletes: &[IdRange],
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, GateRejection> {
     let mut out = Vec::new();
     write_var_uint(&mut out, pieces.len() as u64);
     for segment in pieces.values() {
@@ -81,19 +81,19 @@ fn write(
 
 pub(crate) fn write_struct(
     out: &mut Vec<u8>,
-    parsed: &Parsed<'_>,
-    item: &Struct<'_>,
-) -> Result<(), Refusal> {
+    parsed: &ParsedUpdate<'_>,
+    item: &UpdateStruct<'_>,
+) -> Result<(), GateRejection> {
     match item.kind {
-        Kind::Json => {}
-        Kind::Embed | Kind::Format => return write_json(out, parsed, item),
+        StructKind::Json => {}
+        StructKind::Embed | StructKind::Format => return write_json(out, parsed, item),
         _ => {
             out.extend_from_slice(&parsed.bytes[item.at..item.end]);
             return Ok(());
         }
     }
     let values = json_values(parsed.bytes, item)?;
-    out.push(parsed.bytes[item.at] & 0xf0 | Kind::Any as u8);
+    out.push(parsed.bytes[item.at] & 0xf0 | StructKind::Any as u8);
     out.extend_from_slice(&parsed.bytes[item.at + 1..item.content_at]);
     write_var_uint(out, values.len() as u64);
     for value in &values {
@@ -106,22 +106,22 @@ pub(crate) fn write_struct(
 /// its parent.
 fn write_rest(
     out: &mut Vec<u8>,
-    parsed: &Parsed<'_>,
+    parsed: &ParsedUpdate<'_>,
     client: ClientId,
-    item: &Struct<'_>,
+    item: &UpdateStruct<'_>,
     from: u32,
-) -> Result<(), Refusal> {
+) -> Result<(), GateRejection> {
     let part = from..item.clock + item.len;
-    let kind = if item.kind == Kind::Json { Kind::Any } else { item.kind };
-    if kind == Kind::Gc {
+    let kind = if item.kind == StructKind::Json { StructKind::Any } else { item.kind };
+    if kind == StructKind::Gc {
         out.push(kind as u8);
         write_var_uint(out, u64::from(part.end - part.start));
         return Ok(());
     }
     write_links(out, parsed, client, item, from, kind);
     match item.kind {
-        Kind::Deleted => write_var_uint(out, u64::from(part.end - part.start)),
-        Kind::Json => {
+        StructKind::Deleted => write_var_uint(out, u64::from(part.end - part.start)),
+        StructKind::Json => {
             let values = json_values(parsed.bytes, item)?;
             let skipped = (from - item.clock) as usize;
             write_var_uint(out, values.len().saturating_sub(skipped) as u64);
@@ -133,10 +133,14 @@ fn write_rest(
 }
 
 /// Writes a struct that ends with a JSON text.
-fn write_json(out: &mut Vec<u8>, parsed: &Parsed<'_>, item: &Struct<'_>) -> Result<(), Refusal> {
-    let mut reader = Reader::at(parsed.bytes, item.content_at);
-    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
-    if item.kind == Kind::Format {
+fn write_json(
+    out: &mut Vec<u8>,
+    parsed: &ParsedUpdate<'_>,
+    item: &UpdateStruct<'_>,
+) -> Result<(), GateRejection> {
+    let mut reader = Lib0Reader::at(parsed.bytes, item.content_at);
+    let malformed = |source| GateRejection::Malformed { at: item.content_at, source };
+    if item.kind == StructKind::Format {
         reader.string().map_err(malformed)?;
     }
     out.extend_from_slice(&parsed.bytes[item.at..reader.position()]);
@@ -145,9 +149,12 @@ fn write_json(out: &mut Vec<u8>, parsed: &Parsed<'_>, item: &Struct<'_>) -> Resu
 }
 
 /// Reads the values of a struct that keeps them as JSON texts.
-pub(crate) fn json_values(bytes: &[u8], item: &Struct<'_>) -> Result<Vec<Any>, Refusal> {
-    let mut reader = Reader::at(bytes, item.content_at);
-    let malformed = |source| Refusal::Malformed { at: item.content_at, source };
+pub(crate) fn json_values(
+    bytes: &[u8],
+    item: &UpdateStruct<'_>,
+) -> Result<Vec<Any>, GateRejection> {
+    let mut reader = Lib0Reader::at(bytes, item.content_at);
+    let malformed = |source| GateRejection::Malformed { at: item.content_at, source };
     let n_texts = reader.var_uint().map_err(malformed)?;
     let mut values = Vec::with_capacity(item.len as usize);
     for _ in 0..n_texts {
@@ -155,7 +162,7 @@ pub(crate) fn json_values(bytes: &[u8], item: &Struct<'_>) -> Result<Vec<Any>, R
         values.push(match text {
             "undefined" => Any::Undefined,
             text => Any::from_json(text)
-                .map_err(|error| Refusal::Undecodable { reason: error.to_string() })?,
+                .map_err(|error| GateRejection::Undecodable { reason: error.to_string() })?,
         });
     }
     Ok(values)

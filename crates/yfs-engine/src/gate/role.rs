@@ -11,7 +11,7 @@ pub enum DocRole {
 
 /// Where an update comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum UpdateSource {
     /// A live peer: the limits of messages hold, and nobody may write as we do.
     Wire,
     /// Our own log, or a file: as large as it has become, and our own work may be in it.

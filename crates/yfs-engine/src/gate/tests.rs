@@ -8,9 +8,9 @@ use yrs::{
 };
 
 use super::{
-    DocRole, GatedDoc, IdRange, Limits, Received, Refusal, RootIx, Scan, Source, UpdateBuilder,
-    merge,
-    parse::{Kind, parse},
+    DocRole, GateLimits, GateRejection, GatedDoc, IdRange, ReceiveOutcome, RootIx, UpdateBuilder,
+    UpdateScan, UpdateSource, merge,
+    parse::{StructKind, parse},
 };
 use crate::id::{ClientId, FileId, ItemId};
 
@@ -23,7 +23,7 @@ fn id(number: u64, clock: u32) -> ItemId {
 }
 
 fn doc(role: DocRole, number: u64) -> GatedDoc {
-    GatedDoc::new(&FileId::parse("guid").unwrap(), role, client(number), Limits::default())
+    GatedDoc::new(&FileId::parse("guid").unwrap(), role, client(number), GateLimits::default())
 }
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -40,21 +40,21 @@ fn rows(number: u64, from: u32, values: &[&str]) -> Vec<u8> {
     update.finish()
 }
 
-fn values(received: &Received) -> Vec<String> {
-    let elements = received.scans.iter().flat_map(Scan::values);
+fn values(received: &ReceiveOutcome) -> Vec<String> {
+    let elements = received.scans.iter().flat_map(UpdateScan::values);
     elements.map(|(element, value)| format!("{:?}={}", element.id, value.to_any())).collect()
 }
 
 #[test]
 fn rows_arrive_with_their_ids() {
     let mut doc = doc(DocRole::Main, 1);
-    let received = doc.receive(&rows(7, 0, &["a", "b"]), Source::Wire).unwrap();
+    let received = doc.receive(&rows(7, 0, &["a", "b"]), UpdateSource::Wire).unwrap();
     assert_eq!(values(&received), ["7:0=a", "7:1=b"]);
     assert!(received.changed && !received.parked);
-    let received = doc.receive(&rows(7, 0, &["a", "b"]), Source::Wire).unwrap();
-    assert_eq!(received, Received::default());
+    let received = doc.receive(&rows(7, 0, &["a", "b"]), UpdateSource::Wire).unwrap();
+    assert_eq!(received, ReceiveOutcome::default());
     // The rest of a run that is partly known, which says nothing of its parent.
-    let received = doc.receive(&rows(7, 1, &["b", "c"]), Source::Wire).unwrap();
+    let received = doc.receive(&rows(7, 1, &["b", "c"]), UpdateSource::Wire).unwrap();
     assert_eq!(values(&received), ["7:2=c"]);
     let tail = doc.last_item(client(7)).unwrap();
     assert_eq!((tail.id, tail.right, tail.root), (id(7, 2), None, Some(RootIx::Files)));
@@ -65,12 +65,12 @@ fn what_is_incomplete_waits_outside() {
     let mut doc = doc(DocRole::Main, 1);
     for from in [4, 2, 3] {
         let update = rows(7, from, &["x"]);
-        assert!(doc.receive(&update, Source::Wire).unwrap().parked);
-        assert!(doc.receive(&update, Source::Wire).unwrap().parked);
+        assert!(doc.receive(&update, UpdateSource::Wire).unwrap().parked);
+        assert!(doc.receive(&update, UpdateSource::Wire).unwrap().parked);
     }
     assert_eq!(doc.parked().len(), 3);
     assert_eq!(doc.state_vector(), [0]);
-    let received = doc.receive(&rows(7, 0, &["a", "b"]), Source::Wire).unwrap();
+    let received = doc.receive(&rows(7, 0, &["a", "b"]), UpdateSource::Wire).unwrap();
     assert_eq!(values(&received), ["7:0=a", "7:1=b", "7:2=x", "7:3=x", "7:4=x"]);
     assert_eq!(doc.parked(), []);
     assert_eq!(doc.clock_of(client(7)), 5);
@@ -81,17 +81,17 @@ fn nobody_writes_as_we_do() {
     let mut doc = doc(DocRole::Main, 7);
     doc.protect(&[client(8)]);
     for number in [7, 8] {
-        let refusal = doc.receive(&rows(number, 0, &["forged"]), Source::Wire).unwrap_err();
-        assert_eq!(refusal, Refusal::OurClient { client: client(number) });
+        let refusal = doc.receive(&rows(number, 0, &["forged"]), UpdateSource::Wire).unwrap_err();
+        assert_eq!(refusal, GateRejection::OurClient { client: client(number) });
         doc.apply_own(&rows(number, 0, &["a"]));
-        let echo = doc.receive(&rows(number, 0, &["other"]), Source::Wire).unwrap();
+        let echo = doc.receive(&rows(number, 0, &["other"]), UpdateSource::Wire).unwrap();
         assert!(!echo.changed && echo.scans.is_empty());
-        assert!(doc.receive(&rows(number, 0, &["a", "b"]), Source::Wire).is_err());
-        assert!(doc.receive(&rows(number, 5, &["a", "b"]), Source::Wire).is_err());
+        assert!(doc.receive(&rows(number, 0, &["a", "b"]), UpdateSource::Wire).is_err());
+        assert!(doc.receive(&rows(number, 5, &["a", "b"]), UpdateSource::Wire).is_err());
         let mut delete = UpdateBuilder::new();
         delete.delete(id(number, 1));
-        assert!(doc.receive(&delete.finish(), Source::Wire).is_err());
-        assert!(doc.receive(&rows(number, 1, &["b"]), Source::Store).unwrap().changed);
+        assert!(doc.receive(&delete.finish(), UpdateSource::Wire).is_err());
+        assert!(doc.receive(&rows(number, 1, &["b"]), UpdateSource::Store).unwrap().changed);
     }
 }
 
@@ -107,7 +107,7 @@ fn edits_are_noted() {
     });
     assert_eq!(doc.clock_of(client(7)), 11);
     let mut other = super::tests::doc(DocRole::Content, 8);
-    let received = other.receive(&update.unwrap(), Source::Wire).unwrap();
+    let received = other.receive(&update.unwrap(), UpdateSource::Wire).unwrap();
     assert_eq!(received.scans[0].deleted.len(), 1);
     let text = other.read(|txn| txn.get_text("text").unwrap().get_string(txn));
     assert_eq!(text, "ho wörld");
@@ -119,7 +119,7 @@ fn the_reference_implementation_is_understood() {
         serde_json::from_slice(&fixture("reference-wire/spec-era.json")).unwrap();
     let mut doc = doc(DocRole::Main, 1);
     let update = fixture("reference-wire/spec-era-main.v1.bin");
-    let received = doc.receive(&update, Source::Wire).unwrap();
+    let received = doc.receive(&update, UpdateSource::Wire).unwrap();
     let scan = &received.scans[0];
     let live: Vec<_> = scan
         .values()
@@ -141,7 +141,7 @@ fn the_reference_implementation_is_understood() {
     for name in ["a.txt", "b.md", "c.md"] {
         let mut doc = super::tests::doc(DocRole::Content, 1);
         let update = fixture(&format!("reference-wire/spec-era-{name}.v1.bin"));
-        assert!(doc.receive(&update, Source::Wire).unwrap().changed);
+        assert!(doc.receive(&update, UpdateSource::Wire).unwrap().changed);
         let text = doc.read(|txn| txn.get_text("text").map(|text| text.get_string(txn)));
         assert_eq!(text.unwrap_or_default(), expected["docs"][name]["text"].as_str().unwrap());
     }
@@ -167,11 +167,11 @@ fn id_set(ranges: impl Iterator<Item = (u64, u32, u32)>) -> IdSet {
 #[test]
 fn updates_are_read_as_yrs_reads_them() {
     for update in corpus::corpus() {
-        let parsed = parse(&update, &Limits::default(), true).unwrap();
+        let parsed = parse(&update, &GateLimits::default(), true).unwrap();
         assert!(!parsed.rewrite);
         let ours = parsed.runs.iter().flat_map(|run| {
             let structs = &parsed.structs[run.first..run.end];
-            let real = structs.iter().filter(|item| item.kind != Kind::Skip);
+            let real = structs.iter().filter(|item| item.kind != StructKind::Skip);
             real.map(|item| (run.client.get(), item.clock, item.len))
         });
         let theirs = Update::decode_v1(&update).unwrap();
@@ -187,7 +187,7 @@ fn rows_are_read_as_yrs_reads_them() {
     let mut doc = doc(DocRole::Main, 7);
     let mut rows = std::collections::BTreeMap::new();
     for update in corpus::corpus() {
-        for scan in doc.receive(&update, Source::Wire).unwrap().scans {
+        for scan in doc.receive(&update, UpdateSource::Wire).unwrap().scans {
             for (element, value) in scan.values() {
                 assert_eq!(element.root, RootIx::Files);
                 assert!(rows.insert(element.id, value.to_any()).is_none(), "told twice");
@@ -222,7 +222,7 @@ fn lists_of_one_client_take_one_range_each() {
     assert_eq!(doc.places.clients[&client(7)].spans.len(), 1);
     let state = doc.encode_state();
     let mut copy = super::tests::doc(DocRole::Main, 8);
-    copy.receive(&state, Source::Store).unwrap();
+    copy.receive(&state, UpdateSource::Store).unwrap();
     assert_eq!(copy.places.clients[&client(7)].spans.len(), 1);
     assert_eq!(copy.last_item(client(7)), doc.last_item(client(7)));
 }
@@ -237,7 +237,7 @@ fn what_was_collected_still_has_its_place() {
     }
     assert_eq!(doc.apply_own(&delete.finish()).deleted.len(), 1);
     let mut copy = super::tests::doc(DocRole::Main, 8);
-    let scan = copy.receive(&doc.encode_state(), Source::Store).unwrap().scans.remove(0);
+    let scan = copy.receive(&doc.encode_state(), UpdateSource::Store).unwrap().scans.remove(0);
     assert_eq!(scan.elements, []);
     let tail = copy.last_item(client(7)).unwrap();
     assert_eq!(tail.root, Some(RootIx::Files));
@@ -259,7 +259,7 @@ fn what_yrs_fails_on_is_not_touched_again() {
     assert!(doc.is_poisoned());
     // To drop the transaction would have committed it, while unwinding.
     assert!(doc.read(|txn| txn.get_text("text").is_none()));
-    assert!(doc.receive(&rows(8, 0, &["a"]), Source::Store).is_err());
+    assert!(doc.receive(&rows(8, 0, &["a"]), UpdateSource::Store).is_err());
     assert!(doc.encode_diff(&[0]).is_err());
     assert_eq!(doc.edit(|txn| txn.get_or_insert_text("text").insert(txn, 0, "a")).1, None);
     assert_eq!(doc.health().unwrap_err().code(), 4500);
@@ -272,8 +272,8 @@ fn a_document_made_late_is_the_one_made_at_once() {
     delete.delete_range(IdRange { client: client(8), start: 1, len: 2 });
     let (first, rest) = (rows(8, 0, &["a", "b"]), rows(8, 2, &["c", "d"]));
     for update in [first, rows(9, 0, &["x"]), rest, delete.finish(), rows(9, 1, &["y"])] {
-        let received = late.receive(&update, Source::Store).unwrap();
-        let changed = early.receive(&update, Source::Wire).unwrap();
+        let received = late.receive(&update, UpdateSource::Store).unwrap();
+        let changed = early.receive(&update, UpdateSource::Wire).unwrap();
         assert_eq!(received, changed);
         assert_eq!(late.state_vector(), early.state_vector());
     }
@@ -290,13 +290,13 @@ fn a_document_made_late_is_the_one_made_at_once() {
 #[test]
 fn what_may_delete_more_than_it_says_makes_the_document() {
     let mut doc = doc(DocRole::Main, 7);
-    doc.receive(&rows(8, 0, &["a"]), Source::Store).unwrap();
+    doc.receive(&rows(8, 0, &["a"]), UpdateSource::Store).unwrap();
     assert!(doc.is_waiting());
     let map = yrs::Doc::with_client_id(9);
     let entry = map.get_or_insert_map("other");
     yrs::Map::insert(&entry, &mut yrs::Transact::transact_mut(&map), "key", 1);
     let txn = yrs::Transact::transact(&map);
-    doc.receive(&txn.encode_state_as_update_v1(&yrs::StateVector::default()), Source::Store)
+    doc.receive(&txn.encode_state_as_update_v1(&yrs::StateVector::default()), UpdateSource::Store)
         .unwrap();
     assert!(!doc.is_waiting());
     assert_eq!(doc.clock_of(client(8)), 1);

@@ -7,9 +7,9 @@
 use yrs::Any;
 
 use super::{
-    parse::{Kind, normalise},
+    parse::{StructKind, normalise},
     rewrite::{write_deletes, write_id},
-    scan::IdRange,
+    update_scan::IdRange,
 };
 use crate::{
     id::{ClientId, ItemId},
@@ -77,7 +77,7 @@ impl UpdateBuilder {
         let mut bytes = Vec::with_capacity(values.len() + 64);
         let left_flag = if origin.is_some() { 0x80 } else { 0 };
         let right_flag = if right.is_some() { 0x40 } else { 0 };
-        bytes.push(Kind::Any as u8 | left_flag | right_flag);
+        bytes.push(StructKind::Any as u8 | left_flag | right_flag);
         for neighbour in [origin, right].into_iter().flatten() {
             write_id(&mut bytes, neighbour);
         }

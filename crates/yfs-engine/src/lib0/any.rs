@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use yrs::{Any, any::Number};
 
-use super::{Lib0Error, Reader};
+use super::{Lib0Error, Lib0Reader};
 
 /// The tags of the values that have a length.
 pub(super) const BUFFER: u8 = 116;
@@ -28,7 +28,7 @@ impl Default for AnyLimits {
 }
 
 /// An array or map that is being read.
-enum Open {
+enum OpenContainer {
     Array { items: Vec<Any>, missing: usize },
     Map { entries: HashMap<String, Any>, key: String, missing: usize },
 }
@@ -48,8 +48,8 @@ pub fn as_number(value: &Any) -> Option<f64> {
 ///
 /// If the bytes are not a value, or the value is beyond `limits`. What is allocated is bounded by the
 /// bytes that are there, whatever lengths they claim.
-pub fn read_any(reader: &mut Reader<'_>, limits: AnyLimits) -> Result<Any, Lib0Error> {
-    let mut open: Vec<Open> = Vec::new();
+pub fn read_any(reader: &mut Lib0Reader<'_>, limits: AnyLimits) -> Result<Any, Lib0Error> {
+    let mut open: Vec<OpenContainer> = Vec::new();
     let mut parts = 0;
     loop {
         parts += 1;
@@ -60,7 +60,7 @@ pub fn read_any(reader: &mut Reader<'_>, limits: AnyLimits) -> Result<Any, Lib0E
             ARRAY => {
                 let missing = read_len(reader, 1)?;
                 if missing > 0 {
-                    push(&mut open, Open::Array { items: Vec::new(), missing }, limits)?;
+                    push(&mut open, OpenContainer::Array { items: Vec::new(), missing }, limits)?;
                     continue;
                 }
                 Any::Array(Arc::from([]))
@@ -70,7 +70,7 @@ pub fn read_any(reader: &mut Reader<'_>, limits: AnyLimits) -> Result<Any, Lib0E
                 if missing > 0 {
                     let key = reader.string()?.to_owned();
                     let entries = HashMap::with_capacity(missing.min(64));
-                    push(&mut open, Open::Map { entries, key, missing }, limits)?;
+                    push(&mut open, OpenContainer::Map { entries, key, missing }, limits)?;
                     continue;
                 }
                 Any::Map(Arc::default())
@@ -81,19 +81,19 @@ pub fn read_any(reader: &mut Reader<'_>, limits: AnyLimits) -> Result<Any, Lib0E
         loop {
             match open.pop() {
                 None => return Ok(value),
-                Some(Open::Array { mut items, missing }) => {
+                Some(OpenContainer::Array { mut items, missing }) => {
                     items.push(value);
                     if missing > 1 {
-                        open.push(Open::Array { items, missing: missing - 1 });
+                        open.push(OpenContainer::Array { items, missing: missing - 1 });
                         break;
                     }
                     value = Any::Array(items.into());
                 }
-                Some(Open::Map { mut entries, key, missing }) => {
+                Some(OpenContainer::Map { mut entries, key, missing }) => {
                     entries.insert(key, value);
                     if missing > 1 {
                         let key = reader.string()?.to_owned();
-                        open.push(Open::Map { entries, key, missing: missing - 1 });
+                        open.push(OpenContainer::Map { entries, key, missing: missing - 1 });
                         break;
                     }
                     value = Any::Map(Arc::new(entries));
@@ -108,7 +108,7 @@ pub fn read_any(reader: &mut Reader<'_>, limits: AnyLimits) -> Result<Any, Lib0E
 /// # Errors
 ///
 /// As [`read_any`].
-pub fn skip_any(reader: &mut Reader<'_>, limits: AnyLimits) -> Result<usize, Lib0Error> {
+pub fn skip_any(reader: &mut Lib0Reader<'_>, limits: AnyLimits) -> Result<usize, Lib0Error> {
     // How many values are missing on each open level; maps are marked.
     let mut open: Vec<(usize, bool)> = Vec::new();
     let mut parts = 0;
@@ -148,7 +148,11 @@ pub fn skip_any(reader: &mut Reader<'_>, limits: AnyLimits) -> Result<usize, Lib
     }
 }
 
-fn push(open: &mut Vec<Open>, level: Open, limits: AnyLimits) -> Result<(), Lib0Error> {
+fn push(
+    open: &mut Vec<OpenContainer>,
+    level: OpenContainer,
+    limits: AnyLimits,
+) -> Result<(), Lib0Error> {
     if open.len() >= limits.depth {
         return Err(Lib0Error::Depth);
     }
@@ -157,7 +161,7 @@ fn push(open: &mut Vec<Open>, level: Open, limits: AnyLimits) -> Result<(), Lib0
 }
 
 /// Reads the length of an array or map whose elements take at least `least` bytes each.
-fn read_len(reader: &mut Reader<'_>, least: usize) -> Result<usize, Lib0Error> {
+fn read_len(reader: &mut Lib0Reader<'_>, least: usize) -> Result<usize, Lib0Error> {
     let len = reader.var_uint()?;
     if len > (reader.remaining() / least) as u64 {
         return Err(Lib0Error::End);
@@ -165,7 +169,7 @@ fn read_len(reader: &mut Reader<'_>, least: usize) -> Result<usize, Lib0Error> {
     Ok(len as usize)
 }
 
-pub(super) fn read_leaf(reader: &mut Reader<'_>, tag: u8) -> Result<Any, Lib0Error> {
+pub(super) fn read_leaf(reader: &mut Lib0Reader<'_>, tag: u8) -> Result<Any, Lib0Error> {
     Ok(match tag {
         127 => Any::Undefined,
         126 => Any::Null,
@@ -190,7 +194,7 @@ pub(super) fn read_leaf(reader: &mut Reader<'_>, tag: u8) -> Result<Any, Lib0Err
     })
 }
 
-fn skip_leaf(reader: &mut Reader<'_>, tag: u8) -> Result<(), Lib0Error> {
+fn skip_leaf(reader: &mut Lib0Reader<'_>, tag: u8) -> Result<(), Lib0Error> {
     match tag {
         120 | 121 | 126 | 127 => {}
         125 => {

@@ -28,12 +28,12 @@ pub enum Lib0Error {
 
 /// Reads lib0 values from bytes that anybody may have sent.
 #[derive(Debug, Clone)]
-pub struct Reader<'a> {
+pub struct Lib0Reader<'a> {
     bytes: &'a [u8],
     position: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Lib0Reader<'a> {
     /// Reads `bytes` from their start.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }

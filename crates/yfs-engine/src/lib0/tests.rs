@@ -10,8 +10,8 @@ use yrs::{
 };
 
 use super::{
-    AnyLimits, Lib0Error, Reader, View, read_any, skip_any, write_any, write_string, write_var_int,
-    write_var_uint,
+    AnyLimits, Lib0Error, Lib0Reader, ValueView, read_any, skip_any, write_any, write_string,
+    write_var_int, write_var_uint,
 };
 
 fn bytes_of(value: &Any) -> Vec<u8> {
@@ -45,10 +45,10 @@ proptest! {
     #[test]
     fn values_are_read_as_they_were_written(value in values()) {
         let bytes = bytes_of(&value);
-        let mut reader = Reader::new(&bytes);
+        let mut reader = Lib0Reader::new(&bytes);
         prop_assert_eq!(&read_any(&mut reader, AnyLimits::default()).unwrap(), &value);
         prop_assert!(reader.is_empty());
-        let mut reader = Reader::new(&bytes);
+        let mut reader = Lib0Reader::new(&bytes);
         skip_any(&mut reader, AnyLimits::default()).unwrap();
         prop_assert!(reader.is_empty());
         prop_assert_eq!(Any::decode(&mut Cursor::new(&bytes)).unwrap(), value);
@@ -57,29 +57,29 @@ proptest! {
     #[test]
     fn values_are_seen_where_they_stand(value in values()) {
         let bytes = bytes_of(&value);
-        let view = View::of(&bytes).unwrap();
+        let view = ValueView::of(&bytes).unwrap();
         prop_assert_eq!(&view.to_any(), &value);
         match (view, &value) {
-            (View::Array(items), Any::Array(values)) => {
-                let items: Vec<Any> = items.iter().map(View::to_any).collect();
+            (ValueView::Array(items), Any::Array(values)) => {
+                let items: Vec<Any> = items.iter().map(ValueView::to_any).collect();
                 prop_assert_eq!(&items[..], &values[..]);
             }
-            (View::Map(members), Any::Map(entries)) => {
+            (ValueView::Map(members), Any::Map(entries)) => {
                 prop_assert_eq!(members.len(), entries.len());
                 for (name, value) in entries.iter() {
                     prop_assert_eq!(&members.get(name).unwrap().to_any(), value);
                 }
                 prop_assert_eq!(members.get("absent"), None);
             }
-            (View::Array(_) | View::Map(_), _) => prop_assert!(false, "another kind"),
+            (ValueView::Array(_) | ValueView::Map(_), _) => prop_assert!(false, "another kind"),
             _ => {}
         }
     }
 
     #[test]
     fn whatever_comes_is_seen_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-        let Ok(view) = View::of(&bytes) else { return Ok(()) };
-        let mut reader = Reader::new(&bytes);
+        let Ok(view) = ValueView::of(&bytes) else { return Ok(()) };
+        let mut reader = Lib0Reader::new(&bytes);
         let value = read_any(&mut reader, AnyLimits::default()).unwrap();
         // By their bytes, since NaN is not equal to itself.
         prop_assert_eq!(bytes_of(&view.to_any()), bytes_of(&value));
@@ -87,8 +87,8 @@ proptest! {
 
     #[test]
     fn whatever_comes_is_read_as_yrs_reads_it(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-        let mut reader = Reader::new(&bytes);
-        let mut skipper = Reader::new(&bytes);
+        let mut reader = Lib0Reader::new(&bytes);
+        let mut skipper = Lib0Reader::new(&bytes);
         let value = read_any(&mut reader, AnyLimits::default());
         let parts = skip_any(&mut skipper, AnyLimits::default());
         prop_assert_eq!(value.is_ok(), parts.is_ok());
@@ -104,7 +104,7 @@ proptest! {
         let mut bytes = Vec::new();
         write_var_uint(&mut bytes, unsigned);
         write_var_int(&mut bytes, signed);
-        let mut reader = Reader::new(&bytes);
+        let mut reader = Lib0Reader::new(&bytes);
         prop_assert_eq!(reader.var_uint(), Ok(unsigned));
         prop_assert_eq!(reader.var_int(), Ok(signed));
         let mut cursor = Cursor::new(&bytes);
@@ -145,8 +145,8 @@ fn lengths_that_lie_are_refused_before_anything_is_allocated() {
         (&[115], Lib0Error::Tag(115)),
         (&[], Lib0Error::End),
     ] {
-        assert_eq!(skip_any(&mut Reader::new(bytes), AnyLimits::default()), Err(error.clone()));
-        assert_eq!(read_any(&mut Reader::new(bytes), AnyLimits::default()), Err(error));
+        assert_eq!(skip_any(&mut Lib0Reader::new(bytes), AnyLimits::default()), Err(error.clone()));
+        assert_eq!(read_any(&mut Lib0Reader::new(bytes), AnyLimits::default()), Err(error));
     }
 }
 
@@ -155,15 +155,15 @@ fn limits_are_exact() {
     let nested = |depth: usize| [[117, 1].repeat(depth), vec![126]].concat();
     let limits = AnyLimits { depth: 3, parts: 4 };
     for (depth, fits) in [(3, true), (4, false)] {
-        assert_eq!(read_any(&mut Reader::new(&nested(depth)), limits).is_ok(), fits);
-        assert_eq!(skip_any(&mut Reader::new(&nested(depth)), limits).is_ok(), fits);
+        assert_eq!(read_any(&mut Lib0Reader::new(&nested(depth)), limits).is_ok(), fits);
+        assert_eq!(skip_any(&mut Lib0Reader::new(&nested(depth)), limits).is_ok(), fits);
     }
     let flat = |len: u8| [vec![117, len], vec![126; len.into()]].concat();
     for (len, fits) in [(3, true), (4, false)] {
-        assert_eq!(read_any(&mut Reader::new(&flat(len)), limits).is_ok(), fits);
-        assert_eq!(skip_any(&mut Reader::new(&flat(len)), limits).is_ok(), fits);
+        assert_eq!(read_any(&mut Lib0Reader::new(&flat(len)), limits).is_ok(), fits);
+        assert_eq!(skip_any(&mut Lib0Reader::new(&flat(len)), limits).is_ok(), fits);
     }
     let mut text = Vec::new();
     write_string(&mut text, "é");
-    assert_eq!(Reader::new(&text).string(), Ok("é"));
+    assert_eq!(Lib0Reader::new(&text).string(), Ok("é"));
 }

@@ -2,11 +2,11 @@
 
 use yrs::{Any, any::Number};
 
-use super::{AnyLimits, Lib0Error, Reader, any, read_any, skip_any};
+use super::{AnyLimits, Lib0Error, Lib0Reader, any, read_any, skip_any};
 
 /// One value, read where it stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum View<'a> {
+pub enum ValueView<'a> {
     /// Nothing was said.
     Undefined,
     /// Null.
@@ -20,62 +20,62 @@ pub enum View<'a> {
     /// Bytes.
     Buffer(&'a [u8]),
     /// An array.
-    Array(Items<'a>),
+    Array(ArrayItems<'a>),
     /// An object.
-    Map(Members<'a>),
+    Map(ObjectMembers<'a>),
 }
 
 /// The values of an array.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Items<'a> {
+pub struct ArrayItems<'a> {
     bytes: &'a [u8],
 }
 
 /// The members of an object.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Members<'a> {
+pub struct ObjectMembers<'a> {
     bytes: &'a [u8],
 }
 
 /// For values that were checked when they came in.
 const CHECKED: AnyLimits = AnyLimits { depth: usize::MAX, parts: usize::MAX };
 
-impl<'a> View<'a> {
+impl<'a> ValueView<'a> {
     /// Looks at the value that `bytes` begin with.
     ///
     /// # Errors
     ///
     /// If the bytes are not a value.
     pub fn of(bytes: &'a [u8]) -> Result<Self, Lib0Error> {
-        Self::read(bytes, &mut Reader::new(bytes))
+        Self::read(bytes, &mut Lib0Reader::new(bytes))
     }
 
     /// Looks at a value that takes up all of `bytes` and was checked when it came in.
     pub(crate) fn whole(bytes: &'a [u8]) -> Self {
         match bytes.first() {
-            Some(&any::ARRAY) => Self::Array(Items { bytes }),
-            Some(&any::MAP) => Self::Map(Members { bytes }),
+            Some(&any::ARRAY) => Self::Array(ArrayItems { bytes }),
+            Some(&any::MAP) => Self::Map(ObjectMembers { bytes }),
             _ => Self::of(bytes).unwrap_or(Self::Undefined),
         }
     }
 
-    fn read(bytes: &'a [u8], reader: &mut Reader<'a>) -> Result<Self, Lib0Error> {
+    fn read(bytes: &'a [u8], reader: &mut Lib0Reader<'a>) -> Result<Self, Lib0Error> {
         let start = reader.position();
         let tag = reader.u8()?;
         if tag != any::ARRAY && tag != any::MAP {
             return Self::leaf(reader, tag);
         }
-        *reader = Reader::at(bytes, start);
+        *reader = Lib0Reader::at(bytes, start);
         skip_any(reader, CHECKED)?;
         let bytes = &bytes[start..reader.position()];
         Ok(if tag == any::ARRAY {
-            Self::Array(Items { bytes })
+            Self::Array(ArrayItems { bytes })
         } else {
-            Self::Map(Members { bytes })
+            Self::Map(ObjectMembers { bytes })
         })
     }
 
-    fn leaf(reader: &mut Reader<'a>, tag: u8) -> Result<Self, Lib0Error> {
+    fn leaf(reader: &mut Lib0Reader<'a>, tag: u8) -> Result<Self, Lib0Error> {
         Ok(match tag {
             any::STRING => Self::String(reader.string()?),
             any::BUFFER => Self::Buffer(reader.buffer()?),
@@ -90,7 +90,8 @@ impl<'a> View<'a> {
 
     /// Returns the value as yrs holds values.
     pub fn to_any(self) -> Any {
-        let of_bytes = |bytes| read_any(&mut Reader::new(bytes), CHECKED).unwrap_or(Any::Undefined);
+        let of_bytes =
+            |bytes| read_any(&mut Lib0Reader::new(bytes), CHECKED).unwrap_or(Any::Undefined);
         match self {
             Self::Undefined => Any::Undefined,
             Self::Null => Any::Null,
@@ -113,29 +114,29 @@ impl<'a> View<'a> {
     }
 }
 
-impl<'a> Items<'a> {
+impl<'a> ArrayItems<'a> {
     /// Returns the values, from the first on.
-    pub fn iter(self) -> impl Iterator<Item = View<'a>> {
-        let mut reader = Reader::at(self.bytes, 1);
+    pub fn iter(self) -> impl Iterator<Item = ValueView<'a>> {
+        let mut reader = Lib0Reader::at(self.bytes, 1);
         let n_values = reader.var_uint().unwrap_or(0);
-        (0..n_values).map_while(move |_| View::read(self.bytes, &mut reader).ok())
+        (0..n_values).map_while(move |_| ValueView::read(self.bytes, &mut reader).ok())
     }
 }
 
-impl<'a> Members<'a> {
+impl<'a> ObjectMembers<'a> {
     /// Returns the members as they were written. Where a name comes twice, the later counts.
-    pub fn iter(self) -> impl Iterator<Item = (&'a str, View<'a>)> {
-        let mut reader = Reader::at(self.bytes, 1);
+    pub fn iter(self) -> impl Iterator<Item = (&'a str, ValueView<'a>)> {
+        let mut reader = Lib0Reader::at(self.bytes, 1);
         let n_members = reader.var_uint().unwrap_or(0);
         (0..n_members).map_while(move |_| {
             let name = reader.string().ok()?;
-            Some((name, View::read(self.bytes, &mut reader).ok()?))
+            Some((name, ValueView::read(self.bytes, &mut reader).ok()?))
         })
     }
 
     /// Returns how many members there are, those that come twice counted twice.
     pub fn len(self) -> usize {
-        Reader::at(self.bytes, 1).var_uint().unwrap_or(0) as usize
+        Lib0Reader::at(self.bytes, 1).var_uint().unwrap_or(0) as usize
     }
 
     /// Tells whether there are no members.
@@ -144,7 +145,7 @@ impl<'a> Members<'a> {
     }
 
     /// Returns one member.
-    pub fn get(self, name: &str) -> Option<View<'a>> {
+    pub fn get(self, name: &str) -> Option<ValueView<'a>> {
         self.iter().filter(|(it, _)| *it == name).map(|(_, value)| value).last()
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 fn main_doc(number: u64) -> MainDoc {
     let [rows, cells, meta] = [0, 1, 2].map(|ix| ClientId::from_random(number * 3 + ix));
     let id = FileId::parse("workspace").unwrap();
-    MainDoc::new(&id, WriterIds { rows, cells, meta }, Limits::default())
+    MainDoc::new(&id, WriterIds { rows, cells, meta }, GateLimits::default())
 }
 
 fn id(text: &str) -> FileId {
@@ -53,9 +53,9 @@ fn parked_update_shows_when_what_it_waits_for_arrives() {
     let rename = left.plan(&[RowWrite::Update { id: id("f"), changes }], Millis(2)).unwrap();
     left.commit(&rename);
 
-    let changes = right.receive(&rename, Source::Wire).unwrap();
+    let changes = right.receive(&rename, UpdateSource::Wire).unwrap();
     assert!(changes.parked && changes.ids.is_empty());
-    let changes = right.receive(&create, Source::Wire).unwrap();
+    let changes = right.receive(&create, UpdateSource::Wire).unwrap();
     assert_eq!(changes.ids, [id("f")]);
     assert_eq!(path_of(&right, "f").as_deref(), Some("/b"));
 }
@@ -69,14 +69,14 @@ fn own_log_brings_everything_back_and_the_chain_goes_on() {
     assert_eq!(main.commit(&update).settings, ["profile"]);
 
     let mut again = main_doc(1);
-    again.receive(&main.encode_state(), Source::Store).unwrap();
+    again.receive(&main.encode_state(), UpdateSource::Store).unwrap();
     assert_eq!(again.settings().get("profile"), Some(&Any::from("gfm")));
     let update = again.plan(&[create("g", "b", None, NodeKind::File)], Millis(1)).unwrap();
     again.commit(&update);
     assert_eq!(path_of(&again, "g").as_deref(), Some("/b"));
     let diff = again.encode_diff(&main.state_vector()).unwrap();
-    main.receive(&diff, Source::Store).unwrap();
+    main.receive(&diff, UpdateSource::Store).unwrap();
     assert_eq!(main.state_vector(), again.state_vector());
     assert_eq!(path_of(&main, "g").as_deref(), Some("/b"));
-    assert_eq!(main.commit(EMPTY_UPDATE), Changes::default());
+    assert_eq!(main.commit(EMPTY_UPDATE), MainDocChanges::default());
 }

@@ -2,12 +2,12 @@
 
 use yrs::Any;
 
-use super::{HELD_KEY, OpError, REPLACED_KEY, Reason, Rows, resolve_row};
+use super::{HELD_KEY, OpError, OpReason, REPLACED_KEY, RowSource, resolve_row};
 use crate::{
     path::VPath,
     table::{RowChanges, RowWrite},
     time::Millis,
-    tree::{Follow, PURGE_KEY, TreeIndex},
+    tree::{FinalLink, PURGE_KEY, TreeIndex},
 };
 
 /// The permission bits that are kept, with set-user-id, set-group-id and sticky.
@@ -16,11 +16,11 @@ const MODE_MASK: u32 = 0o7777;
 /// Plans to set the permission bits of what is at `path`. Links are followed.
 pub fn plan_chmod(
     tree: &TreeIndex,
-    rows: &dyn Rows,
+    rows: &dyn RowSource,
     path: &VPath,
     mode: u32,
 ) -> Result<Vec<RowWrite>, OpError> {
-    let (_, id) = resolve_row(tree, path, Follow::Yes)?;
+    let (_, id) = resolve_row(tree, path, FinalLink::Yes)?;
     let mode = Some(mode & MODE_MASK);
     if rows.row(id).is_some_and(|row| row.mode == mode) {
         return Ok(Vec::new());
@@ -32,10 +32,10 @@ pub fn plan_chmod(
 /// Plans to set the time of the last change of what is at `path`.
 pub fn plan_touch(
     tree: &TreeIndex,
-    rows: &dyn Rows,
+    rows: &dyn RowSource,
     path: &VPath,
     updated_at: Millis,
-    follow: Follow,
+    follow: FinalLink,
 ) -> Result<Vec<RowWrite>, OpError> {
     let (_, id) = resolve_row(tree, path, follow)?;
     if rows.row(id).is_some_and(|row| row.updated_at == updated_at) {
@@ -48,10 +48,10 @@ pub fn plan_touch(
 /// Plans to change the metadata of what is at `path` by a merge patch (RFC 7396). Links are
 /// followed. What yfs itself keeps there cannot be set.
 pub fn plan_meta(tree: &TreeIndex, path: &VPath, patch: &Any) -> Result<Vec<RowWrite>, OpError> {
-    let (_, id) = resolve_row(tree, path, Follow::Yes)?;
-    let Any::Map(members) = patch else { return Err(OpError::invalid(Reason::Meta, path)) };
+    let (_, id) = resolve_row(tree, path, FinalLink::Yes)?;
+    let Any::Map(members) = patch else { return Err(OpError::invalid(OpReason::Meta, path)) };
     if [PURGE_KEY, REPLACED_KEY, HELD_KEY].iter().any(|key| members.contains_key(*key)) {
-        return Err(OpError::invalid(Reason::Meta, path));
+        return Err(OpError::invalid(OpReason::Meta, path));
     }
     if members.is_empty() {
         return Ok(Vec::new());

@@ -3,21 +3,21 @@
 use smol_str::SmolStr;
 
 use super::{
-    OpCode, OpError, Reason, Rows, check_name,
+    OpCode, OpError, OpReason, RowSource, check_name,
     create::{make_folders, make_folders_above, new_row, set_mode},
 };
 use crate::{
     id::FileId,
-    name::Name,
+    name::NodeName,
     path::VPath,
     table::{NodeKind, RowChanges, RowWrite},
     time::Millis,
-    tree::{Children, Follow, LookupError, NodeRef, Place, TreeIndex},
+    tree::{DirectoryChildren, FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
 /// How to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CopyOptions {
+pub struct TreeCopyOptions {
     /// Copy folders with all that is in them.
     pub recursive: bool,
     /// Make the folders that are missing above the destination.
@@ -34,26 +34,26 @@ pub struct CopyPlan {
 }
 
 /// Where a copy goes.
-enum Target<'a> {
+enum CopyTarget<'a> {
     /// Over or into what is there.
     Existing(NodeRef<'a>),
     /// To a new name in a folder.
-    New(Option<FileId>, Name),
+    New(Option<FileId>, NodeName),
 }
 
 /// One copy on its way.
-struct Copier<'a, 'b> {
+struct TreeCopier<'a, 'b> {
     tree: &'a TreeIndex,
-    rows: &'b dyn Rows,
+    rows: &'b dyn RowSource,
     new_ids: &'b mut dyn FnMut() -> FileId,
     now: Millis,
     plan: CopyPlan,
     /// Folders that are being copied: what is still to come from each, and where it goes.
-    open: Vec<(Children<'a>, Into<'a>)>,
+    open: Vec<(DirectoryChildren<'a>, CopyParent<'a>)>,
 }
 
 /// The folder that copies go into.
-enum Into<'a> {
+enum CopyParent<'a> {
     Existing(NodeRef<'a>),
     New(FileId),
 }
@@ -66,41 +66,41 @@ enum Into<'a> {
 /// folders get derived ids.
 pub fn plan_copy(
     tree: &TreeIndex,
-    rows: &dyn Rows,
+    rows: &dyn RowSource,
     (from, to): (&VPath, &VPath),
     now: Millis,
     new_ids: &mut dyn FnMut() -> FileId,
-    options: CopyOptions,
+    options: TreeCopyOptions,
 ) -> Result<CopyPlan, OpError> {
-    let source = tree.resolve(from, Follow::No)?;
+    let source = tree.resolve(from, FinalLink::No)?;
     if source.is_folder() && !options.recursive {
         return Err(OpError::new(OpCode::IsADirectory, from));
     }
     let mut plan = CopyPlan::default();
-    let place = match tree.place(to, Follow::Yes) {
+    let place = match tree.place(to, FinalLink::Yes) {
         Err(LookupError::NotFound { .. }) if options.parents => None,
         place => Some(place?),
     };
     let target = match place {
         None => {
             let (parent, name) = make_folders_above(tree, source, to, now, &mut plan.writes)?;
-            Target::New(Some(parent), name)
+            CopyTarget::New(Some(parent), name)
         }
-        Some(Place::Taken(target)) if target == source && !source.is_folder() => {
-            return Err(OpError::invalid(Reason::SameFile, to));
+        Some(PathTarget::Taken(target)) if target == source && !source.is_folder() => {
+            return Err(OpError::invalid(OpReason::SameFile, to));
         }
-        Some(Place::Taken(target)) if target.is_within(source) => {
-            return Err(OpError::invalid(Reason::IntoItself, to));
+        Some(PathTarget::Taken(target)) if target.is_within(source) => {
+            return Err(OpError::invalid(OpReason::IntoItself, to));
         }
-        Some(Place::Taken(target)) => Target::Existing(target),
-        Some(Place::Free { parent, .. }) if parent.is_within(source) => {
-            return Err(OpError::invalid(Reason::IntoItself, to));
+        Some(PathTarget::Taken(target)) => CopyTarget::Existing(target),
+        Some(PathTarget::Free { parent, .. }) if parent.is_within(source) => {
+            return Err(OpError::invalid(OpReason::IntoItself, to));
         }
-        Some(Place::Free { parent, name }) => {
-            Target::New(parent.id().cloned(), check_name(&name, to)?)
+        Some(PathTarget::Free { parent, name }) => {
+            CopyTarget::New(parent.id().cloned(), check_name(&name, to)?)
         }
     };
-    let mut copier = Copier { tree, rows, new_ids, now, plan, open: Vec::new() };
+    let mut copier = TreeCopier { tree, rows, new_ids, now, plan, open: Vec::new() };
     copier.copy(source, target, to)?;
     while let Some((children, into)) = copier.open.last_mut() {
         let Some((name, child)) = children.next() else {
@@ -108,42 +108,49 @@ pub fn plan_copy(
             continue;
         };
         let target = match into {
-            Into::Existing(folder) => match tree.child(*folder, name) {
-                Some(there) => Target::Existing(there),
-                None => Target::New(folder.id().cloned(), check_name(name, to)?),
+            CopyParent::Existing(folder) => match tree.child(*folder, name) {
+                Some(there) => CopyTarget::Existing(there),
+                None => CopyTarget::New(folder.id().cloned(), check_name(name, to)?),
             },
-            Into::New(folder) => Target::New(Some(folder.clone()), check_name(name, to)?),
+            CopyParent::New(folder) => CopyTarget::New(Some(folder.clone()), check_name(name, to)?),
         };
         copier.copy(child, target, to)?;
     }
     Ok(copier.plan)
 }
 
-impl<'a> Copier<'a, '_> {
+impl<'a> TreeCopier<'a, '_> {
     /// Copies one node; what is in it stays to be done.
-    fn copy(&mut self, source: NodeRef<'a>, target: Target<'a>, to: &VPath) -> Result<(), OpError> {
+    fn copy(
+        &mut self,
+        source: NodeRef<'a>,
+        target: CopyTarget<'a>,
+        to: &VPath,
+    ) -> Result<(), OpError> {
         match target {
-            Target::Existing(target) => {
+            CopyTarget::Existing(target) => {
                 let fail = |code| Err(OpError::new(code, &target.path()));
                 match (source.is_folder(), target.is_folder()) {
                     (true, false) => return fail(OpCode::NotADirectory),
                     (false, true) => return fail(OpCode::IsADirectory),
-                    (true, true) => self.open.push((source.children(), Into::Existing(target))),
+                    (true, true) => {
+                        self.open.push((source.children(), CopyParent::Existing(target)));
+                    }
                     (false, false) if source == target => {
-                        return Err(OpError::invalid(Reason::SameFile, to));
+                        return Err(OpError::invalid(OpReason::SameFile, to));
                     }
                     (false, false) => self.overwrite(source, target)?,
                 }
             }
-            Target::New(parent, name) if source.is_folder() => {
+            CopyTarget::New(parent, name) if source.is_folder() => {
                 let (tree, writes) = (self.tree, &mut self.plan.writes);
                 let id = make_folders(tree, parent, &[name], self.now, writes);
                 let mode = source.id().and_then(|id| self.rows.row(id)?.mode);
-                let id = id.ok_or_else(|| OpError::invalid(Reason::Root, to))?;
+                let id = id.ok_or_else(|| OpError::invalid(OpReason::Root, to))?;
                 set_mode(&mut self.plan.writes, &id, mode);
-                self.open.push((source.children(), Into::New(id)));
+                self.open.push((source.children(), CopyParent::New(id)));
             }
-            Target::New(parent, name) => self.create(source, parent, &name, to)?,
+            CopyTarget::New(parent, name) => self.create(source, parent, &name, to)?,
         }
         Ok(())
     }
@@ -152,7 +159,7 @@ impl<'a> Copier<'a, '_> {
         &mut self,
         source: NodeRef<'a>,
         parent: Option<FileId>,
-        name: &Name,
+        name: &NodeName,
         to: &VPath,
     ) -> Result<(), OpError> {
         let old = source.id().and_then(|id| self.rows.row(id));

@@ -2,14 +2,14 @@
 
 use smol_str::SmolStr;
 
-use super::{OpCode, OpError, Reason, check_name, resolve_free};
+use super::{OpCode, OpError, OpReason, check_name, resolve_free};
 use crate::{
     id::FileId,
-    name::Name,
+    name::NodeName,
     path::{MAX_PATH_LEN, VPath},
     table::{FileRow, NodeKind, RowWrite},
     time::Millis,
-    tree::{Follow, LookupError, NodeRef, Place, TreeIndex},
+    tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
 /// How to make a file.
@@ -25,7 +25,7 @@ pub struct CreateOptions {
 
 /// How to make a folder.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct MkdirOptions {
+pub struct DirectoryPlanOptions {
     /// Make the folders that are missing on the way, and be content if it is there already.
     pub recursive: bool,
     /// Permission bits.
@@ -53,10 +53,10 @@ pub fn plan_create_file(
     now: Millis,
     options: CreateOptions,
 ) -> Result<CreatePlan, OpError> {
-    let follow = if options.create_new { Follow::No } else { Follow::Yes };
+    let follow = if options.create_new { FinalLink::No } else { FinalLink::Yes };
     let (parent, name, mut writes) = match tree.place(path, follow) {
-        Ok(Place::Taken(node)) => return existing_file(node, path, options),
-        Ok(Place::Free { parent, name }) => {
+        Ok(PathTarget::Taken(node)) => return existing_file(node, path, options),
+        Ok(PathTarget::Free { parent, name }) => {
             (parent.id().cloned(), check_name(&name, path)?, vec![])
         }
         Err(LookupError::NotFound { .. }) if options.parents => missing_parents(tree, path, now)?,
@@ -73,7 +73,7 @@ pub fn plan_mkdir(
     tree: &TreeIndex,
     path: &VPath,
     now: Millis,
-    options: MkdirOptions,
+    options: DirectoryPlanOptions,
 ) -> Result<Option<CreatePlan>, OpError> {
     let (parent, names) = if options.recursive {
         let (folder, names) = split_existing(tree, path)?;
@@ -84,12 +84,12 @@ pub fn plan_mkdir(
         }
         (folder, names)
     } else {
-        let (parent, name) = resolve_free(tree, path, Follow::No)?;
+        let (parent, name) = resolve_free(tree, path, FinalLink::No)?;
         (parent, vec![name])
     };
     let mut writes = Vec::new();
     let id = make_folders(tree, parent.id().cloned(), &names, now, &mut writes);
-    let Some(id) = id else { return Err(OpError::invalid(Reason::Root, path)) };
+    let Some(id) = id else { return Err(OpError::invalid(OpReason::Root, path)) };
     set_mode(&mut writes, &id, options.mode);
     Ok(Some(CreatePlan { id, existed: false, writes }))
 }
@@ -102,11 +102,11 @@ pub fn plan_symlink(
     id: FileId,
     now: Millis,
 ) -> Result<Vec<RowWrite>, OpError> {
-    let (parent, name) = resolve_free(tree, path, Follow::No)?;
+    let (parent, name) = resolve_free(tree, path, FinalLink::No)?;
     match target.len() {
         0 => return Err(OpError::new(OpCode::NotFound, path)),
         len if len > MAX_PATH_LEN => return Err(OpError::new(OpCode::NameTooLong, path)),
-        _ if target.contains('\0') => return Err(OpError::invalid(Reason::Target, path)),
+        _ if target.contains('\0') => return Err(OpError::invalid(OpReason::Target, path)),
         _ => (),
     }
     let mut row = new_row(id, &name, parent.id().cloned(), NodeKind::File, now);
@@ -132,7 +132,7 @@ fn missing_parents(
     tree: &TreeIndex,
     path: &VPath,
     now: Millis,
-) -> Result<(Option<FileId>, Name, Vec<RowWrite>), OpError> {
+) -> Result<(Option<FileId>, NodeName, Vec<RowWrite>), OpError> {
     let not_found = || OpError::new(OpCode::NotFound, path);
     let (folder, name) = (path.parent().ok_or_else(not_found)?, path.file_name());
     let name = check_name(name.ok_or_else(not_found)?, path)?;
@@ -151,11 +151,11 @@ fn missing_parents(
 fn split_existing<'a>(
     tree: &'a TreeIndex,
     path: &VPath,
-) -> Result<(NodeRef<'a>, Vec<Name>), OpError> {
+) -> Result<(NodeRef<'a>, Vec<NodeName>), OpError> {
     let mut missing = Vec::new();
     let mut at = path.clone();
     let existing = loop {
-        match tree.resolve(&at, Follow::Yes) {
+        match tree.resolve(&at, FinalLink::Yes) {
             Ok(node) => break node,
             Err(LookupError::NotFound { .. }) => (),
             Err(error) => return Err(error.into()),
@@ -188,7 +188,7 @@ fn split_existing<'a>(
 pub(super) fn make_folders(
     tree: &TreeIndex,
     parent: Option<FileId>,
-    names: &[Name],
+    names: &[NodeName],
     now: Millis,
     writes: &mut Vec<RowWrite>,
 ) -> Option<FileId> {
@@ -211,7 +211,7 @@ pub(super) fn make_folders_above(
     to: &VPath,
     now: Millis,
     writes: &mut Vec<RowWrite>,
-) -> Result<(FileId, Name), OpError> {
+) -> Result<(FileId, NodeName), OpError> {
     let missing = || OpError::new(OpCode::NotFound, to);
     let (above, name) = to.parent().zip(to.file_name()).ok_or_else(missing)?;
     let name = check_name(name, to)?;
@@ -221,11 +221,11 @@ pub(super) fn make_folders_above(
         return Err(missing());
     }
     if folder.is_within(source) {
-        return Err(OpError::invalid(Reason::IntoItself, to));
+        return Err(OpError::invalid(OpReason::IntoItself, to));
     }
     let id = make_folders(tree, folder.id().cloned(), &names, now, writes).ok_or_else(missing)?;
     if source.id() == Some(&id) {
-        return Err(OpError::invalid(Reason::IntoItself, to));
+        return Err(OpError::invalid(OpReason::IntoItself, to));
     }
     Ok((id, name))
 }
@@ -242,7 +242,7 @@ pub(super) fn set_mode(writes: &mut [RowWrite], id: &FileId, mode: Option<u32>) 
 /// Returns the row of something new.
 pub(super) fn new_row(
     id: FileId,
-    name: &Name,
+    name: &NodeName,
     parent: Option<FileId>,
     kind: NodeKind,
     now: Millis,

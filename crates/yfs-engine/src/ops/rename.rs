@@ -1,17 +1,17 @@
 //! Moving and renaming, as POSIX `rename` does it.
 
-use super::{OpCode, OpError, Reason, check_name, create::make_folders_above, resolve_row};
+use super::{OpCode, OpError, OpReason, check_name, create::make_folders_above, resolve_row};
 use crate::{
     id::FileId,
     path::VPath,
     table::{RowChanges, RowWrite},
     time::Millis,
-    tree::{Follow, LookupError, NodeRef, Place, TreeIndex},
+    tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
 /// How to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MoveOptions {
+pub struct RenameOptions {
     /// Whether what is at the destination may be replaced.
     pub replace: bool,
     /// Make the folders that are missing above the destination.
@@ -46,10 +46,10 @@ pub fn plan_move(
     from: &VPath,
     to: &VPath,
     now: Millis,
-    options: MoveOptions,
+    options: RenameOptions,
 ) -> Result<MovePlan, OpError> {
-    let (source, id) = resolve_row(tree, from, Follow::No)?;
-    let place = match tree.place(to, Follow::No) {
+    let (source, id) = resolve_row(tree, from, FinalLink::No)?;
+    let place = match tree.place(to, FinalLink::No) {
         Err(LookupError::NotFound { .. }) if options.parents => {
             let mut writes = Vec::new();
             let (parent, name) = make_folders_above(tree, source, to, now, &mut writes)?;
@@ -61,24 +61,24 @@ pub fn plan_move(
         place => place?,
     };
     let below_source = match &place {
-        Place::Taken(target) => *target != source && target.is_within(source),
-        Place::Free { parent, .. } => parent.is_within(source),
+        PathTarget::Taken(target) => *target != source && target.is_within(source),
+        PathTarget::Free { parent, .. } => parent.is_within(source),
     };
     if below_source {
-        return Err(OpError::invalid(Reason::IntoItself, to));
+        return Err(OpError::invalid(OpReason::IntoItself, to));
     }
     let (parent, name, target) = match &place {
-        Place::Taken(target) if *target == source => return Ok(MovePlan::Nothing),
-        Place::Taken(target) => {
+        PathTarget::Taken(target) if *target == source => return Ok(MovePlan::Nothing),
+        PathTarget::Taken(target) => {
             let target_id = check_replaceable(source, *target, to, options)?;
             let is_plain = |node: &NodeRef<'_>| !node.is_folder() && node.link().is_none();
             if is_plain(&source) && is_plain(target) {
                 return Ok(MovePlan::Replace { source: id.clone(), target: target_id.clone() });
             }
-            let parent = target.parent().ok_or_else(|| OpError::invalid(Reason::Root, to))?;
+            let parent = target.parent().ok_or_else(|| OpError::invalid(OpReason::Root, to))?;
             (parent, target.name(), Some(target_id))
         }
-        Place::Free { parent, name } => (*parent, name.as_str(), None),
+        PathTarget::Free { parent, name } => (*parent, name.as_str(), None),
     };
     let name = check_name(name, to)?;
     let mut changes = RowChanges::default();
@@ -104,7 +104,7 @@ fn check_replaceable<'a>(
     source: NodeRef<'_>,
     target: NodeRef<'a>,
     to: &VPath,
-    options: MoveOptions,
+    options: RenameOptions,
 ) -> Result<&'a FileId, OpError> {
     let fail = |code| Err(OpError::new(code, to));
     let Some(id) = target.id() else { return fail(OpCode::NotEmpty) };

@@ -12,7 +12,7 @@ use yrs::Any;
 
 use super::*;
 use crate::{
-    table::{Entry, RowChanges, RowWrite},
+    table::{RowChanges, RowHistory, RowWrite},
     time::Millis,
     tree::tests::{build, id, parse},
 };
@@ -20,14 +20,14 @@ use crate::{
 /// A table in memory, with the tree of it.
 #[derive(Debug, Clone)]
 struct Table {
-    rows: BTreeMap<FileId, Entry>,
+    rows: BTreeMap<FileId, RowHistory>,
     tree: TreeIndex,
     /// How many ids were given out.
     n_ids: usize,
     now: i64,
 }
 
-impl Rows for BTreeMap<FileId, Entry> {
+impl RowSource for BTreeMap<FileId, RowHistory> {
     fn row(&self, id: &FileId) -> Option<FileRow> {
         self.get(id).map(|entry| entry.row.clone())
     }
@@ -85,7 +85,7 @@ impl Table {
     }
 
     fn plan(&mut self, command: &str) -> Result<Planned, OpError> {
-        let rows: &dyn Rows = &self.rows;
+        let rows: &dyn RowSource = &self.rows;
         let (tree, now, n_ids) = (&self.tree, Millis(self.now), &mut self.n_ids);
         Planner { tree, rows, now, prefix: "new", n_ids }.plan(command)
     }
@@ -154,7 +154,7 @@ fn show_tree(tree: &TreeIndex) -> String {
 /// Plans commands.
 struct Planner<'a> {
     tree: &'a TreeIndex,
-    rows: &'a dyn Rows,
+    rows: &'a dyn RowSource,
     now: Millis,
     /// The beginning of new ids.
     prefix: &'a str,
@@ -186,13 +186,13 @@ impl Planner<'_> {
                 plan.writes
             }
             "mkdir" => {
-                let options = MkdirOptions { recursive: has('p'), mode: None };
+                let options = DirectoryPlanOptions { recursive: has('p'), mode: None };
                 let plan = plan_mkdir(tree, &path(0), now, options)?;
                 note = plan.as_ref().map_or("the root".to_owned(), |_| note);
                 plan.map(|plan| plan.writes).unwrap_or_default()
             }
             "mv" => {
-                let options = MoveOptions { replace: !has('n'), parents: has('p') };
+                let options = RenameOptions { replace: !has('n'), parents: has('p') };
                 match plan_move(tree, &path(0), &path(1), now, options)? {
                     MovePlan::Nothing => vec![],
                     MovePlan::Write(writes) => writes,
@@ -203,7 +203,7 @@ impl Planner<'_> {
                 }
             }
             "cp" => {
-                let options = CopyOptions { recursive: has('r'), parents: has('p') };
+                let options = TreeCopyOptions { recursive: has('r'), parents: has('p') };
                 let plan = plan_copy(tree, rows, (&path(0), &path(1)), now, &mut new_id, options)?;
                 note = if plan.contents.is_empty() {
                     note
@@ -236,7 +236,7 @@ impl Planner<'_> {
 }
 
 fn plan_attribute(
-    (tree, rows): (&TreeIndex, &dyn Rows),
+    (tree, rows): (&TreeIndex, &dyn RowSource),
     verb: &str,
     options: &str,
     arguments: &[String],
@@ -245,7 +245,7 @@ fn plan_attribute(
     match verb {
         "chmod" => plan_chmod(tree, rows, &path, u32::from_str_radix(value, 8).unwrap()),
         "touch" => {
-            let follow = if options == "-h" { Follow::No } else { Follow::Yes };
+            let follow = if options == "-h" { FinalLink::No } else { FinalLink::Yes };
             plan_touch(tree, rows, &path, Millis(value.parse().unwrap()), follow)
         }
         "meta" => plan_meta(tree, &path, &Any::from_json(value).unwrap()),

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use smol_str::SmolStr;
 use yrs::Any;
 
-use super::{OpCode, OpError, Reason, Rows, resolve_free, resolve_row};
+use super::{OpCode, OpError, OpReason, RowSource, resolve_free, resolve_row};
 use crate::{
     id::FileId,
     path::VPath,
     table::{RowChanges, RowWrite},
     time::Millis,
-    tree::{Follow, NodeRef, PURGE_KEY, TreeIndex},
+    tree::{FinalLink, NodeRef, PURGE_KEY, TreeIndex},
 };
 
 /// The member of a trashed file's `meta` that holds the id of the file that took over its content.
@@ -40,7 +40,7 @@ pub fn plan_trash(
     now: Millis,
     recursive: bool,
 ) -> Result<Vec<RowWrite>, OpError> {
-    let (node, id) = resolve_row(tree, path, Follow::No)?;
+    let (node, id) = resolve_row(tree, path, FinalLink::No)?;
     if !recursive && node.n_children() > 0 {
         return Err(OpError::new(OpCode::NotEmpty, path));
     }
@@ -57,18 +57,18 @@ pub fn plan_trash(
 /// is forgotten.
 pub fn plan_restore(
     tree: &TreeIndex,
-    rows: &dyn Rows,
+    rows: &dyn RowSource,
     id: &FileId,
     to: Option<&VPath>,
 ) -> Result<Vec<RowWrite>, OpError> {
     let node = tree.node(id).ok_or_else(|| OpError::about(OpCode::NotFound, id))?;
     if node.is_visible() {
-        return Err(OpError::invalid(Reason::NotTrashed, &node.path()));
+        return Err(OpError::invalid(OpReason::NotTrashed, &node.path()));
     }
     let mut changes = RowChanges::default();
     let home = match to {
         Some(to) => {
-            let (home, name) = resolve_free(tree, to, Follow::No)?;
+            let (home, name) = resolve_free(tree, to, FinalLink::No)?;
             if name.as_str() != node.stored_name() {
                 changes.name = Some(name.to_smol_str());
             }
@@ -109,7 +109,7 @@ pub fn plan_restore(
 pub fn plan_purge(tree: &TreeIndex, id: &FileId, purge_id: &str) -> Result<Vec<RowWrite>, OpError> {
     let node = tree.node(id).ok_or_else(|| OpError::about(OpCode::NotFound, id))?;
     if node.is_visible() {
-        return Err(OpError::invalid(Reason::NotTrashed, &node.path()));
+        return Err(OpError::invalid(OpReason::NotTrashed, &node.path()));
     }
     let unmarked = std::iter::once(node).chain(node.descendants()).filter(|node| !node.is_purged());
     let ids = unmarked.filter_map(|node| node.id());

@@ -1,6 +1,6 @@
 //! A tree as the update that y-prosemirror would write for it into an empty document, byte for byte.
 
-use yfs_markdown::tree::{Element, Mark, Node, Text, Value};
+use yfs_markdown::tree::{AttributeValue, MarkdownNode, TextMark, TextRun, TreeElement};
 
 use super::ROOT;
 use crate::{
@@ -37,15 +37,15 @@ const XML_TEXT: u8 = 6;
 /// assert_eq!(update, b"\x01\x03\x01\x00\x07\x01\x08richtext\x03\x09paragraph\x07\x00\x01\x00\x06\x04\x00\x01\x01\x02Hi\x00");
 /// # Ok::<(), yfs_engine::id::IdError>(())
 /// ```
-pub fn encode(document: &Element, client: ClientId) -> Vec<u8> {
-    let mut inserter = Inserter::new(client, 0);
-    inserter.insert(Parent::Root, None, None, &document.children);
+pub fn encode(document: &TreeElement, client: ClientId) -> Vec<u8> {
+    let mut inserter = NodeInserter::new(client, 0);
+    inserter.insert(InsertParent::Root, None, None, &document.children);
     inserter.finish(Vec::new())
 }
 
 /// What new children are put into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parent {
+pub enum InsertParent {
     /// The root.
     Root,
     /// An element.
@@ -56,7 +56,7 @@ pub enum Parent {
 ///
 /// It knows nothing of the document: who inserts says between which items.
 #[derive(Debug)]
-pub struct Inserter {
+pub struct NodeInserter {
     client: ClientId,
     first: u32,
     clock: u32,
@@ -68,14 +68,14 @@ pub struct Inserter {
 
 /// Between which items a struct goes.
 #[derive(Debug, Clone, Copy)]
-struct Between {
+struct ItemNeighbors {
     left: Option<ItemId>,
     right: Option<ItemId>,
 }
 
-const ALONE: Between = Between { left: None, right: None };
+const ALONE: ItemNeighbors = ItemNeighbors { left: None, right: None };
 
-impl Inserter {
+impl NodeInserter {
     /// Begins with the next clock of a client.
     pub fn new(client: ClientId, clock: u32) -> Self {
         let mut client_bytes = Vec::new();
@@ -89,22 +89,24 @@ impl Inserter {
     /// everything.
     pub fn insert(
         &mut self,
-        parent: Parent,
+        parent: InsertParent,
         left: Option<ItemId>,
         right: Option<ItemId>,
-        nodes: &[Node],
+        nodes: &[MarkdownNode],
     ) -> Option<ItemId> {
-        let mut between = Between { left, right };
+        let mut between = ItemNeighbors { left, right };
         let mut rest = nodes;
         while let Some(first) = rest.first() {
             let item = match first {
-                Node::Element(element) => {
+                MarkdownNode::Element(element) => {
                     rest = &rest[1..];
                     self.element(parent, between, element)
                 }
-                Node::Text(_) => {
-                    let n_runs =
-                        rest.iter().take_while(|node| matches!(node, Node::Text(_))).count();
+                MarkdownNode::Text(_) => {
+                    let n_runs = rest
+                        .iter()
+                        .take_while(|node| matches!(node, MarkdownNode::Text(_)))
+                        .count();
                     let (runs, after) = rest.split_at(n_runs);
                     rest = after;
                     self.text(parent, between, runs)
@@ -122,7 +124,7 @@ impl Inserter {
     }
 
     /// Puts a value into a map that does not have the key.
-    pub(crate) fn entry_of(&mut self, map: &str, key: &str, value: &Value) {
+    pub(crate) fn entry_of(&mut self, map: &str, key: &str, value: &AttributeValue) {
         self.begin_in_root(map, Some(key));
         write_value(&mut self.structs, value);
     }
@@ -163,12 +165,12 @@ impl Inserter {
     fn begin(
         &mut self,
         kind: u8,
-        parent: Parent,
-        between: Between,
+        parent: InsertParent,
+        between: ItemNeighbors,
         key: Option<&str>,
         length: u32,
     ) -> ItemId {
-        let Between { left, right } = between;
+        let ItemNeighbors { left, right } = between;
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         self.structs.push(
             kind | flag(left.is_some(), HAS_ORIGIN)
@@ -181,11 +183,11 @@ impl Inserter {
         // With a neighbour, the parent is the neighbour's.
         if left.is_none() && right.is_none() {
             match parent {
-                Parent::Element(parent) => {
+                InsertParent::Element(parent) => {
                     self.structs.push(0);
                     self.id(parent);
                 }
-                Parent::Root => {
+                InsertParent::Root => {
                     self.structs.push(1);
                     write_string(&mut self.structs, ROOT);
                 }
@@ -223,31 +225,41 @@ impl Inserter {
     }
 
     /// Writes an element, then what it holds, then its attributes. Recurses: trees are of bounded depth.
-    fn element(&mut self, parent: Parent, between: Between, element: &Element) -> ItemId {
+    fn element(
+        &mut self,
+        parent: InsertParent,
+        between: ItemNeighbors,
+        element: &TreeElement,
+    ) -> ItemId {
         let item = self.begin(TYPE, parent, between, None, 1);
         self.structs.push(XML_ELEMENT);
         write_string(&mut self.structs, &element.name);
-        self.insert(Parent::Element(item), None, None, &element.children);
+        self.insert(InsertParent::Element(item), None, None, &element.children);
         for (name, value) in element.attributes.iter().filter(|(_, value)| !value.is_null()) {
-            self.begin(ANY, Parent::Element(item), ALONE, Some(name), 1);
+            self.begin(ANY, InsertParent::Element(item), ALONE, Some(name), 1);
             write_var_uint(&mut self.structs, 1);
             write_value(&mut self.structs, value);
         }
         item
     }
 
-    fn text(&mut self, parent: Parent, between: Between, runs: &[Node]) -> ItemId {
+    fn text(
+        &mut self,
+        parent: InsertParent,
+        between: ItemNeighbors,
+        runs: &[MarkdownNode],
+    ) -> ItemId {
         let item = self.begin(TYPE, parent, between, None, 1);
         self.structs.push(XML_TEXT);
         let mut last = ALONE;
         for run in runs {
-            let Node::Text(Text { text, marks }) = run else { continue };
+            let MarkdownNode::Text(TextRun { text, marks }) = run else { continue };
             for mark in marks {
                 last.left = Some(self.format(item, last, mark, false));
             }
             let length = utf16_len(text);
             if length > 0 {
-                let first = self.begin(STRING, Parent::Element(item), last, None, length);
+                let first = self.begin(STRING, InsertParent::Element(item), last, None, length);
                 write_string(&mut self.structs, text);
                 last.left = Some(ItemId::new(first.client, first.clock + length - 1));
             }
@@ -258,8 +270,14 @@ impl Inserter {
         item
     }
 
-    fn format(&mut self, text: ItemId, between: Between, mark: &Mark, is_end: bool) -> ItemId {
-        let item = self.begin(FORMAT, Parent::Element(text), between, None, 1);
+    fn format(
+        &mut self,
+        text: ItemId,
+        between: ItemNeighbors,
+        mark: &TextMark,
+        is_end: bool,
+    ) -> ItemId {
+        let item = self.begin(FORMAT, InsertParent::Element(text), between, None, 1);
         write_string(&mut self.structs, &mark.name);
         let mut json = String::new();
         match is_end {
@@ -272,19 +290,19 @@ impl Inserter {
 }
 
 /// Appends a value as lib0 does, keys in the order given.
-fn write_value(out: &mut Vec<u8>, value: &Value) {
+fn write_value(out: &mut Vec<u8>, value: &AttributeValue) {
     match value {
-        Value::Null => out.push(126),
-        Value::Bool(true) => out.push(120),
-        Value::Bool(false) => out.push(121),
-        Value::Number(number) => write_number(out, *number),
-        Value::String(text) => write_text_value(out, text),
-        Value::Array(values) => {
+        AttributeValue::Null => out.push(126),
+        AttributeValue::Bool(true) => out.push(120),
+        AttributeValue::Bool(false) => out.push(121),
+        AttributeValue::Number(number) => write_number(out, *number),
+        AttributeValue::String(text) => write_text_value(out, text),
+        AttributeValue::Array(values) => {
             out.push(117);
             write_var_uint(out, values.len() as u64);
             values.iter().for_each(|value| write_value(out, value));
         }
-        Value::Object(entries) => {
+        AttributeValue::Object(entries) => {
             out.push(118);
             write_var_uint(out, entries.len() as u64);
             for (key, value) in entries {
@@ -300,14 +318,14 @@ fn write_text_value(out: &mut Vec<u8>, text: &str) {
     write_string(out, text);
 }
 
-fn write_json(out: &mut String, value: &Value) {
+fn write_json(out: &mut String, value: &AttributeValue) {
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Value::Number(number) if !number.is_finite() => out.push_str("null"),
-        Value::Number(number) => out.push_str(&number.to_string()),
-        Value::String(text) => write_json_string(out, text),
-        Value::Array(values) => {
+        AttributeValue::Null => out.push_str("null"),
+        AttributeValue::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        AttributeValue::Number(number) if !number.is_finite() => out.push_str("null"),
+        AttributeValue::Number(number) => out.push_str(&number.to_string()),
+        AttributeValue::String(text) => write_json_string(out, text),
+        AttributeValue::Array(values) => {
             out.push('[');
             for (index, value) in values.iter().enumerate() {
                 out.push_str(if index > 0 { "," } else { "" });
@@ -315,11 +333,11 @@ fn write_json(out: &mut String, value: &Value) {
             }
             out.push(']');
         }
-        Value::Object(entries) => write_json_object(out, entries),
+        AttributeValue::Object(entries) => write_json_object(out, entries),
     }
 }
 
-fn write_json_object(out: &mut String, entries: &[(smol_str::SmolStr, Value)]) {
+fn write_json_object(out: &mut String, entries: &[(smol_str::SmolStr, AttributeValue)]) {
     out.push('{');
     for (index, (key, value)) in entries.iter().enumerate() {
         out.push_str(if index > 0 { "," } else { "" });

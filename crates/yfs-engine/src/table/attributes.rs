@@ -13,7 +13,7 @@ use crate::{id::FileId, time::Millis};
 /// What a listing shows of a row: the effective values of [`FileRow`](super::FileRow), where they
 /// stand.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Attributes<'a> {
+pub struct RowAttributes<'a> {
     /// File or folder.
     pub kind: NodeKind,
     /// The length of the content in bytes, as its last editor reported it.
@@ -34,11 +34,11 @@ pub struct Attributes<'a> {
 
 impl FilesTable {
     /// Returns what a listing shows of a row.
-    pub fn attributes(&self, id: &FileId) -> Option<Attributes<'_>> {
+    pub fn attributes(&self, id: &FileId) -> Option<RowAttributes<'_>> {
         let node = self.nodes.get(self.find(id)?);
         let (row, stamp) = self.stored_row(node)?;
         let rest = row.rest.as_deref();
-        let mut shown = Attributes {
+        let mut shown = RowAttributes {
             kind: row.kind,
             size: row.size,
             created_at: row.created_at,
@@ -61,7 +61,7 @@ impl FilesTable {
     }
 }
 
-impl<'a> Attributes<'a> {
+impl<'a> RowAttributes<'a> {
     fn set(&mut self, value: &'a FieldValue) {
         match value {
             FieldValue::Stat { size, updated_at } => {

@@ -9,22 +9,23 @@ use std::cmp::Ordering;
 
 use super::{
     MAX_PREV, MAX_SUPERSEDED,
-    format::{Field, FieldValue, StoredCell, StoredRow},
-    row::Entry,
-    stamp::Stamp,
+    format::{FieldValue, RowField, StoredCell, StoredRow},
+    row::RowHistory,
+    timestamp::ElementTimestamp,
 };
 use crate::id::FileId;
 
 /// Tells whether a cell, and not the row, has the effective value of its field.
 pub(super) fn cell_wins(
-    (row, row_stamp): (&StoredRow, &Stamp),
-    (cell, cell_stamp): (&StoredCell, &Stamp),
+    (row, row_stamp): (&StoredRow, &ElementTimestamp),
+    (cell, cell_stamp): (&StoredCell, &ElementTimestamp),
 ) -> bool {
     let field = cell.value.field();
     if row.aware {
         return true;
     }
-    if row.base.iter().any(|(it, ts)| *it == field && Stamp::Finite(*ts) == *cell_stamp) {
+    if row.base.iter().any(|(it, ts)| *it == field && ElementTimestamp::Finite(*ts) == *cell_stamp)
+    {
         return false;
     }
     cell.superseded.contains(&row.field(field))
@@ -35,11 +36,11 @@ pub(super) fn cell_wins(
 pub(super) fn entry<'a>(
     id: &FileId,
     row: &StoredRow,
-    row_stamp: &Stamp,
-    cells: impl Iterator<Item = (&'a StoredCell, &'a Stamp)>,
-) -> Entry {
+    row_stamp: &ElementTimestamp,
+    cells: impl Iterator<Item = (&'a StoredCell, &'a ElementTimestamp)>,
+) -> RowHistory {
     let row_ts = row_stamp.bound().unwrap_or(0.0);
-    let mut entry = Entry {
+    let mut entry = RowHistory {
         row: row.to_row(id.clone()),
         parent_ts: row_ts,
         prev_parents: Vec::new(),
@@ -84,7 +85,7 @@ fn prev_parents(cell: &StoredCell, wins: bool) -> Vec<Option<FileId>> {
     }
 }
 
-fn set_field(entry: &mut Entry, value: &FieldValue) {
+fn set_field(entry: &mut RowHistory, value: &FieldValue) {
     let row = &mut entry.row;
     match value.clone() {
         FieldValue::Name(name) => row.name = name,
@@ -156,8 +157,8 @@ fn distinct<'a, T: Clone + PartialEq + 'a>(
 pub(super) fn fields_changed(
     before: &StoredRow,
     after: &StoredRow,
-) -> impl Iterator<Item = (Field, FieldValue)> {
-    Field::ALL.into_iter().filter_map(|field| {
+) -> impl Iterator<Item = (RowField, FieldValue)> {
+    RowField::ALL.into_iter().filter_map(|field| {
         let value = after.field(field);
         (value != before.field(field)).then_some((field, value))
     })

@@ -13,11 +13,11 @@ use std::{
 
 use yrs::{Any, Array, Out, ReadTxn};
 
-use super::{slab::Slab, stamp::Stamp};
+use super::{timestamp::ElementTimestamp, value_slab::ValueSlab};
 use crate::{
     gate::GatedDoc,
     id::{ClientId, ItemId},
-    lib0::{Members, View, write_any},
+    lib0::{ObjectMembers, ValueView, write_any},
 };
 
 /// No element.
@@ -25,8 +25,8 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Elements of one array that are not deleted.
 #[derive(Debug)]
-pub(super) struct Elements<V> {
-    slab: Slab<Element<V>>,
+pub(super) struct LiveElements<V> {
+    slab: ValueSlab<TableElement<V>>,
     /// Where each live element is, by client and clock.
     by_id: BTreeMap<ClientId, BTreeMap<u32, u32>>,
     /// The place in the array of elements whose groups need one. Ranks of one group come from one
@@ -36,11 +36,11 @@ pub(super) struct Elements<V> {
 
 /// One element.
 #[derive(Debug)]
-pub(super) struct Element<V> {
+pub(super) struct TableElement<V> {
     pub(super) id: ItemId,
     /// Whose group it is in.
     pub(super) owner: u32,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: ElementTimestamp,
     pub(super) value: V,
     previous: u32,
     next: u32,
@@ -50,23 +50,23 @@ pub(super) struct Element<V> {
 
 /// What was taken out of its group.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unlinked {
+pub(super) struct UnlinkedElement {
     pub(super) owner: u32,
     /// If the element was the head of its group: what stands in its place in the list of heads,
     /// the new head or the head of the next group.
     pub(super) replacement: Option<u32>,
 }
 
-impl<V> Elements<V> {
+impl<V> LiveElements<V> {
     pub(super) fn new() -> Self {
-        Self { slab: Slab::new(), by_id: BTreeMap::new(), ranks: HashMap::new() }
+        Self { slab: ValueSlab::new(), by_id: BTreeMap::new(), ranks: HashMap::new() }
     }
 
-    pub(super) fn get(&self, ix: u32) -> &Element<V> {
+    pub(super) fn get(&self, ix: u32) -> &TableElement<V> {
         self.slab.get(ix)
     }
 
-    pub(super) fn get_mut(&mut self, ix: u32) -> &mut Element<V> {
+    pub(super) fn get_mut(&mut self, ix: u32) -> &mut TableElement<V> {
         self.slab.get_mut(ix)
     }
 
@@ -76,11 +76,11 @@ impl<V> Elements<V> {
         head: u32,
         id: ItemId,
         owner: u32,
-        stamp: Stamp,
+        stamp: ElementTimestamp,
         value: V,
     ) -> u32 {
         let next = if head == NONE { NONE } else { self.get(head).next };
-        let element = Element { id, owner, stamp, value, previous: head, next, sibling: NONE };
+        let element = TableElement { id, owner, stamp, value, previous: head, next, sibling: NONE };
         let ix = self.slab.insert(element);
         self.by_id.entry(id.client).or_default().insert(id.clock, ix);
         if next != NONE {
@@ -110,7 +110,7 @@ impl<V> Elements<V> {
     }
 
     /// Removes an element from its group and for good.
-    pub(super) fn unlink(&mut self, ix: u32) -> Unlinked {
+    pub(super) fn unlink(&mut self, ix: u32) -> UnlinkedElement {
         self.ranks.remove(&ix);
         let element = self.slab.remove(ix);
         if element.next != NONE {
@@ -125,24 +125,24 @@ impl<V> Elements<V> {
         } else {
             replacement = Some(element.sibling);
         }
-        Unlinked { owner: element.owner, replacement }
+        UnlinkedElement { owner: element.owner, replacement }
     }
 
     /// Returns the elements of a group, its head first.
-    pub(super) fn group(&self, head: u32) -> impl Iterator<Item = (u32, &Element<V>)> {
+    pub(super) fn group(&self, head: u32) -> impl Iterator<Item = (u32, &TableElement<V>)> {
         self.follow(head, |element| element.next)
     }
 
     /// Returns the heads of all groups of an owner, from the first on.
-    pub(super) fn siblings(&self, first: u32) -> impl Iterator<Item = (u32, &Element<V>)> {
+    pub(super) fn siblings(&self, first: u32) -> impl Iterator<Item = (u32, &TableElement<V>)> {
         self.follow(first, |element| element.sibling)
     }
 
     fn follow(
         &self,
         mut ix: u32,
-        next: impl Fn(&Element<V>) -> u32,
-    ) -> impl Iterator<Item = (u32, &Element<V>)> {
+        next: impl Fn(&TableElement<V>) -> u32,
+    ) -> impl Iterator<Item = (u32, &TableElement<V>)> {
         iter::from_fn(move || {
             let element = (ix != NONE).then(|| (ix, self.get(ix)))?;
             ix = next(element.1);
@@ -157,7 +157,7 @@ impl<V> Elements<V> {
         }
         let (mut greatest, mut n_greatest) = (f64::NEG_INFINITY, 0);
         for (_, element) in self.group(head) {
-            let Stamp::Finite(ts) = element.stamp else { return true };
+            let ElementTimestamp::Finite(ts) = element.stamp else { return true };
             match ts.partial_cmp(&greatest) {
                 Some(Ordering::Greater) => (greatest, n_greatest) = (ts, 1),
                 Some(Ordering::Equal) => n_greatest += 1,
@@ -221,14 +221,14 @@ impl<V> Elements<V> {
 /// yrs shows values, not ids, so elements are recognised by what they say. Two that say the same
 /// may be mistaken for each other, which makes no difference.
 pub(super) fn rank<V>(
-    elements: &mut Elements<V>,
+    elements: &mut LiveElements<V>,
     doc: &GatedDoc,
     root: &str,
     groups: &BTreeMap<String, u32>,
-    read: impl Fn(&str, Members<'_>) -> Option<V>,
+    read: impl Fn(&str, ObjectMembers<'_>) -> Option<V>,
     write: impl Fn(&str, &V, &mut Vec<u8>),
 ) {
-    let print = |key: &str, stamp: &Stamp, value: &V| {
+    let print = |key: &str, stamp: &ElementTimestamp, value: &V| {
         let mut bytes = Vec::new();
         write_any(&mut bytes, &stamp.to_any());
         write(key, value, &mut bytes);
@@ -250,9 +250,9 @@ pub(super) fn rank<V>(
             let Some((key, _)) = groups.get_key_value(key.as_ref()) else { continue };
             bytes.clear();
             write_any(&mut bytes, &Any::Map(element));
-            let Ok(View::Map(element)) = View::of(&bytes) else { continue };
+            let Ok(ValueView::Map(element)) = ValueView::of(&bytes) else { continue };
             let Some(value) = read(key, element) else { continue };
-            let print = print(key, &Stamp::of(element.get("ts")), &value);
+            let print = print(key, &ElementTimestamp::of(element.get("ts")), &value);
             let found = waiting.get_mut(&(key.as_str(), print)).and_then(VecDeque::pop_front);
             ranks.extend(found.map(|ix| (ix, rank)));
         }

@@ -25,7 +25,7 @@ pub(super) const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// The mutable fields, each with its own cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Field {
+pub(super) enum RowField {
     Name,
     Parent,
     Trashed,
@@ -63,14 +63,14 @@ pub(super) struct StoredRow {
     pub(super) aware: bool,
     /// The timestamps of the cells whose values the last writer that knew of cells put into the
     /// row. Plain writers carry it along, so that it says what they started from.
-    pub(super) base: Box<[(Field, f64)]>,
+    pub(super) base: Box<[(RowField, f64)]>,
     /// What most rows do not have.
-    pub(super) rest: Option<Box<Rest>>,
+    pub(super) rest: Option<Box<RareFields>>,
 }
 
 /// The rarer fields of a row.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Rest {
+pub(super) struct RareFields {
     pub(super) mode: Option<u32>,
     pub(super) link: Option<SmolStr>,
     pub(super) blob: Option<BlobRef>,
@@ -90,7 +90,7 @@ pub(super) struct StoredCell {
     pub(super) superseded: Box<[FieldValue]>,
 }
 
-impl Field {
+impl RowField {
     pub(super) const ALL: [Self; 8] = [
         Self::Name,
         Self::Parent,
@@ -185,14 +185,14 @@ impl StoredRow {
             base: Box::default(),
             rest: None,
         };
-        let rest = Rest {
+        let rest = RareFields {
             mode: row.mode,
             link: row.link.clone(),
             blob: row.blob,
             meta: row.meta.clone(),
             verbatim: Vec::new(),
         };
-        stored.rest = (rest != Rest::default()).then(|| Box::new(rest));
+        stored.rest = (rest != RareFields::default()).then(|| Box::new(rest));
         stored
     }
 
@@ -216,17 +216,19 @@ impl StoredRow {
     }
 
     /// Returns the value of one field.
-    pub(super) fn field(&self, field: Field) -> FieldValue {
+    pub(super) fn field(&self, field: RowField) -> FieldValue {
         let rest = self.rest.as_deref();
         match field {
-            Field::Name => FieldValue::Name(self.name.clone()),
-            Field::Parent => FieldValue::Parent(self.parent.clone()),
-            Field::Trashed => FieldValue::Trashed(self.trashed_at),
-            Field::Stat => FieldValue::Stat { size: self.size, updated_at: self.updated_at },
-            Field::Mode => FieldValue::Mode(rest.and_then(|rest| rest.mode)),
-            Field::Link => FieldValue::Link(rest.and_then(|rest| rest.link.clone())),
-            Field::Blob => FieldValue::Blob(rest.and_then(|rest| rest.blob.map(Box::new))),
-            Field::Meta => FieldValue::Meta(rest.and_then(|rest| rest.meta.clone()).map(Box::new)),
+            RowField::Name => FieldValue::Name(self.name.clone()),
+            RowField::Parent => FieldValue::Parent(self.parent.clone()),
+            RowField::Trashed => FieldValue::Trashed(self.trashed_at),
+            RowField::Stat => FieldValue::Stat { size: self.size, updated_at: self.updated_at },
+            RowField::Mode => FieldValue::Mode(rest.and_then(|rest| rest.mode)),
+            RowField::Link => FieldValue::Link(rest.and_then(|rest| rest.link.clone())),
+            RowField::Blob => FieldValue::Blob(rest.and_then(|rest| rest.blob.map(Box::new))),
+            RowField::Meta => {
+                FieldValue::Meta(rest.and_then(|rest| rest.meta.clone()).map(Box::new))
+            }
         }
     }
 
@@ -248,28 +250,28 @@ impl StoredRow {
             FieldValue::Blob(blob) => self.rest_mut().blob = blob.map(|blob| *blob),
             FieldValue::Meta(meta) => self.rest_mut().meta = meta.map(|meta| *meta),
         }
-        if self.rest.as_deref() == Some(&Rest::default()) {
+        if self.rest.as_deref() == Some(&RareFields::default()) {
             self.rest = None;
         }
     }
 
-    fn rest_mut(&mut self) -> &mut Rest {
+    fn rest_mut(&mut self) -> &mut RareFields {
         self.rest.get_or_insert_default()
     }
 }
 
 impl FieldValue {
     /// Tells which field it is a value of.
-    pub(super) fn field(&self) -> Field {
+    pub(super) fn field(&self) -> RowField {
         match self {
-            Self::Name(_) => Field::Name,
-            Self::Parent(_) => Field::Parent,
-            Self::Trashed(_) => Field::Trashed,
-            Self::Stat { .. } => Field::Stat,
-            Self::Mode(_) => Field::Mode,
-            Self::Link(_) => Field::Link,
-            Self::Blob(_) => Field::Blob,
-            Self::Meta(_) => Field::Meta,
+            Self::Name(_) => RowField::Name,
+            Self::Parent(_) => RowField::Parent,
+            Self::Trashed(_) => RowField::Trashed,
+            Self::Stat { .. } => RowField::Stat,
+            Self::Mode(_) => RowField::Mode,
+            Self::Link(_) => RowField::Link,
+            Self::Blob(_) => RowField::Blob,
+            Self::Meta(_) => RowField::Meta,
         }
     }
 }
@@ -295,7 +297,7 @@ pub(super) fn write_row(out: &mut Vec<u8>, id: &FileId, row: &StoredRow) {
         ["id", "name", "parentId", "type", "size", "createdAt", "updatedAt", "trashedAt"];
     const OPTIONAL: [&str; 5] = ["mode", "link", "blob", "meta", "base"];
 
-    let no_rest = Rest::default();
+    let no_rest = RareFields::default();
     let rest = row.rest.as_deref().unwrap_or(&no_rest);
     let verbatim = |name: &str| rest.verbatim.iter().find(|(it, _)| it == name);
     let is_present = |name: &&str| {
@@ -326,7 +328,7 @@ pub(super) fn write_row(out: &mut Vec<u8>, id: &FileId, row: &StoredRow) {
     }
 }
 
-fn write_member(out: &mut Vec<u8>, name: &str, id: &FileId, row: &StoredRow, rest: &Rest) {
+fn write_member(out: &mut Vec<u8>, name: &str, id: &FileId, row: &StoredRow, rest: &RareFields) {
     // A row of the era that wrote times as text gets text again.
     let is_iso = rest.verbatim.iter().any(|(name, value)| {
         name == "createdAt" && matches!(value, Any::String(text) if parse_iso(text).is_some())

@@ -10,14 +10,14 @@ use yrs::Any;
 
 use super::{
     FilesTable,
+    append_chain::{self, EncodedElements},
     cells::{DERIVED_TS, adopted_cell, cell_wins, changed_cell, fields_changed},
-    chain::{self, Encoded},
     format::{
-        Field, FieldValue, MAX_SAFE_INTEGER, StoredCell, StoredRow, write_cell_element,
+        FieldValue, MAX_SAFE_INTEGER, RowField, StoredCell, StoredRow, write_cell_element,
         write_row_element,
     },
     row::{FileRow, RowChanges, RowWrite, TableError},
-    stamp::Stamp,
+    timestamp::ElementTimestamp,
 };
 use crate::{
     gate::{GatedDoc, RootIx, UpdateBuilder},
@@ -34,12 +34,12 @@ const MAX_META_BYTES: usize = 64 << 10;
 
 /// One id, as it will be.
 #[derive(Debug)]
-struct Draft {
+struct RowDraft {
     id: FileId,
     /// The node in the table, if it has one.
     node: Option<u32>,
-    row: Option<(StoredRow, Stamp)>,
-    cells: BTreeMap<Field, (StoredCell, Stamp)>,
+    row: Option<(StoredRow, ElementTimestamp)>,
+    cells: BTreeMap<RowField, (StoredCell, ElementTimestamp)>,
     /// The greatest timestamp under the id that has a number.
     clock: f64,
     is_row_dirty: bool,
@@ -59,7 +59,7 @@ impl FilesTable {
         writes: &[RowWrite],
         now: Millis,
     ) -> Result<Vec<u8>, TableError> {
-        let mut drafts: Vec<Draft> = Vec::new();
+        let mut drafts: Vec<RowDraft> = Vec::new();
         let mut by_id: BTreeMap<&FileId, usize> = BTreeMap::new();
         for write in writes {
             let id = match write {
@@ -80,8 +80,8 @@ impl FilesTable {
         self.encode(doc, &drafts)
     }
 
-    fn draft(&self, id: &FileId) -> Draft {
-        let mut draft = Draft {
+    fn draft(&self, id: &FileId) -> RowDraft {
+        let mut draft = RowDraft {
             id: id.clone(),
             node: self.find(id),
             row: None,
@@ -99,27 +99,29 @@ impl FilesTable {
         let heads = self.cells.siblings(node.cells);
         let cells = heads.flat_map(|(head, _)| self.cells.group(head));
         let stamps = rows.chain(cells.map(|(_, element)| &element.stamp));
-        draft.clock = stamps.filter_map(Stamp::bound).fold(f64::NEG_INFINITY, f64::max);
+        draft.clock = stamps.filter_map(ElementTimestamp::bound).fold(f64::NEG_INFINITY, f64::max);
         draft
     }
 
-    fn encode(&self, doc: &GatedDoc, drafts: &[Draft]) -> Result<Vec<u8>, TableError> {
+    fn encode(&self, doc: &GatedDoc, drafts: &[RowDraft]) -> Result<Vec<u8>, TableError> {
         let mut update = UpdateBuilder::new();
-        let (mut rows, mut cells) = (Encoded::default(), Encoded::default());
+        let (mut rows, mut cells) = (EncodedElements::default(), EncodedElements::default());
         for draft in drafts {
-            if let (true, Some((row, Stamp::Finite(ts)))) = (draft.is_row_dirty, &draft.row) {
+            if let (true, Some((row, ElementTimestamp::Finite(ts)))) =
+                (draft.is_row_dirty, &draft.row)
+            {
                 rows.push(|out| write_row_element(out, &draft.id, row, *ts));
             }
             for (field, (cell, stamp)) in &draft.cells {
-                if let (true, Stamp::Finite(ts)) = (draft.is_dirty(*field), stamp) {
+                if let (true, ElementTimestamp::Finite(ts)) = (draft.is_dirty(*field), stamp) {
                     cells.push(|out| write_cell_element(out, &draft.id, cell, *ts));
                 }
             }
             self.encode_deletes(&mut update, draft);
         }
         let writer = self.writer;
-        chain::append(&mut update, doc, &self.rows, writer.rows, RootIx::Files, &rows)?;
-        chain::append(&mut update, doc, &self.cells, writer.cells, RootIx::Cells, &cells)?;
+        append_chain::append(&mut update, doc, &self.rows, writer.rows, RootIx::Files, &rows)?;
+        append_chain::append(&mut update, doc, &self.cells, writer.cells, RootIx::Cells, &cells)?;
         Ok(update.finish())
     }
 
@@ -127,10 +129,10 @@ impl FilesTable {
     /// So does one whose timestamp is no number, unless the row itself goes: two implementations
     /// might not agree on the winner. What no timestamp can beat goes in any case, or nothing could
     /// ever be written there.
-    fn encode_deletes(&self, update: &mut UpdateBuilder, draft: &Draft) {
+    fn encode_deletes(&self, update: &mut UpdateBuilder, draft: &RowDraft) {
         let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return };
-        let goes = |stamp: &Stamp, is_understood: bool| {
-            let is_ours = draft.row.is_none() || matches!(stamp, Stamp::Finite(_));
+        let goes = |stamp: &ElementTimestamp, is_understood: bool| {
+            let is_ours = draft.row.is_none() || matches!(stamp, ElementTimestamp::Finite(_));
             (is_understood && is_ours) || stamp.is_unbeatable()
         };
         if draft.is_row_dirty {
@@ -153,7 +155,7 @@ impl FilesTable {
     }
 }
 
-impl Draft {
+impl RowDraft {
     fn create(&mut self, row: &FileRow, derived: bool, now: Millis) -> Result<(), TableError> {
         if self.row.is_some() {
             return Err(TableError::Exists(self.id.clone()));
@@ -181,7 +183,7 @@ impl Draft {
             }
         }
         let after = changed_row(&self.id, &before, changes)?;
-        let changed: Vec<(Field, FieldValue)> = fields_changed(&before, &after).collect();
+        let changed: Vec<(RowField, FieldValue)> = fields_changed(&before, &after).collect();
         if changed.is_empty() {
             return Ok(());
         }
@@ -191,9 +193,9 @@ impl Draft {
             let former = former_parents(old, beaten.contains(field));
             let (stored, shown) = (stored.field(*field), before.field(*field));
             let cell = changed_cell(value.clone(), stored, shown, old, &former);
-            self.write_cell(cell, Stamp::Finite(ts));
+            self.write_cell(cell, ElementTimestamp::Finite(ts));
         }
-        if changed.iter().all(|(field, _)| *field == Field::Stat) {
+        if changed.iter().all(|(field, _)| *field == RowField::Stat) {
             return Ok(());
         }
         for field in beaten {
@@ -205,8 +207,8 @@ impl Draft {
             }
         }
         let cells = self.cells.iter().filter_map(|(field, (_, stamp))| match stamp {
-            Stamp::Finite(ts) => Some((*field, *ts)),
-            Stamp::Odd(_) => None,
+            ElementTimestamp::Finite(ts) => Some((*field, *ts)),
+            ElementTimestamp::Odd(_) => None,
         });
         let base = cells.collect();
         self.write_row(StoredRow { aware: true, base, ..after }, ts);
@@ -223,12 +225,12 @@ impl Draft {
     }
 
     fn write_row(&mut self, row: StoredRow, ts: f64) {
-        self.row = Some((row, Stamp::Finite(ts)));
+        self.row = Some((row, ElementTimestamp::Finite(ts)));
         self.is_row_dirty = true;
         self.clock = self.clock.max(ts);
     }
 
-    fn write_cell(&mut self, cell: StoredCell, stamp: Stamp) {
+    fn write_cell(&mut self, cell: StoredCell, stamp: ElementTimestamp) {
         self.clock = self.clock.max(stamp.bound().unwrap_or(f64::NEG_INFINITY));
         let field = cell.value.field();
         self.dirty_cells |= field.bit();
@@ -240,7 +242,7 @@ impl Draft {
         self.cells.clear();
     }
 
-    fn is_dirty(&self, field: Field) -> bool {
+    fn is_dirty(&self, field: RowField) -> bool {
         self.dirty_cells & field.bit() != 0
     }
 }
@@ -283,7 +285,7 @@ fn changed_row(
     set(link.clone().map(FieldValue::Link));
     set(blob.map(|blob| FieldValue::Blob(blob.map(Box::new))));
     if let Some(patch) = meta {
-        let FieldValue::Meta(old) = before.field(Field::Meta) else { return Ok(row) };
+        let FieldValue::Meta(old) = before.field(RowField::Meta) else { return Ok(row) };
         let Any::Map(_) = patch else { return Err(TableError::InvalidMeta(id.clone())) };
         let merged = merge_patch(old.map(|old| *old), patch, 0);
         let merged = merged.filter(|it| !matches!(it, Any::Map(members) if members.is_empty()));

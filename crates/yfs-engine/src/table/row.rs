@@ -33,7 +33,7 @@ pub struct BlobRef {
 pub struct FileRow {
     /// The key of the row.
     pub id: FileId,
-    /// The stored name. Peers may have stored what is not a [`Name`](crate::name::Name).
+    /// The stored name. Peers may have stored what is not a [`Name`](crate::name::NodeName).
     pub name: SmolStr,
     /// The folder that holds it, or nothing for the root.
     pub parent: Option<FileId>,
@@ -85,7 +85,7 @@ impl FileRow {
 
 /// A row and what the tree needs to know of its history.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct RowHistory {
     /// The effective values.
     pub row: FileRow,
     /// When `parent` was written: the timestamp of its cell, else of the row.

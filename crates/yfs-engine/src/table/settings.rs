@@ -7,35 +7,40 @@ use std::collections::BTreeMap;
 use yrs::Any;
 
 use super::{
-    chain::{self, Encoded},
-    elements::{Elements, NONE, rank},
+    append_chain::{self, EncodedElements},
+    elements::{LiveElements, NONE, rank},
     format::write_setting_element,
     plan::next_ts,
     row::TableError,
-    slab::Slab,
-    stamp::Stamp,
+    timestamp::ElementTimestamp,
+    value_slab::ValueSlab,
 };
 use crate::{
-    gate::{GatedDoc, RootIx, Scan, UpdateBuilder},
+    gate::{GatedDoc, RootIx, UpdateBuilder, UpdateScan},
     id::ClientId,
-    lib0::{Members, View, write_any},
+    lib0::{ObjectMembers, ValueView, write_any},
     time::Millis,
 };
 
 /// The settings of a workspace, as one main document has them.
 #[derive(Debug)]
-pub struct Settings {
+pub struct WorkspaceSettings {
     writer: ClientId,
     by_key: BTreeMap<String, u32>,
     /// The key of each group, and the head of its elements.
-    groups: Slab<(String, u32)>,
-    elements: Elements<Any>,
+    groups: ValueSlab<(String, u32)>,
+    elements: LiveElements<Any>,
 }
 
-impl Settings {
+impl WorkspaceSettings {
     /// Makes the settings of an empty document.
     pub fn new(writer: ClientId) -> Self {
-        Self { writer, by_key: BTreeMap::new(), groups: Slab::new(), elements: Elements::new() }
+        Self {
+            writer,
+            by_key: BTreeMap::new(),
+            groups: ValueSlab::new(),
+            elements: LiveElements::new(),
+        }
     }
 
     /// Takes another id to write under.
@@ -59,11 +64,12 @@ impl Settings {
 
     /// Takes in what an update said that the document has just integrated, and returns the keys
     /// that it touched.
-    pub fn absorb(&mut self, doc: &GatedDoc, scan: &Scan) -> Vec<String> {
+    pub fn absorb(&mut self, doc: &GatedDoc, scan: &UpdateScan) -> Vec<String> {
         let mut touched: BTreeMap<String, u32> = BTreeMap::new();
         for element in scan.elements.iter().filter(|element| element.root == RootIx::Meta) {
-            let View::Map(members) = scan.value(element) else { continue };
-            let (Some(View::String(key)), Some(value)) = (members.get("key"), members.get("val"))
+            let ValueView::Map(members) = scan.value(element) else { continue };
+            let (Some(ValueView::String(key)), Some(value)) =
+                (members.get("key"), members.get("val"))
             else {
                 continue;
             };
@@ -72,7 +78,7 @@ impl Settings {
                 .entry(key.to_string())
                 .or_insert_with(|| self.groups.insert((key.to_string(), NONE)));
             touched.insert(key.to_string(), group);
-            let stamp = Stamp::of(members.get("ts"));
+            let stamp = ElementTimestamp::of(members.get("ts"));
             let head = self.groups.get(group).1;
             let head = self.elements.insert(head, element.id, group, stamp, value.to_any());
             self.groups.get_mut(group).1 = head;
@@ -103,7 +109,7 @@ impl Settings {
         if !ties.is_empty() {
             let root = RootIx::Meta.name();
             let write = |_: &str, value: &Any, out: &mut Vec<u8>| write_any(out, value);
-            let read = |_: &str, element: Members<'_>| Some(element.get("val")?.to_any());
+            let read = |_: &str, element: ObjectMembers<'_>| Some(element.get("val")?.to_any());
             rank(&mut self.elements, doc, root, &ties, read, write);
         }
         for group in touched.keys().filter_map(|key| self.by_key.get(key)) {
@@ -125,17 +131,17 @@ impl Settings {
         let mut clock = f64::NEG_INFINITY;
         for (_, element) in self.elements.group(head) {
             clock = clock.max(element.stamp.bound().unwrap_or(f64::NEG_INFINITY));
-            let is_finite = matches!(element.stamp, Stamp::Finite(_));
+            let is_finite = matches!(element.stamp, ElementTimestamp::Finite(_));
             if value.is_none() || is_finite || element.stamp.is_unbeatable() {
                 update.delete(element.id);
             }
         }
         if let Some(value) = value {
             let ts = next_ts(clock, now);
-            let mut values = Encoded::default();
+            let mut values = EncodedElements::default();
             values.push(|out| write_setting_element(out, key, value, ts));
             let root = RootIx::Meta;
-            chain::append(&mut update, doc, &self.elements, self.writer, root, &values)?;
+            append_chain::append(&mut update, doc, &self.elements, self.writer, root, &values)?;
         }
         Ok(update.finish())
     }

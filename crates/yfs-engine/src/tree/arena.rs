@@ -10,17 +10,17 @@ use std::{
 use hashbrown::{DefaultHashBuilder, HashTable};
 use smol_str::SmolStr;
 
-use super::{names::Dir, trash::is_purged};
-use crate::{id::FileId, table::Entry, time::Millis};
+use super::{display_names::DirectoryNames, trash::is_purged};
+use crate::{id::FileId, table::RowHistory, time::Millis};
 
 /// The index of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Slot(u32);
+pub(super) struct NodeSlot(u32);
 
 /// The slot of the root, which has no row.
-pub(super) const ROOT: Slot = Slot(0);
+pub(super) const ROOT: NodeSlot = NodeSlot(0);
 
-impl Slot {
+impl NodeSlot {
     pub(super) fn from_index(index: u32) -> Self {
         Self(index)
     }
@@ -32,7 +32,7 @@ impl Slot {
 
 /// What there is in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SlotKind {
     /// No row, though others may name it as their parent.
     Missing,
     File,
@@ -41,7 +41,7 @@ pub(super) enum Kind {
 
 /// One file or folder.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct ArenaNode {
     pub(super) id: FileId,
     /// The stored name.
     pub(super) name: SmolStr,
@@ -49,22 +49,22 @@ pub(super) struct Node {
     pub(super) parent_ts: f64,
     pub(super) structural_ts: f64,
     /// The parent that the row names; the root if it names none.
-    pub(super) stored_in: Slot,
+    pub(super) stored_in: NodeSlot,
     /// The effective parent.
-    pub(super) shown_in: Slot,
-    pub(super) kind: Kind,
+    pub(super) shown_in: NodeSlot,
+    pub(super) kind: SlotKind,
     pub(super) trashed: bool,
     /// Whether the stored name may be shown as it is.
     pub(super) valid: bool,
     pub(super) purged: bool,
     /// What is shown in here. Invariant: not there if it would be empty.
-    pub(super) dir: Option<Box<Dir>>,
-    pub(super) rare: Option<Box<Rare>>,
+    pub(super) dir: Option<Box<DirectoryNames>>,
+    pub(super) rare: Option<Box<RareNodeFields>>,
 }
 
 /// What few nodes have.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Rare {
+pub(super) struct RareNodeFields {
     pub(super) prev_parents: Vec<Option<FileId>>,
     pub(super) link: Option<SmolStr>,
     /// The name that it is shown under, where that is not the stored one.
@@ -74,15 +74,15 @@ pub(super) struct Rare {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Arena {
-    nodes: Vec<Node>,
-    free: Vec<Slot>,
+pub(super) struct NodeArena {
+    nodes: Vec<ArenaNode>,
+    free: Vec<NodeSlot>,
     /// Invariant: the slots that are not free, other than the root.
-    by_id: HashTable<Slot>,
+    by_id: HashTable<NodeSlot>,
     hasher: DefaultHashBuilder,
 }
 
-impl Node {
+impl ArenaNode {
     fn new(id: FileId) -> Self {
         Self {
             id,
@@ -92,7 +92,7 @@ impl Node {
             structural_ts: 0.0,
             stored_in: ROOT,
             shown_in: ROOT,
-            kind: Kind::Missing,
+            kind: SlotKind::Missing,
             trashed: false,
             valid: true,
             purged: false,
@@ -102,18 +102,18 @@ impl Node {
     }
 
     /// Takes over what decides neither place nor name.
-    pub(super) fn refresh(&mut self, entry: &Entry) {
+    pub(super) fn refresh(&mut self, entry: &RowHistory) {
         self.parent_ts = canonical(entry.parent_ts);
         self.structural_ts = canonical(entry.structural_ts);
         self.purged = is_purged(&entry.row);
-        let rare = Rare {
+        let rare = RareNodeFields {
             prev_parents: entry.prev_parents.clone(),
             link: entry.row.link.clone(),
             display: self.rare.as_mut().and_then(|rare| rare.display.take()),
             trashed_at: entry.row.trashed_at,
             trashed_ts: if self.trashed { canonical(entry.trashed_ts) } else { 0.0 },
         };
-        self.rare = (rare != Rare::default()).then(|| Box::new(rare));
+        self.rare = (rare != RareNodeFields::default()).then(|| Box::new(rare));
     }
 
     pub(super) fn prev_parents(&self) -> &[Option<FileId>] {
@@ -121,7 +121,7 @@ impl Node {
     }
 
     pub(super) fn link(&self) -> Option<&SmolStr> {
-        self.rare.as_ref().filter(|_| self.kind == Kind::File)?.link.as_ref()
+        self.rare.as_ref().filter(|_| self.kind == SlotKind::File)?.link.as_ref()
     }
 
     /// Returns the name that the node is shown under.
@@ -133,12 +133,12 @@ impl Node {
         match (&mut self.rare, display) {
             (Some(rare), display) => {
                 rare.display = display;
-                if **rare == Rare::default() {
+                if **rare == RareNodeFields::default() {
                     self.rare = None;
                 }
             }
             (None, Some(display)) => {
-                let rare = Rare { display: Some(display), ..Rare::default() };
+                let rare = RareNodeFields { display: Some(display), ..RareNodeFields::default() };
                 self.rare = Some(Box::new(rare));
             }
             (None, None) => (),
@@ -151,10 +151,10 @@ impl Node {
     }
 }
 
-impl Arena {
+impl NodeArena {
     pub(super) fn new() -> Self {
-        let mut root = Node::new(FileId::parse("root").expect("it is a word"));
-        root.kind = Kind::Folder;
+        let mut root = ArenaNode::new(FileId::parse("root").expect("it is a word"));
+        root.kind = SlotKind::Folder;
         Self {
             nodes: vec![root],
             free: Vec::new(),
@@ -164,17 +164,17 @@ impl Arena {
     }
 
     /// Finds the slot of an id.
-    pub(super) fn find(&self, id: &str) -> Option<Slot> {
+    pub(super) fn find(&self, id: &str) -> Option<NodeSlot> {
         let hash = self.hasher.hash_one(id);
         self.by_id.find(hash, |slot| self[*slot].id.as_str() == id).copied()
     }
 
     /// Finds the slot of an id, or gives it one.
-    pub(super) fn intern(&mut self, id: &FileId) -> Slot {
+    pub(super) fn intern(&mut self, id: &FileId) -> NodeSlot {
         if let Some(slot) = self.find(id.as_str()) {
             return slot;
         }
-        let node = Node::new(id.clone());
+        let node = ArenaNode::new(id.clone());
         let slot = match self.free.pop() {
             Some(slot) => {
                 self[slot] = node;
@@ -183,24 +183,24 @@ impl Arena {
             None => {
                 let next = u32::try_from(self.nodes.len()).expect("a tree has under 2^32 nodes");
                 self.nodes.push(node);
-                Slot(next)
+                NodeSlot(next)
             }
         };
         let Self { nodes, by_id, hasher, .. } = self;
-        let hash = |slot: &Slot| hasher.hash_one(nodes[slot.0 as usize].id.as_str());
+        let hash = |slot: &NodeSlot| hasher.hash_one(nodes[slot.0 as usize].id.as_str());
         by_id.insert_unique(hash(&slot), slot, hash);
         slot
     }
 
     /// Forgets everything about a node but its id and what is shown in it.
-    pub(super) fn blank(&mut self, slot: Slot) {
+    pub(super) fn blank(&mut self, slot: NodeSlot) {
         let node = &mut self[slot];
         let dir = node.dir.take();
-        *node = Node { dir, ..Node::new(node.id.clone()) };
+        *node = ArenaNode { dir, ..ArenaNode::new(node.id.clone()) };
     }
 
     /// Gives back a slot.
-    pub(super) fn free(&mut self, slot: Slot) {
+    pub(super) fn free(&mut self, slot: NodeSlot) {
         let hash = self.hasher.hash_one(self[slot].id.as_str());
         if let Ok(found) = self.by_id.find_entry(hash, |other| *other == slot) {
             found.remove();
@@ -215,22 +215,22 @@ impl Arena {
     }
 
     /// Returns every slot that has a row.
-    pub(super) fn present(&self) -> impl Iterator<Item = Slot> {
-        let slots = (0..).map(Slot).zip(&self.nodes).skip(1);
-        slots.filter(|(_, node)| node.kind != Kind::Missing).map(|(slot, _)| slot)
+    pub(super) fn present(&self) -> impl Iterator<Item = NodeSlot> {
+        let slots = (0..).map(NodeSlot).zip(&self.nodes).skip(1);
+        slots.filter(|(_, node)| node.kind != SlotKind::Missing).map(|(slot, _)| slot)
     }
 }
 
-impl Index<Slot> for Arena {
-    type Output = Node;
+impl Index<NodeSlot> for NodeArena {
+    type Output = ArenaNode;
 
-    fn index(&self, slot: Slot) -> &Node {
+    fn index(&self, slot: NodeSlot) -> &ArenaNode {
         &self.nodes[slot.0 as usize]
     }
 }
 
-impl IndexMut<Slot> for Arena {
-    fn index_mut(&mut self, slot: Slot) -> &mut Node {
+impl IndexMut<NodeSlot> for NodeArena {
+    fn index_mut(&mut self, slot: NodeSlot) -> &mut ArenaNode {
         &mut self.nodes[slot.0 as usize]
     }
 }

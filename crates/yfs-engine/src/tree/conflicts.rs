@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 use super::{
     NodeRef, TreeIndex,
-    arena::{Kind, Slot},
+    arena::{NodeSlot, SlotKind},
 };
 use crate::{id::FileId, time::Millis};
 
@@ -16,7 +16,7 @@ pub const FUTURE_TOLERANCE_MS: i64 = 24 * 60 * 60 * 1000;
 /// One thing that rules settled, or that looks wrong.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Conflict {
+pub enum TreeConflict {
     /// Several entries of a folder store one name.
     Name {
         /// The folder; nothing for the root.
@@ -85,19 +85,19 @@ impl TreeIndex {
     /// Lists what rules settled, in a fixed order. Costs a walk of all nodes.
     ///
     /// Names and orphans that the trash hides are left out.
-    pub fn conflicts(&self, now: Millis) -> Vec<Conflict> {
+    pub fn conflicts(&self, now: Millis) -> Vec<TreeConflict> {
         let mut conflicts = self.name_conflicts();
         conflicts.extend(self.cycle_conflicts());
         conflicts.extend(self.orphans());
         let stranded = self.trash().into_iter().filter(|item| !item.stranded.is_empty());
         conflicts.extend(
-            stranded.map(|item| Conflict::Stranded { trashed: item.id, ids: item.stranded }),
+            stranded.map(|item| TreeConflict::Stranded { trashed: item.id, ids: item.stranded }),
         );
         conflicts.extend(self.odd_nodes(now));
         conflicts
     }
 
-    fn name_conflicts(&self) -> Vec<Conflict> {
+    fn name_conflicts(&self) -> Vec<TreeConflict> {
         let folders = std::iter::once(self.root()).chain(self.nodes());
         let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
         for folder in folders {
@@ -116,13 +116,13 @@ impl TreeIndex {
                 let winner = members.next()?.id.clone();
                 let others =
                     members.map(|node| (node.id.clone(), node.display().clone())).collect();
-                Some(Conflict::Name { parent, name: name.clone(), winner, others })
+                Some(TreeConflict::Name { parent, name: name.clone(), winner, others })
             })
             .collect()
     }
 
-    fn cycle_conflicts(&self) -> Vec<Conflict> {
-        let id = |slot: Slot| self.node_at(slot).id().cloned();
+    fn cycle_conflicts(&self) -> Vec<TreeConflict> {
+        let id = |slot: NodeSlot| self.node_at(slot).id().cloned();
         let cycles = self.cycles().into_iter().filter_map(|mut cycle| {
             let at = cycle.iter().position(|slot| self.is_detached(*slot))?;
             cycle.rotate_left(at);
@@ -131,28 +131,28 @@ impl TreeIndex {
             let (wanted, shown_in) = (id(node.stored_in), id(node.shown_in));
             Some((
                 node.id.clone(),
-                Conflict::Cycle { breaker: node.id.clone(), wanted, shown_in, members },
+                TreeConflict::Cycle { breaker: node.id.clone(), wanted, shown_in, members },
             ))
         });
-        cycles.collect::<BTreeMap<FileId, Conflict>>().into_values().collect()
+        cycles.collect::<BTreeMap<FileId, TreeConflict>>().into_values().collect()
     }
 
-    fn orphans(&self) -> Vec<Conflict> {
+    fn orphans(&self) -> Vec<TreeConflict> {
         let waiting = self.waiting.iter();
         let orphans =
             waiting.flat_map(|(parent, slots)| slots.iter().map(move |slot| (parent, slot)));
         let visible = orphans.filter(|(_, slot)| self.node_at(**slot).is_visible());
         let conflicts = visible.map(|(parent, slot)| {
             let (id, parent) = (self.arena[*slot].id.clone(), &self.arena[*parent]);
-            let missing = parent.kind == Kind::Missing;
+            let missing = parent.kind == SlotKind::Missing;
             let reason = if missing { OrphanReason::Missing } else { OrphanReason::NotAFolder };
-            (id.clone(), Conflict::Orphan { id, parent: parent.id.clone(), reason })
+            (id.clone(), TreeConflict::Orphan { id, parent: parent.id.clone(), reason })
         });
-        conflicts.collect::<BTreeMap<FileId, Conflict>>().into_values().collect()
+        conflicts.collect::<BTreeMap<FileId, TreeConflict>>().into_values().collect()
     }
 
     /// Returns nodes with names or timestamps that look wrong.
-    fn odd_nodes(&self, now: Millis) -> Vec<Conflict> {
+    fn odd_nodes(&self, now: Millis) -> Vec<TreeConflict> {
         let limit = Millis(now.0.saturating_add(FUTURE_TOLERANCE_MS)).as_f64();
         let (mut invalid, mut future) = (BTreeMap::new(), BTreeMap::new());
         for slot in self.arena.present() {
@@ -162,11 +162,11 @@ impl TreeIndex {
             if !node.valid {
                 invalid.insert(
                     id.clone(),
-                    Conflict::InvalidName { id: id.clone(), stored: node.name.clone() },
+                    TreeConflict::InvalidName { id: id.clone(), stored: node.name.clone() },
                 );
             }
             if timestamp > limit {
-                future.insert(id.clone(), Conflict::Future { id, timestamp });
+                future.insert(id.clone(), TreeConflict::Future { id, timestamp });
             }
         }
         invalid.into_values().chain(future.into_values()).collect()

@@ -10,16 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     TreeIndex,
-    arena::{Kind, ROOT, Slot},
+    arena::{NodeSlot, ROOT, SlotKind},
 };
 
 /// Where each breaker goes; nothing until it has chosen.
-type Choices = BTreeMap<Slot, Option<Slot>>;
+type Choices = BTreeMap<NodeSlot, Option<NodeSlot>>;
 
 impl TreeIndex {
     /// Works out anew which folders are detached, and where they show.
     pub(super) fn break_cycles(&mut self) {
-        let mut breakers: Vec<Slot> =
+        let mut breakers: Vec<NodeSlot> =
             self.cycles().iter().map(|cycle| self.breaker(cycle)).collect();
         breakers.sort_by(|a, b| self.by_move_time(*a, *b));
 
@@ -35,7 +35,7 @@ impl TreeIndex {
             healed.into_iter().map(|(_, slot)| slot).filter(|slot| !choices.contains_key(slot));
         let homes = healed.map(|slot| (slot, self.parent_of(slot)));
         let chosen = choices.iter().filter_map(|(slot, choice)| Some((*slot, (*choice)?)));
-        let homes: Vec<(Slot, Slot)> = homes.chain(chosen).collect();
+        let homes: Vec<(NodeSlot, NodeSlot)> = homes.chain(chosen).collect();
         for (slot, home) in homes {
             if self.arena[slot].shown_in != home {
                 self.leave(slot);
@@ -45,7 +45,7 @@ impl TreeIndex {
     }
 
     /// Returns the nodes of each cycle of stored parents.
-    pub(super) fn cycles(&self) -> Vec<Vec<Slot>> {
+    pub(super) fn cycles(&self) -> Vec<Vec<NodeSlot>> {
         let mut cycles = Vec::new();
         let mut seen = BTreeSet::from([ROOT]);
         for &(_, start) in &self.detached {
@@ -62,21 +62,21 @@ impl TreeIndex {
         cycles
     }
 
-    fn breaker(&self, cycle: &[Slot]) -> Slot {
+    fn breaker(&self, cycle: &[NodeSlot]) -> NodeSlot {
         let breaker = cycle.iter().copied().max_by(|a, b| self.by_move_time(*a, *b));
         breaker.expect("a cycle has a node")
     }
 
-    fn by_move_time(&self, a: Slot, b: Slot) -> std::cmp::Ordering {
+    fn by_move_time(&self, a: NodeSlot, b: NodeSlot) -> std::cmp::Ordering {
         let (a, b) = (&self.arena[a], &self.arena[b]);
         a.parent_ts.total_cmp(&b.parent_ts).then_with(|| a.id.cmp(&b.id))
     }
 
-    fn fall_back(&self, breaker: Slot, choices: &Choices) -> Slot {
+    fn fall_back(&self, breaker: NodeSlot, choices: &Choices) -> NodeSlot {
         for prev in self.arena[breaker].prev_parents() {
             let Some(id) = prev else { return ROOT };
             let Some(slot) = self.arena.find(id.as_str()) else { continue };
-            if self.arena[slot].kind == Kind::Folder && self.reaches_root(slot, choices) {
+            if self.arena[slot].kind == SlotKind::Folder && self.reaches_root(slot, choices) {
                 return slot;
             }
         }
@@ -85,7 +85,7 @@ impl TreeIndex {
 
     /// Tells whether the root is reached from `slot` without passing a trashed folder or a breaker
     /// that has not chosen yet. Every cycle holds a breaker, so the walk ends.
-    fn reaches_root(&self, mut slot: Slot, choices: &Choices) -> bool {
+    fn reaches_root(&self, mut slot: NodeSlot, choices: &Choices) -> bool {
         while slot != ROOT && !self.arena[slot].trashed {
             slot = match choices.get(&slot) {
                 Some(Some(choice)) => *choice,

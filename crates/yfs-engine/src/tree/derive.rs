@@ -6,7 +6,7 @@
 
 use crate::{
     id::{FileId, WorkspaceId},
-    name::Name,
+    name::NodeName,
 };
 
 use super::{NodeRef, TreeIndex};
@@ -19,7 +19,7 @@ use super::{NodeRef, TreeIndex};
 pub fn derive_folder_id(
     workspace: &WorkspaceId,
     parent: Option<&FileId>,
-    name: &Name,
+    name: &NodeName,
     salt: u32,
 ) -> FileId {
     let mut hasher = blake3::Hasher::new();
@@ -46,7 +46,7 @@ impl TreeIndex {
     pub fn folder_id_for_creation(
         &self,
         parent: Option<&FileId>,
-        name: &Name,
+        name: &NodeName,
     ) -> (FileId, Option<NodeRef<'_>>) {
         for salt in 0.. {
             let id = derive_folder_id(&self.workspace, parent, name, salt);

@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 
 use super::{
     LookupError, NodeRef, TreeIndex,
-    arena::{Kind, ROOT, Slot},
+    arena::{NodeSlot, ROOT, SlotKind},
 };
 use crate::path::{MAX_PATH_LEN, VPath};
 
@@ -18,7 +18,7 @@ pub const MAX_LINKS: usize = 40;
 
 /// What to do about a link that the whole path names. Links on the way are always followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Follow {
+pub enum FinalLink {
     /// Stop at it.
     No,
     /// Go where it points to.
@@ -27,7 +27,7 @@ pub enum Follow {
 
 /// Where a path leads, whether or not there is anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum PathTarget<'a> {
     /// There is something.
     Taken(NodeRef<'a>),
     /// There is nothing of that name in that folder.
@@ -40,7 +40,7 @@ pub enum Place<'a> {
 }
 
 /// A look-up on its way.
-struct Steps {
+struct PathWalk {
     /// Components still to go.
     rest: VecDeque<SmolStr>,
     /// How often components were put in front: once for the path, then for each link.
@@ -49,13 +49,13 @@ struct Steps {
 
 impl TreeIndex {
     /// Finds what is at a path, following links.
-    pub fn resolve(&self, path: &VPath, follow: Follow) -> Result<NodeRef<'_>, LookupError> {
+    pub fn resolve(&self, path: &VPath, follow: FinalLink) -> Result<NodeRef<'_>, LookupError> {
         if let Some(node) = self.resolve_plain(path) {
             return Ok(node);
         }
         match self.place(path, follow)? {
-            Place::Taken(node) => Ok(node),
-            Place::Free { .. } => Err(LookupError::NotFound { at: path.clone() }),
+            PathTarget::Taken(node) => Ok(node),
+            PathTarget::Free { .. } => Err(LookupError::NotFound { at: path.clone() }),
         }
     }
 
@@ -69,13 +69,13 @@ impl TreeIndex {
     }
 
     /// Finds what a folder shows under a name.
-    fn shown_child(&self, home: Slot, name: &str) -> Option<Slot> {
+    fn shown_child(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
         if !self.is_folder(home) {
             return None;
         }
         let guess = self.cache.guess(home, name).filter(|guess| {
             let node = &self.arena[*guess];
-            let is_shown = node.kind != Kind::Missing && !node.trashed;
+            let is_shown = node.kind != SlotKind::Missing && !node.trashed;
             is_shown && node.shown_in == home && node.display() == name
         });
         guess.or_else(|| {
@@ -87,9 +87,9 @@ impl TreeIndex {
 
     /// Finds where a path leads: to what is there, or to the folder and name where it could be.
     ///
-    /// Everything before the last component must be there. With [`Follow::Yes`] a link to nothing
+    /// Everything before the last component must be there. With [`FinalLink::Yes`] a link to nothing
     /// leads to the place where it points, as `open` with `O_CREAT` does.
-    pub fn place(&self, path: &VPath, follow: Follow) -> Result<Place<'_>, LookupError> {
+    pub fn place(&self, path: &VPath, follow: FinalLink) -> Result<PathTarget<'_>, LookupError> {
         self.place_from(self.root(), path.as_str(), follow)
     }
 
@@ -98,10 +98,10 @@ impl TreeIndex {
         &'a self,
         start: NodeRef<'a>,
         text: &str,
-        follow: Follow,
-    ) -> Result<Place<'a>, LookupError> {
+        follow: FinalLink,
+    ) -> Result<PathTarget<'a>, LookupError> {
         let whole = || VPath::parse(text).unwrap_or_else(|_| VPath::root());
-        let mut steps = Steps { rest: VecDeque::new(), n_entered: 0 };
+        let mut steps = PathWalk { rest: VecDeque::new(), n_entered: 0 };
         let mut here = steps.enter(text, start.slot()).map_err(|error| error(whole()))?;
         while let Some(component) = steps.rest.pop_front() {
             if !self.is_folder(here) {
@@ -122,7 +122,7 @@ impl TreeIndex {
                     self.find_visible(&id).ok_or_else(missing)?
                 }
                 None if steps.rest.is_empty() => {
-                    return Ok(Place::Free { parent: self.node_at(here), name: component });
+                    return Ok(PathTarget::Free { parent: self.node_at(here), name: component });
                 }
                 None => {
                     return Err(LookupError::NotFound {
@@ -130,19 +130,19 @@ impl TreeIndex {
                     });
                 }
             };
-            let follows = follow == Follow::Yes || !steps.rest.is_empty();
+            let follows = follow == FinalLink::Yes || !steps.rest.is_empty();
             match self.arena[next].link().filter(|_| follows) {
                 Some(target) => here = steps.enter(target, here).map_err(|error| error(whole()))?,
                 None => here = next,
             }
         }
-        Ok(Place::Taken(self.node_at(here)))
+        Ok(PathTarget::Taken(self.node_at(here)))
     }
 }
 
-impl Steps {
+impl PathWalk {
     /// Puts the components of `text` before the others, and returns where they begin.
-    fn enter(&mut self, text: &str, here: Slot) -> Result<Slot, fn(VPath) -> LookupError> {
+    fn enter(&mut self, text: &str, here: NodeSlot) -> Result<NodeSlot, fn(VPath) -> LookupError> {
         self.n_entered += 1;
         let rest: usize = self.rest.iter().map(|component| component.len() + 1).sum();
         if self.n_entered > MAX_LINKS + 1 {

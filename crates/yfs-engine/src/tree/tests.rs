@@ -17,7 +17,7 @@ use yrs::Any;
 use super::*;
 use crate::{
     path::VPath,
-    table::{Entry, FileRow, NodeKind},
+    table::{FileRow, NodeKind, RowHistory},
     time::Millis,
 };
 
@@ -27,12 +27,12 @@ fn check(script: &str, expected: Expect) {
     let entries = parse(script);
     let tree = build(&entries);
     expected.assert_eq(&show(&tree));
-    let backwards = build(&entries.iter().rev().cloned().collect::<Vec<Entry>>());
+    let backwards = build(&entries.iter().rev().cloned().collect::<Vec<RowHistory>>());
     assert_eq!(show(&tree), show(&backwards), "the order of arrival matters");
     model::compare(&tree, &entries);
 }
 
-pub(crate) fn build(entries: &[Entry]) -> TreeIndex {
+pub(crate) fn build(entries: &[RowHistory]) -> TreeIndex {
     let mut tree = TreeIndex::new(id("w"));
     for entry in entries {
         tree.upsert(entry);
@@ -68,12 +68,12 @@ fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-pub(crate) fn parse(script: &str) -> Vec<Entry> {
+pub(crate) fn parse(script: &str) -> Vec<RowHistory> {
     let lines = script.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty());
     lines.map(parse_entry).collect()
 }
 
-fn parse_entry(line: &str) -> Entry {
+fn parse_entry(line: &str) -> RowHistory {
     let mut words = line.split_whitespace().peekable();
     let kind = match words.next().unwrap() {
         "dir" => NodeKind::Folder,
@@ -110,8 +110,8 @@ fn purged() -> Any {
     Any::Map(std::sync::Arc::new(meta.into_iter().collect()))
 }
 
-pub(crate) fn entry(key: &str, name: &str, kind: NodeKind) -> Entry {
-    Entry {
+pub(crate) fn entry(key: &str, name: &str, kind: NodeKind) -> RowHistory {
+    RowHistory {
         row: FileRow {
             id: id(key),
             name: SmolStr::new(name),

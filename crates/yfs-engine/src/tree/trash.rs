@@ -7,7 +7,7 @@
 use smol_str::SmolStr;
 use yrs::Any;
 
-use super::{NodeRef, TreeIndex, arena::Slot};
+use super::{NodeRef, TreeIndex, arena::NodeSlot};
 use crate::{
     id::FileId,
     path::VPath,
@@ -70,7 +70,7 @@ impl TreeIndex {
         Some(node)
     }
 
-    fn trash_item(&self, slot: Slot) -> TrashItem {
+    fn trash_item(&self, slot: NodeSlot) -> TrashItem {
         let node = self.node_at(slot);
         let raw = node.raw();
         let inside = node.parent().and_then(|parent| parent.trashed_ancestor());

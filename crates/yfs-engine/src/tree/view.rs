@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::{
     TreeIndex,
-    arena::{Kind, Node, ROOT, Slot},
-    names::Dir,
+    arena::{ArenaNode, NodeSlot, ROOT, SlotKind},
+    display_names::DirectoryNames,
 };
 use crate::{id::FileId, path::VPath, table::NodeKind, time::Millis};
 
@@ -19,7 +19,7 @@ const BY_ID: &str = ".id";
 #[derive(Clone, Copy)]
 pub struct NodeRef<'a> {
     tree: &'a TreeIndex,
-    slot: Slot,
+    slot: NodeSlot,
 }
 
 /// Why a path leads nowhere. `at` is the part of it that is not there, or not a directory.
@@ -54,24 +54,24 @@ pub enum LookupError {
 
 /// The entries of a folder with their display names, in byte order of the names.
 #[derive(Debug, Clone)]
-pub struct Children<'a> {
+pub struct DirectoryChildren<'a> {
     tree: &'a TreeIndex,
-    dir: Option<&'a Dir>,
-    names: Option<btree_map::Range<'a, SmolStr, Slot>>,
+    dir: Option<&'a DirectoryNames>,
+    names: Option<btree_map::Range<'a, SmolStr, NodeSlot>>,
 }
 
 /// All that is visible below a node: folders before what they hold, siblings in order of name.
 #[derive(Debug, Clone)]
-pub struct Walk<'a> {
-    open: Vec<Children<'a>>,
+pub struct SubtreeWalk<'a> {
+    open: Vec<DirectoryChildren<'a>>,
     skip: bool,
 }
 
 /// All that lies below a node, trashed or not: folders before what they hold.
 #[derive(Debug, Clone)]
-pub struct Descendants<'a> {
+pub struct AllDescendants<'a> {
     tree: &'a TreeIndex,
-    open: Vec<Slot>,
+    open: Vec<NodeSlot>,
     stop_at_trashed: bool,
 }
 
@@ -84,7 +84,7 @@ impl TreeIndex {
     /// Returns the file or folder of an id, visible or not.
     pub fn node(&self, id: &FileId) -> Option<NodeRef<'_>> {
         let slot = self.arena.find(id.as_str())?;
-        (self.arena[slot].kind != Kind::Missing).then(|| self.node_at(slot))
+        (self.arena[slot].kind != SlotKind::Missing).then(|| self.node_at(slot))
     }
 
     /// Returns every file and folder, visible or not, in no order.
@@ -129,13 +129,13 @@ impl TreeIndex {
         self.find_name(folder.slot, name).map(|slot| self.node_at(slot))
     }
 
-    pub(super) fn node_at(&self, slot: Slot) -> NodeRef<'_> {
+    pub(super) fn node_at(&self, slot: NodeSlot) -> NodeRef<'_> {
         NodeRef { tree: self, slot }
     }
 
-    pub(super) fn find_visible(&self, id: &str) -> Option<Slot> {
+    pub(super) fn find_visible(&self, id: &str) -> Option<NodeSlot> {
         let slot = self.arena.find(id)?;
-        let present = self.arena[slot].kind != Kind::Missing;
+        let present = self.arena[slot].kind != SlotKind::Missing;
         (present && self.node_at(slot).is_visible()).then_some(slot)
     }
 }
@@ -240,9 +240,13 @@ impl<'a> NodeRef<'a> {
     }
 
     /// Returns its entries that are not trashed, in byte order of their display names.
-    pub fn children(&self) -> Children<'a> {
+    pub fn children(&self) -> DirectoryChildren<'a> {
         let dir = self.dir();
-        Children { tree: self.tree, dir, names: dir.map(|dir| dir.names.range::<str, _>(..)) }
+        DirectoryChildren {
+            tree: self.tree,
+            dir,
+            names: dir.map(|dir| dir.names.range::<str, _>(..)),
+        }
     }
 
     /// Returns the number of entries that are not trashed.
@@ -251,22 +255,22 @@ impl<'a> NodeRef<'a> {
     }
 
     /// Returns all that is below it and not trashed, in order.
-    pub fn walk(&self) -> Walk<'a> {
-        Walk { open: vec![self.children()], skip: false }
+    pub fn walk(&self) -> SubtreeWalk<'a> {
+        SubtreeWalk { open: vec![self.children()], skip: false }
     }
 
     /// Returns all that is below it, trashed or not.
-    pub fn descendants(&self) -> Descendants<'a> {
+    pub fn descendants(&self) -> AllDescendants<'a> {
         self.below(false)
     }
 
     /// Returns all that it hides when trashed: what is below and not hidden by another.
-    pub(super) fn covered(&self) -> Descendants<'a> {
+    pub(super) fn covered(&self) -> AllDescendants<'a> {
         self.below(true)
     }
 
-    fn below(&self, stop_at_trashed: bool) -> Descendants<'a> {
-        let mut all = Descendants { tree: self.tree, open: Vec::new(), stop_at_trashed };
+    fn below(&self, stop_at_trashed: bool) -> AllDescendants<'a> {
+        let mut all = AllDescendants { tree: self.tree, open: Vec::new(), stop_at_trashed };
         all.open(self.slot);
         all
     }
@@ -290,15 +294,15 @@ impl<'a> NodeRef<'a> {
         self.raw().shown_in != self.raw().stored_in
     }
 
-    pub(super) fn slot(&self) -> Slot {
+    pub(super) fn slot(&self) -> NodeSlot {
         self.slot
     }
 
-    pub(super) fn raw(&self) -> &'a Node {
+    pub(super) fn raw(&self) -> &'a ArenaNode {
         &self.tree.arena[self.slot]
     }
 
-    fn dir(&self) -> Option<&'a Dir> {
+    fn dir(&self) -> Option<&'a DirectoryNames> {
         self.raw().dir.as_deref()
     }
 }
@@ -317,7 +321,7 @@ impl fmt::Debug for NodeRef<'_> {
     }
 }
 
-impl<'a> Children<'a> {
+impl<'a> DirectoryChildren<'a> {
     /// Begins after `name`, whether or not there is such an entry. Costs a look-up.
     #[must_use]
     pub fn after(self, name: &str) -> Self {
@@ -326,7 +330,7 @@ impl<'a> Children<'a> {
     }
 }
 
-impl<'a> Iterator for Children<'a> {
+impl<'a> Iterator for DirectoryChildren<'a> {
     type Item = (&'a str, NodeRef<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -335,7 +339,7 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-impl Walk<'_> {
+impl SubtreeWalk<'_> {
     /// Leaves out what is below the node that was returned last.
     pub fn skip_below(&mut self) {
         if std::mem::take(&mut self.skip) {
@@ -344,7 +348,7 @@ impl Walk<'_> {
     }
 }
 
-impl<'a> Iterator for Walk<'a> {
+impl<'a> Iterator for SubtreeWalk<'a> {
     type Item = NodeRef<'a>;
 
     fn next(&mut self) -> Option<NodeRef<'a>> {
@@ -362,8 +366,8 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-impl Descendants<'_> {
-    fn open(&mut self, slot: Slot) {
+impl AllDescendants<'_> {
+    fn open(&mut self, slot: NodeSlot) {
         let Some(dir) = &self.tree.arena[slot].dir else { return };
         if !self.stop_at_trashed {
             self.open.extend(dir.trashed.values().rev());
@@ -372,7 +376,7 @@ impl Descendants<'_> {
     }
 }
 
-impl<'a> Iterator for Descendants<'a> {
+impl<'a> Iterator for AllDescendants<'a> {
     type Item = NodeRef<'a>;
 
     fn next(&mut self) -> Option<NodeRef<'a>> {

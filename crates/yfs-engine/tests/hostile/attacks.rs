@@ -1,7 +1,9 @@
 //! The attacks, as bytes.
 
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Received, Refusal, Source, UpdateBuilder},
+    gate::{
+        DocRole, GateLimits, GateRejection, GatedDoc, ReceiveOutcome, UpdateBuilder, UpdateSource,
+    },
     id::{ClientId, FileId, ItemId},
     lib0::{write_string, write_var_uint},
 };
@@ -98,7 +100,7 @@ pub(crate) fn run(name: &str) {
         _ => {}
     }
     for role in [DocRole::Main, DocRole::Content] {
-        for source in [Source::Wire, Source::Store] {
+        for source in [UpdateSource::Wire, UpdateSource::Store] {
             let mut doc = doc(role, 7);
             let outcome = feed(&mut doc, messages(name), source);
             let name = if role == DocRole::Main { "main" } else { "content" };
@@ -116,16 +118,16 @@ fn overflow(depth: u64) {
 
 pub(crate) fn doc(role: DocRole, client: u64) -> GatedDoc {
     let guid = FileId::parse("guid").unwrap();
-    GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), Limits::default())
+    GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), GateLimits::default())
 }
 
-fn feed(doc: &mut GatedDoc, messages: Vec<Vec<u8>>, source: Source) -> String {
+fn feed(doc: &mut GatedDoc, messages: Vec<Vec<u8>>, source: UpdateSource) -> String {
     let mut outcome = "ok".to_owned();
     for message in messages {
         match doc.receive(&message, source) {
-            Ok(Received { parked: true, .. }) => outcome = "parked".to_owned(),
+            Ok(ReceiveOutcome { parked: true, .. }) => outcome = "parked".to_owned(),
             Ok(_) => outcome = "ok".to_owned(),
-            Err(refusal @ Refusal::Poisoned { .. }) => panic!("{refusal}"),
+            Err(refusal @ GateRejection::Poisoned { .. }) => panic!("{refusal}"),
             Err(refusal) => outcome = format!("refused {}: {refusal}", refusal.code()),
         }
     }
@@ -147,9 +149,9 @@ pub(crate) fn use_it(doc: &mut GatedDoc, role: DocRole) {
     doc.health().unwrap();
     let state = doc.encode_state();
     let mut copy = self::doc(role, 8);
-    let received = copy.receive(&state, Source::Store).unwrap();
+    let received = copy.receive(&state, UpdateSource::Store).unwrap();
     assert!(!received.parked, "the state is incomplete");
-    assert!(!copy.receive(&update.unwrap(), Source::Wire).unwrap().parked);
+    assert!(!copy.receive(&update.unwrap(), UpdateSource::Wire).unwrap().parked);
     assert_eq!(copy.state_vector(), doc.state_vector());
     assert!(copy.encode_diff(&doc.state_vector()).is_ok());
     assert!(copy.encode_diff(&[0]).is_ok());

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Refusal, Source, merge},
+    gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateSource, merge},
     id::{ClientId, FileId},
 };
 use yrs::{
@@ -40,7 +40,7 @@ pub(crate) fn run(seed: &str) {
 
 fn gated(role: DocRole, client: u64) -> GatedDoc {
     let guid = FileId::parse("guid").unwrap();
-    GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), Limits::default())
+    GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), GateLimits::default())
 }
 
 fn fuzz_one(corpus: &[Vec<u8>], rng: &mut Rng) -> String {
@@ -57,7 +57,7 @@ fn fuzz_one(corpus: &[Vec<u8>], rng: &mut Rng) -> String {
         for _ in 0..8 {
             let honest = &corpus[rng.below(corpus.len())];
             update = mutate(rng, honest, corpus);
-            if doc.check(&update, Source::Wire) == Ok(true) {
+            if doc.check(&update, UpdateSource::Wire) == Ok(true) {
                 break;
             }
         }
@@ -75,9 +75,9 @@ fn fuzz_one(corpus: &[Vec<u8>], rng: &mut Rng) -> String {
 
 /// Lets the gate check and receive an update, and logs it as a server does.
 fn feed(doc: &mut GatedDoc, log: &mut Vec<Vec<u8>>, update: &[u8]) -> String {
-    let checked = doc.check(update, Source::Wire);
-    match doc.receive(update, Source::Wire) {
-        Err(Refusal::Poisoned { reason }) => panic!("poisoned by {update:02x?}: {reason}"),
+    let checked = doc.check(update, UpdateSource::Wire);
+    match doc.receive(update, UpdateSource::Wire) {
+        Err(GateRejection::Poisoned { reason }) => panic!("poisoned by {update:02x?}: {reason}"),
         Err(refusal) => {
             let said = format!("refused {}", refusal.code());
             assert_eq!(checked, Err(refusal), "refused only when it was logged");
@@ -98,7 +98,7 @@ fn feed(doc: &mut GatedDoc, log: &mut Vec<Vec<u8>>, update: &[u8]) -> String {
 fn reopen(doc: &GatedDoc, role: DocRole, log: &[Vec<u8>]) {
     let mut again = gated(role, 8);
     for update in log {
-        again.receive(update, Source::Store).unwrap();
+        again.receive(update, UpdateSource::Store).unwrap();
     }
     assert_eq!(shown(doc), shown(&again));
     let parked = |doc: &GatedDoc| {
@@ -109,10 +109,10 @@ fn reopen(doc: &GatedDoc, role: DocRole, log: &[Vec<u8>]) {
 
     let merged = merge(role, None, log).unwrap();
     let mut compacted = gated(role, 9);
-    assert!(!compacted.receive(&merged.state, Source::Store).unwrap().parked);
+    assert!(!compacted.receive(&merged.state, UpdateSource::Store).unwrap().parked);
     for (update, absorbed) in log.iter().zip(&merged.absorbed) {
         if !absorbed {
-            compacted.receive(update, Source::Store).ok();
+            compacted.receive(update, UpdateSource::Store).ok();
         }
     }
     // Of two updates that claim the same items the one that came first counts; if what it says of

@@ -5,23 +5,27 @@ use std::fmt::Write as _;
 use smol_str::SmolStr;
 
 use super::{
-    read::{Mapping, Quotes},
+    read::{ScalarQuotes, YamlMapping},
     same_entries, same_value, scalar,
 };
-use crate::tree::Value;
+use crate::tree::AttributeValue;
 
 /// How long a key may be that stands before its colon on one line (YAML 1.2, 7.4.2).
 const MAX_KEY: usize = 1000;
 
 /// Writes a map as YAML in block style, in the order given.
-pub fn write(values: &[(SmolStr, Value)]) -> String {
+pub fn write(values: &[(SmolStr, AttributeValue)]) -> String {
     let mut out = String::new();
     entries(values, 0, &mut out);
     out
 }
 
 /// Puts values into a template.
-pub(super) fn patch(template: &str, mapping: &Mapping, values: &[(SmolStr, Value)]) -> String {
+pub(super) fn patch(
+    template: &str,
+    mapping: &YamlMapping,
+    values: &[(SmolStr, AttributeValue)],
+) -> String {
     if same_entries(&mapping.entries, values) {
         return template.to_owned();
     }
@@ -44,7 +48,8 @@ pub(super) fn patch(template: &str, mapping: &Mapping, values: &[(SmolStr, Value
             }
         }
     }
-    let is_new = |it: &&(SmolStr, Value)| !mapping.entries.iter().any(|(key, _)| *key == it.0);
+    let is_new =
+        |it: &&(SmolStr, AttributeValue)| !mapping.entries.iter().any(|(key, _)| *key == it.0);
     let new: Vec<_> = values.iter().filter(is_new).cloned().collect();
     entries(&new, 0, &mut added);
     end_line(&mut out, has_crlf);
@@ -66,7 +71,7 @@ fn with_ends(text: &str, has_crlf: bool) -> String {
 }
 
 /// Returns one entry of the template with another value.
-fn replaced(template: &str, mapping: &Mapping, index: usize, new: &Value) -> String {
+fn replaced(template: &str, mapping: &YamlMapping, index: usize, new: &AttributeValue) -> String {
     let place = mapping.places[index].clone();
     let (key, old) = &mapping.entries[index];
     if let Some((range, quotes)) = &mapping.scalars[index]
@@ -81,12 +86,12 @@ fn replaced(template: &str, mapping: &Mapping, index: usize, new: &Value) -> Str
     let is_above = |line: &&str| line.trim().is_empty() || line.starts_with('#');
     let mut out: String = text.split_inclusive('\n').take_while(is_above).collect();
     let own = &text[out.len()..];
-    let is_list_in_brackets =
-        matches!(old, Value::Array(_)) && own.lines().next().is_some_and(|it| it.contains('['));
+    let is_list_in_brackets = matches!(old, AttributeValue::Array(_))
+        && own.lines().next().is_some_and(|it| it.contains('['));
     let in_brackets = match new {
-        Value::Array(values) if is_list_in_brackets => {
+        AttributeValue::Array(values) if is_list_in_brackets => {
             let values: Option<Vec<_>> =
-                values.iter().map(|it| one_line(it, Quotes::None)).collect();
+                values.iter().map(|it| one_line(it, ScalarQuotes::None)).collect();
             values.map(|values| format!("[{}]", values.join(", ")))
         }
         _ => None,
@@ -104,36 +109,38 @@ fn replaced(template: &str, mapping: &Mapping, index: usize, new: &Value) -> Str
 }
 
 /// Returns a scalar on one line, in quotes like the old ones.
-fn one_line(value: &Value, quotes: Quotes) -> Option<String> {
+fn one_line(value: &AttributeValue, quotes: ScalarQuotes) -> Option<String> {
     Some(match (value, quotes) {
-        (Value::Array(_) | Value::Object(_), _) => return None,
-        (Value::String(text), Quotes::Single) if !text.chars().any(char::is_control) => {
+        (AttributeValue::Array(_) | AttributeValue::Object(_), _) => return None,
+        (AttributeValue::String(text), ScalarQuotes::Single)
+            if !text.chars().any(char::is_control) =>
+        {
             format!("'{}'", text.replace('\'', "''"))
         }
-        (Value::String(text), Quotes::Double) => quoted(text),
-        (Value::String(text), _) if !scalar::may_be_plain(text) => quoted(text),
+        (AttributeValue::String(text), ScalarQuotes::Double) => quoted(text),
+        (AttributeValue::String(text), _) if !scalar::may_be_plain(text) => quoted(text),
         (value, _) => plain(value),
     })
 }
 
-fn plain(value: &Value) -> String {
+fn plain(value: &AttributeValue) -> String {
     match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(value) if value.is_nan() => ".nan".to_owned(),
-        Value::Number(value) if value.is_infinite() => {
+        AttributeValue::Null => "null".to_owned(),
+        AttributeValue::Bool(value) => value.to_string(),
+        AttributeValue::Number(value) if value.is_nan() => ".nan".to_owned(),
+        AttributeValue::Number(value) if value.is_infinite() => {
             if *value > 0.0 {
                 ".inf".to_owned()
             } else {
                 "-.inf".to_owned()
             }
         }
-        Value::Number(value) if value.abs() >= 1e15 => format!("{value:e}"),
-        Value::Number(value) => value.to_string(),
-        Value::String(text) if scalar::may_be_plain(text) => text.to_string(),
-        Value::String(text) => quoted(text),
-        Value::Array(_) => "[]".to_owned(),
-        Value::Object(_) => "{}".to_owned(),
+        AttributeValue::Number(value) if value.abs() >= 1e15 => format!("{value:e}"),
+        AttributeValue::Number(value) => value.to_string(),
+        AttributeValue::String(text) if scalar::may_be_plain(text) => text.to_string(),
+        AttributeValue::String(text) => quoted(text),
+        AttributeValue::Array(_) => "[]".to_owned(),
+        AttributeValue::Object(_) => "{}".to_owned(),
     }
 }
 
@@ -160,7 +167,7 @@ fn key_text(key: &str) -> String {
     if scalar::may_be_plain(key) { key.to_owned() } else { quoted(key) }
 }
 
-fn entries(values: &[(SmolStr, Value)], indent: usize, out: &mut String) {
+fn entries(values: &[(SmolStr, AttributeValue)], indent: usize, out: &mut String) {
     for (key, value) in values {
         let (indented, key) = (" ".repeat(indent), key_text(key));
         out.push_str(&indented);
@@ -174,13 +181,13 @@ fn entries(values: &[(SmolStr, Value)], indent: usize, out: &mut String) {
 }
 
 /// Writes what follows a colon or a dash.
-fn after_sign(value: &Value, indent: usize, out: &mut String) {
+fn after_sign(value: &AttributeValue, indent: usize, out: &mut String) {
     match value {
-        Value::Object(values) if !values.is_empty() => {
+        AttributeValue::Object(values) if !values.is_empty() => {
             out.push('\n');
             entries(values, indent + 2, out);
         }
-        Value::Array(values) if !values.is_empty() => {
+        AttributeValue::Array(values) if !values.is_empty() => {
             out.push('\n');
             for value in values {
                 out.push_str(&" ".repeat(indent + 2));
@@ -188,7 +195,7 @@ fn after_sign(value: &Value, indent: usize, out: &mut String) {
                 item(value, indent + 2, out);
             }
         }
-        Value::String(text) if fits_block(text) => block(text, indent + 2, out),
+        AttributeValue::String(text) if fits_block(text) => block(text, indent + 2, out),
         value => {
             out.push(' ');
             out.push_str(&plain(value));
@@ -197,9 +204,9 @@ fn after_sign(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-fn item(value: &Value, indent: usize, out: &mut String) {
+fn item(value: &AttributeValue, indent: usize, out: &mut String) {
     match value {
-        Value::Object(values) if !values.is_empty() => {
+        AttributeValue::Object(values) if !values.is_empty() => {
             let mut inner = String::new();
             entries(values, indent + 2, &mut inner);
             out.push(' ');

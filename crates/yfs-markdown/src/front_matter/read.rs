@@ -5,28 +5,28 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use smol_str::SmolStr;
 
-use super::{Entries, MAX_DEPTH, MAX_LEN, Unread, scalar};
-use crate::tree::Value;
+use super::{Entries, FrontMatterError, MAX_DEPTH, MAX_LEN, scalar};
+use crate::tree::AttributeValue;
 
 /// The largest whole number up to which JavaScript has them all.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// A mapping, with the place of each entry in its text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mapping {
+pub struct YamlMapping {
     /// The values by key, in order.
     pub entries: Entries,
     /// The lines of each entry, comments above included.
     pub(super) places: Vec<Range<usize>>,
     /// The bytes of each value that is a scalar on its own.
-    pub(super) scalars: Vec<Option<(Range<usize>, Quotes)>>,
+    pub(super) scalars: Vec<Option<(Range<usize>, ScalarQuotes)>>,
     /// Whether two entries share a line, or there are braces around.
     pub(super) is_flow: bool,
 }
 
 /// What stands around a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quotes {
+pub(super) enum ScalarQuotes {
     None,
     Single,
     Double,
@@ -37,36 +37,36 @@ pub(super) enum Quotes {
 /// # Errors
 ///
 /// Tells why it is better kept as text.
-pub fn read(yaml: &str) -> Result<Mapping, Unread> {
+pub fn read(yaml: &str) -> Result<YamlMapping, FrontMatterError> {
     if yaml.len() > MAX_LEN {
-        return Err(Unread::TooLarge);
+        return Err(FrontMatterError::TooLarge);
     }
     let byte_of: Vec<usize> = yaml.char_indices().map(|(at, _)| at).chain([yaml.len()]).collect();
-    let mut reader = Reader { parser: Parser::new_from_str(yaml), unsuited: None, byte_of };
+    let mut reader = YamlReader { parser: Parser::new_from_str(yaml), unsuited: None, byte_of };
     let mapping = reader.document(yaml)?;
     match reader.unsuited {
-        Some(what) => Err(Unread::Unsuited(what)),
+        Some(what) => Err(FrontMatterError::Unsuited(what)),
         None => Ok(mapping),
     }
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     /// What was found that a shared map cannot hold. Reading goes on: it may be no YAML at all.
     unsuited: Option<&'static str>,
     byte_of: Vec<usize>,
 }
 
-impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), Unread> {
+impl<'a> YamlReader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), FrontMatterError> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(Unread::Invalid(error.to_string())),
-            None => Err(Unread::Invalid("it ends too early".to_owned())),
+            Some(Err(error)) => Err(FrontMatterError::Invalid(error.to_string())),
+            None => Err(FrontMatterError::Invalid("it ends too early".to_owned())),
         }
     }
 
-    fn document(&mut self, yaml: &str) -> Result<Mapping, Unread> {
+    fn document(&mut self, yaml: &str) -> Result<YamlMapping, FrontMatterError> {
         let (mut entries, mut starts, mut scalars) = (Entries::new(), Vec::new(), Vec::new());
         let mut is_flow = false;
         loop {
@@ -96,13 +96,13 @@ impl<'a> Reader<'a> {
         }
         is_flow |= starts.windows(2).any(|pair| pair[0] == pair[1]);
         let places = places(yaml, &starts);
-        Ok(Mapping { entries, places, scalars, is_flow })
+        Ok(YamlMapping { entries, places, scalars, is_flow })
     }
 
     /// Goes on to the end: what is no YAML is no scalar either.
-    fn not_mapping(&mut self) -> Result<Mapping, Unread> {
+    fn not_mapping(&mut self) -> Result<YamlMapping, FrontMatterError> {
         while !matches!(self.next()?.0, Event::StreamEnd) {}
-        Err(Unread::NotMapping)
+        Err(FrontMatterError::NotMapping)
     }
 
     fn byte(&self, char_index: usize) -> usize {
@@ -115,12 +115,12 @@ impl<'a> Reader<'a> {
         event: &Event<'_>,
         span: Span,
         yaml: &str,
-    ) -> Option<(Range<usize>, Quotes)> {
+    ) -> Option<(Range<usize>, ScalarQuotes)> {
         let Event::Scalar(text, style, anchor, tag) = event else { return None };
         let quotes = match style {
-            ScalarStyle::Plain if !text.is_empty() => Quotes::None,
-            ScalarStyle::SingleQuoted => Quotes::Single,
-            ScalarStyle::DoubleQuoted => Quotes::Double,
+            ScalarStyle::Plain if !text.is_empty() => ScalarQuotes::None,
+            ScalarStyle::SingleQuoted => ScalarQuotes::Single,
+            ScalarStyle::DoubleQuoted => ScalarQuotes::Double,
             _ => return None,
         };
         let (start, end) = (self.byte(span.start.index()), self.byte(span.end.index()));
@@ -135,45 +135,55 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn key(&mut self, event: Event<'_>, before: &[(SmolStr, Value)]) -> Result<SmolStr, Unread> {
+    fn key(
+        &mut self,
+        event: Event<'_>,
+        before: &[(SmolStr, AttributeValue)],
+    ) -> Result<SmolStr, FrontMatterError> {
         let Event::Scalar(text, style, _, tag) = event else {
-            return Err(Unread::Unsuited("a key that is no text"));
+            return Err(FrontMatterError::Unsuited("a key that is no text"));
         };
         self.note_tag(tag.is_some());
-        if style == ScalarStyle::Plain && !matches!(scalar::resolve(&text), Value::String(_)) {
+        if style == ScalarStyle::Plain
+            && !matches!(scalar::resolve(&text), AttributeValue::String(_))
+        {
             self.unsuited = Some("a key that is no text");
         }
         if style == ScalarStyle::Plain && text == "<<" {
             self.unsuited = Some("a merge");
         }
         if before.iter().any(|(key, _)| *key == *text) {
-            return Err(Unread::Invalid(format!("{text:?} stands there twice")));
+            return Err(FrontMatterError::Invalid(format!("{text:?} stands there twice")));
         }
         Ok(SmolStr::new(&text))
     }
 
-    fn value(&mut self, event: Event<'_>, depth: usize) -> Result<Value, Unread> {
+    fn value(
+        &mut self,
+        event: Event<'_>,
+        depth: usize,
+    ) -> Result<AttributeValue, FrontMatterError> {
         if depth > MAX_DEPTH {
-            return Err(Unread::TooLarge);
+            return Err(FrontMatterError::TooLarge);
         }
         Ok(match event {
             Event::Scalar(text, style, _, tag) => {
                 self.note_tag(tag.is_some());
                 match style {
                     ScalarStyle::Plain => self.plain(&text),
-                    _ => Value::string(&*text),
+                    _ => AttributeValue::string(&*text),
                 }
             }
             Event::Alias(_) => {
                 self.unsuited = Some("an alias");
-                Value::Null
+                AttributeValue::Null
             }
             Event::SequenceStart(_, tag) => {
                 self.note_tag(tag.is_some());
                 let mut values = Vec::new();
                 loop {
                     match self.next()?.0 {
-                        Event::SequenceEnd => break Value::Array(values),
+                        Event::SequenceEnd => break AttributeValue::Array(values),
                         event => values.push(self.value(event, depth + 1)?),
                     }
                 }
@@ -183,7 +193,7 @@ impl<'a> Reader<'a> {
                 let mut entries = Entries::new();
                 loop {
                     match self.next()?.0 {
-                        Event::MappingEnd => break Value::Object(entries),
+                        Event::MappingEnd => break AttributeValue::Object(entries),
                         event => {
                             let key = self.key(event, &entries)?;
                             let event = self.next()?.0;
@@ -193,13 +203,13 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
-            _ => return Err(Unread::Invalid("a value is missing".to_owned())),
+            _ => return Err(FrontMatterError::Invalid("a value is missing".to_owned())),
         })
     }
 
-    fn plain(&mut self, text: &str) -> Value {
+    fn plain(&mut self, text: &str) -> AttributeValue {
         let value = scalar::resolve(text);
-        if let Value::Number(number) = value
+        if let AttributeValue::Number(number) = value
             && number.is_finite()
             && number.abs() > MAX_SAFE
             && (text.starts_with("0x") || !text.contains(['.', 'e', 'E']))
@@ -211,19 +221,19 @@ impl<'a> Reader<'a> {
 }
 
 /// Returns how long the scalar is that the text begins with.
-fn quoted_len(text: &str, quotes: Quotes) -> Option<usize> {
+fn quoted_len(text: &str, quotes: ScalarQuotes) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 1;
     match quotes {
-        Quotes::None => Some(text.len()),
-        Quotes::Single => loop {
+        ScalarQuotes::None => Some(text.len()),
+        ScalarQuotes::Single => loop {
             match (bytes.get(at)?, bytes.get(at + 1)) {
                 (b'\'', Some(b'\'')) => at += 2,
                 (b'\'', _) => return Some(at + 1),
                 _ => at += 1,
             }
         },
-        Quotes::Double => loop {
+        ScalarQuotes::Double => loop {
             match bytes.get(at)? {
                 b'\\' => at += 2,
                 b'"' => return Some(at + 1),

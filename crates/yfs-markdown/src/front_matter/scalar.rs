@@ -1,17 +1,17 @@
 //! Plain words of YAML 1.2 (core schema), as npm `yaml` resolves them.
 
-use crate::tree::Value;
+use crate::tree::AttributeValue;
 
 /// What a plain scalar means.
-pub(super) fn resolve(word: &str) -> Value {
+pub(super) fn resolve(word: &str) -> AttributeValue {
     match word {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        ".nan" | ".NaN" | ".NAN" => return Value::Number(f64::NAN),
+        "" | "~" | "null" | "Null" | "NULL" => return AttributeValue::Null,
+        "true" | "True" | "TRUE" => return AttributeValue::Bool(true),
+        "false" | "False" | "FALSE" => return AttributeValue::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => return AttributeValue::Number(f64::NAN),
         _ => {}
     }
-    number(word).map_or_else(|| Value::string(word), Value::Number)
+    number(word).map_or_else(|| AttributeValue::string(word), AttributeValue::Number)
 }
 
 fn number(word: &str) -> Option<f64> {
@@ -61,7 +61,7 @@ pub(super) fn may_be_plain(text: &str) -> bool {
     ];
     let is_word = !text.is_empty()
         && text.trim() == text
-        && matches!(resolve(text), Value::String(_))
+        && matches!(resolve(text), AttributeValue::String(_))
         && !text.contains([
             ':', '#', '[', ']', '{', '}', ',', '\u{85}', '\u{2028}', '\u{2029}', '\u{feff}',
         ])

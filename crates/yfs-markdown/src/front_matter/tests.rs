@@ -3,13 +3,13 @@
 use expect_test::{Expect, expect};
 use smol_str::SmolStr;
 
-use super::{MAX_DEPTH, MAX_LEN, Unread, patch, read, same_entries, split, write};
-use crate::tree::Value;
+use super::{FrontMatterError, MAX_DEPTH, MAX_LEN, patch, read, same_entries, split, write};
+use crate::tree::AttributeValue;
 
 fn check_read(yaml: &str, expected: Expect) {
     let shown = match read(yaml) {
-        Ok(mapping) => Value::Object(mapping.entries).to_string(),
-        Err(Unread::Invalid(_)) => "invalid".to_owned(),
+        Ok(mapping) => AttributeValue::Object(mapping.entries).to_string(),
+        Err(FrontMatterError::Invalid(_)) => "invalid".to_owned(),
         Err(unread) => unread.to_string(),
     };
     expected.assert_eq(&shown);
@@ -121,7 +121,7 @@ note: |
   two
 ";
 
-fn check_patch(key: &str, value: Option<Value>, expected: Expect) {
+fn check_patch(key: &str, value: Option<AttributeValue>, expected: Expect) {
     let mut entries = read(TEMPLATE).expect("the template is sound").entries;
     match (entries.iter_mut().find(|(other, _)| other == key), value) {
         (Some(entry), Some(value)) => entry.1 = value,
@@ -142,7 +142,8 @@ fn check_patch(key: &str, value: Option<Value>, expected: Expect) {
 fn a_change_touches_its_key_alone() {
     let entries = read(TEMPLATE).expect("the template is sound").entries;
     assert_eq!(patch(TEMPLATE, &entries), TEMPLATE);
-    let list = |items: &[&str]| Value::Array(items.iter().map(|it| (*it).into()).collect());
+    let list =
+        |items: &[&str]| AttributeValue::Array(items.iter().map(|it| (*it).into()).collect());
     check_patch(
         "title",
         Some("Ebb \"and\" flow: a".into()),
@@ -216,7 +217,7 @@ fn keys_come_and_go_and_become_null() {
     );
     check_patch(
         "title",
-        Some(Value::Null),
+        Some(AttributeValue::Null),
         expect![[r#"
             -title: "Tides"   # short
             +title: null   # short
@@ -237,10 +238,10 @@ fn hostile_yaml_is_bounded() {
         drop(read(&unit.repeat(n / unit.len())));
     }
     let deep: String = (0..300).map(|k| format!("{}a:\n", " ".repeat(k))).collect();
-    assert_eq!(read(&deep), Err(Unread::TooLarge));
-    assert_eq!(read(&bomb), Err(Unread::Unsuited("an alias")));
-    assert_eq!(read(&"a".repeat(MAX_LEN + 1)), Err(Unread::TooLarge));
-    assert_eq!(read(&format!("a: {}", "[".repeat(MAX_DEPTH + 1))), Err(Unread::TooLarge));
+    assert_eq!(read(&deep), Err(FrontMatterError::TooLarge));
+    assert_eq!(read(&bomb), Err(FrontMatterError::Unsuited("an alias")));
+    assert_eq!(read(&"a".repeat(MAX_LEN + 1)), Err(FrontMatterError::TooLarge));
+    assert_eq!(read(&format!("a: {}", "[".repeat(MAX_DEPTH + 1))), Err(FrontMatterError::TooLarge));
     assert!(start.elapsed().as_secs() < 600);
 }
 
@@ -253,15 +254,24 @@ fn what_is_written_reads_back() {
     ];
     let mut entries = Vec::new();
     for (index, text) in texts.iter().enumerate() {
-        entries.push((format!("k{index}").into(), Value::from(*text)));
+        entries.push((format!("k{index}").into(), AttributeValue::from(*text)));
         entries.push((
             format!("{text}{index}").into(),
-            Value::Array(vec![Value::from(*text), Value::Array(vec![Value::from(*text)])]),
+            AttributeValue::Array(vec![
+                AttributeValue::from(*text),
+                AttributeValue::Array(vec![AttributeValue::from(*text)]),
+            ]),
         ));
-        let nested = vec![("a".into(), Value::from(*text)), ("b".into(), Value::Array(vec![]))];
+        let nested = vec![
+            ("a".into(), AttributeValue::from(*text)),
+            ("b".into(), AttributeValue::Array(vec![])),
+        ];
         entries.push((
             format!("o{index}").into(),
-            Value::Array(vec![Value::Object(nested.clone()), Value::Object(nested)]),
+            AttributeValue::Array(vec![
+                AttributeValue::Object(nested.clone()),
+                AttributeValue::Object(nested),
+            ]),
         ));
     }
     for (index, number) in
@@ -285,10 +295,11 @@ fn what_is_written_reads_back() {
 #[test]
 fn long_keys_come_back() {
     let long = |it: &str| SmolStr::from(it.repeat(700));
-    let inner = Value::Object(vec![(long("\u{18}"), Value::from("deep\nlines\n"))]);
-    let list = Value::Array(vec![inner.clone(), Value::Null]);
+    let inner =
+        AttributeValue::Object(vec![(long("\u{18}"), AttributeValue::from("deep\nlines\n"))]);
+    let list = AttributeValue::Array(vec![inner.clone(), AttributeValue::Null]);
     let values = [
-        (long("ab"), Value::from(1.0)),
+        (long("ab"), AttributeValue::from(1.0)),
         (long("\u{18}"), inner),
         (long(": "), list),
         ("k".into(), true.into()),

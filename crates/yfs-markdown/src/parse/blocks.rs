@@ -5,20 +5,20 @@ use std::{collections::HashMap, ops::Range};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, OffsetIter, Options, Parser, Tag, TagEnd};
 
 use super::{
-    Mode, Span,
-    inline::{Inline, is_line_break},
-    mask::Masked,
-    spread::is_spread,
+    BlockSpan, ParseMode,
+    inline::{InlineCollector, is_line_break},
+    loose_lists::is_spread,
+    masked_text::MaskedText,
 };
 use crate::{
     outline::empty_row,
-    schema::Profile,
-    tree::{Element, MAX_DEPTH, Node, Value, push_inline},
+    schema::SchemaProfile,
+    tree::{AttributeValue, MAX_DEPTH, MarkdownNode, TreeElement, push_inline},
 };
 
 /// What is being built.
 #[derive(Debug)]
-enum Block {
+enum OpenBlock {
     Document,
     /// `implicit`: pulldown-cmark announces no paragraph in tight items.
     Paragraph {
@@ -28,7 +28,7 @@ enum Block {
     Quote,
     List {
         start: Option<u64>,
-        items: Vec<Item>,
+        items: Vec<ListItemState>,
     },
     Item {
         checked: Option<bool>,
@@ -49,7 +49,7 @@ enum Block {
 
 /// What a list must know of its items.
 #[derive(Debug)]
-struct Item {
+struct ListItemState {
     range: Range<usize>,
     begins_tight: bool,
     /// Whether any paragraph in it is tight; nothing if it has no paragraph.
@@ -58,8 +58,8 @@ struct Item {
 }
 
 #[derive(Debug)]
-struct Frame {
-    block: Block,
+struct BlockFrame {
+    block: OpenBlock,
     range: Range<usize>,
     /// Where its children begin among the nodes of the builder, and their spans among the spans.
     first: usize,
@@ -69,27 +69,27 @@ struct Frame {
     text: String,
 }
 
-struct Builder<'a> {
-    mode: Mode,
-    masked: &'a Masked<'a>,
-    inline: Inline<'a>,
-    stack: Vec<Frame>,
+struct TreeBuilder<'a> {
+    mode: ParseMode,
+    masked: &'a MaskedText<'a>,
+    inline: InlineCollector<'a>,
+    stack: Vec<BlockFrame>,
     /// The finished children of all open blocks, outermost first. So each list of children is allocated once, as long as it is.
-    nodes: Vec<Node>,
+    nodes: Vec<MarkdownNode>,
     /// Their spans.
-    spans: Vec<Span>,
+    spans: Vec<BlockSpan>,
     /// How many containers are open that are too deep to be built.
     n_ignored: usize,
     n_by_heading_id: HashMap<String, usize>,
 }
 
 /// Builds the document.
-pub(super) fn build(text: &str, mode: Mode) -> (Element, Span) {
-    let no_html = mode.strict && mode.profile == Profile::CommonMark;
-    let masked = Masked::new(text, no_html);
+pub(super) fn build(text: &str, mode: ParseMode) -> (TreeElement, BlockSpan) {
+    let no_html = mode.strict && mode.profile == SchemaProfile::CommonMark;
+    let masked = MaskedText::new(text, no_html);
     let options = match mode.profile {
-        Profile::CommonMark => Options::empty(),
-        Profile::Gfm => {
+        SchemaProfile::CommonMark => Options::empty(),
+        SchemaProfile::Gfm => {
             Options::ENABLE_TABLES
                 | Options::ENABLE_FOOTNOTES
                 | Options::ENABLE_STRIKETHROUGH
@@ -97,11 +97,11 @@ pub(super) fn build(text: &str, mode: Mode) -> (Element, Span) {
         }
     };
     let events = Parser::new_ext(&masked.text, options).into_offset_iter();
-    Builder {
+    TreeBuilder {
         mode,
         masked: &masked,
-        inline: Inline::new(mode, &masked),
-        stack: vec![Frame::new(Block::Document, 0..masked.text.len(), 0)],
+        inline: InlineCollector::new(mode, &masked),
+        stack: vec![BlockFrame::new(OpenBlock::Document, 0..masked.text.len(), 0)],
         nodes: Vec::new(),
         spans: Vec::new(),
         n_ignored: 0,
@@ -110,14 +110,14 @@ pub(super) fn build(text: &str, mode: Mode) -> (Element, Span) {
     .run(events)
 }
 
-impl Frame {
-    fn new(block: Block, range: Range<usize>, first: usize) -> Self {
+impl BlockFrame {
+    fn new(block: OpenBlock, range: Range<usize>, first: usize) -> Self {
         Self { block, range, first, paragraphs: Vec::new(), text: String::new() }
     }
 }
 
-impl<'a> Builder<'a> {
-    fn run(mut self, events: OffsetIter<'a>) -> (Element, Span) {
+impl<'a> TreeBuilder<'a> {
+    fn run(mut self, events: OffsetIter<'a>) -> (TreeElement, BlockSpan) {
         for (event, range) in events {
             match event {
                 Event::Start(tag) if !is_inline(&tag) => self.start(tag, range),
@@ -125,7 +125,10 @@ impl<'a> Builder<'a> {
                 Event::Rule => {
                     self.end_implicit();
                     let name = if self.is_gfm() { "hr" } else { "horizontal_rule" };
-                    self.add(Element::new(name).into(), Span { range, children: Vec::new() });
+                    self.add(
+                        TreeElement::new(name).into(),
+                        BlockSpan { range, children: Vec::new() },
+                    );
                 }
                 Event::TaskListMarker(is_checked) => self.task(is_checked),
                 Event::Html(text) | Event::Text(text) if self.is_verbatim() => {
@@ -139,24 +142,24 @@ impl<'a> Builder<'a> {
         }
         let range = self.top().range.clone();
         let (children, spans) = filled(self.nodes, self.spans, range.end);
-        (Element::new("doc").holding(children), Span { range, children: spans })
+        (TreeElement::new("doc").holding(children), BlockSpan { range, children: spans })
     }
 
     fn is_gfm(&self) -> bool {
-        self.mode.profile == Profile::Gfm
+        self.mode.profile == SchemaProfile::Gfm
     }
 
-    fn top(&mut self) -> &mut Frame {
+    fn top(&mut self) -> &mut BlockFrame {
         self.stack.last_mut().expect("the document is at the bottom until the end")
     }
 
     fn is_verbatim(&mut self) -> bool {
-        matches!(self.top().block, Block::Code { .. } | Block::Html)
+        matches!(self.top().block, OpenBlock::Code { .. } | OpenBlock::Html)
     }
 
     fn task(&mut self, is_checked: bool) {
         let item = self.stack.iter_mut().rev().take(2).find_map(|frame| match &mut frame.block {
-            Block::Item { checked } => Some(checked),
+            OpenBlock::Item { checked } => Some(checked),
             _ => None,
         });
         if let Some(checked) = item {
@@ -167,21 +170,21 @@ impl<'a> Builder<'a> {
     fn inline_event(&mut self, event: Event<'a>, range: Range<usize>) {
         let is_text_block = matches!(
             self.top().block,
-            Block::Paragraph { .. } | Block::Heading(_) | Block::Cell { .. }
+            OpenBlock::Paragraph { .. } | OpenBlock::Heading(_) | OpenBlock::Cell { .. }
         );
         if !is_text_block {
-            let block = Block::Paragraph { implicit: true };
+            let block = OpenBlock::Paragraph { implicit: true };
             self.push(block, range.clone());
         }
         let top = self.top();
-        if matches!(top.block, Block::Paragraph { implicit: true }) {
+        if matches!(top.block, OpenBlock::Paragraph { implicit: true }) {
             top.range.end = top.range.end.max(range.end);
         }
         self.inline.event(event, range);
     }
 
     fn end_implicit(&mut self) {
-        if matches!(self.top().block, Block::Paragraph { implicit: true }) {
+        if matches!(self.top().block, OpenBlock::Paragraph { implicit: true }) {
             self.close();
         }
     }
@@ -202,16 +205,16 @@ impl<'a> Builder<'a> {
             return;
         }
         let block = match tag {
-            Tag::BlockQuote(_) => Block::Quote,
-            Tag::List(start) => Block::List { start, items: Vec::new() },
-            Tag::Item => Block::Item { checked: None },
-            Tag::FootnoteDefinition(label) => Block::Footnote(label.into_string()),
-            Tag::Table(alignments) => Block::Table(alignments),
-            Tag::TableHead => Block::Row { is_head: true },
-            Tag::TableRow => Block::Row { is_head: false },
+            Tag::BlockQuote(_) => OpenBlock::Quote,
+            Tag::List(start) => OpenBlock::List { start, items: Vec::new() },
+            Tag::Item => OpenBlock::Item { checked: None },
+            Tag::FootnoteDefinition(label) => OpenBlock::Footnote(label.into_string()),
+            Tag::Table(alignments) => OpenBlock::Table(alignments),
+            Tag::TableHead => OpenBlock::Row { is_head: true },
+            Tag::TableRow => OpenBlock::Row { is_head: false },
             _ => {
-                let is_head = matches!(self.top().block, Block::Row { is_head: true });
-                Block::Cell { is_head }
+                let is_head = matches!(self.top().block, OpenBlock::Row { is_head: true });
+                OpenBlock::Cell { is_head }
             }
         };
         self.push(block, range);
@@ -219,7 +222,7 @@ impl<'a> Builder<'a> {
 
     fn start_leaf(&mut self, tag: Tag<'a>, range: Range<usize>) {
         let block = match tag {
-            Tag::Heading { level, .. } => Block::Heading(level as u8),
+            Tag::Heading { level, .. } => OpenBlock::Heading(level as u8),
             Tag::CodeBlock(kind) => {
                 let info = match kind {
                     CodeBlockKind::Fenced(_) if self.mode.strict && !self.is_gfm() => {
@@ -228,10 +231,10 @@ impl<'a> Builder<'a> {
                     CodeBlockKind::Fenced(info) => info.into_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                Block::Code { info }
+                OpenBlock::Code { info }
             }
-            Tag::HtmlBlock => Block::Html,
-            _ => Block::Paragraph { implicit: false },
+            Tag::HtmlBlock => OpenBlock::Html,
+            _ => OpenBlock::Paragraph { implicit: false },
         };
         self.push(block, range);
     }
@@ -260,8 +263,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn push(&mut self, block: Block, range: Range<usize>) {
-        self.stack.push(Frame::new(block, range, self.nodes.len()));
+    fn push(&mut self, block: OpenBlock, range: Range<usize>) {
+        self.stack.push(BlockFrame::new(block, range, self.nodes.len()));
     }
 
     /// How many children the block on top has.
@@ -269,7 +272,7 @@ impl<'a> Builder<'a> {
         self.nodes.len() - self.top().first
     }
 
-    fn add(&mut self, node: Node, span: Span) {
+    fn add(&mut self, node: MarkdownNode, span: BlockSpan) {
         self.nodes.push(node);
         self.spans.push(span);
     }
@@ -277,79 +280,79 @@ impl<'a> Builder<'a> {
     /// Finishes the block on top and adds it to the one below.
     fn close(&mut self) {
         let frame = self.stack.pop().expect("whoever closes has opened");
-        let children: Vec<Node> = self.nodes.drain(frame.first..).collect();
-        let spans: Vec<Span> = self.spans.drain(frame.first..).collect();
+        let children: Vec<MarkdownNode> = self.nodes.drain(frame.first..).collect();
+        let spans: Vec<BlockSpan> = self.spans.drain(frame.first..).collect();
         let range = frame.range;
-        let leaf = |range| Span { range, children: Vec::new() };
+        let leaf = |range| BlockSpan { range, children: Vec::new() };
         match frame.block {
-            Block::Document => {}
-            Block::Paragraph { implicit } => {
+            OpenBlock::Document => {}
+            OpenBlock::Paragraph { implicit } => {
                 let content = self.inline.take();
                 let index = self.n_children();
                 self.top().paragraphs.push((index, implicit));
-                self.add(Element::new("paragraph").holding(content).into(), leaf(range));
+                self.add(TreeElement::new("paragraph").holding(content).into(), leaf(range));
             }
-            Block::Heading(level) => {
+            OpenBlock::Heading(level) => {
                 let content = self.inline.take();
                 if let Some(heading) = self.heading(level, content) {
                     self.add(heading.into(), leaf(range));
                 }
             }
-            Block::Code { info } => {
+            OpenBlock::Code { info } => {
                 let code = self.code(&info, &frame.text);
                 self.add(code.into(), leaf(range));
             }
-            Block::Html => {
+            OpenBlock::Html => {
                 let paragraph = self.html(&frame.text);
                 self.add(paragraph.into(), leaf(range));
             }
-            Block::Quote => {
+            OpenBlock::Quote => {
                 let (children, spans) = filled(children, spans, range.start);
-                let quote = Element::new("blockquote").holding(children);
-                self.add(quote.into(), Span { range, children: spans });
+                let quote = TreeElement::new("blockquote").holding(children);
+                self.add(quote.into(), BlockSpan { range, children: spans });
             }
-            Block::Footnote(label) => {
+            OpenBlock::Footnote(label) => {
                 let (children, spans) = filled(children, spans, range.start);
-                let note = Element::new("footnote_definition").with("label", label.as_str());
-                self.add(note.holding(children).into(), Span { range, children: spans });
+                let note = TreeElement::new("footnote_definition").with("label", label.as_str());
+                self.add(note.holding(children).into(), BlockSpan { range, children: spans });
             }
-            Block::Item { checked } => {
+            OpenBlock::Item { checked } => {
                 self.close_item(checked, range, (children, spans), &frame.paragraphs);
             }
-            Block::List { start, items } => {
+            OpenBlock::List { start, items } => {
                 let list = self.list(start, &items).holding(children);
-                self.add(list.into(), Span { range, children: spans });
+                self.add(list.into(), BlockSpan { range, children: spans });
             }
-            Block::Cell { is_head } => {
+            OpenBlock::Cell { is_head } => {
                 let content = self.inline.take();
                 self.close_cell(is_head, content, range);
             }
-            Block::Row { is_head } => {
+            OpenBlock::Row { is_head } => {
                 let name = if is_head { "table_header_row" } else { "table_row" };
-                self.add(Element::new(name).holding(children).into(), leaf(range));
+                self.add(TreeElement::new(name).holding(children).into(), leaf(range));
             }
-            Block::Table(_) => {
+            OpenBlock::Table(_) => {
                 let (mut children, mut spans) = (children, spans);
-                if let [Node::Element(head)] = children.as_slice() {
+                if let [MarkdownNode::Element(head)] = children.as_slice() {
                     let row = match self.mode.strict {
                         // Milkdown gives it cells on the first edit.
-                        true => Element::new("table_row"),
+                        true => TreeElement::new("table_row"),
                         false => empty_row(head),
                     };
                     children.push(row.into());
                     spans.push(leaf(range.end..range.end));
                 }
-                let table = Element::new("table").holding(children);
-                self.add(table.into(), Span { range, children: spans });
+                let table = TreeElement::new("table").holding(children);
+                self.add(table.into(), BlockSpan { range, children: spans });
             }
         }
     }
 
-    fn heading(&mut self, level: u8, content: Vec<Node>) -> Option<Element> {
+    fn heading(&mut self, level: u8, content: Vec<MarkdownNode>) -> Option<TreeElement> {
         let level = f64::from(level);
         if self.is_gfm() {
             let id = if self.mode.strict { String::new() } else { self.heading_id(&content) };
-            let heading = Element::new("heading").with("id", id.as_str()).with("level", level);
+            let heading = TreeElement::new("heading").with("id", id.as_str()).with("level", level);
             return Some(heading.holding(content));
         }
         let has_break = content.iter().any(|node| node.name() == "hard_break");
@@ -359,17 +362,17 @@ impl<'a> Builder<'a> {
             true => without_breaks(content),
             false => content,
         };
-        Some(Element::new("heading").with("level", level).holding(content))
+        Some(TreeElement::new("heading").with("level", level).holding(content))
     }
 
     /// The id that Milkdown writes on the first edit. Numbered where an earlier heading has the same.
-    fn heading_id(&mut self, content: &[Node]) -> String {
+    fn heading_id(&mut self, content: &[MarkdownNode]) -> String {
         let mut text = String::new();
         for node in content {
             match node {
-                Node::Text(run) => text.push_str(&run.text),
-                Node::Element(element) if element.name == "hardbreak" => text.push('\n'),
-                Node::Element(_) => {}
+                MarkdownNode::Text(run) => text.push_str(&run.text),
+                MarkdownNode::Element(element) if element.name == "hardbreak" => text.push('\n'),
+                MarkdownNode::Element(_) => {}
             }
         }
         let lower = text.to_lowercase();
@@ -383,9 +386,9 @@ impl<'a> Builder<'a> {
         if *n_before > 1 { format!("{id}-#{n_before}") } else { id }
     }
 
-    fn code(&self, info: &str, text: &str) -> Element {
+    fn code(&self, info: &str, text: &str) -> TreeElement {
         let info = self.masked.restore(info);
-        let code = Element::new("code_block");
+        let code = TreeElement::new("code_block");
         let code = match self.is_gfm() {
             true if self.mode.strict => {
                 code.with("language", info.split_whitespace().next().unwrap_or_default())
@@ -395,22 +398,22 @@ impl<'a> Builder<'a> {
         };
         let text = self.masked.restore(text.strip_suffix('\n').unwrap_or(text));
         let mut children = Vec::new();
-        push_inline(&mut children, Node::text(text, Vec::new()));
+        push_inline(&mut children, MarkdownNode::text(text, Vec::new()));
         code.holding(children)
     }
 
-    fn html(&self, text: &str) -> Element {
+    fn html(&self, text: &str) -> TreeElement {
         let html = self.masked.restore(text.trim_end_matches('\n'));
-        let paragraph = Element::new("paragraph");
+        let paragraph = TreeElement::new("paragraph");
         match self.mode.profile {
-            Profile::Gfm if self.mode.strict && is_line_break(&html) => paragraph,
-            Profile::Gfm => {
-                let html = Element::new("html").with("value", &*html);
+            SchemaProfile::Gfm if self.mode.strict && is_line_break(&html) => paragraph,
+            SchemaProfile::Gfm => {
+                let html = TreeElement::new("html").with("value", &*html);
                 paragraph.holding(vec![html.into()])
             }
-            Profile::CommonMark => {
+            SchemaProfile::CommonMark => {
                 let mut children = Vec::new();
-                push_inline(&mut children, Node::text(html, Vec::new()));
+                push_inline(&mut children, MarkdownNode::text(html, Vec::new()));
                 paragraph.holding(children)
             }
         }
@@ -420,11 +423,11 @@ impl<'a> Builder<'a> {
         &mut self,
         checked: Option<bool>,
         range: Range<usize>,
-        (children, spans): (Vec<Node>, Vec<Span>),
+        (children, spans): (Vec<MarkdownNode>, Vec<BlockSpan>),
         paragraphs: &[(usize, bool)],
     ) {
         let is_spread = is_spread(&self.masked.text, spans.iter().map(|span| span.range.clone()));
-        let facts = Item {
+        let facts = ListItemState {
             range: range.clone(),
             begins_tight: paragraphs.first() == Some(&(0, true)),
             is_tight: paragraphs.iter().map(|(_, is_tight)| *is_tight).reduce(|a, b| a || b),
@@ -432,36 +435,36 @@ impl<'a> Builder<'a> {
         };
         let (mut children, mut spans) = filled(children, spans, range.start);
         let is_gfm = self.is_gfm();
-        let Block::List { start, items } = &mut self.top().block else { return };
+        let OpenBlock::List { start, items } = &mut self.top().block else { return };
         let index = items.len() as u64;
         items.push(facts);
-        let mut item = Element::new("list_item");
+        let mut item = TreeElement::new("list_item");
         if is_gfm {
             let label = start.map(|start| format!("{}.", start.saturating_add(index)));
             item = item
                 .with("label", label.as_deref().unwrap_or("•"))
                 .with("listType", if start.is_some() { "ordered" } else { "bullet" })
                 .with("spread", is_spread)
-                .with("checked", checked.map_or(Value::Null, Value::Bool));
+                .with("checked", checked.map_or(AttributeValue::Null, AttributeValue::Bool));
             if children[0].name() != "paragraph" {
-                children.insert(0, Element::new("paragraph").into());
+                children.insert(0, TreeElement::new("paragraph").into());
                 let at = spans[0].range.start;
-                spans.insert(0, Span { range: at..at, children: Vec::new() });
+                spans.insert(0, BlockSpan { range: at..at, children: Vec::new() });
             }
         }
-        self.add(item.holding(children).into(), Span { range, children: spans });
+        self.add(item.holding(children).into(), BlockSpan { range, children: spans });
     }
 
-    fn list(&self, start: Option<u64>, items: &[Item]) -> Element {
+    fn list(&self, start: Option<u64>, items: &[ListItemState]) -> TreeElement {
         let is_spread =
             || is_spread(&self.masked.text, items.iter().map(|item| item.range.clone()));
         let list = match start {
-            None => Element::new("bullet_list"),
+            None => TreeElement::new("bullet_list"),
             // prosemirror-markdown makes 1 of 0.
             Some(0) if self.mode.strict && !self.is_gfm() => {
-                Element::new("ordered_list").with("order", 1.0)
+                TreeElement::new("ordered_list").with("order", 1.0)
             }
-            Some(start) => Element::new("ordered_list").with("order", start as f64),
+            Some(start) => TreeElement::new("ordered_list").with("order", start as f64),
         };
         if self.is_gfm() {
             return list.with("spread", is_spread());
@@ -475,33 +478,37 @@ impl<'a> Builder<'a> {
         list.with("tight", is_tight)
     }
 
-    fn close_cell(&mut self, is_head: bool, content: Vec<Node>, range: Range<usize>) {
+    fn close_cell(&mut self, is_head: bool, content: Vec<MarkdownNode>, range: Range<usize>) {
         let column = self.n_children();
         let alignment = self.stack.iter().rev().nth(1).and_then(|frame| match &frame.block {
-            Block::Table(alignments) => alignments.get(column).copied(),
+            OpenBlock::Table(alignments) => alignments.get(column).copied(),
             _ => None,
         });
         let alignment = match alignment {
-            Some(Alignment::Left) => Value::from("left"),
-            Some(Alignment::Center) => Value::from("center"),
-            Some(Alignment::Right) => Value::from("right"),
-            _ => Value::Null,
+            Some(Alignment::Left) => AttributeValue::from("left"),
+            Some(Alignment::Center) => AttributeValue::from("center"),
+            Some(Alignment::Right) => AttributeValue::from("right"),
+            _ => AttributeValue::Null,
         };
-        let cell = Element::new(if is_head { "table_header" } else { "table_cell" })
+        let cell = TreeElement::new(if is_head { "table_header" } else { "table_cell" })
             .with("colspan", 1.0)
             .with("rowspan", 1.0)
-            .with("colwidth", Value::Null)
+            .with("colwidth", AttributeValue::Null)
             .with("alignment", alignment)
-            .holding(vec![Element::new("paragraph").holding(content).into()]);
-        self.add(cell.into(), Span { range, children: Vec::new() });
+            .holding(vec![TreeElement::new("paragraph").holding(content).into()]);
+        self.add(cell.into(), BlockSpan { range, children: Vec::new() });
     }
 }
 
 /// What must hold a block holds an empty paragraph, where no text stands for one.
-fn filled(mut children: Vec<Node>, mut spans: Vec<Span>, at: usize) -> (Vec<Node>, Vec<Span>) {
+fn filled(
+    mut children: Vec<MarkdownNode>,
+    mut spans: Vec<BlockSpan>,
+    at: usize,
+) -> (Vec<MarkdownNode>, Vec<BlockSpan>) {
     if children.is_empty() {
-        children.push(Element::new("paragraph").into());
-        spans.push(Span { range: at..at, children: Vec::new() });
+        children.push(TreeElement::new("paragraph").into());
+        spans.push(BlockSpan { range: at..at, children: Vec::new() });
     }
     (children, spans)
 }
@@ -510,12 +517,12 @@ fn is_blank_to_javascript(it: char) -> bool {
     it == '\u{feff}' || it != '\u{85}' && it.is_whitespace()
 }
 
-fn without_breaks(content: Vec<Node>) -> Vec<Node> {
+fn without_breaks(content: Vec<MarkdownNode>) -> Vec<MarkdownNode> {
     let mut kept = Vec::new();
     for node in content {
         match node {
-            Node::Element(element) if element.name == "hard_break" => {
-                push_inline(&mut kept, Node::text(" ", element.marks));
+            MarkdownNode::Element(element) if element.name == "hard_break" => {
+                push_inline(&mut kept, MarkdownNode::text(" ", element.marks));
             }
             node => push_inline(&mut kept, node),
         }

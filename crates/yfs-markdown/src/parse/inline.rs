@@ -3,23 +3,23 @@
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use smol_str::SmolStr;
 
-use super::{Mode, mask::Masked};
+use super::{ParseMode, masked_text::MaskedText};
 use crate::{
-    schema::Profile,
-    tree::{Element, Mark, Node, Value},
+    schema::SchemaProfile,
+    tree::{AttributeValue, MarkdownNode, TextMark, TreeElement},
 };
 
 /// What an end of an inline tag has to undo.
 #[derive(Debug)]
-struct Open {
+struct OpenInline {
     name: &'static str,
     /// The mark of that name that was open before: marks are a set.
-    hidden: Option<Mark>,
+    hidden: Option<TextMark>,
 }
 
 /// An image whose alternative text is being read.
 #[derive(Debug)]
-struct Image {
+struct OpenImage {
     source: String,
     title: String,
     alternative: String,
@@ -31,23 +31,23 @@ struct Image {
 
 /// Collects the inline content of one text block after the other.
 #[derive(Debug)]
-pub(super) struct Inline<'a> {
-    mode: Mode,
-    masked: &'a Masked<'a>,
-    marks: Vec<Mark>,
-    open: Vec<Open>,
-    image: Option<Image>,
-    children: Vec<Node>,
+pub(super) struct InlineCollector<'a> {
+    mode: ParseMode,
+    masked: &'a MaskedText<'a>,
+    marks: Vec<TextMark>,
+    open: Vec<OpenInline>,
+    image: Option<OpenImage>,
+    children: Vec<MarkdownNode>,
 }
 
-impl<'a> Inline<'a> {
-    pub(super) fn new(mode: Mode, masked: &'a Masked<'a>) -> Self {
+impl<'a> InlineCollector<'a> {
+    pub(super) fn new(mode: ParseMode, masked: &'a MaskedText<'a>) -> Self {
         let (marks, open, children) = (Vec::new(), Vec::new(), Vec::new());
         Self { mode, masked, marks, open, image: None, children }
     }
 
     /// Ends the block and returns what it holds.
-    pub(super) fn take(&mut self) -> Vec<Node> {
+    pub(super) fn take(&mut self) -> Vec<MarkdownNode> {
         self.marks.clear();
         self.open.clear();
         self.image = None;
@@ -66,15 +66,15 @@ impl<'a> Inline<'a> {
             Event::Code(code) => {
                 let masked = self.masked;
                 let name = if self.is_gfm() { "inlineCode" } else { "code" };
-                self.push_mark(name, Mark::new(name));
+                self.push_mark(name, TextMark::new(name));
                 self.push(&masked.restore(&code));
                 self.pop_mark();
             }
             Event::SoftBreak => self.soft_break(),
             Event::HardBreak => {
                 let hard = match self.is_gfm() {
-                    true => Element::new("hardbreak").with("isInline", false),
-                    false => Element::new("hard_break"),
+                    true => TreeElement::new("hardbreak").with("isInline", false),
+                    false => TreeElement::new("hard_break"),
                 };
                 self.element(hard);
             }
@@ -82,7 +82,8 @@ impl<'a> Inline<'a> {
             Event::FootnoteReference(label) => {
                 let label = SmolStr::new(&label);
                 self.element(
-                    Element::new("footnote_reference").with("label", Value::String(label)),
+                    TreeElement::new("footnote_reference")
+                        .with("label", AttributeValue::String(label)),
                 );
             }
             Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text, at.start),
@@ -94,7 +95,7 @@ impl<'a> Inline<'a> {
     }
 
     fn is_gfm(&self) -> bool {
-        self.mode.profile == Profile::Gfm
+        self.mode.profile == SchemaProfile::Gfm
     }
 
     fn text(&mut self, text: &str, at: usize) {
@@ -114,16 +115,18 @@ impl<'a> Inline<'a> {
     /// Adds text under the open marks, to the run before where that has the same.
     fn push(&mut self, text: &str) {
         match self.children.last_mut() {
-            Some(Node::Text(last)) if last.marks == self.marks => last.text.push_str(text),
+            Some(MarkdownNode::Text(last)) if last.marks == self.marks => last.text.push_str(text),
             _ if text.is_empty() => {}
-            _ => self.children.push(Node::text(text, self.marks.clone())),
+            _ => self.children.push(MarkdownNode::text(text, self.marks.clone())),
         }
     }
 
     fn soft_break(&mut self) {
         match (self.mode.profile, self.mode.strict) {
-            (Profile::Gfm, _) => self.element(Element::new("hardbreak").with("isInline", true)),
-            (Profile::CommonMark, strict) => {
+            (SchemaProfile::Gfm, _) => {
+                self.element(TreeElement::new("hardbreak").with("isInline", true));
+            }
+            (SchemaProfile::CommonMark, strict) => {
                 self.push(if strict { " " } else { "\n" });
             }
         }
@@ -131,16 +134,16 @@ impl<'a> Inline<'a> {
 
     fn html(&mut self, html: &str) {
         match self.mode.profile {
-            Profile::Gfm if self.mode.strict && is_line_break(html) => {}
-            Profile::Gfm => {
-                let value = Value::string(html);
-                self.element(Element::new("html").with("value", value));
+            SchemaProfile::Gfm if self.mode.strict && is_line_break(html) => {}
+            SchemaProfile::Gfm => {
+                let value = AttributeValue::string(html);
+                self.element(TreeElement::new("html").with("value", value));
             }
-            Profile::CommonMark => self.push(html),
+            SchemaProfile::CommonMark => self.push(html),
         }
     }
 
-    fn element(&mut self, mut element: Element) {
+    fn element(&mut self, mut element: TreeElement) {
         element.marks.clone_from(&self.marks);
         self.children.push(element.into());
     }
@@ -152,25 +155,29 @@ impl<'a> Inline<'a> {
         };
         match tag {
             Tag::Emphasis if self.is_gfm() => {
-                self.push_mark("emphasis", Mark::new("emphasis").with("marker", marker));
+                self.push_mark("emphasis", TextMark::new("emphasis").with("marker", marker));
             }
-            Tag::Emphasis => self.push_mark("em", Mark::new("em")),
+            Tag::Emphasis => self.push_mark("em", TextMark::new("em")),
             Tag::Strong if self.is_gfm() => {
-                self.push_mark("strong", Mark::new("strong").with("marker", marker));
+                self.push_mark("strong", TextMark::new("strong").with("marker", marker));
             }
-            Tag::Strong => self.push_mark("strong", Mark::new("strong")),
-            Tag::Strikethrough => self.push_mark("strike_through", Mark::new("strike_through")),
+            Tag::Strong => self.push_mark("strong", TextMark::new("strong")),
+            Tag::Strikethrough => self.push_mark("strike_through", TextMark::new("strike_through")),
             Tag::Link { link_type, dest_url, title, .. } => {
                 let is_bare_mail = link_type == LinkType::Email && !dest_url.starts_with("mailto:");
                 let target = self.target(&dest_url);
                 let target = if is_bare_mail { format!("mailto:{target}") } else { target };
                 let title = self.masked.restore(&title);
-                let title = if title.is_empty() { Value::Null } else { Value::string(&*title) };
-                let link = Mark::new("link").with("href", target.as_str()).with("title", title);
+                let title = if title.is_empty() {
+                    AttributeValue::Null
+                } else {
+                    AttributeValue::string(&*title)
+                };
+                let link = TextMark::new("link").with("href", target.as_str()).with("title", title);
                 self.push_mark("link", link);
             }
             Tag::Image { dest_url, title, .. } => {
-                self.image = Some(Image {
+                self.image = Some(OpenImage {
                     source: self.target(&dest_url),
                     title: self.masked.restore(&title).into_owned(),
                     alternative: String::new(),
@@ -178,7 +185,7 @@ impl<'a> Inline<'a> {
                     is_done: false,
                 });
             }
-            _ => self.push_mark("", Mark::new("")),
+            _ => self.push_mark("", TextMark::new("")),
         }
     }
 
@@ -186,13 +193,13 @@ impl<'a> Inline<'a> {
     fn target(&self, destination: &str) -> String {
         let target = self.masked.restore(destination);
         match (self.mode.profile, self.mode.strict) {
-            (Profile::CommonMark, true) => normalise_link(&target),
+            (SchemaProfile::CommonMark, true) => normalise_link(&target),
             _ => target.into_owned(),
         }
     }
 
     /// Opens a mark. The empty name stands for none.
-    fn push_mark(&mut self, name: &'static str, mark: Mark) {
+    fn push_mark(&mut self, name: &'static str, mark: TextMark) {
         let at = self.marks.iter().position(|it| it.name == name);
         let hidden = at.map(|at| self.marks.remove(at));
         if !name.is_empty() {
@@ -201,12 +208,12 @@ impl<'a> Inline<'a> {
             let at = ranks.take_while(|it| *it < rank).count();
             self.marks.insert(at, mark);
         }
-        self.open.push(Open { name, hidden });
+        self.open.push(OpenInline { name, hidden });
     }
 
     /// Closes the mark that was opened last. Editors then have none of that name.
     fn pop_mark(&mut self) {
-        let Some(Open { name, hidden }) = self.open.pop() else { return };
+        let Some(OpenInline { name, hidden }) = self.open.pop() else { return };
         let Some(at) = self.marks.iter().position(|it| it.name == name) else { return };
         match hidden {
             Some(mark) if !self.mode.strict => self.marks[at] = mark,
@@ -216,7 +223,8 @@ impl<'a> Inline<'a> {
 
     fn event_in_image(&mut self, event: Event<'_>, at: &std::ops::Range<usize>) {
         let Some(image) = &mut self.image else { return };
-        let is_editor_of_commonmark = self.mode.strict && self.mode.profile == Profile::CommonMark;
+        let is_editor_of_commonmark =
+            self.mode.strict && self.mode.profile == SchemaProfile::CommonMark;
         let soft = if self.mode.strict { "\n" } else { " " };
         match event {
             Event::End(TagEnd::Image) if image.depth == 1 => self.finish_image(),
@@ -251,18 +259,18 @@ impl<'a> Inline<'a> {
         let Some(image) = self.image.take() else { return };
         let alternative = self.masked.restore(&image.alternative).into_owned();
         let or_null = |text: &str| match text.is_empty() {
-            true => Value::Null,
-            false => Value::string(text),
+            true => AttributeValue::Null,
+            false => AttributeValue::string(text),
         };
-        let element = Element::new("image").with("src", image.source.as_str());
+        let element = TreeElement::new("image").with("src", image.source.as_str());
         let element = match self.mode.profile {
-            Profile::CommonMark => {
+            SchemaProfile::CommonMark => {
                 element.with("alt", or_null(&alternative)).with("title", or_null(&image.title))
             }
-            Profile::Gfm => {
+            SchemaProfile::Gfm => {
                 let title = match self.mode.strict {
                     true => or_null(&image.title),
-                    false => Value::string(&image.title),
+                    false => AttributeValue::string(&image.title),
                 };
                 element.with("alt", alternative.as_str()).with("title", title)
             }

@@ -22,15 +22,15 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     SourceMap,
-    fill::{self, says_something},
-    key::{END, Key, START},
+    apply_source::{self, says_something},
+    key::{END, LeafKey, START},
 };
 use crate::{
-    outline::{Kind, Outline, is_empty_paragraph},
+    outline::{ContainerKind, TreeOutline, is_empty_paragraph},
     parse::parse,
-    same::same_node,
-    schema::Profile,
-    tree::{Element, Node},
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TreeElement},
+    tree_equality::same_node,
     write::emit::emit_blocks,
 };
 
@@ -41,26 +41,27 @@ const N_NEIGHBORS: usize = 2;
 #[derive(Debug, Clone)]
 pub struct RenderedBlocks {
     text: String,
-    blocks: Vec<Block>,
+    blocks: Vec<SourceBlock>,
     /// How many leaves there are of each key.
-    n_by_key: HashMap<Key, usize>,
+    n_by_key: HashMap<LeafKey, usize>,
     /// How many blocks have no text: empty paragraphs, which markdown cannot say.
     n_silent: usize,
 }
 
 /// One block of the document.
 #[derive(Debug, Clone)]
-struct Block {
+struct SourceBlock {
     /// How many bytes of the text it is, with what stands before it.
     len: usize,
-    keys: Box<[Key]>,
+    keys: Box<[LeafKey]>,
 }
 
 impl SourceMap {
     /// Reports whether what is remembered of one block has no effect on how far blocks are written.
     fn is_local(&self) -> bool {
-        let says =
-            |record: &super::Record| says_something(record.lines.as_deref().unwrap_or_default());
+        let says = |record: &super::SourceRecord| {
+            says_something(record.lines.as_deref().unwrap_or_default())
+        };
         !self.style.has_mark
             && !self.style.is_open
             && !self.style.has_definitions
@@ -68,14 +69,14 @@ impl SourceMap {
     }
 
     /// Reports whether leaves and gaps are written alike wherever they stand.
-    fn is_plain(&self, keys: &[Key], n_by_key: &HashMap<Key, usize>) -> bool {
-        let is_plain_leaf = |key: &Key| match self.leaves.get(key).map(Vec::as_slice) {
+    fn is_plain(&self, keys: &[LeafKey], n_by_key: &HashMap<LeafKey, usize>) -> bool {
+        let is_plain_leaf = |key: &LeafKey| match self.leaves.get(key).map(Vec::as_slice) {
             None => true,
             Some([record]) => record.may_repeat() || n_by_key.get(key) == Some(&1),
             Some(_) => false,
         };
         let is_plain_gap =
-            |pair: &[Key]| match self.gaps.get(&(pair[0], pair[1])).map(Vec::as_slice) {
+            |pair: &[LeafKey]| match self.gaps.get(&(pair[0], pair[1])).map(Vec::as_slice) {
                 None => true,
                 Some([record]) => record.may_repeat(),
                 Some(_) => false,
@@ -84,9 +85,10 @@ impl SourceMap {
     }
 
     /// Reports whether nothing is remembered of some leaves, nor of gaps beside them.
-    fn forgets(&self, keys: &[Key]) -> bool {
-        let is_gap = |(before, after): &(Key, Key)| keys.contains(before) || keys.contains(after);
-        self.style == super::Style::default()
+    fn forgets(&self, keys: &[LeafKey]) -> bool {
+        let is_gap =
+            |(before, after): &(LeafKey, LeafKey)| keys.contains(before) || keys.contains(after);
+        self.style == super::FileStyle::default()
             && !keys.iter().any(|key| self.leaves.contains_key(key))
             && !self.gaps.keys().any(is_gap)
     }
@@ -94,17 +96,17 @@ impl SourceMap {
 
 impl RenderedBlocks {
     /// Renders a document. Returns nothing if its text cannot be brought up to date by blocks.
-    pub fn new(document: &Element, map: &SourceMap, profile: Profile) -> Option<Self> {
-        let is_block = |node: &Node| node.as_element().is_some();
-        let is_text = |node: &Node| !is_silent(node);
+    pub fn new(document: &TreeElement, map: &SourceMap, profile: SchemaProfile) -> Option<Self> {
+        let is_block = |node: &MarkdownNode| node.as_element().is_some();
+        let is_text = |node: &MarkdownNode| !is_silent(node);
         if !map.is_local() || !document.children.iter().all(is_block) {
             return None;
         }
         if !document.children.iter().any(is_text) {
             return None;
         }
-        let outline = Outline::new(document);
-        let keys = Key::of_leaves(&outline);
+        let outline = TreeOutline::new(document);
+        let keys = LeafKey::of_leaves(&outline);
         let n_by_key = count(&keys);
         let (text, blocks) = write_blocks(&outline, &keys, map, profile, &n_by_key)?;
         if !reads_back(&text, &document.children, profile) {
@@ -131,7 +133,7 @@ impl RenderedBlocks {
 
     /// Returns which blocks must be read to replace some: these and their neighbors.
     pub fn around(&self, blocks: Range<usize>) -> Range<usize> {
-        let has_text = |block: &&Block| !block.keys.is_empty();
+        let has_text = |block: &&SourceBlock| !block.keys.is_empty();
         let mut start = blocks.start;
         for _ in 0..N_NEIGHBORS {
             let found = self.blocks[..start].iter().rposition(|block| has_text(&block));
@@ -147,7 +149,7 @@ impl RenderedBlocks {
 
     /// Returns which part of the text some blocks are, and what stands before the first of them.
     pub fn part(&self, blocks: Range<usize>) -> Range<usize> {
-        let len = |blocks: &[Block]| blocks.iter().map(|block| block.len).sum::<usize>();
+        let len = |blocks: &[SourceBlock]| blocks.iter().map(|block| block.len).sum::<usize>();
         let start = len(&self.blocks[..blocks.start]);
         start..start + len(&self.blocks[blocks])
     }
@@ -178,28 +180,29 @@ impl RenderedBlocks {
     pub fn replace(
         &mut self,
         map: &SourceMap,
-        profile: Profile,
+        profile: SchemaProfile,
         old: Range<usize>,
-        nodes: Vec<Node>,
+        nodes: Vec<MarkdownNode>,
     ) -> bool {
         let window = self.around(old.clone());
         let (n_before, n_after) = (old.start - window.start, window.end - old.end);
-        let is_block = |node: &Node| node.as_element().is_some();
+        let is_block = |node: &MarkdownNode| node.as_element().is_some();
         if nodes.len() < n_before + n_after || !nodes.iter().all(is_block) {
             return false;
         }
         let n_new = nodes.len() - n_before - n_after;
-        let part = Element::new("doc").holding(nodes);
+        let part = TreeElement::new("doc").holding(nodes);
         if part.children.iter().all(is_silent) {
             return false;
         }
-        let outline = Outline::new(&part);
-        let keys = Key::of_leaves(&outline);
-        let is_footnote = |it: &crate::outline::Container<'_>| it.kind == Kind::Footnote;
+        let outline = TreeOutline::new(&part);
+        let keys = LeafKey::of_leaves(&outline);
+        let is_footnote =
+            |it: &crate::outline::OutlineContainer<'_>| it.kind == ContainerKind::Footnote;
         if outline.containers.iter().any(is_footnote) {
             return false;
         }
-        let gone: Vec<Key> =
+        let gone: Vec<LeafKey> =
             self.blocks[window.clone()].iter().flat_map(|it| it.keys.iter().copied()).collect();
         let has_near = self.has_near_gaps(map);
         let is_plain = map.is_plain(&gone, &self.n_by_key);
@@ -222,7 +225,8 @@ impl RenderedBlocks {
         };
         let skipped = if first.is_some() { n_first } else { 0 };
         self.text.replace_range(here.start + n_old_first..here.end, &text[skipped..]);
-        let n_silent = |blocks: &[Block]| blocks.iter().filter(|it| it.keys.is_empty()).count();
+        let n_silent =
+            |blocks: &[SourceBlock]| blocks.iter().filter(|it| it.keys.is_empty()).count();
         self.n_silent = self.n_silent - n_silent(&self.blocks[window.clone()]) + n_silent(&blocks);
         let kept = first.into_iter().chain(blocks.into_iter().skip(usize::from(n_before > 0)));
         debug_assert_eq!(n_new + n_before + n_after, part.children.len());
@@ -234,12 +238,12 @@ impl RenderedBlocks {
     fn write_part(
         &self,
         window: &Range<usize>,
-        outline: &Outline<'_>,
-        keys: &[Key],
+        outline: &TreeOutline<'_>,
+        keys: &[LeafKey],
         map: &SourceMap,
-        profile: Profile,
+        profile: SchemaProfile,
         [n_before, n_after]: [usize; 2],
-    ) -> Option<(String, Vec<Block>)> {
+    ) -> Option<(String, Vec<SourceBlock>)> {
         if !map.is_plain(keys, &self.n_by_key) {
             return None;
         }
@@ -252,7 +256,7 @@ impl RenderedBlocks {
 
     /// Reports whether nothing is remembered of some blocks.
     pub fn is_forgotten(&self, map: &SourceMap, blocks: Range<usize>) -> bool {
-        let keys: Vec<Key> =
+        let keys: Vec<LeafKey> =
             self.blocks[blocks].iter().flat_map(|it| it.keys.iter().copied()).collect();
         map.forgets(&keys)
     }
@@ -260,15 +264,16 @@ impl RenderedBlocks {
     /// Reports whether a gap is remembered that lost a neighbor. Any other beside the one that is
     /// left may then be written like it.
     fn has_near_gaps(&self, map: &SourceMap) -> bool {
-        let is_there = |key: &Key| [START, END].contains(key) || self.n_by_key.contains_key(key);
+        let is_there =
+            |key: &LeafKey| [START, END].contains(key) || self.n_by_key.contains_key(key);
         map.gaps.keys().any(|(before, after)| !is_there(before) || !is_there(after))
     }
 
     /// Counts leaves that go and leaves that come.
     fn recount<'a>(
         &mut self,
-        gone: impl Iterator<Item = &'a Key>,
-        come: impl Iterator<Item = &'a Key>,
+        gone: impl Iterator<Item = &'a LeafKey>,
+        come: impl Iterator<Item = &'a LeafKey>,
     ) {
         for key in come {
             *self.n_by_key.entry(*key).or_default() += 1;
@@ -289,19 +294,19 @@ impl RenderedBlocks {
         window: &Range<usize>,
         here: &Range<usize>,
         text: &str,
-        blocks: &[Block],
+        blocks: &[SourceBlock],
         n_before: usize,
         n_after: usize,
     ) -> bool {
         let here = &self.text[here.clone()];
-        let len = |blocks: &[Block]| blocks.iter().map(|block| block.len).sum::<usize>();
+        let len = |blocks: &[SourceBlock]| blocks.iter().map(|block| block.len).sum::<usize>();
         let old_blocks = &self.blocks[window.clone()];
         // Nothing stands before the first block of a document of its own.
         let old_before = &here[old_blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len)
             ..len(&old_blocks[..n_before])];
         let new_before = &text[blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len)
             ..len(&blocks[..n_before])];
-        let first = |text: &str, blocks: &[Block]| {
+        let first = |text: &str, blocks: &[SourceBlock]| {
             let len = blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len);
             text[..len].trim_start_matches(['\n', '\r', ' ', '\t', '>']).to_owned()
         };
@@ -316,24 +321,24 @@ impl RenderedBlocks {
 }
 
 /// Reports whether a block has no lines of its own beside others.
-fn is_silent(node: &Node) -> bool {
+fn is_silent(node: &MarkdownNode) -> bool {
     node.as_element().is_some_and(is_empty_paragraph)
 }
 
 /// Reports whether a text reads back as all blocks that have text.
-fn reads_back(text: &str, nodes: &[Node], profile: Profile) -> bool {
+fn reads_back(text: &str, nodes: &[MarkdownNode], profile: SchemaProfile) -> bool {
     reads_as(&parse(text, profile), nodes)
 }
 
 /// Reports whether a document was read as all blocks that have text.
-pub(super) fn reads_as(read: &Element, nodes: &[Node]) -> bool {
+pub(super) fn reads_as(read: &TreeElement, nodes: &[MarkdownNode]) -> bool {
     let mut said = nodes.iter().filter(|node| !is_silent(node));
     let is_same =
         read.children.iter().all(|it| said.next().is_some_and(|node| same_node(it, node)));
     is_same && said.next().is_none()
 }
 
-fn count(keys: &[Key]) -> HashMap<Key, usize> {
+fn count(keys: &[LeafKey]) -> HashMap<LeafKey, usize> {
     let mut n_by_key = HashMap::with_capacity(keys.len());
     keys.iter().for_each(|key| *n_by_key.entry(*key).or_default() += 1);
     n_by_key
@@ -341,25 +346,25 @@ fn count(keys: &[Key]) -> HashMap<Key, usize> {
 
 /// Writes a document, and returns which part of the text is which block.
 fn write_blocks(
-    outline: &Outline<'_>,
-    keys: &[Key],
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
     map: &SourceMap,
-    profile: Profile,
-    n_by_key: &HashMap<Key, usize>,
-) -> Option<(String, Vec<Block>)> {
-    let plan = fill::plan_among(outline, keys, map, profile, &|_| false, n_by_key);
+    profile: SchemaProfile,
+    n_by_key: &HashMap<LeafKey, usize>,
+) -> Option<(String, Vec<SourceBlock>)> {
+    let plan = apply_source::plan_among(outline, keys, map, profile, &|_| false, n_by_key);
     let (text, starts) = emit_blocks(outline, &plan);
     if text.len() > plan.max_len {
         return None;
     }
-    let mut blocks: Vec<Block> =
-        outline.document().iter().map(|_| Block { len: 0, keys: Box::default() }).collect();
+    let mut blocks: Vec<SourceBlock> =
+        outline.document().iter().map(|_| SourceBlock { len: 0, keys: Box::default() }).collect();
     let mut leaf = 0;
     while let Some(first) = outline.leaves.get(leaf) {
         let n_leaves = outline.leaves[leaf..].iter().take_while(|it| it.top == first.top).count();
         let end = starts.get(leaf + n_leaves).copied().unwrap_or(text.len());
         blocks[first.top] =
-            Block { len: end - starts[leaf], keys: keys[leaf..leaf + n_leaves].into() };
+            SourceBlock { len: end - starts[leaf], keys: keys[leaf..leaf + n_leaves].into() };
         leaf += n_leaves;
     }
     Some((text, blocks))

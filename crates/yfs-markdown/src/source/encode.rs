@@ -14,11 +14,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Record, SourceMap, Style, WRITER_VERSION,
-    key::{Key, TEXT_LEN},
+    FileStyle, SourceMap, SourceRecord, WRITER_VERSION,
+    key::{LeafKey, TEXT_LEN},
     prefixes::MAX_PREFIX,
 };
-use crate::write::emit::{Line, LineEnd};
+use crate::write::emit::{LineEnd, OutputLine};
 
 /// Under which key the style of the file stands.
 const STYLE: &str = "style";
@@ -27,7 +27,7 @@ impl SourceMap {
     /// Returns the memory as entries, in order of key.
     pub fn entries(&self) -> BTreeMap<String, String> {
         let mut entries = BTreeMap::new();
-        if self.style != Style::default() {
+        if self.style != FileStyle::default() {
             entries.insert(STYLE.to_owned(), self.style.to_text());
         }
         for (key, records) in &self.leaves {
@@ -45,13 +45,13 @@ impl SourceMap {
         let mut map = Self::default();
         for (key, value) in entries {
             if key == STYLE {
-                map.style = Style::from_text(value);
-            } else if let Some(leaf) = key.strip_prefix('l').and_then(Key::from_text) {
+                map.style = FileStyle::from_text(value);
+            } else if let Some(leaf) = key.strip_prefix('l').and_then(LeafKey::from_text) {
                 map.leaves.extend(records_from_text(value).map(|records| (leaf, records)));
             } else if let Some(pair) =
                 key.strip_prefix('g').and_then(|it| it.split_at_checked(TEXT_LEN))
                 && let (Some(before), Some(after)) =
-                    (Key::from_text(pair.0), Key::from_text(pair.1))
+                    (LeafKey::from_text(pair.0), LeafKey::from_text(pair.1))
             {
                 let records = records_from_text(value);
                 map.gaps.extend(records.map(|records| ((before, after), records)));
@@ -76,7 +76,7 @@ impl SourceMap {
     }
 }
 
-impl Style {
+impl FileStyle {
     fn to_text(self) -> String {
         let mut text = WRITER_VERSION.to_string();
         text.push_str(match self.end {
@@ -106,7 +106,7 @@ impl Style {
     }
 }
 
-fn records_to_text(records: &[Record]) -> String {
+fn records_to_text(records: &[SourceRecord]) -> String {
     let mut text = String::new();
     for record in records {
         let prefixes = record.prefixes.iter().map(|prefix| match prefix {
@@ -135,7 +135,7 @@ fn records_to_text(records: &[Record]) -> String {
     text
 }
 
-fn records_from_text(text: &str) -> Option<Vec<Record>> {
+fn records_from_text(text: &str) -> Option<Vec<SourceRecord>> {
     let mut lines = text.strip_suffix('\n')?.split('\n');
     let mut records = Vec::new();
     while let Some(head) = lines.next() {
@@ -144,16 +144,16 @@ fn records_from_text(text: &str) -> Option<Vec<Record>> {
         let n_lines = fields.next()?;
         let prefixes = prefixes_from_text(fields.next()?)?;
         if n_lines == "=" {
-            records.push(Record { hint, prefixes, lines: None });
+            records.push(SourceRecord { hint, prefixes, lines: None });
             continue;
         }
         let n_lines: usize = n_lines.parse().ok()?;
-        let lines: Vec<Line> =
+        let lines: Vec<OutputLine> =
             lines.by_ref().take(n_lines).map(line_from_text).collect::<Option<_>>()?;
         if lines.len() != n_lines {
             return None;
         }
-        records.push(Record { hint, prefixes, lines: Some(lines) });
+        records.push(SourceRecord { hint, prefixes, lines: Some(lines) });
     }
     Some(records)
 }
@@ -176,7 +176,7 @@ fn prefixes_from_text(text: &str) -> Option<Vec<Option<(String, String)>>> {
     text.split(',').map(read).collect()
 }
 
-fn line_from_text(text: &str) -> Option<Line> {
+fn line_from_text(text: &str) -> Option<OutputLine> {
     let (is_whole, end) = match text.chars().next()? {
         'a' => (false, None),
         'b' => (false, Some(LineEnd::Lf)),
@@ -189,5 +189,5 @@ fn line_from_text(text: &str) -> Option<Line> {
         _ => return None,
     };
     let text = &text[1..];
-    (!text.contains('\r')).then(|| Line { text: text.to_owned(), is_whole, end })
+    (!text.contains('\r')).then(|| OutputLine { text: text.to_owned(), is_whole, end })
 }

@@ -1,39 +1,39 @@
 //! Under which name a leaf is remembered: a hash of what it means and of the kinds of containers around.
 
 use crate::{
-    outline::{Kind, Outline},
-    same::is_derived,
-    tree::{Mark, Node, Value},
+    outline::{ContainerKind, TreeOutline},
+    tree::{AttributeValue, MarkdownNode, TextMark},
+    tree_equality::is_derived,
 };
 
 /// A name of a leaf. Not proof against forgery, and need not be: what is found under it is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key(pub(super) u64);
+pub(super) struct LeafKey(pub(super) u64);
 
 /// Stands before the first leaf.
-pub(super) const START: Key = Key(1);
+pub(super) const START: LeafKey = LeafKey(1);
 /// Stands after the last leaf.
-pub(super) const END: Key = Key(2);
+pub(super) const END: LeafKey = LeafKey(2);
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// How long a key is as text.
 pub(super) const TEXT_LEN: usize = 11;
 
-impl Key {
+impl LeafKey {
     /// Returns the keys of all leaves.
-    pub(super) fn of_leaves(outline: &Outline<'_>) -> Vec<Self> {
+    pub(super) fn of_leaves(outline: &TreeOutline<'_>) -> Vec<Self> {
         (0..outline.leaves.len()).map(|index| Self::of(outline, index)).collect()
     }
 
-    fn of(outline: &Outline<'_>, index: usize) -> Self {
+    fn of(outline: &TreeOutline<'_>, index: usize) -> Self {
         let leaf = &outline.leaves[index];
-        let mut hasher = Hasher(0xcbf2_9ce4_8422_2325);
+        let mut hasher = LeafHasher(0xcbf2_9ce4_8422_2325);
         for container in outline.chain(index) {
             hasher.byte(match outline.containers[container].kind {
-                Kind::Quote => b'q',
-                Kind::Footnote => b'f',
-                Kind::Item { list, .. } if outline.lists[list].start.is_some() => b'o',
-                Kind::Item { .. } => b'b',
+                ContainerKind::Quote => b'q',
+                ContainerKind::Footnote => b'f',
+                ContainerKind::Item { list, .. } if outline.lists[list].start.is_some() => b'o',
+                ContainerKind::Item { .. } => b'b',
             });
         }
         hasher.byte(match leaf.checked {
@@ -65,7 +65,7 @@ impl Key {
         (0..TEXT_LEN).map(digit).collect()
     }
 
-    /// Reads what [`Key::to_text`] wrote.
+    /// Reads what [`LeafKey::to_text`] wrote.
     pub(super) fn from_text(text: &str) -> Option<Self> {
         if text.len() != TEXT_LEN {
             return None;
@@ -83,9 +83,9 @@ impl Key {
 }
 
 /// FNV-1a, with a last mixing so that all bits depend on all bytes.
-struct Hasher(u64);
+struct LeafHasher(u64);
 
-impl Hasher {
+impl LeafHasher {
     fn byte(&mut self, byte: u8) {
         self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
@@ -99,8 +99,8 @@ impl Hasher {
         self.byte(0xff);
     }
 
-    fn attributes(&mut self, owner: &str, attributes: &[(smol_str::SmolStr, Value)]) {
-        let is_kept = |(name, value): &&(smol_str::SmolStr, Value)| {
+    fn attributes(&mut self, owner: &str, attributes: &[(smol_str::SmolStr, AttributeValue)]) {
+        let is_kept = |(name, value): &&(smol_str::SmolStr, AttributeValue)| {
             !value.is_null() && !is_derived(owner, name)
         };
         // What one is has no order.
@@ -114,29 +114,29 @@ impl Hasher {
         self.byte(0xfe);
     }
 
-    fn attribute(&mut self, (name, value): &(smol_str::SmolStr, Value)) {
+    fn attribute(&mut self, (name, value): &(smol_str::SmolStr, AttributeValue)) {
         self.text(name);
         self.value(value);
     }
 
-    fn value(&mut self, value: &Value) {
+    fn value(&mut self, value: &AttributeValue) {
         match value {
-            Value::Null => self.byte(0),
-            Value::Bool(value) => self.byte(1 + u8::from(*value)),
-            Value::Number(value) => {
+            AttributeValue::Null => self.byte(0),
+            AttributeValue::Bool(value) => self.byte(1 + u8::from(*value)),
+            AttributeValue::Number(value) => {
                 self.byte(3);
                 self.bytes(&value.to_bits().to_le_bytes());
             }
-            Value::String(value) => {
+            AttributeValue::String(value) => {
                 self.byte(4);
                 self.text(value);
             }
-            Value::Array(values) => {
+            AttributeValue::Array(values) => {
                 self.byte(5);
                 values.iter().for_each(|value| self.value(value));
                 self.byte(0xfe);
             }
-            Value::Object(entries) => {
+            AttributeValue::Object(entries) => {
                 self.byte(6);
                 for (key, value) in entries {
                     self.text(key);
@@ -147,7 +147,7 @@ impl Hasher {
         }
     }
 
-    fn marks(&mut self, marks: &[Mark]) {
+    fn marks(&mut self, marks: &[TextMark]) {
         for mark in marks {
             self.text(&mark.name);
             self.attributes(&mark.name, &mark.attributes);
@@ -155,15 +155,15 @@ impl Hasher {
         self.byte(0xfe);
     }
 
-    fn nodes(&mut self, nodes: &[Node]) {
+    fn nodes(&mut self, nodes: &[MarkdownNode]) {
         for node in nodes {
             match node {
-                Node::Text(text) => {
+                MarkdownNode::Text(text) => {
                     self.byte(b't');
                     self.text(&text.text);
                     self.marks(&text.marks);
                 }
-                Node::Element(element) => {
+                MarkdownNode::Element(element) => {
                     self.byte(b'e');
                     self.text(&element.name);
                     self.attributes(&element.name, &element.attributes);

@@ -1,8 +1,8 @@
 //! What containers put before lines, as a file has it: `-   `, ` 1) `, `>`.
 
 use crate::{
-    outline::{Kind, Outline},
-    write::emit::{self, LineEnd, Prefix},
+    outline::{ContainerKind, TreeOutline},
+    write::emit::{self, LineEnd, LinePrefix},
 };
 
 /// How long a remembered prefix may be, in bytes: it stands before each line.
@@ -10,7 +10,7 @@ pub(super) const MAX_PREFIX: usize = 20;
 
 /// A marker of an item, in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Marker {
+pub(super) struct ItemMarker {
     /// Blanks before it.
     pub(super) indent: String,
     /// The number as written; nothing for bullets.
@@ -21,7 +21,7 @@ pub(super) struct Marker {
     pub(super) pad: String,
 }
 
-impl Marker {
+impl ItemMarker {
     /// Reads the marker that a line begins with. The blanks after it may belong to the content in part.
     pub(super) fn read(line: &str) -> Option<Self> {
         let unindented = line.trim_start_matches([' ', '\t']);
@@ -45,24 +45,24 @@ impl Marker {
     }
 
     /// Returns what the marker puts before lines.
-    pub(super) fn prefix(&self) -> Prefix {
+    pub(super) fn prefix(&self) -> LinePrefix {
         let Self { indent, number, sign, pad } = self;
         let first = format!("{indent}{number}{sign}{pad}");
         let width = first.chars().fold(0, |column, it| match it {
             '\t' => column / 4 * 4 + 4,
             _ => column + 1,
         });
-        Prefix { first, rest: " ".repeat(width) }
+        LinePrefix { first, rest: " ".repeat(width) }
     }
 }
 
 /// Returns what each container puts before lines in this text.
 pub(super) fn read(
-    outline: &Outline<'_>,
+    outline: &TreeOutline<'_>,
     lines: &[(&str, Option<LineEnd>)],
     line_of: &dyn Fn(usize) -> usize,
-) -> Vec<Prefix> {
-    let mut prefixes: Vec<Prefix> = Vec::with_capacity(outline.containers.len());
+) -> Vec<LinePrefix> {
+    let mut prefixes: Vec<LinePrefix> = Vec::with_capacity(outline.containers.len());
     let mut open_lines: Vec<usize> = Vec::with_capacity(outline.containers.len());
     for (index, container) in outline.containers.iter().enumerate() {
         let range = &container.range;
@@ -80,9 +80,9 @@ pub(super) fn read(
         };
         let next = || (open_line < last_line).then(|| inner(open_line + 1)).flatten();
         let found = inner(open_line).and_then(|line| match container.kind {
-            Kind::Quote => quote(line, next()),
-            Kind::Item { .. } => item(line, next()),
-            Kind::Footnote => None,
+            ContainerKind::Quote => quote(line, next()),
+            ContainerKind::Item { .. } => item(line, next()),
+            ContainerKind::Footnote => None,
         });
         let found = found.filter(|it| it.first.len() <= MAX_PREFIX && it.rest.len() <= MAX_PREFIX);
         prefixes.push(found.unwrap_or_else(|| emit::prefix(outline, index)));
@@ -91,7 +91,7 @@ pub(super) fn read(
     prefixes
 }
 
-fn chain(outline: &Outline<'_>, innermost: Option<usize>) -> Vec<usize> {
+fn chain(outline: &TreeOutline<'_>, innermost: Option<usize>) -> Vec<usize> {
     let mut chain = Vec::new();
     let mut container = innermost;
     while let Some(index) = container {
@@ -102,7 +102,7 @@ fn chain(outline: &Outline<'_>, innermost: Option<usize>) -> Vec<usize> {
     chain
 }
 
-fn quote(line: &str, next: Option<&str>) -> Option<Prefix> {
+fn quote(line: &str, next: Option<&str>) -> Option<LinePrefix> {
     let read = |line: &str| {
         let n_blanks = line.bytes().take_while(|it| *it == b' ').count();
         let rest = line.get(n_blanks..)?.strip_prefix('>')?;
@@ -113,11 +113,11 @@ fn quote(line: &str, next: Option<&str>) -> Option<Prefix> {
     let next = next.and_then(read);
     let first = read(line).or_else(|| next.clone())?;
     let rest = next.unwrap_or_else(|| first.clone());
-    Some(Prefix { first, rest })
+    Some(LinePrefix { first, rest })
 }
 
-fn item(line: &str, next: Option<&str>) -> Option<Prefix> {
-    let mut marker = Marker::read(line)?;
+fn item(line: &str, next: Option<&str>) -> Option<LinePrefix> {
+    let mut marker = ItemMarker::read(line)?;
     let is_empty =
         line.trim_end_matches([' ', '\t']).len() == marker.indent.len() + marker.number.len() + 1;
     if is_empty || marker.pad.len() > 4 || marker.pad.starts_with("    ") && marker.pad.len() > 4 {
@@ -126,5 +126,5 @@ fn item(line: &str, next: Option<&str>) -> Option<Prefix> {
     let prefix = marker.prefix();
     // Some continue with a tab what they began with one.
     let is_tabbed = prefix.rest.len() == 4 && next.is_some_and(|next| next.starts_with('\t'));
-    Some(if is_tabbed { Prefix { rest: "\t".to_owned(), ..prefix } } else { prefix })
+    Some(if is_tabbed { LinePrefix { rest: "\t".to_owned(), ..prefix } } else { prefix })
 }

@@ -1,18 +1,18 @@
 //! Tree and memory to text, read back before it is believed.
 
-use super::{SourceMap, blocks::reads_as, fill, key::Key};
+use super::{SourceMap, apply_source, blocks::reads_as, key::LeafKey};
 use crate::{
-    outline::{Outline, is_empty_paragraph},
+    outline::{TreeOutline, is_empty_paragraph},
     parse::{MARK, parse},
-    same::{same, same_node},
-    schema::Profile,
-    tree::{Element, Node},
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TreeElement},
+    tree_equality::{same, same_node},
     write::{emit::emit, take_care, write},
 };
 
 /// A document as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedText {
     /// The text.
     pub text: String,
     /// Whether it reads back as the document. A document may hold what markdown cannot say.
@@ -22,57 +22,61 @@ pub struct Rendered {
 /// Writes a document, with the remembered bytes wherever they still mean what the tree says.
 ///
 /// The text means the tree; where markdown cannot say that, it means what [`write()`] of the same tree does.
-pub fn render(document: &Element, map: &SourceMap, profile: Profile) -> String {
+pub fn render(document: &TreeElement, map: &SourceMap, profile: SchemaProfile) -> String {
     render_checked(document, map, profile).text
 }
 
 /// Writes a document like [`render`], and tells whether the text says all of it.
-pub fn render_checked(document: &Element, map: &SourceMap, profile: Profile) -> Rendered {
-    let outline = Outline::new(document);
-    let keys = Key::of_leaves(&outline);
+pub fn render_checked(
+    document: &TreeElement,
+    map: &SourceMap,
+    profile: SchemaProfile,
+) -> RenderedText {
+    let outline = TreeOutline::new(document);
+    let keys = LeafKey::of_leaves(&outline);
     let first = attempt(&outline, &keys, map, profile, &|_| false, false);
     let read = parse(&first, profile);
     if same(&read, document) {
-        return Rendered { text: first, is_exact: true };
+        return RenderedText { text: first, is_exact: true };
     }
     // Empty paragraphs beside other blocks are all that the text leaves out.
-    let is_block = |node: &Node| node.as_element().is_some();
-    let has_text = |node: &Node| !node.as_element().is_some_and(is_empty_paragraph);
+    let is_block = |node: &MarkdownNode| node.as_element().is_some();
+    let has_text = |node: &MarkdownNode| !node.as_element().is_some_and(is_empty_paragraph);
     let nodes = &document.children;
     if nodes.iter().all(is_block) && nodes.iter().any(has_text) && reads_as(&read, nodes) {
-        return Rendered { text: first, is_exact: false };
+        return RenderedText { text: first, is_exact: false };
     }
     // A tree may hold what markdown cannot say. Then what can be said is what counts.
     let canonical = write(document, profile);
     let meant = parse(&canonical, profile);
     let is_exact = same(&meant, document);
     if same(&read, &meant) {
-        return Rendered { text: first, is_exact };
+        return RenderedText { text: first, is_exact };
     }
     let careful = attempt(&outline, &keys, map, profile, &|_| false, true);
     let read = parse(&careful, profile);
     if same(&read, &meant) {
-        return Rendered { text: careful, is_exact };
+        return RenderedText { text: careful, is_exact };
     }
     if let Some((from, to)) = difference(document, &read, &meant) {
         let is_forgotten = |top: usize| (from..to).contains(&top);
         let text = attempt(&outline, &keys, map, profile, &is_forgotten, true);
         if same(&parse(&text, profile), &meant) {
-            return Rendered { text, is_exact };
+            return RenderedText { text, is_exact };
         }
     }
-    Rendered { text: canonical, is_exact }
+    RenderedText { text: canonical, is_exact }
 }
 
 fn attempt(
-    outline: &Outline<'_>,
-    keys: &[Key],
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
     map: &SourceMap,
-    profile: Profile,
+    profile: SchemaProfile,
     is_forgotten: &dyn Fn(usize) -> bool,
     is_careful: bool,
 ) -> String {
-    let mut plan = fill::plan(outline, keys, map, profile, is_forgotten);
+    let mut plan = apply_source::plan(outline, keys, map, profile, is_forgotten);
     if is_careful {
         let is_new: Vec<bool> = plan.bodies.iter().map(Option::is_none).collect();
         take_care(outline, &mut plan, |index| is_new[index]);
@@ -89,15 +93,19 @@ fn attempt(
 }
 
 /// Returns which blocks of the document read back as something else: from the first to after the last.
-fn difference(document: &Element, read: &Element, meant: &Element) -> Option<(usize, usize)> {
-    let is_said = |node: &&Node| !node.as_element().is_some_and(is_empty_paragraph);
+fn difference(
+    document: &TreeElement,
+    read: &TreeElement,
+    meant: &TreeElement,
+) -> Option<(usize, usize)> {
+    let is_said = |node: &&MarkdownNode| !node.as_element().is_some_and(is_empty_paragraph);
     let tops: Vec<usize> =
         (0..document.children.len()).filter(|top| is_said(&&document.children[*top])).collect();
     let (read, meant) = (&read.children, &meant.children);
     if tops.len() != meant.len() {
         return None;
     }
-    let equal = |pair: &(&Node, &Node)| same_node(pair.0, pair.1);
+    let equal = |pair: &(&MarkdownNode, &MarkdownNode)| same_node(pair.0, pair.1);
     let n_before = read.iter().zip(meant).take_while(equal).count();
     let n_after = read.iter().rev().zip(meant.iter().rev()).take_while(equal).count();
     let end = meant.len() - n_after.min(meant.len() - n_before);

@@ -2,22 +2,22 @@
 
 use expect_test::{Expect, expect};
 
-use super::{SourceMap, key::Key, remember, render};
+use super::{SourceMap, key::LeafKey, remember, render};
 use crate::{
-    outline::Outline,
-    schema::Profile,
-    tree::{Element, Node},
+    outline::TreeOutline,
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TreeElement},
 };
 
 fn check_entries(text: &str, expected: Expect) {
-    let (_, map) = remember(text, Profile::Gfm);
+    let (_, map) = remember(text, SchemaProfile::Gfm);
     let shown = map.entries().into_values().collect::<Vec<_>>().join("--\n");
     expected.assert_eq(&shown);
 }
 
 /// Replaces a word wherever it stands in the tree, and shows the lines that differ in the file.
 fn check_change(text: &str, word: &str, by: &str, expected: Expect) {
-    let shown = [Profile::CommonMark, Profile::Gfm].map(|profile| {
+    let shown = [SchemaProfile::CommonMark, SchemaProfile::Gfm].map(|profile| {
         let (mut document, map) = remember(text, profile);
         assert_eq!(render(&document, &map, profile), text, "unchanged, in {profile:?}");
         replace(&mut document, word, by);
@@ -32,11 +32,11 @@ fn check_change(text: &str, word: &str, by: &str, expected: Expect) {
     expected.assert_eq(&shown[0]);
 }
 
-fn replace(element: &mut Element, word: &str, by: &str) {
+fn replace(element: &mut TreeElement, word: &str, by: &str) {
     for child in &mut element.children {
         match child {
-            Node::Element(element) => replace(element, word, by),
-            Node::Text(text) => text.text = text.text.replace(word, by),
+            MarkdownNode::Element(element) => replace(element, word, by),
+            MarkdownNode::Text(text) => text.text = text.text.replace(word, by),
         }
     }
 }
@@ -217,29 +217,29 @@ fn a_change_in_lists_and_quotes_touches_one_line() {
 #[test]
 fn a_box_is_ticked_in_its_line() {
     let text = "* [ ]  one\n* [x]  _two_\n\n\n* [ ] three\n";
-    let (mut document, map) = remember(text, Profile::Gfm);
-    let Node::Element(list) = &mut document.children[0] else { panic!("a list") };
-    let Node::Element(item) = &mut list.children[1] else { panic!("an item") };
+    let (mut document, map) = remember(text, SchemaProfile::Gfm);
+    let MarkdownNode::Element(list) = &mut document.children[0] else { panic!("a list") };
+    let MarkdownNode::Element(item) = &mut list.children[1] else { panic!("an item") };
     let checked = item.attributes.iter_mut().find(|(name, _)| name == "checked");
     checked.expect("items have it").1 = false.into();
-    let again = render(&document, &map, Profile::Gfm);
+    let again = render(&document, &map, SchemaProfile::Gfm);
     assert_eq!(again, text.replace("* [x]  _two_", "* [ ] _two_"));
 }
 
 #[test]
 fn items_come_and_go_without_a_trace_in_others() {
     let text = "3)  three\n4)  four\n5)  five\n";
-    let (document, map) = remember(text, Profile::CommonMark);
-    let change = |change: &dyn Fn(&mut Vec<Node>)| {
+    let (document, map) = remember(text, SchemaProfile::CommonMark);
+    let change = |change: &dyn Fn(&mut Vec<MarkdownNode>)| {
         let mut document = document.clone();
-        let Node::Element(list) = &mut document.children[0] else { panic!("a list") };
+        let MarkdownNode::Element(list) = &mut document.children[0] else { panic!("a list") };
         change(&mut list.children);
-        render(&document, &map, Profile::CommonMark)
+        render(&document, &map, SchemaProfile::CommonMark)
     };
     let new = || {
-        let text = Node::text("new", Vec::new());
-        let paragraph = Element::new("paragraph").holding(vec![text]);
-        Node::from(Element::new("list_item").holding(vec![paragraph.into()]))
+        let text = MarkdownNode::text("new", Vec::new());
+        let paragraph = TreeElement::new("paragraph").holding(vec![text]);
+        MarkdownNode::from(TreeElement::new("list_item").holding(vec![paragraph.into()]))
     };
     expect![[r#"
         3)  three
@@ -270,8 +270,8 @@ fn items_come_and_go_without_a_trace_in_others() {
 
 #[test]
 fn only_what_changed_is_written_again() {
-    let (_, old) = remember("* one\n* two\n\n_a_\n", Profile::CommonMark);
-    let (_, new) = remember("* one\n* three\n\n_a_\n", Profile::CommonMark);
+    let (_, old) = remember("* one\n* two\n\n_a_\n", SchemaProfile::CommonMark);
+    let (_, new) = remember("* one\n* three\n\n_a_\n", SchemaProfile::CommonMark);
     let changes = old.changes(&new);
     let set = changes.iter().filter(|(_, value)| value.is_some()).count();
     assert_eq!((set, changes.len() - set), (1, 1));
@@ -302,14 +302,14 @@ fn garbled_entries_are_not_remembered() {
 #[test]
 fn no_memory_makes_a_long_text_of_a_short_one() {
     let text = "- a\n\n---\n\n".repeat(2000);
-    let (document, map) = remember(&text, Profile::Gfm);
+    let (document, map) = remember(&text, SchemaProfile::Gfm);
     let long = format!("0 1 \na{}\n", "-".repeat(1 << 20));
     let wide = format!("0 = {0}|{0}\n", " ".repeat(1 << 20));
-    let keys = Key::of_leaves(&Outline::new(&document));
+    let keys = LeafKey::of_leaves(&TreeOutline::new(&document));
     let texts = keys.iter().map(|key| format!("l{}", key.to_text()));
     for (key, value) in texts.flat_map(|key| [(key.clone(), &long), (key, &wide)]).take(4) {
         let hostile = SourceMap::from_entries([(key.as_str(), value.as_str())]);
-        let text = render(&document, &hostile, Profile::Gfm);
+        let text = render(&document, &hostile, SchemaProfile::Gfm);
         assert!(text.len() < map.len() + (3 << 20), "{} bytes", text.len());
     }
 }
@@ -318,6 +318,6 @@ fn no_memory_makes_a_long_text_of_a_short_one() {
 fn long_leaves_come_back_however_often() {
     let leaf = format!("* {}\n* b\n\n\n", "_word_ ".repeat(100));
     let text = leaf.repeat(5);
-    let (document, map) = remember(&text, Profile::CommonMark);
-    assert_eq!(render(&document, &map, Profile::CommonMark), text);
+    let (document, map) = remember(&text, SchemaProfile::CommonMark);
+    assert_eq!(render(&document, &map, SchemaProfile::CommonMark), text);
 }

@@ -2,18 +2,18 @@
 
 use super::{
     escape,
-    inline::{Care, Context, inline, push_inline},
+    inline::{BlockContext, EscapeCare, inline, push_inline},
 };
 use crate::{
-    outline::Leaf,
-    schema::Profile,
-    tree::{Element, Node},
+    outline::OutlineLeaf,
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TreeElement},
 };
 
 /// Returns the lines of a leaf, separated by `\n`. Empty paragraphs have none, and no leaf has a single empty one.
-pub(crate) fn body(leaf: &Leaf<'_>, profile: Profile, care: Care) -> String {
+pub(crate) fn body(leaf: &OutlineLeaf<'_>, profile: SchemaProfile, care: EscapeCare) -> String {
     let element = leaf.element;
-    let context = Context { profile, care, in_cell: false, begins_item: leaf.begins_item };
+    let context = BlockContext { profile, care, in_cell: false, begins_item: leaf.begins_item };
     let mut text = match element.name.as_str() {
         "heading" => heading(element, context),
         "code_block" => code(element),
@@ -43,16 +43,16 @@ pub(crate) fn lines(body: &str) -> impl Iterator<Item = &str> {
     body.split('\n').filter(|_| !body.is_empty())
 }
 
-fn paragraph(element: &Element, context: Context) -> String {
-    if let [Node::Element(html)] = element.children.as_slice()
+fn paragraph(element: &TreeElement, context: BlockContext) -> String {
+    if let [MarkdownNode::Element(html)] = element.children.as_slice()
         && html.name == "html"
     {
         return html.text_attribute("value").to_owned();
     }
     // A block of HTML that is kept as text.
-    if let [Node::Text(text)] = element.children.as_slice()
-        && context.profile == Profile::CommonMark
-        && context.care < Care::Other
+    if let [MarkdownNode::Text(text)] = element.children.as_slice()
+        && context.profile == SchemaProfile::CommonMark
+        && context.care < EscapeCare::Other
         && text.marks.is_empty()
         && text.text.starts_with('<')
     {
@@ -61,8 +61,9 @@ fn paragraph(element: &Element, context: Context) -> String {
     inline(&element.children, context)
 }
 
-fn heading(element: &Element, context: Context) -> String {
-    let level = element.attribute("level").and_then(crate::tree::Value::as_number).unwrap_or(1.0);
+fn heading(element: &TreeElement, context: BlockContext) -> String {
+    let level =
+        element.attribute("level").and_then(crate::tree::AttributeValue::as_number).unwrap_or(1.0);
     let level = level.clamp(1.0, 6.0) as usize;
     let mut text = inline(&element.children, context);
     if text.contains('\n') {
@@ -85,7 +86,7 @@ fn heading(element: &Element, context: Context) -> String {
     if text.is_empty() { marks.to_owned() } else { format!("{marks} {text}") }
 }
 
-fn code(element: &Element) -> String {
+fn code(element: &TreeElement) -> String {
     let text = element.plain_text();
     let name = if element.attribute("params").is_some() { "params" } else { "language" };
     let info = escape::info(element.text_attribute(name));
@@ -98,16 +99,16 @@ fn code(element: &Element) -> String {
     }
 }
 
-fn cells(row: &Element) -> impl Iterator<Item = &Element> {
-    row.children.iter().filter_map(Node::as_element)
+fn cells(row: &TreeElement) -> impl Iterator<Item = &TreeElement> {
+    row.children.iter().filter_map(MarkdownNode::as_element)
 }
 
-fn row(element: &Element, context: Context) -> String {
-    let context = Context { in_cell: true, ..context };
+fn row(element: &TreeElement, context: BlockContext) -> String {
+    let context = BlockContext { in_cell: true, ..context };
     let mut text = String::from("|");
     for (at, cell) in cells(element).enumerate() {
         text.push_str(if at > 0 { " | " } else { " " });
-        if let Some(paragraph) = cell.children.first().and_then(Node::as_element) {
+        if let Some(paragraph) = cell.children.first().and_then(MarkdownNode::as_element) {
             push_inline(&paragraph.children, context, &mut text);
         }
     }

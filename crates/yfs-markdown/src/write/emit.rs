@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use super::{
     body::{body, lines},
-    inline::Care,
+    inline::EscapeCare,
 };
 use crate::{
-    outline::{Kind, Outline},
-    schema::Profile,
+    outline::{ContainerKind, TreeOutline},
+    schema::SchemaProfile,
 };
 
 /// One line of a file, as it is remembered or about to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct OutputLine {
     /// The line, or what follows the containers' prefixes on it.
     pub(crate) text: String,
     /// Whether the text is the whole line, prefixes included.
@@ -32,7 +32,7 @@ pub(crate) enum LineEnd {
 
 /// What a container puts before lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub(crate) struct LinePrefix {
     /// On its first line.
     pub(crate) first: String,
     /// On the others.
@@ -41,16 +41,16 @@ pub(crate) struct Prefix {
 
 /// All that can be said about how to write a tree, beside the tree.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
-    pub(crate) profile: Profile,
+pub(crate) struct WritePlan<'a> {
+    pub(crate) profile: SchemaProfile,
     /// By leaf.
-    pub(crate) cares: Vec<Care>,
+    pub(crate) cares: Vec<EscapeCare>,
     /// By container.
-    pub(crate) prefixes: Vec<Prefix>,
+    pub(crate) prefixes: Vec<LinePrefix>,
     /// The remembered lines of leaves.
-    pub(crate) bodies: Vec<Option<&'a [Line]>>,
+    pub(crate) bodies: Vec<Option<&'a [OutputLine]>>,
     /// The remembered lines before leaves; one more for those after the last.
-    pub(crate) gaps: Vec<Option<Cow<'a, [Line]>>>,
+    pub(crate) gaps: Vec<Option<Cow<'a, [OutputLine]>>>,
     /// How lines end.
     pub(crate) end: LineEnd,
     /// Where to stop, in bytes: no memory makes a text longer.
@@ -67,20 +67,20 @@ impl LineEnd {
     }
 }
 
-impl Line {
+impl OutputLine {
     /// A line that ends like most, after the prefixes.
     pub(crate) fn new(text: String) -> Self {
         Self { text, is_whole: false, end: None }
     }
 }
 
-impl Plan<'_> {
+impl WritePlan<'_> {
     /// The plan of whoever remembers nothing.
-    pub(crate) fn canonical(outline: &Outline<'_>, profile: Profile) -> Self {
+    pub(crate) fn canonical(outline: &TreeOutline<'_>, profile: SchemaProfile) -> Self {
         let n_leaves = outline.leaves.len();
         Self {
             profile,
-            cares: vec![Care::Little; n_leaves],
+            cares: vec![EscapeCare::Little; n_leaves],
             prefixes: (0..outline.containers.len()).map(|at| prefix(outline, at)).collect(),
             bodies: vec![None; n_leaves],
             gaps: vec![None; n_leaves + 1],
@@ -91,15 +91,15 @@ impl Plan<'_> {
 }
 
 /// Returns what a container puts before lines when nobody remembers otherwise.
-pub(crate) fn prefix(outline: &Outline<'_>, container: usize) -> Prefix {
+pub(crate) fn prefix(outline: &TreeOutline<'_>, container: usize) -> LinePrefix {
     let container = &outline.containers[container];
     match container.kind {
-        Kind::Quote => Prefix { first: "> ".to_owned(), rest: "> ".to_owned() },
-        Kind::Footnote => {
+        ContainerKind::Quote => LinePrefix { first: "> ".to_owned(), rest: "> ".to_owned() },
+        ContainerKind::Footnote => {
             let label = container.element.text_attribute("label");
-            Prefix { first: format!("[^{label}]: "), rest: "    ".to_owned() }
+            LinePrefix { first: format!("[^{label}]: "), rest: "    ".to_owned() }
         }
-        Kind::Item { list, index } => {
+        ContainerKind::Item { list, index } => {
             let list = &outline.lists[list];
             let first = match (list.start, list.is_alternate) {
                 (None, false) => "- ".to_owned(),
@@ -108,19 +108,19 @@ pub(crate) fn prefix(outline: &Outline<'_>, container: usize) -> Prefix {
                 (Some(start), true) => format!("{}) ", start + index as u64),
             };
             let rest = " ".repeat(first.len());
-            Prefix { first, rest }
+            LinePrefix { first, rest }
         }
     }
 }
 
 /// Writes a tree by a plan.
-pub(crate) fn emit(outline: &Outline<'_>, plan: &Plan<'_>) -> String {
+pub(crate) fn emit(outline: &TreeOutline<'_>, plan: &WritePlan<'_>) -> String {
     emit_blocks(outline, plan).0
 }
 
 /// Writes a tree by a plan, and returns where each leaf begins, with what stands before it.
-pub(crate) fn emit_blocks(outline: &Outline<'_>, plan: &Plan<'_>) -> (String, Vec<usize>) {
-    let mut emitter = Emitter { plan, out: String::new(), open: Vec::new() };
+pub(crate) fn emit_blocks(outline: &TreeOutline<'_>, plan: &WritePlan<'_>) -> (String, Vec<usize>) {
+    let mut emitter = LineEmitter { plan, out: String::new(), open: Vec::new() };
     let mut starts = Vec::with_capacity(outline.leaves.len());
     for index in 0..outline.leaves.len() {
         starts.push(emitter.out.len());
@@ -135,7 +135,7 @@ pub(crate) fn emit_blocks(outline: &Outline<'_>, plan: &Plan<'_>) -> (String, Ve
             None => {}
         }
         for container in &chain[n_shared..] {
-            emitter.open.push(Open { container: *container, is_pending: true });
+            emitter.open.push(OpenPrefix { container: *container, is_pending: true });
         }
         match plan.bodies[index] {
             Some(lines) => lines.iter().for_each(|line| emitter.line(line)),
@@ -157,20 +157,20 @@ pub(crate) fn emit_blocks(outline: &Outline<'_>, plan: &Plan<'_>) -> (String, Ve
     (emitter.out, starts)
 }
 
-struct Emitter<'a> {
-    plan: &'a Plan<'a>,
+struct LineEmitter<'a> {
+    plan: &'a WritePlan<'a>,
     out: String,
-    open: Vec<Open>,
+    open: Vec<OpenPrefix>,
 }
 
-struct Open {
+struct OpenPrefix {
     container: usize,
     /// Whether it has not been on a line yet.
     is_pending: bool,
 }
 
-impl Emitter<'_> {
-    fn line(&mut self, line: &Line) {
+impl LineEmitter<'_> {
+    fn line(&mut self, line: &OutputLine) {
         self.push_line(&line.text, line.is_whole, line.end);
     }
 

@@ -1,13 +1,13 @@
 //! Characters that would mean something, and how to write them so that they do not.
 
-use super::inline::Care;
-use crate::{parse::is_autolink, schema::Profile};
+use super::inline::EscapeCare;
+use crate::{parse::is_autolink, schema::SchemaProfile};
 
 /// What stands around a piece of text, for the question of what needs a backslash.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Around {
-    pub(super) profile: Profile,
-    pub(super) care: Care,
+pub(super) struct EscapeContext {
+    pub(super) profile: SchemaProfile,
+    pub(super) care: EscapeCare,
     pub(super) in_cell: bool,
     /// Whether it begins a line.
     pub(super) begins_line: bool,
@@ -28,7 +28,7 @@ pub(super) struct Around {
 }
 
 /// Appends text that stands for itself.
-pub(super) fn escape(text: &str, around: &Around, out: &mut String) {
+pub(super) fn escape(text: &str, around: &EscapeContext, out: &mut String) {
     let start = if around.begins_line { begin_line(text, around, out) } else { 0 };
     let end = match around.ends_line && !around.in_cell {
         true => text.trim_end_matches([' ', '\t']).len().max(start),
@@ -49,8 +49,8 @@ pub(super) fn escape(text: &str, around: &Around, out: &mut String) {
         }
         let before = text[..at].chars().next_back().or(around.before);
         let after = text[at + 1..].chars().next().or(around.after);
-        let place = Place { before, after, at, n: text.len(), rest: &text[at..] };
-        let brackets = || *brackets.get_or_insert_with(|| Brackets::new(text));
+        let place = CharPosition { before, after, at, n: text.len(), rest: &text[at..] };
+        let brackets = || *brackets.get_or_insert_with(|| BracketIndex::new(text));
         if needs_backslash(char::from(byte), &place, brackets, around) {
             out.push_str(&text[from..at]);
             out.push('\\');
@@ -63,7 +63,7 @@ pub(super) fn escape(text: &str, around: &Around, out: &mut String) {
 
 /// Appends what a line begins with: blanks would vanish there, and some characters open a block. Returns how many bytes that
 /// were.
-fn begin_line(text: &str, around: &Around, out: &mut String) -> usize {
+fn begin_line(text: &str, around: &EscapeContext, out: &mut String) -> usize {
     let n_blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
     if n_blanks > 0 {
         text[..n_blanks].chars().for_each(|it| out.push_str(reference(it)));
@@ -89,7 +89,7 @@ fn reference(blank: char) -> &'static str {
 }
 
 /// One character in its text.
-struct Place<'a> {
+struct CharPosition<'a> {
     before: Option<char>,
     after: Option<char>,
     /// Where it is, in bytes.
@@ -102,13 +102,13 @@ struct Place<'a> {
 
 /// Where the last of some sequences stands, so that no question scans the rest of the text.
 #[derive(Debug, Clone, Copy)]
-struct Brackets {
+struct BracketIndex {
     last_target: Option<usize>,
     last_close: Option<usize>,
     is_definition: bool,
 }
 
-impl Brackets {
+impl BracketIndex {
     fn new(text: &str) -> Self {
         let last_target = text.rfind("](").max(text.rfind("]["));
         let is_definition = text.starts_with('[') && text.contains("]:");
@@ -119,15 +119,15 @@ impl Brackets {
 /// Whether a character, one of those that [`may_mean_something`], would mean something here.
 fn needs_backslash(
     it: char,
-    place: &Place<'_>,
-    mut brackets: impl FnMut() -> Brackets,
-    around: &Around,
+    place: &CharPosition<'_>,
+    mut brackets: impl FnMut() -> BracketIndex,
+    around: &EscapeContext,
 ) -> bool {
-    let all = around.care == Care::Full;
+    let all = around.care == EscapeCare::Full;
     let is_space = |it: Option<char>| it.is_none_or(char::is_whitespace);
     let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
     let is_alone = is_space(place.before) && is_space(place.after);
-    let is_gfm = around.profile == Profile::Gfm;
+    let is_gfm = around.profile == SchemaProfile::Gfm;
     match it {
         '\\' if !is_gfm && place.after == Some('|') => false,
         '\\' => all || place.after.is_none_or(|it| it.is_ascii_punctuation() || it == '\n'),
@@ -137,7 +137,7 @@ fn needs_backslash(
         '[' => {
             let brackets = brackets();
             let at = place.at;
-            all || (around.care == Care::Brackets)
+            all || (around.care == EscapeCare::Brackets)
                 || brackets.last_target.is_some_and(|target| at < target)
                 || place.rest.starts_with("[^")
                 || place.at == 0 && around.begins_line && brackets.is_definition
@@ -160,7 +160,7 @@ fn needs_backslash(
 
 /// Returns which character of a line, counted from its start, needs a backslash so that the line opens no
 /// block.
-fn opener(line: &str, around: &Around) -> Option<usize> {
+fn opener(line: &str, around: &EscapeContext) -> Option<usize> {
     let bytes = line.as_bytes();
     let is_blank = |at: usize| match bytes.get(at) {
         Some(it) => matches!(it, b' ' | b'\t'),
@@ -184,14 +184,14 @@ fn opener(line: &str, around: &Around) -> Option<usize> {
         b'~' => line.starts_with("~~~"),
         b'|' | b':' => {
             !around.begins_block
-                && around.profile == Profile::Gfm
+                && around.profile == SchemaProfile::Gfm
                 && all(b"|:- ")
                 && count(b'-') > 0
         }
         b'[' => {
             let boxed = ["[ ]", "[x]", "[X]"].iter().find_map(|it| line.strip_prefix(it));
             let is_box = boxed.is_some_and(|it| it.starts_with([' ', '\t']) || it.is_empty());
-            is_box && around.begins_item && around.profile == Profile::Gfm
+            is_box && around.begins_item && around.profile == SchemaProfile::Gfm
                 || around.begins_block && line.contains("]:")
         }
         it if it.is_ascii_digit() => {

@@ -1,17 +1,17 @@
 //! Inline content to text: which delimiters open and close where.
 
 use super::{
-    escape::{self, Around},
-    runs::{Delimiter, Run, RunKind, runs},
+    escape::{self, EscapeContext},
+    runs::{DelimiterRun, MarkDelimiter, RunKind, runs},
 };
 use crate::{
-    schema::Profile,
-    tree::{Node, Text},
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TextRun},
 };
 
 /// How careful to be. What reads back wrong is written again with more care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Care {
+pub(crate) enum EscapeCare {
     /// Backslashes where they are likely to be needed.
     Little,
     /// And before every bracket: the document has definitions that brackets might refer to.
@@ -24,15 +24,15 @@ pub(crate) enum Care {
 
 /// Where a text block stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Context {
-    pub(crate) profile: Profile,
-    pub(crate) care: Care,
+pub(crate) struct BlockContext {
+    pub(crate) profile: SchemaProfile,
+    pub(crate) care: EscapeCare,
     pub(crate) in_cell: bool,
     pub(crate) begins_item: bool,
 }
 
 /// Appends the text of a text block, as [`inline`] returns it.
-pub(crate) fn push_inline(children: &[Node], context: Context, out: &mut String) {
+pub(crate) fn push_inline(children: &[MarkdownNode], context: BlockContext, out: &mut String) {
     match plain(children, context.profile) {
         Some(text) => escape::escape(text, &alone(context), out),
         None => out.push_str(&inline(children, context)),
@@ -40,16 +40,16 @@ pub(crate) fn push_inline(children: &[Node], context: Context, out: &mut String)
 }
 
 /// Returns what a block says that is one run: text without marks, on one line. Most are.
-fn plain(children: &[Node], profile: Profile) -> Option<&str> {
-    let [Node::Text(Text { text, marks })] = children else { return None };
+fn plain(children: &[MarkdownNode], profile: SchemaProfile) -> Option<&str> {
+    let [MarkdownNode::Text(TextRun { text, marks })] = children else { return None };
     // In the profile that keeps them in text, breaks and tags are runs of their own.
-    let is_one = || profile == Profile::Gfm || !text.contains(['\n', '<']);
+    let is_one = || profile == SchemaProfile::Gfm || !text.contains(['\n', '<']);
     (marks.is_empty() && is_one()).then_some(text)
 }
 
 /// What stands around the only run of a block.
-fn alone(context: Context) -> Around {
-    Around {
+fn alone(context: BlockContext) -> EscapeContext {
+    EscapeContext {
         profile: context.profile,
         care: context.care,
         in_cell: context.in_cell,
@@ -65,7 +65,7 @@ fn alone(context: Context) -> Around {
 }
 
 /// Returns the text of a text block. Lines are separated by `\n`.
-pub(crate) fn inline(children: &[Node], context: Context) -> String {
+pub(crate) fn inline(children: &[MarkdownNode], context: BlockContext) -> String {
     if let Some(text) = plain(children, context.profile) {
         let mut out = String::with_capacity(text.len());
         escape::escape(text, &alone(context), &mut out);
@@ -75,12 +75,14 @@ pub(crate) fn inline(children: &[Node], context: Context) -> String {
     // Breaks at the end vanish, unless they are characters.
     let n_solid = runs.iter().rposition(|run| !run.is_break()).map_or(0, |last| last + 1);
     let n_breaks = match context.profile {
-        Profile::CommonMark => runs[n_solid..].iter().filter(|it| it.kind == RunKind::Soft).count(),
-        Profile::Gfm => 0,
+        SchemaProfile::CommonMark => {
+            runs[n_solid..].iter().filter(|it| it.kind == RunKind::Soft).count()
+        }
+        SchemaProfile::Gfm => 0,
     };
     let runs = &runs[..n_solid];
     let until = extents(runs);
-    let mut writer = Writer { context, runs, out: String::new(), open: Vec::new() };
+    let mut writer = InlineWriter { context, runs, out: String::new(), open: Vec::new() };
     for (at, until) in until.iter().enumerate() {
         writer.run(at, until);
     }
@@ -89,19 +91,19 @@ pub(crate) fn inline(children: &[Node], context: Context) -> String {
     writer.out
 }
 
-struct Writer<'a> {
-    context: Context,
-    runs: &'a [Run<'a>],
+struct InlineWriter<'a> {
+    context: BlockContext,
+    runs: &'a [DelimiterRun<'a>],
     out: String,
-    open: Vec<Delimiter<'a>>,
+    open: Vec<MarkDelimiter<'a>>,
 }
 
 /// For each mark of each run: the index of the first run after it that has the mark no more.
-fn extents(runs: &[Run<'_>]) -> Vec<Vec<usize>> {
+fn extents(runs: &[DelimiterRun<'_>]) -> Vec<Vec<usize>> {
     let mut until: Vec<Vec<usize>> = vec![Vec::new(); runs.len()];
     for at in (0..runs.len()).rev() {
         let next = runs.get(at + 1);
-        let extent = |mark: &Delimiter<'_>| {
+        let extent = |mark: &MarkDelimiter<'_>| {
             let same = next.and_then(|next| next.marks.iter().position(|it| it == mark));
             same.map_or(at + 1, |index| until[at + 1][index])
         };
@@ -110,16 +112,16 @@ fn extents(runs: &[Run<'_>]) -> Vec<Vec<usize>> {
     until
 }
 
-impl<'a> Writer<'a> {
+impl<'a> InlineWriter<'a> {
     /// Writes the run at an index, after the delimiters that end and begin there.
     fn run(&mut self, at: usize, until: &[usize]) {
-        let runs: &'a [Run<'a>] = self.runs;
+        let runs: &'a [DelimiterRun<'a>] = self.runs;
         let run = &runs[at];
         let first_ended = self.open.iter().position(|mark| !run.marks.contains(mark));
         if let Some(first) = first_ended {
             self.close_from(first);
         }
-        let mut opening: Vec<(usize, Delimiter<'a>)> = until
+        let mut opening: Vec<(usize, MarkDelimiter<'a>)> = until
             .iter()
             .copied()
             .zip(run.marks.iter().copied())
@@ -129,7 +131,7 @@ impl<'a> Writer<'a> {
         opening.sort_by_key(|(until, mark)| (usize::MAX - until, mark.rank()));
         let mut autolink = None;
         for (until, mark) in opening {
-            if let Delimiter::Link { href, title } = mark {
+            if let MarkDelimiter::Link { href, title } = mark {
                 let is_text = run.kind == RunKind::Text(href);
                 if is_text && title.is_empty() && until == at + 1 && escape::is_uri(href) {
                     autolink = Some(href);
@@ -148,9 +150,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn open_mark(&mut self, mark: Delimiter<'a>) {
+    fn open_mark(&mut self, mark: MarkDelimiter<'a>) {
         match mark {
-            Delimiter::Link { .. } => self.out.push('['),
+            MarkDelimiter::Link { .. } => self.out.push('['),
             mark => self.delimiter(mark),
         }
         self.open.push(mark);
@@ -160,7 +162,7 @@ impl<'a> Writer<'a> {
         while self.open.len() > first {
             let Some(mark) = self.open.pop() else { return };
             match mark {
-                Delimiter::Link { href, title } => {
+                MarkDelimiter::Link { href, title } => {
                     self.out.push_str("](");
                     self.out.push_str(&escape::destination(href));
                     self.out.push_str(&escape::title(title));
@@ -171,16 +173,16 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn delimiter(&mut self, mark: Delimiter<'_>) {
+    fn delimiter(&mut self, mark: MarkDelimiter<'_>) {
         match mark {
-            Delimiter::Emphasis(marker) => self.out.push(match (self.context.care, marker) {
-                (Care::Other, '*') => '_',
-                (Care::Other, _) => '*',
+            MarkDelimiter::Emphasis(marker) => self.out.push(match (self.context.care, marker) {
+                (EscapeCare::Other, '*') => '_',
+                (EscapeCare::Other, _) => '*',
                 _ => marker,
             }),
-            Delimiter::Strong(marker) => self.out.extend([marker, marker]),
-            Delimiter::Strike => self.out.push_str("~~"),
-            Delimiter::Link { .. } => {}
+            MarkDelimiter::Strong(marker) => self.out.extend([marker, marker]),
+            MarkDelimiter::Strike => self.out.push_str("~~"),
+            MarkDelimiter::Link { .. } => {}
         }
     }
 
@@ -219,17 +221,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn around(&self, at: usize) -> Around {
+    fn around(&self, at: usize) -> EscapeContext {
         let next = self.runs.get(at + 1);
-        let ends_line = next.is_none_or(Run::is_break);
+        let ends_line = next.is_none_or(DelimiterRun::is_break);
         let after = match next.map(|next| &next.kind) {
             Some(RunKind::Text(text)) => text.chars().next(),
             None | Some(RunKind::Soft | RunKind::Hard) => Some('\n'),
             Some(_) => Some('*'),
         };
-        let is_link =
-            |run: &Run<'_>| run.marks.iter().any(|it| matches!(it, Delimiter::Link { .. }));
-        Around {
+        let is_link = |run: &DelimiterRun<'_>| {
+            run.marks.iter().any(|it| matches!(it, MarkDelimiter::Link { .. }))
+        };
+        EscapeContext {
             profile: self.context.profile,
             care: self.context.care,
             in_cell: self.context.in_cell,

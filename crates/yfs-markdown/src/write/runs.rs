@@ -1,14 +1,14 @@
 //! Inline content as a flat list of runs, with the marks that text can show.
 
 use crate::{
-    schema::Profile,
-    tree::{Element, Mark, Node, Value},
+    schema::SchemaProfile,
+    tree::{AttributeValue, MarkdownNode, TextMark, TreeElement},
     write::html,
 };
 
 /// A mark that delimiters show.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Delimiter<'a> {
+pub(super) enum MarkDelimiter<'a> {
     Emphasis(char),
     Strong(char),
     Strike,
@@ -28,12 +28,12 @@ pub(super) enum RunKind<'a> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Run<'a> {
+pub(super) struct DelimiterRun<'a> {
     pub(super) kind: RunKind<'a>,
-    pub(super) marks: Vec<Delimiter<'a>>,
+    pub(super) marks: Vec<MarkDelimiter<'a>>,
 }
 
-impl Delimiter<'_> {
+impl MarkDelimiter<'_> {
     /// Which of two that reach equally far is the outer one.
     pub(super) fn rank(&self) -> u8 {
         match self {
@@ -45,8 +45,8 @@ impl Delimiter<'_> {
     }
 }
 
-impl<'a> Run<'a> {
-    fn new(kind: RunKind<'a>, marks: &[Delimiter<'a>]) -> Self {
+impl<'a> DelimiterRun<'a> {
+    fn new(kind: RunKind<'a>, marks: &[MarkDelimiter<'a>]) -> Self {
         Self { kind, marks: marks.to_vec() }
     }
 
@@ -63,20 +63,20 @@ impl<'a> Run<'a> {
 }
 
 /// Returns the runs of a text block, with blanks moved out of delimiters.
-pub(super) fn runs(children: &[Node], profile: Profile) -> Vec<Run<'_>> {
+pub(super) fn runs(children: &[MarkdownNode], profile: SchemaProfile) -> Vec<DelimiterRun<'_>> {
     let mut runs = Vec::with_capacity(children.len());
     for node in children {
         match node {
-            Node::Text(text) => {
+            MarkdownNode::Text(text) => {
                 let (marks, is_code) = delimiters(&text.marks);
                 match is_code {
-                    true => runs.push(Run { kind: RunKind::Code(&text.text), marks }),
+                    true => runs.push(DelimiterRun { kind: RunKind::Code(&text.text), marks }),
                     false => push_text(&mut runs, &text.text, &marks, profile),
                 }
             }
-            Node::Element(element) => {
+            MarkdownNode::Element(element) => {
                 let (marks, _) = delimiters(&element.marks);
-                runs.extend(inline_element(element).map(|kind| Run { kind, marks }));
+                runs.extend(inline_element(element).map(|kind| DelimiterRun { kind, marks }));
             }
         }
     }
@@ -84,17 +84,17 @@ pub(super) fn runs(children: &[Node], profile: Profile) -> Vec<Run<'_>> {
     runs
 }
 
-fn delimiters(marks: &[Mark]) -> (Vec<Delimiter<'_>>, bool) {
+fn delimiters(marks: &[TextMark]) -> (Vec<MarkDelimiter<'_>>, bool) {
     let mut found = Vec::new();
     let mut is_code = false;
     for mark in marks {
-        let text = |name| mark.attribute(name).and_then(Value::as_str).unwrap_or_default();
+        let text = |name| mark.attribute(name).and_then(AttributeValue::as_str).unwrap_or_default();
         let marker = || if text("marker") == "_" { '_' } else { '*' };
         match mark.name.as_str() {
-            "em" | "emphasis" => found.push(Delimiter::Emphasis(marker())),
-            "strong" => found.push(Delimiter::Strong(marker())),
-            "strike_through" => found.push(Delimiter::Strike),
-            "link" => found.push(Delimiter::Link { href: text("href"), title: text("title") }),
+            "em" | "emphasis" => found.push(MarkDelimiter::Emphasis(marker())),
+            "strong" => found.push(MarkDelimiter::Strong(marker())),
+            "strike_through" => found.push(MarkDelimiter::Strike),
+            "link" => found.push(MarkDelimiter::Link { href: text("href"), title: text("title") }),
             "code" | "inlineCode" => is_code = true,
             _ => {}
         }
@@ -102,11 +102,11 @@ fn delimiters(marks: &[Mark]) -> (Vec<Delimiter<'_>>, bool) {
     (found, is_code)
 }
 
-fn inline_element(element: &Element) -> Option<RunKind<'_>> {
+fn inline_element(element: &TreeElement) -> Option<RunKind<'_>> {
     let text = |name: &str| element.text_attribute(name);
     Some(match element.name.as_str() {
         "hard_break" => RunKind::Hard,
-        "hardbreak" => match element.attribute("isInline").and_then(Value::as_bool) {
+        "hardbreak" => match element.attribute("isInline").and_then(AttributeValue::as_bool) {
             Some(true) => RunKind::Soft,
             _ => RunKind::Hard,
         },
@@ -121,12 +121,12 @@ fn inline_element(element: &Element) -> Option<RunKind<'_>> {
 
 /// Cuts text at line breaks, and in the profile that keeps HTML as text, around tags.
 fn push_text<'a>(
-    runs: &mut Vec<Run<'a>>,
+    runs: &mut Vec<DelimiterRun<'a>>,
     text: &'a str,
-    marks: &[Delimiter<'a>],
-    profile: Profile,
+    marks: &[MarkDelimiter<'a>],
+    profile: SchemaProfile,
 ) {
-    if profile == Profile::Gfm {
+    if profile == SchemaProfile::Gfm {
         // Breaks are elements here: a line break in text is a character.
         push_apart(runs, text, marks);
         return;
@@ -138,24 +138,24 @@ fn push_text<'a>(
     let mut from = 0;
     for (start, end) in html::tags(text) {
         push_lines(runs, &text[from..start], marks);
-        runs.push(Run::new(RunKind::Html(&text[start..end]), marks));
+        runs.push(DelimiterRun::new(RunKind::Html(&text[start..end]), marks));
         from = end;
     }
     push_lines(runs, &text[from..], marks);
 }
 
-fn push_lines<'a>(runs: &mut Vec<Run<'a>>, text: &'a str, marks: &[Delimiter<'a>]) {
+fn push_lines<'a>(runs: &mut Vec<DelimiterRun<'a>>, text: &'a str, marks: &[MarkDelimiter<'a>]) {
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
-            runs.push(Run::new(RunKind::Soft, marks));
+            runs.push(DelimiterRun::new(RunKind::Soft, marks));
         }
         push_apart(runs, line, marks);
     }
 }
 
 /// Adds text; blanks at the edges of delimited text are runs of their own.
-fn push_apart<'a>(runs: &mut Vec<Run<'a>>, text: &'a str, marks: &[Delimiter<'a>]) {
-    let is_delimited = marks.iter().any(|it| !matches!(it, Delimiter::Link { .. }));
+fn push_apart<'a>(runs: &mut Vec<DelimiterRun<'a>>, text: &'a str, marks: &[MarkDelimiter<'a>]) {
+    let is_delimited = marks.iter().any(|it| !matches!(it, MarkDelimiter::Link { .. }));
     let core = text.trim_matches([' ', '\t']);
     let parts = match is_delimited && !core.is_empty() {
         true => {
@@ -165,12 +165,12 @@ fn push_apart<'a>(runs: &mut Vec<Run<'a>>, text: &'a str, marks: &[Delimiter<'a>
         false => [text, "", ""],
     };
     let parts = parts.into_iter().filter(|part| !part.is_empty());
-    runs.extend(parts.map(|part| Run::new(RunKind::Text(part), marks)));
+    runs.extend(parts.map(|part| DelimiterRun::new(RunKind::Text(part), marks)));
 }
 
 /// Blanks keep a delimiter only between two runs that have it. Breaks get those that both sides have:
 /// Yjs keeps no marks on elements.
-fn settle_blanks(runs: &mut [Run<'_>], profile: Profile) {
+fn settle_blanks(runs: &mut [DelimiterRun<'_>], profile: SchemaProfile) {
     if runs.iter().all(|run| run.marks.is_empty()) {
         return;
     }
@@ -183,19 +183,20 @@ fn settle_blanks(runs: &mut [Run<'_>], profile: Profile) {
         }
         let before = n_before.checked_sub(1).map(|at| solid[at]);
         let after = solid.get(n_before).copied();
-        let none: &[Delimiter<'_>] = &[];
+        let none: &[MarkDelimiter<'_>] = &[];
         let marks_at = |at: Option<usize>| at.map_or(none, |at| runs[at].marks.as_slice());
-        let shared = |mark: &&Delimiter<'_>| {
+        let shared = |mark: &&MarkDelimiter<'_>| {
             marks_at(before).contains(mark) && marks_at(after).contains(mark)
         };
         let run = &runs[index];
         let is_bare_soft =
-            run.kind == RunKind::Soft && run.marks.is_empty() && profile == Profile::Gfm;
+            run.kind == RunKind::Soft && run.marks.is_empty() && profile == SchemaProfile::Gfm;
         let marks = if is_bare_soft || run.kind == RunKind::Hard {
             marks_at(before).iter().filter(shared).copied().collect()
         } else {
-            let is_kept =
-                |mark: &&Delimiter<'_>| matches!(mark, Delimiter::Link { .. }) || shared(mark);
+            let is_kept = |mark: &&MarkDelimiter<'_>| {
+                matches!(mark, MarkDelimiter::Link { .. }) || shared(mark)
+            };
             run.marks.iter().filter(is_kept).copied().collect()
         };
         runs[index].marks = marks;

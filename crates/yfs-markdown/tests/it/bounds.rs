@@ -5,21 +5,21 @@ use std::time::Instant;
 use crate::hostile;
 use yfs_markdown::{
     parse::parse,
-    schema::Profile,
+    schema::SchemaProfile,
     source::{remember, render},
-    tree::{Element, MAX_DEPTH, Node},
+    tree::{MAX_DEPTH, MarkdownNode, TreeElement},
     write::write,
 };
 
-fn depth(element: &Element) -> usize {
-    let children = element.children.iter().filter_map(Node::as_element).map(depth);
+fn depth(element: &TreeElement) -> usize {
+    let children = element.children.iter().filter_map(MarkdownNode::as_element).map(depth);
     1 + children.max().unwrap_or_default()
 }
 
 #[test]
 fn trees_are_of_bounded_depth() {
     for (name, text) in hostile::texts(20_000) {
-        for profile in [Profile::CommonMark, Profile::Gfm] {
+        for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
             let tree = parse(&text, profile);
             assert!(depth(&tree) <= MAX_DEPTH, "{name} in {profile:?}");
         }
@@ -33,7 +33,7 @@ fn no_text_takes_long() {
     let n_bytes = std::env::var("YFS_TEXT_BYTES").ok().and_then(|it| it.parse().ok());
     let n_bytes = n_bytes.unwrap_or(30_000);
     for (name, text) in hostile::texts(n_bytes) {
-        for profile in [Profile::CommonMark, Profile::Gfm] {
+        for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
             let start = Instant::now();
             let (document, map) = remember(&text, profile);
             assert!(render(&document, &map, profile) == text, "{name} in {profile:?}");
@@ -49,9 +49,9 @@ fn no_text_takes_long() {
 #[test]
 fn markers_beyond_the_limit_are_text() {
     let text = format!("{}> - end", "> ".repeat(300));
-    let tree = parse(&text, Profile::CommonMark);
+    let tree = parse(&text, SchemaProfile::CommonMark);
     let expected = format!("{}> - end", "> ".repeat(300 - yfs_markdown::parse::MAX_MARKERS));
     assert_eq!(tree.plain_text(), expected);
     let rule = format!("{}\n", "- ".repeat(1000));
-    assert_eq!(parse(&rule, Profile::CommonMark).to_string(), "doc(horizontal_rule)");
+    assert_eq!(parse(&rule, SchemaProfile::CommonMark).to_string(), "doc(horizontal_rule)");
 }

@@ -5,13 +5,13 @@ use crate::json::{equal, to_json};
 use expect_test::{Expect, expect};
 use yfs_markdown::{
     parse::{parse, parse_like_editors},
-    schema::{Profile, check},
-    tree::{Element, Mark, Node},
+    schema::{SchemaProfile, check},
+    tree::{MarkdownNode, TextMark, TreeElement},
     write::write,
 };
 
 /// Counts equal trees by source, and lists the CommonMark examples that differ.
-fn check_equality(profile: Profile, expected: Expect) {
+fn check_equality(profile: SchemaProfile, expected: Expect) {
     let mut lines = Vec::new();
     let mut differing = Vec::new();
     let groups = [("commonmark", "cm-"), ("gfm", "gfm-"), ("extensions", "gfmx-")];
@@ -37,7 +37,7 @@ fn check_equality(profile: Profile, expected: Expect) {
 #[test]
 fn trees_are_those_of_prosemirror_markdown() {
     check_equality(
-        Profile::CommonMark,
+        SchemaProfile::CommonMark,
         expect![[r#"
         commonmark 651/652
         gfm 24/24
@@ -49,7 +49,7 @@ fn trees_are_those_of_prosemirror_markdown() {
 #[test]
 fn trees_are_those_of_milkdown() {
     check_equality(
-        Profile::Gfm,
+        SchemaProfile::Gfm,
         expect![[r#"
         commonmark 639/652
         gfm 11/24
@@ -60,7 +60,7 @@ fn trees_are_those_of_milkdown() {
 
 #[test]
 fn editors_can_build_what_we_store() {
-    for profile in [Profile::CommonMark, Profile::Gfm] {
+    for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
         for example in examples(profile) {
             let tree = parse(&example.markdown, profile);
             assert_eq!(check(&tree, profile), Ok(()), "{}: {tree}", example.id);
@@ -69,8 +69,8 @@ fn editors_can_build_what_we_store() {
 }
 
 fn check_parse(text: &str, commonmark: Expect, gfm: Expect) {
-    commonmark.assert_eq(&parse(text, Profile::CommonMark).to_string());
-    gfm.assert_eq(&parse(text, Profile::Gfm).to_string());
+    commonmark.assert_eq(&parse(text, SchemaProfile::CommonMark).to_string());
+    gfm.assert_eq(&parse(text, SchemaProfile::Gfm).to_string());
 }
 
 /// Where we keep more than the editors' parsers do.
@@ -137,7 +137,7 @@ fn we_keep_what_editors_would_lose() {
 #[test]
 fn headings_and_items_are_labelled() {
     let text = "# A b\n\n## a  *B*\n\n#\n\nA\nb\n===\n\n3. x\n4. y\n   - [ ] z";
-    let tree = parse(text, Profile::Gfm);
+    let tree = parse(text, SchemaProfile::Gfm);
     expect![[r#"doc(heading{id="a-b" level=1}("A b") heading{id="a-b-#2" level=2}("a  " emphasis{marker="*"}:"B") heading{id="" level=1} heading{id="a-b-#3" level=1}("A" hardbreak{isInline=true} "b") ordered_list{order=3 spread=false}(list_item{label="3." listType="ordered" spread=false}(paragraph("x")) list_item{label="4." listType="ordered" spread=false}(paragraph("y") bullet_list{spread=false}(list_item{label="•" listType="bullet" spread=false checked=false}(paragraph("z"))))))"#]].assert_eq(&tree.to_string());
 }
 
@@ -148,54 +148,54 @@ fn a_table_that_is_all_head_has_cells_below() {
         r#"doc(table(table_header_row(table_header{colspan=1 rowspan=1 alignment="left"}(paragraph("a"))) table_row(table_cell{colspan=1 rowspan=1 alignment="left"}(paragraph))))"#
     ]];
     for text in ["|a|\n|:-|", "|a|\n|:-|\n||"] {
-        expected.assert_eq(&parse(text, Profile::Gfm).to_string());
+        expected.assert_eq(&parse(text, SchemaProfile::Gfm).to_string());
     }
-    let tree = parse("|a|\n|:-|\n||", Profile::Gfm);
-    assert_eq!(write(&tree, Profile::Gfm), "| a |\n| :-- |\n");
+    let tree = parse("|a|\n|:-|\n||", SchemaProfile::Gfm);
+    assert_eq!(write(&tree, SchemaProfile::Gfm), "| a |\n| :-- |\n");
 }
 
 #[test]
 fn what_editors_would_delete_is_told() {
-    let check = |element: Element, profile, expected: &str| {
-        let document = Element::new("doc").holding(vec![element.into()]);
+    let check = |element: TreeElement, profile, expected: &str| {
+        let document = TreeElement::new("doc").holding(vec![element.into()]);
         let violation = check(&document, profile).expect_err("it was accepted");
         assert_eq!(violation.to_string(), expected);
     };
-    let text = |marks| vec![Node::text("x", marks)];
-    let (pm, gfm) = (Profile::CommonMark, Profile::Gfm);
-    check(Element::new("hr"), pm, "the profile has no element \"hr\"");
+    let text = |marks| vec![MarkdownNode::text("x", marks)];
+    let (pm, gfm) = (SchemaProfile::CommonMark, SchemaProfile::Gfm);
+    check(TreeElement::new("hr"), pm, "the profile has no element \"hr\"");
     check(
-        Element::new("paragraph").holding(text(vec![Mark::new("emphasis")])),
+        TreeElement::new("paragraph").holding(text(vec![TextMark::new("emphasis")])),
         pm,
         "the profile has no mark \"emphasis\"",
     );
     check(
-        Element::new("heading").with("level", "2"),
+        TreeElement::new("heading").with("level", "2"),
         pm,
         "attribute \"level\" of \"heading\" is missing or of another type",
     );
     check(
-        Element::new("paragraph").holding(vec![Element::new("image").into()]),
+        TreeElement::new("paragraph").holding(vec![TreeElement::new("image").into()]),
         pm,
         "attribute \"src\" of \"image\" is missing or of another type",
     );
     check(
-        Element::new("paragraph").holding(text(vec![Mark::new("link")])),
+        TreeElement::new("paragraph").holding(text(vec![TextMark::new("link")])),
         gfm,
         "attribute \"href\" of \"link\" is missing or of another type",
     );
-    check(Element::new("blockquote"), gfm, "\"blockquote\" may not hold what it holds");
+    check(TreeElement::new("blockquote"), gfm, "\"blockquote\" may not hold what it holds");
     check(
-        Element::new("heading").holding(vec![Element::new("hard_break").into()]),
+        TreeElement::new("heading").holding(vec![TreeElement::new("hard_break").into()]),
         pm,
         "\"heading\" may not hold what it holds",
     );
     check(
-        Element::new("code_block").holding(text(vec![Mark::new("strong")])),
+        TreeElement::new("code_block").holding(text(vec![TextMark::new("strong")])),
         gfm,
         "\"code_block\" may not hold what it holds",
     );
-    let item = Element::new("list_item").holding(vec![Element::new("hr").into()]);
-    let list = Element::new("bullet_list").holding(vec![item.into()]);
+    let item = TreeElement::new("list_item").holding(vec![TreeElement::new("hr").into()]);
+    let list = TreeElement::new("bullet_list").holding(vec![item.into()]);
     check(list, gfm, "\"list_item\" may not hold what it holds");
 }

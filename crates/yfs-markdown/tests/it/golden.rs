@@ -1,7 +1,7 @@
 //! The examples of CommonMark and GFM, with what real editors build from them.
 
 use serde_json::Value as Json;
-use yfs_markdown::schema::Profile;
+use yfs_markdown::schema::SchemaProfile;
 
 /// One example.
 #[derive(Debug)]
@@ -13,10 +13,10 @@ pub(crate) struct Example {
 }
 
 /// Returns all examples of a profile.
-pub(crate) fn examples(profile: Profile) -> Vec<Example> {
+pub(crate) fn examples(profile: SchemaProfile) -> Vec<Example> {
     let name = match profile {
-        Profile::CommonMark => "commonmark",
-        Profile::Gfm => "gfm",
+        SchemaProfile::CommonMark => "commonmark",
+        SchemaProfile::Gfm => "gfm",
     };
     let path = format!("{}/../../fixtures/markdown/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let lines = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));

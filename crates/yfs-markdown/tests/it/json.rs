@@ -1,10 +1,10 @@
 //! Trees as ProseMirror's JSON.
 
 use serde_json::{Map, Value as Json, json};
-use yfs_markdown::tree::{Attributes, Element, Mark, Node, Value};
+use yfs_markdown::tree::{AttributeValue, Attributes, MarkdownNode, TextMark, TreeElement};
 
 /// Returns an element as ProseMirror's `toJSON` has it.
-pub(crate) fn to_json(element: &Element) -> Json {
+pub(crate) fn to_json(element: &TreeElement) -> Json {
     let mut json = Map::new();
     json.insert("type".into(), json!(element.name.as_str()));
     if !element.attributes.is_empty() {
@@ -12,8 +12,8 @@ pub(crate) fn to_json(element: &Element) -> Json {
     }
     if !element.children.is_empty() {
         let children = element.children.iter().map(|child| match child {
-            Node::Element(element) => to_json(element),
-            Node::Text(run) => {
+            MarkdownNode::Element(element) => to_json(element),
+            MarkdownNode::Text(run) => {
                 let mut json = Map::new();
                 json.insert("type".into(), json!("text"));
                 json.insert("text".into(), json!(run.text));
@@ -27,7 +27,7 @@ pub(crate) fn to_json(element: &Element) -> Json {
     Json::Object(json)
 }
 
-fn insert_marks(json: &mut Map<String, Json>, marks: &[Mark]) {
+fn insert_marks(json: &mut Map<String, Json>, marks: &[TextMark]) {
     if marks.is_empty() {
         return;
     }
@@ -48,14 +48,14 @@ fn attributes_to_json(attributes: &Attributes) -> Json {
 }
 
 /// Returns a value as JSON.
-fn value_to_json(value: &Value) -> Json {
+fn value_to_json(value: &AttributeValue) -> Json {
     match value {
-        Value::Null => Json::Null,
-        Value::Bool(value) => json!(value),
-        Value::Number(value) => json!(value),
-        Value::String(value) => json!(value.as_str()),
-        Value::Array(values) => values.iter().map(value_to_json).collect(),
-        Value::Object(entries) => {
+        AttributeValue::Null => Json::Null,
+        AttributeValue::Bool(value) => json!(value),
+        AttributeValue::Number(value) => json!(value),
+        AttributeValue::String(value) => json!(value.as_str()),
+        AttributeValue::Array(values) => values.iter().map(value_to_json).collect(),
+        AttributeValue::Object(entries) => {
             entries.iter().map(|(key, value)| (key.to_string(), value_to_json(value))).collect()
         }
     }

@@ -4,10 +4,10 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use yfs_markdown::{
     front_matter::{self, patch, split},
     parse::parse,
-    same::same,
-    schema::{Profile, check},
+    schema::{SchemaProfile, check},
     source::{SourceMap, remember, render},
-    tree::{Element, Node},
+    tree::{MarkdownNode, TreeElement},
+    tree_equality::same,
     write::write,
 };
 
@@ -24,27 +24,27 @@ fn text() -> impl Strategy<Value = String> {
     vec(select(PARTS), 0..30).prop_map(|parts| parts.concat())
 }
 
-fn profile() -> impl Strategy<Value = Profile> {
-    select(vec![Profile::CommonMark, Profile::Gfm])
+fn profile() -> impl Strategy<Value = SchemaProfile> {
+    select(vec![SchemaProfile::CommonMark, SchemaProfile::Gfm])
 }
 
 /// Puts a word into the run of text at an index, counted around.
-fn edit(element: &mut Element, index: &mut usize) -> bool {
+fn edit(element: &mut TreeElement, index: &mut usize) -> bool {
     element.children.iter_mut().any(|child| match child {
-        Node::Element(element) => edit(element, index),
-        Node::Text(run) if *index == 0 => {
+        MarkdownNode::Element(element) => edit(element, index),
+        MarkdownNode::Text(run) if *index == 0 => {
             let at = run.text.char_indices().nth(run.text.chars().count() / 2);
             run.text.insert_str(at.map_or(0, |(at, _)| at), "new");
             true
         }
-        Node::Text(_) => {
+        MarkdownNode::Text(_) => {
             *index -= 1;
             false
         }
     })
 }
 
-fn assert_means(text: &str, document: &Element, profile: Profile) {
+fn assert_means(text: &str, document: &TreeElement, profile: SchemaProfile) {
     let read = parse(text, profile);
     let meant = parse(&write(document, profile), profile);
     assert!(same(&read, document) || same(&read, &meant), "{text:?} reads {read}, not {document}");

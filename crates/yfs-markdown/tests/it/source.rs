@@ -3,18 +3,18 @@
 use yfs_markdown::{
     front_matter::{patch, read, split},
     parse::parse,
-    same::same,
-    schema::Profile,
+    schema::SchemaProfile,
     source::{SourceMap, remember, render},
+    tree_equality::same,
     write::write,
 };
 
 use crate::golden::examples;
 
-const PROFILES: [Profile; 2] = [Profile::CommonMark, Profile::Gfm];
+const PROFILES: [SchemaProfile; 2] = [SchemaProfile::CommonMark, SchemaProfile::Gfm];
 
 /// Reads, keeps the memory as entries, and writes.
-fn through(text: &str, profile: Profile) -> String {
+fn through(text: &str, profile: SchemaProfile) -> String {
     let (document, map) = remember(text, profile);
     let entries = map.entries();
     let again = entries.iter().map(|(key, value)| (key.as_str(), value.as_str()));

@@ -2,9 +2,9 @@
 
 use crate::golden::examples;
 use expect_test::{Expect, expect};
-use yfs_markdown::{parse::parse, same::same, schema::Profile, write::write};
+use yfs_markdown::{parse::parse, schema::SchemaProfile, tree_equality::same, write::write};
 
-fn check_examples(profile: Profile, expected: Expect) {
+fn check_examples(profile: SchemaProfile, expected: Expect) {
     let mut lines = Vec::new();
     // Marks on breaks and images, which Yjs does not keep.
     let mut n_marks_moved = 0;
@@ -37,7 +37,7 @@ fn check_examples(profile: Profile, expected: Expect) {
 #[test]
 fn commonmark_reads_back() {
     check_examples(
-        Profile::CommonMark,
+        SchemaProfile::CommonMark,
         expect![[r#"
         commonmark 652/652
         gfm 24/24
@@ -50,7 +50,7 @@ fn commonmark_reads_back() {
 #[test]
 fn gfm_reads_back() {
     check_examples(
-        Profile::Gfm,
+        SchemaProfile::Gfm,
         expect![[r#"
         commonmark 652/652
         gfm 24/24

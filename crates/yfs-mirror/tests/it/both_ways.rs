@@ -7,7 +7,7 @@ use std::{
 };
 
 use yfs_engine::time::Millis;
-use yfs_mirror::Trust;
+use yfs_mirror::TrustPolicy;
 use yfs_vfs::FileSystem;
 
 use crate::support::{Pair, v};
@@ -157,7 +157,7 @@ fn an_atomic_save_is_an_edit_of_the_same_file() {
 #[test]
 fn times_bits_and_links_are_kept() {
     let mut pair = Pair::apart();
-    pair.options.trust = Trust::Everybody;
+    pair.options.trust = TrustPolicy::Everybody;
     pair.start();
     pair.put("run.sh", "#!/bin/sh\n");
     fs::set_permissions(pair.at("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();

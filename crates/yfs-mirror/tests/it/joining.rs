@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use yfs::{ImportOptions, Options, Workspace};
+use yfs::{ImportOptions, Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_mirror::Mirror;
 use yfs_store::MemoryStore;
@@ -95,7 +95,8 @@ fn a_folder_belongs_to_one_mirror_and_one_workspace() {
     assert!(matches!(again, Err(yfs_mirror::MirrorError::Busy(_))));
     let mut pair = pair;
     pair.stop();
-    let other = Workspace::create(Arc::new(MemoryStore::new()), Options::default()).unwrap();
+    let other =
+        Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();
     let again = Mirror::once(&other, pair.folder.path(), Default::default());
     assert!(matches!(again, Err(yfs_mirror::MirrorError::OtherWorkspace { .. })));
 }

@@ -11,8 +11,8 @@ use std::{
 };
 
 use futures::executor::block_on;
-use yfs::{Options, Workspace};
-use yfs_mirror::{Mirror, MirrorOptions, Trust, Why, names::HostRules};
+use yfs::{Workspace, WorkspaceOptions};
+use yfs_mirror::{Mirror, MirrorOptions, NoticeReason, TrustPolicy, name_escaping::HostRules};
 use yfs_vfs::{FileKind, FileSystem, WriteOptions};
 
 use crate::support::{Pair, v};
@@ -32,14 +32,14 @@ fn what_tools_obey_does_not_come_from_elsewhere() {
         assert!(!pair.at(path).exists(), "{path}");
     }
     assert_eq!(pair.at("tool.sh").metadata().unwrap().permissions().mode() & 0o777, 0o644);
-    assert_eq!(report.skipped[Path::new("tool.sh")], Why::Executable);
-    assert_eq!(report.skipped[Path::new(".npmrc")], Why::Risky);
+    assert_eq!(report.skipped[Path::new("tool.sh")], NoticeReason::Executable);
+    assert_eq!(report.skipped[Path::new(".npmrc")], NoticeReason::Risky);
     // The bits stay as they are in the workspace: nobody took them away.
     assert_eq!(pair.run(pair.fs().stat(&v("/tool.sh"))).unwrap().mode, 0o755);
 
     // With trust everything comes but what is never mirrored.
     pair.stop();
-    pair.options.trust = Trust::Everybody;
+    pair.options.trust = TrustPolicy::Everybody;
     pair.write("/tool.sh", "#!/bin/sh\necho\n");
     pair.start();
     pair.settle();
@@ -65,7 +65,7 @@ fn what_is_done_in_the_folder_needs_no_trust() {
     assert_eq!(pair.text("run.sh"), "#!/bin/sh\necho\n");
     assert_eq!(pair.at("run.sh").metadata().unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(pair.text(".envrc"), "export A=1\n");
-    assert_eq!(report.skipped[Path::new(".envrc")], Why::Risky);
+    assert_eq!(report.skipped[Path::new(".envrc")], NoticeReason::Risky);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn links_that_lead_out_are_not_made_and_not_followed() {
     pair.run(pair.fs().symlink("inside", &v("/a/fine"))).unwrap();
     let report = pair.settle();
     assert!(pair.at("abs").symlink_metadata().is_err());
-    assert_eq!(report.skipped[Path::new("abs")], Why::Escapes);
+    assert_eq!(report.skipped[Path::new("abs")], NoticeReason::Escapes);
     assert_eq!(fs::read_link(pair.at("a/fine")).unwrap(), Path::new("inside"));
 
     // A directory turns into a link while files of the workspace are to be written into it.
@@ -100,7 +100,7 @@ fn fifos_sockets_and_other_oddities_are_left_alone() {
     assert!(fifo.success());
     pair.put("fine.txt", "fine\n");
     let report = pair.settle();
-    assert_eq!(report.skipped[Path::new("pipe")], Why::Special);
+    assert_eq!(report.skipped[Path::new("pipe")], NoticeReason::Special);
     assert_eq!(pair.read("/fine.txt"), "fine\n");
 }
 
@@ -252,7 +252,7 @@ fn a_content_that_cannot_be_read_is_not_written_to_disk() {
     let (file, at) = (folder.path().join(".yfs/workspace.db"), folder.path().join("a.txt"));
     fs::create_dir(folder.path().join(".yfs")).unwrap();
     let text = "these are precious words of a text\n";
-    let workspace = Workspace::create_at(&file, Options::default()).unwrap();
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     fs::write(&at, text).unwrap();
     fs::write(folder.path().join("b.txt"), "b\n").unwrap();
     Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
@@ -266,7 +266,7 @@ fn a_content_that_cannot_be_read_is_not_written_to_disk() {
     bytes[place] ^= 0x10;
     fs::write(&file, bytes).unwrap();
 
-    let workspace = Workspace::open_at(&file, Options::default()).unwrap();
+    let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).unwrap();
     let fs_of_workspace = workspace.fs();
     for path in ["/a.txt", "/b.txt"] {
         let options = WriteOptions::default();
@@ -274,7 +274,10 @@ fn a_content_that_cannot_be_read_is_not_written_to_disk() {
     }
     let report = Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
     assert_eq!(fs::read_to_string(&at).unwrap(), text);
-    assert!(matches!(report.skipped[Path::new("a.txt")], Why::Unreadable(_)), "{report:?}");
+    assert!(
+        matches!(report.skipped[Path::new("a.txt")], NoticeReason::Unreadable(_)),
+        "{report:?}"
+    );
     assert_eq!(fs::read_to_string(folder.path().join("b.txt")).unwrap(), "b\nmore\n");
     // Neither does what is there keep others from being brought over.
     fs::write(&at, format!("{text}and more\n")).unwrap();

@@ -11,9 +11,9 @@ use std::{
 
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use yfs::{Options, Workspace, WorkspaceFs};
+use yfs::{Workspace, WorkspaceFs, WorkspaceOptions};
 use yfs_engine::path::VPath;
-use yfs_mirror::{Mirror, MirrorOptions, Report};
+use yfs_mirror::{Mirror, MirrorOptions, MirrorReport};
 use yfs_store::MemoryStore;
 use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions, WriteOptions};
 
@@ -31,7 +31,8 @@ pub(crate) struct Pair {
 impl Pair {
     /// An empty folder and an empty workspace, and no mirror yet.
     pub(crate) fn apart() -> Self {
-        let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default());
+        let workspace =
+            Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default());
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -55,12 +56,12 @@ impl Pair {
         self.mirror = Some(mirror.unwrap());
     }
 
-    pub(crate) fn stop(&mut self) -> Report {
+    pub(crate) fn stop(&mut self) -> MirrorReport {
         self.mirror.take().unwrap().stop().unwrap()
     }
 
     /// Waits until both sides are quiet and equal.
-    pub(crate) fn settle(&self) -> Report {
+    pub(crate) fn settle(&self) -> MirrorReport {
         self.runtime.block_on(self.mirror.as_ref().unwrap().settled()).unwrap()
     }
 
@@ -143,7 +144,7 @@ impl Pair {
     }
 
     /// Settles, and holds both sides against each other.
-    pub(crate) fn check(&self) -> Report {
+    pub(crate) fn check(&self) -> MirrorReport {
         let report = self.settle();
         assert_eq!(self.disk(), self.tree());
         report

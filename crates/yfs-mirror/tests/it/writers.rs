@@ -275,7 +275,7 @@ fn lines_that_shells_append_beside_typing_arrive_once() {
             let (fs, path) = (pair.fs(), v("/a.txt"));
             let read = pair.run(fs.read(&path)).unwrap();
             let text = format!("typed {number}.\n{}", String::from_utf8_lossy(&read.data));
-            let base = Some(yfs_vfs::Base::Version(read.version));
+            let base = Some(yfs_vfs::VersionBase::Version(read.version));
             let options = WriteOptions { base, ..WriteOptions::default() };
             pair.run(fs.write(&path, text.into(), &options)).unwrap();
             if number % 7 == 0 {

@@ -8,7 +8,7 @@ use yfs_engine::{
 
 /// What may be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rights {
+pub enum GrantRights {
     /// Reading.
     Read,
     /// Reading and writing.
@@ -17,11 +17,11 @@ pub enum Rights {
 
 /// What somebody may do, and who they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
+pub struct AccessGrant {
     /// Tells this grant from others, so that it can be revoked.
     pub id: String,
     /// Reading, or writing as well.
-    pub rights: Rights,
+    pub rights: GrantRights,
     /// The folder or file that it is for; the root for the whole workspace.
     pub path: VPath,
     /// When it ends, if it does.
@@ -30,10 +30,10 @@ pub struct Grant {
     pub actor: Actor,
 }
 
-impl Grant {
+impl AccessGrant {
     /// Makes the grant of whoever owns the workspace: everything, for ever.
     pub fn owner(actor: Actor) -> Self {
-        let (rights, path) = (Rights::Write, VPath::root());
+        let (rights, path) = (GrantRights::Write, VPath::root());
         Self { id: "owner".to_owned(), rights, path, expires: None, actor }
     }
 
@@ -54,11 +54,11 @@ impl Grant {
 
     /// Tells whether it allows writing.
     pub fn may_write(&self) -> bool {
-        self.rights == Rights::Write
+        self.rights == GrantRights::Write
     }
 }
 
-impl Rights {
+impl GrantRights {
     /// Returns the word that stands for it.
     pub fn as_str(self) -> &'static str {
         match self {

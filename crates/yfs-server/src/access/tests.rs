@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use axum::http::HeaderValue;
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_store::MemoryStore;
 use yfs_vfs::{FileSystem, FsCode, FsError, MoveOptions, WriteOptions};
 
 use super::*;
 
-fn grant(path: &str, rights: Rights) -> Grant {
+fn grant(path: &str, rights: GrantRights) -> AccessGrant {
     let actor = "agent:tester".parse().unwrap();
-    Grant { path: VPath::parse(path).unwrap(), rights, ..Grant::owner(actor) }
+    AccessGrant { path: VPath::parse(path).unwrap(), rights, ..AccessGrant::owner(actor) }
 }
 
-fn keys() -> Keys {
-    Keys::of(Arc::new(MemoryStore::new()))
+fn keys() -> TokenKeys {
+    TokenKeys::of(Arc::new(MemoryStore::new()))
 }
 
 #[test]
 fn a_token_grants_what_it_says_and_only_where_it_was_made() {
     let (keys, others) = (keys(), keys());
-    let grant = grant("/docs", Rights::Read);
+    let grant = grant("/docs", GrantRights::Read);
     let token = keys.issue(&grant).unwrap();
     assert_eq!(keys.check(&token).unwrap(), grant);
     assert_eq!(keys.issue(&grant).unwrap(), token);
@@ -43,14 +43,14 @@ fn a_token_grants_what_it_says_and_only_where_it_was_made() {
 #[test]
 fn tokens_end() {
     let keys = keys();
-    let ending = |at| Grant { expires: Some(Millis(at)), ..grant("/", Rights::Write) };
-    let check = |grant: &Grant| keys.check(&keys.issue(grant).unwrap());
+    let ending = |at| AccessGrant { expires: Some(Millis(at)), ..grant("/", GrantRights::Write) };
+    let check = |grant: &AccessGrant| keys.check(&keys.issue(grant).unwrap());
     assert!(matches!(check(&ending(1)), Err(TokenError::Expired)));
     assert!(check(&ending(i64::MAX)).is_ok());
-    let one = Grant { id: "one".to_owned(), ..grant("/", Rights::Write) };
+    let one = AccessGrant { id: "one".to_owned(), ..grant("/", GrantRights::Write) };
     keys.revoke("one").unwrap();
     assert!(matches!(check(&one), Err(TokenError::Revoked)));
-    let owner = keys.issue(&grant("/", Rights::Write)).unwrap();
+    let owner = keys.issue(&grant("/", GrantRights::Write)).unwrap();
     keys.revoke_all().unwrap();
     assert!(matches!(keys.check(&owner), Err(TokenError::Invalid)));
 }
@@ -72,7 +72,8 @@ fn a_token_is_found_wherever_a_client_can_put_it() {
 
 #[tokio::test]
 async fn a_scoped_filesystem_ends_at_its_folder() {
-    let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default()).unwrap();
+    let workspace =
+        Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();
     let path = |text: &str| VPath::parse(text).unwrap();
     let all = workspace.fs();
     for file in ["/in/a", "/out/b", "/inner/c"] {
@@ -81,7 +82,7 @@ async fn a_scoped_filesystem_ends_at_its_folder() {
     all.symlink("/out", &path("/in/away")).await.unwrap();
     all.symlink("../out/new", &path("/in/dangling")).await.unwrap();
 
-    let fs = scoped(&workspace, &grant("/in", Rights::Write));
+    let fs = scoped(&workspace, &grant("/in", GrantRights::Write));
     fs.read(&path("/in/a")).await.unwrap();
     fs.write(&path("/in/deep/new"), "x".into(), &WriteOptions::default()).await.unwrap();
     let denied = |result: Result<(), FsError>| {
@@ -98,7 +99,7 @@ async fn a_scoped_filesystem_ends_at_its_folder() {
     denied(fs.mv(&path("/out/b"), &path("/in/b"), &options).await);
     assert_eq!(all.readdir(&path("/out")).await.unwrap().len(), 1);
 
-    let fs = scoped(&workspace, &grant("/", Rights::Read));
+    let fs = scoped(&workspace, &grant("/", GrantRights::Read));
     fs.read(&path("/out/b")).await.unwrap();
     denied(fs.write(&path("/out/b"), "x".into(), &WriteOptions::default()).await.map(drop));
 }

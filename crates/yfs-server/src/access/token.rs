@@ -8,7 +8,7 @@ use thiserror::Error;
 use yfs_engine::{actor::Actor, path::VPath, time::Millis};
 use yfs_store::{Store, StoreError};
 
-use super::grant::{Grant, Rights};
+use super::grant::{AccessGrant, GrantRights};
 
 /// What every token begins with, so that scanners for leaked secrets can find them.
 const PREFIX: &str = "yfs_";
@@ -27,7 +27,7 @@ const MAC_LEN: usize = 32;
 
 /// Makes and checks the tokens of one store.
 #[derive(Clone)]
-pub struct Keys {
+pub struct TokenKeys {
     store: Arc<dyn Store>,
     clock: fn() -> Millis,
 }
@@ -56,7 +56,7 @@ pub enum TokenError {
 /// What a token says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Claims {
+struct TokenClaims {
     id: String,
     rights: String,
     path: String,
@@ -65,7 +65,7 @@ struct Claims {
     actor: String,
 }
 
-impl Keys {
+impl TokenKeys {
     /// Takes the key of a store, which is made when it is first needed.
     pub fn of(store: Arc<dyn Store>) -> Self {
         let clock = || yfs::clock::Clock::now(&yfs::clock::SystemClock);
@@ -73,8 +73,8 @@ impl Keys {
     }
 
     /// Makes the token of a grant. Equal grants have equal tokens.
-    pub fn issue(&self, grant: &Grant) -> Result<String, TokenError> {
-        let claims = Claims {
+    pub fn issue(&self, grant: &AccessGrant) -> Result<String, TokenError> {
+        let claims = TokenClaims {
             id: grant.id.clone(),
             rights: grant.rights.as_str().to_owned(),
             path: grant.path.to_string(),
@@ -92,7 +92,7 @@ impl Keys {
     /// # Errors
     ///
     /// If it grants nothing, or not any more.
-    pub fn check(&self, token: &str) -> Result<Grant, TokenError> {
+    pub fn check(&self, token: &str) -> Result<AccessGrant, TokenError> {
         let claims = self.verified(token)?;
         let grant = claims.read().ok_or(TokenError::Invalid)?;
         if grant.expires.is_some_and(|expires| expires <= (self.clock)()) {
@@ -115,7 +115,7 @@ impl Keys {
         Ok(self.store.set_secret(KEY_SECRET, &random_key())?)
     }
 
-    fn verified(&self, token: &str) -> Result<Claims, TokenError> {
+    fn verified(&self, token: &str) -> Result<TokenClaims, TokenError> {
         let read = || {
             let rest = token.strip_prefix(PREFIX).filter(|_| token.len() <= MAX_LEN)?;
             let (claims, mac) = rest.split_once('.')?;
@@ -137,11 +137,11 @@ impl Keys {
     }
 }
 
-impl Claims {
-    fn read(self) -> Option<Grant> {
-        Some(Grant {
+impl TokenClaims {
+    fn read(self) -> Option<AccessGrant> {
+        Some(AccessGrant {
             id: self.id,
-            rights: Rights::parse(&self.rights)?,
+            rights: GrantRights::parse(&self.rights)?,
             path: VPath::parse(&self.path).ok()?,
             expires: self.expires.map(Millis),
             actor: self.actor.parse::<Actor>().ok()?,
@@ -149,7 +149,7 @@ impl Claims {
     }
 }
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for TokenKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys").finish_non_exhaustive()
     }

@@ -2,54 +2,55 @@
 
 use axum::http::{HeaderMap, header};
 use yfs_engine::id::FileId;
-use yfs_vfs::{Create, FsCode, FsError, Op, VersionToken};
+use yfs_vfs::{CreateMode, FsCode, FsError, Op, VersionToken};
 
-use crate::problem::{Problem, Result};
+use crate::problem::{HttpProblem, Result};
 
 /// What a request asks of the state that it meets.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conditions {
+pub(crate) struct RequestConditions {
     /// Whether the file may, must or must not exist.
-    pub(crate) create: Create,
+    pub(crate) create: CreateMode,
     /// The state that the client knows.
-    pub(crate) known: Option<Known>,
+    pub(crate) known: Option<KnownFileState>,
 }
 
 /// A state of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownFileState {
     pub(crate) version: VersionToken,
     id: String,
 }
 
-impl Conditions {
+impl RequestConditions {
     /// Reads `If-Match` and `If-None-Match` of a request that writes.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self> {
         let mut conditions = Self::default();
         if let Some(tag) = text(headers, &header::IF_NONE_MATCH) {
             if tag != "*" {
-                return Err(Problem::bad_request("a write takes no If-None-Match but `*`"));
+                return Err(HttpProblem::bad_request("a write takes no If-None-Match but `*`"));
             }
-            conditions.create = Create::New;
+            conditions.create = CreateMode::New;
         }
         if let Some(tag) = text(headers, &header::IF_MATCH) {
-            conditions.create = Create::Never;
+            conditions.create = CreateMode::Never;
             if tag != "*" {
-                conditions.known = Some(Known::parse(tag)?);
+                conditions.known = Some(KnownFileState::parse(tag)?);
             }
         }
         Ok(conditions)
     }
 }
 
-impl Known {
+impl KnownFileState {
     fn parse(tag: &str) -> Result<Self> {
         let parsed = || {
             let (version, id) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once(':')?;
             let is_one = !id.contains('"');
             is_one.then(|| Self { version: VersionToken::new(version), id: id.to_owned() })
         };
-        parsed().ok_or_else(|| Problem::bad_request(format!("If-Match takes one ETag, not {tag}")))
+        parsed()
+            .ok_or_else(|| HttpProblem::bad_request(format!("If-Match takes one ETag, not {tag}")))
     }
 
     /// Refuses if another file is at the path now.
@@ -86,13 +87,14 @@ mod tests {
 
     #[test]
     fn conditions_are_read() {
-        let of = |name: header::HeaderName, value| Conditions::of(&headers(&[(name, value)]));
-        assert_eq!(Conditions::of(&headers(&[])).unwrap(), Conditions::default());
+        let of =
+            |name: header::HeaderName, value| RequestConditions::of(&headers(&[(name, value)]));
+        assert_eq!(RequestConditions::of(&headers(&[])).unwrap(), RequestConditions::default());
         let new = of(header::IF_NONE_MATCH, "*").unwrap();
-        assert_eq!((new.create, new.known), (Create::New, None));
+        assert_eq!((new.create, new.known), (CreateMode::New, None));
         let known = of(header::IF_MATCH, "\"17:abc\"").unwrap();
-        let state = Known { version: VersionToken::new("17"), id: "abc".to_owned() };
-        assert_eq!((known.create, known.known), (Create::Never, Some(state)));
+        let state = KnownFileState { version: VersionToken::new("17"), id: "abc".to_owned() };
+        assert_eq!((known.create, known.known), (CreateMode::Never, Some(state)));
         for bad in ["17:abc", "\"17\"", "\"1:a\", \"2:b\""] {
             let read = of(header::IF_MATCH, bad);
             assert!(read.is_err(), "{bad}");

@@ -11,14 +11,14 @@ const MAX_ENTRIES: usize = 100_000;
 
 /// A directory.
 #[derive(Debug, Serialize)]
-pub(super) struct Listing {
+pub(super) struct DirectoryListing {
     path: String,
-    entries: Vec<Entry>,
+    entries: Vec<ListingEntry>,
 }
 
 /// What is in a directory.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct ListingEntry {
     path: String,
     name: String,
     id: String,
@@ -32,7 +32,7 @@ struct Entry {
 
 /// What is known of one object.
 #[derive(Debug, Serialize)]
-pub(super) struct Known {
+pub(super) struct FileStat {
     path: String,
     id: String,
     kind: &'static str,
@@ -48,19 +48,23 @@ pub(super) struct Known {
 }
 
 /// Lists a directory, with all that is below it if `deep`.
-pub(super) async fn list(fs: &dyn FileSystem, path: &VPath, deep: bool) -> Result<Listing> {
+pub(super) async fn list(
+    fs: &dyn FileSystem,
+    path: &VPath,
+    deep: bool,
+) -> Result<DirectoryListing> {
     let entries = if deep {
         let options = WalkOptions { max_entries: MAX_ENTRIES, ..WalkOptions::default() };
         let found = fs.walk(path, &options).await?;
-        found.into_iter().map(|found| Entry::new(&found.path, &found.entry)).collect()
+        found.into_iter().map(|found| ListingEntry::new(&found.path, &found.entry)).collect()
     } else {
         let found = fs.readdir(path).await?;
-        found.iter().map(|entry| Entry::new(&path.join(&entry.name), entry)).collect()
+        found.iter().map(|entry| ListingEntry::new(&path.join(&entry.name), entry)).collect()
     };
-    Ok(Listing { path: path.to_string(), entries })
+    Ok(DirectoryListing { path: path.to_string(), entries })
 }
 
-impl Entry {
+impl ListingEntry {
     fn new(path: &VPath, entry: &DirEntry) -> Self {
         Self {
             path: path.to_string(),
@@ -74,7 +78,7 @@ impl Entry {
     }
 }
 
-impl Known {
+impl FileStat {
     pub(super) fn new(path: &VPath, stat: Stat) -> Self {
         Self {
             path: path.to_string(),

@@ -8,11 +8,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::problem::{Problem, Result};
+use crate::problem::{HttpProblem, Result};
 
 /// What part of a content is asked for.
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum RequestedRange {
     Whole,
     Range(Range<u64>),
     /// There is no such part.
@@ -29,15 +29,15 @@ pub(crate) fn ranged(
     let tag = HeaderValue::try_from(etag).expect("tags are visible ASCII");
     let common = [(header::ETAG, tag), (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"))];
     let (status, range, content_range) = match asked(headers, etag, size) {
-        Part::Whole => (StatusCode::OK, 0..size, None),
-        Part::Range(range) => {
+        RequestedRange::Whole => (StatusCode::OK, 0..size, None),
+        RequestedRange::Range(range) => {
             let shown = format!("bytes {}-{}/{size}", range.start, range.end - 1);
             (StatusCode::PARTIAL_CONTENT, range, Some(shown))
         }
-        Part::None => {
+        RequestedRange::None => {
             let detail = format!("the content has {size} bytes");
             let mut response =
-                Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, detail).into_response();
+                HttpProblem::new(StatusCode::RANGE_NOT_SATISFIABLE, detail).into_response();
             let shown = format!("bytes */{size}").parse().expect("visible ASCII");
             response.headers_mut().insert(header::CONTENT_RANGE, shown);
             return Ok(response);
@@ -53,16 +53,16 @@ pub(crate) fn ranged(
     Ok(response)
 }
 
-fn asked(headers: &HeaderMap, etag: &str, size: u64) -> Part {
+fn asked(headers: &HeaderMap, etag: &str, size: u64) -> RequestedRange {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if text(header::IF_RANGE).is_some_and(|tag| tag != etag) {
-        return Part::Whole;
+        return RequestedRange::Whole;
     }
     // What is not understood, several parts among it, is answered with the whole.
-    text(header::RANGE).and_then(|range| parse(range, size)).unwrap_or(Part::Whole)
+    text(header::RANGE).and_then(|range| parse(range, size)).unwrap_or(RequestedRange::Whole)
 }
 
-fn parse(range: &str, size: u64) -> Option<Part> {
+fn parse(range: &str, size: u64) -> Option<RequestedRange> {
     let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
     let range = match (first.is_empty(), last.is_empty()) {
         (true, true) => return None,
@@ -76,7 +76,7 @@ fn parse(range: &str, size: u64) -> Option<Part> {
             first..size.min(last.saturating_add(1))
         }
     };
-    Some(if range.is_empty() { Part::None } else { Part::Range(range) })
+    Some(if range.is_empty() { RequestedRange::None } else { RequestedRange::Range(range) })
 }
 
 #[cfg(test)]
@@ -86,16 +86,16 @@ mod tests {
     #[test]
     fn parts_are_read() {
         let part = |text| parse(text, 100);
-        assert_eq!(part("bytes=0-9"), Some(Part::Range(0..10)));
-        assert_eq!(part("bytes=90-"), Some(Part::Range(90..100)));
-        assert_eq!(part("bytes=-10"), Some(Part::Range(90..100)));
-        assert_eq!(part("bytes=-1000"), Some(Part::Range(0..100)));
-        assert_eq!(part("bytes=99-18446744073709551615"), Some(Part::Range(99..100)));
-        assert_eq!(part("bytes=100-"), Some(Part::None));
-        assert_eq!(part("bytes=-0"), Some(Part::None));
+        assert_eq!(part("bytes=0-9"), Some(RequestedRange::Range(0..10)));
+        assert_eq!(part("bytes=90-"), Some(RequestedRange::Range(90..100)));
+        assert_eq!(part("bytes=-10"), Some(RequestedRange::Range(90..100)));
+        assert_eq!(part("bytes=-1000"), Some(RequestedRange::Range(0..100)));
+        assert_eq!(part("bytes=99-18446744073709551615"), Some(RequestedRange::Range(99..100)));
+        assert_eq!(part("bytes=100-"), Some(RequestedRange::None));
+        assert_eq!(part("bytes=-0"), Some(RequestedRange::None));
         for strange in ["bytes=-", "bytes=5-4", "bytes=0-1,4-5", "lines=1-2", "bytes=a-b", ""] {
             assert_eq!(part(strange), None, "{strange}");
         }
-        assert_eq!(parse("bytes=0-", 0), Some(Part::None));
+        assert_eq!(parse("bytes=0-", 0), Some(RequestedRange::None));
     }
 }

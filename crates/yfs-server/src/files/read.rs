@@ -13,19 +13,19 @@ use yfs_vfs::{FileSystem, Stat};
 use super::{
     Rest,
     conditions::{etag, unchanged},
-    list::{Known, list},
+    list::{FileStat, list},
     range::ranged,
     rest,
 };
 use crate::{
-    caller::{Caller, apart},
+    caller::{RequestCaller, apart},
     problem::Result,
 };
 
 /// What can be asked of a read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct ReadQuery {
     /// Whether a directory is listed with all that is below it.
     recursive: bool,
     /// Which version of a file, as `/api/versions` numbers them; without it, the present one.
@@ -35,8 +35,8 @@ pub(super) struct Asked {
 /// Answers `GET /api/files/{path}`.
 pub(super) async fn get(
     path: Rest,
-    caller: Caller,
-    Query(asked): Query<Asked>,
+    caller: RequestCaller,
+    Query(asked): Query<ReadQuery>,
     headers: HeaderMap,
 ) -> Result {
     let path = rest(path)?;
@@ -56,10 +56,10 @@ pub(super) async fn get(
 }
 
 /// Answers `GET /api/stat/{path}`.
-pub(super) async fn stat(path: Rest, caller: Caller) -> Result {
+pub(super) async fn stat(path: Rest, caller: RequestCaller) -> Result {
     let path = rest(path)?;
     let stat = apart(async { caller.fs().lstat(&path).await }).await?;
-    Ok(Json(Known::new(&path, stat)).into_response())
+    Ok(Json(FileStat::new(&path, stat)).into_response())
 }
 
 async fn present(fs: &dyn FileSystem, path: &VPath, stat: Stat, headers: &HeaderMap) -> Result {
@@ -82,7 +82,7 @@ async fn present(fs: &dyn FileSystem, path: &VPath, stat: Stat, headers: &Header
     Ok(response)
 }
 
-fn past(caller: &Caller, path: &VPath, number: u64, headers: &HeaderMap) -> Result {
+fn past(caller: &RequestCaller, path: &VPath, number: u64, headers: &HeaderMap) -> Result {
     let data = caller.app.workspace.version_content(path, number)?;
     let tag = format!("\"version-{number}\"");
     let part =

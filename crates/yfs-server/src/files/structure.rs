@@ -12,14 +12,14 @@ use yfs_vfs::{CopyOptions, MkdirOptions, MoveOptions};
 
 use super::{Rest, list::word, rest};
 use crate::{
-    caller::{Caller, apart, path_of},
-    problem::{Problem, Result},
+    caller::{RequestCaller, apart, path_of},
+    problem::{HttpProblem, Result},
 };
 
 /// Which directory to make.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Mkdir {
+pub(super) struct MkdirRequest {
     path: String,
     #[serde(default)]
     recursive: bool,
@@ -42,7 +42,7 @@ pub(super) struct FromTo {
 /// Which link to make.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Link {
+pub(super) struct SymlinkRequest {
     path: String,
     target: String,
 }
@@ -50,13 +50,13 @@ pub(super) struct Link {
 /// What comes back from the trash, and where to.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Restore {
+pub(super) struct RestoreRequest {
     id: String,
     to: Option<String>,
 }
 
 /// Answers `POST /api/mkdir`.
-pub(super) async fn mkdir(caller: Caller, Json(body): Json<Mkdir>) -> Result {
+pub(super) async fn mkdir(caller: RequestCaller, Json(body): Json<MkdirRequest>) -> Result {
     let path = path_of(&body.path)?;
     let options = MkdirOptions { recursive: body.recursive, mode: None };
     apart(async { caller.fs().mkdir(&path, &options).await }).await?;
@@ -64,7 +64,7 @@ pub(super) async fn mkdir(caller: Caller, Json(body): Json<Mkdir>) -> Result {
 }
 
 /// Answers `POST /api/move`.
-pub(super) async fn move_(caller: Caller, Json(body): Json<FromTo>) -> Result {
+pub(super) async fn move_(caller: RequestCaller, Json(body): Json<FromTo>) -> Result {
     let (from, to) = (path_of(&body.from)?, path_of(&body.to)?);
     let options = MoveOptions { replace: body.replace, parents: true };
     apart(async { caller.fs().mv(&from, &to, &options).await }).await?;
@@ -72,7 +72,7 @@ pub(super) async fn move_(caller: Caller, Json(body): Json<FromTo>) -> Result {
 }
 
 /// Answers `POST /api/copy`.
-pub(super) async fn copy(caller: Caller, Json(body): Json<FromTo>) -> Result {
+pub(super) async fn copy(caller: RequestCaller, Json(body): Json<FromTo>) -> Result {
     let (from, to) = (path_of(&body.from)?, path_of(&body.to)?);
     let options = CopyOptions { recursive: body.recursive, replace: body.replace, parents: true };
     apart(async { caller.fs().cp(&from, &to, &options).await }).await?;
@@ -80,14 +80,14 @@ pub(super) async fn copy(caller: Caller, Json(body): Json<FromTo>) -> Result {
 }
 
 /// Answers `POST /api/symlink`.
-pub(super) async fn symlink(caller: Caller, Json(body): Json<Link>) -> Result {
+pub(super) async fn symlink(caller: RequestCaller, Json(body): Json<SymlinkRequest>) -> Result {
     let path = path_of(&body.path)?;
     apart(async { caller.fs().symlink(&body.target, &path).await }).await?;
     Ok(made())
 }
 
 /// Answers `GET /api/trash`.
-pub(super) async fn trash(caller: Caller) -> Result {
+pub(super) async fn trash(caller: RequestCaller) -> Result {
     caller.needs_whole()?;
     let trashed = apart(async { caller.app.workspace.trash() }).await?;
     let entries = trashed.iter().map(|it| {
@@ -103,22 +103,23 @@ pub(super) async fn trash(caller: Caller) -> Result {
 }
 
 /// Answers `POST /api/restore`.
-pub(super) async fn restore(caller: Caller, Json(body): Json<Restore>) -> Result {
+pub(super) async fn restore(caller: RequestCaller, Json(body): Json<RestoreRequest>) -> Result {
     caller.needs_whole()?;
     caller.needs_write()?;
-    let id = FileId::parse(&body.id).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let id =
+        FileId::parse(&body.id).map_err(|error| HttpProblem::bad_request(error.to_string()))?;
     let to = body.to.as_deref().map(path_of).transpose()?;
     let path = apart(async { caller.app.workspace.restore(&id, to.as_ref()) }).await?;
     Ok(Json(json!({ "path": path.to_string() })).into_response())
 }
 
 /// Answers `GET /api/versions/{path}`.
-pub(super) async fn versions(path: Rest, caller: Caller) -> Result {
+pub(super) async fn versions(path: Rest, caller: RequestCaller) -> Result {
     let path = rest(path)?;
     let versions = apart(async {
         // What the caller may not see has no versions either.
         caller.fs().stat(&path).await?;
-        Ok::<_, Problem>(caller.app.workspace.versions(&path)?)
+        Ok::<_, HttpProblem>(caller.app.workspace.versions(&path)?)
     })
     .await?;
     let versions = versions.iter().map(|it| {

@@ -9,25 +9,25 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::{Base, Edit, RemoveOptions, WriteOptions, Written};
+use yfs_vfs::{RemoveOptions, TextReplacement, VersionBase, WriteOptions, WriteOutcome};
 
 use super::{
     Rest,
-    conditions::{Conditions, etag},
+    conditions::{RequestConditions, etag},
     rest,
 };
 use crate::{
     body::FileBody,
-    caller::{Caller, apart},
-    problem::{Problem, Result},
+    caller::{RequestCaller, apart},
+    problem::{HttpProblem, Result},
 };
 
 /// What can be asked of a write.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct WriteQuery {
     /// What happens if somebody wrote since the version of `If-Match`.
-    conflict: Conflict,
+    conflict: ConflictPolicy,
     /// Permission bits, in octal.
     mode: Option<String>,
     /// When the content last changed, in milliseconds since the Unix epoch.
@@ -37,7 +37,7 @@ pub(super) struct Asked {
 /// What happens if somebody wrote meanwhile.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Conflict {
+enum ConflictPolicy {
     /// The write is refused with 412.
     #[default]
     Refuse,
@@ -58,19 +58,19 @@ pub(super) struct EditBody {
 /// What can be asked of a removal.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Removal {
+pub(super) struct RemoveQuery {
     recursive: bool,
 }
 
 /// Answers `PUT /api/files/{path}`.
 pub(super) async fn put(
     path: Rest,
-    caller: Caller,
-    Query(asked): Query<Asked>,
+    caller: RequestCaller,
+    Query(asked): Query<WriteQuery>,
     headers: HeaderMap,
     body: FileBody,
 ) -> Result {
-    let (path, conditions) = (rest(path)?, Conditions::of(&headers)?);
+    let (path, conditions) = (rest(path)?, RequestConditions::of(&headers)?);
     apart(async {
         let fs = caller.fs();
         let mut options = options(&asked)?;
@@ -78,8 +78,8 @@ pub(super) async fn put(
         if let Some(known) = conditions.known {
             known.check_file(&fs.stat(&path).await?.id, path.as_str())?;
             match asked.conflict {
-                Conflict::Refuse => options.expected_version = Some(known.version),
-                Conflict::Merge => options.base = Some(Base::Version(known.version)),
+                ConflictPolicy::Refuse => options.expected_version = Some(known.version),
+                ConflictPolicy::Merge => options.base = Some(VersionBase::Version(known.version)),
             }
         }
         let written = fs.write(&path, body.data.clone(), &options).await?;
@@ -91,8 +91,8 @@ pub(super) async fn put(
 /// Answers `POST /api/files/{path}`: the body is added to the end.
 pub(super) async fn append(
     path: Rest,
-    caller: Caller,
-    Query(asked): Query<Asked>,
+    caller: RequestCaller,
+    Query(asked): Query<WriteQuery>,
     body: FileBody,
 ) -> Result {
     let path = rest(path)?;
@@ -106,14 +106,15 @@ pub(super) async fn append(
 /// Answers `PATCH /api/files/{path}`: a text is replaced by another.
 pub(super) async fn edit(
     path: Rest,
-    caller: Caller,
+    caller: RequestCaller,
     headers: HeaderMap,
     Json(body): Json<EditBody>,
 ) -> Result {
-    let (path, conditions) = (rest(path)?, Conditions::of(&headers)?);
+    let (path, conditions) = (rest(path)?, RequestConditions::of(&headers)?);
     apart(async {
         let fs = caller.fs();
-        let mut edit = Edit { all: body.all, ..Edit::once(body.old, body.new) };
+        let mut edit =
+            TextReplacement { all: body.all, ..TextReplacement::once(body.old, body.new) };
         let id = fs.stat(&path).await?.id;
         if let Some(known) = conditions.known {
             known.check_file(&id, path.as_str())?;
@@ -135,12 +136,12 @@ pub(super) async fn edit(
 /// Answers `DELETE /api/files/{path}`: it is moved to the trash.
 pub(super) async fn delete(
     path: Rest,
-    caller: Caller,
-    Query(asked): Query<Removal>,
+    caller: RequestCaller,
+    Query(asked): Query<RemoveQuery>,
     headers: HeaderMap,
 ) -> Result {
     if headers.contains_key(header::IF_MATCH) {
-        return Err(Problem::bad_request(
+        return Err(HttpProblem::bad_request(
             "DELETE takes no If-Match: what is removed can be restored",
         ));
     }
@@ -150,16 +151,16 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn options(asked: &Asked) -> Result<WriteOptions> {
+fn options(asked: &WriteQuery) -> Result<WriteOptions> {
     let mode = asked.mode.as_deref().map(|text| {
         let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
-        mode.ok_or_else(|| Problem::bad_request(format!("not a mode in octal: {text:?}")))
+        mode.ok_or_else(|| HttpProblem::bad_request(format!("not a mode in octal: {text:?}")))
     });
     let mtime = asked.mtime.map(Millis);
     Ok(WriteOptions { mode: mode.transpose()?, mtime, ..WriteOptions::default() })
 }
 
-fn tell(path: &VPath, written: &Written) -> axum::response::Response {
+fn tell(path: &VPath, written: &WriteOutcome) -> axum::response::Response {
     let overlaps = written.overlaps.iter().map(|overlap| {
         let actor = overlap.actor.as_ref().map(ToString::to_string);
         json!({ "offset": overlap.offset, "len": overlap.len, "actor": actor })

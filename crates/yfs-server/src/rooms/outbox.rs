@@ -17,12 +17,12 @@ use std::{
 use axum::body::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use yfs_sync::Frame;
+use yfs_sync::SharedFrame;
 
 use crate::{
-    line::{Sent, Writer},
-    metrics::Metrics,
-    wire::Ending,
+    connection_stream::{SendOutcome, StreamWriter},
+    metrics::ServerMetrics,
+    websocket_wire::CloseReason,
 };
 
 /// How many bytes may wait. A first state is not among them: it is sent, not kept.
@@ -45,10 +45,10 @@ const WHOLE_BINARY: u8 = 0x82;
 
 /// What waits to be sent.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
-    queue: Mutex<Queue>,
+pub(crate) struct ConnectionOutbox {
+    queue: Mutex<OutboxQueue>,
     /// The connection itself, and what counts what is written to it.
-    line: Option<(Writer, Arc<Metrics>)>,
+    line: Option<(StreamWriter, Arc<ServerMetrics>)>,
     /// Whether the client is to be asked if it is there.
     is_probed: AtomicBool,
     /// Wakes the connection's task; whoever adds to the queue or probes notifies.
@@ -56,22 +56,22 @@ pub(crate) struct Outbox {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    frames: VecDeque<Outgoing>,
+struct OutboxQueue {
+    frames: VecDeque<OutgoingFrame>,
     bytes: usize,
     /// A frame was written in part.
     is_unflushed: bool,
-    ending: Option<Ending>,
+    ending: Option<CloseReason>,
 }
 
 /// A frame: a beginning of the connection's own, and what many connections share.
 #[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingFrame {
     prefix: Arc<[u8]>,
     body: Bytes,
 }
 
-impl Outgoing {
+impl OutgoingFrame {
     pub(crate) fn new(prefix: &Arc<[u8]>, body: &Bytes) -> Self {
         Self { prefix: prefix.clone(), body: body.clone() }
     }
@@ -96,7 +96,7 @@ impl Outgoing {
     }
 
     /// Writes it as a message of its own, if that can be done at once.
-    fn try_send(&self, writer: &Writer) -> Sent {
+    fn try_send(&self, writer: &StreamWriter) -> SendOutcome {
         let len = self.len();
         let (long, short) = ((len as u16).to_be_bytes(), len as u8);
         let header = [WHOLE_BINARY, if len < 126 { short } else { 126 }, long[0], long[1]];
@@ -105,20 +105,20 @@ impl Outgoing {
     }
 }
 
-impl From<Bytes> for Outgoing {
+impl From<Bytes> for OutgoingFrame {
     fn from(body: Bytes) -> Self {
         Self { prefix: Arc::default(), body }
     }
 }
 
-impl From<Vec<u8>> for Outgoing {
+impl From<Vec<u8>> for OutgoingFrame {
     fn from(body: Vec<u8>) -> Self {
         Bytes::from(body).into()
     }
 }
 
-impl From<Frame> for Outgoing {
-    fn from(frame: Frame) -> Self {
+impl From<SharedFrame> for OutgoingFrame {
+    fn from(frame: SharedFrame) -> Self {
         match frame.into_parts() {
             (head, Some(body)) => Self { prefix: head.into(), body: Bytes::from_owner(body) },
             (head, None) => head.into(),
@@ -126,21 +126,21 @@ impl From<Frame> for Outgoing {
     }
 }
 
-impl Outbox {
+impl ConnectionOutbox {
     /// Makes the outbox of a connection.
-    pub(crate) fn of(writer: Writer, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(crate) fn of(writer: StreamWriter, metrics: Arc<ServerMetrics>) -> Arc<Self> {
         Arc::new(Self { line: Some((writer, metrics)), ..Self::default() })
     }
 
     /// Adds frames that must arrive. Where too much waits already, the connection ends.
     pub(crate) fn push(
         &self,
-        frames: impl IntoIterator<Item = Outgoing, IntoIter: ExactSizeIterator>,
+        frames: impl IntoIterator<Item = OutgoingFrame, IntoIter: ExactSizeIterator>,
     ) {
         let frames = frames.into_iter();
         let mut queue = self.queue.lock();
         let is_few = frames.len() <= MAX_FRAMES_AT_ONCE;
-        let frames: Vec<Outgoing> =
+        let frames: Vec<OutgoingFrame> =
             frames.filter(|frame| !is_few || !self.try_send(&mut queue, frame)).collect();
         if frames.is_empty() && !queue.is_unflushed {
             return;
@@ -150,7 +150,8 @@ impl Outbox {
                 return;
             }
             if !queue.frames.is_empty() && queue.bytes + frame.cost() > MAX_BYTES {
-                *queue = Queue { ending: Some(Ending::behind()), ..Queue::default() };
+                *queue =
+                    OutboxQueue { ending: Some(CloseReason::behind()), ..OutboxQueue::default() };
             } else {
                 queue.add(frame);
             }
@@ -160,7 +161,7 @@ impl Outbox {
     }
 
     /// Adds a frame that says itself again later, unless much waits already.
-    pub(crate) fn push_lossy(&self, frame: Outgoing) {
+    pub(crate) fn push_lossy(&self, frame: OutgoingFrame) {
         let mut queue = self.queue.lock();
         if queue.ending.is_some() || queue.bytes > MAX_BYTES_LOSSY {
             return;
@@ -175,23 +176,23 @@ impl Outbox {
     }
 
     /// Writes a frame at once, if nothing waits; tells whether it did.
-    fn try_send(&self, queue: &mut Queue, frame: &Outgoing) -> bool {
+    fn try_send(&self, queue: &mut OutboxQueue, frame: &OutgoingFrame) -> bool {
         let Some((writer, metrics)) = &self.line else { return false };
         if !queue.is_empty() || frame.len() > MAX_LEN_AT_ONCE {
             return false;
         }
         let sent = frame.try_send(writer);
-        queue.is_unflushed = sent == Sent::Part;
-        if sent != Sent::Nothing {
+        queue.is_unflushed = sent == SendOutcome::Part;
+        if sent != SendOutcome::Nothing {
             metrics.frames.inc();
             metrics.sent_bytes.inc_by(frame.len() as u64);
         }
-        sent != Sent::Nothing
+        sent != SendOutcome::Nothing
     }
 
     /// Ends the connection.
-    pub(crate) fn end(&self, ending: Ending) {
-        *self.queue.lock() = Queue { ending: Some(ending), ..Queue::default() };
+    pub(crate) fn end(&self, ending: CloseReason) {
+        *self.queue.lock() = OutboxQueue { ending: Some(ending), ..OutboxQueue::default() };
         self.filled.notify_one();
     }
 
@@ -208,7 +209,7 @@ impl Outbox {
 
     /// Waits until something is to be sent, and takes it; an error is why the connection ends. With nothing, what was
     /// written in part is to be flushed, or the client is [probed](Self::take_probe).
-    pub(crate) async fn take(&self) -> Result<VecDeque<Outgoing>, Ending> {
+    pub(crate) async fn take(&self) -> Result<VecDeque<OutgoingFrame>, CloseReason> {
         loop {
             {
                 let mut queue = self.queue.lock();
@@ -227,12 +228,12 @@ impl Outbox {
     }
 }
 
-impl Queue {
+impl OutboxQueue {
     fn is_empty(&self) -> bool {
         self.frames.is_empty() && !self.is_unflushed && self.ending.is_none()
     }
 
-    fn add(&mut self, frame: Outgoing) {
+    fn add(&mut self, frame: OutgoingFrame) {
         self.bytes += frame.cost();
         self.frames.push_back(frame);
     }
@@ -242,23 +243,23 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn frame(len: usize) -> Outgoing {
-        Outgoing::new(&Arc::default(), &Bytes::from(vec![0; len]))
+    fn frame(len: usize) -> OutgoingFrame {
+        OutgoingFrame::new(&Arc::default(), &Bytes::from(vec![0; len]))
     }
 
     #[tokio::test]
     async fn frames_come_out_as_they_went_in() {
-        let outbox = Outbox::default();
+        let outbox = ConnectionOutbox::default();
         let prefix: Arc<[u8]> = Arc::from(&b"key"[..]);
         outbox.push([frame(3)]);
-        outbox.push_lossy(Outgoing::new(&prefix, &Bytes::from_static(b" body")));
-        let frames = outbox.take().await.unwrap().into_iter().map(Outgoing::into_frame);
+        outbox.push_lossy(OutgoingFrame::new(&prefix, &Bytes::from_static(b" body")));
+        let frames = outbox.take().await.unwrap().into_iter().map(OutgoingFrame::into_frame);
         assert_eq!(frames.collect::<Vec<_>>(), [&b"\0\0\0"[..], b"key body"]);
     }
 
     #[tokio::test]
     async fn who_reads_too_slowly_loses_presence_first_and_then_the_connection() {
-        let outbox = Outbox::default();
+        let outbox = ConnectionOutbox::default();
         outbox.push([frame(MAX_BYTES_LOSSY)]);
         outbox.push_lossy(frame(1));
         assert_eq!(outbox.take().await.unwrap().len(), 1);
@@ -269,6 +270,6 @@ mod tests {
             outbox.push([frame(MAX_BYTES / 32)]);
         }
         assert!(outbox.queue.lock().bytes <= MAX_BYTES);
-        assert_eq!(outbox.take().await.unwrap_err().code(), Ending::behind().code());
+        assert_eq!(outbox.take().await.unwrap_err().code(), CloseReason::behind().code());
     }
 }

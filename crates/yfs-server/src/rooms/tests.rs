@@ -8,14 +8,14 @@ use std::{
     thread,
 };
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, Limits, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::ClientId,
     path::VPath,
 };
 use yfs_store::MemoryStore;
-use yfs_sync::presence::{Entry, decode, encode};
+use yfs_sync::presence::{PresenceEntry, decode, encode};
 use yfs_vfs::{FileSystem, WriteOptions};
 
 use super::*;
@@ -25,7 +25,8 @@ const N_UPDATES: usize = 40;
 const N_JOINERS: usize = 6;
 
 fn workspace() -> Workspace {
-    Workspace::create(Arc::new(MemoryStore::new()), Options::default()).expect("an empty store")
+    Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())
+        .expect("an empty store")
 }
 
 async fn guid_of(workspace: &Workspace, path: &str, text: &str) -> String {
@@ -35,13 +36,13 @@ async fn guid_of(workspace: &Workspace, path: &str, text: &str) -> String {
     workspace.fs().stat(&path).await.unwrap().id.to_string()
 }
 
-fn rooms() -> Arc<Rooms> {
-    Arc::new(Rooms::new(Arc::default()))
+fn rooms() -> Arc<DocumentRooms> {
+    Arc::new(DocumentRooms::new(Arc::default()))
 }
 
 fn editor(client: u64) -> GatedDoc {
     let (guid, client) = (FileId::parse("document").unwrap(), ClientId::from_random(client));
-    GatedDoc::new(&guid, DocRole::Content, client, Limits::default())
+    GatedDoc::new(&guid, DocRole::Content, client, GateLimits::default())
 }
 
 fn text_of(doc: &GatedDoc) -> String {
@@ -50,18 +51,18 @@ fn text_of(doc: &GatedDoc) -> String {
 }
 
 fn update_in(frame: &[u8]) -> Option<&[u8]> {
-    match Message::decode(frame) {
-        Ok(Message::Update(update)) => Some(update),
+    match SyncMessage::decode(frame) {
+        Ok(SyncMessage::Update(update)) => Some(update),
         _ => None,
     }
 }
 
 /// Takes what has been sent until the text has so many characters, and returns the document.
-async fn read_on(mut doc: GatedDoc, outbox: &Outbox, len: usize) -> GatedDoc {
+async fn read_on(mut doc: GatedDoc, outbox: &ConnectionOutbox, len: usize) -> GatedDoc {
     while text_of(&doc).len() < len {
         for frame in outbox.take().await.unwrap() {
             let frame = frame.into_frame();
-            doc.receive(update_in(&frame).unwrap(), Source::Wire).unwrap();
+            doc.receive(update_in(&frame).unwrap(), UpdateSource::Wire).unwrap();
         }
     }
     doc
@@ -112,13 +113,13 @@ async fn no_update_falls_between_entering_and_the_first_state() {
                     thread::yield_now();
                 }
             });
-            let outbox = Arc::<Outbox>::default();
+            let outbox = Arc::<ConnectionOutbox>::default();
             let seat = rooms.enter(workspace.port(&guid).unwrap(), &outbox, &[]);
             let diff = seat.diff(&[0]).unwrap();
             let mut doc = editor(200 + number as u64);
-            doc.receive(&diff.update, Source::Wire).unwrap();
+            doc.receive(&diff.update, UpdateSource::Wire).unwrap();
             for update in &diff.later {
-                doc.receive(update, Source::Wire).unwrap();
+                doc.receive(update, UpdateSource::Wire).unwrap();
             }
             text_of(&read_on(doc, &outbox, len).await)
         })
@@ -139,7 +140,7 @@ async fn everybody_is_sent_the_same_in_the_same_order() {
     let guid = guid_of(&workspace, "/a.txt", "").await;
     let rooms = rooms();
     let enter = |prefix: &[u8]| {
-        let outbox = Arc::<Outbox>::default();
+        let outbox = Arc::<ConnectionOutbox>::default();
         (rooms.enter(workspace.port(&guid).unwrap(), &outbox, prefix), outbox)
     };
     let members = [enter(&[]), enter(&[]), enter(b"key")];
@@ -162,7 +163,7 @@ async fn everybody_is_sent_the_same_in_the_same_order() {
     for (_, outbox) in &members {
         let mut frames = Vec::new();
         while frames.len() < N_WRITERS * N_UPDATES {
-            frames.extend(outbox.take().await.unwrap().into_iter().map(Outgoing::into_frame));
+            frames.extend(outbox.take().await.unwrap().into_iter().map(OutgoingFrame::into_frame));
         }
         sent.push(frames);
     }
@@ -181,18 +182,20 @@ async fn who_leaves_is_told_to_who_stays() {
     let workspace = workspace();
     let guid = guid_of(&workspace, "/a.txt", "text").await;
     let rooms = rooms();
-    let (stays, goes) = (Arc::<Outbox>::default(), Arc::<Outbox>::default());
+    let (stays, goes) = (Arc::<ConnectionOutbox>::default(), Arc::<ConnectionOutbox>::default());
     let port = || workspace.port(&guid).unwrap();
     let one = rooms.enter(port(), &stays, &[]);
     let mut two = rooms.enter(port(), &goes, &[]);
-    let said = encode(&[Entry { id: 7, clock: 1, state: "{}" }]);
-    let connection = collab::Seat::connection(&two);
+    let said = encode(&[PresenceEntry { id: 7, clock: 1, state: "{}" }]);
+    let connection = collab::CollabDocument::connection(&two);
     let told = two.meet(connection, &said, rooms.now()).unwrap().unwrap();
-    collab::Seat::relay(&two, &told);
-    let states = async |outbox: &Outbox| {
+    collab::CollabDocument::relay(&two, &told);
+    let states = async |outbox: &ConnectionOutbox| {
         let frames = outbox.take().await.unwrap();
         let frame = frames.into_iter().next_back().unwrap().into_frame();
-        let Ok(Message::Awareness(update)) = Message::decode(&frame) else { panic!("{frame:?}") };
+        let Ok(SyncMessage::Awareness(update)) = SyncMessage::decode(&frame) else {
+            panic!("{frame:?}")
+        };
         decode(update).unwrap().iter().map(|it| (it.id, it.state.to_owned())).collect::<Vec<_>>()
     };
     assert_eq!(states(&stays).await, [(7, "{}".to_owned())]);

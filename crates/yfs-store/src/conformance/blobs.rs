@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{Case, Open, batch};
-use crate::{Batch, Store, StoreError, StoreExt};
+use crate::{AppendBatch, Store, StoreError, StoreExt};
 
 pub(super) const CASES: &[Case] = &[
     ("a blob comes back as it was put", put_and_get),
@@ -176,7 +176,7 @@ fn named_by_a_batch(open: &Open) {
     let (here, there) = (open(), open());
     let blob = here.put_bytes(b"named", Millis(1)).expect("put");
     let mark = there.blob_mark().expect("mark");
-    let naming = |hash| Batch { blobs: vec![hash], ..batch("a", "update") };
+    let naming = |hash| AppendBatch { blobs: vec![hash], ..batch("a", "update") };
     // A removal that was decided before takes nothing that a batch has named since.
     here.append(naming(blob.hash)).expect("the blob is there");
     there.remove_blobs(mark, Millis(i64::MAX), &|_| false).expect("remove");

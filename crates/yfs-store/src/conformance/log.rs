@@ -5,7 +5,7 @@ use std::time::Duration;
 use yfs_engine::time::Millis;
 
 use super::{Case, Open, batch, doc, join, join_unless, tail_of, text};
-use crate::{Batch, Compacted, DocHead, DocHistory, Seq, Store, StoreError};
+use crate::{AppendBatch, CompactionOutcome, DocHead, DocHistory, Seq, Store, StoreError};
 
 pub(super) const CASES: &[Case] = &[
     ("a store that is new is empty", new_is_empty),
@@ -93,14 +93,14 @@ fn batches_are_whole(open: &Open) {
     let store = open();
     let large = vec![7; 100_000];
     let updates = vec![(doc("a"), large.clone()), (doc("b"), vec![]), (doc("a"), vec![1])];
-    let written = store.append(Batch::new(updates, Millis(1)).synced()).expect("append");
+    let written = store.append(AppendBatch::new(updates, Millis(1)).synced()).expect("append");
     assert_eq!(written.last.0 - written.first.0, 2);
     let loaded = open().load(&doc("a")).expect("load");
     let data: Vec<_> = loaded.updates.iter().map(|record| record.data.clone()).collect();
     assert_eq!(data, [large, vec![1]]);
     assert!(open().load(&doc("b")).expect("load").updates[0].data.is_empty());
 
-    let nothing = store.append(Batch::new(vec![], Millis(1))).expect("append");
+    let nothing = store.append(AppendBatch::new(vec![], Millis(1))).expect("append");
     assert_eq!((nothing.first, nothing.last), (written.last, written.last));
 }
 
@@ -175,7 +175,7 @@ fn tail_wanted(open: &Open) {
 fn tail_pages(open: &Open) {
     let store = open();
     let updates = (0..20_u8).map(|at| (doc("a"), vec![at; 1 << 20]));
-    let written = store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+    let written = store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
     let (mut after, mut n_pages, mut seen) = (Seq::ZERO, 0, vec![]);
     loop {
         let tail = tail_of(&*store, after);
@@ -202,7 +202,8 @@ fn compact_keeps_parked(open: &Open) {
         join_unless(snapshot, records, |data| data == b"parked")
     };
     let done = store.compact(&doc("a"), &park).expect("compact");
-    let sizes = Compacted::Done { n_absorbed: 2, n_kept: 1, bytes_before: 6, bytes_after: 6 };
+    let sizes =
+        CompactionOutcome::Done { n_absorbed: 2, n_kept: 1, bytes_before: 6, bytes_after: 6 };
     assert_eq!(done, sizes);
     for store in [&store, &open()] {
         let loaded = store.load(&doc("a")).expect("load");
@@ -213,7 +214,7 @@ fn compact_keeps_parked(open: &Open) {
     assert_eq!(text(&open().load(&doc("a")).expect("load")), "onetwoparkedthree");
     open().compact(&doc("a"), &join).expect("compact");
     assert_eq!(text(&store.load(&doc("a")).expect("load")), "onetwoparkedthree");
-    assert_eq!(store.compact(&doc("a"), &join).expect("compact"), Compacted::Nothing);
+    assert_eq!(store.compact(&doc("a"), &join).expect("compact"), CompactionOutcome::Nothing);
     assert_eq!(store.check().expect("check").problems, []);
 }
 
@@ -338,7 +339,7 @@ fn compact_race(open: &Open) {
             join(snapshot, records)
         })
         .expect("compact");
-    assert_eq!(raced, Compacted::Raced);
+    assert_eq!(raced, CompactionOutcome::Raced);
     // An append alone is no race: it stays in the log.
     here.append(batch("a", "four")).expect("append");
     let done = here
@@ -347,7 +348,7 @@ fn compact_race(open: &Open) {
             join(snapshot, records)
         })
         .expect("compact");
-    assert!(matches!(done, Compacted::Done { n_absorbed: 1, n_kept: 1, .. }), "{done:?}");
+    assert!(matches!(done, CompactionOutcome::Done { n_absorbed: 1, n_kept: 1, .. }), "{done:?}");
     for store in [&here, &there, &open()] {
         assert_eq!(text(&store.load(&doc("a")).expect("load")), "onetwothreefourfive");
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use yfs_engine::time::Millis;
 
 use crate::{
-    DocName, Quarantined, StoreStats,
+    DocName, QuarantinedUpdate, StoreStats,
     quarantine::{MAX_AGE_MS, MAX_BYTES, MAX_DOC_BYTES, QuarantineKey, RefusedUpdate},
 };
 
@@ -22,7 +22,7 @@ pub(super) struct Quarantine {
 struct QuarantineEntry {
     key: QuarantineKey,
     size: u64,
-    listed: Quarantined,
+    listed: QuarantinedUpdate,
     update: Option<Arc<[u8]>>,
 }
 
@@ -35,7 +35,7 @@ impl Quarantine {
             return;
         }
         self.last_number += 1;
-        let listed = Quarantined {
+        let listed = QuarantinedUpdate {
             number: self.last_number,
             doc: doc.clone(),
             first_at: *at,
@@ -72,7 +72,7 @@ impl Quarantine {
         }
     }
 
-    pub(super) fn list(&self) -> Vec<Quarantined> {
+    pub(super) fn list(&self) -> Vec<QuarantinedUpdate> {
         self.entries.values().map(|entry| entry.listed.clone()).collect()
     }
 

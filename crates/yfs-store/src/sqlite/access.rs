@@ -9,8 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::place::{beside, directory_of};
-use crate::{Origin, StoreError};
+use super::location::{beside, directory_of};
+use crate::{HandleOrigin, StoreError};
 
 /// A directory of this name holds a store and what belongs to it, and nothing else.
 const STORE_DIRECTORY: &str = ".yfs";
@@ -39,7 +39,7 @@ pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
 
 /// Makes a new file beside another, which only its owner may read.
 pub(super) fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
-    let temporary = beside(path, &format!(".partial-{:x}", Origin::random().0));
+    let temporary = beside(path, &format!(".partial-{:x}", HandleOrigin::random().0));
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]

@@ -9,7 +9,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
-    Inner,
+    SqliteInner,
     access::temporary_file,
     schema::{failed, sync_directory, use_write_ahead_log},
 };
@@ -18,16 +18,16 @@ use crate::StoreError;
 const BACKUP: &str = "back up the store";
 
 /// A file that goes unless it is kept.
-struct Partial(PathBuf);
+struct PartialFile(PathBuf);
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         // It has either been moved away or is of no use.
         drop(fs::remove_file(&self.0));
     }
 }
 
-impl Inner {
+impl SqliteInner {
     pub(super) fn backup(
         &self,
         to: &Path,
@@ -42,7 +42,7 @@ impl Inner {
         // Empty, with the mode that the copy is to have.
         let (partial, file) = temporary_file(to).map_err(|error| StoreError::io(BACKUP, error))?;
         drop(file);
-        let partial = Partial(partial);
+        let partial = PartialFile(partial);
         let Some(target) = partial.0.to_str() else {
             return Err(StoreError::Unsupported { action: "back up to a path that is not UTF-8" });
         };

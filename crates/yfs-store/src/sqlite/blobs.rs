@@ -18,8 +18,8 @@ use fastcdc::v2020::{Error as CutError, StreamCDC};
 use rusqlite::{Connection, OptionalExtension};
 use yfs_engine::{hash::ContentHash, time::Millis};
 
-use super::{Inner, schema::failed, wipe::PAUSE};
-use crate::{BlobInfo, BlobMark, Origin, StoreError};
+use super::{SqliteInner, schema::failed, wipe::PAUSE};
+use crate::{BlobInfo, BlobMark, HandleOrigin, StoreError};
 
 /// The least, usual and greatest length of a piece.
 pub(super) const PIECE_LEN: [usize; 3] = [16 << 10, 64 << 10, 256 << 10];
@@ -49,7 +49,7 @@ const READ: &str = "read a blob";
 const REMOVE: &str = "remove blobs";
 
 /// A piece, ready to be written.
-struct Piece {
+struct BlobPiece {
     hash: ContentHash,
     len: u32,
     codec: u8,
@@ -58,7 +58,7 @@ struct Piece {
 
 /// A piece, as a blob lists it: 12 bytes each, and a CRC-32 at the end of the list.
 #[derive(Debug, Clone, Copy)]
-struct Listed {
+struct ListedPiece {
     n: u64,
     len: u32,
 }
@@ -66,14 +66,14 @@ struct Listed {
 /// Takes a piece and where in the blob it begins.
 type TakePiece<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
 
-impl Inner {
+impl SqliteInner {
     pub(super) fn put_blob(
         &self,
         content: &mut dyn Read,
         at: Millis,
     ) -> Result<BlobInfo, StoreError> {
         let [least, usual, greatest] = PIECE_LEN;
-        let upload = Upload { inner: self, id: random_id(), has_pieces: Cell::new(false) };
+        let upload = BlobUpload { inner: self, id: random_id(), has_pieces: Cell::new(false) };
         let mut hasher = blake3::Hasher::new();
         let (mut size, mut n_ready) = (0, 0);
         let (mut list, mut ready) = (Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ impl Inner {
             hasher.update(&data);
             size += data.len() as u64;
             n_ready += data.len();
-            ready.push(Piece::new(data));
+            ready.push(BlobPiece::new(data));
             if n_ready >= BATCH_BYTES {
                 upload.has_pieces.set(true);
                 self.write(PUT, |tx| {
@@ -255,7 +255,7 @@ impl Inner {
             };
             read().map_err(failed(REMOVE))?
         };
-        let mut marked = Marked::default();
+        let mut marked = ReferencedPieces::default();
         while !candidates.is_empty() {
             let rest = candidates.split_off(candidates.len().min(SWEEP_PIECES));
             self.write(REMOVE, |tx| {
@@ -273,15 +273,15 @@ impl Inner {
 }
 
 /// A blob that is being put in several transactions, whose pieces no sweep may remove meanwhile.
-struct Upload<'a> {
-    inner: &'a Inner,
+struct BlobUpload<'a> {
+    inner: &'a SqliteInner,
     id: i64,
     /// Whether the store may know of it.
     has_pieces: Cell<bool>,
 }
 
-impl Upload<'_> {
-    fn note(&self, tx: &Connection, pieces: &[Listed]) -> rusqlite::Result<()> {
+impl BlobUpload<'_> {
+    fn note(&self, tx: &Connection, pieces: &[ListedPiece]) -> rusqlite::Result<()> {
         let sql = "INSERT OR IGNORE INTO upload (n, id, at) VALUES (?1, ?2, ?3)";
         let (mut insert, now) = (tx.prepare_cached(sql)?, now_ms());
         for piece in pieces {
@@ -298,7 +298,7 @@ impl Upload<'_> {
     }
 }
 
-impl Drop for Upload<'_> {
+impl Drop for BlobUpload<'_> {
     fn drop(&mut self) {
         if self.has_pieces.get() {
             // Where even that fails, a sweep takes it for abandoned in a day.
@@ -325,18 +325,18 @@ fn now_ms() -> i64 {
 }
 
 fn random_id() -> i64 {
-    Origin::random().0.cast_signed()
+    HandleOrigin::random().0.cast_signed()
 }
 
 /// The pieces that blobs list.
 #[derive(Default)]
-struct Marked {
+struct ReferencedPieces {
     pieces: HashSet<u64>,
     /// Blobs up to here were looked at.
     upto: i64,
 }
 
-impl Marked {
+impl ReferencedPieces {
     fn mark(&mut self, tx: &Connection) -> Result<(), StoreError> {
         let mut statement = tx
             .prepare_cached("SELECT n, chunks FROM blob WHERE n > ?1 ORDER BY n")
@@ -356,7 +356,7 @@ impl Marked {
     }
 }
 
-impl Piece {
+impl BlobPiece {
     fn new(data: Vec<u8>) -> Self {
         let (hash, len) = (ContentHash::of(&data), data.len() as u32);
         match zstd::bulk::compress(&data, COMPRESSION_LEVEL) {
@@ -368,19 +368,23 @@ impl Piece {
     }
 }
 
-fn put_pieces(tx: &Connection, pieces: &[Piece], at: Millis) -> rusqlite::Result<Vec<Listed>> {
+fn put_pieces(
+    tx: &Connection,
+    pieces: &[BlobPiece],
+    at: Millis,
+) -> rusqlite::Result<Vec<ListedPiece>> {
     let mut find = tx.prepare_cached("SELECT n FROM chunk WHERE hash = ?1")?;
     let mut insert = tx.prepare_cached(
         "INSERT INTO chunk (hash, at, len, codec, data) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
-    let mut put = |piece: &Piece| {
-        let Piece { hash, len, codec, data } = piece;
+    let mut put = |piece: &BlobPiece| {
+        let BlobPiece { hash, len, codec, data } = piece;
         let found: Option<i64> = find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?;
         let n = match found {
             Some(n) => n,
             None => insert.insert((hash.as_bytes(), at.0, len, codec, data))?,
         };
-        Ok(Listed { n: n.cast_unsigned(), len: *len })
+        Ok(ListedPiece { n: n.cast_unsigned(), len: *len })
     };
     pieces.iter().map(&mut put).collect()
 }
@@ -408,7 +412,7 @@ fn delete_pieces<'a>(
 }
 
 /// Tells whether a sweep left alone what was written in earlier transactions.
-fn still_there(tx: &Connection, list: &[Listed]) -> rusqlite::Result<bool> {
+fn still_there(tx: &Connection, list: &[ListedPiece]) -> rusqlite::Result<bool> {
     let mut find = tx.prepare_cached("SELECT 1 FROM chunk WHERE n = ?1")?;
     for listed in list {
         if !find.exists([listed.n.cast_signed()])? {
@@ -423,7 +427,7 @@ fn put_list(
     hash: &ContentHash,
     size: u64,
     at: Millis,
-    list: &[Listed],
+    list: &[ListedPiece],
 ) -> rusqlite::Result<BlobInfo> {
     let found: Option<i64> = tx
         .prepare_cached("SELECT at FROM blob WHERE hash = ?1")?
@@ -448,7 +452,7 @@ pub(super) fn renew_blob(tx: &Connection, hash: &ContentHash) -> rusqlite::Resul
 fn read_piece(
     connection: &Connection,
     blob: &ContentHash,
-    listed: Listed,
+    listed: ListedPiece,
 ) -> Result<Vec<u8>, StoreError> {
     type Found = ([u8; 32], u8, Vec<u8>);
     let mut find = connection
@@ -480,9 +484,9 @@ fn read_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<BlobInfo> {
     })
 }
 
-fn encode_list(list: &[Listed]) -> Vec<u8> {
+fn encode_list(list: &[ListedPiece]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(list.len() * 12 + 4);
-    for Listed { n, len } in list {
+    for ListedPiece { n, len } in list {
         bytes.extend(n.to_le_bytes());
         bytes.extend(len.to_le_bytes());
     }
@@ -490,7 +494,7 @@ fn encode_list(list: &[Listed]) -> Vec<u8> {
     bytes
 }
 
-fn decode_list(bytes: &[u8]) -> Option<Vec<Listed>> {
+fn decode_list(bytes: &[u8]) -> Option<Vec<ListedPiece>> {
     let (list, crc) = bytes.split_last_chunk::<4>()?;
     let (listed, rest) = list.as_chunks::<12>();
     if !rest.is_empty() || crc32fast::hash(list) != u32::from_le_bytes(*crc) {
@@ -499,7 +503,7 @@ fn decode_list(bytes: &[u8]) -> Option<Vec<Listed>> {
     let decode = |bytes: &[u8; 12]| {
         let (n, len) = bytes.split_first_chunk::<8>()?;
         let len = len.first_chunk::<4>()?;
-        Some(Listed { n: u64::from_le_bytes(*n), len: u32::from_le_bytes(*len) })
+        Some(ListedPiece { n: u64::from_le_bytes(*n), len: u32::from_le_bytes(*len) })
     };
     listed.iter().map(decode).collect()
 }

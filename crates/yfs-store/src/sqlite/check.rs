@@ -4,17 +4,17 @@ use std::io;
 
 use rusqlite::Connection;
 
-use super::{Inner, schema::failed};
-use crate::{DocName, Problem, Report, StoreError};
+use super::{SqliteInner, schema::failed};
+use crate::{CheckProblem, CheckReport, DocName, StoreError};
 
 const CHECK: &str = "check the store";
 
 /// The most problems that are reported of any one kind.
 const MAX_PROBLEMS: usize = 1000;
 
-impl Inner {
-    pub(super) fn check(&self) -> Result<Report, StoreError> {
-        let mut report = Report::default();
+impl SqliteInner {
+    pub(super) fn check(&self) -> Result<CheckReport, StoreError> {
+        let mut report = CheckReport::default();
         self.check_pages(&mut report)?;
         self.check_docs(&mut report)?;
         self.check_blobs(&mut report)?;
@@ -22,7 +22,7 @@ impl Inner {
         Ok(report)
     }
 
-    fn check_pages(&self, report: &mut Report) -> Result<(), StoreError> {
+    fn check_pages(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let reader = self.reader()?;
         let mut check = || -> rusqlite::Result<()> {
             let mut statement = reader.prepare("PRAGMA quick_check(100)")?;
@@ -30,7 +30,7 @@ impl Inner {
             for row in rows {
                 let what = row?;
                 if what != "ok" {
-                    report.problems.push(Problem { doc: None, what });
+                    report.problems.push(CheckProblem { doc: None, what });
                 }
             }
             Ok(())
@@ -38,7 +38,7 @@ impl Inner {
         note(check().map_err(failed(CHECK)), &mut report.problems)
     }
 
-    fn check_docs(&self, report: &mut Report) -> Result<(), StoreError> {
+    fn check_docs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let reader = self.reader()?;
         let sql = "SELECT count(*) FROM log WHERE kind NOT IN (0, 1, 2)
                    OR NOT EXISTS (SELECT 1 FROM doc WHERE n = log.doc)";
@@ -46,7 +46,7 @@ impl Inner {
             Ok(0) => (),
             Ok(n) => {
                 let what = format!("{n} records belong to no document");
-                report.problems.push(Problem { doc: None, what });
+                report.problems.push(CheckProblem { doc: None, what });
             }
             Err(error) => note(Err(error), &mut report.problems)?,
         }
@@ -65,15 +65,15 @@ impl Inner {
                     report.n_snapshots += u64::from(loaded.snapshot.is_some());
                     for damage in loaded.damaged {
                         let what = format!("record {}: {}", damage.seq, damage.reason);
-                        report.problems.push(Problem { doc: Some(damage.doc), what });
+                        report.problems.push(CheckProblem { doc: Some(damage.doc), what });
                     }
                     if doc.snapshot_bytes > 0 && loaded.snapshot.is_none() {
                         let what = "its snapshot is missing or damaged".to_owned();
-                        report.problems.push(Problem { doc: Some(doc.doc), what });
+                        report.problems.push(CheckProblem { doc: Some(doc.doc), what });
                     }
                 }
                 Err(StoreError::Corrupt { detail, .. }) => {
-                    report.problems.push(Problem { doc: Some(doc.doc), what: detail });
+                    report.problems.push(CheckProblem { doc: Some(doc.doc), what: detail });
                 }
                 Err(error) => return Err(error),
             }
@@ -82,7 +82,7 @@ impl Inner {
     }
 
     /// Reports the documents whose records cannot be reached, because their name is damaged.
-    fn misnamed_docs(&self, reader: &Connection) -> Result<Vec<Problem>, StoreError> {
+    fn misnamed_docs(&self, reader: &Connection) -> Result<Vec<CheckProblem>, StoreError> {
         let read = || -> rusqlite::Result<Vec<(i64, String)>> {
             let mut statement = reader.prepare("SELECT n, guid FROM doc")?;
             let rows = statement.query_map([], |row| {
@@ -100,12 +100,12 @@ impl Inner {
         })?;
         let problem = |(number, guid)| {
             let what = format!("document {number} has a damaged name: {guid:?}");
-            Problem { doc: None, what }
+            CheckProblem { doc: None, what }
         };
         Ok(docs.into_iter().take(MAX_PROBLEMS).map(problem).collect())
     }
 
-    fn check_blobs(&self, report: &mut Report) -> Result<(), StoreError> {
+    fn check_blobs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let blobs = match self.blobs() {
             Ok(blobs) => blobs,
             Err(error) => return note(Err(error), &mut report.problems),
@@ -123,14 +123,17 @@ impl Inner {
 }
 
 /// Makes a problem of an error that says that something is damaged.
-fn note(result: Result<(), StoreError>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+fn note(
+    result: Result<(), StoreError>,
+    problems: &mut Vec<CheckProblem>,
+) -> Result<(), StoreError> {
     match result {
         Err(StoreError::Corrupt { detail, .. }) => {
-            problems.push(Problem { doc: None, what: detail });
+            problems.push(CheckProblem { doc: None, what: detail });
             Ok(())
         }
         Err(error @ StoreError::CorruptBlob { .. }) => {
-            problems.push(Problem { doc: None, what: error.to_string() });
+            problems.push(CheckProblem { doc: None, what: error.to_string() });
             Ok(())
         }
         result => result,

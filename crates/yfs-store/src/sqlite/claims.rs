@@ -21,7 +21,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension};
 use yfs_engine::id::ClientId;
 
-use super::{Inner, schema::failed};
+use super::{SqliteInner, schema::failed};
 use crate::{StoreError, WriterClaim, record::new_ids};
 
 const CLAIM: &str = "claim client ids";
@@ -33,7 +33,7 @@ const SEAL_KEY: &str = "store:claim-seal";
 /// How many released claims are kept. More writers than that at once are rare.
 const MAX_RELEASED: i64 = 64;
 
-impl Inner {
+impl SqliteInner {
     pub(super) fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
         self.ensure_writable(CLAIM)?;
         let any: Option<i64> = self

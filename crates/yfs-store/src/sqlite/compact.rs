@@ -4,13 +4,14 @@ use rusqlite::{Connection, OptionalExtension};
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{
-    Inner,
-    index::{KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE, Row},
+    SqliteInner,
+    index::{IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
     log::{checksum, read_past_heads},
     schema::{INLINE_LEN, failed},
 };
 use crate::{
-    Compacted, DocHead, DocName, Loaded, MergeFn, Merged, Origin, Seq, StoreError, past_heads,
+    CompactionOutcome, DocHead, DocName, HandleOrigin, MergeFn, MergedSnapshot, Seq, StoreError,
+    StoredDocument, past_heads,
 };
 
 const COMPACT: &str = "compact a document";
@@ -19,14 +20,14 @@ const FORGET: &str = "forget a document";
 /// Pages to give back to the system after a compaction, if many are free.
 const RECLAIMED_PAGES: u32 = 512;
 
-impl Inner {
+impl SqliteInner {
     pub(super) fn compact(
         &self,
         name: &DocName,
         merge: &MergeFn<'_>,
-    ) -> Result<Compacted, StoreError> {
+    ) -> Result<CompactionOutcome, StoreError> {
         let before = self.load(name)?;
-        let Some(last) = before.updates.last() else { return Ok(Compacted::Nothing) };
+        let Some(last) = before.updates.last() else { return Ok(CompactionOutcome::Nothing) };
         let (last, at) = (last.head(), last.at);
         if before.snapshot.is_none() && !before.damaged.is_empty() {
             // The damaged snapshot may be worth more to a person than a new one without it.
@@ -43,7 +44,7 @@ impl Inner {
             .map(|(record, _)| (record.seq.0, record.data.len() as u32))
             .collect();
         if absorbed.is_empty() {
-            return Ok(Compacted::Nothing);
+            return Ok(CompactionOutcome::Nothing);
         }
         self.replace(name, &before, &absorbed, &merged, last, at)
     }
@@ -52,12 +53,12 @@ impl Inner {
     fn replace(
         &self,
         name: &DocName,
-        before: &Loaded,
+        before: &StoredDocument,
         absorbed: &[(u64, u32)],
-        merged: &Merged,
+        merged: &MergedSnapshot,
         last: DocHead,
         at: Millis,
-    ) -> Result<Compacted, StoreError> {
+    ) -> Result<CompactionOutcome, StoreError> {
         let state = &merged.state;
         let hash = ContentHash::of(state);
         let mut writer = self.writer(COMPACT)?;
@@ -65,11 +66,11 @@ impl Inner {
         let (number, n_known, compacted) = {
             let mut index = self.index.lock();
             index.catch_up(&tx, self.origin)?;
-            let Some(number) = index.number(name) else { return Ok(Compacted::Raced) };
-            let Some(doc) = index.doc(number) else { return Ok(Compacted::Raced) };
+            let Some(number) = index.number(name) else { return Ok(CompactionOutcome::Raced) };
+            let Some(doc) = index.doc(number) else { return Ok(CompactionOutcome::Raced) };
             // A marker beyond what was loaded means that somebody else was faster.
             if doc.marker > before.upto.0 {
-                return Ok(Compacted::Raced);
+                return Ok(CompactionOutcome::Raced);
             }
             (number, doc.records.len() as u64, doc.compacted_head())
         };
@@ -97,7 +98,7 @@ impl Inner {
         self.watch.grew(marker.seq);
         let old_snapshot = before.snapshot.as_ref().map_or(0, |state| state.len() as u64);
         let old_records: u64 = absorbed.iter().map(|(_, len)| u64::from(*len)).sum();
-        Ok(Compacted::Done {
+        Ok(CompactionOutcome::Done {
             n_absorbed: absorbed.len() as u64,
             n_kept: n_known.saturating_sub(absorbed.len() as u64),
             bytes_before: old_snapshot + old_records,
@@ -118,7 +119,7 @@ impl Inner {
             }
             (number, doc.clone())
         };
-        let forget = || -> rusqlite::Result<Row> {
+        let forget = || -> rusqlite::Result<IndexRow> {
             delete_records(&tx, number, &doc.records)?;
             delete_old_marker(&tx, number, doc.marker)?;
             for table in ["snapshot", "snapshot_body", "past_head", "fact"] {
@@ -154,8 +155,8 @@ fn write_snapshot(
     hash: &ContentHash,
     reaches: DocHead,
     at: Millis,
-    origin: Origin,
-) -> rusqlite::Result<Row> {
+    origin: HandleOrigin,
+) -> rusqlite::Result<IndexRow> {
     let find = "SELECT marker FROM snapshot WHERE doc = ?1";
     let old: Option<i64> = tx.query_row(find, [number], |row| row.get(0)).optional()?;
     delete_old_marker(tx, number, old.unwrap_or(0).cast_unsigned())?;
@@ -185,8 +186,8 @@ fn write_marker(
     reaches: DocHead,
     snapshot_len: usize,
     at: Millis,
-    origin: Origin,
-) -> rusqlite::Result<Row> {
+    origin: HandleOrigin,
+) -> rusqlite::Result<IndexRow> {
     let mut data = [0; 16];
     data[..8].copy_from_slice(&reaches.seq.0.to_le_bytes());
     data[8..].copy_from_slice(&reaches.origin.0.to_le_bytes());
@@ -198,7 +199,7 @@ fn write_marker(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .insert((number, kind, origin.0.cast_signed(), at.0, crc, len, &data))?;
-    Ok(Row {
+    Ok(IndexRow {
         seq: seq.cast_unsigned(),
         doc: number,
         kind,
@@ -214,7 +215,7 @@ fn write_marker(
 fn write_past_heads(
     tx: &Connection,
     number: u32,
-    before: &Loaded,
+    before: &StoredDocument,
     changes: &[Vec<u8>],
 ) -> rusqlite::Result<()> {
     let heads = past_heads::extended(read_past_heads(tx, number)?, before, changes);
@@ -252,8 +253,8 @@ fn delete_records(tx: &Connection, number: u32, doomed: &[(u64, u32)]) -> rusqli
 fn rewrite_records(
     tx: &Connection,
     number: u32,
-    before: &Loaded,
-    merged: &Merged,
+    before: &StoredDocument,
+    merged: &MergedSnapshot,
 ) -> rusqlite::Result<()> {
     for (place, data) in &merged.rewritten {
         let record = &before.updates[*place];

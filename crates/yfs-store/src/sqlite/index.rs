@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension};
 use yfs_engine::time::Millis;
 
 use super::{log::checksum, schema::failed};
-use crate::{DocHead, DocName, Origin, Seq, StoreError};
+use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
 
 /// An update.
 pub(super) const KIND_UPDATE: i64 = 0;
@@ -29,7 +29,7 @@ const ACTION: &str = "read the log";
 
 /// Where the records of each document are.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct LogIndex {
     /// The last record that the index knows of.
     upto: u64,
     /// The greatest head of the log at which nothing was missing here. The last positions may be
@@ -57,13 +57,13 @@ pub(super) struct DocEntry {
     /// The last position that ever held a record.
     pub(super) head: u64,
     /// Which handle appended that record.
-    pub(super) head_origin: Origin,
+    pub(super) head_origin: HandleOrigin,
     /// The last position that may have held a record of another handle.
     pub(super) foreign_head: u64,
     /// What compaction, or forgetting, has reached up to.
     pub(super) compacted: u64,
     /// Which handle appended the record there.
-    pub(super) compacted_origin: Origin,
+    pub(super) compacted_origin: HandleOrigin,
     /// Where the log says so.
     pub(super) marker: u64,
     pub(super) forgotten: bool,
@@ -72,13 +72,13 @@ pub(super) struct DocEntry {
 
 /// One row of the log, as far as the index needs it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct IndexRow {
     pub(super) seq: u64,
     pub(super) doc: u32,
     pub(super) kind: i64,
     pub(super) own: bool,
     /// Which handle appended it; for a marker, which one appended the record that it reaches.
-    pub(super) origin: Origin,
+    pub(super) origin: HandleOrigin,
     pub(super) len: u32,
     /// For a marker, what it reaches up to.
     pub(super) reaches: u64,
@@ -98,12 +98,12 @@ impl DocEntry {
     }
 }
 
-impl Index {
+impl LogIndex {
     /// Reads what was appended since, in the view of the current transaction.
     pub(super) fn catch_up(
         &mut self,
         connection: &Connection,
-        own: Origin,
+        own: HandleOrigin,
     ) -> Result<(), StoreError> {
         let rows = read_rows(connection, self.upto, own).map_err(failed(ACTION))?;
         // Up to here nothing is known, so nothing can be stale.
@@ -126,7 +126,7 @@ impl Index {
     }
 
     /// Adds one row, unless it is known.
-    pub(super) fn add(&mut self, row: Row) {
+    pub(super) fn add(&mut self, row: IndexRow) {
         if row.seq <= self.upto {
             return;
         }
@@ -221,7 +221,7 @@ impl Index {
         doc.bytes = doc.records.iter().map(|(_, len)| u64::from(*len)).sum();
     }
 
-    fn drop_stale(&mut self, connection: &Connection, marker: Row) -> rusqlite::Result<()> {
+    fn drop_stale(&mut self, connection: &Connection, marker: IndexRow) -> rusqlite::Result<()> {
         let mut find = connection.prepare_cached("SELECT 1 FROM log WHERE seq = ?1")?;
         let mut gone = Vec::new();
         for (seq, _) in self.docs.get(&marker.doc).map_or(&[][..], |doc| &doc.records) {
@@ -250,7 +250,11 @@ impl Index {
     }
 }
 
-fn read_rows(connection: &Connection, after: u64, own: Origin) -> rusqlite::Result<Vec<Row>> {
+fn read_rows(
+    connection: &Connection,
+    after: u64,
+    own: HandleOrigin,
+) -> rusqlite::Result<Vec<IndexRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, doc, kind, origin, len, at, crc, CASE kind WHEN 0 THEN NULL ELSE data END
          FROM log WHERE seq > ?1 ORDER BY seq",
@@ -258,8 +262,8 @@ fn read_rows(connection: &Connection, after: u64, own: Origin) -> rusqlite::Resu
     let rows = statement.query_map([after.cast_signed()], |row| {
         let number = |column| row.get_ref(column).map(|value| value.as_i64().unwrap_or(-1));
         let (doc, len) = (u32::try_from(number(1)?), u32::try_from(number(4)?));
-        let (kind, origin) = (number(2)?, Origin(number(3)?.cast_unsigned()));
-        let mut found = Row {
+        let (kind, origin) = (number(2)?, HandleOrigin(number(3)?.cast_unsigned()));
+        let mut found = IndexRow {
             seq: number(0)?.cast_unsigned(),
             doc: doc.unwrap_or(0),
             kind,
@@ -278,7 +282,7 @@ fn read_rows(connection: &Connection, after: u64, own: Origin) -> rusqlite::Resu
             };
             found.reaches = number_at(0).unwrap_or(0);
             // Stores of the formats 1 and 2 did not say whose record it was.
-            found.origin = Origin(number_at(8).unwrap_or(0));
+            found.origin = HandleOrigin(number_at(8).unwrap_or(0));
             found.sound &= matches!(data.len(), 8 | 16) && i64::from(crc) == number(6)?;
         }
         Ok(found)

@@ -7,16 +7,17 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
 use yfs_engine::{hash::ContentHash, time::Millis};
 
 use super::{
-    Inner, Known, Writer,
+    KnownHead, SqliteInner, SqliteWriter,
     blobs::renew_blob,
-    index::{DocEntry, Index, KIND_UPDATE, Row},
+    index::{DocEntry, IndexRow, KIND_UPDATE, LogIndex},
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, failed},
-    tx::Tx,
+    transaction::SqliteTransaction,
 };
 use crate::{
-    Appended, Batch, Damage, DocFact, DocHead, DocHistory, DocName, DocStats, Durability, Expect,
-    Loaded, Origin, PastHead, Record, Reload, Seq, StoreError, Tail, Touched, past_heads,
+    AppendBatch, AppendReceipt, DamagedRecord, DocFact, DocHead, DocHistory, DocName, DocStats,
+    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, ReloadNotice, Seq, StoreError,
+    StoredDocument, TailPage, TouchedDocument, past_heads,
 };
 
 /// The most bytes of records in one page of the tail, and the most records.
@@ -28,22 +29,22 @@ const LOAD: &str = "load a document";
 const TAIL: &str = "read the log";
 
 /// Batches that wait for the writer.
-pub(super) type Queue = Mutex<Vec<Waiting>>;
+pub(super) type Queue = Mutex<Vec<WaitingBatch>>;
 
 /// A batch that waits for the writer.
-pub(super) struct Waiting {
-    batch: Batch,
+pub(super) struct WaitingBatch {
+    batch: AppendBatch,
     /// Whoever commits puts the result here before letting the writer go.
     slot: Arc<Slot>,
 }
 
-type Slot = Mutex<Option<Result<Appended, StoreError>>>;
+type Slot = Mutex<Option<Result<AppendReceipt, StoreError>>>;
 
 /// What a transaction has written but not committed.
 #[derive(Default)]
-struct Staged {
+struct StagedRecords {
     names: HashMap<DocName, u32>,
-    rows: Vec<Row>,
+    rows: Vec<IndexRow>,
     heads: HashMap<u32, u64>,
     last: u64,
 }
@@ -52,18 +53,18 @@ struct Staged {
 struct RawRecord {
     seq: u64,
     number: u32,
-    origin: Origin,
+    origin: HandleOrigin,
     at: Millis,
     crc: u32,
     data: Option<Vec<u8>>,
 }
 
-impl Inner {
+impl SqliteInner {
     /// Appends a batch, together with all others that wait for the writer at that moment.
-    pub(super) fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    pub(super) fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
         self.ensure_writable(APPEND)?;
         let slot = Arc::new(Slot::default());
-        self.queue.lock().push(Waiting { batch, slot: slot.clone() });
+        self.queue.lock().push(WaitingBatch { batch, slot: slot.clone() });
         let mut writer = self.writer(APPEND)?;
         if let Some(result) = slot.lock().take() {
             return result;
@@ -87,9 +88,9 @@ impl Inner {
 
     fn commit(
         &self,
-        writer: &mut Writer,
-        group: &[Waiting],
-    ) -> Result<Vec<Result<Appended, StoreError>>, StoreError> {
+        writer: &mut SqliteWriter,
+        group: &[WaitingBatch],
+    ) -> Result<Vec<Result<AppendReceipt, StoreError>>, StoreError> {
         let synced = group.iter().any(|waiting| waiting.batch.durability == Durability::Synced);
         if synced {
             self.syncer.ensure_sound()?;
@@ -106,7 +107,7 @@ impl Inner {
             index.catch_up(&tx, self.origin)?;
         }
         drop(index);
-        let mut staged = Staged { last, ..Staged::default() };
+        let mut staged = StagedRecords { last, ..StagedRecords::default() };
         let results = group
             .iter()
             .map(|waiting| self.stage(&tx, &mut staged, &waiting.batch))
@@ -120,7 +121,7 @@ impl Inner {
         }
         index.completed(staged.last);
         drop(index);
-        writer.known = Some(Known { version, head: staged.last });
+        writer.known = Some(KnownHead { version, head: staged.last });
         if !synced {
             self.syncer.wrote();
         }
@@ -133,9 +134,9 @@ impl Inner {
     fn stage(
         &self,
         tx: &Connection,
-        staged: &mut Staged,
-        batch: &Batch,
-    ) -> Result<Result<Appended, StoreError>, StoreError> {
+        staged: &mut StagedRecords,
+        batch: &AppendBatch,
+    ) -> Result<Result<AppendReceipt, StoreError>, StoreError> {
         for expect in &batch.expect {
             if let Some(head) = self.moved(expect) {
                 return Ok(Err(StoreError::HeadMoved { doc: expect.doc.clone(), head }));
@@ -168,17 +169,17 @@ impl Inner {
             let upto = Seq(self.staged_head(staged, name));
             write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(failed(APPEND))?;
         }
-        Ok(Ok(Appended { first: Seq(first), last: Seq(staged.last), overtaken }))
+        Ok(Ok(AppendReceipt { first: Seq(first), last: Seq(staged.last), overtaken }))
     }
 
     /// Returns where others have appended to a document after what its writer had seen.
-    fn moved(&self, expect: &Expect) -> Option<Seq> {
+    fn moved(&self, expect: &HeadPrecondition) -> Option<Seq> {
         let index = self.index.lock();
         let head = index.doc_named(&expect.doc).map(|doc| Seq(doc.foreign_head));
         head.filter(|head| *head > expect.seen)
     }
 
-    fn staged_head(&self, staged: &Staged, name: &DocName) -> u64 {
+    fn staged_head(&self, staged: &StagedRecords, name: &DocName) -> u64 {
         let index = self.index.lock();
         let number = index.number(name).or_else(|| staged.names.get(name).copied());
         let Some(number) = number else { return 0 };
@@ -189,7 +190,7 @@ impl Inner {
     fn number_for(
         &self,
         tx: &Connection,
-        staged: &mut Staged,
+        staged: &mut StagedRecords,
         name: &DocName,
     ) -> Result<u32, StoreError> {
         if let Some(number) = self.index.lock().number(name) {
@@ -229,7 +230,7 @@ impl Inner {
     }
 
     /// Looks something up in an index that holds all that was committed before the call.
-    pub(super) fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> Result<T, StoreError> {
+    pub(super) fn with_index<T>(&self, look: impl FnOnce(&LogIndex) -> T) -> Result<T, StoreError> {
         let head = self.head()?;
         {
             let index = self.index.lock();
@@ -252,10 +253,10 @@ impl Inner {
         self.with_index(|index| index.doc_named(name).map(|doc| doc.stats(name)))
     }
 
-    pub(super) fn load(&self, name: &DocName) -> Result<Loaded, StoreError> {
+    pub(super) fn load(&self, name: &DocName) -> Result<StoredDocument, StoreError> {
         let reader = self.reader()?;
         loop {
-            let tx = Tx::read(&reader).map_err(failed(LOAD))?;
+            let tx = SqliteTransaction::read(&reader).map_err(failed(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name)? {
                 return Ok(loaded);
             }
@@ -265,7 +266,7 @@ impl Inner {
     pub(super) fn load_history(&self, name: &DocName) -> Result<DocHistory, StoreError> {
         let reader = self.reader()?;
         loop {
-            let tx = Tx::read(&reader).map_err(failed(LOAD))?;
+            let tx = SqliteTransaction::read(&reader).map_err(failed(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name)? {
                 let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
                 let past_heads = number.map(|number| read_past_heads(&tx, number)).transpose();
@@ -277,9 +278,13 @@ impl Inner {
 
     /// Loads a document in the view of a transaction, or nothing if that view is too old: the
     /// index knows of a compaction that the view does not, and has dropped what it took.
-    fn load_in(&self, tx: &Connection, name: &DocName) -> Result<Option<Loaded>, StoreError> {
+    fn load_in(
+        &self,
+        tx: &Connection,
+        name: &DocName,
+    ) -> Result<Option<StoredDocument>, StoreError> {
         let upto = head(tx).map_err(failed(LOAD))?;
-        let mut loaded = Loaded { upto: Seq(upto), ..Loaded::default() };
+        let mut loaded = StoredDocument { upto: Seq(upto), ..StoredDocument::default() };
         let (number, seqs) = {
             let mut index = self.index.lock();
             index.catch_up(tx, self.origin)?;
@@ -317,12 +322,12 @@ impl Inner {
     pub(super) fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, Origin) -> bool,
-    ) -> Result<Tail, StoreError> {
+        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+    ) -> Result<TailPage, StoreError> {
         let reader = self.reader()?;
-        let tx = Tx::read(&reader).map_err(failed(TAIL))?;
+        let tx = SqliteTransaction::read(&reader).map_err(failed(TAIL))?;
         let head = Seq(head(&tx).map_err(failed(TAIL))?);
-        let mut tail = Tail { upto: head.max(after), head, ..Tail::default() };
+        let mut tail = TailPage { upto: head.max(after), head, ..TailPage::default() };
         {
             let mut index = self.index.lock();
             index.catch_up(&tx, self.origin)?;
@@ -333,7 +338,7 @@ impl Inner {
                 };
                 let (upto, forgotten) = (Seq(doc.compacted), doc.forgotten);
                 let name = index.name(number).cloned();
-                tail.reload.extend(name.map(|doc| Reload { doc, upto, forgotten }));
+                tail.reload.extend(name.map(|doc| ReloadNotice { doc, upto, forgotten }));
             }
         }
         self.read_page(&tx, after, wanted, &mut tail)?;
@@ -344,8 +349,8 @@ impl Inner {
         &self,
         tx: &Connection,
         after: Seq,
-        wanted: &dyn Fn(&DocName, Origin) -> bool,
-        tail: &mut Tail,
+        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        tail: &mut TailPage,
     ) -> Result<(), StoreError> {
         let mut statement = tx
             .prepare_cached(
@@ -354,7 +359,7 @@ impl Inner {
             )
             .map_err(failed(TAIL))?;
         let mut rows = statement.query([after.0.cast_signed()]).map_err(failed(TAIL))?;
-        let mut touched: HashMap<u32, Touched> = HashMap::new();
+        let mut touched: HashMap<u32, TouchedDocument> = HashMap::new();
         let (mut n_bytes, mut n_rows) = (0, 0);
         while let Some(row) = rows.next().map_err(failed(TAIL))? {
             let seq = row.get::<_, i64>(0).map_err(failed(TAIL))?.cast_unsigned();
@@ -371,7 +376,7 @@ impl Inner {
             let origin = origin_of(row).map_err(failed(TAIL))?;
             // A row of no document is damaged: a check reports it, and it costs nobody else.
             let Some(doc) = self.index.lock().name(number).cloned() else { continue };
-            let fresh = || Touched { doc: doc.clone(), head: Seq(seq), own: true };
+            let fresh = || TouchedDocument { doc: doc.clone(), head: Seq(seq), own: true };
             let entry = touched.entry(number).or_insert_with(fresh);
             entry.head = Seq(seq);
             entry.own &= origin == self.origin;
@@ -390,7 +395,7 @@ impl Inner {
     }
 }
 
-impl Writer {
+impl SqliteWriter {
     /// Returns where the log ends, and remembers it.
     fn head(&mut self) -> rusqlite::Result<u64> {
         // Before the head: what is committed between the two is read again next time.
@@ -399,7 +404,7 @@ impl Writer {
             return Ok(known.head);
         }
         let head = head(&self.connection)?;
-        self.known = Some(Known { version, head });
+        self.known = Some(KnownHead { version, head });
         Ok(head)
     }
 }
@@ -436,14 +441,15 @@ impl RawRecord {
         })
     }
 
-    fn verify(self, doc: &DocName) -> Result<Record, Damage> {
+    fn verify(self, doc: &DocName) -> Result<LogRecord, DamagedRecord> {
         let seq = Seq(self.seq);
-        let damage = |reason: &str| Damage { doc: doc.clone(), seq, reason: reason.to_owned() };
+        let damage =
+            |reason: &str| DamagedRecord { doc: doc.clone(), seq, reason: reason.to_owned() };
         let Some(data) = self.data else { return Err(damage("its data is missing or cut")) };
         if checksum(self.number, KIND_UPDATE, self.origin, self.at, &data) != self.crc {
             return Err(damage("its checksum is wrong"));
         }
-        Ok(Record { seq, doc: doc.clone(), origin: self.origin, at: self.at, data })
+        Ok(LogRecord { seq, doc: doc.clone(), origin: self.origin, at: self.at, data })
     }
 }
 
@@ -464,7 +470,13 @@ impl<'a> InsertUpdate<'a> {
         })
     }
 
-    fn run(&mut self, doc: u32, origin: Origin, at: Millis, data: &[u8]) -> rusqlite::Result<Row> {
+    fn run(
+        &mut self,
+        doc: u32,
+        origin: HandleOrigin,
+        at: Millis,
+        data: &[u8],
+    ) -> rusqlite::Result<IndexRow> {
         let inline = (data.len() <= INLINE_LEN).then_some(data);
         let crc = checksum(doc, KIND_UPDATE, origin, at, data);
         let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
@@ -474,7 +486,7 @@ impl<'a> InsertUpdate<'a> {
         if inline.is_none() {
             self.body.insert((seq, data))?;
         }
-        Ok(Row {
+        Ok(IndexRow {
             seq: seq.cast_unsigned(),
             doc,
             kind: KIND_UPDATE,
@@ -530,7 +542,7 @@ fn read_snapshot(
     tx: &Connection,
     number: u32,
     name: &DocName,
-    loaded: &mut Loaded,
+    loaded: &mut StoredDocument,
 ) -> Result<(), StoreError> {
     type Found = (i64, Vec<u8>, Option<Vec<u8>>);
     let mut statement = tx
@@ -549,7 +561,7 @@ fn read_snapshot(
     loaded.snapshot = data.filter(|data| hash == ContentHash::of(data).as_bytes());
     if loaded.snapshot.is_none() {
         let reason = "the snapshot's hash is wrong".to_owned();
-        loaded.damaged.push(Damage { doc: name.clone(), seq: Seq(upto), reason });
+        loaded.damaged.push(DamagedRecord { doc: name.clone(), seq: Seq(upto), reason });
     }
     Ok(())
 }
@@ -589,7 +601,13 @@ pub(super) fn write_fact(tx: &Connection, number: u32, fact: &DocFact) -> rusqli
 }
 
 /// Returns the checksum of a row of the log.
-pub(super) fn checksum(number: u32, kind: i64, origin: Origin, at: Millis, data: &[u8]) -> u32 {
+pub(super) fn checksum(
+    number: u32,
+    kind: i64,
+    origin: HandleOrigin,
+    at: Millis,
+    data: &[u8],
+) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&number.to_le_bytes());
     hasher.update(&[kind as u8]);
@@ -599,12 +617,12 @@ pub(super) fn checksum(number: u32, kind: i64, origin: Origin, at: Millis, data:
     hasher.finalize()
 }
 
-fn origin_of(row: &SqlRow<'_>) -> rusqlite::Result<Origin> {
-    Ok(Origin(row.get::<_, i64>(2)?.cast_unsigned()))
+fn origin_of(row: &SqlRow<'_>) -> rusqlite::Result<HandleOrigin> {
+    Ok(HandleOrigin(row.get::<_, i64>(2)?.cast_unsigned()))
 }
 
 /// Whether batches may use what is kept for when the disk is full.
-fn is_small(group: &[Waiting]) -> bool {
+fn is_small(group: &[WaitingBatch]) -> bool {
     let updates = group.iter().flat_map(|waiting| &waiting.batch.updates);
     updates.map(|(_, data)| data.len() + 64).sum::<usize>() <= SMALL_BATCH_BYTES
 }

@@ -3,9 +3,9 @@
 use rusqlite::{Connection, OptionalExtension};
 use yfs_engine::time::Millis;
 
-use super::{Inner, schema::failed};
+use super::{SqliteInner, schema::failed};
 use crate::{
-    DocName, Quarantined, StoreError, StoreStats,
+    DocName, QuarantinedUpdate, StoreError, StoreStats,
     quarantine::{MAX_AGE_MS, MAX_BYTES, MAX_DOC_BYTES, RefusedUpdate},
 };
 
@@ -24,7 +24,7 @@ CREATE TABLE quarantine (
 /// The setting that counts what was dropped because there was too much.
 const DROPPED_KEY: &str = "store:quarantine-dropped";
 
-impl Inner {
+impl SqliteInner {
     pub(super) fn quarantine(
         &self,
         doc: &DocName,
@@ -36,12 +36,12 @@ impl Inner {
         self.write(ADD, |tx| add(tx, &refused).map_err(failed(ADD)))
     }
 
-    pub(super) fn quarantined(&self) -> Result<Vec<Quarantined>, StoreError> {
+    pub(super) fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
         if !self.has_quarantine {
             return Ok(Vec::new());
         }
         let reader = self.reader()?;
-        let read = || -> rusqlite::Result<Vec<Option<Quarantined>>> {
+        let read = || -> rusqlite::Result<Vec<Option<QuarantinedUpdate>>> {
             let mut statement = reader.prepare(
                 "SELECT n, doc, first_at, last_at, times, len, data IS NOT NULL, reason
                  FROM quarantine ORDER BY n",
@@ -50,7 +50,7 @@ impl Inner {
                 let doc = row.get_ref(1)?.as_str().ok().and_then(|doc| DocName::parse(doc).ok());
                 // What names no document was meant for none; dropping everything drops it.
                 let Some(doc) = doc else { return Ok(None) };
-                Ok(Some(Quarantined {
+                Ok(Some(QuarantinedUpdate {
                     number: row.get::<_, i64>(0)?.cast_unsigned(),
                     doc,
                     first_at: Millis(row.get(2)?),

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use super::{Inner, access::temporary_file, place::beside};
+use super::{SqliteInner, access::temporary_file, location::beside};
 use crate::StoreError;
 
 /// How much is kept.
@@ -25,31 +25,31 @@ pub(super) const SMALL_BATCH_BYTES: usize = 16 << 10;
 
 /// Space that is kept for when the disk is full.
 #[derive(Debug)]
-pub(super) struct Reserve {
+pub(super) struct DiskReserve {
     path: PathBuf,
-    /// Whether the part of a quota that is kept may be used now. See [`Quota`].
+    /// Whether the part of a quota that is kept may be used now. See [`PageQuota`].
     is_open: Arc<AtomicBool>,
     has_quota: bool,
 }
 
 /// How large one handle may make the file.
 #[derive(Debug, Clone)]
-pub(super) struct Quota {
+pub(super) struct PageQuota {
     n_pages: u32,
     /// Whether the part that is kept may be used now.
     is_open: Arc<AtomicBool>,
 }
 
-impl Reserve {
+impl DiskReserve {
     pub(super) fn new(path: &Path) -> Self {
         let is_open = Arc::new(AtomicBool::new(false));
         Self { path: beside(path, "-reserve"), is_open, has_quota: false }
     }
 
     /// Keeps part of a quota as well.
-    pub(super) fn with_quota(mut self, n_pages: u32) -> (Self, Quota) {
+    pub(super) fn with_quota(mut self, n_pages: u32) -> (Self, PageQuota) {
         self.has_quota = true;
-        let quota = Quota { n_pages, is_open: self.is_open.clone() };
+        let quota = PageQuota { n_pages, is_open: self.is_open.clone() };
         (self, quota)
     }
 
@@ -72,7 +72,7 @@ impl Reserve {
     }
 }
 
-impl Quota {
+impl PageQuota {
     /// Returns how many pages the file may have now.
     pub(super) fn n_pages(&self) -> u32 {
         let kept = (self.n_pages / 8).min((RESERVE_BYTES / 4096) as u32);
@@ -81,7 +81,7 @@ impl Quota {
     }
 }
 
-impl Inner {
+impl SqliteInner {
     /// Tries something again where the disk was full: once with the space that the write-ahead log
     /// wastes, and, if it `may_use_reserve`, once with what was kept for this.
     pub(super) fn with_room<T>(
@@ -144,7 +144,7 @@ fn allocate(mut file: fs::File) -> io::Result<()> {
 /// Returns whether so much is free that nobody misses what is kept.
 #[cfg(unix)]
 fn has_room(path: &Path) -> bool {
-    let directory = super::place::directory_of(path);
+    let directory = super::location::directory_of(path);
     rustix::fs::statvfs(directory)
         .is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) >= 2 * RESERVE_BYTES)
 }

@@ -15,7 +15,7 @@ use super::{
     OpenOptions, access,
     blobs::UPLOAD_TABLE,
     holder,
-    place::{Place, beside, directory_of},
+    location::{StoreLocation, beside, directory_of},
     quarantine, wipe,
 };
 use crate::StoreError;
@@ -85,7 +85,7 @@ pub(super) fn open(
     if n_bytes == 0 {
         access::make_private_file(path).map_err(|error| StoreError::io("make the store", error))?;
     }
-    let mut connection = Place::writable(path).connect()?;
+    let mut connection = StoreLocation::writable(path).connect()?;
     // Not before it is known to be a store, and before it is written.
     if format(&connection, path)?.is_none() && !options.create {
         return Err(StoreError::NotAStore { path: path.to_owned() });
@@ -102,9 +102,9 @@ pub(super) fn open(
 
 /// Opens a store that is there, to read it only, and returns how further connections are opened
 /// and its format, which may be an older one.
-pub(super) fn open_read_only(path: &Path) -> Result<(Place, Connection, u32), StoreError> {
+pub(super) fn open_read_only(path: &Path) -> Result<(StoreLocation, Connection, u32), StoreError> {
     len_of(path, false)?;
-    let place = Place::readable(path)?;
+    let place = StoreLocation::readable(path)?;
     let connection = place.connect()?;
     let found = format(&connection, path)?;
     let found = found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?;

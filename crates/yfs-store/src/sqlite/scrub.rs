@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Inner, schema::failed, tx::Tx};
+use super::{SqliteInner, schema::failed, transaction::SqliteTransaction};
 use crate::StoreError;
 
 const ACTION: &str = "wipe what was removed";
@@ -42,8 +42,8 @@ const HEADER_LEN: usize = 100;
 const HEADER_FIRST_TRUNK: usize = 32;
 
 /// A pass over all pages.
-pub(super) struct Scrub<'a> {
-    inner: &'a Inner,
+pub(super) struct PageScrub<'a> {
+    inner: &'a SqliteInner,
     next: u32,
     /// Pages that were seen to hold something.
     dirty: Vec<u32>,
@@ -52,13 +52,13 @@ pub(super) struct Scrub<'a> {
 
 /// What the pages of a file are.
 #[derive(Debug, Clone, Copy)]
-struct Geometry {
+struct PageGeometry {
     page_len: usize,
     n_pages: u32,
 }
 
-impl<'a> Scrub<'a> {
-    pub(super) fn new(inner: &'a Inner) -> Self {
+impl<'a> PageScrub<'a> {
+    pub(super) fn new(inner: &'a SqliteInner) -> Self {
         Self { inner, next: 1, dirty: Vec::new(), has_written: false }
     }
 
@@ -93,8 +93,8 @@ impl<'a> Scrub<'a> {
         let reader = self.inner.reader()?;
         let first = self.next;
         let mut look = || -> rusqlite::Result<u32> {
-            let tx = Tx::read(&reader)?;
-            let geometry = Geometry::of(&tx)?;
+            let tx = SqliteTransaction::read(&reader)?;
+            let geometry = PageGeometry::of(&tx)?;
             let end = first.saturating_add(PAGES_PER_VIEW).min(geometry.n_pages + 1);
             let mut map = MapCache::default();
             let mut trunks = None;
@@ -110,7 +110,7 @@ impl<'a> Scrub<'a> {
     }
 }
 
-impl Geometry {
+impl PageGeometry {
     fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
         let page_len = number("PRAGMA page_size")? as usize;
@@ -141,7 +141,7 @@ impl MapCache {
     fn kind(
         &mut self,
         connection: &Connection,
-        geometry: Geometry,
+        geometry: PageGeometry,
         page: u32,
     ) -> rusqlite::Result<Option<u8>> {
         if page == 1 {
@@ -162,7 +162,7 @@ impl MapCache {
 /// Returns whether a page holds bytes that nothing uses.
 fn needs_clearing(
     connection: &Connection,
-    geometry: Geometry,
+    geometry: PageGeometry,
     page: u32,
     map: &mut MapCache,
     trunks: &mut Option<HashSet<u32>>,
@@ -184,7 +184,7 @@ fn needs_clearing(
 
 /// Clears pages that were seen to need it, as they are now.
 fn clear_pages(tx: &Connection, pages: &[u32]) -> rusqlite::Result<()> {
-    let geometry = Geometry::of(tx)?;
+    let geometry = PageGeometry::of(tx)?;
     let mut map = MapCache::default();
     let mut trunks = None;
     for page in pages.iter().copied().filter(|page| *page <= geometry.n_pages) {
@@ -217,7 +217,7 @@ fn read_page(connection: &Connection, page: u32) -> rusqlite::Result<Option<Vec<
 }
 
 /// Returns the free pages that list the other free pages.
-fn read_trunks(connection: &Connection, geometry: Geometry) -> rusqlite::Result<HashSet<u32>> {
+fn read_trunks(connection: &Connection, geometry: PageGeometry) -> rusqlite::Result<HashSet<u32>> {
     let mut trunks = HashSet::new();
     let first = read_page(connection, 1)?.unwrap_or_default();
     let mut next = u32_at(&first, HEADER_FIRST_TRUNK).unwrap_or(0);
@@ -303,7 +303,7 @@ mod tests {
     use yfs_engine::time::Millis;
 
     use super::*;
-    use crate::{Batch, DocName, SqliteStore, Store};
+    use crate::{AppendBatch, DocName, SqliteStore, Store};
 
     fn doc(name: &str) -> DocName {
         DocName::parse(name).expect("a name")
@@ -312,7 +312,7 @@ mod tests {
     /// Otherwise whole files are rewritten: see `.cargo/config.toml`.
     #[test]
     fn single_pages_can_be_read_here() {
-        assert!(Scrub::is_possible(&Connection::open_in_memory().expect("open")));
+        assert!(PageScrub::is_possible(&Connection::open_in_memory().expect("open")));
     }
 
     /// Between two steps any other writer gets in: a pass holds no lock for longer than a step.
@@ -325,27 +325,27 @@ mod tests {
             let name = if at % 2 == 0 { "kept" } else { "gone" };
             (doc(name), format!("{name} {at} {}", "x".repeat(100)).into_bytes())
         });
-        store.append(Batch::new(updates.collect(), Millis(1))).expect("append");
+        store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
         // As a program deletes that does not clear what it deletes.
         let careless = Connection::open(&path).expect("open");
         careless.execute("DELETE FROM log WHERE seq % 2 = 0", []).expect("delete");
         let other = SqliteStore::open(&path).expect("open");
         let impatient = Connection::open(&path).expect("open");
         impatient.busy_timeout(std::time::Duration::ZERO).expect("set");
-        let mut scrub = Scrub::new(&store.inner);
+        let mut scrub = PageScrub::new(&store.inner);
         let (mut n_steps, mut n_writes) = (0, 0);
         while scrub.step().expect("step") {
             n_steps += 1;
             n_writes += usize::from(scrub.has_written());
             impatient.execute_batch("BEGIN IMMEDIATE; ROLLBACK").expect("nothing is locked");
-            other.append(Batch::one(doc("new"), vec![1], Millis(1))).expect("append");
+            other.append(AppendBatch::one(doc("new"), vec![1], Millis(1))).expect("append");
         }
         assert!(n_writes > 10, "{n_writes} of {n_steps}: nothing was to be cleared");
         assert_eq!(other.load(&doc("new")).expect("load").updates.len(), n_steps);
         assert_eq!(other.load(&doc("kept")).expect("load").updates.len(), 10_000);
         drop((careless, impatient));
         assert_eq!(store.check().expect("check").problems, []);
-        let mut again = Scrub::new(&store.inner);
+        let mut again = PageScrub::new(&store.inner);
         while again.step().expect("step") {
             assert!(!again.has_written(), "it is all clear");
         }

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Inner, access::temporary_file, place::beside, schema::sync_directory};
+use super::{SqliteInner, access::temporary_file, location::beside, schema::sync_directory};
 use crate::StoreError;
 
 const READ: &str = "read a secret";
@@ -19,7 +19,7 @@ const WRITE: &str = "write a secret";
 /// The longest secret, in bytes.
 const MAX_LEN: u64 = 4096;
 
-impl Inner {
+impl SqliteInner {
     pub(super) fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.ensure_open()?;
         let path = self.secret_path(key)?;

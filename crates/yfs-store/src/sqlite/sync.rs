@@ -21,25 +21,25 @@ use crate::StoreError;
 
 /// Flushes on demand, and from a thread of its own some time after something was written.
 #[derive(Debug)]
-pub(super) struct Syncer {
-    shared: Arc<Shared>,
+pub(super) struct LogSyncer {
+    shared: Arc<SyncerShared>,
     every: Option<Duration>,
     /// Started by the first write; ends when told to [`stop`](Self::stop), which waits for it.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SyncerShared {
     path: PathBuf,
     /// The write-ahead log; it stays the same file while any connection is open.
     file: Mutex<Option<File>>,
-    state: Mutex<State>,
+    state: Mutex<SyncerState>,
     /// Wakes the thread, for work or to end.
     wake: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SyncerState {
     dirty: bool,
     stopped: bool,
     /// After a failed sync the system may believe that lost pages are clean, so that a second
@@ -47,9 +47,9 @@ struct State {
     failed: bool,
 }
 
-impl Syncer {
+impl LogSyncer {
     pub(super) fn new(path: &Path, every: Option<Duration>) -> Self {
-        let shared = Shared {
+        let shared = SyncerShared {
             path: path.to_owned(),
             file: Mutex::default(),
             state: Mutex::default(),
@@ -101,7 +101,7 @@ impl Syncer {
     }
 }
 
-impl Shared {
+impl SyncerShared {
     fn run(&self, every: Duration) {
         loop {
             let mut state = self.state.lock();

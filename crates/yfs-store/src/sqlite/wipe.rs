@@ -7,7 +7,7 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Inner, schema::failed, scrub::Scrub};
+use super::{SqliteInner, schema::failed, scrub::PageScrub};
 use crate::StoreError;
 
 const ACTION: &str = "wipe what was removed";
@@ -23,16 +23,16 @@ const TRY_TIMEOUT: Duration = Duration::from_millis(20);
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
 /// The setting that says that the whole file must be written anew once: it was written by a program
-/// that left deleted content where [`Scrub`] does not look.
+/// that left deleted content where [`PageScrub`] does not look.
 const REWRITE_KEY: &str = "store:rewrite";
 
-impl Inner {
+impl SqliteInner {
     pub(super) fn wipe(&self) -> Result<(), StoreError> {
         self.ensure_writable(ACTION)?;
         if self.must_rewrite().map_err(failed(ACTION))? {
             self.rewrite_file()?;
         } else {
-            let mut scrub = Scrub::new(self);
+            let mut scrub = PageScrub::new(self);
             while scrub.step()? {
                 if scrub.has_written() {
                     thread::sleep(PAUSE);
@@ -51,7 +51,7 @@ impl Inner {
         let find = "SELECT 1 FROM meta WHERE key = ?1";
         let is_old = connection.query_row(find, [REWRITE_KEY], |_| Ok(())).optional()?.is_some();
         let mode = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get::<_, i64>(0))?;
-        Ok(is_old || mode == 0 || !Scrub::is_possible(connection))
+        Ok(is_old || mode == 0 || !PageScrub::is_possible(connection))
     }
 
     /// Writes the file anew with what is in it. No other process can write meanwhile.
@@ -96,7 +96,7 @@ impl Inner {
     }
 }
 
-/// Notes that the whole file must be written anew by the next [`wipe`](Inner::wipe).
+/// Notes that the whole file must be written anew by the next [`wipe`](SqliteInner::wipe).
 pub(super) fn note_rewrite(tx: &Connection) -> rusqlite::Result<()> {
     tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, x'01')", [REWRITE_KEY])?;
     Ok(())

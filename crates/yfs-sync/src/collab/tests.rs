@@ -4,10 +4,10 @@ use std::{cell::RefCell, rc::Rc};
 
 use super::*;
 use crate::{
-    document::{Diff, Document},
-    frame::Frame,
-    message::Message,
-    presence::Room,
+    frame::SharedFrame,
+    message::SyncMessage,
+    presence::PresenceRoom,
+    sync_document::{StateDiff, SyncDocument},
 };
 
 const NOW: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ const BAD: &[u8] = b"bad";
 /// A document that remembers what it was told, and its room.
 #[derive(Debug, Default)]
 struct Shared {
-    room: Room,
+    room: PresenceRoom,
     updates: Vec<Vec<u8>>,
     relayed: Vec<Vec<u8>>,
     n_seats: usize,
@@ -28,20 +28,20 @@ struct Shared {
 #[derive(Debug)]
 struct Chair {
     shared: Rc<RefCell<Shared>>,
-    connection: Connection,
+    connection: PresenceConnection,
 }
 
 /// Opens the document `doc` to who says `open` or `look`.
 #[derive(Debug, Default)]
 struct Office(Rc<RefCell<Shared>>);
 
-impl Desk for Office {
+impl DocumentOpener for Office {
     type Seat = Chair;
 
-    fn open(&mut self, request: &Request<'_>) -> Result<(Chair, Access), String> {
+    fn open(&mut self, request: &OpenRequest<'_>) -> Result<(Chair, PeerAccess), String> {
         let access = match (request.name, request.token) {
-            ("doc", "open") => Access::ReadWrite,
-            ("doc", "look") => Access::ReadOnly,
+            ("doc", "open") => PeerAccess::ReadWrite,
+            ("doc", "look") => PeerAccess::ReadOnly,
             _ => return Err("no".to_owned()),
         };
         let mut shared = self.0.borrow_mut();
@@ -53,12 +53,12 @@ impl Desk for Office {
     }
 }
 
-impl Document for Chair {
+impl SyncDocument for Chair {
     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
         Ok(vec![0])
     }
 
-    fn diff(&self, _state_vector: &[u8]) -> Result<Diff, SyncError> {
+    fn diff(&self, _state_vector: &[u8]) -> Result<StateDiff, SyncError> {
         Ok(vec![0, 0].into())
     }
 
@@ -75,10 +75,10 @@ impl Document for Chair {
     }
 }
 
-impl Place for Chair {
+impl CollabLocation for Chair {
     fn meet(
         &mut self,
-        connection: Connection,
+        connection: PresenceConnection,
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError> {
@@ -90,8 +90,8 @@ impl Place for Chair {
     }
 }
 
-impl Seat for Chair {
-    fn connection(&self) -> Connection {
+impl CollabDocument for Chair {
+    fn connection(&self) -> PresenceConnection {
         self.connection
     }
 
@@ -126,17 +126,17 @@ fn token(key: &str, token: &str) -> Vec<u8> {
 }
 
 fn update(key: &str, update: &[u8]) -> Vec<u8> {
-    Message::Update(update).encode_after(&prefix(key))
+    SyncMessage::Update(update).encode_after(&prefix(key))
 }
 
 /// Sends a frame, and returns what is answered.
-fn tell(collab: &mut Collab<Chair>, office: &mut Office, frame: &[u8]) -> Vec<Vec<u8>> {
-    collab.receive(office, frame, NOW).unwrap().into_iter().map(Frame::into_bytes).collect()
+fn tell(collab: &mut CollabSession<Chair>, office: &mut Office, frame: &[u8]) -> Vec<Vec<u8>> {
+    collab.receive(office, frame, NOW).unwrap().into_iter().map(SharedFrame::into_bytes).collect()
 }
 
 /// A connection on which `key` was opened with a token.
-fn opened(key: &str, with: &str) -> (Office, Collab<Chair>) {
-    let (mut office, mut collab) = (Office::default(), Collab::default());
+fn opened(key: &str, with: &str) -> (Office, CollabSession<Chair>) {
+    let (mut office, mut collab) = (Office::default(), CollabSession::default());
     tell(&mut collab, &mut office, &token(key, with));
     assert_eq!(collab.len(), 1);
     (office, collab)
@@ -144,7 +144,7 @@ fn opened(key: &str, with: &str) -> (Office, Collab<Chair>) {
 
 #[test]
 fn a_client_is_let_in_and_synced() {
-    let (mut office, mut collab) = (Office::default(), Collab::default());
+    let (mut office, mut collab) = (Office::default(), CollabSession::default());
     let scope = [&[2, 2, 10][..], b"read-write"].concat();
     let answer = tell(&mut collab, &mut office, &token("doc", "open"));
     assert_eq!(answer, [frame("doc", &scope)]);
@@ -164,7 +164,7 @@ fn a_client_is_let_in_and_synced() {
 
 #[test]
 fn who_is_not_let_in_is_not_heard() {
-    let (mut office, mut collab) = (Office::default(), Collab::<Chair>::default());
+    let (mut office, mut collab) = (Office::default(), CollabSession::<Chair>::default());
     assert!(tell(&mut collab, &mut office, &update("doc", b"early")).is_empty());
     let answer = tell(&mut collab, &mut office, &token("doc", "wrong"));
     assert_eq!(answer, [frame("doc", &[2, 1, 2, b'n', b'o'])]);

@@ -6,20 +6,23 @@ mod links;
 mod moving;
 mod tree;
 
-use super::{Case, Need, Test, concurrent, native};
+use super::{CaseBody, CaseRequirement, ConformanceCase, concurrent, native};
 
 /// A case that is a script: its name, what it needs, and the script.
-type Scripted = (&'static str, &'static [Need], &'static str);
+type Scripted = (&'static str, &'static [CaseRequirement], &'static str);
 
-pub(super) fn all() -> impl Iterator<Item = Case> {
+pub(super) fn all() -> impl Iterator<Item = ConformanceCase> {
     let groups = [content::CASES, tree::CASES, moving::CASES, links::CASES, find::CASES];
     let scripted = groups.into_iter().flatten();
-    let scripted =
-        scripted.map(|&(name, needs, script)| Case { name, needs, test: Test::Script(script) });
-    let native = native::CASES.iter().chain(concurrent::CASES);
-    scripted.chain(native.map(|&(name, needs, test)| Case {
+    let scripted = scripted.map(|&(name, needs, script)| ConformanceCase {
         name,
         needs,
-        test: Test::Native(test),
+        test: CaseBody::Script(script),
+    });
+    let native = native::CASES.iter().chain(concurrent::CASES);
+    scripted.chain(native.map(|&(name, needs, test)| ConformanceCase {
+        name,
+        needs,
+        test: CaseBody::Native(test),
     }))
 }

@@ -6,19 +6,19 @@ use bytes::Bytes;
 use futures::FutureExt;
 
 use super::{
-    Failed,
+    CaseFailure,
     native::{Native, ensure, path},
 };
 use crate::{
-    edit::Edit,
+    edit::TextReplacement,
     error::{FsCode, FsError},
-    ext::FileSystemExt,
     file_system::FileSystem,
-    options::{Create, MkdirOptions, MoveOptions, WriteOptions},
+    file_system_ext::FileSystemExt,
+    options::{CreateMode, MkdirOptions, MoveOptions, WriteOptions},
 };
 
 type Fs = Arc<dyn FileSystem>;
-type Outcome = Result<(), Failed>;
+type Outcome = Result<(), CaseFailure>;
 
 const N_CALLERS: usize = 16;
 
@@ -39,7 +39,7 @@ pub(super) const CASES: &[Native] = &[
 ];
 
 /// Runs `N_CALLERS` of something at once, on the threads of the runtime.
-async fn race<T, F>(run: impl Fn(usize) -> F) -> Result<Vec<Result<T, FsError>>, Failed>
+async fn race<T, F>(run: impl Fn(usize) -> F) -> Result<Vec<Result<T, FsError>>, CaseFailure>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, FsError>> + Send + 'static,
@@ -47,7 +47,7 @@ where
     let tasks: Vec<_> = (0..N_CALLERS).map(|caller| tokio::spawn(run(caller))).collect();
     let mut results = Vec::new();
     for task in tasks {
-        results.push(task.await.map_err(|error| Failed(error.to_string()))?);
+        results.push(task.await.map_err(|error| CaseFailure(error.to_string()))?);
     }
     Ok(results)
 }
@@ -58,7 +58,7 @@ fn one_winner<T>(results: &[Result<T, FsError>], code: FsCode) -> Outcome {
     ensure(n_winners == 1, || format!("{n_winners} succeeded"))?;
     let other = results.iter().filter_map(|result| result.as_ref().err());
     let mut other = other.filter(|error| error.code != code);
-    other.next().map_or(Ok(()), |error| Err(Failed(format!("a loser got {error}"))))
+    other.next().map_or(Ok(()), |error| Err(CaseFailure(format!("a loser got {error}"))))
 }
 
 fn all_succeed<T>(results: Vec<Result<T, FsError>>) -> Outcome {
@@ -70,7 +70,7 @@ async fn create_race(fs: Fs) -> Outcome {
         let file = path(&format!("/d{round}/f"))?;
         let results = race(|caller| {
             let (fs, file) = (fs.clone(), file.clone());
-            let options = WriteOptions { create: Create::New, ..WriteOptions::default() };
+            let options = WriteOptions { create: CreateMode::New, ..WriteOptions::default() };
             async move {
                 fs.write(&file, Bytes::from(caller.to_string()), &options).await?;
                 Ok(caller)
@@ -164,14 +164,14 @@ async fn edit_race(fs: Fs) -> Outcome {
     let file = path("/a")?;
     let text: String = (0..N_CALLERS).map(|caller| format!("<{caller}> stays\n")).collect();
     fs.write_text(&file, &text).await?;
-    let results =
-        race(|caller| {
-            let (fs, file) = (fs.clone(), file.clone());
-            async move {
-                fs.edit(&file, &Edit::once(format!("<{caller}>"), format!("[{caller}]"))).await
-            }
-        })
-        .await?;
+    let results = race(|caller| {
+        let (fs, file) = (fs.clone(), file.clone());
+        async move {
+            fs.edit(&file, &TextReplacement::once(format!("<{caller}>"), format!("[{caller}]")))
+                .await
+        }
+    })
+    .await?;
     all_succeed(results)?;
     let expected: String = (0..N_CALLERS).map(|caller| format!("[{caller}] stays\n")).collect();
     let text = fs.read_to_string(&file).await?;

@@ -7,16 +7,16 @@ use futures::{FutureExt, StreamExt};
 use yfs_engine::path::VPath;
 
 use super::{
-    Failed,
-    Need::{self, Metadata, Watch},
+    CaseFailure,
+    CaseRequirement::{self, Metadata, Watch},
     Run,
 };
 use crate::{
-    changes::{Change, ChangeKind, Cursor},
-    edit::{Edit, EditRefusal},
+    changes::{ChangeCursor, ChangeKind, FileChange},
+    edit::{EditRefusal, TextReplacement},
     error::{FsCode, Op},
-    ext::{FileSystemExt, watch},
     file_system::FileSystem,
+    file_system_ext::{FileSystemExt, watch},
     grep::GrepQuery,
     options::{ChangesOptions, CopyOptions, MoveOptions, StreamOptions, WriteOptions},
     stat::mime_of,
@@ -24,10 +24,10 @@ use crate::{
 };
 
 type Fs = Arc<dyn FileSystem>;
-type Outcome = Result<(), Failed>;
+type Outcome = Result<(), CaseFailure>;
 
 /// A case in Rust: its name, what it needs, and the test.
-pub(super) type Native = (&'static str, &'static [Need], Run);
+pub(super) type Native = (&'static str, &'static [CaseRequirement], Run);
 
 pub(super) const CASES: &[Native] = &[
     ("bytes that are no text are kept", &[], |fs| binary(fs).boxed()),
@@ -49,12 +49,12 @@ pub(super) const CASES: &[Native] = &[
     ("convenience does what it says", &[], |fs| convenience(fs).boxed()),
 ];
 
-pub(super) fn path(text: &str) -> Result<VPath, Failed> {
-    VPath::parse(text).map_err(|error| Failed(error.to_string()))
+pub(super) fn path(text: &str) -> Result<VPath, CaseFailure> {
+    VPath::parse(text).map_err(|error| CaseFailure(error.to_string()))
 }
 
 pub(super) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Outcome {
-    if holds { Ok(()) } else { Err(Failed(why())) }
+    if holds { Ok(()) } else { Err(CaseFailure(why())) }
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Outcome {
@@ -77,7 +77,7 @@ async fn binary(fs: Fs) -> Outcome {
     same("size", fs.stat(&file).await?.size, longer.len() as u64)?;
     fs.cp(&file, &path("/copy")?, &CopyOptions::default()).await?;
     same("copy", fs.read(&path("/copy")?).await?.data.to_vec(), longer)?;
-    let refused = fs.edit(&file, &Edit::once("a", "b")).await.err();
+    let refused = fs.edit(&file, &TextReplacement::once("a", "b")).await.err();
     let why = refused.as_ref().and_then(|error| error.edit_refusal());
     same("refusal", why, Some(&EditRefusal::NotText))?;
     // A file can change from one sort to the other and back.
@@ -128,13 +128,13 @@ async fn errors(fs: Fs) -> Outcome {
         (fs.cp(&a, &b, &CopyOptions::default()).await.err(), Op::Cp),
         (fs.realpath(&a).await.err(), Op::Realpath),
         (fs.readlink(&a).await.err(), Op::Readlink),
-        (fs.edit(&a, &Edit::once("x", "y")).await.err(), Op::Edit),
+        (fs.edit(&a, &TextReplacement::once("x", "y")).await.err(), Op::Edit),
         (fs.walk(&a, &Default::default()).await.err(), Op::Walk),
         (fs.totals(&a).await.err(), Op::Totals),
         (fs.grep(&GrepQuery { root: a.clone(), ..GrepQuery::new("x") }).await.err(), Op::Grep),
     ];
     for (error, op) in ops {
-        let error = error.ok_or_else(|| Failed(format!("{op} of nothing succeeded")))?;
+        let error = error.ok_or_else(|| CaseFailure(format!("{op} of nothing succeeded")))?;
         same("code", error.code, FsCode::ENOENT)?;
         same("operation", error.op, op)?;
         same("path has a path", error.path.is_some(), true)?;
@@ -151,15 +151,17 @@ async fn refused_edits(fs: Fs) -> Outcome {
         ("", EditRefusal::EmptyOld),
     ];
     for (old, expected) in cases {
-        let error = fs.edit(&file, &Edit::once(old, "x")).await.err();
+        let error = fs.edit(&file, &TextReplacement::once(old, "x")).await.err();
         let refusal = error.as_ref().and_then(|error| error.edit_refusal());
         same("refusal", refusal, Some(&expected))?;
     }
-    let edited = fs.edit(&file, &Edit::all("one", "1")).await?;
+    let edited = fs.edit(&file, &TextReplacement::all("one", "1")).await?;
     same("replaced", edited.n_replaced, 2)?;
     same("version of an unconditional edit", edited.version, None)?;
     let expected_version = fs.stat(&file).await?.version;
-    let edited = fs.edit(&file, &Edit { expected_version, ..Edit::all("1", "one") }).await?;
+    let edited = fs
+        .edit(&file, &TextReplacement { expected_version, ..TextReplacement::all("1", "one") })
+        .await?;
     ensure(edited.version.is_some(), || "a conditional edit has no version".to_owned())?;
     same("version", edited.version, fs.stat(&file).await?.version)
 }
@@ -169,7 +171,7 @@ async fn cancelled_stream(fs: Fs) -> Outcome {
     let cancel = CancelToken::new();
     let options = StreamOptions { chunk_len: 3, cancel: cancel.clone() };
     let mut stream = fs.read_stream(&path("/a")?, &options).await?;
-    let first = stream.next().await.ok_or_else(|| Failed("no chunk".to_owned()))??;
+    let first = stream.next().await.ok_or_else(|| CaseFailure("no chunk".to_owned()))??;
     cancel.cancel();
     let second = stream.next().await.map(|item| item.map_err(|error| error.code));
     same("what follows", second, Some(Err(FsCode::ECANCELED)))?;
@@ -292,29 +294,29 @@ async fn stopped_grep(fs: Fs) -> Outcome {
     let query = GrepQuery::new("x");
     query.cancel.cancel();
     let found = fs.grep(&query).await?;
-    same("cut", found.cut, Some(crate::glob::Cut::Cancelled))?;
+    same("cut", found.cut, Some(crate::glob::SearchLimit::Cancelled))?;
     let query = GrepQuery { timeout: Some(Duration::ZERO), ..GrepQuery::new("x") };
-    same("cut", fs.grep(&query).await?.cut, Some(crate::glob::Cut::Deadline))?;
+    same("cut", fs.grep(&query).await?.cut, Some(crate::glob::SearchLimit::Deadline))?;
     let query = GrepQuery { max_line_len: 3, ..GrepQuery::new("long") };
     put(&fs, "/b", "a long line\n").await?;
     let found = fs.grep(&query).await?;
     let line = found.files.first().and_then(|file| file.lines.first());
-    let line = line.ok_or_else(|| Failed("nothing found".to_owned()))?;
+    let line = line.ok_or_else(|| CaseFailure("nothing found".to_owned()))?;
     ensure(line.cut && line.text.len() <= 3, || format!("not cut: {line:?}"))
 }
 
 /// Asks until a change of each of `kinds` of `at` was told; some backends notice late, or tell more.
 async fn expect_change(
     fs: &Fs,
-    cursor: &mut Cursor,
+    cursor: &mut ChangeCursor,
     at: &str,
     what: fn(&ChangeKind) -> bool,
-) -> Result<Change, Failed> {
+) -> Result<FileChange, CaseFailure> {
     let options = ChangesOptions { limit: 100, wait: Some(Duration::from_secs(5)) };
     loop {
         let changes = fs.changes(cursor, &options).await?;
         if changes.events.is_empty() {
-            return Err(Failed(format!("no such change of {at} was told")));
+            return Err(CaseFailure(format!("no such change of {at} was told")));
         }
         *cursor = changes.next;
         let found = changes.events.into_iter().find(|it| it.path.as_str() == at && what(&it.kind));
@@ -373,8 +375,8 @@ async fn pages(fs: Fs) -> Outcome {
 async fn lost_cursor(fs: Fs) -> Outcome {
     let options = ChangesOptions::default();
     for text in ["", "nonsense", "0.18446744073709551615", "99999999999999.0"] {
-        let error = fs.changes(&Cursor::new(text), &options).await.err();
-        let error = error.ok_or_else(|| Failed(format!("cursor {text:?} was taken")))?;
+        let error = fs.changes(&ChangeCursor::new(text), &options).await.err();
+        let error = error.ok_or_else(|| CaseFailure(format!("cursor {text:?} was taken")))?;
         ensure(error.is_cursor_lost(), || format!("not a lost cursor: {error}"))?;
         same("code", error.code, FsCode::ESTALE)?;
     }
@@ -402,13 +404,14 @@ async fn watching(fs: Fs) -> Outcome {
         put(&fs, at, "x").await?;
         loop {
             let next = tokio::time::timeout(Duration::from_secs(10), stream.next()).await;
-            let change = next.ok().flatten().ok_or_else(|| Failed(format!("{at} not told")))??;
+            let change =
+                next.ok().flatten().ok_or_else(|| CaseFailure(format!("{at} not told")))??;
             if change.path.as_str() == at {
                 break;
             }
         }
     }
-    let lost = Box::pin(watch(fs.clone(), Cursor::new("nonsense"))).next().await;
+    let lost = Box::pin(watch(fs.clone(), ChangeCursor::new("nonsense"))).next().await;
     let lost = lost.and_then(Result::err).is_some_and(|error| error.is_cursor_lost());
     ensure(lost, || "a lost cursor was not told".to_owned())
 }

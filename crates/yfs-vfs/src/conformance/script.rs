@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use yfs_engine::path::VPath;
 
-use self::words::{Line, parse};
+use self::words::{ScriptLine, parse};
 use crate::{
     error::{FsCode, FsError},
     file_system::FileSystem,
@@ -30,7 +30,7 @@ use crate::{
 
 /// Runs lines against one filesystem, and remembers what they name.
 #[derive(Debug)]
-pub struct Session {
+pub struct ScriptRunner {
     fs: Arc<dyn FileSystem>,
     /// What `id NAME PATH` remembered.
     ids: BTreeMap<String, String>,
@@ -41,7 +41,7 @@ pub struct Session {
 /// What an operation came to: what it returns, as text, or its error.
 pub type Outcome = Result<String, FsError>;
 
-impl Session {
+impl ScriptRunner {
     /// Begins on a filesystem.
     pub fn new(fs: Arc<dyn FileSystem>) -> Self {
         Self { fs, ids: BTreeMap::new(), versions: BTreeMap::new() }
@@ -78,14 +78,14 @@ impl Session {
         }
     }
 
-    async fn execute(&mut self, line: &Line) -> Result<Outcome, String> {
+    async fn execute(&mut self, line: &ScriptLine) -> Result<Outcome, String> {
         run::execute(self, line).await
     }
 }
 
 /// Runs a script and checks what it expects. The error says which line failed and why.
 pub async fn check(fs: &Arc<dyn FileSystem>, script: &str) -> Result<(), String> {
-    let mut session = Session::new(fs.clone());
+    let mut session = ScriptRunner::new(fs.clone());
     for line in script.lines() {
         session.check(line).await.map_err(|why| format!("`{}`: {why}", line.trim()))?;
     }

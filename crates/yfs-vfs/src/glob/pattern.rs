@@ -20,7 +20,7 @@ const MAX_PATTERN_LEN: usize = 16 * 1024;
 /// A compiled pattern. What it means is written at [`GlobQuery`].
 #[derive(Debug, Clone)]
 pub struct GlobPattern {
-    alternatives: Vec<Alternative>,
+    alternatives: Vec<GlobAlternative>,
     hidden: bool,
 }
 
@@ -49,15 +49,15 @@ pub enum BadPattern {
 }
 
 #[derive(Debug, Clone)]
-struct Alternative {
-    components: Vec<Component>,
+struct GlobAlternative {
+    components: Vec<GlobComponent>,
     /// Whether it is matched from `/` on, not from where the search begins.
     absolute: bool,
     directories_only: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Component {
+enum GlobComponent {
     /// `**`: any number of components.
     Any,
     /// One component.
@@ -78,7 +78,7 @@ impl GlobPattern {
             return Err(BadPattern::TooLong);
         }
         let expanded = expand_braces(text)?;
-        let alternatives = expanded.iter().map(|text| Alternative::new(text, ignore_case));
+        let alternatives = expanded.iter().map(|text| GlobAlternative::new(text, ignore_case));
         Ok(Self { alternatives: alternatives.collect::<Result<_, _>>()?, hidden })
     }
 
@@ -98,7 +98,7 @@ impl GlobPattern {
 
     /// Returns the states in the directory where a search begins.
     pub(super) fn start(&self, root: &VPath) -> States {
-        let start = |alternative: &Alternative| {
+        let start = |alternative: &GlobAlternative| {
             let mut states = alternative.close([0].into());
             if alternative.absolute {
                 for name in root.components() {
@@ -140,7 +140,7 @@ impl GlobPattern {
     }
 }
 
-impl Alternative {
+impl GlobAlternative {
     fn new(text: &str, ignore_case: bool) -> Result<Self, BadPattern> {
         let absolute = text.starts_with('/');
         let directories_only = text.ends_with('/');
@@ -148,16 +148,16 @@ impl Alternative {
             text.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
         let mut components = Vec::new();
         if !absolute && names.len() == 1 && names[0] != "**" {
-            components.push(Component::Any);
+            components.push(GlobComponent::Any);
         }
         for name in &names {
-            components.push(Component::new(name, ignore_case)?);
+            components.push(GlobComponent::new(name, ignore_case)?);
         }
         // `a/**` is all that lies below `a`, and not `a`.
         match components.last() {
             None => return Err(BadPattern::Empty),
-            Some(Component::Any) => components.push(Component::new("*", ignore_case)?),
-            Some(Component::One { .. }) => (),
+            Some(GlobComponent::Any) => components.push(GlobComponent::new("*", ignore_case)?),
+            Some(GlobComponent::One { .. }) => (),
         }
         Ok(Self { components, absolute, directories_only })
     }
@@ -167,8 +167,8 @@ impl Alternative {
         let mut next = Vec::new();
         for &state in states {
             match self.components.get(state) {
-                Some(Component::Any) if shown => next.push(state),
-                Some(Component::One { matcher, hidden })
+                Some(GlobComponent::Any) if shown => next.push(state),
+                Some(GlobComponent::One { matcher, hidden })
                     if (shown || *hidden) && matcher.is_match(name) =>
                 {
                     next.push(state + 1);
@@ -188,7 +188,7 @@ impl Alternative {
                     closed.push(state);
                 }
                 match self.components.get(state) {
-                    Some(Component::Any) => state += 1,
+                    Some(GlobComponent::Any) => state += 1,
                     _ => break,
                 }
             }
@@ -197,7 +197,7 @@ impl Alternative {
     }
 }
 
-impl Component {
+impl GlobComponent {
     fn new(text: &str, ignore_case: bool) -> Result<Self, BadPattern> {
         match text {
             "**" => return Ok(Self::Any),

@@ -29,7 +29,7 @@ pub struct GrepSearcher {
 
 /// What the search of one file brought.
 #[derive(Debug)]
-pub enum Searched {
+pub enum SearchOutcome {
     /// It is not text: it holds a NUL.
     Binary,
     /// The matches, if there are any.
@@ -85,22 +85,22 @@ impl GrepSearcher {
     }
 
     /// Searches one file, whoever wants it or not.
-    pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> Searched {
+    pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
         if content.contains(&0) {
-            return Searched::Binary;
+            return SearchOutcome::Binary;
         }
         if self.max_matches == 0 {
-            return Searched::Text(None);
+            return SearchOutcome::Text(None);
         }
-        let mut lines = Lines { searcher: self, lines: Vec::new(), n_matches: 0 };
+        let mut lines = LineCollector { searcher: self, lines: Vec::new(), n_matches: 0 };
         let found = self.searcher().search_slice(&self.matcher, content, &mut lines);
         debug_assert!(found.is_ok(), "neither a slice nor our sink fails: {found:?}");
-        let Lines { lines, n_matches, .. } = lines;
+        let LineCollector { lines, n_matches, .. } = lines;
         if n_matches == 0 {
-            return Searched::Text(None);
+            return SearchOutcome::Text(None);
         }
         let cut = n_matches >= self.max_matches && self.has_more(content, &lines);
-        Searched::Text(Some(FileMatches {
+        SearchOutcome::Text(Some(FileMatches {
             path: path.clone(),
             id: id.clone(),
             lines,
@@ -151,7 +151,7 @@ impl GrepSearcher {
         let cut = text.len() < bytes.len();
         let shown = n_skipped..n_skipped + text.len();
         matches.retain(|range| shown.start <= range.start && range.start < shown.end.max(1));
-        let decoded = Decoded::new(text);
+        let decoded = DecodedText::new(text);
         for range in &mut matches {
             let in_text = |at: usize| decoded.place(at.min(shown.end) - shown.start);
             *range = in_text(range.start)..in_text(range.end);
@@ -186,13 +186,13 @@ fn window(bytes: &[u8], first_match: usize, max_len: usize) -> (&[u8], usize) {
 }
 
 /// Bytes as text, and where each of them went.
-struct Decoded {
+struct DecodedText {
     text: String,
     /// For each run of bytes that is no UTF-8: where it begins, its length, and where its U+FFFD is.
     replaced: Vec<(usize, usize, usize)>,
 }
 
-impl Decoded {
+impl DecodedText {
     fn new(bytes: &[u8]) -> Self {
         let mut decoded = Self { text: String::with_capacity(bytes.len()), replaced: Vec::new() };
         let mut at = 0;
@@ -221,13 +221,13 @@ impl Decoded {
 }
 
 /// Collects lines as they are found.
-struct Lines<'a> {
+struct LineCollector<'a> {
     searcher: &'a GrepSearcher,
     lines: Vec<GrepLine>,
     n_matches: usize,
 }
 
-impl Sink for Lines<'_> {
+impl Sink for LineCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {

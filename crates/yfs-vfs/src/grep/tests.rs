@@ -9,9 +9,9 @@ fn check(query: &GrepQuery, content: &[u8], expected: &str) {
     let searcher = GrepSearcher::new(query).unwrap();
     let path = VPath::parse("/x").unwrap();
     let shown = match searcher.search(&path, &FileId::parse("x").unwrap(), content) {
-        Searched::Binary => "binary".to_owned(),
-        Searched::Text(None) => "nothing".to_owned(),
-        Searched::Text(Some(found)) => show(&found),
+        SearchOutcome::Binary => "binary".to_owned(),
+        SearchOutcome::Text(None) => "nothing".to_owned(),
+        SearchOutcome::Text(Some(found)) => show(&found),
     };
     assert_eq!(shown, expected);
 }

@@ -16,11 +16,11 @@ use rustix::{
 use yfs_engine::path::VPath;
 
 use super::{
-    disk::{Disk, Fail, Found, Last, Place, open_dir_at},
-    facts::Facts,
+    host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},
+    host_stat::HostStat,
     read::{is_temporary, open_at},
     tree::remove_below,
-    write::{Looks, forget, make_dir_at, mtime_only, place_temporary, rename_new},
+    write::{NewFileAttributes, forget, make_dir_at, mtime_only, place_temporary, rename_new},
 };
 use crate::{error::FsCode, options::CopyOptions, stat::FileKind};
 
@@ -28,32 +28,39 @@ use crate::{error::FsCode, options::CopyOptions, stat::FileKind};
 const MAX_DEPTH: usize = 1_024;
 
 /// One object to be copied, as it was before the copying began.
-struct Item {
+struct CopyItem {
     name: CString,
-    facts: Facts,
+    facts: HostStat,
     below: Vec<Self>,
 }
 
 /// One name in an open directory.
 type At<'a> = (&'a OwnedFd, &'a CString);
 
-impl Disk {
-    pub(super) fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), Fail> {
+impl HostDisk {
+    pub(super) fn cp(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: &CopyOptions,
+    ) -> Result<(), HostError> {
         let _writing = self.writing.lock();
-        let source = self.find(from, Last::Keep)?;
+        let source = self.find(from, HostFinalLink::Keep)?;
         match source.facts.kind {
             FileKind::Directory if !options.recursive => return Err(FsCode::EISDIR.into()),
             FileKind::Other => return Err(FsCode::EINVAL.into()),
             _ => (),
         }
-        match self.lookup(to, Last::Keep)? {
-            Found::There(dest) if dest.path.starts_with(&source.path) => Err(FsCode::EINVAL.into()),
-            Found::There(_) if !options.replace => Err(FsCode::EEXIST.into()),
-            Found::There(dest) => {
+        match self.lookup(to, HostFinalLink::Keep)? {
+            HostLookup::There(dest) if dest.path.starts_with(&source.path) => {
+                Err(FsCode::EINVAL.into())
+            }
+            HostLookup::There(_) if !options.replace => Err(FsCode::EEXIST.into()),
+            HostLookup::There(dest) => {
                 let item = plan(&source, Some((&dest.dir, &dest.name)))?;
                 self.copy(&item, &source.dir, (&dest.dir, &dest.name))
             }
-            Found::Missing(missing) => {
+            HostLookup::Missing(missing) => {
                 if missing.names.len() > 1 && !options.parents {
                     return Err(FsCode::ENOENT.into());
                 }
@@ -76,7 +83,12 @@ impl Disk {
     }
 
     /// Copies one object and what is below it; a directory that is there is merged into.
-    fn copy(&self, item: &Item, source: &OwnedFd, (dir, name): At<'_>) -> Result<(), Fail> {
+    fn copy(
+        &self,
+        item: &CopyItem,
+        source: &OwnedFd,
+        (dir, name): At<'_>,
+    ) -> Result<(), HostError> {
         let facts = &item.facts;
         let mtime = timespec_of(facts.mtime_ns);
         match facts.kind {
@@ -91,7 +103,7 @@ impl Disk {
             }
             FileKind::File => {
                 let mut opened = open_at(source, &item.name, facts)?;
-                let looks = Looks { mode: facts.mode, mtime, owner: None };
+                let looks = NewFileAttributes { mode: facts.mode, mtime, owner: None };
                 let (temporary, _) = self.make_temporary(dir, looks, |file| {
                     io::copy(&mut opened.file, file).map(drop)
                 })?;
@@ -103,13 +115,13 @@ impl Disk {
 
     fn copy_directory(
         &self,
-        item: &Item,
+        item: &CopyItem,
         source: &OwnedFd,
         (dir, name): At<'_>,
-    ) -> Result<(), Fail> {
+    ) -> Result<(), HostError> {
         let made = match make_dir_at(dir, name, 0o700) {
             Ok(()) => true,
-            Err(Fail::Host(Errno::EXIST)) => false,
+            Err(HostError::Host(Errno::EXIST)) => false,
             Err(fail) => return Err(fail),
         };
         let opened = openat(dir, name, DIRECTORY, Mode::empty())?;
@@ -130,23 +142,23 @@ const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Lists what is to be copied, and refuses where it would meet something of another sort.
-fn plan(source: &Place, dest: Option<At<'_>>) -> Result<Item, Fail> {
+fn plan(source: &HostEntry, dest: Option<At<'_>>) -> Result<CopyItem, HostError> {
     let (name, facts) = (source.name.clone(), source.facts.clone());
     plan_item((&source.dir, name), facts, dest, 0)
 }
 
 fn plan_item(
     (dir, name): (&OwnedFd, CString),
-    facts: Facts,
+    facts: HostStat,
     dest: Option<At<'_>>,
     depth: usize,
-) -> Result<Item, Fail> {
+) -> Result<CopyItem, HostError> {
     if depth > MAX_DEPTH {
         return Err(FsCode::ENAMETOOLONG.into());
     }
     let dest = check_kinds(facts.kind, dest)?;
     if facts.kind != FileKind::Directory {
-        return Ok(Item { name, facts, below: Vec::new() });
+        return Ok(CopyItem { name, facts, below: Vec::new() });
     }
     let opened = openat(dir, &name, DIRECTORY, Mode::empty())?;
     let onto = dest.map(|(dir, name)| open_dir_at(dir, name)).transpose()?;
@@ -159,7 +171,7 @@ fn plan_item(
     names.sort();
     let mut below = Vec::new();
     for child in names {
-        let facts = match Facts::at(&opened, &child) {
+        let facts = match HostStat::at(&opened, &child) {
             Err(Errno::NOENT) => continue,
             facts => facts?,
         };
@@ -170,13 +182,13 @@ fn plan_item(
             below.push(plan_item((&opened, child), facts, dest, depth + 1)?);
         }
     }
-    Ok(Item { name, facts, below })
+    Ok(CopyItem { name, facts, below })
 }
 
 /// Refuses a directory onto something else and the reverse; returns what is there.
-fn check_kinds(kind: FileKind, dest: Option<At<'_>>) -> Result<Option<At<'_>>, Fail> {
+fn check_kinds(kind: FileKind, dest: Option<At<'_>>) -> Result<Option<At<'_>>, HostError> {
     let Some((dir, name)) = dest else { return Ok(None) };
-    let there = match Facts::at(dir, name) {
+    let there = match HostStat::at(dir, name) {
         Err(Errno::NOENT) => return Ok(None),
         there => there?.kind,
     };

@@ -12,35 +12,40 @@ use tokio::task;
 use yfs_engine::path::VPath;
 
 use super::{
-    disk::{Disk, Fail, Last, Place},
-    facts::Facts,
+    host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink},
+    host_stat::HostStat,
     names::{TEMPORARY, from_host},
 };
 use crate::{
     error::{FsCode, FsError, Op},
-    file_system::Content,
+    file_system::FileContent,
     options::StreamOptions,
     stat::{DirEntry, FileKind, Stat},
-    stream::{Chunk, ChunkStream, n_chunks},
+    stream::{ChunkStream, FileChunk, n_chunks},
 };
 
 /// A file that is open for reading, and what it was when it was opened.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     pub(super) file: File,
-    pub(super) facts: Facts,
+    pub(super) facts: HostStat,
 }
 
-impl Disk {
-    pub(super) fn read(&self, path: &VPath) -> Result<Content, Fail> {
-        let Opened { mut file, facts } = self.open_file(path)?;
+impl HostDisk {
+    pub(super) fn read(&self, path: &VPath) -> Result<FileContent, HostError> {
+        let OpenedFile { mut file, facts } = self.open_file(path)?;
         let mut data = Vec::with_capacity(facts.size as usize);
         file.read_to_end(&mut data)?;
-        Ok(Content { data: data.into(), version: facts.version() })
+        Ok(FileContent { data: data.into(), version: facts.version() })
     }
 
-    pub(super) fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, Fail> {
-        let Opened { file, facts } = self.open_file(path)?;
+    pub(super) fn read_range(
+        &self,
+        path: &VPath,
+        offset: u64,
+        len: u64,
+    ) -> Result<Bytes, HostError> {
+        let OpenedFile { file, facts } = self.open_file(path)?;
         let len = len.min(facts.size.saturating_sub(offset));
         let mut data = vec![0; len as usize];
         let n_read = read_at(&file, &mut data, offset)?;
@@ -48,22 +53,22 @@ impl Disk {
         Ok(data.into())
     }
 
-    pub(super) fn open_file(&self, path: &VPath) -> Result<Opened, Fail> {
-        open_place(&self.find(path, Last::Follow)?)
+    pub(super) fn open_file(&self, path: &VPath) -> Result<OpenedFile, HostError> {
+        open_place(&self.find(path, HostFinalLink::Follow)?)
     }
 
-    pub(super) fn stat(&self, path: &VPath, last: Last) -> Result<Stat, Fail> {
+    pub(super) fn stat(&self, path: &VPath, last: HostFinalLink) -> Result<Stat, HostError> {
         let place = self.find(path, last)?;
         let size = self.size(&place.dir, &place.name, &place.facts)?;
         Ok(place.facts.stat(place.path.file_name().unwrap_or_default(), size))
     }
 
-    pub(super) fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, Fail> {
-        self.list(&self.find(path, Last::Follow)?)
+    pub(super) fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, HostError> {
+        self.list(&self.find(path, HostFinalLink::Follow)?)
     }
 
     /// Lists a directory in the order of names. What vanishes meanwhile is left out.
-    pub(super) fn list(&self, place: &Place) -> Result<Vec<DirEntry>, Fail> {
+    pub(super) fn list(&self, place: &HostEntry) -> Result<Vec<DirEntry>, HostError> {
         if place.facts.kind != FileKind::Directory {
             return Err(FsCode::ENOTDIR.into());
         }
@@ -75,7 +80,7 @@ impl Disk {
             if matches!(name.to_bytes(), b"." | b"..") || is_temporary(name.to_bytes()) {
                 continue;
             }
-            let Ok(facts) = Facts::at(&fd, name) else { continue };
+            let Ok(facts) = HostStat::at(&fd, name) else { continue };
             let Ok(size) = self.size(&fd, &name.to_owned(), &facts) else { continue };
             entries.push(facts.entry(&from_host(name.to_bytes()), size));
         }
@@ -83,8 +88,8 @@ impl Disk {
         Ok(entries)
     }
 
-    pub(super) fn readlink(&self, path: &VPath) -> Result<String, Fail> {
-        let place = self.find(path, Last::Keep)?;
+    pub(super) fn readlink(&self, path: &VPath) -> Result<String, HostError> {
+        let place = self.find(path, HostFinalLink::Keep)?;
         if place.facts.kind != FileKind::Symlink {
             return Err(FsCode::EINVAL.into());
         }
@@ -98,26 +103,30 @@ impl Disk {
 }
 
 /// Opens a file, and nothing but a file: no fifo to wait for, no device to wake.
-pub(super) fn open_place(place: &Place) -> Result<Opened, Fail> {
+pub(super) fn open_place(place: &HostEntry) -> Result<OpenedFile, HostError> {
     open_at(&place.dir, &place.name, &place.facts)
 }
 
-pub(super) fn open_at(dir: &OwnedFd, name: &CString, facts: &Facts) -> Result<Opened, Fail> {
+pub(super) fn open_at(
+    dir: &OwnedFd,
+    name: &CString,
+    facts: &HostStat,
+) -> Result<OpenedFile, HostError> {
     check_file(facts)?;
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let fd = openat(dir, name, flags, Mode::empty())?;
     // It may be another by now.
-    let facts = Facts::of(&fd)?;
+    let facts = HostStat::of(&fd)?;
     check_file(&facts)?;
-    Ok(Opened { file: fd.into(), facts })
+    Ok(OpenedFile { file: fd.into(), facts })
 }
 
 pub(super) fn is_temporary(name: &[u8]) -> bool {
     name.starts_with(TEMPORARY.as_bytes())
 }
 
-pub(super) fn check_file(facts: &Facts) -> Result<(), Fail> {
+pub(super) fn check_file(facts: &HostStat) -> Result<(), HostError> {
     match facts.kind {
         FileKind::File => Ok(()),
         FileKind::Directory => Err(FsCode::EISDIR.into()),
@@ -126,7 +135,7 @@ pub(super) fn check_file(facts: &Facts) -> Result<(), Fail> {
 }
 
 /// Streams an open file. `ESTALE` as soon as somebody changes it in place.
-pub(super) fn stream(opened: Opened, path: VPath, options: StreamOptions) -> ChunkStream {
+pub(super) fn stream(opened: OpenedFile, path: VPath, options: StreamOptions) -> ChunkStream {
     let chunk_len = options.chunk_len.max(1) as u64;
     let total_chunks = n_chunks(opened.facts.size, chunk_len as usize);
     let opened = Arc::new(opened);
@@ -134,7 +143,7 @@ pub(super) fn stream(opened: Opened, path: VPath, options: StreamOptions) -> Chu
         let (opened, path, cancel) = (opened.clone(), path.clone(), options.cancel.clone());
         async move {
             let index = state?;
-            let fail = |fail: Fail| fail.on(Op::Read, &path);
+            let fail = |fail: HostError| fail.on(Op::Read, &path);
             if cancel.is_cancelled() {
                 return Some((Err(fail(FsCode::ECANCELED.into())), None));
             }
@@ -149,23 +158,23 @@ pub(super) fn stream(opened: Opened, path: VPath, options: StreamOptions) -> Chu
                 }
             };
             let is_last = index + 1 == total_chunks;
-            let chunk = Chunk { data, index, total_chunks, is_last };
+            let chunk = FileChunk { data, index, total_chunks, is_last };
             Some((Ok(chunk), (!is_last).then_some(index + 1)))
         }
     }))
 }
 
-fn read_chunk(opened: &Opened, offset: u64, chunk_len: u64) -> Result<Bytes, Fail> {
+fn read_chunk(opened: &OpenedFile, offset: u64, chunk_len: u64) -> Result<Bytes, HostError> {
     let len = chunk_len.min(opened.facts.size - offset);
     let mut data = vec![0; len as usize];
     let n_read = read_at(&opened.file, &mut data, offset)?;
-    let now = Facts::of(&opened.file)?;
+    let now = HostStat::of(&opened.file)?;
     let same = (now.size, now.mtime_ns) == (opened.facts.size, opened.facts.mtime_ns);
     if same && n_read == data.len() { Ok(data.into()) } else { Err(FsCode::ESTALE.into()) }
 }
 
 /// Fills `data` from a place in a file, and tells how much there was.
-fn read_at(file: &File, data: &mut [u8], offset: u64) -> Result<usize, Fail> {
+fn read_at(file: &File, data: &mut [u8], offset: u64) -> Result<usize, HostError> {
     let mut n_read = 0;
     while n_read < data.len() {
         match file.read_at(&mut data[n_read..], offset + n_read as u64) {

@@ -9,12 +9,12 @@ use rustix::fs::OFlags;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 
 use super::{
-    disk::{Disk, Fail, Last},
-    facts::Facts,
+    host_lookup::{HostDisk, HostError, HostFinalLink},
+    host_stat::HostStat,
 };
 use crate::{
-    change_log::Log,
-    changes::{Change, ChangeKind, Changes, Cursor},
+    change_log::ChangeLog,
+    changes::{ChangeCursor, ChangeKind, ChangePage, FileChange},
     error::{FsCode, FsError, Op},
     memory::system_clock,
     stat::FileKind,
@@ -25,34 +25,34 @@ const MAX_CHANGES: usize = 100_000;
 
 /// The last list, and the log of differences.
 #[derive(Debug)]
-pub(super) struct Scanner {
-    log: Log,
+pub(super) struct ChangeScanner {
+    log: ChangeLog,
     /// What was there at the last look; nothing before the first.
-    seen: Option<BTreeMap<VPath, Seen>>,
+    seen: Option<BTreeMap<VPath, ScannedObject>>,
 }
 
 /// What is compared of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct ScannedObject {
     id: FileId,
     kind: FileKind,
     state: (i128, u64, u32),
 }
 
-impl Scanner {
+impl ChangeScanner {
     pub(super) fn new() -> Self {
-        Self { log: Log::new(MAX_CHANGES), seen: None }
+        Self { log: ChangeLog::new(MAX_CHANGES), seen: None }
     }
 
     /// Compares with the last list, and remembers the differences.
-    fn compare(&mut self, now: BTreeMap<VPath, Seen>, at: Millis) {
+    fn compare(&mut self, now: BTreeMap<VPath, ScannedObject>, at: Millis) {
         let Some(before) = self.seen.replace(now.clone()) else { return };
-        let place_of = |list: &BTreeMap<VPath, Seen>| -> BTreeMap<FileId, VPath> {
+        let place_of = |list: &BTreeMap<VPath, ScannedObject>| -> BTreeMap<FileId, VPath> {
             list.iter().map(|(path, seen)| (seen.id.clone(), path.clone())).collect()
         };
         let (old_places, new_places) = (place_of(&before), place_of(&now));
-        let mut tell = |kind, path: &VPath, seen: &Seen| {
-            self.log.push(Change::new(kind, path.clone(), seen.id.clone(), seen.kind, at));
+        let mut tell = |kind, path: &VPath, seen: &ScannedObject| {
+            self.log.push(FileChange::new(kind, path.clone(), seen.id.clone(), seen.kind, at));
         };
         for (path, seen) in &before {
             let replaced = now.contains_key(path);
@@ -90,8 +90,8 @@ impl Scanner {
 fn moved_along(
     from: &VPath,
     to: &VPath,
-    before: &BTreeMap<VPath, Seen>,
-    now: &BTreeMap<VPath, Seen>,
+    before: &BTreeMap<VPath, ScannedObject>,
+    now: &BTreeMap<VPath, ScannedObject>,
 ) -> bool {
     let same_name = from.file_name() == to.file_name();
     let parents = from.parent().zip(to.parent());
@@ -102,14 +102,18 @@ fn moved_along(
     same_name && same_parent
 }
 
-impl Disk {
-    pub(super) fn cursor(&self) -> Result<Cursor, Fail> {
+impl HostDisk {
+    pub(super) fn cursor(&self) -> Result<ChangeCursor, HostError> {
         let mut scanner = self.scanner.lock();
         self.look(&mut scanner)?;
         Ok(scanner.log.cursor(scanner.log.end()))
     }
 
-    pub(super) fn changes(&self, since: &Cursor, limit: usize) -> Result<Changes, FsError> {
+    pub(super) fn changes(
+        &self,
+        since: &ChangeCursor,
+        limit: usize,
+    ) -> Result<ChangePage, FsError> {
         let mut scanner = self.scanner.lock();
         scanner.log.position(since)?;
         self.look(&mut scanner).map_err(|fail| fail.on(Op::Watch, "/"))?;
@@ -117,13 +121,14 @@ impl Disk {
     }
 
     /// Lists the tree, held still against writers of this process.
-    fn look(&self, scanner: &mut Scanner) -> Result<(), Fail> {
+    fn look(&self, scanner: &mut ChangeScanner) -> Result<(), HostError> {
         let _writing = self.writing.lock();
         let mut now = BTreeMap::new();
         let mut pending = vec![VPath::root()];
         while let Some(dir) = pending.pop() {
-            let listed =
-                self.find(&dir, Last::Keep).and_then(|place| self.list_states(&place.path));
+            let listed = self
+                .find(&dir, HostFinalLink::Keep)
+                .and_then(|place| self.list_states(&place.path));
             let entries = match listed {
                 // It went while we looked.
                 Err(fail) if matches!(fail.code(), FsCode::ENOENT | FsCode::ENOTDIR) => continue,
@@ -134,15 +139,15 @@ impl Disk {
                     pending.push(path.clone());
                 }
                 let state = (facts.mtime_ns, facts.size, facts.mode);
-                now.insert(path, Seen { id: facts.id(), kind: facts.kind, state });
+                now.insert(path, ScannedObject { id: facts.id(), kind: facts.kind, state });
             }
         }
         scanner.compare(now, system_clock()());
         Ok(())
     }
 
-    fn list_states(&self, dir: &VPath) -> Result<Vec<(VPath, Facts)>, Fail> {
-        let place = self.find(dir, Last::Keep)?;
+    fn list_states(&self, dir: &VPath) -> Result<Vec<(VPath, HostStat)>, HostError> {
+        let place = self.find(dir, HostFinalLink::Keep)?;
         let fd = place.open_dir(OFlags::RDONLY)?;
         let mut states = Vec::new();
         for item in rustix::fs::Dir::read_from(&fd)? {
@@ -152,7 +157,7 @@ impl Disk {
             if matches!(bytes, b"." | b"..") || super::read::is_temporary(bytes) {
                 continue;
             }
-            if let Ok(facts) = Facts::at(&fd, name) {
+            if let Ok(facts) = HostStat::at(&fd, name) {
                 states.push((dir.join(&super::names::from_host(bytes)), facts));
             }
         }

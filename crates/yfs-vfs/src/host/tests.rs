@@ -10,18 +10,18 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    conformance::{self, Capabilities, script},
-    options::Create,
+    conformance::{self, BackendCapabilities, script},
+    options::CreateMode,
     stat::FileKind,
 };
 
 /// What a host has. What a link means to other programs it must mean to us, so none is clamped.
-const CAPABILITIES: Capabilities = Capabilities {
+const CAPABILITIES: BackendCapabilities = BackendCapabilities {
     metadata: false,
     keeps_identity: false,
     clamps_links: false,
     normalizes_names: false,
-    ..Capabilities::ALL
+    ..BackendCapabilities::ALL
 };
 
 /// A filesystem that removes its directory when it goes.
@@ -336,7 +336,7 @@ async fn two_openings_of_one_directory_create_exclusively() {
     let both = [HostFs::open(dir.path()).unwrap(), HostFs::open(dir.path()).unwrap()];
     for round in 0..100 {
         let path = VPath::parse(&format!("/f{round}")).unwrap();
-        let options = WriteOptions { create: Create::New, ..WriteOptions::default() };
+        let options = WriteOptions { create: CreateMode::New, ..WriteOptions::default() };
         let tasks = both.clone().map(|fs| {
             let (path, options) = (path.clone(), options.clone());
             tokio::spawn(async move { fs.write(&path, Bytes::new(), &options).await.is_ok() })

@@ -11,40 +11,40 @@ use rustix::{
 use yfs_engine::{path::VPath, time::Millis};
 
 use super::{
-    disk::{Disk, Fail, Found, Last, Place, open_dir_at},
-    facts::Facts,
+    host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},
+    host_stat::HostStat,
     write::{forget, make_dir_at, mtime_only, rename_new, timespec},
 };
 use crate::{
     error::FsCode,
-    links::check_target,
     options::{MkdirOptions, MoveOptions, RemoveOptions},
+    path_components::check_target,
     stat::{DEFAULT_DIRECTORY_MODE, FileKind},
 };
 
-impl Disk {
-    pub(super) fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), Fail> {
+impl HostDisk {
+    pub(super) fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), HostError> {
         let _writing = self.writing.lock();
-        let missing = match self.lookup(path, Last::Keep)? {
-            Found::There(_) if options.recursive => {
-                let there = self.find(path, Last::Follow);
+        let missing = match self.lookup(path, HostFinalLink::Keep)? {
+            HostLookup::There(_) if options.recursive => {
+                let there = self.find(path, HostFinalLink::Follow);
                 let there = there.is_ok_and(|place| place.facts.kind == FileKind::Directory);
                 return if there { Ok(()) } else { Err(FsCode::EEXIST.into()) };
             }
-            Found::There(_) => return Err(FsCode::EEXIST.into()),
-            Found::Missing(missing) => missing,
+            HostLookup::There(_) => return Err(FsCode::EEXIST.into()),
+            HostLookup::Missing(missing) => missing,
         };
         let spot = self.make_parents(missing, options.recursive)?;
         let mode = options.mode.map_or(DEFAULT_DIRECTORY_MODE, |mode| mode & 0o7777);
         spot.keep_if(make_dir_at(&spot.dir, &spot.name, mode))
     }
 
-    pub(super) fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), Fail> {
+    pub(super) fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), HostError> {
         if path.is_root() {
             return Err(FsCode::EBUSY.into());
         }
         let _writing = self.writing.lock();
-        let place = match self.find(path, Last::Keep) {
+        let place = match self.find(path, HostFinalLink::Keep) {
             Err(fail)
                 if options.force && matches!(fail.code(), FsCode::ENOENT | FsCode::ENOTDIR) =>
             {
@@ -60,7 +60,7 @@ impl Disk {
     }
 
     /// Takes a tree out of sight, then apart. What cannot be taken apart comes back.
-    fn remove_tree(&self, place: &Place) -> Result<(), Fail> {
+    fn remove_tree(&self, place: &HostEntry) -> Result<(), HostError> {
         let hidden = self.temporary_name();
         renameat(&place.dir, &place.name, &place.dir, &hidden)?;
         remove_below(&place.dir, &hidden).inspect_err(|_| {
@@ -68,15 +68,20 @@ impl Disk {
         })
     }
 
-    pub(super) fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), Fail> {
+    pub(super) fn mv(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: &MoveOptions,
+    ) -> Result<(), HostError> {
         if from.is_root() || to.is_root() {
             return Err(FsCode::EBUSY.into());
         }
         let _writing = self.writing.lock();
-        let source = self.find(from, Last::Keep)?;
-        match self.lookup(to, Last::Keep)? {
-            Found::There(dest) if dest.path == source.path => Ok(()),
-            Found::There(dest) => {
+        let source = self.find(from, HostFinalLink::Keep)?;
+        match self.lookup(to, HostFinalLink::Keep)? {
+            HostLookup::There(dest) if dest.path == source.path => Ok(()),
+            HostLookup::There(dest) => {
                 self.check_replace(&source, &dest, options.replace)?;
                 if source.facts.place == dest.facts.place {
                     // Two names of one file: POSIX would leave both.
@@ -84,7 +89,7 @@ impl Disk {
                 }
                 Ok(renameat(&source.dir, &source.name, &dest.dir, &dest.name)?)
             }
-            Found::Missing(missing) => {
+            HostLookup::Missing(missing) => {
                 if missing.names.len() > 1 && !options.parents {
                     return Err(FsCode::ENOENT.into());
                 }
@@ -97,7 +102,7 @@ impl Disk {
                     true => renameat(&source.dir, &source.name, &spot.dir, &spot.name),
                     false => rename_new(&source.dir, &source.name, &spot.dir, &spot.name),
                 };
-                spot.keep_if(moved.map_err(Fail::from))
+                spot.keep_if(moved.map_err(HostError::from))
             }
         }
     }
@@ -106,10 +111,10 @@ impl Disk {
     /// most, but not of a directory's ancestors.
     pub(super) fn check_replace(
         &self,
-        source: &Place,
-        dest: &Place,
+        source: &HostEntry,
+        dest: &HostEntry,
         replace: bool,
-    ) -> Result<(), Fail> {
+    ) -> Result<(), HostError> {
         let directory = FileKind::Directory;
         let fail = match (source.facts.kind == directory, dest.facts.kind == directory) {
             _ if !replace => FsCode::EEXIST,
@@ -122,31 +127,31 @@ impl Disk {
         Err(fail.into())
     }
 
-    pub(super) fn symlink(&self, target: &str, path: &VPath) -> Result<(), Fail> {
+    pub(super) fn symlink(&self, target: &str, path: &VPath) -> Result<(), HostError> {
         check_target(target)?;
         let _writing = self.writing.lock();
-        let missing = match self.lookup(path, Last::Keep)? {
-            Found::There(_) => return Err(FsCode::EEXIST.into()),
-            Found::Missing(missing) => missing,
+        let missing = match self.lookup(path, HostFinalLink::Keep)? {
+            HostLookup::There(_) => return Err(FsCode::EEXIST.into()),
+            HostLookup::Missing(missing) => missing,
         };
         let target = self.target_to_host(target)?;
         let spot = self.make_parents(missing, true)?;
-        spot.keep_if(symlinkat(&target, &spot.dir, &spot.name).map_err(Fail::from))
+        spot.keep_if(symlinkat(&target, &spot.dir, &spot.name).map_err(HostError::from))
     }
 
-    pub(super) fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), Fail> {
+    pub(super) fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), HostError> {
         let _writing = self.writing.lock();
-        let place = self.find(path, Last::Follow)?;
+        let place = self.find(path, HostFinalLink::Follow)?;
         let times = mtime_only(timespec(mtime));
         Ok(utimensat(&place.dir, &place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    pub(super) fn chmod(&self, path: &VPath, mode: u32) -> Result<(), Fail> {
+    pub(super) fn chmod(&self, path: &VPath, mode: u32) -> Result<(), HostError> {
         let _writing = self.writing.lock();
-        let place = self.find(path, Last::Follow)?;
+        let place = self.find(path, HostFinalLink::Follow)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&place.dir, &place.name, flags, Mode::empty())?;
-        if Facts::of(&fd)?.kind == FileKind::Symlink {
+        if HostStat::of(&fd)?.kind == FileKind::Symlink {
             // It was something else a moment ago.
             return Err(FsCode::EACCES.into());
         }
@@ -158,7 +163,7 @@ impl Disk {
 }
 
 /// Removes a directory and all below it, depth first, without following links.
-pub(super) fn remove_below(dir: &Arc<OwnedFd>, name: &CString) -> Result<(), Fail> {
+pub(super) fn remove_below(dir: &Arc<OwnedFd>, name: &CString) -> Result<(), HostError> {
     let opened = Arc::new(open_dir_at(dir, name)?);
     let mut stack = vec![(dir.clone(), name.clone(), children(&opened)?, opened)];
     while let Some((dir, name, left, opened)) = stack.last_mut() {
@@ -179,7 +184,7 @@ pub(super) fn remove_below(dir: &Arc<OwnedFd>, name: &CString) -> Result<(), Fai
 }
 
 /// Lists the names in a directory, and whether each is one.
-fn children(dir: &OwnedFd) -> Result<Vec<(CString, bool)>, Fail> {
+fn children(dir: &OwnedFd) -> Result<Vec<(CString, bool)>, HostError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = openat(dir, c".", flags, Mode::empty())?;
     let mut names = Vec::new();
@@ -187,7 +192,7 @@ fn children(dir: &OwnedFd) -> Result<Vec<(CString, bool)>, Fail> {
         let item = item?;
         let name = item.file_name();
         if !matches!(name.to_bytes(), b"." | b"..") {
-            let is_directory = Facts::at(&fd, name)?.kind == FileKind::Directory;
+            let is_directory = HostStat::at(&fd, name)?.kind == FileKind::Directory;
             names.push((name.to_owned(), is_directory));
         }
     }

@@ -18,22 +18,25 @@ use rustix::{
 use yfs_engine::{path::VPath, time::Millis};
 
 use super::{
-    disk::{Disk, Fail, Found, Last, Missing, Place, c_string, open_dir_at},
-    facts::Facts,
+    host_lookup::{
+        HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, HostMissingPath, c_string,
+        open_dir_at,
+    },
+    host_stat::HostStat,
     read::{check_file, open_place},
 };
 use crate::{
-    edit::{Edit, EditRefusal, Edited},
+    edit::{EditOutcome, EditRefusal, TextReplacement},
     error::FsCode,
-    file_system::Written,
-    links::check_name,
-    options::{Base, Create, WriteOptions},
+    file_system::WriteOutcome,
+    options::{CreateMode, VersionBase, WriteOptions},
+    path_components::check_name,
     stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE, FileKind, VersionToken},
 };
 
 /// A name in a directory that something is to get, and the parents that were made for it.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct NewFileSlot {
     pub(super) dir: Arc<OwnedFd>,
     pub(super) name: CString,
     made: Vec<(Arc<OwnedFd>, CString)>,
@@ -41,26 +44,27 @@ pub(super) struct Spot {
 
 /// What a new file gets beside its content.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Looks {
+pub(super) struct NewFileAttributes {
     pub(super) mode: u32,
     pub(super) mtime: Timespec,
     /// Whose it is to be, if the host allows it.
     pub(super) owner: Option<(u32, u32)>,
 }
 
-impl Disk {
+impl HostDisk {
     pub(super) fn write(
         &self,
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, Fail> {
+    ) -> Result<WriteOutcome, HostError> {
         let _writing = self.writing.lock();
-        let follow = options.follow && options.create != Create::New;
-        let found = self.lookup(path, if follow { Last::Follow } else { Last::Keep })?;
+        let follow = options.follow && options.create != CreateMode::New;
+        let found =
+            self.lookup(path, if follow { HostFinalLink::Follow } else { HostFinalLink::Keep })?;
         match found {
-            Found::There(_) if options.create == Create::New => Err(FsCode::EEXIST.into()),
-            Found::There(place) => {
+            HostLookup::There(_) if options.create == CreateMode::New => Err(FsCode::EEXIST.into()),
+            HostLookup::There(place) => {
                 if place.facts.kind == FileKind::Symlink {
                     check_no_base(options)?;
                     let looks = self.looks(options, DEFAULT_FILE_MODE, None);
@@ -74,7 +78,7 @@ impl Disk {
                 let facts = self.replace(&place.dir, &place.name, data, looks)?;
                 Ok(written(&facts, false))
             }
-            Found::Missing(missing) => self.create(missing, data, options),
+            HostLookup::Missing(missing) => self.create(missing, data, options),
         }
     }
 
@@ -83,51 +87,59 @@ impl Disk {
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, Fail> {
+    ) -> Result<WriteOutcome, HostError> {
         let _writing = self.writing.lock();
-        let last = if options.create == Create::New { Last::Keep } else { Last::Follow };
+        let last = if options.create == CreateMode::New {
+            HostFinalLink::Keep
+        } else {
+            HostFinalLink::Follow
+        };
         match self.lookup(path, last)? {
-            Found::There(_) if options.create == Create::New => Err(FsCode::EEXIST.into()),
-            Found::There(place) => {
+            HostLookup::There(_) if options.create == CreateMode::New => Err(FsCode::EEXIST.into()),
+            HostLookup::There(place) => {
                 check_file(&place.facts)?;
                 check_version(Some(place.facts.version()), options)?;
                 let facts = self.append_in_place(&place, data)?;
                 Ok(written(&facts, false).appended(options))
             }
-            Found::Missing(missing) => {
+            HostLookup::Missing(missing) => {
                 let options = WriteOptions { base: None, ..options.clone() };
                 self.create(missing, data, &options)
             }
         }
     }
 
-    pub(super) fn edit(&self, path: &VPath, edit: &Edit) -> Result<Edited, Fail> {
+    pub(super) fn edit(
+        &self,
+        path: &VPath,
+        edit: &TextReplacement,
+    ) -> Result<EditOutcome, HostError> {
         let _writing = self.writing.lock();
-        let place = self.find(path, Last::Follow)?;
+        let place = self.find(path, HostFinalLink::Follow)?;
         let opened = open_place(&place)?;
         let facts = opened.facts;
         if edit.expected_version.as_ref().is_some_and(|version| *version != facts.version()) {
             return Err(FsCode::ESTALE.into());
         }
         let text = io::read_to_string(opened.file).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => Fail::Edit(EditRefusal::NotText),
+            io::ErrorKind::InvalidData => HostError::Edit(EditRefusal::NotText),
             _ => error.into(),
         })?;
-        let (text, n_replaced) = edit.apply(&text).map_err(Fail::Edit)?;
+        let (text, n_replaced) = edit.apply(&text).map_err(HostError::Edit)?;
         let owner = Some(facts.owner);
-        let looks = Looks { mode: facts.mode, mtime: self.next_mtime(), owner };
+        let looks = NewFileAttributes { mode: facts.mode, mtime: self.next_mtime(), owner };
         let facts = self.replace(&place.dir, &place.name, text.as_bytes(), looks)?;
         let version = edit.expected_version.is_some().then(|| facts.version());
-        Ok(Edited { n_replaced, version })
+        Ok(EditOutcome { n_replaced, version })
     }
 
     fn create(
         &self,
-        missing: Missing,
+        missing: HostMissingPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, Fail> {
-        if options.create == Create::Never {
+    ) -> Result<WriteOutcome, HostError> {
+        if options.create == CreateMode::Never {
             return Err(FsCode::ENOENT.into());
         }
         check_no_base(options)?;
@@ -135,7 +147,7 @@ impl Disk {
         let looks = self.looks(options, DEFAULT_FILE_MODE, None);
         let temporary = self.fill_temporary(&spot.dir, data, looks);
         let placed = temporary.and_then(|(name, facts)| {
-            let replace = options.create != Create::New;
+            let replace = options.create != CreateMode::New;
             place_temporary(&spot.dir, &name, &spot.name, replace)?;
             Ok(facts)
         });
@@ -148,8 +160,8 @@ impl Disk {
         dir: &OwnedFd,
         name: &CString,
         data: &[u8],
-        looks: Looks,
-    ) -> Result<Facts, Fail> {
+        looks: NewFileAttributes,
+    ) -> Result<HostStat, HostError> {
         let (temporary, facts) = self.fill_temporary(dir, data, looks)?;
         place_temporary(dir, &temporary, name, true)?;
         Ok(facts)
@@ -159,8 +171,8 @@ impl Disk {
         &self,
         dir: &OwnedFd,
         data: &[u8],
-        looks: Looks,
-    ) -> Result<(CString, Facts), Fail> {
+        looks: NewFileAttributes,
+    ) -> Result<(CString, HostStat), HostError> {
         self.make_temporary(dir, looks, |file| file.write_all(data))
     }
 
@@ -168,16 +180,16 @@ impl Disk {
     pub(super) fn make_temporary(
         &self,
         dir: &OwnedFd,
-        looks: Looks,
+        looks: NewFileAttributes,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> Result<(CString, Facts), Fail> {
+    ) -> Result<(CString, HostStat), HostError> {
         let name = self.temporary_name();
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(dir, &name, flags, Mode::RUSR | Mode::WUSR)?);
-        let filled = fill(&mut file).map_err(Fail::from).and_then(|()| {
+        let filled = fill(&mut file).map_err(HostError::from).and_then(|()| {
             finish(&file, looks)?;
-            Ok(Facts::of(&file)?)
+            Ok(HostStat::of(&file)?)
         });
         match filled {
             Ok(facts) => Ok((name, facts)),
@@ -188,7 +200,7 @@ impl Disk {
         }
     }
 
-    fn append_in_place(&self, place: &Place, data: &[u8]) -> Result<Facts, Fail> {
+    fn append_in_place(&self, place: &HostEntry, data: &[u8]) -> Result<HostStat, HostError> {
         let flags = OFlags::WRONLY
             | OFlags::APPEND
             | OFlags::NOFOLLOW
@@ -196,25 +208,29 @@ impl Disk {
             | OFlags::NOCTTY
             | OFlags::CLOEXEC;
         let mut file = File::from(openat(&place.dir, &place.name, flags, Mode::empty())?);
-        let before = Facts::of(&file)?;
+        let before = HostStat::of(&file)?;
         check_file(&before)?;
         if let Err(error) = file.write_all(data) {
             forget(ftruncate(&file, before.size));
             return Err(error.into());
         }
         futimens(&file, &mtime_only(self.next_mtime()))?;
-        Ok(Facts::of(&file)?)
+        Ok(HostStat::of(&file)?)
     }
 
     /// Makes what is missing but the last name.
-    pub(super) fn make_parents(&self, missing: Missing, parents: bool) -> Result<Spot, Fail> {
-        let Missing { dir, names, .. } = missing;
+    pub(super) fn make_parents(
+        &self,
+        missing: HostMissingPath,
+        parents: bool,
+    ) -> Result<NewFileSlot, HostError> {
+        let HostMissingPath { dir, names, .. } = missing;
         if names.len() > 1 && !parents {
             return Err(FsCode::ENOENT.into());
         }
         names.iter().try_for_each(|name| check_name(name))?;
         let (last, above) = names.split_last().expect("something is missing");
-        let mut spot = Spot { dir, name: c_string(last.as_bytes())?, made: Vec::new() };
+        let mut spot = NewFileSlot { dir, name: c_string(last.as_bytes())?, made: Vec::new() };
         for name in above {
             let made = c_string(name.as_bytes()).and_then(|name| spot.make_dir(name));
             if let Err(fail) = made {
@@ -224,19 +240,24 @@ impl Disk {
         Ok(spot)
     }
 
-    fn looks(&self, options: &WriteOptions, mode: u32, owner: Option<(u32, u32)>) -> Looks {
+    fn looks(
+        &self,
+        options: &WriteOptions,
+        mode: u32,
+        owner: Option<(u32, u32)>,
+    ) -> NewFileAttributes {
         let mode = options.mode.map_or(mode, |mode| mode & 0o7777);
         let mtime = options.mtime.map_or_else(|| self.next_mtime(), timespec);
-        Looks { mode, mtime, owner }
+        NewFileAttributes { mode, mtime, owner }
     }
 
-    fn check_base(&self, place: &Place, options: &WriteOptions) -> Result<(), Fail> {
+    fn check_base(&self, place: &HostEntry, options: &WriteOptions) -> Result<(), HostError> {
         let version = place.facts.version();
         check_version(Some(version.clone()), options)?;
         let holds = match &options.base {
             None => true,
-            Some(Base::Version(base)) => *base == version,
-            Some(Base::Content(base)) => {
+            Some(VersionBase::Version(base)) => *base == version,
+            Some(VersionBase::Content(base)) => {
                 let mut data = Vec::new();
                 io::Read::read_to_end(&mut open_place(place)?.file, &mut data)?;
                 *base == data
@@ -246,12 +267,12 @@ impl Disk {
     }
 }
 
-impl Spot {
+impl NewFileSlot {
     /// Makes a directory in the last one made, unless somebody else did.
-    fn make_dir(&mut self, name: CString) -> Result<(), Fail> {
+    fn make_dir(&mut self, name: CString) -> Result<(), HostError> {
         match make_dir_at(&self.dir, &name, DEFAULT_DIRECTORY_MODE) {
             Ok(()) => self.made.push((self.dir.clone(), name.clone())),
-            Err(Fail::Host(Errno::EXIST)) => (),
+            Err(HostError::Host(Errno::EXIST)) => (),
             Err(fail) => return Err(fail),
         }
         self.dir = Arc::new(open_dir_at(&self.dir, &name)?);
@@ -259,7 +280,7 @@ impl Spot {
     }
 
     /// Takes the parents away again if what they were made for failed.
-    pub(super) fn keep_if<T>(&self, result: Result<T, Fail>) -> Result<T, Fail> {
+    pub(super) fn keep_if<T>(&self, result: Result<T, HostError>) -> Result<T, HostError> {
         if result.is_err() {
             for (dir, name) in self.made.iter().rev() {
                 forget(unlinkat(dir, name, AtFlags::REMOVEDIR));
@@ -270,7 +291,7 @@ impl Spot {
 }
 
 /// Makes a directory with exactly these permission bits.
-pub(super) fn make_dir_at(dir: &OwnedFd, name: &CString, mode: u32) -> Result<(), Fail> {
+pub(super) fn make_dir_at(dir: &OwnedFd, name: &CString, mode: u32) -> Result<(), HostError> {
     mkdirat(dir, name, Mode::RWXU)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = openat(dir, name, flags, Mode::empty())?;
@@ -283,7 +304,7 @@ pub(super) fn place_temporary(
     temporary: &CString,
     name: &CString,
     replace: bool,
-) -> Result<(), Fail> {
+) -> Result<(), HostError> {
     let placed = if replace {
         renameat(dir, temporary, dir, name)
     } else {
@@ -313,9 +334,9 @@ pub(super) fn rename_new(
     }
 }
 
-fn finish(file: &File, looks: Looks) -> Result<(), Fail> {
+fn finish(file: &File, looks: NewFileAttributes) -> Result<(), HostError> {
     if let Some((user, group)) = looks.owner {
-        let now = Facts::of(file)?.owner;
+        let now = HostStat::of(file)?.owner;
         if now != (user, group) {
             // Only root may give files away; others keep what they write.
             forget(fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group))));
@@ -340,17 +361,17 @@ pub(super) fn mtime_only(mtime: Timespec) -> Timestamps {
     Timestamps { last_access: omitted, last_modification: mtime }
 }
 
-fn written(facts: &Facts, created: bool) -> Written {
-    Written::new(facts.id(), facts.version(), facts.size, created)
+fn written(facts: &HostStat, created: bool) -> WriteOutcome {
+    WriteOutcome::new(facts.id(), facts.version(), facts.size, created)
 }
 
-fn check_version(current: Option<VersionToken>, options: &WriteOptions) -> Result<(), Fail> {
+fn check_version(current: Option<VersionToken>, options: &WriteOptions) -> Result<(), HostError> {
     let expected = options.expected_version.is_some();
     let differs = expected && options.expected_version != current;
     if differs { Err(FsCode::ESTALE.into()) } else { Ok(()) }
 }
 
-fn check_no_base(options: &WriteOptions) -> Result<(), Fail> {
+fn check_no_base(options: &WriteOptions) -> Result<(), HostError> {
     check_version(None, options)?;
     if options.base.is_some() { Err(FsCode::ESTALE.into()) } else { Ok(()) }
 }

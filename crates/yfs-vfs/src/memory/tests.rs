@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    conformance::{self, Capabilities, script},
-    edit::Edit,
+    conformance::{self, BackendCapabilities, script},
+    edit::TextReplacement,
 };
 
 fn limited(limits: MemoryLimits) -> Arc<dyn FileSystem> {
@@ -13,7 +13,7 @@ fn limited(limits: MemoryLimits) -> Arc<dyn FileSystem> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conforms() {
     let make = async || Arc::new(MemoryFs::new()) as Arc<dyn FileSystem>;
-    let report = conformance::run(make, Capabilities::ALL).await;
+    let report = conformance::run(make, BackendCapabilities::ALL).await;
     report.assert();
     assert!(report.passed.len() > 150, "{report}");
 }
@@ -72,10 +72,10 @@ async fn changes_name_their_actor() {
     let cursor = fs.cursor().await.unwrap();
     let path = VPath::parse("/a").unwrap();
     let actor = Actor::new(ActorKind::Agent, "x");
-    let author = Some(crate::options::Author { actor: actor.clone(), label: None });
+    let author = Some(crate::options::ChangeAuthor { actor: actor.clone(), label: None });
     let options = WriteOptions { author: author.clone(), ..WriteOptions::default() };
     fs.write(&path, Bytes::from_static(b"x"), &options).await.unwrap();
-    fs.edit(&path, &Edit { author, ..Edit::once("x", "y") }).await.unwrap();
+    fs.edit(&path, &TextReplacement { author, ..TextReplacement::once("x", "y") }).await.unwrap();
     let changes = fs.changes(&cursor, &ChangesOptions::default()).await.unwrap();
     assert!(changes.events.iter().all(|change| change.actor.as_ref() == Some(&actor)));
 }

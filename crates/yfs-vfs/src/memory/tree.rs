@@ -15,16 +15,16 @@ use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{actor::Actor, id::FileId, path::VPath, time::Millis};
 
-pub(super) use self::lookup::Last;
-use self::lookup::{Found, Missing, Spot};
+pub(super) use self::lookup::MemoryFinalLink;
+use self::lookup::{MemoryLookup, MemoryMissingPath, MemorySlot};
 use super::MemoryLimits;
 use crate::{
-    change_log::Log,
-    changes::{Change, ChangeKind},
+    change_log::ChangeLog,
+    changes::{ChangeKind, FileChange},
     error::FsCode,
-    file_system::Written,
-    links::{check_name, check_target},
-    options::{Base, Create, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions},
+    file_system::WriteOutcome,
+    options::{CreateMode, MkdirOptions, MoveOptions, RemoveOptions, VersionBase, WriteOptions},
+    path_components::{check_name, check_target},
     stat::{
         DEFAULT_FILE_MODE, DirEntry, FileKind, Metadata, SYMLINK_MODE, Stat, VersionToken, mime_of,
     },
@@ -37,24 +37,24 @@ const ROOT: NodeIx = 0;
 
 /// All that the filesystem holds.
 #[derive(Debug)]
-pub(super) struct Tree {
-    nodes: BTreeMap<NodeIx, Node>,
+pub(super) struct MemoryTree {
+    nodes: BTreeMap<NodeIx, MemoryNode>,
     n_nodes_ever: NodeIx,
     n_versions: u64,
     /// The bytes of all files together.
     n_bytes: u64,
     limits: MemoryLimits,
-    pub(super) log: Log,
+    pub(super) log: ChangeLog,
     /// The time of the operation in progress.
     pub(super) now: Millis,
 }
 
 /// A file, directory or link.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct MemoryNode {
     parent: NodeIx,
     name: SmolStr,
-    body: Body,
+    body: MemoryBody,
     pub(super) mode: u32,
     pub(super) mtime: Millis,
     created: Millis,
@@ -63,40 +63,41 @@ pub(super) struct Node {
 }
 
 #[derive(Debug, Clone)]
-enum Body {
+enum MemoryBody {
     File { data: Bytes, version: u64 },
     Directory(BTreeMap<SmolStr, NodeIx>),
     Symlink(String),
 }
 
 /// A file's content, as of one moment.
-pub(super) struct Content {
+pub(super) struct MemoryContent {
     pub(super) node: NodeIx,
     pub(super) data: Bytes,
     version: u64,
 }
 
-impl Content {
+impl MemoryContent {
     pub(super) fn token(&self) -> VersionToken {
         token(self.node, self.version)
     }
 }
 
-impl Tree {
-    pub(super) fn new(now: Millis, limits: MemoryLimits, log: Log) -> Self {
-        let root = Node::new(ROOT, SmolStr::default(), Body::Directory(BTreeMap::new()), now);
+impl MemoryTree {
+    pub(super) fn new(now: Millis, limits: MemoryLimits, log: ChangeLog) -> Self {
+        let root =
+            MemoryNode::new(ROOT, SmolStr::default(), MemoryBody::Directory(BTreeMap::new()), now);
         let nodes = BTreeMap::from([(ROOT, root)]);
         Self { nodes, n_nodes_ever: 1, n_versions: 0, n_bytes: 0, limits, log, now }
     }
 
-    pub(super) fn content(&self, path: &VPath) -> Result<Content, FsCode> {
-        let node = self.find(path, Last::Follow)?;
+    pub(super) fn content(&self, path: &VPath) -> Result<MemoryContent, FsCode> {
+        let node = self.find(path, MemoryFinalLink::Follow)?;
         match &self.node(node).body {
-            Body::File { data, version } => {
-                Ok(Content { node, data: data.clone(), version: *version })
+            MemoryBody::File { data, version } => {
+                Ok(MemoryContent { node, data: data.clone(), version: *version })
             }
-            Body::Directory(_) => Err(FsCode::EISDIR),
-            Body::Symlink(_) => Err(FsCode::EINVAL),
+            MemoryBody::Directory(_) => Err(FsCode::EISDIR),
+            MemoryBody::Symlink(_) => Err(FsCode::EINVAL),
         }
     }
 
@@ -105,32 +106,35 @@ impl Tree {
         path: &VPath,
         data: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsCode> {
-        let follow = options.follow && options.create != Create::New;
-        let found = self.lookup(path, if follow { Last::Follow } else { Last::Keep })?;
-        if options.create == Create::New && matches!(found, Found::Node(_)) {
+    ) -> Result<WriteOutcome, FsCode> {
+        let follow = options.follow && options.create != CreateMode::New;
+        let found = self
+            .lookup(path, if follow { MemoryFinalLink::Follow } else { MemoryFinalLink::Keep })?;
+        if options.create == CreateMode::New && matches!(found, MemoryLookup::Node(_)) {
             return Err(FsCode::EEXIST);
         }
         let actor = options.author.as_ref().map(|author| author.actor.clone());
         match found {
-            Found::Node(node) => match &self.node(node).body {
-                Body::Directory(_) => Err(FsCode::EISDIR),
-                Body::File { data: old, version } => {
+            MemoryLookup::Node(node) => match &self.node(node).body {
+                MemoryBody::Directory(_) => Err(FsCode::EISDIR),
+                MemoryBody::File { data: old, version } => {
                     check_base(old, token(node, *version), options)?;
                     self.replace(node, data, actor)?;
                     self.apply(node, options);
                     Ok(self.written(node, false))
                 }
-                Body::Symlink(_) => {
+                MemoryBody::Symlink(_) => {
                     check_no_base(options)?;
                     self.check_room(data.len() as u64, 0)?;
-                    let spot =
-                        Spot { dir: self.node(node).parent, name: self.node(node).name.clone() };
+                    let spot = MemorySlot {
+                        dir: self.node(node).parent,
+                        name: self.node(node).name.clone(),
+                    };
                     self.remove(node);
                     Ok(self.create_file(spot, data, options, actor))
                 }
             },
-            Found::Missing(missing) => {
+            MemoryLookup::Missing(missing) => {
                 let spot = self.check_create(missing, data.len() as u64, options)?;
                 let spot = self.make_parents(spot);
                 Ok(self.create_file(spot, data, options, actor))
@@ -143,13 +147,17 @@ impl Tree {
         path: &VPath,
         data: &Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, FsCode> {
-        let last = if options.create == Create::New { Last::Keep } else { Last::Follow };
+    ) -> Result<WriteOutcome, FsCode> {
+        let last = if options.create == CreateMode::New {
+            MemoryFinalLink::Keep
+        } else {
+            MemoryFinalLink::Follow
+        };
         let actor = options.author.as_ref().map(|author| author.actor.clone());
         match self.lookup(path, last)? {
-            Found::Node(_) if options.create == Create::New => Err(FsCode::EEXIST),
-            Found::Node(node) => {
-                let Body::File { data: old, version } = &self.node(node).body else {
+            MemoryLookup::Node(_) if options.create == CreateMode::New => Err(FsCode::EEXIST),
+            MemoryLookup::Node(node) => {
+                let MemoryBody::File { data: old, version } = &self.node(node).body else {
                     return Err(FsCode::EISDIR);
                 };
                 check_version(Some(token(node, *version)), options)?;
@@ -157,7 +165,7 @@ impl Tree {
                 self.replace(node, joined, actor)?;
                 Ok(self.written(node, false))
             }
-            Found::Missing(missing) => {
+            MemoryLookup::Missing(missing) => {
                 check_version(None, options)?;
                 let options = WriteOptions { base: None, ..options.clone() };
                 let spot = self.check_create(missing, data.len() as u64, &options)?;
@@ -180,20 +188,21 @@ impl Tree {
         let version = self.next_version();
         let now = self.now;
         let file = self.node_mut(node);
-        file.body = Body::File { data, version };
+        file.body = MemoryBody::File { data, version };
         file.mtime = now;
         self.record(ChangeKind::Changed, node, actor);
         Ok(token(node, version))
     }
 
     pub(super) fn stat(&self, path: &VPath, follow: bool) -> Result<Stat, FsCode> {
-        let ix = self.find(path, if follow { Last::Follow } else { Last::Keep })?;
+        let ix =
+            self.find(path, if follow { MemoryFinalLink::Follow } else { MemoryFinalLink::Keep })?;
         let node = self.node(ix);
         let mut stat = Stat::new(id(ix), node.kind());
         (stat.size, stat.mode) = (node.size(), node.mode);
         (stat.mtime, stat.created) = (node.mtime, node.created);
         stat.metadata = node.metadata.clone();
-        if let Body::File { version, .. } = node.body {
+        if let MemoryBody::File { version, .. } = node.body {
             stat.version = Some(token(ix, version));
             stat.mime = Some(node.mime.clone().unwrap_or_else(|| mime_of(&node.name)));
         }
@@ -201,7 +210,7 @@ impl Tree {
     }
 
     pub(super) fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsCode> {
-        let dir = self.find(path, Last::Follow)?;
+        let dir = self.find(path, MemoryFinalLink::Follow)?;
         let children = self.children(dir).ok_or(FsCode::ENOTDIR)?;
         let entries = children.iter().map(|(name, ix)| {
             let node = self.node(*ix);
@@ -213,18 +222,18 @@ impl Tree {
     }
 
     pub(super) fn mkdir(&mut self, path: &VPath, options: &MkdirOptions) -> Result<(), FsCode> {
-        let missing = match self.lookup(path, Last::Keep)? {
-            Found::Node(_) if options.recursive => {
+        let missing = match self.lookup(path, MemoryFinalLink::Keep)? {
+            MemoryLookup::Node(_) if options.recursive => {
                 let is_directory = |node| self.children(node).is_some();
-                let there = self.find(path, Last::Follow).is_ok_and(is_directory);
+                let there = self.find(path, MemoryFinalLink::Follow).is_ok_and(is_directory);
                 return if there { Ok(()) } else { Err(FsCode::EEXIST) };
             }
-            Found::Node(_) => return Err(FsCode::EEXIST),
-            Found::Missing(missing) => missing,
+            MemoryLookup::Node(_) => return Err(FsCode::EEXIST),
+            MemoryLookup::Missing(missing) => missing,
         };
         let spot = self.check_spot(missing, options.recursive)?;
         let spot = self.make_parents(spot);
-        let dir = self.insert(spot, Body::Directory(BTreeMap::new()));
+        let dir = self.insert(spot, MemoryBody::Directory(BTreeMap::new()));
         if let Some(mode) = options.mode {
             self.node_mut(dir).mode = mode & 0o7777;
         }
@@ -236,7 +245,7 @@ impl Tree {
         if path.is_root() {
             return Err(FsCode::EBUSY);
         }
-        let node = match self.find(path, Last::Keep) {
+        let node = match self.find(path, MemoryFinalLink::Keep) {
             Err(FsCode::ENOENT | FsCode::ENOTDIR) if options.force => return Ok(()),
             found => found?,
         };
@@ -258,22 +267,23 @@ impl Tree {
         if from.is_root() || to.is_root() {
             return Err(FsCode::EBUSY);
         }
-        let source = self.find(from, Last::Keep)?;
+        let source = self.find(from, MemoryFinalLink::Keep)?;
         let old_path = self.path_of(source);
-        match self.lookup(to, Last::Keep)? {
-            Found::Node(dest) if dest == source => Ok(()),
-            Found::Node(dest) => {
+        match self.lookup(to, MemoryFinalLink::Keep)? {
+            MemoryLookup::Node(dest) if dest == source => Ok(()),
+            MemoryLookup::Node(dest) => {
                 self.check_replace(source, dest, options.replace)?;
                 if self.is_file(source) && self.is_file(dest) {
                     return self.move_content(source, dest);
                 }
-                let spot = Spot { dir: self.node(dest).parent, name: self.node(dest).name.clone() };
+                let spot =
+                    MemorySlot { dir: self.node(dest).parent, name: self.node(dest).name.clone() };
                 self.record(ChangeKind::Removed, dest, None);
                 self.remove(dest);
                 self.relocate(source, spot, old_path);
                 Ok(())
             }
-            Found::Missing(missing) => {
+            MemoryLookup::Missing(missing) => {
                 let at = missing.dir;
                 let spot = self.check_spot(missing, options.parents)?;
                 if self.is_within(at, source) {
@@ -288,12 +298,12 @@ impl Tree {
 
     pub(super) fn symlink(&mut self, target: &str, path: &VPath) -> Result<(), FsCode> {
         check_target(target)?;
-        match self.lookup(path, Last::Keep)? {
-            Found::Node(_) => Err(FsCode::EEXIST),
-            Found::Missing(missing) => {
+        match self.lookup(path, MemoryFinalLink::Keep)? {
+            MemoryLookup::Node(_) => Err(FsCode::EEXIST),
+            MemoryLookup::Missing(missing) => {
                 let spot = self.check_spot(missing, true)?;
                 let spot = self.make_parents(spot);
-                let link = self.insert(spot, Body::Symlink(target.to_owned()));
+                let link = self.insert(spot, MemoryBody::Symlink(target.to_owned()));
                 self.record(ChangeKind::Created, link, None);
                 Ok(())
             }
@@ -301,23 +311,23 @@ impl Tree {
     }
 
     pub(super) fn readlink(&self, path: &VPath) -> Result<String, FsCode> {
-        match &self.node(self.find(path, Last::Keep)?).body {
-            Body::Symlink(target) => Ok(target.clone()),
-            Body::File { .. } | Body::Directory(_) => Err(FsCode::EINVAL),
+        match &self.node(self.find(path, MemoryFinalLink::Keep)?).body {
+            MemoryBody::Symlink(target) => Ok(target.clone()),
+            MemoryBody::File { .. } | MemoryBody::Directory(_) => Err(FsCode::EINVAL),
         }
     }
 
     pub(super) fn realpath(&self, path: &VPath) -> Result<VPath, FsCode> {
-        Ok(self.path_of(self.find(path, Last::Follow)?))
+        Ok(self.path_of(self.find(path, MemoryFinalLink::Follow)?))
     }
 
     /// Changes what is neither content nor place.
     pub(super) fn update(
         &mut self,
         path: &VPath,
-        update: impl FnOnce(&mut Node),
+        update: impl FnOnce(&mut MemoryNode),
     ) -> Result<(), FsCode> {
-        let node = self.find(path, Last::Follow)?;
+        let node = self.find(path, MemoryFinalLink::Follow)?;
         update(self.node_mut(node));
         self.record(ChangeKind::Changed, node, None);
         Ok(())
@@ -344,7 +354,7 @@ impl Tree {
     fn move_content(&mut self, source: NodeIx, dest: NodeIx) -> Result<(), FsCode> {
         self.record(ChangeKind::Removed, source, None);
         let moved = self.remove(source);
-        let Body::File { data, .. } = moved.body else { unreachable!("the caller looked") };
+        let MemoryBody::File { data, .. } = moved.body else { unreachable!("the caller looked") };
         self.replace(dest, data, None)?;
         let file = self.node_mut(dest);
         (file.mode, file.mtime, file.mime) = (moved.mode, moved.mtime, moved.mime);
@@ -352,7 +362,7 @@ impl Tree {
         Ok(())
     }
 
-    fn relocate(&mut self, node: NodeIx, spot: Spot, from: VPath) {
+    fn relocate(&mut self, node: NodeIx, spot: MemorySlot, from: VPath) {
         let (old_dir, old_name) = (self.node(node).parent, self.node(node).name.clone());
         self.children_mut(old_dir).remove(&old_name);
         self.children_mut(spot.dir).insert(spot.name.clone(), node);
@@ -364,11 +374,11 @@ impl Tree {
     /// Checks all that could keep a file from being created.
     fn check_create(
         &self,
-        missing: Missing,
+        missing: MemoryMissingPath,
         n_bytes: u64,
         options: &WriteOptions,
-    ) -> Result<Missing, FsCode> {
-        if options.create == Create::Never {
+    ) -> Result<MemoryMissingPath, FsCode> {
+        if options.create == CreateMode::Never {
             return Err(FsCode::ENOENT);
         }
         check_no_base(options)?;
@@ -378,7 +388,11 @@ impl Tree {
     }
 
     /// Checks that what is missing can be made.
-    fn check_spot(&self, missing: Missing, parents: bool) -> Result<Missing, FsCode> {
+    fn check_spot(
+        &self,
+        missing: MemoryMissingPath,
+        parents: bool,
+    ) -> Result<MemoryMissingPath, FsCode> {
         if missing.names.len() > 1 && !parents {
             return Err(FsCode::ENOENT);
         }
@@ -399,27 +413,27 @@ impl Tree {
     }
 
     /// Makes all that is missing but the last name.
-    fn make_parents(&mut self, missing: Missing) -> Spot {
-        let Missing { mut dir, names } = missing;
+    fn make_parents(&mut self, missing: MemoryMissingPath) -> MemorySlot {
+        let MemoryMissingPath { mut dir, names } = missing;
         let mut names = names.into_iter();
         let last = names.next_back().expect("something is missing, or the caller had found it");
         for name in names {
-            dir = self.insert(Spot { dir, name }, Body::Directory(BTreeMap::new()));
+            dir = self.insert(MemorySlot { dir, name }, MemoryBody::Directory(BTreeMap::new()));
             self.record(ChangeKind::Created, dir, None);
         }
-        Spot { dir, name: last }
+        MemorySlot { dir, name: last }
     }
 
     fn create_file(
         &mut self,
-        spot: Spot,
+        spot: MemorySlot,
         data: Bytes,
         options: &WriteOptions,
         actor: Option<Actor>,
-    ) -> Written {
+    ) -> WriteOutcome {
         self.n_bytes += data.len() as u64;
         let version = self.next_version();
-        let node = self.insert(spot, Body::File { data, version });
+        let node = self.insert(spot, MemoryBody::File { data, version });
         self.node_mut(node).mode = DEFAULT_FILE_MODE;
         self.apply(node, options);
         self.record(ChangeKind::Created, node, actor);
@@ -437,24 +451,24 @@ impl Tree {
         }
     }
 
-    fn written(&self, node: NodeIx, created: bool) -> Written {
-        let Body::File { data, version } = &self.node(node).body else {
+    fn written(&self, node: NodeIx, created: bool) -> WriteOutcome {
+        let MemoryBody::File { data, version } = &self.node(node).body else {
             unreachable!("only files are written")
         };
-        Written::new(id(node), token(node, *version), data.len() as u64, created)
+        WriteOutcome::new(id(node), token(node, *version), data.len() as u64, created)
     }
 
-    fn insert(&mut self, spot: Spot, body: Body) -> NodeIx {
+    fn insert(&mut self, spot: MemorySlot, body: MemoryBody) -> NodeIx {
         let ix = self.n_nodes_ever;
         self.n_nodes_ever += 1;
-        let node = Node::new(spot.dir, spot.name.clone(), body, self.now);
+        let node = MemoryNode::new(spot.dir, spot.name.clone(), body, self.now);
         self.nodes.insert(ix, node);
         self.children_mut(spot.dir).insert(spot.name, ix);
         ix
     }
 
     /// Takes a node and all below it out of the tree.
-    fn remove(&mut self, node: NodeIx) -> Node {
+    fn remove(&mut self, node: NodeIx) -> MemoryNode {
         let (dir, name) = (self.node(node).parent, self.node(node).name.clone());
         self.children_mut(dir).remove(&name);
         let removed = self.node(node).clone();
@@ -462,9 +476,9 @@ impl Tree {
         while let Some(ix) = pending.pop() {
             let node = self.nodes.remove(&ix).expect("a node that was in the tree");
             match node.body {
-                Body::Directory(children) => pending.extend(children.into_values()),
-                Body::File { data, .. } => self.n_bytes -= data.len() as u64,
-                Body::Symlink(_) => (),
+                MemoryBody::Directory(children) => pending.extend(children.into_values()),
+                MemoryBody::File { data, .. } => self.n_bytes -= data.len() as u64,
+                MemoryBody::Symlink(_) => (),
             }
         }
         removed
@@ -472,7 +486,7 @@ impl Tree {
 
     fn record(&mut self, kind: ChangeKind, node: NodeIx, actor: Option<Actor>) {
         let path = self.path_of(node);
-        let mut change = Change::new(kind, path, id(node), self.node(node).kind(), self.now);
+        let mut change = FileChange::new(kind, path, id(node), self.node(node).kind(), self.now);
         change.actor = actor;
         self.log.push(change);
     }
@@ -483,12 +497,12 @@ impl Tree {
     }
 }
 
-impl Node {
-    fn new(parent: NodeIx, name: SmolStr, body: Body, now: Millis) -> Self {
+impl MemoryNode {
+    fn new(parent: NodeIx, name: SmolStr, body: MemoryBody, now: Millis) -> Self {
         let mode = match body {
-            Body::File { .. } => DEFAULT_FILE_MODE,
-            Body::Directory(_) => FileKind::Directory.default_mode(),
-            Body::Symlink(_) => SYMLINK_MODE,
+            MemoryBody::File { .. } => DEFAULT_FILE_MODE,
+            MemoryBody::Directory(_) => FileKind::Directory.default_mode(),
+            MemoryBody::Symlink(_) => SYMLINK_MODE,
         };
         let metadata = Metadata::new();
         Self { parent, name, body, mode, mtime: now, created: now, mime: None, metadata }
@@ -496,17 +510,17 @@ impl Node {
 
     fn kind(&self) -> FileKind {
         match self.body {
-            Body::File { .. } => FileKind::File,
-            Body::Directory(_) => FileKind::Directory,
-            Body::Symlink(_) => FileKind::Symlink,
+            MemoryBody::File { .. } => FileKind::File,
+            MemoryBody::Directory(_) => FileKind::Directory,
+            MemoryBody::Symlink(_) => FileKind::Symlink,
         }
     }
 
     fn size(&self) -> u64 {
         match &self.body {
-            Body::File { data, .. } => data.len() as u64,
-            Body::Directory(_) => 0,
-            Body::Symlink(target) => target.len() as u64,
+            MemoryBody::File { data, .. } => data.len() as u64,
+            MemoryBody::Directory(_) => 0,
+            MemoryBody::Symlink(target) => target.len() as u64,
         }
     }
 }
@@ -519,8 +533,8 @@ fn check_version(current: Option<VersionToken>, options: &WriteOptions) -> Resul
 fn check_base(old: &Bytes, current: VersionToken, options: &WriteOptions) -> Result<(), FsCode> {
     let holds = match &options.base {
         None => true,
-        Some(Base::Version(version)) => *version == current,
-        Some(Base::Content(content)) => content == old,
+        Some(VersionBase::Version(version)) => *version == current,
+        Some(VersionBase::Content(content)) => content == old,
     };
     check_version(Some(current), options)?;
     if holds { Ok(()) } else { Err(FsCode::ESTALE) }

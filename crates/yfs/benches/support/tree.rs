@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, MoveOptions, WriteOptions};
 
@@ -26,7 +26,7 @@ pub(crate) fn text(len: usize) -> String {
 /// Ages a workspace: every file is edited once, a tenth renamed and renamed back, by two processes'
 /// worth of writers in turn.
 pub(crate) fn age(workspace: &Workspace, file: &Path, n_files: usize) {
-    let other = Workspace::open_at(file, Options::default()).expect("a second handle");
+    let other = Workspace::open_at(file, WorkspaceOptions::default()).expect("a second handle");
     let writers = [workspace.fs(), other.fs()];
     for at in 0..n_files {
         let fs = &writers[at % 2];

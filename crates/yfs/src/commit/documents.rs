@@ -13,11 +13,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use yfs_engine::{actor::Actor, id::FileId, time::Millis};
-use yfs_store::{Appended, Batch, DocFact, DocHead, DocName, Seq};
+use yfs_store::{AppendBatch, AppendReceipt, DocFact, DocHead, DocName, Seq};
 
 use super::{ChangeEffect, CommittedDocument, ContentPrecondition, DocumentChange};
 use crate::{
-    cache::Text,
+    cache::CachedText,
     documents::{DocHandle, DocumentGuard},
     error::{Result, WorkspaceError},
     state::WorkspaceState,
@@ -84,7 +84,7 @@ impl<'a> LockedDocuments<'a> {
 
     /// Adds the updates to the batch, and the condition that no other process changes a content
     /// that the transaction was planned from.
-    pub(super) fn add_to(&mut self, mut batch: Batch) -> Batch {
+    pub(super) fn add_to(&mut self, mut batch: AppendBatch) -> AppendBatch {
         for document in &mut self.documents {
             let name = DocName::from(document.guard.handle().id());
             let seen = document.guard.loaded().map(|loaded| loaded.seen);
@@ -109,7 +109,7 @@ impl<'a> LockedDocuments<'a> {
     /// there was nothing to log.
     pub(super) fn publish(
         self,
-        appended: Option<&Appended>,
+        appended: Option<&AppendReceipt>,
         now: Millis,
     ) -> BTreeMap<FileId, CommittedDocument> {
         let Self { state, documents } = self;
@@ -188,7 +188,7 @@ impl<'a> LockedDocument<'a> {
     fn publish(
         mut self,
         state: &WorkspaceState,
-        appended: Option<&Appended>,
+        appended: Option<&AppendReceipt>,
         now: Millis,
     ) -> Option<CommittedDocument> {
         let effect = self.effect?;
@@ -242,7 +242,7 @@ impl WorkspaceState {
     ) {
         match &committed.text {
             Some(content) => {
-                let text = Text { content: content.clone(), head: committed.head };
+                let text = CachedText { content: content.clone(), head: committed.head };
                 self.texts.put(id, &text);
             }
             None if committed.is_changed => self.texts.forget(id),
@@ -274,7 +274,7 @@ impl WorkspaceState {
         changed: &BTreeMap<FileId, ChangeEffect>,
         committed: &BTreeMap<FileId, CommittedDocument>,
         by: Option<&Actor>,
-        events: &mut Vec<yfs_vfs::Change>,
+        events: &mut Vec<yfs_vfs::FileChange>,
     ) {
         let is_told = |(id, effect): &(&FileId, &ChangeEffect)| {
             effect.is_content_change() && committed.get(*id).is_some_and(|it| it.is_changed)

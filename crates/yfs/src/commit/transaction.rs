@@ -3,10 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use yfs_engine::{
-    content::{Author, ContentDoc, NewBlob},
+    content::{ContentDoc, NewBlob, RunAuthor},
     hash::ContentHash,
     id::FileId,
-    kind::ContentKind,
+    kind::ContentRoot,
     table::RowWrite,
 };
 use yfs_store::{DocFact, DocHead, DocName, Seq};
@@ -163,7 +163,7 @@ impl<'t> DocumentChange<'t> {
     }
 
     /// Replaces what a file holds; the transaction writes its row.
-    pub(crate) fn replace(id: &FileId, body: NewBody, author: Author) -> Self {
+    pub(crate) fn replace(id: &FileId, body: NewBody, author: RunAuthor) -> Self {
         Self::new(id, ChangeEffect::EditWithRow, move |doc| {
             let update = match &body {
                 NewBody::Text(text) => doc.write(text, None, &author)?.update,
@@ -174,7 +174,7 @@ impl<'t> DocumentChange<'t> {
     }
 
     /// Converts a content to another form; the transaction renames its file.
-    pub(crate) fn convert(id: &FileId, kind: ContentKind) -> Self {
+    pub(crate) fn convert(id: &FileId, kind: ContentRoot) -> Self {
         Self::new(id, ChangeEffect::EditWithRow, move |doc| {
             doc.set_kind(kind);
             Ok(doc.convert()?.into_iter().collect())

@@ -8,11 +8,11 @@ use yfs_engine::{
     hash::ContentHash,
     id::FileId,
     main_doc::MainDoc,
-    name::Name,
+    name::NodeName,
     path::VPath,
     table::{BlobRef, FileRow, NodeKind, RowWrite},
     time::Millis,
-    tree::{Follow, NodeRef},
+    tree::{FinalLink, NodeRef},
 };
 use yfs_vfs::{
     FsCode, FsError, MkdirOptions, Op, RemoveOptions, Stat, WalkEntry, WalkOptions, WriteOptions,
@@ -20,8 +20,8 @@ use yfs_vfs::{
 
 use super::{
     WorkspaceFs,
-    replace::NewContent,
-    translate::{fs_error, lookup_error},
+    convert_types::{fs_error, lookup_error},
+    write_content::NewFileContent,
 };
 use crate::commit::{NewDocument, StructureAccess, Transaction};
 
@@ -51,12 +51,12 @@ pub(crate) enum NewWhat {
         target: SmolStr,
     },
     /// A file whose content was prepared.
-    File(Prepared),
+    File(PreparedContent),
 }
 
 /// The content of a file that is not there yet.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedContent {
     id: FileId,
     size: u64,
     blob: Option<BlobRef>,
@@ -65,7 +65,7 @@ pub(crate) struct Prepared {
 }
 
 /// Where the objects of a batch go, while they are planned.
-struct Planner<'a> {
+struct BatchPlanner<'a> {
     main: &'a MainDoc,
     now: Millis,
     /// Folders of this batch.
@@ -84,7 +84,7 @@ impl NewNode {
     }
 }
 
-impl Prepared {
+impl PreparedContent {
     /// Returns the number of bytes that wait in memory.
     pub(crate) fn weight(&self) -> usize {
         self.update.as_ref().map_or(0, Vec::len)
@@ -104,13 +104,15 @@ impl WorkspaceFs {
     }
 
     /// Prepares the content of a file that is to be made; bytes that are no text go to the store.
-    pub(crate) fn prepare(&self, path: &VPath, data: &[u8]) -> Result<Prepared, FsError> {
+    pub(crate) fn prepare(&self, path: &VPath, data: &[u8]) -> Result<PreparedContent, FsError> {
         let id = self.state.options.ids.file_id();
         let by = self.author(None);
         Ok(match self.new_content(Op::Open, path, &id, data, &by)? {
-            NewContent::Text { update, size } => Prepared { id, size, blob: None, update },
-            NewContent::Blob { blob, update } => {
-                Prepared { id, size: blob.size, blob: Some(blob), update }
+            NewFileContent::Text { update, size } => {
+                PreparedContent { id, size, blob: None, update }
+            }
+            NewFileContent::Blob { blob, update } => {
+                PreparedContent { id, size: blob.size, blob: Some(blob), update }
             }
         })
     }
@@ -124,9 +126,9 @@ impl WorkspaceFs {
         let now = self.state.now();
         let by = Some(&self.author.actor);
         let made = self.state.commit(StructureAccess::Change, by, |main| {
-            let mut planner = Planner::new(main, now, nodes.len());
+            let mut planner = BatchPlanner::new(main, now, nodes.len());
             let results = nodes.iter().map(|node| planner.plan(node)).collect();
-            let Planner { writes, contents, .. } = planner;
+            let BatchPlanner { writes, contents, .. } = planner;
             let blobs = nodes.iter().filter_map(NewNode::blob).collect();
             let rows = Transaction::rows(writes, results);
             let transaction = Transaction { new_documents: contents, blobs, ..rows };
@@ -189,7 +191,7 @@ impl WorkspaceFs {
     }
 }
 
-impl<'a> Planner<'a> {
+impl<'a> BatchPlanner<'a> {
     fn new(main: &'a MainDoc, now: Millis, n_nodes: usize) -> Self {
         Self {
             main,
@@ -207,7 +209,7 @@ impl<'a> Planner<'a> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(fail(FsCode::EEXIST));
         };
-        let name = Name::new(name).map_err(|error| FsError::bad_name(Op::Open, path, error))?;
+        let name = NodeName::new(name).map_err(|error| FsError::bad_name(Op::Open, path, error))?;
         let parent = self.folder(&above, path)?;
         let key = (parent.clone(), name.to_smol_str());
         if self.taken.contains(&key) {
@@ -229,7 +231,7 @@ impl<'a> Planner<'a> {
         if let Some(id) = self.folders.get(above) {
             return Ok(Some(id.clone()));
         }
-        let node = self.main.tree().resolve(above, Follow::Yes);
+        let node = self.main.tree().resolve(above, FinalLink::Yes);
         let node = node.map_err(|error| lookup_error(error, Op::Open, path))?;
         match node.is_folder() {
             true => Ok(node.id().cloned()),
@@ -238,10 +240,10 @@ impl<'a> Planner<'a> {
     }
 
     fn existing(&self, above: &VPath) -> Option<NodeRef<'a>> {
-        self.main.tree().resolve(above, Follow::Yes).ok()
+        self.main.tree().resolve(above, FinalLink::Yes).ok()
     }
 
-    fn write(&mut self, node: &NewNode, name: &Name, parent: Option<FileId>) -> FileId {
+    fn write(&mut self, node: &NewNode, name: &NodeName, parent: Option<FileId>) -> FileId {
         let mut row = FileRow {
             id: self.main.tree().workspace().clone(),
             name: name.to_smol_str(),

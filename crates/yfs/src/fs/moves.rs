@@ -9,31 +9,31 @@ use yfs_engine::{
     content::{self, ContentError},
     hash::ContentHash,
     id::FileId,
-    kind::{Category, ContentKind},
+    kind::{ContentRoot, FileCategory},
     main_doc::MainDoc,
     ops::{self, CopyPlan, MovePlan, OpError},
     path::VPath,
     table::{FileRow, NodeKind, RowChanges, RowWrite},
     time::Millis,
-    tree::Follow,
+    tree::FinalLink,
 };
 use yfs_vfs::{CopyOptions, FsCode, FsError, MoveOptions, Op};
 
 use super::{
     WorkspaceFs,
-    replace::listed,
+    convert_types::{ContentLocation, fs_error, resolve},
     structure::{new_doc, op_code, replace_link},
-    translate::{Holds, fs_error, resolve},
+    write_content::listed,
 };
 use crate::{
-    any,
     commit::{ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument, Transaction},
+    json_convert,
     state::WorkspaceState,
 };
 
 /// A call that moves or copies, for what it has to say when it fails.
 #[derive(Debug, Clone, Copy)]
-struct Call<'a> {
+struct TransferCall<'a> {
     op: Op,
     from: &'a VPath,
     to: &'a VPath,
@@ -41,15 +41,15 @@ struct Call<'a> {
 }
 
 /// What makes a file hold what another does.
-struct Overwrite {
+struct OverwritePlan {
     changes: RowChanges,
     body: NewBody,
-    author: content::Author,
+    author: content::RunAuthor,
     /// The text that it was made from.
     precondition: Option<ContentPrecondition>,
 }
 
-impl Call<'_> {
+impl TransferCall<'_> {
     fn fail(&self, code: FsCode) -> FsError {
         FsError::new(code, self.op, self.from).to(self.to)
     }
@@ -67,12 +67,12 @@ impl WorkspaceFs {
         options: &MoveOptions,
     ) -> Result<(), FsError> {
         self.refreshed(Op::Rename)?;
-        let call = Call { op: Op::Rename, from, to, now: self.state.now() };
+        let call = TransferCall { op: Op::Rename, from, to, now: self.state.now() };
         self.commit(Op::Rename, from, |main| {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
-            let wanted = ops::MoveOptions { replace: options.replace, parents: options.parents };
+            let wanted = ops::RenameOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.now, wanted) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
                 Ok(MovePlan::Write(writes)) => {
@@ -92,11 +92,11 @@ impl WorkspaceFs {
     fn replace_by_move(
         &self,
         main: &MainDoc,
-        call: Call<'_>,
+        call: TransferCall<'_>,
         source: &FileId,
         target: &FileId,
     ) -> Result<Transaction<'static>, FsError> {
-        let Overwrite { changes, body, author, precondition } =
+        let OverwritePlan { changes, body, author, precondition } =
             self.plan_overwrite(main, call, source, target)?;
         let held = match &body {
             NewBody::Text(text) => ContentHash::of(text.as_bytes()),
@@ -108,7 +108,7 @@ impl WorkspaceFs {
         });
         let trash = RowChanges {
             trashed_at: Some(Some(call.now)),
-            meta: Some(any::from_json(&replaced)),
+            meta: Some(json_convert::from_json(&replaced)),
             ..RowChanges::default()
         };
         let writes = vec![
@@ -129,9 +129,9 @@ impl WorkspaceFs {
         options: &CopyOptions,
     ) -> Result<(), FsError> {
         self.refreshed(Op::Cp)?;
-        let call = Call { op: Op::Cp, from, to, now: self.state.now() };
+        let call = TransferCall { op: Op::Cp, from, to, now: self.state.now() };
         self.commit(Op::Cp, from, |main| {
-            self.resolve(main, Op::Cp, from, Follow::No).map_err(|error| error.to(to))?;
+            self.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
             check_copy(main, call, options)?;
             match self.copy_over_link(main, call)? {
                 Some(plan) => Ok(plan),
@@ -144,11 +144,11 @@ impl WorkspaceFs {
     fn copy_tree(
         &self,
         main: &MainDoc,
-        call: Call<'_>,
+        call: TransferCall<'_>,
         options: &CopyOptions,
     ) -> Result<Transaction<'static>, FsError> {
         let mut new_id = || self.state.options.ids.file_id();
-        let copy = ops::CopyOptions { recursive: options.recursive, parents: options.parents };
+        let copy = ops::TreeCopyOptions { recursive: options.recursive, parents: options.parents };
         let (paths, now) = ((call.from, call.to), call.now);
         let planned = ops::plan_copy(main.tree(), main, paths, now, &mut new_id, copy);
         let CopyPlan { writes, contents } = planned.map_err(|error| call.lift(error))?;
@@ -180,10 +180,11 @@ impl WorkspaceFs {
     fn copy_over_link(
         &self,
         main: &MainDoc,
-        call: Call<'_>,
+        call: TransferCall<'_>,
     ) -> Result<Option<Transaction<'static>>, FsError> {
-        let is_link = main.tree().resolve(call.to, Follow::No).is_ok_and(|it| it.link().is_some());
-        let source = resolve(main, Op::Cp, call.from, Follow::No);
+        let is_link =
+            main.tree().resolve(call.to, FinalLink::No).is_ok_and(|it| it.link().is_some());
+        let source = resolve(main, Op::Cp, call.from, FinalLink::No);
         let source = source.map_err(|error| error.to(call.to))?;
         let old = source.id().filter(|_| is_link && !source.is_folder());
         let Some(old) = old.and_then(|id| main.files().get(id)).map(|entry| entry.row) else {
@@ -208,10 +209,10 @@ impl WorkspaceFs {
     fn plan_overwrite(
         &self,
         main: &MainDoc,
-        call: Call<'_>,
+        call: TransferCall<'_>,
         source: &FileId,
         target: &FileId,
-    ) -> Result<Overwrite, FsError> {
+    ) -> Result<OverwritePlan, FsError> {
         let row = |id: &FileId| main.files().get(id).map(|entry| entry.row);
         let (Some(row), Some(old)) = (row(source), row(target)) else {
             return Err(call.fail(FsCode::ENOENT));
@@ -221,15 +222,15 @@ impl WorkspaceFs {
             updated_at: Some(self.state.time_of(&row)),
             ..RowChanges::default()
         };
-        let (size, body, precondition) = match Holds::of(&row) {
-            Holds::Text => {
+        let (size, body, precondition) = match ContentLocation::of(&row) {
+            ContentLocation::Text => {
                 let text = self.state.text(source);
                 let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
                 changes.blob = old.blob.is_some().then_some(None);
                 let seen = ContentPrecondition { id: source.clone(), head: text.head };
                 (text.content.len() as u64, NewBody::Text(text.content), Some(seen))
             }
-            Holds::Blob(blob) => {
+            ContentLocation::Blob(blob) => {
                 let info = self.state.store.blob_info(&blob.hash);
                 let info = info.map_err(|error| fs_error(error.into(), call.op, call.from))?;
                 // What is known and not here replaces nothing.
@@ -242,20 +243,20 @@ impl WorkspaceFs {
         let mut author = self.content_author(&self.author);
         // A label of its own keeps apart what the file held before.
         author.label.get_or_insert_with(|| "replaced by a file".into());
-        Ok(Overwrite { changes, body, author, precondition })
+        Ok(OverwritePlan { changes, body, author, precondition })
     }
 
     /// Prepares the document of a copy, and gives its row the size of what is copied.
     fn copied_content(
         &self,
         main: &MainDoc,
-        call: Call<'_>,
+        call: TransferCall<'_>,
         source: &FileId,
         row: &mut FileRow,
     ) -> Result<Option<NewDocument>, FsError> {
         let Some(old) = main.files().get(source).map(|entry| entry.row) else { return Ok(None) };
         row.updated_at = self.state.time_of(&old);
-        let kind = ContentKind::of(Category::of(&row.name), main.profile());
+        let kind = ContentRoot::of(FileCategory::of(&row.name), main.profile());
         let mut doc = self.state.new_doc(&row.id, kind);
         let author = self.content_author(&self.author);
         let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
@@ -288,17 +289,21 @@ fn conversions(main: &MainDoc, writes: &[RowWrite]) -> Vec<DocumentChange<'stati
     });
     let converted = renamed.filter_map(|(id, name)| {
         let row = main.files().get(id)?.row;
-        let kind = ContentKind::of(Category::of(name), main.profile());
+        let kind = ContentRoot::of(FileCategory::of(name), main.profile());
         let is_text = row.kind == NodeKind::File && row.blob.is_none() && row.link.is_none();
-        let changes = Category::of(&row.name) != Category::of(name);
+        let changes = FileCategory::of(&row.name) != FileCategory::of(name);
         (is_text && changes).then(|| DocumentChange::convert(id, kind))
     });
     converted.collect()
 }
 
 /// Refuses what no copy is made of, whatever is at the destination.
-fn check_copy(main: &MainDoc, call: Call<'_>, options: &CopyOptions) -> Result<(), FsError> {
-    let source = resolve(main, Op::Cp, call.from, Follow::No);
+fn check_copy(
+    main: &MainDoc,
+    call: TransferCall<'_>,
+    options: &CopyOptions,
+) -> Result<(), FsError> {
+    let source = resolve(main, Op::Cp, call.from, FinalLink::No);
     let source = source.map_err(|error| error.to(call.to))?;
     if source.is_folder() && !options.recursive {
         return Err(call.fail(FsCode::EISDIR));
@@ -306,7 +311,7 @@ fn check_copy(main: &MainDoc, call: Call<'_>, options: &CopyOptions) -> Result<(
     if source.is_folder() && call.to.starts_with(&source.path()) {
         return Err(call.fail(FsCode::EINVAL));
     }
-    if !options.replace && main.tree().resolve(call.to, Follow::No).is_ok() {
+    if !options.replace && main.tree().resolve(call.to, FinalLink::No).is_ok() {
         return Err(call.fail(FsCode::EEXIST));
     }
     Ok(())

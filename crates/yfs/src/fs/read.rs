@@ -6,23 +6,26 @@ use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
     path::VPath,
-    table::{Attributes, BlobRef},
+    table::{BlobRef, RowAttributes},
     time::Millis,
-    tree::{Follow, NodeRef},
+    tree::{FinalLink, NodeRef},
 };
 use yfs_store::{DocHead, DocName};
 use yfs_vfs::{
-    Content, DirEntry, FileKind, FsCode, FsError, Op, Stat, Totals, WalkEntry, WalkOptions,
+    DirEntry, FileContent, FileKind, FsCode, FsError, Op, Stat, TreeTotals, WalkEntry, WalkOptions,
     stat::{DEFAULT_DIRECTORY_MODE, mime_of},
 };
 
 use super::{
     WorkspaceFs,
-    translate::{
-        Found, Holds, bytes_of, file_kind, fs_error, mode_of, resolve_file, version_token,
+    convert_types::{
+        ContentLocation, ResolvedFile, bytes_of, file_kind, fs_error, mode_of, resolve_file,
+        version_token,
     },
 };
-use crate::{any::to_json, error::WorkspaceError, state::WorkspaceState, workspace::CREATED_KEY};
+use crate::{
+    error::WorkspaceError, json_convert::to_json, state::WorkspaceState, workspace::CREATED_KEY,
+};
 
 /// The member of a row's `meta` that holds the media type.
 pub(crate) const MIME_KEY: &str = "mime";
@@ -36,25 +39,29 @@ impl WorkspaceFs {
         self.state.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
     }
 
-    pub(crate) fn read_now(&self, path: &VPath) -> Result<Content, FsError> {
+    pub(crate) fn read_now(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.refreshed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.read_found(path, &found)
     }
 
     /// Reads a file that was found.
-    pub(super) fn read_found(&self, path: &VPath, found: &Found) -> Result<Content, FsError> {
+    pub(super) fn read_found(
+        &self,
+        path: &VPath,
+        found: &ResolvedFile,
+    ) -> Result<FileContent, FsError> {
         match found.holds {
-            Holds::Text => {
+            ContentLocation::Text => {
                 let text = self.state.text(&found.id);
                 let text = text.map_err(|error| fs_error(error, Op::Read, path))?;
-                let version = version_token(text.head, &Holds::Text);
-                Ok(Content { data: bytes_of(text.content), version })
+                let version = version_token(text.head, &ContentLocation::Text);
+                Ok(FileContent { data: bytes_of(text.content), version })
             }
-            Holds::Blob(blob) => {
+            ContentLocation::Blob(blob) => {
                 let version = self.refreshed_version_of(found, path)?;
                 let data = self.read_blob(path, blob, 0, blob.size)?;
-                Ok(Content { data, version })
+                Ok(FileContent { data, version })
             }
         }
     }
@@ -67,7 +74,7 @@ impl WorkspaceFs {
     ) -> Result<Bytes, FsError> {
         self.refreshed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if let Holds::Blob(blob) = found.holds {
+        if let ContentLocation::Blob(blob) = found.holds {
             let start = offset.min(blob.size);
             return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
         }
@@ -94,7 +101,7 @@ impl WorkspaceFs {
     /// Returns the token of a file's present state.
     pub(super) fn version_of(
         &self,
-        found: &Found,
+        found: &ResolvedFile,
         path: &VPath,
     ) -> Result<yfs_vfs::VersionToken, FsError> {
         let head = self.state.store.doc_head(&DocName::from(&found.id));
@@ -106,7 +113,7 @@ impl WorkspaceFs {
     /// reading the log once more.
     pub(super) fn refreshed_version_of(
         &self,
-        found: &Found,
+        found: &ResolvedFile,
         path: &VPath,
     ) -> Result<yfs_vfs::VersionToken, FsError> {
         let head = self.state.store.tailed_doc_head(&DocName::from(&found.id));
@@ -116,7 +123,7 @@ impl WorkspaceFs {
 
     pub(crate) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
         self.refreshed(op)?;
-        let follow = if op == Op::Lstat { Follow::No } else { Follow::Yes };
+        let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
         let shown = {
             let main = self.state.main.read();
             let node = self.resolve(&main, op, path, follow)?;
@@ -137,9 +144,14 @@ impl WorkspaceFs {
 
     /// Fills in what is asked of the content rather than of the row, without the main document's
     /// lock.
-    fn stat_of(&self, mut stat: Stat, holds: Holds, path: &VPath) -> Result<Stat, FsError> {
-        let mut measured = Measured {
-            is_text: stat.kind == FileKind::File && holds == Holds::Text,
+    fn stat_of(
+        &self,
+        mut stat: Stat,
+        holds: ContentLocation,
+        path: &VPath,
+    ) -> Result<Stat, FsError> {
+        let mut measured = MeasuredContent {
+            is_text: stat.kind == FileKind::File && holds == ContentLocation::Text,
             size: &mut stat.size,
             mtime: &mut stat.mtime,
         };
@@ -151,7 +163,7 @@ impl WorkspaceFs {
                 .map_err(|error| fs_error(error, Op::Stat, path))?;
         }
         if stat.kind == FileKind::File {
-            let found = Found { holds, id: stat.id.clone() };
+            let found = ResolvedFile { holds, id: stat.id.clone() };
             stat.version = Some(self.refreshed_version_of(&found, path)?);
         }
         Ok(stat)
@@ -163,7 +175,7 @@ impl WorkspaceFs {
         let mut texts = Vec::new();
         {
             let main = self.state.main.read();
-            let node = self.resolve(&main, Op::Scandir, path, Follow::Yes)?;
+            let node = self.resolve(&main, Op::Scandir, path, FinalLink::Yes)?;
             if !node.is_folder() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
             }
@@ -189,7 +201,7 @@ impl WorkspaceFs {
         let mut found = Vec::new();
         {
             let main = self.state.main.read();
-            let node = self.resolve(&main, Op::Walk, path, Follow::Yes)?;
+            let node = self.resolve(&main, Op::Walk, path, FinalLink::Yes)?;
             if !node.is_folder() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Walk, path));
             }
@@ -218,9 +230,9 @@ impl WorkspaceFs {
         Ok(found.into_iter().map(|(found, _)| found).collect())
     }
 
-    pub(crate) fn totals_now(&self, path: &VPath) -> Result<Totals, FsError> {
+    pub(crate) fn totals_now(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         let stat = self.stat_now(path, Op::Lstat).map_err(|error| error.during(Op::Totals))?;
-        let mut totals = Totals::default();
+        let mut totals = TreeTotals::default();
         match stat.kind {
             FileKind::Directory => {
                 for found in self.walk_now(path, &WalkOptions::default())? {
@@ -243,7 +255,7 @@ impl WorkspaceFs {
     pub(crate) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
         self.refreshed(Op::Readlink)?;
         let main = self.state.main.read();
-        let node = self.resolve(&main, Op::Readlink, path, Follow::No)?;
+        let node = self.resolve(&main, Op::Readlink, path, FinalLink::No)?;
         let target = node.link().map(str::to_owned);
         target.ok_or_else(|| FsError::new(FsCode::EINVAL, Op::Readlink, path))
     }
@@ -251,14 +263,14 @@ impl WorkspaceFs {
     pub(crate) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
         self.refreshed(Op::Realpath)?;
         let main = self.state.main.read();
-        Ok(self.resolve(&main, Op::Realpath, path, Follow::Yes)?.path())
+        Ok(self.resolve(&main, Op::Realpath, path, FinalLink::Yes)?.path())
     }
 }
 
 impl WorkspaceState {
     /// Puts in what is known of a content. Tells whether that is all: else the length of a text has
     /// to be looked up.
-    fn measure(&self, id: &FileId, measured: &mut Measured<'_>) -> bool {
+    fn measure(&self, id: &FileId, measured: &mut MeasuredContent<'_>) -> bool {
         let (size, touched) = self.live.get(id);
         if let Some(touched) = touched {
             *measured.mtime = touched.max(*measured.mtime);
@@ -281,7 +293,7 @@ impl WorkspaceState {
         let mut unknown = Vec::new();
         for (entry, is_text) in entries {
             let (size, mtime) = (&mut entry.size, &mut entry.mtime);
-            let mut measured = Measured { is_text: *is_text, size, mtime };
+            let mut measured = MeasuredContent { is_text: *is_text, size, mtime };
             if !self.measure(&entry.id, &mut measured) {
                 unknown.push(entry);
             }
@@ -332,7 +344,7 @@ impl WorkspaceState {
 }
 
 /// What a row reports of a content, to be put right by what is known of the content itself.
-struct Measured<'a> {
+struct MeasuredContent<'a> {
     /// Whether the content is a text, whose length the row may tell wrongly.
     is_text: bool,
     size: &'a mut u64,
@@ -340,7 +352,7 @@ struct Measured<'a> {
 }
 
 /// Describes a node as its row does; nothing for the root.
-fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, Holds)> {
+fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
     let id = node.id()?;
     let row = main.files().attributes(id)?;
     let kind = file_kind(&row);
@@ -358,7 +370,7 @@ fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, Holds)> {
     if let Some(Value::Object(custom)) = meta_member(&row, CUSTOM_KEY) {
         stat.metadata = custom;
     }
-    Some((stat, row.blob.map_or(Holds::Text, |blob| Holds::Blob(*blob))))
+    Some((stat, row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob))))
 }
 
 /// Describes an entry of a listing as its row does, and tells whether it holds a text.
@@ -373,7 +385,7 @@ pub(super) fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bo
 }
 
 /// Returns the length of what reading the file returns, as its row tells.
-fn reported_size(row: &Attributes<'_>) -> u64 {
+fn reported_size(row: &RowAttributes<'_>) -> u64 {
     match (file_kind(row), row.blob) {
         (FileKind::Directory, _) => 0,
         (FileKind::Symlink, _) => row.link.map_or(0, |link| link.len() as u64),
@@ -382,7 +394,7 @@ fn reported_size(row: &Attributes<'_>) -> u64 {
     }
 }
 
-fn meta_member(row: &Attributes<'_>, key: &str) -> Option<Value> {
+fn meta_member(row: &RowAttributes<'_>, key: &str) -> Option<Value> {
     let Some(yfs_engine::Any::Map(meta)) = row.meta else { return None };
     meta.get(key).map(to_json)
 }

@@ -12,13 +12,13 @@ use yfs_engine::{
     main_doc::MainDoc,
     path::VPath,
     table::{NodeKind, RowWrite},
-    tree::{Follow, NodeRef},
+    tree::{FinalLink, NodeRef},
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
 use super::{
     WorkspaceFs,
-    translate::{self, Found},
+    convert_types::{self, ResolvedFile},
 };
 use crate::commit::MainChange;
 
@@ -38,9 +38,9 @@ impl WorkspaceFs {
         main: &'a MainDoc,
         op: Op,
         path: &VPath,
-        follow: Follow,
+        follow: FinalLink,
     ) -> Result<NodeRef<'a>, FsError> {
-        let node = translate::resolve(main, op, path, follow)?;
+        let node = convert_types::resolve(main, op, path, follow)?;
         self.check_node(op, path, &node)?;
         Ok(node)
     }
@@ -51,9 +51,9 @@ impl WorkspaceFs {
         main: &MainDoc,
         op: Op,
         path: &VPath,
-    ) -> Result<Found, FsError> {
-        self.resolve(main, op, path, Follow::Yes)?;
-        translate::resolve_file(main, op, path)
+    ) -> Result<ResolvedFile, FsError> {
+        self.resolve(main, op, path, FinalLink::Yes)?;
+        convert_types::resolve_file(main, op, path)
     }
 
     /// Checks that a file that was found is inside the scope.
@@ -86,8 +86,8 @@ impl WorkspaceFs {
     ) -> Result<(), FsError> {
         let Some(scope) = &self.scope else { return Ok(()) };
         let MainChange::Rows(rows) = change else { return Ok(()) };
-        let mut places = Places { main, created: HashMap::new() };
-        let is_inside = |row: &RowWrite, places: &mut Places<'_>| match row {
+        let mut places = ConfinedPaths { main, created: HashMap::new() };
+        let is_inside = |row: &RowWrite, places: &mut ConfinedPaths<'_>| match row {
             RowWrite::Create { row, .. } => {
                 let path = places.path_in(row.parent.as_ref(), &row.name);
                 places.created.insert(row.id.clone(), path.clone());
@@ -115,12 +115,12 @@ impl WorkspaceFs {
 }
 
 /// Where rows are, including those that a plan creates.
-struct Places<'a> {
+struct ConfinedPaths<'a> {
     main: &'a MainDoc,
     created: HashMap<FileId, VPath>,
 }
 
-impl Places<'_> {
+impl ConfinedPaths<'_> {
     fn path_of(&self, id: Option<&FileId>) -> VPath {
         let Some(id) = id else { return VPath::root() };
         let created = self.created.get(id).cloned();

@@ -7,21 +7,22 @@ use yfs_engine::{
     path::{MAX_PATH_LEN, VPath},
     table::{FileRow, NodeKind, RowChanges, RowWrite},
     time::Millis,
-    tree::Follow,
+    tree::FinalLink,
 };
 use yfs_vfs::{
-    Create, FsCode, FsError, Metadata, MkdirOptions, Op, RemoveOptions, WriteOptions, Written,
+    CreateMode, FsCode, FsError, Metadata, MkdirOptions, Op, RemoveOptions, WriteOptions,
+    WriteOutcome,
 };
 
 use super::{
     WorkspaceFs,
-    replace::{NewContent, meta_patch},
-    translate::{Holds, fs_error, version_token},
+    convert_types::{ContentLocation, fs_error, version_token},
+    write_content::{NewFileContent, meta_patch},
 };
 use crate::{
-    any,
     commit::{Committed, NewDocument, StructureAccess, Transaction},
     fs::read::CUSTOM_KEY,
+    json_convert,
     state::WorkspaceState,
 };
 
@@ -33,11 +34,11 @@ impl WorkspaceFs {
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Option<Written>, FsError> {
+    ) -> Result<Option<WriteOutcome>, FsError> {
         let id = self.state.options.ids.file_id();
         let now = self.state.now();
         let create = ops::CreateOptions {
-            create_new: options.create == Create::New || !options.follow,
+            create_new: options.create == CreateMode::New || !options.follow,
             parents: options.parents,
             mode: options.mode.map(|mode| mode & 0o7777),
         };
@@ -48,8 +49,8 @@ impl WorkspaceFs {
         let by = self.author(options.author.as_ref());
         let content = self.new_content(op, path, &id, data, &by)?;
         let (size, blob, update) = match content {
-            NewContent::Text { update, size } => (size, None, update),
-            NewContent::Blob { blob, update } => (blob.size, Some(blob), update),
+            NewFileContent::Text { update, size } => (size, None, update),
+            NewFileContent::Blob { blob, update } => (blob.size, Some(blob), update),
         };
         let created = self.commit(op, path, |main| {
             let planned = plan(main).map_err(|error| op_error(error, op, path))?;
@@ -73,16 +74,16 @@ impl WorkspaceFs {
         if blob.is_none() {
             self.state.live.set_size(&id, size);
         }
-        let holds = blob.map_or(Holds::Text, Holds::Blob);
+        let holds = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
         let head = created.new_documents.get(&id).map(|seq| self.state.own_head(*seq));
         let head = head.unwrap_or_default();
-        Ok(Some(Written::new(id, version_token(head, &holds), size, true)))
+        Ok(Some(WriteOutcome::new(id, version_token(head, &holds), size, true)))
     }
 
     pub(crate) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
         self.refreshed(Op::Mkdir)?;
         let now = self.state.now();
-        let mkdir = ops::MkdirOptions {
+        let mkdir = ops::DirectoryPlanOptions {
             recursive: options.recursive,
             mode: options.mode.map(|mode| mode & 0o7777),
         };
@@ -131,7 +132,7 @@ impl WorkspaceFs {
     pub(crate) fn utimes_now(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
         self.refreshed(Op::Utimes)?;
         let id = self.attribute(Op::Utimes, path, |main| {
-            ops::plan_touch(main.tree(), main, path, mtime, Follow::Yes)
+            ops::plan_touch(main.tree(), main, path, mtime, FinalLink::Yes)
         })?;
         // Also where the row says this time already: content that it has not been told of may be younger.
         self.state.settle_time(&id);
@@ -151,10 +152,10 @@ impl WorkspaceFs {
     ) -> Result<(), FsError> {
         self.refreshed(Op::SetMetadata)?;
         self.attribute(Op::SetMetadata, path, |main| {
-            let node = main.tree().resolve(path, Follow::Yes)?;
+            let node = main.tree().resolve(path, FinalLink::Yes)?;
             let old =
                 node.id().and_then(|id| main.files().get(id)).and_then(|entry| entry.row.meta);
-            let patch = any::replace_member(old.as_ref(), CUSTOM_KEY, metadata);
+            let patch = json_convert::replace_member(old.as_ref(), CUSTOM_KEY, metadata);
             ops::plan_meta(main.tree(), path, &patch)
         })?;
         Ok(())
@@ -168,7 +169,7 @@ impl WorkspaceFs {
         plan: impl Fn(&MainDoc) -> Result<Vec<RowWrite>, OpError>,
     ) -> Result<FileId, FsError> {
         let committed = self.commit(op, path, |main| {
-            let Some(id) = self.resolve(main, op, path, Follow::Yes)?.id() else {
+            let Some(id) = self.resolve(main, op, path, FinalLink::Yes)?.id() else {
                 return Err(FsError::new(FsCode::EPERM, op, path));
             };
             let writes = plan(main).map_err(|error| op_error(error, op, path))?;
@@ -209,12 +210,12 @@ fn plan_create(
     id: FileId,
     now: Millis,
     options: ops::CreateOptions,
-    create: Create,
+    create: CreateMode,
 ) -> Result<Option<Vec<RowWrite>>, OpError> {
     let planned = ops::plan_create_file(main.tree(), path, id.clone(), now, options);
     match planned {
         Ok(plan) => Ok((!plan.existed).then_some(plan.writes)),
-        Err(error) if error.code == OpCode::Exists && create != Create::New => {
+        Err(error) if error.code == OpCode::Exists && create != CreateMode::New => {
             Ok(replace_link(main, path, id, now)?)
         }
         Err(error) => Err(error),
@@ -228,7 +229,7 @@ pub(super) fn replace_link(
     id: FileId,
     now: Millis,
 ) -> Result<Option<Vec<RowWrite>>, OpError> {
-    let node = main.tree().resolve(path, Follow::No)?;
+    let node = main.tree().resolve(path, FinalLink::No)?;
     let (Some(link), Some(_)) = (node.id(), node.link()) else { return Ok(None) };
     let trashed = RowChanges { trashed_at: Some(Some(now)), ..RowChanges::default() };
     let parent = node.parent().and_then(|parent| parent.id().cloned());

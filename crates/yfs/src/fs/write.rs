@@ -6,14 +6,16 @@ use yfs_engine::{
     content::ContentDoc,
     main_doc::MainDoc,
     path::VPath,
-    tree::{Follow, LookupError, Place},
+    tree::{FinalLink, LookupError, PathTarget},
 };
-use yfs_vfs::{Base, Create, FsCode, FsError, Op, WriteOptions, Written};
+use yfs_vfs::{CreateMode, FsCode, FsError, Op, VersionBase, WriteOptions, WriteOutcome};
 
 use super::{
     WorkspaceFs,
-    replace::{Writing, is_blob_gone},
-    translate::{Found, Holds, check_lengths, fs_error, lookup_error, version_token},
+    convert_types::{
+        ContentLocation, ResolvedFile, check_lengths, fs_error, lookup_error, version_token,
+    },
+    write_content::{WriteTarget, is_blob_gone},
 };
 use crate::{content::Updates, error::WorkspaceError};
 
@@ -22,7 +24,7 @@ pub(super) const MAX_ATTEMPTS: usize = 64;
 
 /// What a write does to the content.
 #[derive(Debug, Clone, Copy)]
-enum Change<'a> {
+enum ContentChange<'a> {
     Replace(&'a [u8]),
     Append(&'a [u8]),
 }
@@ -33,8 +35,8 @@ impl WorkspaceFs {
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
-        self.change(Op::Open, path, Change::Replace(data), options)
+    ) -> Result<WriteOutcome, FsError> {
+        self.change(Op::Open, path, ContentChange::Replace(data), options)
     }
 
     pub(crate) fn append_now(
@@ -42,9 +44,9 @@ impl WorkspaceFs {
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         let options = WriteOptions { base: None, follow: true, ..options.clone() };
-        self.change(Op::Append, path, Change::Append(data), &options)
+        self.change(Op::Append, path, ContentChange::Append(data), &options)
     }
 
     /// Writes to what is at the path, or creates it; starts over where somebody was faster.
@@ -52,9 +54,9 @@ impl WorkspaceFs {
         &self,
         op: Op,
         path: &VPath,
-        change: Change<'_>,
+        change: ContentChange<'_>,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         self.refreshed(op)?;
         self.state.check_writable().map_err(|error| fs_error(error, op, path))?;
         for _ in 0..MAX_ATTEMPTS {
@@ -83,10 +85,10 @@ impl WorkspaceFs {
         &self,
         op: Op,
         path: &VPath,
-        change: Change<'_>,
+        change: ContentChange<'_>,
         options: &WriteOptions,
-    ) -> Result<Option<Written>, FsError> {
-        let (Change::Replace(data) | Change::Append(data)) = change;
+    ) -> Result<Option<WriteOutcome>, FsError> {
+        let (ContentChange::Replace(data) | ContentChange::Append(data)) = change;
         self.create(op, path, data, options)
     }
 
@@ -94,31 +96,32 @@ impl WorkspaceFs {
         &self,
         op: Op,
         path: &VPath,
-        found: &Found,
-        change: Change<'_>,
+        found: &ResolvedFile,
+        change: ContentChange<'_>,
         options: &WriteOptions,
-    ) -> Result<Written, FsError> {
+    ) -> Result<WriteOutcome, FsError> {
         let expected = self.expected_head(op, path, found, options)?;
         let by = self.author(options.author.as_ref());
-        let it = Writing { fs: self, op, path, found, target: options, expected, by: &by };
+        let it = WriteTarget { fs: self, op, path, found, target: options, expected, by: &by };
         let written = match (&found.holds, change) {
-            (Holds::Text, Change::Append(data)) => match std::str::from_utf8(data) {
+            (ContentLocation::Text, ContentChange::Append(data)) => match std::str::from_utf8(data)
+            {
                 Ok(text) => self.append_text(it, text)?,
                 Err(_) => self.append_bytes(it, data)?,
             }
             .appended(options),
-            (Holds::Blob(_), Change::Append(data)) => {
+            (ContentLocation::Blob(_), ContentChange::Append(data)) => {
                 self.append_bytes(it, data)?.appended(options)
             }
-            (_, Change::Replace(data)) => self.replace(it, data, options.base.as_ref())?,
+            (_, ContentChange::Replace(data)) => self.replace(it, data, options.base.as_ref())?,
         };
-        let mode = options.mode.filter(|_| matches!(change, Change::Replace(_)));
+        let mode = options.mode.filter(|_| matches!(change, ContentChange::Replace(_)));
         let options = WriteOptions { mode, ..options.clone() };
         self.write_row_options(op, path, &found.id, &options)?;
         Ok(written)
     }
 
-    fn append_text(&self, it: Writing<'_>, text: &str) -> Result<Written, FsError> {
+    fn append_text(&self, it: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
         let author = self.content_author(it.by);
         let append =
             |doc: &mut ContentDoc| Ok(doc.append(text, &author)?.update.into_iter().collect());
@@ -128,16 +131,16 @@ impl WorkspaceFs {
     /// Edits a text, and returns what was made and the text afterwards.
     pub(super) fn edited(
         &self,
-        it: Writing<'_>,
+        it: WriteTarget<'_>,
         edit: impl FnMut(&mut ContentDoc) -> Result<Updates, WorkspaceError>,
-    ) -> Result<(Written, Arc<str>), FsError> {
+    ) -> Result<(WriteOutcome, Arc<str>), FsError> {
         let id = &it.found.id;
         let check = |main: &MainDoc| it.check(main);
         let edited = self.state.edit_found(id, &it.by.actor, it.expected, check, edit);
         let edited = edited.map_err(|error| it.lift(error))?;
         let text = edited.text.ok_or_else(|| it.fail(FsCode::EIO))?;
-        let version = version_token(edited.head, &Holds::Text);
-        let written = Written::new(id.clone(), version, text.len() as u64, false);
+        let version = version_token(edited.head, &ContentLocation::Text);
+        let written = WriteOutcome::new(id.clone(), version, text.len() as u64, false);
         Ok((written, text))
     }
 }
@@ -152,20 +155,23 @@ pub(super) fn find_target(
     op: Op,
     path: &VPath,
     options: &WriteOptions,
-) -> Result<Option<Found>, FsError> {
+) -> Result<Option<ResolvedFile>, FsError> {
     let fail = |code| Err(FsError::new(code, op, path));
     check_lengths(op, path)?;
-    let follow =
-        if options.follow && options.create != Create::New { Follow::Yes } else { Follow::No };
+    let follow = if options.follow && options.create != CreateMode::New {
+        FinalLink::Yes
+    } else {
+        FinalLink::No
+    };
     let node = match main.tree().place(path, follow) {
-        Ok(Place::Taken(node)) => node,
-        Ok(Place::Free { .. }) => return absent(op, path, options),
+        Ok(PathTarget::Taken(node)) => node,
+        Ok(PathTarget::Free { .. }) => return absent(op, path, options),
         Err(LookupError::NotFound { .. }) if options.parents => {
             return absent(op, path, options);
         }
         Err(error) => return Err(lookup_error(error, op, path)),
     };
-    if options.create == Create::New {
+    if options.create == CreateMode::New {
         return fail(FsCode::EEXIST);
     }
     if node.is_folder() {
@@ -177,14 +183,14 @@ pub(super) fn find_target(
     if row.link.is_some() {
         return Ok(None);
     }
-    Ok(Some(Found { holds: Holds::of(&row), id: row.id }))
+    Ok(Some(ResolvedFile { holds: ContentLocation::of(&row), id: row.id }))
 }
 
-fn absent(op: Op, path: &VPath, options: &WriteOptions) -> Result<Option<Found>, FsError> {
-    if options.create == Create::Never {
+fn absent(op: Op, path: &VPath, options: &WriteOptions) -> Result<Option<ResolvedFile>, FsError> {
+    if options.create == CreateMode::Never {
         return Err(FsError::new(FsCode::ENOENT, op, path));
     }
-    let has_read = matches!(options.base, Some(Base::Version(_)));
+    let has_read = matches!(options.base, Some(VersionBase::Version(_)));
     if options.expected_version.is_some() || has_read {
         return Err(FsError::new(FsCode::ESTALE, op, path));
     }

@@ -11,7 +11,7 @@ use std::{
 
 use yfs_vfs::{FileKind, FsCode, FsError};
 
-use super::{Importer, MAX_ROWS, SkipReason, scan::Found};
+use super::{DirectoryImporter, MAX_ROWS, SkipReason, scan::ImportEntry};
 use crate::{
     WorkspaceFs,
     error::Result,
@@ -25,13 +25,13 @@ const CHUNK: usize = 64;
 const MAX_BYTES: usize = 16 << 20;
 
 /// What a thread found out about a file.
-struct Outcome<'a> {
-    found: &'a Found,
+struct ImportOutcome<'a> {
+    found: &'a ImportEntry,
     n_bytes: u64,
-    what: Verdict,
+    what: ImportVerdict,
 }
 
-enum Verdict {
+enum ImportVerdict {
     New(Box<NewNode>),
     Updated,
     Unchanged,
@@ -41,7 +41,7 @@ enum Verdict {
 }
 
 /// Imports files, whose folders are there.
-pub(super) fn import(importer: &mut Importer<'_>, files: &[Found]) -> Result<()> {
+pub(super) fn import(importer: &mut DirectoryImporter<'_>, files: &[ImportEntry]) -> Result<()> {
     let n_threads = match importer.options.n_threads {
         0 => thread::available_parallelism().map_or(2, usize::from),
         n_threads => n_threads,
@@ -56,7 +56,7 @@ pub(super) fn import(importer: &mut Importer<'_>, files: &[Found]) -> Result<()>
             scope.spawn(move || work(fs, files, (next, stop), max_len, &sender));
         }
         drop(sender);
-        let mut batch = Batch::default();
+        let mut batch = ImportBatch::default();
         let done = (|| {
             for outcome in &outcomes {
                 importer.take(outcome, &mut batch)?;
@@ -74,18 +74,18 @@ pub(super) fn import(importer: &mut Importer<'_>, files: &[Found]) -> Result<()>
 }
 
 #[derive(Default)]
-struct Batch<'a> {
+struct ImportBatch<'a> {
     nodes: Vec<NewNode>,
-    found: Vec<(&'a Found, u64)>,
+    found: Vec<(&'a ImportEntry, u64)>,
     n_bytes: usize,
 }
 
 fn work<'a>(
     fs: &WorkspaceFs,
-    files: &'a [Found],
+    files: &'a [ImportEntry],
     (next, stop): (&AtomicUsize, &AtomicBool),
     max_len: u64,
-    outcomes: &SyncSender<Outcome<'a>>,
+    outcomes: &SyncSender<ImportOutcome<'a>>,
 ) {
     loop {
         let start = next.fetch_add(CHUNK, Ordering::Relaxed);
@@ -100,22 +100,22 @@ fn work<'a>(
     }
 }
 
-fn look_at<'a>(fs: &WorkspaceFs, found: &'a Found, max_len: u64) -> Outcome<'a> {
+fn look_at<'a>(fs: &WorkspaceFs, found: &'a ImportEntry, max_len: u64) -> ImportOutcome<'a> {
     let mut n_bytes = 0;
     let what = match read(found, max_len) {
         Ok(data) => {
             n_bytes = data.len() as u64;
             compare(fs, found, &data).unwrap_or_else(|error| match error.code {
-                FsCode::EIO | FsCode::ENOSPC | FsCode::EROFS => Verdict::Failed(error),
-                _ => Verdict::Skipped(SkipReason::of(&error)),
+                FsCode::EIO | FsCode::ENOSPC | FsCode::EROFS => ImportVerdict::Failed(error),
+                _ => ImportVerdict::Skipped(SkipReason::of(&error)),
             })
         }
-        Err(why) => Verdict::Skipped(why),
+        Err(why) => ImportVerdict::Skipped(why),
     };
-    Outcome { found, n_bytes, what }
+    ImportOutcome { found, n_bytes, what }
 }
 
-fn read(found: &Found, max_len: u64) -> Result<Vec<u8>, SkipReason> {
+fn read(found: &ImportEntry, max_len: u64) -> Result<Vec<u8>, SkipReason> {
     let failed = |error: io::Error| SkipReason::Failed(error.to_string());
     let data = fs::read(&found.from).map_err(failed)?;
     let size = data.len() as u64;
@@ -124,10 +124,10 @@ fn read(found: &Found, max_len: u64) -> Result<Vec<u8>, SkipReason> {
 }
 
 /// Compares a file with what is where it goes, and writes it there if that is a file.
-fn compare(fs: &WorkspaceFs, found: &Found, data: &[u8]) -> Result<Verdict, FsError> {
+fn compare(fs: &WorkspaceFs, found: &ImportEntry, data: &[u8]) -> Result<ImportVerdict, FsError> {
     let Some(stat) = fs.look(&found.to)? else {
         let prepared = fs.prepare(&found.to, data)?;
-        return Ok(Verdict::New(Box::new(NewNode {
+        return Ok(ImportVerdict::New(Box::new(NewNode {
             path: found.to.clone(),
             mode: found.mode,
             mtime: found.mtime,
@@ -135,30 +135,30 @@ fn compare(fs: &WorkspaceFs, found: &Found, data: &[u8]) -> Result<Verdict, FsEr
         })));
     };
     if stat.kind != FileKind::File {
-        return Ok(Verdict::Skipped(SkipReason::InTheWay));
+        return Ok(ImportVerdict::Skipped(SkipReason::InTheWay));
     }
     if stat.size == data.len() as u64 && fs.holds(&found.to, data)? {
-        return Ok(Verdict::Unchanged);
+        return Ok(ImportVerdict::Unchanged);
     }
     fs.overwrite(&found.to, data, found.mode, found.mtime)?;
-    Ok(Verdict::Updated)
+    Ok(ImportVerdict::Updated)
 }
 
-impl Importer<'_> {
-    fn take<'f>(&mut self, outcome: Outcome<'f>, batch: &mut Batch<'f>) -> Result<()> {
-        let Outcome { found, n_bytes, what } = outcome;
+impl DirectoryImporter<'_> {
+    fn take<'f>(&mut self, outcome: ImportOutcome<'f>, batch: &mut ImportBatch<'f>) -> Result<()> {
+        let ImportOutcome { found, n_bytes, what } = outcome;
         match what {
-            Verdict::New(node) => {
+            ImportVerdict::New(node) => {
                 if let NewWhat::File(prepared) = &node.what {
                     batch.n_bytes += prepared.weight();
                 }
                 batch.nodes.push(*node);
                 batch.found.push((found, n_bytes));
             }
-            Verdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
-            Verdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
-            Verdict::Skipped(why) => self.skip(found, why),
-            Verdict::Failed(error) => return Err(error.into()),
+            ImportVerdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
+            ImportVerdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
+            ImportVerdict::Skipped(why) => self.skip(found, why),
+            ImportVerdict::Failed(error) => return Err(error.into()),
         }
         if self.at.n_done.is_multiple_of(256) {
             (self.progress)(&self.at);
@@ -166,7 +166,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    fn commit(&mut self, batch: &mut Batch<'_>) -> Result<()> {
+    fn commit(&mut self, batch: &mut ImportBatch<'_>) -> Result<()> {
         if batch.nodes.is_empty() {
             return Ok(());
         }
@@ -182,19 +182,19 @@ impl Importer<'_> {
                 Err(error) => self.skip(found, SkipReason::of(&error)),
             }
         }
-        *batch = Batch::default();
+        *batch = ImportBatch::default();
         (self.progress)(&self.at);
         Ok(())
     }
 
-    fn settle(&mut self, found: &Found, n_bytes: u64, what: Verdict) -> Result<()> {
+    fn settle(&mut self, found: &ImportEntry, n_bytes: u64, what: ImportVerdict) -> Result<()> {
         match what {
             // It came and went; the next run will bring it in.
-            Verdict::New(_) => self.skip(found, SkipReason::InTheWay),
-            Verdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
-            Verdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
-            Verdict::Skipped(why) => self.skip(found, why),
-            Verdict::Failed(error) => return Err(error.into()),
+            ImportVerdict::New(_) => self.skip(found, SkipReason::InTheWay),
+            ImportVerdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
+            ImportVerdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
+            ImportVerdict::Skipped(why) => self.skip(found, why),
+            ImportVerdict::Failed(error) => return Err(error.into()),
         }
         Ok(())
     }

@@ -10,10 +10,10 @@ use std::{
 
 use ignore::{DirEntry, WalkBuilder};
 use smol_str::SmolStr;
-use yfs_engine::{name::Name, path::VPath, time::Millis};
+use yfs_engine::{name::NodeName, path::VPath, time::Millis};
 use yfs_vfs::stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE};
 
-use super::{ImportOptions, SkipReason, Skipped};
+use super::{ImportOptions, SkipReason, SkippedPath};
 use crate::error::{Result, WorkspaceError};
 
 /// Directories and files that belong to tools, at any depth.
@@ -21,12 +21,12 @@ pub(crate) const RESERVED: [&str; 2] = [".git", ".yfs"];
 
 /// Something to import.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ImportEntry {
     /// Where it is on the host.
     pub(crate) from: PathBuf,
     /// Where it goes.
     pub(crate) to: VPath,
-    pub(crate) what: What,
+    pub(crate) what: ImportEntryKind,
     /// Permission bits, unless they are what a new object gets anyway.
     pub(crate) mode: Option<u32>,
     pub(crate) mtime: Option<Millis>,
@@ -34,7 +34,7 @@ pub(crate) struct Found {
 
 /// What it is.
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum ImportEntryKind {
     Folder,
     Link(SmolStr),
     File,
@@ -42,20 +42,21 @@ pub(crate) enum What {
 
 /// Everything that was found, each folder before what it holds.
 #[derive(Debug)]
-pub(crate) struct Scan {
-    pub(crate) found: Vec<Found>,
-    pub(crate) skipped: Vec<Skipped>,
+pub(crate) struct ImportScan {
+    pub(crate) found: Vec<ImportEntry>,
+    pub(crate) skipped: Vec<SkippedPath>,
     /// Whether a directory was given, and not one file.
     pub(crate) is_directory: bool,
 }
 
 /// Lists what is in `from`.
-pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<Scan> {
+pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<ImportScan> {
     let host = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
     // The directory itself may be named by a link; links in it are not followed.
     let root = from.canonicalize().map_err(host)?;
     let meta = root.metadata().map_err(host)?;
-    let mut scan = Scan { found: Vec::new(), skipped: Vec::new(), is_directory: meta.is_dir() };
+    let mut scan =
+        ImportScan { found: Vec::new(), skipped: Vec::new(), is_directory: meta.is_dir() };
     if !meta.is_dir() {
         scan.take(&root, to.clone(), &meta, options);
         return Ok(scan);
@@ -69,7 +70,7 @@ pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<S
             Err(error) => {
                 let path = failed_path(&error).unwrap_or(&root).display().to_string();
                 let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                scan.skipped.push(Skipped { path, why: SkipReason::Failed(why) });
+                scan.skipped.push(SkippedPath { path, why: SkipReason::Failed(why) });
             }
         }
     }
@@ -77,7 +78,11 @@ pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<S
     Ok(scan)
 }
 
-fn walker(root: &Path, options: &ImportOptions, refused: Arc<Mutex<Vec<Skipped>>>) -> ignore::Walk {
+fn walker(
+    root: &Path,
+    options: &ImportOptions,
+    refused: Arc<Mutex<Vec<SkippedPath>>>,
+) -> ignore::Walk {
     let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
     let hidden = options.hidden;
     WalkBuilder::new(root)
@@ -95,23 +100,23 @@ fn walker(root: &Path, options: &ImportOptions, refused: Arc<Mutex<Vec<Skipped>>
             let why = match entry.file_name().to_str() {
                 Some(name) if RESERVED.contains(&name) => return false,
                 Some(name) if !hidden && name.starts_with('.') => return false,
-                Some(name) => match Name::new(name) {
+                Some(name) => match NodeName::new(name) {
                     Ok(_) => return true,
                     Err(error) => SkipReason::BadName(error.to_string()),
                 },
                 None => SkipReason::NotUtf8,
             };
             let path = entry.path().display().to_string();
-            refused.lock().unwrap_or_else(PoisonError::into_inner).push(Skipped { path, why });
+            refused.lock().unwrap_or_else(PoisonError::into_inner).push(SkippedPath { path, why });
             false
         })
         .build()
 }
 
-impl Scan {
+impl ImportScan {
     fn take_entry(&mut self, root: &Path, to: &VPath, entry: &DirEntry, options: &ImportOptions) {
         let path = entry.path();
-        let skip = |why| Skipped { path: path.display().to_string(), why };
+        let skip = |why| SkippedPath { path: path.display().to_string(), why };
         let relative = path.strip_prefix(root).ok().and_then(Path::to_str);
         let Some(relative) = relative else {
             self.skipped.push(skip(SkipReason::NotUtf8));
@@ -131,13 +136,13 @@ impl Scan {
     }
 
     fn take(&mut self, from: &Path, to: VPath, meta: &Metadata, options: &ImportOptions) {
-        let skip = |why| Skipped { path: from.display().to_string(), why };
+        let skip = |why| SkippedPath { path: from.display().to_string(), why };
         let kind = meta.file_type();
         let (what, default_mode) = if kind.is_dir() {
-            (What::Folder, DEFAULT_DIRECTORY_MODE)
+            (ImportEntryKind::Folder, DEFAULT_DIRECTORY_MODE)
         } else if kind.is_symlink() {
             match from.read_link().map(|target| target.to_str().map(SmolStr::new)) {
-                Ok(Some(target)) => (What::Link(target), 0o777),
+                Ok(Some(target)) => (ImportEntryKind::Link(target), 0o777),
                 Ok(None) => return self.skipped.push(skip(SkipReason::NotUtf8)),
                 Err(error) => {
                     return self.skipped.push(skip(SkipReason::Failed(error.to_string())));
@@ -148,11 +153,11 @@ impl Scan {
         } else if meta.len() > options.max_file_len {
             return self.skipped.push(skip(SkipReason::TooLarge { size: meta.len() }));
         } else {
-            (What::File, DEFAULT_FILE_MODE)
+            (ImportEntryKind::File, DEFAULT_FILE_MODE)
         };
         let mode = meta.permissions().mode() & 0o7777;
         let mode = Some(mode).filter(|mode| *mode != default_mode && !kind.is_symlink());
-        self.found.push(Found { from: from.to_owned(), to, what, mode, mtime: mtime(meta) });
+        self.found.push(ImportEntry { from: from.to_owned(), to, what, mode, mtime: mtime(meta) });
     }
 }
 

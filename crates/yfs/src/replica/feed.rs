@@ -6,18 +6,18 @@ use std::{
 };
 
 use yfs_engine::id::FileId;
-use yfs_store::{DocName, Record, Seq, Tail};
+use yfs_store::{DocName, LogRecord, Seq, TailPage};
 
-use super::marker::LogCursor;
+use super::log_mark::LogCursor;
 use crate::{Workspace, error::Result, state::WorkspaceState};
 
 /// Reads the log for one replica, piece by piece. What it holds in memory is a page of the log at most.
 #[derive(Debug)]
-pub struct Feed {
+pub struct ReplicaFeed {
     state: Arc<WorkspaceState>,
     /// Everything up to here has been read.
     after: Seq,
-    work: VecDeque<Work>,
+    work: VecDeque<FeedWork>,
     /// Documents that were read whole, and up to where.
     whole: BTreeMap<DocName, Seq>,
     /// Records that came from the replica itself.
@@ -27,16 +27,16 @@ pub struct Feed {
 }
 
 #[derive(Debug)]
-enum Work {
+enum FeedWork {
     /// A document whose log was compacted: it is read whole.
     Load(DocName, Seq),
-    Record(Record),
+    Record(LogRecord),
     Reached(Seq),
 }
 
 /// A piece of what was logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum FeedPiece {
     /// An update of a document. Those of the main document come before those that need them.
     Update {
         /// Which document.
@@ -60,7 +60,7 @@ impl Workspace {
     ///
     /// Answers nothing if the place is not one of this log's: it was restored from an older copy, or is
     /// another. Then what it says must be read from the beginning.
-    pub fn feed(&self, since: Option<&LogCursor>) -> Result<Option<Feed>> {
+    pub fn feed(&self, since: Option<&LogCursor>) -> Result<Option<ReplicaFeed>> {
         self.state.check_open()?;
         let after = match since {
             None => Seq::ZERO,
@@ -69,7 +69,7 @@ impl Workspace {
                 Some(seq) => seq,
             },
         };
-        Ok(Some(Feed {
+        Ok(Some(ReplicaFeed {
             state: self.state.clone(),
             after,
             work: VecDeque::new(),
@@ -80,8 +80,8 @@ impl Workspace {
     }
 }
 
-impl Feed {
-    /// Passes over records that came from the replica itself ([`Taken::logged`](super::Taken)).
+impl ReplicaFeed {
+    /// Passes over records that came from the replica itself ([`Taken::logged`](super::ReceivedUpdates)).
     pub fn skip(&mut self, records: impl IntoIterator<Item = Seq>) {
         let unread = records.into_iter().filter(|seq| *seq > self.after);
         self.skip.extend(unread);
@@ -104,48 +104,50 @@ impl Feed {
     }
 
     /// Returns the next piece, or nothing at the end of the log. After the end it may go on.
-    pub fn next_piece(&mut self) -> Result<Option<Vec<Piece>>> {
+    pub fn next_piece(&mut self) -> Result<Option<Vec<FeedPiece>>> {
         if self.work.is_empty() {
             if self.state.store.head()? > self.after {
                 self.read_page()?;
             } else if self.must_tell {
-                self.work.push_back(Work::Reached(self.after));
+                self.work.push_back(FeedWork::Reached(self.after));
             }
         }
         match self.work.pop_front() {
             None => Ok(None),
-            Some(Work::Load(doc, upto)) => self.load(&doc, upto).map(Some),
-            Some(Work::Record(record)) => Ok(Some(self.record(record).into_iter().collect())),
-            Some(Work::Reached(seq)) => {
+            Some(FeedWork::Load(doc, upto)) => self.load(&doc, upto).map(Some),
+            Some(FeedWork::Record(record)) => Ok(Some(self.record(record).into_iter().collect())),
+            Some(FeedWork::Reached(seq)) => {
                 let cursor = self.state.mark(seq, self.must_tell)?;
                 self.must_tell = false;
                 let is_end = self.state.store.head()? <= seq;
-                Ok(Some(vec![Piece::Reached { cursor, is_end }]))
+                Ok(Some(vec![FeedPiece::Reached { cursor, is_end }]))
             }
         }
     }
 
     fn read_page(&mut self) -> Result<()> {
-        let Tail { reload, records, upto, .. } = self.state.store.tail(self.after, &|_, _| true)?;
+        let TailPage { reload, records, upto, .. } =
+            self.state.store.tail(self.after, &|_, _| true)?;
         let is_main = |doc: &DocName| *doc == self.state.main_name;
         let loads = reload.into_iter().filter(|it| !it.forgotten);
-        let mut loads: Vec<Work> = loads.map(|it| Work::Load(it.doc, it.upto)).collect();
-        let mut records: Vec<Work> = records.into_iter().map(Work::Record).collect();
+        let mut loads: Vec<FeedWork> = loads.map(|it| FeedWork::Load(it.doc, it.upto)).collect();
+        let mut records: Vec<FeedWork> = records.into_iter().map(FeedWork::Record).collect();
         // Files come before what they hold.
-        loads.sort_by_key(|work| !matches!(work, Work::Load(doc, _) if is_main(doc)));
-        records.sort_by_key(|work| !matches!(work, Work::Record(it) if is_main(&it.doc)));
+        loads.sort_by_key(|work| !matches!(work, FeedWork::Load(doc, _) if is_main(doc)));
+        records.sort_by_key(|work| !matches!(work, FeedWork::Record(it) if is_main(&it.doc)));
         let n_main =
-            records.iter().take_while(|it| matches!(it, Work::Record(it) if is_main(&it.doc)));
+            records.iter().take_while(|it| matches!(it, FeedWork::Record(it) if is_main(&it.doc)));
         let contents = records.split_off(n_main.count());
-        let n_main = usize::from(matches!(loads.first(), Some(Work::Load(doc, _)) if is_main(doc)));
+        let n_main =
+            usize::from(matches!(loads.first(), Some(FeedWork::Load(doc, _)) if is_main(doc)));
         let content_loads = loads.split_off(n_main);
         self.work.extend(loads.into_iter().chain(records).chain(content_loads).chain(contents));
-        self.work.push_back(Work::Reached(upto));
+        self.work.push_back(FeedWork::Reached(upto));
         self.after = upto;
         Ok(())
     }
 
-    fn load(&mut self, doc: &DocName, upto: Seq) -> Result<Vec<Piece>> {
+    fn load(&mut self, doc: &DocName, upto: Seq) -> Result<Vec<FeedPiece>> {
         if self.whole.get(doc).is_some_and(|whole| *whole >= upto) {
             return Ok(Vec::new());
         }
@@ -154,15 +156,17 @@ impl Feed {
         let id = FileId::from(doc);
         let updates = loaded.updates.into_iter().map(|record| record.data);
         let all = loaded.snapshot.into_iter().chain(updates);
-        Ok(all.map(|update| Piece::Update { doc: id.clone(), update, is_whole: true }).collect())
+        Ok(all
+            .map(|update| FeedPiece::Update { doc: id.clone(), update, is_whole: true })
+            .collect())
     }
 
-    fn record(&mut self, record: Record) -> Option<Piece> {
+    fn record(&mut self, record: LogRecord) -> Option<FeedPiece> {
         let is_known = self.whole.get(&record.doc).is_some_and(|whole| *whole >= record.seq);
         if self.skip.remove(&record.seq) || is_known {
             return None;
         }
         let doc = FileId::from(&record.doc);
-        Some(Piece::Update { doc, update: record.data, is_whole: false })
+        Some(FeedPiece::Update { doc, update: record.data, is_whole: false })
     }
 }

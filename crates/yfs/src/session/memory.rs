@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use yfs_engine::{id::FileId, path::VPath};
-use yfs_vfs::{Base, VersionToken};
+use yfs_vfs::{VersionBase, VersionToken};
 
 /// How many bytes of contents a session keeps.
 const MAX_BYTES: usize = 32 << 20;
@@ -37,7 +37,7 @@ pub(super) struct KnownContent {
 /// What a session's opener has read.
 #[derive(Debug, Default)]
 pub(super) struct SessionMemory {
-    files: HashMap<FileId, Entry>,
+    files: HashMap<FileId, RememberedFile>,
     /// Files by when they were last used.
     by_use: BTreeMap<u64, FileId>,
     /// Those of them whose content is kept.
@@ -47,7 +47,7 @@ pub(super) struct SessionMemory {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RememberedFile {
     known: KnownContent,
     last_use: u64,
     /// Where the opener truncated the file.
@@ -72,9 +72,9 @@ impl KnownContent {
     }
 
     /// Returns what a write can be based on, best first.
-    pub(super) fn bases(self) -> Vec<Base> {
-        let version = self.version.map(Base::Version);
-        version.into_iter().chain(self.content.map(Base::Content)).collect()
+    pub(super) fn bases(self) -> Vec<VersionBase> {
+        let version = self.version.map(VersionBase::Version);
+        version.into_iter().chain(self.content.map(VersionBase::Content)).collect()
     }
 
     fn n_bytes(&self) -> usize {
@@ -146,7 +146,8 @@ impl SessionMemory {
         if known.content.is_some() {
             self.with_content.insert(self.n_uses, id.clone());
         }
-        self.files.insert(id.clone(), Entry { known, last_use: self.n_uses, truncated_at });
+        self.files
+            .insert(id.clone(), RememberedFile { known, last_use: self.n_uses, truncated_at });
         while self.n_bytes > MAX_BYTES && self.with_content.len() > 1 {
             self.drop_oldest_content();
         }

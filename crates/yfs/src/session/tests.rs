@@ -7,9 +7,9 @@ use yfs_engine::{
     path::VPath,
 };
 use yfs_store::MemoryStore;
-use yfs_vfs::{Base, Edit, FsCode, GrepQuery, WriteOptions};
+use yfs_vfs::{FsCode, GrepQuery, TextReplacement, VersionBase, WriteOptions};
 
-use crate::{Options, Session, Workspace};
+use crate::{Session, Workspace, WorkspaceOptions};
 
 /// A workspace with a file, a person, and a session that may have read it.
 struct Scene {
@@ -23,7 +23,7 @@ fn path() -> VPath {
 }
 
 fn scene(text: &str) -> Scene {
-    let options = Options { follow: false, ..Options::default() };
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let workspace = Workspace::create(Arc::new(MemoryStore::new()), options).expect("a workspace");
     let person = workspace.session(Actor::new(ActorKind::Human, "ana"));
     let agent = workspace.session(Actor::new(ActorKind::Agent, "bob"));
@@ -41,12 +41,12 @@ impl Scene {
         String::from_utf8(self.agent.read(&path()).expect("read").data.to_vec()).expect("text")
     }
 
-    fn agent_writes(&self, text: &str) -> yfs_vfs::Written {
+    fn agent_writes(&self, text: &str) -> yfs_vfs::WriteOutcome {
         self.agent.write(&path(), text.as_bytes(), &WriteOptions::default()).expect("written")
     }
 
     fn person_edits(&self, old: &str, new: &str) {
-        self.person.edit(&path(), &Edit::once(old, new)).expect("edited");
+        self.person.edit(&path(), &TextReplacement::once(old, new)).expect("edited");
     }
 }
 
@@ -188,7 +188,7 @@ fn a_version_that_was_handed_out_stays_a_base_after_compaction() {
         scene.person.append(&path(), line.as_bytes(), &WriteOptions::default()).expect("appended");
     }
     scene.workspace.compact(&mut |_, _| {}).expect("compacted");
-    let base = Some(Base::Version(read.version));
+    let base = Some(VersionBase::Version(read.version));
     let options = WriteOptions { base, ..WriteOptions::default() };
     scene.agent.write(&path(), b"TITLE\nbody\n", &options).expect("written");
     assert!(scene.text().starts_with("TITLE\nbody\nana 0\nana 1\n"), "{}", scene.text());

@@ -8,18 +8,18 @@ use std::{fmt, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use yfs_engine::{
-    content::{Anchor, AnchorError, Stick},
+    content::{Anchor, AnchorError, AnchorSide},
     id::FileId,
     path::VPath,
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
 use super::Workspace;
-use crate::{error::Result, fs::Holds};
+use crate::{error::Result, fs::ContentLocation};
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spot {
+pub enum AnchorTarget {
     /// So many bytes from the beginning.
     Offset(usize),
     /// The beginning of a line, counted from 1.
@@ -40,7 +40,7 @@ pub struct FileAnchor {
 /// Where an anchor is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Anchored {
+pub struct ResolvedFileAnchor {
     /// Where the file is.
     pub path: VPath,
     /// Where in its text, in bytes.
@@ -58,15 +58,20 @@ impl Workspace {
     ///
     /// `EINVAL` if there is no such place, or it is inside of a character; `EPERM` if the file holds
     /// no text.
-    pub fn anchor(&self, path: &VPath, spot: Spot, stick: Stick) -> Result<FileAnchor> {
+    pub fn anchor(
+        &self,
+        path: &VPath,
+        spot: AnchorTarget,
+        stick: AnchorSide,
+    ) -> Result<FileAnchor> {
         let (found, bad) = (self.found(path)?, || FsError::new(FsCode::EINVAL, Op::Read, path));
-        if found.holds != Holds::Text {
+        if found.holds != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let anchor = self.state.documents.acquire(&found.id).with(|loaded| {
             let offset = match spot {
-                Spot::Offset(offset) => offset,
-                Spot::Line(line) => start_of(&loaded.doc.text(), line).ok_or_else(bad)?,
+                AnchorTarget::Offset(offset) => offset,
+                AnchorTarget::Line(line) => start_of(&loaded.doc.text(), line).ok_or_else(bad)?,
             };
             loaded.doc.anchor(offset, stick).map_err(|error| bad().caused_by(error))
         })??;
@@ -79,19 +84,19 @@ impl Workspace {
     ///
     /// `ENOENT` if the file is gone; [`WorkspaceError::Anchor`](crate::WorkspaceError::Anchor) if the
     /// anchor is of another text.
-    pub fn resolve_anchor(&self, anchor: &FileAnchor) -> Result<Anchored> {
+    pub fn resolve_anchor(&self, anchor: &FileAnchor) -> Result<ResolvedFileAnchor> {
         self.state.refresh()?;
         let gone = || FsError::new(FsCode::ENOENT, Op::Read, format!("/.id/{}", anchor.file));
         let shown = self.state.main.read().tree().path_of(&anchor.file);
         let path = shown.ok_or_else(gone)?;
         let found = self.found(&path)?;
-        if found.holds != Holds::Text {
+        if found.holds != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, &path).into());
         }
         let handle = self.state.documents.acquire(&found.id);
         let resolved = handle.with(|loaded| loaded.doc.resolve(&anchor.anchor))??;
         let (offset, line, exact) = (resolved.offset, resolved.line, resolved.exact);
-        Ok(Anchored { path, offset, line, exact })
+        Ok(ResolvedFileAnchor { path, offset, line, exact })
     }
 }
 

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use smol_str::SmolStr;
 use yfs_engine::{
     actor::Actor,
-    content::{Author, Piece},
+    content::{BlamePiece, RunAuthor},
     id::ItemId,
     path::VPath,
     time::Millis,
@@ -17,7 +17,7 @@ use yfs_engine::{
 use yfs_vfs::{FsCode, FsError, Op};
 
 use super::{Workspace, versions::n_before};
-use crate::{error::Result, fs::Holds};
+use crate::{error::Result, fs::ContentLocation};
 
 /// One line of a file and who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +34,13 @@ pub struct BlameLine {
     /// The version that this run made.
     pub version: Option<u64>,
     /// All who wrote in it, by run, in order of their first character.
-    pub shares: Vec<Share>,
+    pub shares: Vec<BlameShare>,
 }
 
 /// What one run of edits wrote of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Share {
+pub struct BlameShare {
     /// On whose behalf.
     pub actor: Option<Actor>,
     /// When the run began.
@@ -61,7 +61,7 @@ impl Workspace {
     /// `EPERM` if the file holds no text.
     pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
         let found = self.found(path)?;
-        if found.holds != Holds::Text {
+        if found.holds != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let handle = self.state.documents.acquire(&found.id);
@@ -78,7 +78,7 @@ impl Workspace {
 }
 
 /// Divides pieces among lines.
-fn lines(text: &str, pieces: &[Piece], versions: &HashMap<ItemId, u64>) -> Vec<BlameLine> {
+fn lines(text: &str, pieces: &[BlamePiece], versions: &HashMap<ItemId, u64>) -> Vec<BlameLine> {
     let mut lines = Vec::new();
     let (mut start, mut first) = (0, 0);
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -86,7 +86,7 @@ fn lines(text: &str, pieces: &[Piece], versions: &HashMap<ItemId, u64>) -> Vec<B
         while pieces.get(first).is_some_and(|piece| piece.range.end <= start) {
             first += 1;
         }
-        let mut shares: Vec<(Option<ItemId>, Share)> = Vec::new();
+        let mut shares: Vec<(Option<ItemId>, BlameShare)> = Vec::new();
         for piece in pieces[first..].iter().take_while(|piece| piece.range.start < end) {
             let part = piece.range.start.max(start)..piece.range.end.min(end);
             let n_chars = text[part].chars().count();
@@ -95,7 +95,7 @@ fn lines(text: &str, pieces: &[Piece], versions: &HashMap<ItemId, u64>) -> Vec<B
                 None => shares.push((piece.run, share(piece, n_chars, versions))),
             }
         }
-        let shares: Vec<Share> = shares.into_iter().map(|(_, share)| share).collect();
+        let shares: Vec<BlameShare> = shares.into_iter().map(|(_, share)| share).collect();
         let latest = main_share(&shares);
         lines.push(BlameLine {
             number,
@@ -110,9 +110,9 @@ fn lines(text: &str, pieces: &[Piece], versions: &HashMap<ItemId, u64>) -> Vec<B
     lines
 }
 
-fn share(piece: &Piece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> Share {
-    let author: Option<&Author> = piece.author.as_ref();
-    Share {
+fn share(piece: &BlamePiece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> BlameShare {
+    let author: Option<&RunAuthor> = piece.author.as_ref();
+    BlameShare {
         actor: author.map(|author| author.actor.clone()),
         at: author.map(|author| author.at),
         label: author.and_then(|author| author.label.clone()),
@@ -122,8 +122,8 @@ fn share(piece: &Piece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> Shar
 }
 
 /// Returns the latest share of whoever wrote most; among equals, of whoever wrote last.
-fn main_share(shares: &[Share]) -> Option<&Share> {
-    let mut by_actor: BTreeMap<Option<String>, (usize, &Share)> = BTreeMap::new();
+fn main_share(shares: &[BlameShare]) -> Option<&BlameShare> {
+    let mut by_actor: BTreeMap<Option<String>, (usize, &BlameShare)> = BTreeMap::new();
     for share in shares {
         let key = share.actor.as_ref().map(ToString::to_string);
         let (n_chars, latest) = by_actor.entry(key).or_insert((0, share));

@@ -6,7 +6,7 @@ use yfs_engine::{
     content,
     gate::{DocRole, merge},
 };
-use yfs_store::{Compacted, DocName, DocStats, MergeError, Merged, Record};
+use yfs_store::{CompactionOutcome, DocName, DocStats, LogRecord, MergeError, MergedSnapshot};
 
 use super::Workspace;
 use crate::{error::Result, state::WorkspaceState};
@@ -63,8 +63,8 @@ impl Workspace {
 }
 
 impl CompactReport {
-    fn add(&mut self, compacted: Compacted) {
-        if let Compacted::Done { n_kept, bytes_before, bytes_after, .. } = compacted {
+    fn add(&mut self, compacted: CompactionOutcome) {
+        if let CompactionOutcome::Done { n_kept, bytes_before, bytes_after, .. } = compacted {
             self.n_compacted += 1;
             self.n_kept += n_kept;
             self.bytes_before += bytes_before;
@@ -75,12 +75,12 @@ impl CompactReport {
 
 impl WorkspaceState {
     /// Compacts one document; it does no harm that others write to it meanwhile.
-    pub(crate) fn compact_doc(&self, doc: &DocName) -> Result<Compacted> {
+    pub(crate) fn compact_doc(&self, doc: &DocName) -> Result<CompactionOutcome> {
         Ok(self.compact_and_erase(doc)?.0)
     }
 
     /// Compacts one document, and tells whether it has records of what was erased for good.
-    fn compact_and_erase(&self, doc: &DocName) -> Result<(Compacted, bool)> {
+    fn compact_and_erase(&self, doc: &DocName) -> Result<(CompactionOutcome, bool)> {
         let role = if *doc == self.main_name { DocRole::Main } else { DocRole::Content };
         let erases = Cell::new(false);
         let compacted = self.store.compact(doc, &|snapshot, records| {
@@ -140,17 +140,20 @@ fn is_due(stats: &DocStats) -> bool {
 fn merge_records(
     role: DocRole,
     snapshot: Option<&[u8]>,
-    records: &[Record],
-) -> std::result::Result<(Merged, bool), MergeError> {
+    records: &[LogRecord],
+) -> std::result::Result<(MergedSnapshot, bool), MergeError> {
     let updates: Vec<Vec<u8>> = records.iter().map(|record| record.data.clone()).collect();
     if role == DocRole::Main {
         let merged = merge(role, snapshot, &updates)?;
         let (state, absorbed) = (merged.state, merged.absorbed);
-        return Ok((Merged { state, absorbed, rewritten: Vec::new(), changes: Vec::new() }, false));
+        return Ok((
+            MergedSnapshot { state, absorbed, rewritten: Vec::new(), changes: Vec::new() },
+            false,
+        ));
     }
     let compacted = content::compact(snapshot, &updates)?;
-    let content::Compacted { state, absorbed, rewritten, changes, has_redactions } = compacted;
-    Ok((Merged { state, absorbed, rewritten, changes }, has_redactions))
+    let content::RedactedMerge { state, absorbed, rewritten, changes, has_redactions } = compacted;
+    Ok((MergedSnapshot { state, absorbed, rewritten, changes }, has_redactions))
 }
 
 #[cfg(test)]

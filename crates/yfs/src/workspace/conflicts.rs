@@ -6,15 +6,15 @@ use yfs_engine::{
     content::{ContentDoc, is_rich_of_one},
     hash::ContentHash,
     id::FileId,
-    kind::Category,
+    kind::FileCategory,
     main_doc::MainDoc,
     ops,
     table::FileRow,
-    tree::{Conflict as TreeConflict, OrphanReason},
+    tree::{OrphanReason, TreeConflict},
 };
 use yfs_store::{DocFact, DocHead, DocName, Seq};
 
-use super::{Workspace, transfer::MOVED_KEY};
+use super::{Workspace, move_between::MOVED_KEY};
 use crate::{error::Result, state::WorkspaceState};
 
 /// What facts say, as its hash, of documents that were looked at as rich text and found settled.
@@ -23,7 +23,7 @@ const SETTLED: &str = "rich text that is settled";
 /// One thing that rules settled, or that looks wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Conflict {
+pub struct ConflictReport {
     /// What sort of thing.
     pub kind: ConflictKind,
     /// The file or folder that it is about.
@@ -64,7 +64,7 @@ pub enum ConflictKind {
 }
 
 /// A file in the trash whose content another file took over.
-struct Replaced {
+struct ReplacedFile {
     row: FileRow,
     by: FileId,
     /// The hash of what was taken over.
@@ -101,14 +101,14 @@ impl ConflictKind {
 impl Workspace {
     /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, a look at rich text that was written since
     /// it was last looked at, and reads what was moved over other files and is still in the trash.
-    pub fn conflicts(&self) -> Result<Vec<Conflict>> {
+    pub fn conflicts(&self) -> Result<Vec<ConflictReport>> {
         let state = &self.state;
         state.refresh()?;
         let now = state.now();
         let (mut conflicts, blobs, rich, replaced) = {
             let main = state.main.read();
             let settled = main.tree().conflicts(now);
-            let conflicts: Vec<Conflict> =
+            let conflicts: Vec<ConflictReport> =
                 settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
             (conflicts, visible_blobs(&main), rich_files(&main), replaced_files(&main))
         };
@@ -117,7 +117,7 @@ impl Workspace {
             if n_others > 0 {
                 let path = path_of(&state.main.read(), &id);
                 let detail = format!("{n_others} other contents were written at the same time");
-                conflicts.push(Conflict { kind: ConflictKind::Blob, id, path, detail });
+                conflicts.push(ConflictReport { kind: ConflictKind::Blob, id, path, detail });
             }
         }
         conflicts.extend(state.unsettled_among(&rich)?);
@@ -126,7 +126,7 @@ impl Workspace {
                 let main = state.main.read();
                 let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
                 let detail = format!("changed after it was moved over {over}, which lacks that");
-                conflicts.push(Conflict {
+                conflicts.push(ConflictReport {
                     kind: ConflictKind::Late,
                     id: file.row.id,
                     path,
@@ -144,7 +144,7 @@ impl Workspace {
 
 impl WorkspaceState {
     /// Returns the files that were written to after they were moved to another workspace.
-    fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<Conflict>> {
+    fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<ConflictReport>> {
         let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
@@ -153,14 +153,19 @@ impl WorkspaceState {
                 let home = &moved.home;
                 let detail =
                     format!("changed after it was moved to workspace {home}, which lacks that");
-                conflicts.push(Conflict { kind: ConflictKind::Late, id: id.clone(), path, detail });
+                conflicts.push(ConflictReport {
+                    kind: ConflictKind::Late,
+                    id: id.clone(),
+                    path,
+                    detail,
+                });
             }
         }
         Ok(conflicts)
     }
 
     /// Says what is wrong with how rich text is kept, and keeps in mind of which nothing is.
-    fn unsettled_among(&self, rich: &[FileId]) -> Result<Vec<Conflict>> {
+    fn unsettled_among(&self, rich: &[FileId]) -> Result<Vec<ConflictReport>> {
         let names: Vec<DocName> = rich.iter().map(DocName::from).collect();
         let facts = self.store.doc_facts(&names)?;
         let settled = ContentHash::of(SETTLED.as_bytes());
@@ -198,7 +203,7 @@ impl WorkspaceState {
     }
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
-    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<Seq, Conflict>> {
+    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<Seq, ConflictReport>> {
         let (is_doubled, is_unsettled, aside, head) =
             self.documents.acquire(id).with(|loaded| {
                 let doc = &loaded.doc;
@@ -218,11 +223,11 @@ impl WorkspaceState {
             (false, false) => return Ok(Ok(head)),
         };
         let path = path_of(&self.main.read(), id);
-        Ok(Err(Conflict { kind, id: id.clone(), path, detail }))
+        Ok(Err(ConflictReport { kind, id: id.clone(), path, detail }))
     }
 
     /// Tells whether a file in the trash holds anything else than what was taken over from it.
-    fn holds_more(&self, file: &Replaced) -> Result<bool> {
+    fn holds_more(&self, file: &ReplacedFile) -> Result<bool> {
         if let Some(blob) = file.row.blob {
             return Ok(blob.hash.to_string() != file.held);
         }
@@ -235,8 +240,8 @@ impl WorkspaceState {
     }
 }
 
-fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<Conflict> {
-    let make = |kind, id: &FileId, detail: String| Conflict {
+fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
+    let make = |kind, id: &FileId, detail: String| ConflictReport {
         kind,
         id: id.clone(),
         path: path_of(main, id),
@@ -300,13 +305,13 @@ pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
         row.is_some_and(|row| {
             row.blob.is_none()
                 && row.link.is_none()
-                && Category::of(&row.name) == Category::RichText
+                && FileCategory::of(&row.name) == FileCategory::RichText
         })
     };
     ids.filter(is_rich).cloned().collect()
 }
 
-fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
+fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {
     let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
     let rows = trashed.filter_map(|node| Some(main.files().get(node.id()?)?.row));
     let replaced = rows.filter_map(|row| {
@@ -317,7 +322,7 @@ fn replaced_files(main: &MainDoc) -> Vec<Replaced> {
         };
         let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
         let held = text(ops::HELD_KEY)?.to_owned();
-        Some(Replaced { by, held, row })
+        Some(ReplacedFile { by, held, row })
     });
     replaced.collect()
 }

@@ -1,9 +1,9 @@
 //! What an editor must know of a file to open it, and the upkeep of how contents are kept.
 
 use yfs_engine::{
-    content::{Author, ContentDoc},
+    content::{ContentDoc, RunAuthor},
     id::FileId,
-    kind::{Category, ContentKind, Profile},
+    kind::{ContentRoot, FileCategory, SchemaProfile},
     path::VPath,
     table::NodeKind,
 };
@@ -13,7 +13,7 @@ use super::{Workspace, conflicts::rich_files};
 use crate::{
     commit::ChangeEffect,
     error::Result,
-    fs::{Holds, resolve_file},
+    fs::{ContentLocation, resolve_file},
 };
 
 /// What an editor must know of a file to open it.
@@ -23,16 +23,16 @@ pub struct DocumentInfo {
     /// The guid of its document, which is the file's id.
     pub guid: FileId,
     /// What its name promises.
-    pub category: Category,
+    pub category: FileCategory,
     /// How its content is kept; nothing if that is not in the document but a blob.
-    pub kind: Option<ContentKind>,
+    pub kind: Option<ContentRoot>,
 }
 
 impl DocumentInfo {
-    fn new(guid: FileId, kind: ContentKind, is_text: bool) -> Self {
+    fn new(guid: FileId, kind: ContentRoot, is_text: bool) -> Self {
         let category = match kind {
-            ContentKind::Rich(_) => Category::RichText,
-            _ => Category::Text,
+            ContentRoot::Rich(_) => FileCategory::RichText,
+            _ => FileCategory::Text,
         };
         Self { guid, category, kind: is_text.then_some(kind) }
     }
@@ -40,7 +40,7 @@ impl DocumentInfo {
     /// Returns the root of the document that an editor binds to.
     pub fn root(&self) -> Option<&'static str> {
         self.kind.map(|kind| match kind {
-            ContentKind::Rich(_) => yfs_engine::rich::ROOT,
+            ContentRoot::Rich(_) => yfs_engine::rich::ROOT,
             _ => "text",
         })
     }
@@ -63,8 +63,8 @@ impl Workspace {
         self.state.refresh()?;
         let main = self.state.main.read();
         let found = resolve_file(&main, Op::Open, path)?;
-        let kind = main.content_kind(&found.id).unwrap_or(ContentKind::Text);
-        Ok(DocumentInfo::new(found.id, kind, found.holds == Holds::Text))
+        let kind = main.content_kind(&found.id).unwrap_or(ContentRoot::Text);
+        Ok(DocumentInfo::new(found.id, kind, found.holds == ContentLocation::Text))
     }
 
     /// Tells the same of a file by its id, which costs no look-up of a path. Answers nothing of what is no file.
@@ -84,11 +84,11 @@ impl Workspace {
     pub fn repair(&self, path: &VPath) -> Result<bool> {
         self.state.refresh()?;
         let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if found.holds != Holds::Text {
+        if found.holds != ContentLocation::Text {
             return Ok(false);
         }
         let author =
-            Author::new(self.state.options.actor.clone(), self.state.now()).with_label("repair");
+            RunAuthor::new(self.state.options.actor.clone(), self.state.now()).with_label("repair");
         let mut is_changed = false;
         for step in 0..3 {
             let by = Some(&author.actor);
@@ -112,7 +112,7 @@ impl Workspace {
     /// `progress` is told how many files are done, and of how many.
     pub fn convert_profile(
         &self,
-        profile: Profile,
+        profile: SchemaProfile,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<ProfileReport> {
         self.state.check_writable()?;

@@ -9,22 +9,22 @@
 use std::collections::BTreeSet;
 
 use yfs_engine::{
-    content::{Author, ContentDoc, Erasable},
-    gate::Remains,
+    content::{ContentDoc, ErasableContent, RunAuthor},
+    gate::ErasableItems,
     hash::ContentHash,
     path::VPath,
     time::Millis,
 };
-use yfs_store::{Compacted, DocName};
+use yfs_store::{CompactionOutcome, DocName};
 use yfs_vfs::{FsCode, FsError, Op};
 
 use super::{
     Workspace,
-    versions::{Stored, list, n_before},
+    versions::{StoredVersion, list, n_before},
 };
 use crate::{
     error::{Result, WorkspaceError},
-    fs::{Found, Holds},
+    fs::{ContentLocation, ResolvedFile},
 };
 
 /// How often compaction is tried while others compact the same document.
@@ -32,7 +32,7 @@ const MAX_ATTEMPTS: usize = 16;
 
 /// What is to be erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Redact {
+pub enum RedactionScope {
     /// All that the file ever held and does not hold now.
     History,
     /// What one version held and the file does not hold now.
@@ -42,7 +42,7 @@ pub enum Redact {
 /// What a redaction erases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Redacted {
+pub struct RedactionReport {
     /// The pieces of text, each as it was typed.
     pub pieces: Vec<String>,
     /// How many characters these have, as Yjs counts.
@@ -61,7 +61,7 @@ pub struct Redacted {
 #[non_exhaustive]
 pub struct RedactionInfo {
     /// Who erased it, when and why.
-    pub author: Author,
+    pub author: RunAuthor,
     /// How many characters, as Yjs counts.
     pub n_units: u64,
     /// How many contents that were kept by reference.
@@ -74,7 +74,7 @@ impl Workspace {
     /// # Errors
     ///
     /// `EINVAL` if there is no such version; `EPERM` if it is what the file holds now.
-    pub fn redactable(&self, path: &VPath, what: Redact) -> Result<Redacted> {
+    pub fn redactable(&self, path: &VPath, what: RedactionScope) -> Result<RedactionReport> {
         let found = self.found(path)?;
         let handle = self.state.documents.acquire(&found.id);
         let (erasable, hashes) = handle.with(|loaded| -> Result<_> {
@@ -97,20 +97,25 @@ impl Workspace {
     /// As [`redactable`](Self::redactable). If the store could not be wiped since somebody reads it,
     /// [`yfs_store::StoreError::Locked`]: the content is erased then, but its bytes may still be in a
     /// file; [`compact`](Self::compact) wipes as well.
-    pub fn redact(&self, path: &VPath, what: Redact, reason: Option<&str>) -> Result<Redacted> {
+    pub fn redact(
+        &self,
+        path: &VPath,
+        what: RedactionScope,
+        reason: Option<&str>,
+    ) -> Result<RedactionReport> {
         self.state.check_writable()?;
         let found = self.found(path)?;
         let mut author = self.author();
         if let Some(reason) = reason {
             author = author.with_label(reason);
         }
-        if matches!(found.holds, Holds::Blob(_)) && self.is_of_text(&found, what)? {
+        if matches!(found.holds, ContentLocation::Blob(_)) && self.is_of_text(&found, what)? {
             // Text from before the file became a blob is shown to nobody and counts as deleted.
             let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
             self.state.annotate(&found.id, emptied)?;
         }
         // What is still to be merged could not be told from what is to be erased.
-        if found.holds == Holds::Text {
+        if found.holds == ContentLocation::Text {
             self.state.annotate(&found.id, |doc| Ok(doc.repair()?))?;
         }
         self.state.note_redaction()?;
@@ -122,9 +127,9 @@ impl Workspace {
             redacted = Some((erasable, hashes));
             Ok(update)
         })?;
-        let Some((erasable, hashes)) = redacted else { return Ok(Redacted::default()) };
+        let Some((erasable, hashes)) = redacted else { return Ok(RedactionReport::default()) };
         if erasable.is_empty() {
-            return Ok(Redacted::default());
+            return Ok(RedactionReport::default());
         }
         self.state.compact_fully(&DocName::from(&found.id))?;
         // An equal blob that is put after this is new work of a writer.
@@ -154,31 +159,31 @@ impl Workspace {
     }
 
     /// Tells whether a redaction is about what a file said as a text.
-    fn is_of_text(&self, found: &Found, what: Redact) -> Result<bool> {
-        let Redact::Version(number) = what else { return Ok(true) };
+    fn is_of_text(&self, found: &ResolvedFile, what: RedactionScope) -> Result<bool> {
+        let RedactionScope::Version(number) = what else { return Ok(true) };
         let listed =
             self.state.documents.acquire(&found.id).with(|loaded| list(&loaded.doc, found))?;
         let wanted = listed.into_iter().find(|(info, _)| info.number == number);
-        Ok(wanted.is_some_and(|(_, stored)| matches!(stored, Stored::Past(_))))
+        Ok(wanted.is_some_and(|(_, stored)| matches!(stored, StoredVersion::Past(_))))
     }
 
     /// Finds what a redaction erases of a document.
     fn erasable(
         &self,
         doc: &mut ContentDoc,
-        found: &Found,
+        found: &ResolvedFile,
         path: &VPath,
-        what: Redact,
-    ) -> Result<Erasable> {
+        what: RedactionScope,
+    ) -> Result<ErasableContent> {
         let fail = |code| WorkspaceError::from(FsError::new(code, Op::Read, path));
         let shown = match &found.holds {
-            Holds::Blob(blob) => Some(blob.hash),
-            Holds::Text => None,
+            ContentLocation::Blob(blob) => Some(blob.hash),
+            ContentLocation::Text => None,
         };
         let mut blobs = doc.blobs();
         let number = match what {
-            Redact::Version(number) => number,
-            Redact::History => {
+            RedactionScope::Version(number) => number,
+            RedactionScope::History => {
                 blobs.retain(|blob| Some(blob.hash) != shown && !doc.is_blob_redacted(blob.id));
                 let mut erasable = doc.erasable(None)?;
                 erasable.blobs = blobs.into_iter().map(|blob| blob.id).collect();
@@ -188,14 +193,14 @@ impl Workspace {
         let wanted = list(doc, found).into_iter().find(|(info, _)| info.number == number);
         let (info, stored) = wanted.ok_or_else(|| fail(FsCode::EINVAL))?;
         match stored {
-            Stored::Blob(blob) if Some(blob.hash) == shown => Err(fail(FsCode::EPERM)),
-            Stored::Blob(blob) => {
+            StoredVersion::Blob(blob) if Some(blob.hash) == shown => Err(fail(FsCode::EPERM)),
+            StoredVersion::Blob(blob) => {
                 let is_there = !doc.is_blob_redacted(blob.id);
                 let blobs = is_there.then_some(blob.id).into_iter().collect();
-                Ok(Erasable::of_blobs(blobs))
+                Ok(ErasableContent::of_blobs(blobs))
             }
-            Stored::Past(_) if info.current => Err(fail(FsCode::EPERM)),
-            Stored::Past(index) => {
+            StoredVersion::Past(_) if info.current => Err(fail(FsCode::EPERM)),
+            StoredVersion::Past(index) => {
                 let version = doc.past(index).ok_or_else(|| fail(FsCode::EINVAL))?;
                 let mut erasable = doc.erasable(Some(&version))?;
                 let n_before = n_before(doc, found);
@@ -207,11 +212,11 @@ impl Workspace {
 
     fn describe(
         &self,
-        found: &Found,
-        erasable: &Erasable,
+        found: &ResolvedFile,
+        erasable: &ErasableContent,
         blobs: Vec<ContentHash>,
-    ) -> Result<Redacted> {
-        let text = |piece: &Remains| piece.text.clone();
+    ) -> Result<RedactionReport> {
+        let text = |piece: &ErasableItems| piece.text.clone();
         let kept = if blobs.is_empty() {
             Vec::new()
         } else {
@@ -220,7 +225,7 @@ impl Workspace {
             let is_kept = |hash: &&ContentHash| named.as_ref().is_none_or(|it| it.contains(*hash));
             blobs.iter().filter(is_kept).copied().collect()
         };
-        Ok(Redacted {
+        Ok(RedactionReport {
             pieces: joined(&erasable.pieces, text),
             n_units: erasable.n_units(),
             blobs,
@@ -234,7 +239,7 @@ impl crate::state::WorkspaceState {
     /// Compacts a document until nobody else does at the same time.
     fn compact_fully(&self, doc: &DocName) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
-            if self.compact_doc(doc)? != Compacted::Raced {
+            if self.compact_doc(doc)? != CompactionOutcome::Raced {
                 return Ok(());
             }
         }
@@ -243,9 +248,9 @@ impl crate::state::WorkspaceState {
 }
 
 /// Joins pieces that follow each other.
-fn joined(pieces: &[Remains], text: impl Fn(&Remains) -> String) -> Vec<String> {
+fn joined(pieces: &[ErasableItems], text: impl Fn(&ErasableItems) -> String) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
-    let mut last: Option<&Remains> = None;
+    let mut last: Option<&ErasableItems> = None;
     for piece in pieces {
         let follows = last.is_some_and(|last| {
             last.range.client == piece.range.client && last.range.end() == piece.range.start
@@ -259,7 +264,7 @@ fn joined(pieces: &[Remains], text: impl Fn(&Remains) -> String) -> Vec<String> 
     joined
 }
 
-fn hashes(doc: &ContentDoc, erasable: &Erasable) -> Vec<ContentHash> {
+fn hashes(doc: &ContentDoc, erasable: &ErasableContent) -> Vec<ContentHash> {
     let blobs = doc.blobs().into_iter();
     let named = blobs.filter(|blob| erasable.blobs.contains(&blob.id)).map(|blob| blob.hash);
     let named: BTreeSet<ContentHash> = named.collect();

@@ -1,7 +1,7 @@
 //! What a workspace holds, in numbers.
 
 use yfs_engine::id::WorkspaceId;
-use yfs_store::{Quarantined, StoreStats};
+use yfs_store::{QuarantinedUpdate, StoreStats};
 
 use super::Workspace;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::error::Result;
 /// What a workspace holds, in numbers. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct WorkspaceStats {
     /// Which workspace.
     pub id: WorkspaceId,
     /// Files and links, those in the trash among them.
@@ -36,14 +36,14 @@ pub struct Stats {
 
 impl Workspace {
     /// Counts what there is.
-    pub fn stats(&self) -> Result<Stats> {
+    pub fn stats(&self) -> Result<WorkspaceStats> {
         let state = &self.state;
         state.refresh()?;
         let (n_open, open_bytes) = state.documents.usage();
         let (n_cached, cached_bytes) = state.texts.usage();
         let store = state.store.stats()?;
         let main = state.main.read();
-        Ok(Stats {
+        Ok(WorkspaceStats {
             id: state.id.clone(),
             n_files: main.tree().n_files() as u64,
             n_folders: main.tree().n_folders() as u64,
@@ -59,7 +59,7 @@ impl Workspace {
     }
 
     /// Lists the updates of peers that the gate refused, in the order of their first refusal.
-    pub fn quarantined(&self) -> Result<Vec<Quarantined>> {
+    pub fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>> {
         Ok(self.state.store.quarantined()?)
     }
 

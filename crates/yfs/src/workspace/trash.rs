@@ -36,7 +36,7 @@ const MAX_ROWS: usize = 1_000;
 /// Something in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Trashed {
+pub struct TrashEntry {
     /// What was trashed.
     pub id: FileId,
     /// Its stored name.
@@ -57,7 +57,7 @@ pub struct Trashed {
 
 /// What was deleted for good.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Expired {
+pub struct ExpireReport {
     /// Rows of the files table.
     pub n_rows: u64,
     /// Content documents.
@@ -68,7 +68,7 @@ pub struct Expired {
 
 impl Workspace {
     /// Lists the trash: first what holds work that somebody did meanwhile, then the latest.
-    pub fn trash(&self) -> Result<Vec<Trashed>> {
+    pub fn trash(&self) -> Result<Vec<TrashEntry>> {
         self.state.refresh()?;
         let main = self.state.main.read();
         Ok(main.tree().trash().iter().map(|item| describe(&main, item)).collect())
@@ -114,7 +114,7 @@ impl Workspace {
 
     /// Deletes what was purged at least `retention` ago: rows first; contents and blobs that no row
     /// names after as long again.
-    pub fn expire(&self, retention: Duration) -> Result<Expired> {
+    pub fn expire(&self, retention: Duration) -> Result<ExpireReport> {
         self.state.check_writable()?;
         self.state.refresh()?;
         self.state.note_purged()?;
@@ -144,7 +144,7 @@ impl WorkspaceState {
         Ok(u128::try_from(age).is_ok_and(|age| age >= retention.as_millis()))
     }
 
-    fn expire_rows(&self, retention: Duration) -> Result<Expired> {
+    fn expire_rows(&self, retention: Duration) -> Result<ExpireReport> {
         let purged: Vec<FileId> = {
             let main = self.main.read();
             let purged = main.tree().nodes().filter(|node| node.is_purged() && !node.is_visible());
@@ -174,7 +174,7 @@ impl WorkspaceState {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             self.store.clear_first_seen(&keys)?;
         }
-        Ok(Expired { n_rows, ..Expired::default() })
+        Ok(ExpireReport { n_rows, ..ExpireReport::default() })
     }
 
     /// Removes contents whose rows have been gone for the retention.
@@ -284,7 +284,7 @@ fn refused(error: ops::OpError, id: &FileId) -> WorkspaceError {
     WorkspaceError::Fs(error)
 }
 
-fn describe(main: &MainDoc, item: &TrashItem) -> Trashed {
+fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
     let row = main.files().get(&item.id).map(|entry| entry.row);
     let kind = match (item.kind, row.is_some_and(|row| row.link.is_some())) {
         (NodeKind::Folder, _) => FileKind::Directory,
@@ -295,7 +295,7 @@ fn describe(main: &MainDoc, item: &TrashItem) -> Trashed {
         let node = main.tree().node(id);
         node.and_then(|node| node.path_in_trash()).map_or_else(|| id.to_string(), |(_, path)| path)
     };
-    Trashed {
+    TrashEntry {
         id: item.id.clone(),
         name: item.name.to_string(),
         kind,

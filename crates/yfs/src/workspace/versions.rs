@@ -1,22 +1,22 @@
 //! The versions of a file: what it said when somebody's run of edits ended, or when somebody named it.
 //!
-//! How they are found is the engine's: see `yfs_engine::content::Past`. A file that is kept by
+//! How they are found is the engine's: see `yfs_engine::content::PastVersion`. A file that is kept by
 //! reference has the versions that its document lists.
 
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
     actor::Actor,
-    content::{BlobVersion, ContentDoc, ContentError, Past},
+    content::{BlobVersion, ContentDoc, ContentError, PastVersion},
     path::VPath,
     time::Millis,
 };
-use yfs_vfs::{FsCode, FsError, Op, WriteOptions, Written};
+use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 
 use super::Workspace;
 use crate::{
     error::{Result, WorkspaceError},
-    fs::{Found, Holds, resolve_file},
+    fs::{ContentLocation, ResolvedFile, resolve_file},
 };
 
 /// One version of a file.
@@ -41,7 +41,7 @@ pub struct VersionInfo {
 
 /// Which version is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum VersionSelector {
     /// The one of this number.
     Number(u64),
     /// The latest that somebody gave this name.
@@ -51,7 +51,7 @@ pub enum Which {
 }
 
 /// Where the content of a version is.
-pub(super) enum Stored {
+pub(super) enum StoredVersion {
     Past(usize),
     Blob(BlobVersion),
 }
@@ -66,12 +66,16 @@ impl Workspace {
     }
 
     /// Finds a version of a file, or nothing if there is no such one.
-    pub fn find_version(&self, path: &VPath, which: &Which) -> Result<Option<VersionInfo>> {
+    pub fn find_version(
+        &self,
+        path: &VPath,
+        which: &VersionSelector,
+    ) -> Result<Option<VersionInfo>> {
         let mut listed = self.versions(path)?.into_iter();
         Ok(match which {
-            Which::Number(number) => listed.find(|info| info.number == *number),
-            Which::Name(name) => listed.rfind(|info| info.names.contains(name)),
-            Which::At(time) => listed.rfind(|info| info.at <= *time),
+            VersionSelector::Number(number) => listed.find(|info| info.number == *number),
+            VersionSelector::Name(name) => listed.rfind(|info| info.names.contains(name)),
+            VersionSelector::At(time) => listed.rfind(|info| info.at <= *time),
         })
     }
 
@@ -93,8 +97,8 @@ impl Workspace {
                 return Err(redacted());
             }
             let index = match stored {
-                Stored::Blob(blob) => return Ok(Err(blob)),
-                Stored::Past(index) => index,
+                StoredVersion::Blob(blob) => return Ok(Err(blob)),
+                StoredVersion::Past(index) => index,
             };
             let version = loaded.doc.past(index).ok_or_else(no_such)?;
             match loaded.doc.text_at(&version) {
@@ -113,7 +117,7 @@ impl Workspace {
 
     /// Makes a version the content of its file again, as the least edit of what is there; nothing is
     /// taken back, and what others write meanwhile is kept.
-    pub fn restore_version(&self, path: &VPath, number: u64) -> Result<Written> {
+    pub fn restore_version(&self, path: &VPath, number: u64) -> Result<WriteOutcome> {
         let data = self.version_content(path, number)?;
         let fs = self.fs().labelled(&format!("restore version {number}"));
         Ok(fs.write_sync(path, &data, &WriteOptions::default())?)
@@ -129,8 +133,8 @@ impl Workspace {
         let author = self.author();
         self.state.annotate(&found.id, |doc| {
             let blob = match &found.holds {
-                Holds::Text => None,
-                Holds::Blob(shown) => {
+                ContentLocation::Text => None,
+                ContentLocation::Blob(shown) => {
                     let mut blobs = doc.blobs().into_iter();
                     blobs.rfind(|blob| blob.hash == shown.hash).map(|blob| blob.id)
                 }
@@ -146,7 +150,7 @@ impl Workspace {
         self.state.annotate(&found.id, |doc| Ok(doc.remove_label(name)?))
     }
 
-    pub(super) fn found(&self, path: &VPath) -> Result<Found> {
+    pub(super) fn found(&self, path: &VPath) -> Result<ResolvedFile> {
         self.state.refresh()?;
         Ok(resolve_file(&self.state.main.read(), Op::Open, path)?)
     }
@@ -154,10 +158,10 @@ impl Workspace {
 
 /// Lists the versions of a document: first those of the kind that it holds no more, text or bytes, then those of
 /// the kind that it holds.
-pub(super) fn list(doc: &ContentDoc, found: &Found) -> Vec<(VersionInfo, Stored)> {
+pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, StoredVersion)> {
     let (mut listed, now) = match &found.holds {
-        Holds::Text => (blobs(doc), texts(doc)),
-        Holds::Blob(_) => (texts(doc), blobs(doc)),
+        ContentLocation::Text => (blobs(doc), texts(doc)),
+        ContentLocation::Blob(_) => (texts(doc), blobs(doc)),
     };
     for (info, _) in &mut listed {
         info.current = false;
@@ -170,31 +174,31 @@ pub(super) fn list(doc: &ContentDoc, found: &Found) -> Vec<(VersionInfo, Stored)
 }
 
 /// Returns how many versions are listed before those of the kind that a document holds.
-pub(super) fn n_before(doc: &ContentDoc, found: &Found) -> usize {
+pub(super) fn n_before(doc: &ContentDoc, found: &ResolvedFile) -> usize {
     match &found.holds {
-        Holds::Text => doc.blobs().len(),
-        Holds::Blob(_) => texts(doc).len(),
+        ContentLocation::Text => doc.blobs().len(),
+        ContentLocation::Blob(_) => texts(doc).len(),
     }
 }
 
-fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
+fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
     if !doc.was_text() {
         return Vec::new();
     }
     let past = doc.timeline().into_iter().enumerate();
-    past.map(|(index, past)| (of_text(past), Stored::Past(index))).collect()
+    past.map(|(index, past)| (of_text(past), StoredVersion::Past(index))).collect()
 }
 
-fn of_text(past: Past) -> VersionInfo {
+fn of_text(past: PastVersion) -> VersionInfo {
     let (actor, at, label) = match past.author {
         Some(author) => (Some(author.actor), author.at, author.label),
         None => (None, Millis(0), None),
     };
-    let Past { names, redacted, current, .. } = past;
+    let PastVersion { names, redacted, current, .. } = past;
     VersionInfo { number: 0, at, actor, label, names, redacted, current }
 }
 
-fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
+fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
     let labels = doc.labels();
     let mut listed: Vec<_> = Vec::new();
     for blob in doc.blobs() {
@@ -208,7 +212,7 @@ fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, Stored)> {
             redacted: doc.is_blob_redacted(blob.id),
             current: false,
         };
-        listed.push((info, Stored::Blob(blob)));
+        listed.push((info, StoredVersion::Blob(blob)));
     }
     if let Some((info, _)) = listed.last_mut() {
         info.current = true;

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use yfs::{Options, Workspace};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_store::{MemoryStore, SqliteStore};
 use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
@@ -26,7 +26,7 @@ impl Pair {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let file = dir.path().join("workspace.db");
-        let options = Options { follow: false, ..Options::default() };
+        let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
         let store = Arc::new(SqliteStore::create_new(&file).expect("a store"));
         let a = Workspace::create(store, options.clone()).expect("a workspace");
         let b = Workspace::open_at(&file, options).expect("a second handle");
@@ -44,7 +44,8 @@ pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn create() -> Workspace {
-    Workspace::create(Arc::new(MemoryStore::new()), Options::default()).expect("a workspace")
+    Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())
+        .expect("a workspace")
 }
 
 pub(crate) fn at(path: &str) -> VPath {
@@ -79,8 +80,8 @@ pub(crate) fn two_processes() -> (Workspace, Workspace, tempfile::TempDir) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = dir.path().join("workspace.db");
     let store = Arc::new(SqliteStore::create_new(&file).expect("a store"));
-    let here = Workspace::create(store, Options::default()).expect("a workspace");
-    let there = Workspace::open_at(&file, Options::default()).expect("a second handle");
+    let here = Workspace::create(store, WorkspaceOptions::default()).expect("a workspace");
+    let there = Workspace::open_at(&file, WorkspaceOptions::default()).expect("a second handle");
     (here, there, dir)
 }
 

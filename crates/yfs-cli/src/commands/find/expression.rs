@@ -5,15 +5,15 @@ use yfs_engine::time::Millis;
 use yfs_vfs::{FileKind, WalkEntry};
 
 use crate::{
-    context::{Context, Fs},
+    context::{CommandContext, Fs},
     errors::Result,
 };
 
 /// What `find` was asked to do.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct FindPlan {
     /// The expression.
-    pub(crate) root: Node,
+    pub(crate) root: FindExpression,
     /// How deep to look.
     pub(crate) max_depth: Option<usize>,
     /// From which depth on to look.
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 
 /// A part of an expression.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) enum FindExpression {
     /// All of them, in order, until one is false.
     And(Vec<Self>),
     /// All of them, in order, until one is true.
@@ -34,9 +34,9 @@ pub(crate) enum Node {
     /// The contrary.
     Not(Box<Self>),
     /// A question about an object.
-    Test(Test),
+    Test(FindTest),
     /// Something to do; true.
-    Action(Action),
+    Action(FindAction),
     /// Not to look below; true.
     Prune,
     /// To end; true.
@@ -45,7 +45,7 @@ pub(crate) enum Node {
 
 /// A question about an object.
 #[derive(Debug)]
-pub(crate) enum Test {
+pub(crate) enum FindTest {
     /// Always this.
     Constant(bool),
     /// Whether the name matches.
@@ -55,11 +55,11 @@ pub(crate) enum Test {
     /// Whether it is of one of these kinds.
     Kind(Vec<FileKind>),
     /// How many units of so many bytes it takes, rounded up.
-    Size(Range, u64),
+    Size(NumberRange, u64),
     /// Whether it holds nothing.
     Empty,
     /// How many units of so many milliseconds old it is, rounded down (or up, for minutes).
-    Age(Range, i64),
+    Age(NumberRange, i64),
     /// Whether it changed after this path did, and when that was, once it is known.
     Newer(String, Option<Millis>),
     /// Whether it changed after this time.
@@ -70,7 +70,7 @@ pub(crate) enum Test {
 
 /// A number to compare with: `+5` is more, `-5` is less, `5` is exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Range {
+pub(crate) enum NumberRange {
     /// More than this.
     Above(u64),
     /// Less than this.
@@ -81,7 +81,7 @@ pub(crate) enum Range {
 
 /// Something to do with what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum FindAction {
     /// Print the path.
     Print,
     /// Print the path with a NUL behind.
@@ -92,7 +92,7 @@ pub(crate) enum Action {
 
 /// An object to be judged.
 #[derive(Debug)]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct FindCandidate<'a> {
     /// Its path, as it is printed.
     pub(crate) shown: &'a str,
     /// What is there.
@@ -103,9 +103,9 @@ pub(crate) struct Candidate<'a> {
 
 /// What is to be done about an object.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct FindVerdict {
     /// What to do, in order.
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<FindAction>,
     /// Whether not to look below it.
     pub(crate) prunes: bool,
     /// Whether to end.
@@ -114,24 +114,24 @@ pub(crate) struct Verdict {
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum FindOutcome {
     /// Everything was looked at.
     Done,
     /// `-quit`.
     Quit,
 }
 
-impl Plan {
+impl FindPlan {
     /// Tells whether something may be removed.
     pub(crate) fn deletes(&self) -> bool {
-        self.root.any(&|node| matches!(node, Node::Action(Action::Delete)))
+        self.root.any(&|node| matches!(node, FindExpression::Action(FindAction::Delete)))
     }
 
     /// Looks up the files that tests compare with.
-    pub(crate) async fn resolve(&mut self, fs: &Fs, context: &Context) -> Result {
+    pub(crate) async fn resolve(&mut self, fs: &Fs, context: &CommandContext) -> Result {
         let mut wanted = Vec::new();
         self.root.each_test(&mut |test| {
-            if let Test::Newer(path, _) = test {
+            if let FindTest::Newer(path, _) = test {
                 wanted.push(path.clone());
             }
         });
@@ -141,7 +141,7 @@ impl Plan {
         }
         let mut times = times.into_iter();
         self.root.each_test(&mut |test| {
-            if let Test::Newer(_, time) = test {
+            if let FindTest::Newer(_, time) = test {
                 *time = times.next();
             }
         });
@@ -149,32 +149,37 @@ impl Plan {
     }
 
     /// Judges an object.
-    pub(crate) fn judge(&self, candidate: &Candidate<'_>) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub(crate) fn judge(&self, candidate: &FindCandidate<'_>) -> FindVerdict {
+        let mut verdict = FindVerdict::default();
         self.eval(&self.root, candidate, &mut verdict);
         verdict
     }
 
     // Recursive, but no deeper than the parser let it become.
-    fn eval(&self, node: &Node, candidate: &Candidate<'_>, verdict: &mut Verdict) -> bool {
+    fn eval(
+        &self,
+        node: &FindExpression,
+        candidate: &FindCandidate<'_>,
+        verdict: &mut FindVerdict,
+    ) -> bool {
         match node {
-            Node::And(nodes) => {
+            FindExpression::And(nodes) => {
                 nodes.iter().all(|node| !verdict.quits && self.eval(node, candidate, verdict))
             }
-            Node::Or(nodes) => {
+            FindExpression::Or(nodes) => {
                 nodes.iter().any(|node| verdict.quits || self.eval(node, candidate, verdict))
             }
-            Node::Not(node) => !self.eval(node, candidate, verdict),
-            Node::Test(test) => test.holds(candidate, self.now),
-            Node::Action(action) => {
+            FindExpression::Not(node) => !self.eval(node, candidate, verdict),
+            FindExpression::Test(test) => test.holds(candidate, self.now),
+            FindExpression::Action(action) => {
                 verdict.actions.push(*action);
                 true
             }
-            Node::Prune => {
+            FindExpression::Prune => {
                 verdict.prunes = true;
                 true
             }
-            Node::Quit => {
+            FindExpression::Quit => {
                 verdict.quits = true;
                 true
             }
@@ -182,7 +187,7 @@ impl Plan {
     }
 }
 
-impl Node {
+impl FindExpression {
     /// Tells whether a part of the expression is so.
     pub(crate) fn any(&self, is_so: &dyn Fn(&Self) -> bool) -> bool {
         is_so(self)
@@ -193,7 +198,7 @@ impl Node {
             }
     }
 
-    fn each_test(&mut self, f: &mut dyn FnMut(&mut Test)) {
+    fn each_test(&mut self, f: &mut dyn FnMut(&mut FindTest)) {
         match self {
             Self::And(nodes) | Self::Or(nodes) => {
                 for node in nodes {
@@ -207,8 +212,8 @@ impl Node {
     }
 }
 
-impl Test {
-    fn holds(&self, candidate: &Candidate<'_>, now: Millis) -> bool {
+impl FindTest {
+    fn holds(&self, candidate: &FindCandidate<'_>, now: Millis) -> bool {
         let entry = &candidate.item.entry;
         match self {
             Self::Constant(value) => *value,
@@ -236,7 +241,7 @@ impl Test {
     }
 }
 
-impl Range {
+impl NumberRange {
     /// Tells whether a number is in the range.
     pub(crate) fn contains(self, number: u64) -> bool {
         match self {

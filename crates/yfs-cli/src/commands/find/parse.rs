@@ -2,8 +2,8 @@
 
 use yfs_vfs::FileKind;
 
-use super::expression::{Action, Node, Plan, Range, Test};
-use crate::{mode::ModeChange, pattern::fnmatch, when};
+use super::expression::{FindAction, FindExpression, FindPlan, FindTest, NumberRange};
+use crate::{mode::ModeChange, parse_time, pattern::fnmatch};
 
 /// How deep parentheses and negations may nest.
 const MAX_NESTING: usize = 256;
@@ -14,38 +14,38 @@ pub(super) fn begins_expression(word: &str) -> bool {
 }
 
 /// Reads an expression.
-pub(super) fn parse(words: &[String]) -> Result<Plan, String> {
-    let now = when::now();
-    let root = Node::And(Vec::new());
-    let mut parser = Parser {
+pub(super) fn parse(words: &[String]) -> Result<FindPlan, String> {
+    let now = parse_time::now();
+    let root = FindExpression::And(Vec::new());
+    let mut parser = FindParser {
         words: words.iter(),
-        plan: Plan { root, max_depth: None, min_depth: 0, depth_first: false, now },
+        plan: FindPlan { root, max_depth: None, min_depth: 0, depth_first: false, now },
         nesting: 0,
         peeked: None,
     };
-    let root = if words.is_empty() { Node::And(Vec::new()) } else { parser.or()? };
+    let root = if words.is_empty() { FindExpression::And(Vec::new()) } else { parser.or()? };
     if let Some(word) = parser.next() {
         return Err(match word {
             ")" => "')' without '('".to_owned(),
             word => format!("paths must come before the expression: '{word}'"),
         });
     }
-    let has_action = root.any(&|node| matches!(node, Node::Action(_)));
+    let has_action = root.any(&|node| matches!(node, FindExpression::Action(_)));
     let root = match has_action {
         true => root,
-        false => Node::And(vec![root, Node::Action(Action::Print)]),
+        false => FindExpression::And(vec![root, FindExpression::Action(FindAction::Print)]),
     };
-    Ok(Plan { root, ..parser.plan })
+    Ok(FindPlan { root, ..parser.plan })
 }
 
-struct Parser<'a> {
+struct FindParser<'a> {
     words: std::slice::Iter<'a, String>,
-    plan: Plan,
+    plan: FindPlan,
     nesting: usize,
     peeked: Option<&'a str>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> FindParser<'a> {
     fn next(&mut self) -> Option<&'a str> {
         self.peeked.take().or_else(|| self.words.next().map(String::as_str))
     }
@@ -57,7 +57,7 @@ impl<'a> Parser<'a> {
         self.peeked
     }
 
-    fn or(&mut self) -> Result<Node, String> {
+    fn or(&mut self) -> Result<FindExpression, String> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             return Err("the expression nests too deeply".to_owned());
@@ -68,10 +68,10 @@ impl<'a> Parser<'a> {
             nodes.push(self.and()?);
         }
         self.nesting -= 1;
-        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Or(nodes) })
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { FindExpression::Or(nodes) })
     }
 
-    fn and(&mut self) -> Result<Node, String> {
+    fn and(&mut self) -> Result<FindExpression, String> {
         let mut nodes = vec![self.factor()?];
         loop {
             match self.peek() {
@@ -79,13 +79,13 @@ impl<'a> Parser<'a> {
                     self.next();
                     nodes.push(self.factor()?);
                 }
-                None | Some("-o" | "-or" | ")") => return Ok(Node::And(nodes)),
+                None | Some("-o" | "-or" | ")") => return Ok(FindExpression::And(nodes)),
                 Some(_) => nodes.push(self.factor()?),
             }
         }
     }
 
-    fn factor(&mut self) -> Result<Node, String> {
+    fn factor(&mut self) -> Result<FindExpression, String> {
         let mut negated = false;
         while matches!(self.peek(), Some("!" | "-not")) {
             self.next();
@@ -105,52 +105,52 @@ impl<'a> Parser<'a> {
             Some(word) => self.primary(word)?,
             None => return Err("expected a test at the end of the expression".to_owned()),
         };
-        Ok(if negated { Node::Not(Box::new(node)) } else { node })
+        Ok(if negated { FindExpression::Not(Box::new(node)) } else { node })
     }
 
-    fn primary(&mut self, word: &str) -> Result<Node, String> {
+    fn primary(&mut self, word: &str) -> Result<FindExpression, String> {
         let test = match word {
-            "-print" => return Ok(Node::Action(Action::Print)),
-            "-print0" => return Ok(Node::Action(Action::Print0)),
+            "-print" => return Ok(FindExpression::Action(FindAction::Print)),
+            "-print0" => return Ok(FindExpression::Action(FindAction::Print0)),
             "-delete" => {
                 self.plan.depth_first = true;
-                return Ok(Node::Action(Action::Delete));
+                return Ok(FindExpression::Action(FindAction::Delete));
             }
-            "-prune" => return Ok(Node::Prune),
-            "-quit" => return Ok(Node::Quit),
+            "-prune" => return Ok(FindExpression::Prune),
+            "-quit" => return Ok(FindExpression::Quit),
             "-depth" => {
                 self.plan.depth_first = true;
-                Test::Constant(true)
+                FindTest::Constant(true)
             }
             "-maxdepth" => {
                 self.plan.max_depth = Some(self.number(word)?);
-                Test::Constant(true)
+                FindTest::Constant(true)
             }
             "-mindepth" => {
                 self.plan.min_depth = self.number(word)?;
-                Test::Constant(true)
+                FindTest::Constant(true)
             }
             _ => self.test(word)?,
         };
-        Ok(Node::Test(test))
+        Ok(FindExpression::Test(test))
     }
 
-    fn test(&mut self, word: &str) -> Result<Test, String> {
+    fn test(&mut self, word: &str) -> Result<FindTest, String> {
         let day_ms = 86_400_000;
         Ok(match word {
-            "-true" => Test::Constant(true),
-            "-false" => Test::Constant(false),
-            "-name" => Test::Name(fnmatch(self.value(word)?, false)?),
-            "-iname" => Test::Name(fnmatch(self.value(word)?, true)?),
-            "-path" | "-wholename" => Test::Path(fnmatch(self.value(word)?, false)?),
-            "-ipath" | "-iwholename" => Test::Path(fnmatch(self.value(word)?, true)?),
-            "-type" => Test::Kind(kinds(self.value(word)?)?),
+            "-true" => FindTest::Constant(true),
+            "-false" => FindTest::Constant(false),
+            "-name" => FindTest::Name(fnmatch(self.value(word)?, false)?),
+            "-iname" => FindTest::Name(fnmatch(self.value(word)?, true)?),
+            "-path" | "-wholename" => FindTest::Path(fnmatch(self.value(word)?, false)?),
+            "-ipath" | "-iwholename" => FindTest::Path(fnmatch(self.value(word)?, true)?),
+            "-type" => FindTest::Kind(kinds(self.value(word)?)?),
             "-size" => size(self.value(word)?)?,
-            "-empty" => Test::Empty,
-            "-mtime" => Test::Age(range(self.value(word)?)?, day_ms),
-            "-mmin" => Test::Age(range(self.value(word)?)?, 60_000),
-            "-newer" => Test::Newer(self.value(word)?.to_owned(), None),
-            "-newermt" => Test::NewerThan(when::parse(self.value(word)?, self.plan.now)?),
+            "-empty" => FindTest::Empty,
+            "-mtime" => FindTest::Age(range(self.value(word)?)?, day_ms),
+            "-mmin" => FindTest::Age(range(self.value(word)?)?, 60_000),
+            "-newer" => FindTest::Newer(self.value(word)?.to_owned(), None),
+            "-newermt" => FindTest::NewerThan(parse_time::parse(self.value(word)?, self.plan.now)?),
             "-perm" => mode(self.value(word)?)?,
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 return Err(format!("{word} is not supported: use -print0 | xargs -0"));
@@ -179,16 +179,16 @@ fn kinds(text: &str) -> Result<Vec<FileKind>, String> {
     text.split(',').map(kind).collect()
 }
 
-fn range(text: &str) -> Result<Range, String> {
+fn range(text: &str) -> Result<NumberRange, String> {
     let number = |digits: &str| digits.parse().map_err(|_| format!("'{text}' is no number"));
     Ok(match text.chars().next() {
-        Some('+') => Range::Above(number(&text[1..])?),
-        Some('-') => Range::Below(number(&text[1..])?),
-        _ => Range::Exactly(number(text)?),
+        Some('+') => NumberRange::Above(number(&text[1..])?),
+        Some('-') => NumberRange::Below(number(&text[1..])?),
+        _ => NumberRange::Exactly(number(text)?),
     })
 }
 
-fn size(text: &str) -> Result<Test, String> {
+fn size(text: &str) -> Result<FindTest, String> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, 'c')) => (&text[..at], 1),
         Some((at, 'w')) => (&text[..at], 2),
@@ -198,20 +198,20 @@ fn size(text: &str) -> Result<Test, String> {
         Some((at, 'G')) => (&text[..at], 1 << 30),
         _ => (text, 512),
     };
-    Ok(Test::Size(range(number)?, unit))
+    Ok(FindTest::Size(range(number)?, unit))
 }
 
-fn mode(text: &str) -> Result<Test, String> {
+fn mode(text: &str) -> Result<FindTest, String> {
     let sign = text.chars().next().filter(|sign| matches!(sign, '-' | '/')).unwrap_or('=');
     let bits = ModeChange::parse(text.trim_start_matches(['-', '/']))?;
-    Ok(Test::Mode(sign, bits.apply(0, false)))
+    Ok(FindTest::Mode(sign, bits.apply(0, false)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &str) -> Result<Plan, String> {
+    fn check(text: &str) -> Result<FindPlan, String> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         parse(&words)
     }

@@ -2,26 +2,26 @@
 
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 
-use crate::{context::Context, errors::Result, output::Role};
+use crate::{context::CommandContext, errors::Result, output::TextRole};
 
 /// How many unchanged lines stand around a change.
 const CONTEXT: usize = 3;
 
 /// What is compared, and what the two sides are called.
-pub(super) struct Sides<'a> {
+pub(super) struct ComparedSides<'a> {
     pub(super) names: [String; 2],
     pub(super) texts: [&'a str; 2],
 }
 
 /// Returns a unified diff; nothing if the sides are equal.
-pub(super) fn unified(sides: &Sides<'_>) -> String {
+pub(super) fn unified(sides: &ComparedSides<'_>) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let mut unified = diff.unified_diff();
     unified.context_radius(CONTEXT).header(&sides.names[0], &sides.names[1]).to_string()
 }
 
 /// Prints a unified diff.
-pub(super) fn print_unified(context: &mut Context, sides: &Sides<'_>) -> Result {
+pub(super) fn print_unified(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
     if sides.texts[0] == sides.texts[1] {
         return Ok(());
     }
@@ -37,7 +37,7 @@ pub(super) fn print_unified(context: &mut Context, sides: &Sides<'_>) -> Result 
 }
 
 /// Returns the places that differ as they read, with what went and what came marked inside the lines.
-pub(super) fn words(sides: &Sides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
+pub(super) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let (old, new) = (lines_of(sides.texts[0]), lines_of(sides.texts[1]));
     let mut out = String::new();
@@ -58,7 +58,7 @@ pub(super) fn words(sides: &Sides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String)
 }
 
 /// Prints the places that differ word by word: in colours, or in brackets where there are none.
-pub(super) fn print_words(context: &mut Context, sides: &Sides<'_>) -> Result {
+pub(super) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
     if sides.texts[0] == sides.texts[1] {
         return Ok(());
     }
@@ -68,8 +68,8 @@ pub(super) fn print_words(context: &mut Context, sides: &Sides<'_>) -> Result {
         match tag {
             ChangeTag::Equal => text.into_owned(),
             _ if !out.is_coloured() => bracketed(tag, &text),
-            ChangeTag::Delete => out.painted(Role::Removed, &text),
-            ChangeTag::Insert => out.painted(Role::Added, &text),
+            ChangeTag::Delete => out.painted(TextRole::Removed, &text),
+            ChangeTag::Insert => out.painted(TextRole::Added, &text),
         }
     };
     let text = words(sides, &mark);
@@ -121,13 +121,13 @@ fn lines_of(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-fn role_of(line: &str) -> Option<Role> {
+fn role_of(line: &str) -> Option<TextRole> {
     let tag = match line.as_bytes().first()? {
-        _ if line.starts_with("---") || line.starts_with("+++") => return Some(Role::Heading),
-        b'@' => return Some(Role::Separator),
+        _ if line.starts_with("---") || line.starts_with("+++") => return Some(TextRole::Heading),
+        b'@' => return Some(TextRole::Separator),
         b'+' => ChangeTag::Insert,
         b'-' => ChangeTag::Delete,
         _ => return None,
     };
-    Some(if tag == ChangeTag::Insert { Role::Added } else { Role::Removed })
+    Some(if tag == ChangeTag::Insert { TextRole::Added } else { TextRole::Removed })
 }

@@ -11,37 +11,41 @@ use yrs::{ClientID, ID, IdSet, ReadTxn};
 
 use super::{
     super::{
-        ContentDoc, ContentError, Stick, Version,
-        anchor::{Around, place_in},
-        diff::{Splice, utf16_len},
+        AnchorSide, ContentDoc, ContentError, Version,
+        anchor::{ItemContainer, place_in},
+        diff::{TextSplice, utf16_len},
         edit::applied,
-        rebase::{Runs, rebase_all},
-        spans::{Span, spans_of_blocks},
+        item_spans::{ItemSpan, spans_of_blocks},
+        rebase::{RunAlignment, rebase_all},
     },
-    Settlement,
-    beside::beside,
+    ConversionSettlement,
+    align_items::beside,
     is_by_rule, with_deleted,
 };
 use crate::{
     gate::IdRange,
     id::{ClientId, ItemId},
-    rich::{Kid, ROOT},
+    rich::{LiveChild, ROOT},
 };
 
 /// Work in a block that is not shown any more.
 #[derive(Debug)]
-pub(super) struct Orphan {
+pub(super) struct OrphanedItem {
     range: IdRange,
     /// What it is in, from the inside.
     around: Vec<ItemId>,
     /// The settlement that deleted or made the block.
-    by: Settlement,
+    by: ConversionSettlement,
 }
 
 impl ContentDoc {
     /// Returns the work that is new since a version, in blocks that a settlement deleted or that a
     /// rival made.
-    pub(super) fn orphans(&self, after: &Version, rivals: &[Settlement]) -> Vec<Orphan> {
+    pub(super) fn orphans(
+        &self,
+        after: &Version,
+        rivals: &[ConversionSettlement],
+    ) -> Vec<OrphanedItem> {
         let settlements = self.settlements();
         let mut orphans = self.strays_since(after, settlements, rivals);
         if orphans.is_empty() {
@@ -54,9 +58,9 @@ impl ContentDoc {
     fn strays_since(
         &self,
         version: &Version,
-        settlements: &[Settlement],
-        rivals: &[Settlement],
-    ) -> Vec<Orphan> {
+        settlements: &[ConversionSettlement],
+        rivals: &[ConversionSettlement],
+    ) -> Vec<OrphanedItem> {
         if rivals.is_empty() && settlements.iter().all(|it| it.gone.is_empty()) {
             return Vec::new();
         }
@@ -68,15 +72,15 @@ impl ContentDoc {
             });
         let parts = self.gate.parts_in(&since.collect::<Vec<_>>(), &[ROOT]);
         let by = |around: &[ItemId]| {
-            let killed = |it: &&Settlement| around.iter().any(|id| holds(&it.gone, *id));
-            let made = |it: &&Settlement| around.iter().any(|id| id.client == it.client);
+            let killed = |it: &&ConversionSettlement| around.iter().any(|id| holds(&it.gone, *id));
+            let made = |it: &&ConversionSettlement| around.iter().any(|id| id.client == it.client);
             let killer = settlements.iter().rfind(killed).or_else(|| rivals.iter().find(made));
             killer.cloned()
         };
         self.gate.read(|txn| {
             let orphan = |range: IdRange| {
                 let around = ancestors(txn, ItemId::new(range.client, range.start));
-                by(&around).map(|by| Orphan { range, around, by })
+                by(&around).map(|by| OrphanedItem { range, around, by })
             };
             parts.into_iter().filter_map(orphan).collect()
         })
@@ -86,13 +90,14 @@ impl ContentDoc {
     pub(super) fn with_orphans(
         &self,
         mut text: String,
-        orphans: &[Orphan],
-        rivals: &[Settlement],
+        orphans: &[OrphanedItem],
+        rivals: &[ConversionSettlement],
     ) -> Result<String, ContentError> {
         for orphans in orphans.chunk_by(|left, right| left.by.client == right.by.client) {
             let by = &orphans[0].by;
             // What was merged before stands around what comes now.
-            let before: Vec<Orphan> = self.strays_since(&by.from, std::slice::from_ref(by), rivals);
+            let before: Vec<OrphanedItem> =
+                self.strays_since(&by.from, std::slice::from_ref(by), rivals);
             let now = self.version();
             let mut deleted = now.snapshot().delete_set.clone();
             deleted.diff_with(&by.gone);
@@ -108,7 +113,7 @@ impl ContentDoc {
                 orphans.iter().filter_map(|it| it.around.last().copied()).collect();
             let mut without = deleted.clone();
             without.merge_with(to_set(orphans.iter().map(|it| it.range)));
-            let is_one = |kid: &Kid| kid.ids().any(|id| tops.contains(&id));
+            let is_one = |kid: &LiveChild| kid.ids().any(|id| tops.contains(&id));
             let mut then = self.fork_at(&with_deleted(&now, without))?;
             let mut here = self.fork_at(&with_deleted(&now, deleted))?;
             let (base, old) = spans_of_blocks(&mut then, is_one);
@@ -143,10 +148,10 @@ impl ContentDoc {
 fn merged_into(
     mut text: String,
     mut base: String,
-    old: &[Span],
+    old: &[ItemSpan],
     now: &str,
-    new: &[Span],
-    splices: &[Splice],
+    new: &[ItemSpan],
+    splices: &[TextSplice],
 ) -> String {
     let mut grown = 0_isize;
     for splice in splices {
@@ -156,13 +161,13 @@ fn merged_into(
         let mut said = base.clone();
         said.replace_range(start..start + splice.old.len(), words);
         grown += words.len() as isize - splice.old.len() as isize;
-        let moved = Splice {
+        let moved = TextSplice {
             at: utf16_len(&base[..start]),
             delete: splice.delete,
             old: start..start + splice.old.len(),
             new: start..start + words.len(),
         };
-        let runs = Runs::of_texts(&base, &text);
+        let runs = RunAlignment::of_texts(&base, &text);
         let (ops, overlaps) = rebase_all(&runs, &[moved], &base, &text, &said);
         let merged = applied(&text, &said, &ops);
         let is_apart = overlaps.iter().any(|it| it.deleted_by_both);
@@ -193,8 +198,8 @@ fn add_paragraph(text: &mut String, words: &str) {
 }
 
 /// Returns who typed what a change puts in.
-fn client_at(spans: &[Span], splice: &Splice) -> Option<ClientId> {
-    let is_here = |span: &&Span| span.at + span.len > splice.new.start;
+fn client_at(spans: &[ItemSpan], splice: &TextSplice) -> Option<ClientId> {
+    let is_here = |span: &&ItemSpan| span.at + span.len > splice.new.start;
     spans.iter().find(is_here).map(|span| span.item.client)
 }
 
@@ -202,7 +207,7 @@ fn client_at(spans: &[Span], splice: &Splice) -> Option<ClientId> {
 /// have moved by `grown`.
 fn word_begun_at(
     base: &str,
-    spans: &[Span],
+    spans: &[ItemSpan],
     end: usize,
     grown: isize,
     client: Option<ClientId>,
@@ -222,7 +227,7 @@ fn word_begun_at(
 /// Returns what an item is in, from the inside.
 pub(super) fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
     let (mut around, mut at) = (Vec::new(), item);
-    while let Some((Around::Type(parent), _)) = place_in(txn, at, Stick::Right) {
+    while let Some((ItemContainer::Type(parent), _)) = place_in(txn, at, AnchorSide::Right) {
         // What peers send may be of any depth.
         if around.len() > yfs_markdown::tree::MAX_DEPTH + 2 {
             break;

@@ -3,46 +3,47 @@
 mod late;
 mod random;
 
-use yfs_markdown::schema::Profile;
+use yfs_markdown::schema::SchemaProfile;
 use yrs::{Text as _, WriteTxn as _};
 
 use crate::{
     actor::{Actor, ActorKind},
-    content::{Author, ContentDoc, is_rich_of_one},
-    gate::{Limits, Source},
+    content::{ContentDoc, RunAuthor, is_rich_of_one},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::ContentKind,
+    kind::ContentRoot,
     time::Millis,
 };
 
-const RICH: ContentKind = ContentKind::Rich(Profile::Gfm);
+const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
 }
 
-fn replica(client: u64, kind: ContentKind, others: &[&ContentDoc]) -> ContentDoc {
+fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
-    let mut doc = ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), Limits::default());
+    let mut doc =
+        ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), GateLimits::default());
     doc.set_kind(kind);
     others.iter().for_each(|other| hear(&mut doc, other));
     doc
 }
 
 fn hear(doc: &mut ContentDoc, other: &ContentDoc) {
-    doc.receive(&other.gate().encode_state(), Source::Store).expect("it is an update");
+    doc.receive(&other.gate().encode_state(), UpdateSource::Store).expect("it is an update");
 }
 
 fn everybody_hears(docs: &mut [ContentDoc]) {
     let states: Vec<_> = docs.iter().map(|doc| doc.gate().encode_state()).collect();
     for doc in docs {
         for state in &states {
-            doc.receive(state, Source::Store).expect("it is an update");
+            doc.receive(state, UpdateSource::Store).expect("it is an update");
         }
     }
 }
 
-fn rename(doc: &mut ContentDoc, kind: ContentKind) {
+fn rename(doc: &mut ContentDoc, kind: ContentRoot) {
     doc.set_kind(kind);
     doc.convert().expect("it can be converted");
     assert!(!doc.needs_conversion());
@@ -68,9 +69,9 @@ const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";
 
 #[test]
 fn content_goes_to_and_fro_to_the_byte() {
-    let mut doc = replica(1, ContentKind::Text, &[]);
+    let mut doc = replica(1, ContentRoot::Text, &[]);
     write(&mut doc, FILE);
-    for (kind, add) in [(RICH, "3\n"), (ContentKind::Text, "4\n"), (RICH, "5\n")] {
+    for (kind, add) in [(RICH, "3\n"), (ContentRoot::Text, "4\n"), (RICH, "5\n")] {
         let before = doc.text();
         doc.set_kind(kind);
         assert!(doc.needs_conversion());
@@ -86,21 +87,21 @@ fn content_goes_to_and_fro_to_the_byte() {
 
 #[test]
 fn a_write_converts_first_and_is_one_update() {
-    let mut doc = replica(1, ContentKind::Text, &[]);
+    let mut doc = replica(1, ContentRoot::Text, &[]);
     write(&mut doc, FILE);
     let mut other = replica(2, RICH, &[&doc]);
     doc.set_kind(RICH);
     let new = FILE.replace("two", "2");
     let update = doc.write(&new, None, &author()).expect("a write").update.expect("a change");
-    other.receive(&update, Source::Store).expect("it is an update");
+    other.receive(&update, UpdateSource::Store).expect("it is an update");
     assert_eq!(other.text(), new);
     assert_eq!(other.held(), RICH);
 }
 
 #[test]
 fn several_who_convert_make_it_once() {
-    for kind in [RICH, ContentKind::Text] {
-        let from = if kind == RICH { ContentKind::Text } else { RICH };
+    for kind in [RICH, ContentRoot::Text] {
+        let from = if kind == RICH { ContentRoot::Text } else { RICH };
         let mut first = replica(1, from, &[]);
         write(&mut first, FILE);
         let mut docs: Vec<_> = (2..7).map(|client| replica(client, from, &[&first])).collect();
@@ -115,10 +116,10 @@ fn several_who_convert_make_it_once() {
 
 #[test]
 fn conversions_of_different_states_are_made_again() {
-    let mut first = replica(1, ContentKind::Text, &[]);
+    let mut first = replica(1, ContentRoot::Text, &[]);
     write(&mut first, "one\n\ntwo\n");
     let mut docs: Vec<_> =
-        (2..5).map(|client| replica(client, ContentKind::Text, &[&first])).collect();
+        (2..5).map(|client| replica(client, ContentRoot::Text, &[&first])).collect();
     type_plainly(&mut docs[1], 3, "!");
     docs.iter_mut().for_each(|doc| rename(doc, RICH));
     everybody_hears(&mut docs);
@@ -132,10 +133,10 @@ fn conversions_of_different_states_are_made_again() {
 
 #[test]
 fn a_copy_that_somebody_typed_in_stays() {
-    let mut first = replica(1, ContentKind::Text, &[]);
+    let mut first = replica(1, ContentRoot::Text, &[]);
     write(&mut first, "one\n\ntwo\n");
     let mut docs: Vec<_> =
-        (2..4).map(|client| replica(client, ContentKind::Text, &[&first])).collect();
+        (2..4).map(|client| replica(client, ContentRoot::Text, &[&first])).collect();
     type_plainly(&mut docs[1], 3, "!");
     docs.iter_mut().for_each(|doc| rename(doc, RICH));
     write(&mut docs[0], "one\n\ntwo and more\n");
@@ -150,9 +151,9 @@ fn a_copy_that_somebody_typed_in_stays() {
 
 #[test]
 fn what_was_typed_where_the_content_no_longer_is_comes_over() {
-    let mut doc = replica(1, ContentKind::Text, &[]);
+    let mut doc = replica(1, ContentRoot::Text, &[]);
     write(&mut doc, "one\n\ntwo\n");
-    let mut late = replica(2, ContentKind::Text, &[&doc]);
+    let mut late = replica(2, ContentRoot::Text, &[&doc]);
     rename(&mut doc, RICH);
     write(&mut doc, "one\n\n**two**\n");
     type_plainly(&mut late, 3, " late");
@@ -167,17 +168,17 @@ fn what_was_typed_where_the_content_no_longer_is_comes_over() {
 
 #[test]
 fn a_document_of_the_other_schema_is_converted() {
-    let mut doc = replica(1, ContentKind::Rich(Profile::CommonMark), &[]);
+    let mut doc = replica(1, ContentRoot::Rich(SchemaProfile::CommonMark), &[]);
     let file = FILE.to_owned() + "\nA *word*\n\n***\n\n| a | b |\n|---|---|\n| c | d |\n";
     write(&mut doc, &file);
-    assert_eq!(doc.evident_profile(), Some(Profile::CommonMark));
-    assert_eq!(doc.keep_profile(Profile::CommonMark), Ok(None));
-    assert!(doc.keep_profile(Profile::Gfm).expect("it can be converted").is_some());
+    assert_eq!(doc.evident_profile(), Some(SchemaProfile::CommonMark));
+    assert_eq!(doc.keep_profile(SchemaProfile::CommonMark), Ok(None));
+    assert!(doc.keep_profile(SchemaProfile::Gfm).expect("it can be converted").is_some());
     let heard = replica(2, RICH, &[&doc]);
     assert_eq!(heard.text(), file);
-    assert_eq!(heard.evident_profile(), Some(Profile::Gfm));
-    let tree = heard.gate().read(|txn| crate::rich::read(txn, Profile::Gfm));
-    assert_eq!(yfs_markdown::schema::check(&tree, Profile::Gfm), Ok(()));
+    assert_eq!(heard.evident_profile(), Some(SchemaProfile::Gfm));
+    let tree = heard.gate().read(|txn| crate::rich::read(txn, SchemaProfile::Gfm));
+    assert_eq!(yfs_markdown::schema::check(&tree, SchemaProfile::Gfm), Ok(()));
 }
 
 #[test]
@@ -199,20 +200,20 @@ fn what_two_plain_peers_converted_is_repaired() {
 fn rich_text_of_one_client_has_nothing_to_settle() {
     let is_of_one = |docs: &[&ContentDoc]| {
         let updates: Vec<_> = docs.iter().map(|doc| doc.gate().encode_state()).collect();
-        is_rich_of_one(updates.iter().map(Vec::as_slice), &Limits::default())
+        is_rich_of_one(updates.iter().map(Vec::as_slice), &GateLimits::default())
     };
     let mut one = replica(1, RICH, &[]);
     write(&mut one, "# One\n");
     assert!(is_of_one(&[&one]));
     write(&mut one, "# One\n\nTwo\n");
     assert!(is_of_one(&[&one]));
-    let (mut other, mut text) = (replica(2, RICH, &[]), replica(1, ContentKind::Text, &[]));
+    let (mut other, mut text) = (replica(2, RICH, &[]), replica(1, ContentRoot::Text, &[]));
     write(&mut other, "# One\n\nTwo\n");
     write(&mut text, "# One\n");
     assert!(!is_of_one(&[&one, &other]), "it may be there twice");
     assert!(!is_of_one(&[&text]), "it is not where the name says");
     assert!(!is_of_one(&[&one, &text]));
-    rename(&mut one, ContentKind::Text);
+    rename(&mut one, ContentRoot::Text);
     assert!(!is_of_one(&[&one]));
-    assert!(!is_rich_of_one([&b"\x01"[..]], &Limits::default()));
+    assert!(!is_rich_of_one([&b"\x01"[..]], &GateLimits::default()));
 }

@@ -12,8 +12,8 @@ use hashbrown::HashMap;
 use imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, InternedInput};
 
 use super::{
-    Change, common_prefix, common_suffix,
-    tokens::{Level, Tokens},
+    ByteChange, common_prefix, common_suffix,
+    tokens::{TokenLevel, TokenList},
 };
 
 /// The longest sequence that imara-diff gets to see, in tokens.
@@ -26,13 +26,16 @@ const MAX_HISTOGRAM_LEN: usize = 1_000;
 const MAX_DEPTH: usize = 4;
 
 /// Compares two texts, cut into tokens of the given level, and returns what changed, in bytes.
-pub(super) fn compare(old: &str, new: &str, level: Level) -> Vec<Change> {
-    let comparison =
-        Comparison { old: Sequence::cut(old, level), new: Sequence::cut(new, level), level };
+pub(super) fn compare(old: &str, new: &str, level: TokenLevel) -> Vec<ByteChange> {
+    let comparison = TokenComparison {
+        old: TokenSequence::cut(old, level),
+        new: TokenSequence::cut(new, level),
+        level,
+    };
     let mut hunks = Vec::new();
     let (n_old, n_new) = (comparison.old.tokens.len(), comparison.new.tokens.len());
     comparison.region(0..n_old, 0..n_new, 0, &mut hunks);
-    let bytes = |hunk: Hunk| Change {
+    let bytes = |hunk: TokenHunk| ByteChange {
         old: comparison.old.bytes(hunk.old),
         new: comparison.new.bytes(hunk.new),
     };
@@ -40,25 +43,25 @@ pub(super) fn compare(old: &str, new: &str, level: Level) -> Vec<Change> {
 }
 
 /// A change, in tokens.
-struct Hunk {
+struct TokenHunk {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-struct Comparison<'a> {
-    old: Sequence<'a>,
-    new: Sequence<'a>,
-    level: Level,
+struct TokenComparison<'a> {
+    old: TokenSequence<'a>,
+    new: TokenSequence<'a>,
+    level: TokenLevel,
 }
 
-struct Sequence<'a> {
+struct TokenSequence<'a> {
     tokens: Vec<&'a str>,
     /// Where each token begins, and where the last one ends.
     starts: Vec<usize>,
 }
 
-impl Comparison<'_> {
-    fn region(&self, old: Range<usize>, new: Range<usize>, depth: usize, out: &mut Vec<Hunk>) {
+impl TokenComparison<'_> {
+    fn region(&self, old: Range<usize>, new: Range<usize>, depth: usize, out: &mut Vec<TokenHunk>) {
         let (before, after) = (&self.old.tokens[old.clone()], &self.new.tokens[new.clone()]);
         let prefix = common_prefix(before, after);
         let suffix = common_suffix(&before[prefix..], &after[prefix..]);
@@ -68,7 +71,7 @@ impl Comparison<'_> {
         if n_old == 0 && n_new == 0 {
             // Equal.
         } else if n_old == 1 && n_new == 1 {
-            out.push(Hunk { old: old_middle, new: new_middle });
+            out.push(TokenHunk { old: old_middle, new: new_middle });
         } else if before.len().max(after.len()) <= MAX_LEN {
             // With the equal tokens around it, over which a change may slide.
             self.leaf(old, new, out);
@@ -80,10 +83,10 @@ impl Comparison<'_> {
     }
 
     /// Compares what lies between tokens that occur once on either side.
-    fn pinned(&self, old: Range<usize>, new: Range<usize>, depth: usize, out: &mut Vec<Hunk>) {
+    fn pinned(&self, old: Range<usize>, new: Range<usize>, depth: usize, out: &mut Vec<TokenHunk>) {
         let pins = if depth < MAX_DEPTH { self.pins(&old, &new) } else { Vec::new() };
         if pins.is_empty() {
-            return out.push(Hunk { old, new });
+            return out.push(TokenHunk { old, new });
         }
         let (mut old_start, mut new_start) = (old.start, new.start);
         for (old_pin, new_pin) in pins {
@@ -116,14 +119,14 @@ impl Comparison<'_> {
         longest_increasing(&pairs)
     }
 
-    fn leaf(&self, old: Range<usize>, new: Range<usize>, out: &mut Vec<Hunk>) {
+    fn leaf(&self, old: Range<usize>, new: Range<usize>, out: &mut Vec<TokenHunk>) {
         if old.is_empty() || new.is_empty() {
-            return out.push(Hunk { old, new });
+            return out.push(TokenHunk { old, new });
         }
         let mut input = InternedInput::default();
         input.update_before(self.old.tokens[old.clone()].iter().copied());
         input.update_after(self.new.tokens[new.clone()].iter().copied());
-        let by_lines = self.level == Level::Line;
+        let by_lines = self.level == TokenLevel::Line;
         let small = old.len().max(new.len()) <= MAX_HISTOGRAM_LEN;
         let histogram = by_lines && small;
         let algorithm = if histogram { Algorithm::Histogram } else { Algorithm::Myers };
@@ -140,16 +143,16 @@ impl Comparison<'_> {
         }
         let shift =
             |range: Range<u32>, by: usize| range.start as usize + by..range.end as usize + by;
-        out.extend(diff.hunks().map(|hunk| Hunk {
+        out.extend(diff.hunks().map(|hunk| TokenHunk {
             old: shift(hunk.before, old.start),
             new: shift(hunk.after, new.start),
         }));
     }
 }
 
-impl<'a> Sequence<'a> {
-    fn cut(text: &'a str, level: Level) -> Self {
-        let tokens: Vec<_> = Tokens::new(text, level).collect();
+impl<'a> TokenSequence<'a> {
+    fn cut(text: &'a str, level: TokenLevel) -> Self {
+        let tokens: Vec<_> = TokenList::new(text, level).collect();
         let mut starts = Vec::with_capacity(tokens.len() + 1);
         let mut start = 0;
         for token in &tokens {

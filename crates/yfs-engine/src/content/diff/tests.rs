@@ -3,17 +3,18 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{Splice, diff, utf16_len};
+use super::{TextSplice, diff, utf16_len};
 
 /// Shows each splice as `at-deleted+inserted`.
 fn show(old: &str, new: &str) -> String {
     let splices = checked(old, new);
-    let one = |s: &Splice| format!("{}-{:?}+{:?}", s.at, &old[s.old.clone()], &new[s.new.clone()]);
+    let one =
+        |s: &TextSplice| format!("{}-{:?}+{:?}", s.at, &old[s.old.clone()], &new[s.new.clone()]);
     splices.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
 /// Diffs, and checks that the splices are what they promise to be.
-fn checked(old: &str, new: &str) -> Vec<Splice> {
+fn checked(old: &str, new: &str) -> Vec<TextSplice> {
     let splices = diff(old, new);
     let (mut text, mut byte, mut unit) = (String::new(), 0, 0);
     for (index, splice) in splices.iter().enumerate() {

@@ -4,7 +4,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// How coarsely a text is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum TokenLevel {
     /// After every newline.
     Line,
     /// After every character that ends something in prose, code or data.
@@ -19,20 +19,20 @@ pub(super) enum Level {
 
 /// The pieces of a text, which together are the text.
 #[derive(Debug, Clone)]
-pub(super) struct Tokens<'a> {
+pub(super) struct TokenList<'a> {
     rest: &'a str,
-    level: Level,
+    level: TokenLevel,
 }
 
 #[derive(PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Word,
     Blank,
     Single,
 }
 
-impl<'a> Tokens<'a> {
-    pub(super) fn new(text: &'a str, level: Level) -> Self {
+impl<'a> TokenList<'a> {
+    pub(super) fn new(text: &'a str, level: TokenLevel) -> Self {
         Self { rest: text, level }
     }
 
@@ -41,10 +41,10 @@ impl<'a> Tokens<'a> {
             self.rest.bytes().position(end).map_or(self.rest.len(), |at| at + 1)
         };
         match self.level {
-            Level::Line => after(|byte| byte == b'\n'),
-            Level::Clause => after(|byte| b"\n,;.:(){}[]<>".contains(&byte)),
-            Level::Word => self.next_word_len(),
-            Level::Cluster => cluster_len(self.rest),
+            TokenLevel::Line => after(|byte| byte == b'\n'),
+            TokenLevel::Clause => after(|byte| b"\n,;.:(){}[]<>".contains(&byte)),
+            TokenLevel::Word => self.next_word_len(),
+            TokenLevel::Cluster => cluster_len(self.rest),
         }
     }
 
@@ -52,7 +52,7 @@ impl<'a> Tokens<'a> {
         let Some(first) = self.rest.chars().next() else { return 0 };
         let class = class_of(first);
         let mut end = cluster_len(self.rest);
-        let goes_on = |next| class != Class::Single && class_of(next) == class;
+        let goes_on = |next| class != CharClass::Single && class_of(next) == class;
         while self.rest[end..].chars().next().is_some_and(goes_on) {
             end += cluster_len(&self.rest[end..]);
         }
@@ -60,7 +60,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-impl<'a> Iterator for Tokens<'a> {
+impl<'a> Iterator for TokenList<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -119,13 +119,13 @@ fn belongs(left: char, right: char) -> bool {
         || is_combining_mark(right)
 }
 
-fn class_of(c: char) -> Class {
+fn class_of(c: char) -> CharClass {
     match c {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => Class::Word,
-        ' ' | '\t' => Class::Blank,
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => CharClass::Word,
+        ' ' | '\t' => CharClass::Blank,
         // From here on scripts that are written without blanks.
-        '\u{2e80}'.. => Class::Single,
-        _ if c.is_alphanumeric() => Class::Word,
-        _ => Class::Single,
+        '\u{2e80}'.. => CharClass::Single,
+        _ if c.is_alphanumeric() => CharClass::Word,
+        _ => CharClass::Single,
     }
 }

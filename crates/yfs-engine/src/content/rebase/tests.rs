@@ -3,32 +3,32 @@
 
 use expect_test::{Expect, expect};
 
-use super::{Length, Runs, Side, rebase};
+use super::{RunAlignment, TextLength, TextSide, rebase};
 use crate::content::diff::diff;
 
 /// Reads the current text with the base in it: `[-gone-]` and `{+new+}` are what others did.
-fn parse(marked: &str) -> (String, String, Runs) {
-    let (mut base, mut current, mut runs) = (String::new(), String::new(), Runs::default());
+fn parse(marked: &str) -> (String, String, RunAlignment) {
+    let (mut base, mut current, mut runs) = (String::new(), String::new(), RunAlignment::default());
     let mut rest = marked;
     while !rest.is_empty() {
         let (side, text, end) = if let Some(inner) = rest.strip_prefix("[-") {
             let (text, end) = inner.split_once("-]").unwrap();
-            (Side::Old, text, end)
+            (TextSide::Old, text, end)
         } else if let Some(inner) = rest.strip_prefix("{+") {
             let (text, end) = inner.split_once("+}").unwrap();
-            (Side::New, text, end)
+            (TextSide::New, text, end)
         } else {
             let end =
                 rest.find("[-").unwrap_or(rest.len()).min(rest.find("{+").unwrap_or(rest.len()));
-            (Side::Both, &rest[..end], &rest[end..])
+            (TextSide::Both, &rest[..end], &rest[end..])
         };
-        if side != Side::New {
+        if side != TextSide::New {
             base.push_str(text);
         }
-        if side != Side::Old {
+        if side != TextSide::Old {
             current.push_str(text);
         }
-        runs.push(side, Length::of(text));
+        runs.push(side, TextLength::of(text));
         rest = end;
     }
     (base, current, runs)

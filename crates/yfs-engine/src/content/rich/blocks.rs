@@ -11,13 +11,13 @@ use std::{
 
 use hashbrown::{HashMap, HashSet};
 use yfs_markdown::{
-    schema::Profile,
+    schema::SchemaProfile,
     source::{RenderedBlocks, SourceMap},
-    tree::Element,
+    tree::TreeElement,
 };
 use yrs::{ReadTxn, XmlElementRef, XmlFragment as _, XmlOut};
 
-use super::{File, Memory, SOURCE, evident_profile, file_of};
+use super::{RichFile, RichMemory, SOURCE, evident_profile, file_of};
 use crate::{
     content::{ContentDoc, anchor::top_of, rich::FRONT_MATTER},
     gate::IdRange,
@@ -34,12 +34,12 @@ const MAX_CHANGED: usize = 256;
 /// The file as it was when it was last read.
 #[derive(Debug, Default)]
 pub(in crate::content) struct FileCache {
-    inner: Mutex<Inner>,
+    inner: Mutex<BlockCacheInner>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    cached: Option<Cached>,
+struct BlockCacheInner {
+    cached: Option<CachedBlock>,
     /// What was deleted since.
     deleted: Vec<IdRange>,
     /// How often the whole document was read.
@@ -48,11 +48,11 @@ struct Inner {
 }
 
 #[derive(Debug)]
-pub(super) struct Cached {
+pub(super) struct CachedBlock {
     pub(super) rendered: RenderedBlocks,
     /// The children of the root, in order.
     ids: Vec<ItemId>,
-    profile: Profile,
+    profile: SchemaProfile,
     pub(super) map: SourceMap,
     /// The front matter as it stands in the file.
     front: String,
@@ -60,14 +60,14 @@ pub(super) struct Cached {
 }
 
 /// Which children of the root changed: where they were, and where they are.
-struct Changed {
+struct ChangedBlocks {
     old: Range<usize>,
     ids: Vec<ItemId>,
     handles: Vec<XmlElementRef>,
 }
 
 impl FileCache {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, BlockCacheInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,7 +94,7 @@ impl FileCache {
 
 impl ContentDoc {
     /// Reads the document as a file, from the one that was read before where that is possible.
-    pub(super) fn read_by_blocks(&self, profile: Profile) -> File {
+    pub(super) fn read_by_blocks(&self, profile: SchemaProfile) -> RichFile {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         if let Some(mut cached) = cached
@@ -118,20 +118,24 @@ impl ContentDoc {
         file
     }
 
-    fn read_whole(&self, txn: &impl ReadTxn, profile: Profile) -> (File, Option<Cached>) {
+    fn read_whole(
+        &self,
+        txn: &impl ReadTxn,
+        profile: SchemaProfile,
+    ) -> (RichFile, Option<CachedBlock>) {
         let kids = glance(txn, profile);
         let evident = evident_profile(&kids).unwrap_or(profile);
         let ids: Option<Vec<ItemId>> = kids.iter().map(element_id).collect();
-        let memory = Memory::read(txn);
+        let memory = RichMemory::read(txn);
         let nodes = into_nodes(kids);
         if let Some(ids) = ids.filter(|_| evident == profile && !nodes.is_empty()) {
-            let document = Element::new("doc").holding(nodes);
+            let document = TreeElement::new("doc").holding(nodes);
             let map = memory.source();
             let front = memory.front();
             let rendered = RenderedBlocks::new(&document, &map, profile);
             if let Some(rendered) = rendered.filter(|it| it.text().len() >= MIN_LEN) {
                 let clocks = clocks_of(txn);
-                let cached = Cached { rendered, ids, profile, map, front, clocks };
+                let cached = CachedBlock { rendered, ids, profile, map, front, clocks };
                 return (cached.file(), Some(cached));
             }
             return (file_of(document.children, &memory, profile), None);
@@ -142,9 +146,9 @@ impl ContentDoc {
     /// Renders what changed. Returns nothing if the whole document must be read.
     fn bring_up_to_date(
         &self,
-        cached: &mut Cached,
+        cached: &mut CachedBlock,
         mut changed: Vec<IdRange>,
-        profile: Profile,
+        profile: SchemaProfile,
     ) -> Option<()> {
         if cached.profile != profile {
             return None;
@@ -171,7 +175,7 @@ impl ContentDoc {
     }
 
     /// Takes the file block by block out of the cache, brought up to date.
-    pub(super) fn take_cached(&self, profile: Profile) -> Option<Cached> {
+    pub(super) fn take_cached(&self, profile: SchemaProfile) -> Option<CachedBlock> {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         drop(inner);
@@ -181,7 +185,7 @@ impl ContentDoc {
     }
 
     /// Puts the file back into the cache.
-    pub(super) fn keep_cached(&self, cached: Cached) {
+    pub(super) fn keep_cached(&self, cached: CachedBlock) {
         self.blocks.lock().cached = Some(cached);
     }
 }
@@ -206,7 +210,7 @@ fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
     Some((ids, handles))
 }
 
-impl Cached {
+impl CachedBlock {
     pub(super) fn front(&self) -> &str {
         &self.front
     }
@@ -226,13 +230,13 @@ impl Cached {
         self.ids.len() == self.rendered.n_blocks()
     }
 
-    pub(super) fn file(&self) -> File {
+    pub(super) fn file(&self) -> RichFile {
         let text = [&self.front, self.rendered.text()].concat();
-        File { text, is_exact: self.rendered.is_exact() }
+        RichFile { text, is_exact: self.rendered.is_exact() }
     }
 
     /// Finds the children of the root that hold some items.
-    fn changed(&self, txn: &impl ReadTxn, parts: &[IdRange]) -> Option<Changed> {
+    fn changed(&self, txn: &impl ReadTxn, parts: &[IdRange]) -> Option<ChangedBlocks> {
         let mut dirty = HashSet::new();
         for part in parts {
             dirty.extend(top_of(txn, ItemId::new(part.client, part.start))?);
@@ -243,12 +247,12 @@ impl Cached {
         let n_left = self.ids.len().min(ids.len()) - n_before;
         let behind = self.ids.iter().rev().zip(ids.iter().rev()).take(n_left);
         let n_behind = behind.take_while(is_same).count();
-        Some(Changed { old: n_before..self.ids.len() - n_behind, ids, handles })
+        Some(ChangedBlocks { old: n_before..self.ids.len() - n_behind, ids, handles })
     }
 
     /// Reads and renders the children that changed.
-    fn replace(&mut self, txn: &impl ReadTxn, changed: Changed) -> Option<()> {
-        let Changed { old, ids, handles } = changed;
+    fn replace(&mut self, txn: &impl ReadTxn, changed: ChangedBlocks) -> Option<()> {
+        let ChangedBlocks { old, ids, handles } = changed;
         let n_new = (old.len() + ids.len()).checked_sub(self.ids.len())?;
         if n_new > MAX_CHANGED || old.len() > MAX_CHANGED {
             return None;

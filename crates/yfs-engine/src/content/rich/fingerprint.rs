@@ -1,27 +1,27 @@
 //! What a node says, in 128 bits that nobody can collide: nodes with equal fingerprints are the same.
 //!
-//! As in `yfs_markdown::same`, what editors derive from what stands around makes no difference, nor do nulls or the marks of
+//! As in `yfs_markdown::tree_equality`, what editors derive from what stands around makes no difference, nor do nulls or the marks of
 //! elements, which Yjs does not keep.
 
 use yfs_markdown::{
-    same::is_derived,
-    tree::{Attributes, Node, Text, Value},
+    tree::{AttributeValue, Attributes, MarkdownNode, TextRun},
+    tree_equality::is_derived,
 };
 
-use crate::rich::{Kid, LiveElement};
+use crate::rich::{LiveChild, LiveElement};
 
 /// What a node says.
 pub(super) type Fingerprint = [u8; 16];
 
 /// Returns the fingerprint of an element, or of texts that stand together.
-pub(super) fn of_nodes(nodes: &[Node], scratch: &mut Vec<u8>) -> Fingerprint {
+pub(super) fn of_nodes(nodes: &[MarkdownNode], scratch: &mut Vec<u8>) -> Fingerprint {
     scratch.clear();
     nodes.iter().for_each(|node| put_node(node, scratch));
     hash(scratch)
 }
 
 /// Returns the fingerprint of what is there.
-pub(super) fn of_kid(kid: &Kid, scratch: &mut Vec<u8>) -> Fingerprint {
+pub(super) fn of_kid(kid: &LiveChild, scratch: &mut Vec<u8>) -> Fingerprint {
     scratch.clear();
     put_kid(kid, scratch);
     hash(scratch)
@@ -32,10 +32,10 @@ fn hash(bytes: &[u8]) -> Fingerprint {
     *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
 }
 
-fn put_node(node: &Node, out: &mut Vec<u8>) {
+fn put_node(node: &MarkdownNode, out: &mut Vec<u8>) {
     match node {
-        Node::Text(text) => put_text(text, out),
-        Node::Element(element) => {
+        MarkdownNode::Text(text) => put_text(text, out),
+        MarkdownNode::Element(element) => {
             put_head(&element.name, &element.attributes, out);
             element.children.iter().for_each(|child| put_node(child, out));
             out.push(END);
@@ -43,10 +43,10 @@ fn put_node(node: &Node, out: &mut Vec<u8>) {
     }
 }
 
-fn put_kid(kid: &Kid, out: &mut Vec<u8>) {
+fn put_kid(kid: &LiveChild, out: &mut Vec<u8>) {
     match kid {
-        Kid::Text(text) => text.runs.iter().for_each(|run| put_node(run, out)),
-        Kid::Element(LiveElement { name, attributes, kids, .. }) => {
+        LiveChild::Text(text) => text.runs.iter().for_each(|run| put_node(run, out)),
+        LiveChild::Element(LiveElement { name, attributes, kids, .. }) => {
             put_head(name, attributes, out);
             kids.iter().for_each(|kid| put_kid(kid, out));
             out.push(END);
@@ -67,7 +67,7 @@ fn put_head(name: &str, attributes: &Attributes, out: &mut Vec<u8>) {
     put_attributes(name, attributes, out);
 }
 
-fn put_text(text: &Text, out: &mut Vec<u8>) {
+fn put_text(text: &TextRun, out: &mut Vec<u8>) {
     out.push(TEXT);
     out.extend_from_slice(text.text.as_bytes());
     for mark in &text.marks {
@@ -80,7 +80,7 @@ fn put_text(text: &Text, out: &mut Vec<u8>) {
 
 fn put_attributes(owner: &str, attributes: &Attributes, out: &mut Vec<u8>) {
     let is_said =
-        |(name, value): &&(_, Value)| !value.is_null() && !is_derived(owner, as_str(name));
+        |(name, value): &&(_, AttributeValue)| !value.is_null() && !is_derived(owner, as_str(name));
     let mut said: Vec<_> = attributes.iter().filter(is_said).collect();
     said.sort_by(|(left, _), (right, _)| left.cmp(right));
     for (name, value) in said {
@@ -95,24 +95,24 @@ fn as_str(name: &smol_str::SmolStr) -> &str {
     name
 }
 
-fn put_value(value: &Value, out: &mut Vec<u8>) {
+fn put_value(value: &AttributeValue, out: &mut Vec<u8>) {
     out.push(SAID);
     match value {
-        Value::Null => out.push(b'n'),
-        Value::Bool(value) => out.push(if *value { b't' } else { b'f' }),
-        Value::Number(number) => {
+        AttributeValue::Null => out.push(b'n'),
+        AttributeValue::Bool(value) => out.push(if *value { b't' } else { b'f' }),
+        AttributeValue::Number(number) => {
             out.push(b'd');
             out.extend_from_slice(&(number + 0.0).to_be_bytes());
         }
-        Value::String(text) => {
+        AttributeValue::String(text) => {
             out.push(b's');
             out.extend_from_slice(text.as_bytes());
         }
-        Value::Array(values) => {
+        AttributeValue::Array(values) => {
             out.push(b'a');
             values.iter().for_each(|value| put_value(value, out));
         }
-        Value::Object(entries) => {
+        AttributeValue::Object(entries) => {
             out.push(b'o');
             put_attributes("", entries, out);
         }

@@ -6,12 +6,12 @@
 
 use std::ops::Range;
 
-use yfs_markdown::tree::Node;
+use yfs_markdown::tree::MarkdownNode;
 
-use super::{align::changed, fingerprint};
+use super::{fingerprint, pair_children::changed};
 
 /// A stretch of what was read that differs in the document, in the new file, or in both.
-struct Region {
+struct MergeRegion {
     read: Range<usize>,
     /// Whether the writer changed it.
     is_new: bool,
@@ -22,19 +22,23 @@ struct Region {
 
 /// Returns the blocks that a document is to hold: those of `new` where it differs from `read`, which is what the file
 /// said before, and those of `document` elsewhere.
-pub(super) fn merged(document: &[Node], read: &[Node], new: &[Node]) -> Vec<Node> {
+pub(super) fn merged(
+    document: &[MarkdownNode],
+    read: &[MarkdownNode],
+    new: &[MarkdownNode],
+) -> Vec<MarkdownNode> {
     let mut scratch = Vec::new();
-    let mut keys = |nodes: &[Node]| {
+    let mut keys = |nodes: &[MarkdownNode]| {
         let keys = nodes.chunks(1).map(|node| fingerprint::of_nodes(node, &mut scratch));
         keys.collect::<Vec<_>>()
     };
     let (document_keys, read_keys, new_keys) = (keys(document), keys(read), keys(new));
-    let mut hunks: Vec<Region> = Vec::new();
+    let mut hunks: Vec<MergeRegion> = Vec::new();
     for (is_new, keys) in [(false, &document_keys), (true, &new_keys)] {
         for (read, there) in changed(&read_keys, keys) {
             let grown = there.len() as isize - read.len() as isize;
             let (grown_document, grown_new) = if is_new { (0, grown) } else { (grown, 0) };
-            hunks.push(Region { read, is_new, grown_document, grown_new });
+            hunks.push(MergeRegion { read, is_new, grown_document, grown_new });
         }
     }
     hunks.sort_by_key(|hunk| (hunk.read.start, hunk.read.end, hunk.is_new));
@@ -44,7 +48,7 @@ pub(super) fn merged(document: &[Node], read: &[Node], new: &[Node]) -> Vec<Node
         range.start.saturating_add_signed(by)..range.end.saturating_add_signed(by + grown)
     };
     for region in joined(hunks) {
-        let Region { read, is_new, grown_document, grown_new } = region;
+        let MergeRegion { read, is_new, grown_document, grown_new } = region;
         merged.extend_from_slice(&document[shift(at..read.start, by_document, 0)]);
         merged.extend_from_slice(match is_new {
             true => &new[shift(read.clone(), by_new, grown_new)],
@@ -59,8 +63,8 @@ pub(super) fn merged(document: &[Node], read: &[Node], new: &[Node]) -> Vec<Node
 }
 
 /// Makes one of regions that overlap.
-fn joined(hunks: Vec<Region>) -> Vec<Region> {
-    let mut regions: Vec<Region> = Vec::new();
+fn joined(hunks: Vec<MergeRegion>) -> Vec<MergeRegion> {
+    let mut regions: Vec<MergeRegion> = Vec::new();
     for hunk in hunks {
         match regions.last_mut() {
             Some(last) if hunk.read.start < last.read.end => {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use yfs_markdown::{
-    schema::{Content, Place, Profile},
-    tree::{Attributes, Element, Node, Value},
+    schema::{ElementContent, ElementPosition, SchemaProfile},
+    tree::{AttributeValue, Attributes, MarkdownNode, TreeElement},
 };
 use yrs::{
     ReadTxn, Snapshot, Text as _, TransactionMut, Xml as _, XmlElementRef, XmlTextRef, types::Delta,
@@ -17,42 +17,42 @@ use yrs::{
 
 use super::{
     super::{
+        item_spans::{TypingRuns, typing_runs},
         laid_beside,
-        rebase::{Length, Overlap, Runs},
-        spans::{TypingRuns, typing_runs},
+        rebase::{RunAlignment, TextLength, TextOverlap},
     },
-    align::{Act, align, grouped},
     fingerprint,
-    text::{Change, Marked, SlotPair},
+    pair_children::{ChildAction, align, grouped},
+    text::{MarkedRichText, MarkedTextChange, SlotPair},
 };
 use crate::{
     gate::IdRange,
     id::{ClientId, ItemId},
-    rich::{Inserter, Kid, LiveElement, LiveText, Parent, Slot, nodes, to_any},
+    rich::{InsertParent, LiveChild, LiveElement, LiveText, NodeInserter, TextSlot, nodes, to_any},
 };
 
 /// What is to be done to a document.
-pub(super) struct Plan {
-    pub(super) inserter: Inserter,
+pub(super) struct RichEditPlan {
+    pub(super) inserter: NodeInserter,
     pub(super) deleted: Vec<IdRange>,
     pub(super) texts: Vec<(XmlTextRef, Vec<Delta<Arc<str>>>)>,
-    pub(super) attributes: Vec<(XmlElementRef, String, Option<Value>)>,
-    pub(super) overlaps: Vec<Overlap>,
+    pub(super) attributes: Vec<(XmlElementRef, String, Option<AttributeValue>)>,
+    pub(super) overlaps: Vec<TextOverlap>,
 }
 
 /// How the base lies beside what is there now.
-pub(super) struct Beside<'a, 'doc> {
+pub(super) struct BaseAlignment<'a, 'doc> {
     pub(super) txn: &'a mut TransactionMut<'doc>,
     /// The version that the writer had read; nothing if that is what is there.
     pub(super) version: Option<&'a Snapshot>,
-    pub(super) profile: Profile,
+    pub(super) profile: SchemaProfile,
 }
 
-impl Plan {
+impl RichEditPlan {
     /// Begins with the next item of a client.
     pub(super) fn new(client: ClientId, clock: u32) -> Self {
         Self {
-            inserter: Inserter::new(client, clock),
+            inserter: NodeInserter::new(client, clock),
             deleted: Vec::new(),
             texts: Vec::new(),
             attributes: Vec::new(),
@@ -70,24 +70,30 @@ impl Plan {
     /// Makes `new` of the children of the root.
     pub(super) fn document(
         &mut self,
-        beside: &mut Beside<'_, '_>,
-        base: &[Kid],
-        live: &[Kid],
-        new: &[Node],
+        beside: &mut BaseAlignment<'_, '_>,
+        base: &[LiveChild],
+        live: &[LiveChild],
+        new: &[MarkdownNode],
     ) {
-        Level { plan: self, beside, parent: Parent::Root, live, places: places(live) }
+        SiblingList { plan: self, beside, parent: InsertParent::Root, live, places: places(live) }
             .children(base, new);
     }
 
     /// Makes `new` of some of the neighboring children of the root that are in `live`.
     pub(super) fn blocks(
         &mut self,
-        beside: &mut Beside<'_, '_>,
-        live: &[Kid],
+        beside: &mut BaseAlignment<'_, '_>,
+        live: &[LiveChild],
         changed: std::ops::Range<usize>,
-        new: &[Node],
+        new: &[MarkdownNode],
     ) {
-        let level = Level { plan: self, beside, parent: Parent::Root, live, places: places(live) };
+        let level = SiblingList {
+            plan: self,
+            beside,
+            parent: InsertParent::Root,
+            live,
+            places: places(live),
+        };
         level.children_from(changed.start, &live[changed], new);
     }
 
@@ -96,8 +102,8 @@ impl Plan {
         self.deleted.extend(ranges);
     }
 
-    fn attributes(&mut self, base: &LiveElement, live: &LiveElement, new: &Element) {
-        let mut set = |name: &str, value: Option<Value>| {
+    fn attributes(&mut self, base: &LiveElement, live: &LiveElement, new: &TreeElement) {
+        let mut set = |name: &str, value: Option<AttributeValue>| {
             self.attributes.push((live.handle.clone(), name.to_owned(), value));
         };
         for (name, value) in said(&new.attributes) {
@@ -116,39 +122,39 @@ impl Plan {
     }
 }
 
-fn said(attributes: &Attributes) -> impl Iterator<Item = (&smol_str::SmolStr, &Value)> {
+fn said(attributes: &Attributes) -> impl Iterator<Item = (&smol_str::SmolStr, &AttributeValue)> {
     attributes.iter().map(|(name, value)| (name, value)).filter(|(_, value)| !value.is_null())
 }
 
-fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
+fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a AttributeValue> {
     attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
 /// Where each item is among children.
-fn places(live: &[Kid]) -> HashMap<ItemId, usize> {
+fn places(live: &[LiveChild]) -> HashMap<ItemId, usize> {
     let places = live.iter().enumerate();
     places.flat_map(|(place, kid)| kid.ids().map(move |id| (id, place))).collect()
 }
 
 /// The children of one parent.
-struct Level<'a, 'b, 'c, 'doc> {
-    plan: &'a mut Plan,
-    beside: &'b mut Beside<'c, 'doc>,
-    parent: Parent,
-    live: &'a [Kid],
+struct SiblingList<'a, 'b, 'c, 'doc> {
+    plan: &'a mut RichEditPlan,
+    beside: &'b mut BaseAlignment<'c, 'doc>,
+    parent: InsertParent,
+    live: &'a [LiveChild],
     places: HashMap<ItemId, usize>,
 }
 
 /// Where the next child goes.
 #[derive(Default)]
-struct Cursor {
+struct InsertCursor {
     /// How many of the children that are there are before it.
     at: usize,
     /// The last that was put in there.
     last: Option<ItemId>,
 }
 
-impl Cursor {
+impl InsertCursor {
     fn go_to(&mut self, at: usize) {
         if at > self.at {
             *self = Self { at, last: None };
@@ -156,26 +162,26 @@ impl Cursor {
     }
 }
 
-impl Level<'_, '_, '_, '_> {
-    fn children(self, base: &[Kid], new: &[Node]) {
+impl SiblingList<'_, '_, '_, '_> {
+    fn children(self, base: &[LiveChild], new: &[MarkdownNode]) {
         self.children_from(0, base, new);
     }
 
-    fn children_from(mut self, at: usize, base: &[Kid], new: &[Node]) {
+    fn children_from(mut self, at: usize, base: &[LiveChild], new: &[MarkdownNode]) {
         let groups = grouped(new);
-        let mut cursor = Cursor { at, last: None };
+        let mut cursor = InsertCursor { at, last: None };
         let acts = align(base, &groups);
-        let is_insert = |it: &Act| matches!(it, Act::Insert { .. });
+        let is_insert = |it: &ChildAction| matches!(it, ChildAction::Insert { .. });
         let n_last = acts.iter().rev().take_while(|it| is_insert(it)).count();
         for (index, act) in acts.iter().enumerate() {
             match *act {
-                Act::Keep { old, new } | Act::Change { old, new } => {
+                ChildAction::Keep { old, new } | ChildAction::Change { old, new } => {
                     match self.place_of(&base[old]) {
                         Some(place) => {
                             cursor.go_to(place + 1);
                             self.change(&base[old], place, groups[new]);
                         }
-                        None if matches!(act, Act::Change { .. }) => {
+                        None if matches!(act, ChildAction::Change { .. }) => {
                             self.overlap(&base[old], groups[new], "", true);
                             self.insert(&mut cursor, groups[new], false);
                         }
@@ -183,25 +189,25 @@ impl Level<'_, '_, '_, '_> {
                         None => {}
                     }
                 }
-                Act::Delete { old } => {
+                ChildAction::Delete { old } => {
                     if let Some(place) = self.place_of(&base[old]) {
                         self.delete(&base[old], place);
                         cursor.go_to(place + 1);
                     }
                 }
-                Act::Insert { new } => {
+                ChildAction::Insert { new } => {
                     self.insert(&mut cursor, groups[new], index + n_last < acts.len());
                 }
             }
         }
     }
 
-    fn place_of(&self, base: &Kid) -> Option<usize> {
+    fn place_of(&self, base: &LiveChild) -> Option<usize> {
         base.ids().find_map(|id| self.places.get(&id).copied())
     }
 
     /// Puts a child in, unless others have put the same there.
-    fn insert(&mut self, cursor: &mut Cursor, nodes: &[Node], may_be_there: bool) {
+    fn insert(&mut self, cursor: &mut InsertCursor, nodes: &[MarkdownNode], may_be_there: bool) {
         if may_be_there && self.beside.version.is_some() {
             let mut scratch = Vec::new();
             let wanted = fingerprint::of_nodes(nodes, &mut scratch);
@@ -216,31 +222,31 @@ impl Level<'_, '_, '_, '_> {
         cursor.last = self.plan.inserter.insert(self.parent, left, right, nodes);
     }
 
-    fn change(&mut self, base: &Kid, place: usize, new: &[Node]) {
+    fn change(&mut self, base: &LiveChild, place: usize, new: &[MarkdownNode]) {
         match (base, &self.live[place], new) {
-            (Kid::Element(base), Kid::Element(live), [Node::Element(new)]) => {
+            (LiveChild::Element(base), LiveChild::Element(live), [MarkdownNode::Element(new)]) => {
                 self.element(base, live, new);
             }
-            (Kid::Text(base), Kid::Text(_), new) => self.text(base, new),
+            (LiveChild::Text(base), LiveChild::Text(_), new) => self.text(base, new),
             _ => {}
         }
     }
 
-    fn element(&mut self, base: &LiveElement, live: &LiveElement, new: &Element) {
+    fn element(&mut self, base: &LiveElement, live: &LiveElement, new: &TreeElement) {
         self.plan.attributes(base, live, new);
-        let level = Level {
+        let level = SiblingList {
             plan: self.plan,
             beside: self.beside,
-            parent: Parent::Element(live.id),
+            parent: InsertParent::Element(live.id),
             live: &live.kids,
             places: places(&live.kids),
         };
         level.children(&base.kids, &new.children);
     }
 
-    fn text(&mut self, base: &LiveText, new: &[Node]) {
-        let (old, new) = (Marked::new(&base.runs), Marked::new(new));
-        let change = Change::new(&old, &new, self.beside.profile);
+    fn text(&mut self, base: &LiveText, new: &[MarkdownNode]) {
+        let (old, new) = (MarkedRichText::new(&base.runs), MarkedRichText::new(new));
+        let change = MarkedTextChange::new(&old, &new, self.beside.profile);
         let mut start = 0;
         for slot in &base.slots {
             let range = start..start + slot.text.len();
@@ -272,21 +278,26 @@ impl Level<'_, '_, '_, '_> {
         let at = place.map_or(self.live.len(), |place| place + 1);
         let left = at.checked_sub(1).and_then(|at| self.live[at].ids().last());
         let right = self.live.get(at).and_then(|kid| kid.ids().next());
-        self.plan.inserter.insert(self.parent, left, right, &[Node::text(text, Vec::new())]);
+        self.plan.inserter.insert(
+            self.parent,
+            left,
+            right,
+            &[MarkdownNode::text(text, Vec::new())],
+        );
     }
 
     /// Deletes a child, but not what others have put into it.
-    fn delete(&mut self, base: &Kid, place: usize) {
+    fn delete(&mut self, base: &LiveChild, place: usize) {
         let live = &self.live[place];
         let is_only = self.live.len() == 1;
         if self.beside.version.is_none() || is_untouched(base, live) {
             return match (base, live) {
                 // Editors empty the only text of a block; they are bound to it.
-                (Kid::Text(text), _) if is_only => self.text(text, &[]),
+                (LiveChild::Text(text), _) if is_only => self.text(text, &[]),
                 _ => self.plan.delete(live.ids()),
             };
         }
-        if let (Kid::Element(base), Kid::Element(live)) = (base, live) {
+        if let (LiveChild::Element(base), LiveChild::Element(live)) = (base, live) {
             let theirs: String = texts_of(&live.kids);
             self.overlap_of(texts_of(&base.kids), String::new(), theirs, false);
         }
@@ -295,31 +306,33 @@ impl Level<'_, '_, '_, '_> {
 
     /// Deletes what the writer had read of a child, and leaves what must be there around what others
     /// have put in: editors would delete it with all that it holds.
-    fn empty(&mut self, base: &Kid, place: usize) {
+    fn empty(&mut self, base: &LiveChild, place: usize) {
         match (base, &self.live[place]) {
-            (Kid::Element(base), Kid::Element(live)) => {
+            (LiveChild::Element(base), LiveChild::Element(live)) => {
                 let content = self.beside.profile.element(&live.name).map(|spec| spec.content);
-                let mut level = Level {
+                let mut level = SiblingList {
                     plan: self.plan,
                     beside: self.beside,
-                    parent: Parent::Element(live.id),
+                    parent: InsertParent::Element(live.id),
                     live: &live.kids,
                     places: places(&live.kids),
                 };
-                let is_untouched = |kid: &Kid, place: Option<usize>| {
+                let is_untouched = |kid: &LiveChild, place: Option<usize>| {
                     place.is_some_and(|place| is_untouched(kid, &live.kids[place]))
                 };
                 let n_touched =
                     base.kids.iter().filter(|it| !is_untouched(it, level.place_of(it))).count();
                 let may_go = |index: usize| match content {
                     // Whatever others have touched is one that stays.
-                    Some(Content::Blocks | Content::Many(_)) => n_touched > 0 || index > 0,
-                    Some(Content::ParagraphThenBlocks) => index > 0,
+                    Some(ElementContent::Blocks | ElementContent::Many(_)) => {
+                        n_touched > 0 || index > 0
+                    }
+                    Some(ElementContent::ParagraphThenBlocks) => index > 0,
                     _ => false,
                 };
                 for (index, kid) in base.kids.iter().enumerate() {
                     let Some(place) = level.place_of(kid) else { continue };
-                    let is_inline = matches!(kid, Kid::Text(_)) || level.is_inline(kid);
+                    let is_inline = matches!(kid, LiveChild::Text(_)) || level.is_inline(kid);
                     if is_inline || may_go(index) && is_untouched(kid, Some(place)) {
                         level.delete(kid, place);
                     } else {
@@ -327,18 +340,24 @@ impl Level<'_, '_, '_, '_> {
                     }
                 }
             }
-            (Kid::Text(text), _) => self.text(text, &[]),
+            (LiveChild::Text(text), _) => self.text(text, &[]),
             _ => {}
         }
     }
 
-    fn is_inline(&self, kid: &Kid) -> bool {
-        let Kid::Element(element) = kid else { return false };
+    fn is_inline(&self, kid: &LiveChild) -> bool {
+        let LiveChild::Element(element) = kid else { return false };
         let spec = self.beside.profile.element(&element.name);
-        spec.is_some_and(|spec| spec.place == Place::Inline)
+        spec.is_some_and(|spec| spec.place == ElementPosition::Inline)
     }
 
-    fn overlap(&mut self, base: &Kid, new: &[Node], theirs: &str, deleted_by_both: bool) {
+    fn overlap(
+        &mut self,
+        base: &LiveChild,
+        new: &[MarkdownNode],
+        theirs: &str,
+        deleted_by_both: bool,
+    ) {
         let mut inserted = String::new();
         plain_text(new, &mut inserted);
         let deleted = texts_of(std::slice::from_ref(base));
@@ -352,13 +371,13 @@ impl Level<'_, '_, '_, '_> {
         theirs: String,
         deleted_by_both: bool,
     ) {
-        self.plan.overlaps.push(Overlap { at: 0, deleted, inserted, theirs, deleted_by_both });
+        self.plan.overlaps.push(TextOverlap { at: 0, deleted, inserted, theirs, deleted_by_both });
     }
 }
 
-impl Beside<'_, '_> {
+impl BaseAlignment<'_, '_> {
     /// Returns where typing begins in a text that others changed.
-    fn typing(&mut self, base: &Slot, live: &Slot) -> TypingRuns {
+    fn typing(&mut self, base: &TextSlot, live: &TextSlot) -> TypingRuns {
         match self.version.is_none() || base.text == live.text {
             true => TypingRuns::default(),
             false => typing_runs(self.txn, &live.handle),
@@ -366,25 +385,25 @@ impl Beside<'_, '_> {
     }
 
     /// Lays what a text said beside what it says.
-    fn runs(&mut self, base: &Slot, live: &Slot) -> Runs {
-        let whole = || Runs::whole(Length::of(&base.text));
+    fn runs(&mut self, base: &TextSlot, live: &TextSlot) -> RunAlignment {
+        let whole = || RunAlignment::whole(TextLength::of(&base.text));
         let Some(version) = self.version.filter(|_| base.text != live.text) else { return whole() };
         let now = self.txn.snapshot();
         let (text, runs) = laid_beside(self.txn, &live.handle, &now, version);
         if text == base.text && runs.fit(&base.text, &live.text) {
             runs
         } else {
-            Runs::of_texts(&base.text, &live.text)
+            RunAlignment::of_texts(&base.text, &live.text)
         }
     }
 }
 
-impl Plan {
+impl RichEditPlan {
     /// Makes the edit; with a profile, as the same items whoever makes it.
     pub(super) fn make(
         self,
         txn: &mut TransactionMut<'_>,
-        by_rule: Option<Profile>,
+        by_rule: Option<SchemaProfile>,
     ) -> Result<(), yrs::error::Error> {
         if !self.inserter.is_empty() || !self.deleted.is_empty() {
             let update = self.inserter.finish(self.deleted);
@@ -407,28 +426,28 @@ impl Plan {
     }
 }
 
-fn slot_of(kid: &Kid, id: ItemId) -> Option<&Slot> {
-    let Kid::Text(text) = kid else { return None };
+fn slot_of(kid: &LiveChild, id: ItemId) -> Option<&TextSlot> {
+    let LiveChild::Text(text) = kid else { return None };
     text.slots.iter().find(|slot| slot.id == id)
 }
 
-fn is_untouched(base: &Kid, live: &Kid) -> bool {
+fn is_untouched(base: &LiveChild, live: &LiveChild) -> bool {
     let mut scratch = Vec::new();
     let same_items = base.ids().eq(live.ids());
     same_items && fingerprint::of_kid(base, &mut scratch) == fingerprint::of_kid(live, &mut scratch)
 }
 
-fn texts_of(kids: &[Kid]) -> String {
+fn texts_of(kids: &[LiveChild]) -> String {
     let mut text = String::new();
     plain_text(&nodes(kids), &mut text);
     text
 }
 
-fn plain_text(nodes: &[Node], text: &mut String) {
+fn plain_text(nodes: &[MarkdownNode], text: &mut String) {
     for node in nodes {
         match node {
-            Node::Text(run) => text.push_str(&run.text),
-            Node::Element(element) => plain_text(&element.children, text),
+            MarkdownNode::Text(run) => text.push_str(&run.text),
+            MarkdownNode::Element(element) => plain_text(&element.children, text),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::{ops::Range, sync::Arc};
 
 use yfs_markdown::{
-    schema::Profile,
-    tree::{Mark, Node, Text, Value},
+    schema::SchemaProfile,
+    tree::{AttributeValue, MarkdownNode, TextMark, TextRun},
 };
 use yrs::{
     Any, Text as _, TransactionMut, XmlTextRef,
@@ -12,25 +12,25 @@ use yrs::{
 };
 
 use super::super::{
-    diff::{Splice, diff, utf16_len},
-    rebase::{Op, Overlap, Runs, keep_begun_words, rebase},
-    spans::TypingRuns,
+    diff::{TextSplice, diff, utf16_len},
+    item_spans::TypingRuns,
+    rebase::{RebaseOp, RunAlignment, TextOverlap, keep_begun_words, rebase},
 };
 use crate::rich::to_any;
 
 /// A text with marks, by bytes.
 #[derive(Debug)]
-pub(super) struct Marked<'a> {
+pub(super) struct MarkedRichText<'a> {
     pub(super) text: String,
     /// Where each run ends, and what lies on it.
-    runs: Vec<(usize, &'a [Mark])>,
+    runs: Vec<(usize, &'a [TextMark])>,
 }
 
-impl<'a> Marked<'a> {
-    pub(super) fn new(nodes: &'a [Node]) -> Self {
+impl<'a> MarkedRichText<'a> {
+    pub(super) fn new(nodes: &'a [MarkdownNode]) -> Self {
         let (mut text, mut runs) = (String::new(), Vec::new());
         for node in nodes {
-            let Node::Text(Text { text: run, marks }) = node else { continue };
+            let MarkdownNode::Text(TextRun { text: run, marks }) = node else { continue };
             text.push_str(run);
             runs.push((text.len(), marks.as_slice()));
         }
@@ -38,7 +38,7 @@ impl<'a> Marked<'a> {
     }
 
     /// Returns what lies on the character at a byte, and where that run ends.
-    fn at(&self, at: usize) -> (&'a [Mark], usize) {
+    fn at(&self, at: usize) -> (&'a [TextMark], usize) {
         let index = self.runs.partition_point(|(end, _)| *end <= at);
         self.runs.get(index).map_or((&[], self.text.len()), |(end, marks)| (*marks, *end))
     }
@@ -48,7 +48,7 @@ impl<'a> Marked<'a> {
 #[derive(Debug, Default)]
 pub(super) struct TextEdit {
     pub(super) delta: Vec<Delta<Arc<str>>>,
-    pub(super) overlaps: Vec<Overlap>,
+    pub(super) overlaps: Vec<TextOverlap>,
 }
 
 /// One `Y.XmlText` as the writer had read it, and as it is.
@@ -59,7 +59,7 @@ pub(super) struct SlotPair<'a> {
     /// What it says now.
     pub(super) live: &'a str,
     /// How that lies beside what it said.
-    pub(super) beside: Runs,
+    pub(super) beside: RunAlignment,
     /// Where something stands in it that is not text, in units of the text before.
     pub(super) others: &'a [u32],
     /// Where typing begins in it.
@@ -68,16 +68,20 @@ pub(super) struct SlotPair<'a> {
 
 /// A change of a whole text, from which those of its slots follow.
 #[derive(Debug)]
-pub(super) struct Change<'a> {
-    base: &'a Marked<'a>,
-    new: &'a Marked<'a>,
-    splices: Vec<Splice>,
+pub(super) struct MarkedTextChange<'a> {
+    base: &'a MarkedRichText<'a>,
+    new: &'a MarkedRichText<'a>,
+    splices: Vec<TextSplice>,
     /// Marks that change on what stays, by bytes of the base.
     formats: Vec<(Range<usize>, Attrs)>,
 }
 
-impl<'a> Change<'a> {
-    pub(super) fn new(base: &'a Marked<'a>, new: &'a Marked<'a>, profile: Profile) -> Self {
+impl<'a> MarkedTextChange<'a> {
+    pub(super) fn new(
+        base: &'a MarkedRichText<'a>,
+        new: &'a MarkedRichText<'a>,
+        profile: SchemaProfile,
+    ) -> Self {
         let splices = diff(&base.text, &new.text);
         let mut change = Self { base, new, splices, formats: Vec::new() };
         change.compare_marks(profile);
@@ -85,7 +89,7 @@ impl<'a> Change<'a> {
     }
 
     /// Compares what lies on the characters that stay.
-    fn compare_marks(&mut self, profile: Profile) {
+    fn compare_marks(&mut self, profile: SchemaProfile) {
         let (mut at, mut new_at) = (0, 0);
         let ends: Vec<_> = self.splices.iter().map(|it| (it.old.clone(), it.new.clone())).collect();
         let last = (self.base.text.len()..self.base.text.len(), 0..0);
@@ -110,7 +114,7 @@ impl<'a> Change<'a> {
     }
 
     /// Returns the splices of one slot, in its own bytes and units.
-    fn splices_of(&self, range: &Range<usize>) -> Vec<Splice> {
+    fn splices_of(&self, range: &Range<usize>) -> Vec<TextSplice> {
         let units_before = utf16_len(&self.base.text[..range.start]);
         let mut splices = Vec::new();
         for splice in &self.splices {
@@ -127,7 +131,7 @@ impl<'a> Change<'a> {
             if from == to && insert.is_empty() {
                 continue;
             }
-            splices.push(Splice {
+            splices.push(TextSplice {
                 at: utf16_len(&self.base.text[..from]) - units_before,
                 delete: utf16_len(&self.base.text[from..to]),
                 old: from - range.start..to - range.start,
@@ -158,11 +162,11 @@ impl<'a> Change<'a> {
     /// Says changes as yrs applies them, in one pass.
     fn delta(
         &self,
-        ops: &[Op],
+        ops: &[RebaseOp],
         formats: &[(Range<u32>, &Attrs)],
         slot: &SlotPair<'_>,
     ) -> Vec<Delta<Arc<str>>> {
-        let mut writer = Writer { at: 0, others: slot.others, delta: Vec::new() };
+        let mut writer = DeltaWriter { at: 0, others: slot.others, delta: Vec::new() };
         let mut formats = formats.iter().peekable();
         for op in ops {
             // What stays and what changes lie beside each other.
@@ -181,7 +185,7 @@ impl<'a> Change<'a> {
         writer.delta
     }
 
-    fn write_op(&self, writer: &mut Writer<'_>, op: &Op) {
+    fn write_op(&self, writer: &mut DeltaWriter<'_>, op: &RebaseOp) {
         writer.retain(op.at.units, None);
         let mut at = op.insert.start;
         while at < op.insert.end {
@@ -196,13 +200,13 @@ impl<'a> Change<'a> {
 }
 
 /// Writes a delta; places are units of the text, which what is not text comes on top of.
-struct Writer<'a> {
+struct DeltaWriter<'a> {
     at: u32,
     others: &'a [u32],
     delta: Vec<Delta<Arc<str>>>,
 }
 
-impl Writer<'_> {
+impl DeltaWriter<'_> {
     fn retain(&mut self, until: u32, attributes: Option<&Attrs>) {
         if until > self.at {
             let n_others = self.others.iter().filter(|it| (self.at..until).contains(it)).count();
@@ -234,7 +238,7 @@ impl Writer<'_> {
 }
 
 /// Returns the formats that turn some marks into others. Marks that markdown knows nothing of stay.
-fn mark_changes(before: &[Mark], after: &[Mark], profile: Profile) -> Attrs {
+fn mark_changes(before: &[TextMark], after: &[TextMark], profile: SchemaProfile) -> Attrs {
     if before == after {
         return Attrs::new();
     }
@@ -254,8 +258,8 @@ fn mark_changes(before: &[Mark], after: &[Mark], profile: Profile) -> Attrs {
     changes
 }
 
-fn same_attributes(left: &Mark, right: &Mark) -> bool {
-    let said = |mark: &'_ Mark| {
+fn same_attributes(left: &TextMark, right: &TextMark) -> bool {
+    let said = |mark: &'_ TextMark| {
         let mut said: Vec<_> =
             mark.attributes.iter().filter(|(_, value)| !value.is_null()).cloned().collect();
         said.sort_by(|(left, _), (right, _)| left.cmp(right));
@@ -264,12 +268,12 @@ fn same_attributes(left: &Mark, right: &Mark) -> bool {
     said(left) == said(right)
 }
 
-fn attributes_of(marks: &[Mark]) -> Attrs {
+fn attributes_of(marks: &[TextMark]) -> Attrs {
     marks.iter().map(|mark| (mark.name.as_str().into(), attributes_any(mark))).collect()
 }
 
-fn attributes_any(mark: &Mark) -> Any {
-    to_any(&Value::Object(mark.attributes.clone()))
+fn attributes_any(mark: &TextMark) -> Any {
+    to_any(&AttributeValue::Object(mark.attributes.clone()))
 }
 
 /// Makes changes of a text one mark at a time: yrs writes several marks in an order that varies.
@@ -277,7 +281,7 @@ pub(super) fn apply_by_rule(
     txn: &mut TransactionMut<'_>,
     text: &XmlTextRef,
     delta: Vec<Delta<Arc<str>>>,
-    profile: Profile,
+    profile: SchemaProfile,
 ) {
     let mut at = 0;
     for change in delta {

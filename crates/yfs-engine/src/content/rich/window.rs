@@ -3,26 +3,28 @@
 //! It is for files that are written as anybody would write them around the change, so that nothing
 //! is to be remembered. All others are written as a whole.
 
-use yfs_markdown::{front_matter::split, schema::Profile, source::remember, tree::Element};
+use yfs_markdown::{
+    front_matter::split, schema::SchemaProfile, source::remember, tree::TreeElement,
+};
 use yrs::XmlElementRef;
 
 use super::{
-    super::{Author, ContentDoc, ContentError, Written},
-    File,
-    blocks::Cached,
+    super::{ContentDoc, ContentError, ContentWriteResult, RunAuthor},
+    RichFile,
+    blocks::CachedBlock,
     is_rewrite,
-    plan::{Beside, Plan},
+    plan::{BaseAlignment, RichEditPlan},
 };
 use crate::rich::live_at;
 
 /// A change of some blocks of a file.
-struct Window {
+struct EditWindow {
     /// The blocks that give way, and how many stand before and behind them in what was read.
     old: std::ops::Range<usize>,
     n_before: usize,
     n_after: usize,
     /// What is to stand there, neighbors included.
-    document: Element,
+    document: TreeElement,
 }
 
 impl ContentDoc {
@@ -31,16 +33,16 @@ impl ContentDoc {
     pub(super) fn write_window(
         &mut self,
         new: &str,
-        profile: Profile,
-        author: &Author,
-    ) -> Result<Option<Written>, ContentError> {
+        profile: SchemaProfile,
+        author: &RunAuthor,
+    ) -> Result<Option<ContentWriteResult>, ContentError> {
         let Some(mut cached) = self.take_cached(profile) else { return Ok(None) };
         let old_text = cached.file();
         let Some(window) = cached.window(new, profile).filter(|_| old_text.is_exact) else {
             self.keep_cached(cached);
             return Ok(None);
         };
-        let Window { old, n_before, n_after, document } = window;
+        let EditWindow { old, n_before, n_after, document } = window;
         let around = cached.rendered.around(old.clone());
         let handles = self.gate.read(|txn| cached.handles(txn));
         let Some(handles) = handles else { return Ok(None) };
@@ -52,11 +54,11 @@ impl ContentDoc {
         }
         let entry = self.begin_run(author, is_rewrite(&old_text.text, new));
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
-        let mut plan = Plan::new(self.client, clock);
+        let mut plan = RichEditPlan::new(self.client, clock);
         let handles: &[XmlElementRef] = &handles[around];
         self.gate.edit(|txn| {
             let live = live_at(txn, handles, profile);
-            let mut beside = Beside { txn, version: None, profile };
+            let mut beside = BaseAlignment { txn, version: None, profile };
             let changed = n_before..live.len() - n_after;
             let new = &document.children[n_before..document.children.len() - n_after];
             plan.blocks(&mut beside, &live, changed, new);
@@ -72,14 +74,14 @@ impl ContentDoc {
         })?;
         self.gate.read(|txn| cached.is_now(txn)).then(|| self.keep_cached(cached));
         debug_assert_eq!(self.gate.read(|txn| super::read_file(txn, profile)).text, new);
-        self.file.set(File { text: new.to_owned(), is_exact: true }).ok();
-        Ok(Some(Written { update, overlaps }))
+        self.file.set(RichFile { text: new.to_owned(), is_exact: true }).ok();
+        Ok(Some(ContentWriteResult { update, overlaps }))
     }
 }
 
-impl Cached {
+impl CachedBlock {
     /// Finds the blocks that a new file changes, and reads what it says there.
-    fn window(&self, new: &str, profile: Profile) -> Option<Window> {
+    fn window(&self, new: &str, profile: SchemaProfile) -> Option<EditWindow> {
         let body = new.strip_prefix(self.front())?;
         if split(new).body.len() != body.len() {
             return None;
@@ -113,7 +115,7 @@ impl Cached {
         let (old_document, _) = remember(before, profile);
         let is_same = has_same_ends(&old_document, &document, n_before, n_after)
             && old_document.children.len() == around.len();
-        (is_same && memory.is_empty()).then_some(Window {
+        (is_same && memory.is_empty()).then_some(EditWindow {
             old: blocks,
             n_before,
             n_after,
@@ -123,7 +125,7 @@ impl Cached {
 }
 
 /// Reports whether two documents begin with the same blocks and end with the same blocks.
-fn has_same_ends(old: &Element, new: &Element, n_before: usize, n_after: usize) -> bool {
+fn has_same_ends(old: &TreeElement, new: &TreeElement, n_before: usize, n_after: usize) -> bool {
     let (old, new) = (&old.children, &new.children);
     let is_long = |nodes: &[_]| nodes.len() >= n_before + n_after;
     is_long(old)

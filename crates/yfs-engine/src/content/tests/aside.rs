@@ -1,31 +1,32 @@
 //! Words in blocks that go.
 
 use proptest::prelude::*;
-use yfs_markdown::schema::Profile;
+use yfs_markdown::schema::SchemaProfile;
 use yrs::{Text as _, WriteTxn as _};
 
-use super::super::{Author, Base, ContentDoc, TEXT};
+use super::super::{ContentBase, ContentDoc, RunAuthor, TEXT};
 use crate::{
     actor::{Actor, ActorKind},
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::ContentKind,
-    rich::{Kid, live},
+    kind::ContentRoot,
+    rich::{LiveChild, live},
     time::Millis,
 };
 
-const RICH: ContentKind = ContentKind::Rich(Profile::Gfm);
+const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
 }
 
-fn replica(client: u64, kind: ContentKind, others: &[&ContentDoc]) -> ContentDoc {
+fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
-    let mut doc = ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), Limits::default());
+    let mut doc =
+        ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), GateLimits::default());
     doc.set_kind(kind);
     for other in others {
-        doc.receive(&other.gate().encode_state(), Source::Store).expect("an update");
+        doc.receive(&other.gate().encode_state(), UpdateSource::Store).expect("an update");
     }
     doc
 }
@@ -44,9 +45,9 @@ fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
             let at = plain.find(anchor).expect("it is there") + anchor.len();
             return txn.get_or_insert_text(TEXT).insert(txn, at as u32, text);
         }
-        for kid in live(txn, Profile::Gfm) {
-            let Kid::Element(element) = kid else { continue };
-            let Some(Kid::Text(texts)) = element.kids.first() else { continue };
+        for kid in live(txn, SchemaProfile::Gfm) {
+            let LiveChild::Element(element) = kid else { continue };
+            let Some(LiveChild::Text(texts)) = element.kids.first() else { continue };
             if let Some(at) = texts.slots[0].text.find(anchor) {
                 let end = (at + anchor.len()) as u32;
                 return texts.slots[0].handle.insert(txn, end, text);
@@ -63,20 +64,20 @@ const FILE: &str = "First block.\n\nSecond block, of a few words.\n\nThird block
 /// An agent reads while a person is in the middle of a word, moves the block, and writes.
 #[test]
 fn a_word_that_was_begun_before_its_block_moved_stays_whole() {
-    for kind in [RICH, ContentKind::Text] {
+    for kind in [RICH, ContentRoot::Text] {
         let mut server = replica(1, kind, &[]);
         write(&mut server, FILE);
         let mut human = replica(2, kind, &[&server]);
         let update = type_behind(&mut human, "Second ", "qk");
-        server.receive(&update, Source::Wire).expect("an update");
+        server.receive(&update, UpdateSource::Wire).expect("an update");
         let (base, read) = (server.version(), server.text());
         for (behind, text) in [("qk", "z"), ("qkz", "pa1q03mkq ")] {
             let update = type_behind(&mut human, behind, text);
-            server.receive(&update, Source::Wire).expect("an update");
+            server.receive(&update, UpdateSource::Wire).expect("an update");
         }
         let block = "Second qkblock, of a few words.\n\n";
         let moved = read.replace(block, "") + "\n" + block.trim_end() + "\n";
-        let written = server.write(&moved, Some(Base::Version(&base)), &author());
+        let written = server.write(&moved, Some(ContentBase::Version(&base)), &author());
         assert!(!written.expect("it can be written").overlaps.is_empty());
         let text = server.text();
         assert_eq!(text.matches("qkzpa1q03mkq").count(), 1, "{text:?}");
@@ -94,7 +95,7 @@ fn a_word_that_was_typed_into_a_deleted_block_is_set_aside() {
         let deleted = write(&mut ben, "First block.\n\nThird block.\n");
         let updates = if typed_first { [&typed, &deleted] } else { [&deleted, &typed] };
         for update in updates {
-            server.receive(update, Source::Wire).expect("an update");
+            server.receive(update, UpdateSource::Wire).expect("an update");
         }
         assert!(!server.text().contains("wordthatgoes"));
         assert_eq!(server.set_aside(), ["wordthatgoes "]);
@@ -115,12 +116,12 @@ fn nothing_is_set_aside_of_what_its_reader_deleted() {
     write(&mut server, FILE);
     let mut ana = replica(2, RICH, &[&server]);
     let typed = type_behind(&mut ana, "of a ", "word ");
-    server.receive(&typed, Source::Wire).expect("an update");
+    server.receive(&typed, UpdateSource::Wire).expect("an update");
     let mut ben = replica(3, RICH, &[&server]);
     let deleted = write(&mut ben, "First block.\n\nThird block.\n");
-    server.receive(&deleted, Source::Wire).expect("an update");
+    server.receive(&deleted, UpdateSource::Wire).expect("an update");
     let again = write(&mut ben, FILE);
-    server.receive(&again, Source::Wire).expect("an update");
+    server.receive(&again, UpdateSource::Wire).expect("an update");
     assert!(server.set_aside().is_empty());
     assert!(!server.needs_repair());
 }
@@ -151,7 +152,7 @@ proptest! {
                 typed.push(format!("w{number}w"));
                 type_behind(doc, &anchor, &format!("w{number}w "))
             };
-            server.receive(&update, Source::Wire).expect("an update");
+            server.receive(&update, UpdateSource::Wire).expect("an update");
         }
         server.repair().expect("it can be recorded");
         let stored = replica(99, RICH, &[&server]);

@@ -7,9 +7,9 @@ use yrs::{
 
 use super::{author, client, doc, replicas::Random};
 use crate::{
-    content::{Base, ContentDoc, Version, compact},
-    gate::{Source, StateChange},
-    kind::ContentKind,
+    content::{ContentBase, ContentDoc, Version, compact},
+    gate::{StateChange, UpdateSource},
+    kind::ContentRoot,
 };
 
 /// Writers whose updates are logged in any order, and more than once.
@@ -99,7 +99,7 @@ impl Writers {
             let update = self.sent[self.random.below(last + 1)].clone();
             let to = self.random.below(self.typists.len() + self.agents.len());
             match to.checked_sub(self.typists.len()) {
-                Some(agent) => drop(self.agents[agent].receive(&update, Source::Wire)),
+                Some(agent) => drop(self.agents[agent].receive(&update, UpdateSource::Wire)),
                 None => {
                     let update = Update::decode_v1(&update).expect("an update");
                     self.typists[to].transact_mut().apply_update(update).expect("applied");
@@ -124,12 +124,12 @@ impl Writers {
 }
 
 /// What a reader of the log has seen after each record.
-fn read(log: &[Vec<u8>], kind: ContentKind) -> Vec<(Version, String)> {
+fn read(log: &[Vec<u8>], kind: ContentRoot) -> Vec<(Version, String)> {
     let mut reader = doc(9);
     reader.set_kind(kind);
     let mut read = Vec::new();
     for update in log {
-        drop(reader.receive(update, Source::Store));
+        drop(reader.receive(update, UpdateSource::Store));
         read.push((reader.version(), reader.text()));
     }
     read
@@ -141,7 +141,7 @@ fn every_version_before_a_compaction_is_found_again() {
         let mut writers = Writers::new(seed * 0x9e37_79b9);
         (0..40).for_each(|_| writers.step());
         let log = writers.log();
-        let read = read(&log, ContentKind::Text);
+        let read = read(&log, ContentRoot::Text);
         // Compacted twice, as a store does: what is not absorbed stays before what follows.
         let half = log.len() / 2;
         let first = compact(None, &log[..half]).expect("compacted");
@@ -153,7 +153,7 @@ fn every_version_before_a_compaction_is_found_again() {
         let changes = [&first.changes[..], &second.changes[n_kept..]].concat();
 
         let mut end = doc(10);
-        end.receive(&second.state, Source::Store).expect("loaded");
+        end.receive(&second.state, UpdateSource::Store).expect("loaded");
         for (at, (version, text)) in read.iter().enumerate() {
             let later = changes[at + 1..].iter().map(Vec::as_slice);
             let found = end.version().before(later).expect("found");
@@ -172,10 +172,11 @@ fn a_write_merges_with_a_version_from_before_a_compaction() {
     log.extend(writer.write("one TWO three\nfour\n", None, &author("a")).unwrap().update);
     let compacted = compact(None, &log).unwrap();
     let mut here = doc(2);
-    here.receive(&compacted.state, Source::Store).unwrap();
+    here.receive(&compacted.state, UpdateSource::Store).unwrap();
     let later = compacted.changes[read.1..].iter().map(Vec::as_slice);
     let base = here.version().before(later).unwrap();
-    let _ = here.write("one two three!\n", Some(Base::Version(&base)), &author("b")).unwrap();
+    let _ =
+        here.write("one two three!\n", Some(ContentBase::Version(&base)), &author("b")).unwrap();
     assert_eq!(here.text(), "one TWO three!\nfour\n");
 }
 

@@ -12,8 +12,10 @@ use yrs::{Doc, ReadTxn, StateVector, Transact, Update, updates::decoder::Decode}
 
 use super::{author, doc, raw, replicas::Random};
 use crate::{
-    content::{Anchor, Author, ContentDoc, ContentError, MAX_RUN_MS, Stick, Version, compact},
-    gate::Source,
+    content::{
+        Anchor, AnchorSide, ContentDoc, ContentError, MAX_RUN_MS, RunAuthor, Version, compact,
+    },
+    gate::UpdateSource,
     time::Millis,
 };
 
@@ -69,10 +71,10 @@ impl World {
         }
     }
 
-    fn author(&mut self) -> (&'static str, Author) {
+    fn author(&mut self) -> (&'static str, RunAuthor) {
         self.now += self.random.pick(&[1, 1000, MAX_RUN_MS / 3, MAX_RUN_MS]);
         let name = self.random.pick(&ACTORS);
-        (name, Author { at: Millis(self.now), ..author(name) })
+        (name, RunAuthor { at: Millis(self.now), ..author(name) })
     }
 
     fn step(&mut self) {
@@ -104,7 +106,7 @@ impl World {
         if !self.network[to].is_empty() {
             let at = self.random.below(self.network[to].len());
             let update = self.network[to].swap_remove(at);
-            self.replicas[to].receive(&update, Source::Wire).unwrap();
+            self.replicas[to].receive(&update, UpdateSource::Wire).unwrap();
         }
     }
 
@@ -112,7 +114,7 @@ impl World {
         let from = self.random.below(N_REPLICAS);
         let update =
             self.replicas[from].gate().encode_diff(&self.replicas[n].gate().state_vector());
-        self.replicas[n].receive(&update.unwrap(), Source::Wire).unwrap();
+        self.replicas[n].receive(&update.unwrap(), UpdateSource::Wire).unwrap();
     }
 
     fn word(&mut self, name: &'static str) -> String {
@@ -160,7 +162,7 @@ impl World {
         let (name, author) = self.author();
         let place = self.place(&text);
         let new = format!("{}{}{}", &text[..place], self.word(name), &text[place..]);
-        let base = Some(crate::content::Base::Version(&version));
+        let base = Some(crate::content::ContentBase::Version(&version));
         match self.replicas[n].write(&new, base, &author) {
             Ok(written) => self.send(n, written.update),
             // What the writer had read was erased; nothing of it may come back.
@@ -176,8 +178,8 @@ impl World {
             return;
         }
         let (at, c) = self.random.pick(&places);
-        let anchor = self.replicas[n].anchor(at, Stick::Right).unwrap();
-        let left = self.replicas[n].anchor(at + c.len_utf8(), Stick::Left).unwrap();
+        let anchor = self.replicas[n].anchor(at, AnchorSide::Right).unwrap();
+        let left = self.replicas[n].anchor(at + c.len_utf8(), AnchorSide::Left).unwrap();
         for anchor in [anchor, left] {
             assert_eq!(Anchor::decode(&anchor.encode()).unwrap(), anchor);
             self.anchors.push((c, anchor));
@@ -220,14 +222,14 @@ impl World {
         // One comes back that kept everything, and one that never heard of anything.
         let kept = self.keeper.transact().encode_diff_v1(&StateVector::default());
         self.replicas.push(doc(50));
-        self.replicas[N_REPLICAS].receive(&kept, Source::Wire).unwrap();
+        self.replicas[N_REPLICAS].receive(&kept, UpdateSource::Wire).unwrap();
         for _ in 0..2 {
             for n in 0..self.replicas.len() {
-                self.replicas[n].receive(&kept, Source::Wire).unwrap();
+                self.replicas[n].receive(&kept, UpdateSource::Wire).unwrap();
                 for from in 0..self.replicas.len() {
                     let lacks = self.replicas[n].gate().state_vector();
                     let update = self.replicas[from].gate().encode_diff(&lacks).unwrap();
-                    self.replicas[n].receive(&update, Source::Wire).unwrap();
+                    self.replicas[n].receive(&update, UpdateSource::Wire).unwrap();
                 }
             }
         }
@@ -235,7 +237,7 @@ impl World {
         let compacted = compact(None, &self.updates).unwrap();
         assert!(compacted.absorbed.iter().all(|absorbed| *absorbed));
         let mut loaded = doc(51);
-        loaded.receive(&compacted.state, Source::Store).unwrap();
+        loaded.receive(&compacted.state, UpdateSource::Store).unwrap();
         self.replicas.push(loaded);
         self.check_equal(&compacted.state);
     }
@@ -313,7 +315,7 @@ fn replicas_agree_on_history_and_forget_what_was_redacted() {
 fn an_update_of_somebody_who_kept_it_is_cleaned() {
     let (mut ada, mut bob) = (doc(1), doc(2));
     let first = ada.append("the secret\n", &author("ada")).unwrap().update.unwrap();
-    bob.receive(&first, Source::Wire).unwrap();
+    bob.receive(&first, UpdateSource::Wire).unwrap();
     let edited = ada.edit("secret", "12", false, &author("ada")).unwrap().update.unwrap();
     let erasable = ada.erasable(None).unwrap();
     let pieces: Vec<&str> = erasable.pieces.iter().map(|piece| piece.text.as_str()).collect();
@@ -326,10 +328,10 @@ fn an_update_of_somebody_who_kept_it_is_cleaned() {
     // Whoever never had it makes of the cleaned updates what the others have.
     let mut eve = doc(3);
     for update in [&first, &edited, &record] {
-        eve.receive(&ada.without_redacted(update), Source::Wire).unwrap();
+        eve.receive(&ada.without_redacted(update), UpdateSource::Wire).unwrap();
     }
-    bob.receive(&edited, Source::Wire).unwrap();
-    bob.receive(&record, Source::Wire).unwrap();
+    bob.receive(&edited, UpdateSource::Wire).unwrap();
+    bob.receive(&record, UpdateSource::Wire).unwrap();
     // The members of a value are in no order.
     let state = |doc: &ContentDoc| {
         let mut state = doc.gate().encode_state();
@@ -349,18 +351,18 @@ fn a_record_does_not_touch_what_lives() {
     let mut ada = doc(1);
     ada.append("alive\n", &author("ada")).unwrap().update.unwrap();
     let mut liar = doc(1);
-    liar.receive(&ada.gate().encode_state(), Source::Store).unwrap();
+    liar.receive(&ada.gate().encode_state(), UpdateSource::Store).unwrap();
     liar.replace_range(0..6, "", &author("liar")).unwrap().update.unwrap();
     let erasable = liar.erasable(None).unwrap();
     // The record without the deletion.
     let mut other = doc(2);
-    other.receive(&ada.gate().encode_state(), Source::Store).unwrap();
+    other.receive(&ada.gate().encode_state(), UpdateSource::Store).unwrap();
     let record = other.redact(&erasable, &author("liar")).unwrap().unwrap();
     assert_eq!(other.text(), "alive\n");
-    ada.receive(&record, Source::Wire).unwrap();
+    ada.receive(&record, UpdateSource::Wire).unwrap();
     assert_eq!(ada.text(), "alive\n");
     // Once it is deleted, the record holds.
     let gone = ada.replace_range(0..6, "", &author("ada")).unwrap().update.unwrap();
-    other.receive(&gone, Source::Wire).unwrap();
+    other.receive(&gone, UpdateSource::Wire).unwrap();
     assert!(!other.gate().encode_state().windows(5).any(|bytes| bytes == b"alive"));
 }

@@ -1,25 +1,25 @@
 //! Documents of later versions of the reference implementation.
 
-use yfs_markdown::schema::Profile;
+use yfs_markdown::schema::SchemaProfile;
 use yrs::{
     Any, Array as _, Doc, In, Map as _, MapPrelim, ReadTxn as _, StateVector, Text as _,
     TextPrelim, Transact as _, WriteTxn as _, XmlElementPrelim, XmlFragment as _,
     XmlFragmentPrelim, XmlTextPrelim,
 };
 
-use super::super::{Author, ContentDoc, ImportedReference, ReferenceContent, import_reference};
+use super::super::{ContentDoc, ImportedReference, ReferenceContent, RunAuthor, import_reference};
 use crate::{
     actor::{Actor, ActorKind},
-    gate::{Limits, Source},
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
-    kind::ContentKind,
+    kind::ContentRoot,
     time::Millis,
 };
 
-const RICH: ContentKind = ContentKind::Rich(Profile::Gfm);
+const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
 
-fn author() -> Author {
-    Author::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
+fn author() -> RunAuthor {
+    RunAuthor::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
 }
 
 fn id() -> FileId {
@@ -45,16 +45,16 @@ fn timeline(last: MapPrelim) -> Vec<u8> {
     })
 }
 
-fn open(state: &[u8], kind: ContentKind) -> ContentDoc {
+fn open(state: &[u8], kind: ContentRoot) -> ContentDoc {
     let client = ClientId::new(1).expect("53 bits");
-    let mut doc = ContentDoc::new(&id(), client, Limits::default());
+    let mut doc = ContentDoc::new(&id(), client, GateLimits::default());
     doc.set_kind(kind);
-    doc.receive(state, Source::Store).expect("an update");
+    doc.receive(state, UpdateSource::Store).expect("an update");
     doc
 }
 
 /// Checks that a document reads as `text`, can be written to, and is there for editors.
-fn check(state: &[u8], kind: ContentKind, text: &str) {
+fn check(state: &[u8], kind: ContentRoot, text: &str) {
     let mut doc = open(state, kind);
     assert_eq!(doc.text(), text);
     assert_eq!(doc.len_utf8(), text.len());
@@ -78,14 +78,14 @@ fn check(state: &[u8], kind: ContentKind, text: &str) {
 fn text_in_the_root_content_is_read() {
     let state = state_of(|txn| txn.get_or_insert_text("content").push(txn, "# One\n\ntwo\n"));
     check(&state, RICH, "# One\n\ntwo\n");
-    check(&state, ContentKind::Text, "# One\n\ntwo\n");
+    check(&state, ContentRoot::Text, "# One\n\ntwo\n");
 }
 
 #[test]
 fn the_last_entry_of_a_timeline_is_read() {
-    check(&timeline(entry("text", TextPrelim::new("newer\n"))), ContentKind::Text, "newer\n");
+    check(&timeline(entry("text", TextPrelim::new("newer\n"))), ContentRoot::Text, "newer\n");
     let bytes = Any::Buffer(b"as bytes\n".as_slice().into());
-    check(&timeline(entry("binary", bytes)), ContentKind::Text, "as bytes\n");
+    check(&timeline(entry("binary", bytes)), ContentRoot::Text, "as bytes\n");
 }
 
 #[test]
@@ -117,16 +117,16 @@ fn a_sheet_is_read_as_comma_separated_values() {
             MapPrelim::from([("r1", row(2.0, "x, y", "z")), ("r2", row(1.0, "1", "2"))]).into(),
         ),
     ]));
-    check(&state, ContentKind::Text, "B,A\n2,1\nz,\"x, y\"\n");
+    check(&state, ContentRoot::Text, "B,A\n2,1\nz,\"x, y\"\n");
 }
 
 #[test]
 fn bytes_of_a_timeline_are_reported() {
     let state = timeline(entry("binary", Any::Buffer([0xff, 0, 1].as_slice().into())));
-    let doc = open(&state, ContentKind::Text);
+    let doc = open(&state, ContentRoot::Text);
     assert_eq!(doc.reference_content(), Some(ReferenceContent::Bytes(vec![0xff, 0, 1])));
     assert!(!doc.needs_conversion());
     let client = ClientId::new(9).expect("53 bits");
-    let imported = import_reference(&state, &id(), ContentKind::Text, client, &author());
+    let imported = import_reference(&state, &id(), ContentRoot::Text, client, &author());
     assert_eq!(imported, Ok(ImportedReference::Bytes(vec![0xff, 0, 1])));
 }

@@ -15,8 +15,8 @@ use yrs::{
 
 use super::{author, doc, raw};
 use crate::{
-    content::{Base, ContentDoc, ContentError, Version},
-    gate::Source,
+    content::{ContentBase, ContentDoc, ContentError, Version},
+    gate::UpdateSource,
 };
 
 const N_SEEDS: u64 = 600;
@@ -55,7 +55,7 @@ impl Replica {
                 doc.transact_mut().apply_update(Update::decode_v1(update).unwrap()).unwrap();
             }
             Self::Agent { doc, .. } => {
-                doc.receive(update, Source::Wire).unwrap();
+                doc.receive(update, UpdateSource::Wire).unwrap();
             }
         }
     }
@@ -222,7 +222,7 @@ impl World {
                 deleted.extend(text[start..end].chars().filter(|c| is_typed(*c)));
                 let new = format!("{}{word}{}", &text[..start], &text[end..]);
                 let is_current = doc.text() == text && doc.version() == version;
-                let written = doc.write(&new, Some(Base::Version(&version)), &me).unwrap();
+                let written = doc.write(&new, Some(ContentBase::Version(&version)), &me).unwrap();
                 if is_current {
                     assert_eq!(doc.text(), new);
                 }

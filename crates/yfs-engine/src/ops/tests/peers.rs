@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{random::any_command, *};
 use crate::{
-    gate::{DocRole, GatedDoc, Limits, Scan, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateScan, UpdateSource},
     id::ClientId,
     table::{FilesTable, WriterIds},
 };
@@ -27,7 +27,7 @@ impl Peer {
         let client = |offset| ClientId::new(number * 10 + offset).unwrap();
         let writer = WriterIds { rows: client(1), cells: client(2), meta: client(3) };
         Self {
-            doc: GatedDoc::new(&id("w"), DocRole::Main, client(4), Limits::default()),
+            doc: GatedDoc::new(&id("w"), DocRole::Main, client(4), GateLimits::default()),
             table: FilesTable::new(writer),
             tree: TreeIndex::new(id("w")),
             name: name.to_owned(),
@@ -52,11 +52,11 @@ impl Peer {
 
     fn receive(&mut self, other: &Self) {
         let update = other.doc.encode_diff(&self.doc.state_vector()).unwrap();
-        let received = self.doc.receive(&update, Source::Wire).unwrap();
+        let received = self.doc.receive(&update, UpdateSource::Wire).unwrap();
         self.absorb(&received.scans);
     }
 
-    fn absorb(&mut self, scans: &[Scan]) {
+    fn absorb(&mut self, scans: &[UpdateScan]) {
         for scan in scans {
             let changed = self.table.absorb(&self.doc, scan);
             self.tree.absorb(&self.table, &changed);

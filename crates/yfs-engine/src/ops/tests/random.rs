@@ -40,7 +40,7 @@ pub(super) fn any_command() -> impl Strategy<Value = String> {
 
 /// Returns what is at a path without following a link at its end.
 fn at(table: &Table, path: &str) -> Option<FileId> {
-    let node = table.tree.resolve(&VPath::parse(path).unwrap(), Follow::No).ok()?;
+    let node = table.tree.resolve(&VPath::parse(path).unwrap(), FinalLink::No).ok()?;
     Some(node.id().cloned().unwrap_or_else(|| id("root")))
 }
 
@@ -51,11 +51,11 @@ fn check_promise(command: &str, before: &Table, after: &Table, planned: &Planned
     let (verb, path) = (words[0], words[1]);
     match verb {
         "mkdir" => {
-            let node = after.tree.resolve(&VPath::parse(path).unwrap(), Follow::Yes).unwrap();
+            let node = after.tree.resolve(&VPath::parse(path).unwrap(), FinalLink::Yes).unwrap();
             assert!(node.is_folder());
         }
         "create" => {
-            let node = after.tree.resolve(&VPath::parse(path).unwrap(), Follow::Yes).unwrap();
+            let node = after.tree.resolve(&VPath::parse(path).unwrap(), FinalLink::Yes).unwrap();
             assert!(!node.is_folder());
         }
         // Another of that name may be shown at the path now.
@@ -74,9 +74,9 @@ fn check_promise(command: &str, before: &Table, after: &Table, planned: &Planned
                 let node = table.tree.resolve(&VPath::parse(path).unwrap(), follow);
                 node.map(|node| node.walk().count())
             };
-            let n_copied = find(before, path, Follow::No).unwrap();
-            let there = find(after, words[2], Follow::Yes);
-            let n_there = there.or_else(|_| find(after, words[2], Follow::No)).unwrap();
+            let n_copied = find(before, path, FinalLink::No).unwrap();
+            let there = find(after, words[2], FinalLink::Yes);
+            let n_there = there.or_else(|_| find(after, words[2], FinalLink::No)).unwrap();
             assert!(n_there >= n_copied);
         }
         "restore" => assert!(after.tree.node(&id(path)).unwrap().is_visible()),
@@ -95,7 +95,7 @@ proptest! {
                 Ok(planned) => check_promise(&command, &before, &table, &planned),
                 Err(_) => prop_assert_eq!(table.show(), before.show()),
             }
-            let rebuilt = build(&table.rows.values().cloned().collect::<Vec<Entry>>());
+            let rebuilt = build(&table.rows.values().cloned().collect::<Vec<RowHistory>>());
             prop_assert!(table.tree.conflicts(Millis(1000)) == rebuilt.conflicts(Millis(1000)));
             // One peer alone never makes a cycle or an orphan.
             prop_assert!(!table.tree.nodes().any(|node| node.is_displaced()));

@@ -10,41 +10,41 @@ use super::{
         iso::parse_iso,
         row::{BlobRef, NodeKind},
     },
-    Field, FieldValue, MAX_SAFE_INTEGER, Rest, StoredCell, StoredRow,
+    FieldValue, MAX_SAFE_INTEGER, RareFields, RowField, StoredCell, StoredRow,
 };
 use crate::{
     id::FileId,
-    lib0::{Members, View, write_any},
+    lib0::{ObjectMembers, ValueView, write_any},
     time::Millis,
 };
 
 /// The members of an element that we read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in super::super) struct ElementView<'a> {
-    pub(in super::super) key: Option<View<'a>>,
-    pub(in super::super) ts: Option<View<'a>>,
-    val: Option<View<'a>>,
+    pub(in super::super) key: Option<ValueView<'a>>,
+    pub(in super::super) ts: Option<ValueView<'a>>,
+    val: Option<ValueView<'a>>,
     /// `c`: its writer knew of cells.
     aware: bool,
     /// `o`: what a cell superseded.
-    superseded: Option<View<'a>>,
+    superseded: Option<ValueView<'a>>,
 }
 
 /// The members of a row that we read.
 #[derive(Debug, Clone, Copy, Default)]
 struct RowView<'a> {
-    name: Option<View<'a>>,
-    kind: Option<View<'a>>,
-    parent: Option<View<'a>>,
-    size: Option<View<'a>>,
-    created_at: Option<View<'a>>,
-    updated_at: Option<View<'a>>,
-    trashed_at: Option<View<'a>>,
-    mode: Option<View<'a>>,
-    link: Option<View<'a>>,
-    blob: Option<View<'a>>,
-    meta: Option<View<'a>>,
-    base: Option<View<'a>>,
+    name: Option<ValueView<'a>>,
+    kind: Option<ValueView<'a>>,
+    parent: Option<ValueView<'a>>,
+    size: Option<ValueView<'a>>,
+    created_at: Option<ValueView<'a>>,
+    updated_at: Option<ValueView<'a>>,
+    trashed_at: Option<ValueView<'a>>,
+    mode: Option<ValueView<'a>>,
+    link: Option<ValueView<'a>>,
+    blob: Option<ValueView<'a>>,
+    meta: Option<ValueView<'a>>,
+    base: Option<ValueView<'a>>,
     /// Whether it may have members that we do not know.
     is_more: bool,
     /// Whether a member that we know comes twice.
@@ -53,7 +53,7 @@ struct RowView<'a> {
 
 impl<'a> ElementView<'a> {
     /// Reads the members of an element.
-    pub(in super::super) fn of(element: Members<'a>) -> Self {
+    pub(in super::super) fn of(element: ObjectMembers<'a>) -> Self {
         let mut view = Self::default();
         for (name, value) in element.iter() {
             match name {
@@ -70,7 +70,7 @@ impl<'a> ElementView<'a> {
 }
 
 impl<'a> RowView<'a> {
-    fn of(row: Members<'a>) -> Self {
+    fn of(row: ObjectMembers<'a>) -> Self {
         let mut view = Self::default();
         for (name, value) in row.iter() {
             let member = match name {
@@ -100,25 +100,27 @@ impl<'a> RowView<'a> {
 
 impl FieldValue {
     /// Reads the value of a cell.
-    fn read(field: Field, value: View<'_>) -> Option<Self> {
+    fn read(field: RowField, value: ValueView<'_>) -> Option<Self> {
         Some(match (field, value) {
-            (Field::Name, View::String(name)) => Self::Name(name.into()),
-            (Field::Parent, View::Null) => Self::Parent(None),
-            (Field::Parent, View::String(id)) => Self::Parent(Some(FileId::parse(id).ok()?)),
-            (Field::Trashed, View::Null) => Self::Trashed(None),
-            (Field::Trashed, time) => Self::Trashed(Some(read_time(time)?)),
-            (Field::Stat, View::Map(stat)) => {
+            (RowField::Name, ValueView::String(name)) => Self::Name(name.into()),
+            (RowField::Parent, ValueView::Null) => Self::Parent(None),
+            (RowField::Parent, ValueView::String(id)) => {
+                Self::Parent(Some(FileId::parse(id).ok()?))
+            }
+            (RowField::Trashed, ValueView::Null) => Self::Trashed(None),
+            (RowField::Trashed, time) => Self::Trashed(Some(read_time(time)?)),
+            (RowField::Stat, ValueView::Map(stat)) => {
                 let updated_at = read_time(stat.get("updatedAt")?)?;
                 Self::Stat { size: read_size(stat.get("size")?)?, updated_at }
             }
-            (Field::Mode, View::Null) => Self::Mode(None),
-            (Field::Mode, mode) => Self::Mode(Some(read_mode(mode)?)),
-            (Field::Link, View::Null) => Self::Link(None),
-            (Field::Link, View::String(link)) => Self::Link(Some(link.into())),
-            (Field::Blob, View::Null) => Self::Blob(None),
-            (Field::Blob, blob) => Self::Blob(Some(Box::new(read_blob(blob)?))),
-            (Field::Meta, View::Null) => Self::Meta(None),
-            (Field::Meta, View::Map(_)) => Self::Meta(Some(Box::new(value.to_any()))),
+            (RowField::Mode, ValueView::Null) => Self::Mode(None),
+            (RowField::Mode, mode) => Self::Mode(Some(read_mode(mode)?)),
+            (RowField::Link, ValueView::Null) => Self::Link(None),
+            (RowField::Link, ValueView::String(link)) => Self::Link(Some(link.into())),
+            (RowField::Blob, ValueView::Null) => Self::Blob(None),
+            (RowField::Blob, blob) => Self::Blob(Some(Box::new(read_blob(blob)?))),
+            (RowField::Meta, ValueView::Null) => Self::Meta(None),
+            (RowField::Meta, ValueView::Map(_)) => Self::Meta(Some(Box::new(value.to_any()))),
             _ => return None,
         })
     }
@@ -126,23 +128,23 @@ impl FieldValue {
 
 /// Reads the row in an element of `table:files`, or nothing if it holds none that we understand.
 pub(in super::super) fn read_row(element: &ElementView<'_>) -> Option<StoredRow> {
-    let View::Map(members) = element.val? else { return None };
+    let ValueView::Map(members) = element.val? else { return None };
     let view = RowView::of(members);
     if view.is_twice {
         // As an object it has each member once.
         let mut bytes = Vec::new();
         write_any(&mut bytes, &element.val?.to_any());
-        let val = View::of(&bytes).ok();
+        let val = ValueView::of(&bytes).ok();
         return read_row(&ElementView { val, ..*element });
     }
-    let View::String(name) = view.name? else { return None };
+    let ValueView::String(name) = view.name? else { return None };
     let kind = match view.kind? {
-        View::String("file") => NodeKind::File,
-        View::String("folder") => NodeKind::Folder,
+        ValueView::String("file") => NodeKind::File,
+        ValueView::String("folder") => NodeKind::Folder,
         _ => return None,
     };
     let parent = match view.parent {
-        Some(View::String(id)) => FileId::parse(id).ok(),
+        Some(ValueView::String(id)) => FileId::parse(id).ok(),
         _ => None,
     };
     let mut row = StoredRow {
@@ -158,16 +160,16 @@ pub(in super::super) fn read_row(element: &ElementView<'_>) -> Option<StoredRow>
         rest: None,
     };
     let rest = read_rest(members, &view, &row);
-    row.rest = (rest != Rest::default()).then(|| Box::new(rest));
+    row.rest = (rest != RareFields::default()).then(|| Box::new(rest));
     Some(row)
 }
 
-fn read_rest(members: Members<'_>, view: &RowView<'_>, row: &StoredRow) -> Rest {
-    let mut rest = Rest {
+fn read_rest(members: ObjectMembers<'_>, view: &RowView<'_>, row: &StoredRow) -> RareFields {
+    let mut rest = RareFields {
         mode: view.mode.and_then(read_mode),
         link: view.link.and_then(read_text),
         blob: view.blob.and_then(read_blob),
-        meta: view.meta.filter(|meta| matches!(meta, View::Map(_))).map(View::to_any),
+        meta: view.meta.filter(|meta| matches!(meta, ValueView::Map(_))).map(ValueView::to_any),
         verbatim: Vec::new(),
     };
     if !view.is_more && is_canonical(view, row, &rest) {
@@ -186,7 +188,7 @@ fn read_rest(members: Members<'_>, view: &RowView<'_>, row: &StoredRow) -> Rest 
 }
 
 /// Tells whether we would write all members that we know just so.
-fn is_canonical(view: &RowView<'_>, row: &StoredRow, rest: &Rest) -> bool {
+fn is_canonical(view: &RowView<'_>, row: &StoredRow, rest: &RareFields) -> bool {
     let members = [
         ("parentId", view.parent),
         ("size", view.size),
@@ -204,15 +206,22 @@ fn is_canonical(view: &RowView<'_>, row: &StoredRow, rest: &Rest) -> bool {
 }
 
 /// Tells whether we would write the member just so.
-fn is_canonical_member(name: &str, value: View<'_>, row: &StoredRow, rest: &Rest) -> bool {
+fn is_canonical_member(
+    name: &str,
+    value: ValueView<'_>,
+    row: &StoredRow,
+    rest: &RareFields,
+) -> bool {
     let is_number = |number: f64| value.as_number() == Some(number);
     match name {
         // The key says it.
         "id" | "name" | "type" => true,
-        "base" => matches!(value, View::Map(_)),
+        "base" => matches!(value, ValueView::Map(_)),
         "parentId" => match value {
-            View::Null => true,
-            View::String(id) => row.parent.as_ref().is_some_and(|parent| parent.as_str() == id),
+            ValueView::Null => true,
+            ValueView::String(id) => {
+                row.parent.as_ref().is_some_and(|parent| parent.as_str() == id)
+            }
             _ => row.parent.is_none(),
         },
         "size" => is_number(row.size as f64),
@@ -220,36 +229,39 @@ fn is_canonical_member(name: &str, value: View<'_>, row: &StoredRow, rest: &Rest
         "updatedAt" => is_number(row.updated_at.as_f64()),
         "trashedAt" => match row.trashed_at {
             Some(time) => is_number(time.as_f64()),
-            None => value == View::Null,
+            None => value == ValueView::Null,
         },
         "mode" => rest.mode.is_some(),
         "link" => rest.link.is_some(),
-        "blob" => matches!(value, View::Map(blob) if rest.blob.is_some() && blob.len() == 2),
+        "blob" => matches!(value, ValueView::Map(blob) if rest.blob.is_some() && blob.len() == 2),
         "meta" => rest.meta.is_some(),
         _ => false,
     }
 }
 
 /// Reads the cell in an element of `fs:cells`.
-pub(in super::super) fn read_cell(field: Field, element: &ElementView<'_>) -> Option<StoredCell> {
+pub(in super::super) fn read_cell(
+    field: RowField,
+    element: &ElementView<'_>,
+) -> Option<StoredCell> {
     let superseded = match element.superseded {
-        Some(View::Array(values)) => {
+        Some(ValueView::Array(values)) => {
             values.iter().filter_map(|value| FieldValue::read(field, value)).collect()
         }
         _ => Box::default(),
     };
     let val = element.val?;
-    if field != Field::Parent {
+    if field != RowField::Parent {
         return Some(StoredCell {
             value: FieldValue::read(field, val)?,
             prev: Box::default(),
             superseded,
         });
     }
-    let View::Map(val) = val else { return None };
+    let ValueView::Map(val) = val else { return None };
     let FieldValue::Parent(parent) = FieldValue::read(field, val.get("id")?)? else { return None };
     let prev = match val.get("prev") {
-        Some(View::Array(values)) => values
+        Some(ValueView::Array(values)) => values
             .iter()
             .filter_map(|value| match FieldValue::read(field, value) {
                 Some(FieldValue::Parent(parent)) => Some(parent),
@@ -262,39 +274,39 @@ pub(in super::super) fn read_cell(field: Field, element: &ElementView<'_>) -> Op
     Some(StoredCell { value: FieldValue::Parent(parent), prev, superseded })
 }
 
-fn read_time(value: View<'_>) -> Option<Millis> {
+fn read_time(value: ValueView<'_>) -> Option<Millis> {
     match value {
-        View::String(text) => parse_iso(text),
+        ValueView::String(text) => parse_iso(text),
         value => value.as_number().filter(|it| it.abs() <= MAX_SAFE_INTEGER).map(Millis::from_f64),
     }
 }
 
-fn read_size(value: View<'_>) -> Option<u64> {
+fn read_size(value: ValueView<'_>) -> Option<u64> {
     let size = value.as_number().filter(|size| (0.0..=MAX_SAFE_INTEGER).contains(size));
     size.map(|size| size as u64)
 }
 
-fn read_mode(value: View<'_>) -> Option<u32> {
+fn read_mode(value: ValueView<'_>) -> Option<u32> {
     let is_whole = |mode: &f64| mode.trunc() == *mode && (0.0..=f64::from(u32::MAX)).contains(mode);
     value.as_number().filter(is_whole).map(|mode| mode as u32)
 }
 
-fn read_text(value: View<'_>) -> Option<SmolStr> {
+fn read_text(value: ValueView<'_>) -> Option<SmolStr> {
     match value {
-        View::String(text) => Some(text.into()),
+        ValueView::String(text) => Some(text.into()),
         _ => None,
     }
 }
 
-fn read_blob(value: View<'_>) -> Option<BlobRef> {
-    let View::Map(blob) = value else { return None };
+fn read_blob(value: ValueView<'_>) -> Option<BlobRef> {
+    let ValueView::Map(blob) = value else { return None };
     let hash = read_text(blob.get("hash")?)?.parse().ok()?;
     Some(BlobRef { hash, size: read_size(blob.get("size")?)? })
 }
 
-fn read_base(value: View<'_>) -> Box<[(Field, f64)]> {
-    let View::Map(base) = value else { return Box::default() };
-    let timestamps = Field::ALL.into_iter().filter_map(|field| {
+fn read_base(value: ValueView<'_>) -> Box<[(RowField, f64)]> {
+    let ValueView::Map(base) = value else { return Box::default() };
+    let timestamps = RowField::ALL.into_iter().filter_map(|field| {
         let ts = base.get(field.as_str())?.as_number().filter(|ts| ts.is_finite())?;
         Some((field, ts))
     });

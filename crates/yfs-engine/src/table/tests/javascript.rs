@@ -6,13 +6,13 @@ use std::{cmp::Ordering, collections::HashMap};
 use yrs::Any;
 
 use super::{
-    super::stamp::Stamp,
+    super::timestamp::ElementTimestamp,
     peers::{Ours, client, file_id},
 };
 use crate::{
     gate::UpdateBuilder,
     id::ItemId,
-    lib0::{AnyLimits, Reader, View, read_any},
+    lib0::{AnyLimits, Lib0Reader, ValueView, read_any},
 };
 
 struct Fixture {
@@ -30,7 +30,7 @@ fn fixture() -> Fixture {
         let bytes: Vec<u8> = digits
             .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
             .collect();
-        read_any(&mut Reader::new(&bytes), AnyLimits::default()).unwrap()
+        read_any(&mut Lib0Reader::new(&bytes), AnyLimits::default()).unwrap()
     };
     let number = |value: &serde_json::Value| value.as_u64().unwrap() as usize;
     let group = |group: &serde_json::Value| {
@@ -59,7 +59,7 @@ fn sign(order: Ordering) -> char {
 #[test]
 fn every_pair_of_timestamps_compares_as_in_javascript() {
     let Fixture { values, orders, .. } = fixture();
-    let stamps: Vec<Stamp> = values.iter().map(stamp).collect();
+    let stamps: Vec<ElementTimestamp> = values.iter().map(stamp).collect();
     for (left, order) in stamps.iter().zip(&orders) {
         for (right, expected) in stamps.iter().zip(order.chars()) {
             let order = sign(left.compare(right));
@@ -69,10 +69,10 @@ fn every_pair_of_timestamps_compares_as_in_javascript() {
 }
 
 /// The stamp as it comes off the wire, by yrs' hand.
-fn stamp(value: &Any) -> Stamp {
+fn stamp(value: &Any) -> ElementTimestamp {
     let mut bytes = Vec::new();
     value.encode(&mut bytes);
-    Stamp::of(Some(View::of(&bytes).unwrap()))
+    ElementTimestamp::of(Some(ValueView::of(&bytes).unwrap()))
 }
 
 fn element(name: usize, ts: &Any) -> Any {

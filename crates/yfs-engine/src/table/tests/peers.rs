@@ -7,9 +7,11 @@ use yrs::{
     updates::decoder::Decode, updates::encoder::Encode,
 };
 
-use super::super::{Attributes, Entry, FilesTable, RowWrite, Settings, TableError, WriterIds};
+use super::super::{
+    FilesTable, RowAttributes, RowHistory, RowWrite, TableError, WorkspaceSettings, WriterIds,
+};
 use crate::{
-    gate::{DocRole, GatedDoc, Limits, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::{ClientId, FileId},
     lib0::as_number,
     time::Millis,
@@ -20,7 +22,7 @@ use crate::{
 pub(super) struct Ours {
     pub(super) doc: GatedDoc,
     pub(super) table: FilesTable,
-    pub(super) settings: Settings,
+    pub(super) settings: WorkspaceSettings,
 }
 
 /// A JavaScript application: Epicenter's class, by its rules and not by its code.
@@ -46,10 +48,10 @@ impl Ours {
     /// Opens an empty document; `number` makes the client ids.
     pub(super) fn new(number: u64) -> Self {
         let [edits, rows, cells, meta] = [0, 1, 2, 3].map(|ix| client(number * 4 + ix));
-        let mut doc = GatedDoc::new(&file_id("main"), DocRole::Main, edits, Limits::default());
+        let mut doc = GatedDoc::new(&file_id("main"), DocRole::Main, edits, GateLimits::default());
         doc.protect(&[rows, cells, meta]);
         let writer = WriterIds { rows, cells, meta };
-        Self { doc, table: FilesTable::new(writer), settings: Settings::new(meta) }
+        Self { doc, table: FilesTable::new(writer), settings: WorkspaceSettings::new(meta) }
     }
 
     pub(super) fn write(
@@ -67,7 +69,7 @@ impl Ours {
     }
 
     pub(super) fn receive(&mut self, update: &[u8]) -> Vec<FileId> {
-        let received = self.doc.receive(update, Source::Wire).expect("an honest update");
+        let received = self.doc.receive(update, UpdateSource::Wire).expect("an honest update");
         let mut changed = Vec::new();
         for scan in &received.scans {
             self.settings.absorb(&self.doc, scan);
@@ -76,7 +78,7 @@ impl Ours {
         changed
     }
 
-    pub(super) fn entries(&self) -> BTreeMap<String, Entry> {
+    pub(super) fn entries(&self) -> BTreeMap<String, RowHistory> {
         self.table.iter().map(|entry| (entry.row.id.to_string(), entry)).collect()
     }
 
@@ -90,7 +92,7 @@ impl Ours {
         assert_eq!(settings(&fresh), settings(self), "incremental and rebuilt settings differ");
         for (id, entry) in self.entries() {
             let row = &entry.row;
-            let shown = Attributes {
+            let shown = RowAttributes {
                 kind: row.kind,
                 size: row.size,
                 created_at: row.created_at,

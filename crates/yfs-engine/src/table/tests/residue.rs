@@ -5,7 +5,7 @@ use super::{
     peers::{Ours, Rng, file_id},
 };
 use crate::{
-    gate::{DocRole, GatedDoc, Limits, Source},
+    gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::FileId,
     time::Millis,
 };
@@ -34,8 +34,8 @@ pub(super) fn touch(number: usize, size: u64) -> RowWrite {
 pub(super) fn weigh(doc: &GatedDoc) -> (usize, usize) {
     let state = doc.encode_state();
     let mut fresh =
-        GatedDoc::new(&file_id("x"), DocRole::Main, super::peers::client(1), Limits::default());
-    let received = fresh.receive(&state, Source::Store).unwrap();
+        GatedDoc::new(&file_id("x"), DocRole::Main, super::peers::client(1), GateLimits::default());
+    let received = fresh.receive(&state, UpdateSource::Store).unwrap();
     (received.scans[0].n_structs, state.len())
 }
 

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::*;
-use crate::name::Name;
+use crate::name::NodeName;
 
 /// Looks up each path, as it is and following links.
 #[track_caller]
@@ -14,7 +14,8 @@ fn check_paths(script: &str, paths: &[&str], expected: Expect) {
         Err(error) => error.to_string(),
     };
     let lines = paths.iter().map(|text| {
-        let (plain, followed) = (tree.lookup(&path(text)), tree.resolve(&path(text), Follow::Yes));
+        let (plain, followed) =
+            (tree.lookup(&path(text)), tree.resolve(&path(text), FinalLink::Yes));
         format!("{text}: {} | {}", show(plain), show(followed))
     });
     expected.assert_eq(&lines.collect::<Vec<String>>().join("\n"));
@@ -167,7 +168,7 @@ fn a_chain_of_forty_links_is_the_longest() {
         for at in 1..=n {
             script += &format!("file l{at} link=l{}; ", at - 1);
         }
-        build(&parse(&script)).resolve(&path(&format!("/l{n}")), Follow::Yes).map(|_| ())
+        build(&parse(&script)).resolve(&path(&format!("/l{n}")), FinalLink::Yes).map(|_| ())
     };
     assert_eq!(chain(40), Ok(()));
     assert_eq!(chain(41), Err(LookupError::Loop { at: path("/l41") }));
@@ -178,7 +179,7 @@ fn links_that_grow_are_refused() {
     // Each round makes the rest of the path longer.
     let target = format!("x/{}", "y/".repeat(400));
     let tree = build(&parse(&format!("file x link={target}")));
-    let found = tree.resolve(&path("/x/z"), Follow::Yes).map(|_| ());
+    let found = tree.resolve(&path("/x/z"), FinalLink::Yes).map(|_| ());
     assert_eq!(found, Err(LookupError::TooLong { at: path("/x/z") }));
 }
 
@@ -186,18 +187,18 @@ fn links_that_grow_are_refused() {
 fn place_tells_where_something_could_be_made() {
     let tree = build(&parse("dir d; file l link=d/new; file m link=gone/new; file f"));
     let show = |text: &str, follow| match tree.place(&path(text), follow) {
-        Ok(Place::Taken(node)) => format!("taken by {node:?}"),
-        Ok(Place::Free { parent, name }) => format!("{name} free in {}", parent.path()),
+        Ok(PathTarget::Taken(node)) => format!("taken by {node:?}"),
+        Ok(PathTarget::Free { parent, name }) => format!("{name} free in {}", parent.path()),
         Err(error) => error.to_string(),
     };
     let lines = [
-        show("/l", Follow::Yes),
-        show("/l", Follow::No),
-        show("/m", Follow::Yes),
-        show("/x", Follow::No),
-        show("/f/x", Follow::No),
-        show("/x/y", Follow::No),
-        show("/", Follow::No),
+        show("/l", FinalLink::Yes),
+        show("/l", FinalLink::No),
+        show("/m", FinalLink::Yes),
+        show("/x", FinalLink::No),
+        show("/f/x", FinalLink::No),
+        show("/x/y", FinalLink::No),
+        show("/", FinalLink::No),
     ];
     expect![[r#"
         new free in /d
@@ -215,7 +216,7 @@ fn children_come_in_byte_order_and_can_be_resumed() {
     let tree = build(&parse(
         "file a b; file b \u{ffff}; file c \u{1f600}; file d a.b; file e a; file f Z",
     ));
-    let names = |children: Children<'_>| {
+    let names = |children: DirectoryChildren<'_>| {
         let names = children.map(|(name, _)| name.to_owned());
         names.collect::<Vec<String>>().join(" ")
     };
@@ -260,7 +261,7 @@ fn trash_can_be_entered_and_left() {
 
 #[test]
 fn folders_made_twice_are_one() {
-    let (workspace, name) = (id("w"), Name::new("src").unwrap());
+    let (workspace, name) = (id("w"), NodeName::new("src").unwrap());
     let derived = derive_folder_id(&workspace, None, &name, 0);
     expect!["xl38sslus0c8fta"].assert_eq(derived.as_str());
     assert_ne!(derived, derive_folder_id(&workspace, None, &name, 1));
@@ -294,7 +295,7 @@ fn folders_made_twice_are_one() {
 
 #[test]
 fn derived_folder_ids_do_not_depend_on_where_texts_end() {
-    let name = |text: &str| Name::new(text).unwrap();
+    let name = |text: &str| NodeName::new(text).unwrap();
     let one = derive_folder_id(&id("w"), Some(&id("ab")), &name("c"), 0);
     assert_ne!(one, derive_folder_id(&id("w"), Some(&id("a")), &name("bc"), 0));
     assert_ne!(one, derive_folder_id(&id("wa"), Some(&id("b")), &name("c"), 0));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::name::{Name, split_extension};
+use crate::name::{NodeName, split_extension};
 
 /// Where each entry is and what it is called.
 #[derive(Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) struct Model {
 
 /// Holds a tree against the model of the same entries.
 #[track_caller]
-pub(super) fn compare(tree: &TreeIndex, entries: &[Entry]) {
+pub(super) fn compare(tree: &TreeIndex, entries: &[RowHistory]) {
     let model = Model::new(entries);
     assert_eq!(of_tree(tree), model);
     for (id, path) in paths(&model) {
@@ -61,10 +61,10 @@ fn paths(model: &Model) -> BTreeMap<FileId, String> {
     model.visible.iter().map(|id| (id.clone(), path(id))).collect()
 }
 
-type Entries<'a> = BTreeMap<&'a FileId, &'a Entry>;
+type Entries<'a> = BTreeMap<&'a FileId, &'a RowHistory>;
 
 impl Model {
-    pub(super) fn new(entries: &[Entry]) -> Self {
+    pub(super) fn new(entries: &[RowHistory]) -> Self {
         let entries: Entries<'_> = entries.iter().map(|entry| (&entry.row.id, entry)).collect();
         let homes = homes(&entries);
         let names = names(&entries, &homes);
@@ -136,9 +136,9 @@ fn names(
     entries: &Entries<'_>,
     homes: &BTreeMap<FileId, Option<FileId>>,
 ) -> BTreeMap<FileId, String> {
-    let wanted = |entry: &Entry| {
+    let wanted = |entry: &RowHistory| {
         let name = entry.row.name.as_str();
-        let valid = Name::new(name).is_ok() && name.len() <= 255;
+        let valid = NodeName::new(name).is_ok() && name.len() <= 255;
         if valid { name.to_owned() } else { format!("_invalid~{}", entry.row.id) }
     };
     let mut directories: BTreeMap<&Option<FileId>, Vec<(String, Millis, &FileId)>> =

@@ -14,11 +14,11 @@ const NAMES: [&str; 10] =
 
 #[derive(Debug, Clone)]
 enum Step {
-    Put(Box<Entry>),
+    Put(Box<RowHistory>),
     /// The same place and name, written at another time or after other parents.
     Touch(FileId, i32, Vec<Option<FileId>>),
     Remove(FileId),
-    Batch(Vec<(FileId, Option<Entry>)>),
+    Batch(Vec<(FileId, Option<RowHistory>)>),
 }
 
 fn any_id() -> impl Strategy<Value = FileId> {
@@ -50,7 +50,7 @@ prop_compose! {
         prev_parents in prop::collection::vec(any_parent(), 0..3),
         structural_ts in 0..4_i32,
         trashed in prop::option::weighted(0.15, 0..4_i32),
-    ) -> Entry {
+    ) -> RowHistory {
         let kind = if is_folder { NodeKind::Folder } else { NodeKind::File };
         let mut entry = entry(key.as_str(), &name, kind);
         entry.row.parent = parent;
@@ -64,7 +64,7 @@ prop_compose! {
     }
 }
 
-fn any_change() -> impl Strategy<Value = (FileId, Option<Entry>)> {
+fn any_change() -> impl Strategy<Value = (FileId, Option<RowHistory>)> {
     prop_oneof![
         4 => any_entry().prop_map(|entry| (entry.row.id.clone(), Some(entry))),
         1 => any_id().prop_map(|id| (id, None)),
@@ -81,7 +81,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn take_step(tree: &mut TreeIndex, rows: &mut BTreeMap<FileId, Entry>, step: Step) {
+fn take_step(tree: &mut TreeIndex, rows: &mut BTreeMap<FileId, RowHistory>, step: Step) {
     match step {
         Step::Put(entry) => {
             tree.upsert(&entry);
@@ -130,10 +130,10 @@ proptest! {
         for step in steps {
             take_step(&mut tree, &mut rows, step);
             check_guesses(&tree, &mut paths);
-            let entries: Vec<Entry> = rows.values().cloned().collect();
+            let entries: Vec<RowHistory> = rows.values().cloned().collect();
             model::compare(&tree, &entries);
         }
-        let entries: Vec<Entry> = rows.values().cloned().collect();
+        let entries: Vec<RowHistory> = rows.values().cloned().collect();
         prop_assert_eq!(show(&tree), show(&build(&entries)));
     }
 
@@ -143,11 +143,11 @@ proptest! {
         rows in prop::collection::btree_map(any_id(), any_entry(), 0..10),
         order in prop::collection::vec(any::<prop::sample::Index>(), 10),
     ) {
-        let with_id = |(id, mut entry): (FileId, Entry)| {
+        let with_id = |(id, mut entry): (FileId, RowHistory)| {
             entry.row.id = id;
             entry
         };
-        let entries: Vec<Entry> = rows.into_iter().map(with_id).collect();
+        let entries: Vec<RowHistory> = rows.into_iter().map(with_id).collect();
         let mut shuffled = entries.clone();
         for (at, other) in order.iter().enumerate().take(entries.len()) {
             shuffled.swap(at, other.index(entries.len()));

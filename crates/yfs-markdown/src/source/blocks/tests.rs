@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::RenderedBlocks;
 use crate::{
     parse::parse,
-    schema::Profile,
+    schema::SchemaProfile,
     source::{remember, render_checked},
-    tree::{Element, Node},
+    tree::{MarkdownNode, TreeElement},
 };
 
 const BLOCKS: [&str; 22] = [
@@ -57,7 +57,7 @@ fn file(blocks: &[(usize, usize)]) -> String {
 fn check(
     text: &str,
     edits: &[(usize, usize, usize, usize)],
-    profile: Profile,
+    profile: SchemaProfile,
 ) -> Result<usize, TestCaseError> {
     let (mut document, map) = remember(text, profile);
     let whole = render_checked(&document, &map, profile);
@@ -68,12 +68,13 @@ fn check(
         let n_blocks = document.children.len();
         let start = at % (n_blocks + 1);
         let end = (start + n_gone).min(n_blocks);
-        let come: Vec<Node> = match kind {
+        let come: Vec<MarkdownNode> = match kind {
             0 => Vec::new(),
-            1 => vec![Element::new("paragraph").into()],
+            1 => vec![TreeElement::new("paragraph").into()],
             2 => {
-                let typed = Node::text(format!("typed {block} words - # [x] *"), Vec::new());
-                vec![Element::new("paragraph").holding(vec![typed]).into()]
+                let typed =
+                    MarkdownNode::text(format!("typed {block} words - # [x] *"), Vec::new());
+                vec![TreeElement::new("paragraph").holding(vec![typed]).into()]
             }
             _ => parse(BLOCKS[block % BLOCKS.len()], profile).children,
         };
@@ -103,7 +104,8 @@ fn check(
 fn a_letter_in_a_paragraph_costs_no_whole_rendering() {
     let text = file(&[(0, 9), (4, 9), (1, 9), (5, 9), (12, 9), (1, 9), (0, 9)]);
     for at in 0..7 {
-        let n_replaced = check(&text, &[(at, 1, 0, 2)], Profile::Gfm).expect("they are equal");
+        let n_replaced =
+            check(&text, &[(at, 1, 0, 2)], SchemaProfile::Gfm).expect("they are equal");
         assert_eq!(n_replaced, 1, "block {at}");
     }
 }
@@ -115,7 +117,7 @@ proptest! {
         edits in proptest::collection::vec((0..16_usize, 0..3_usize, 0..40_usize, 0..5_usize), 1..8),
     ) {
         let text = file(&blocks);
-        check(&text, &edits, Profile::Gfm)?;
-        check(&text, &edits, Profile::CommonMark)?;
+        check(&text, &edits, SchemaProfile::Gfm)?;
+        check(&text, &edits, SchemaProfile::CommonMark)?;
     }
 }

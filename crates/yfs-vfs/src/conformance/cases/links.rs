@@ -1,7 +1,7 @@
 //! Symbolic links.
 
 use super::Scripted;
-use crate::conformance::Need::{Clamping, Modes, Symlinks};
+use crate::conformance::CaseRequirement::{Clamping, Modes, Symlinks};
 
 pub(super) const CASES: &[Scripted] = &[
     (

@@ -1,7 +1,7 @@
 //! Moving and copying.
 
 use super::Scripted;
-use crate::conformance::Need::{Identity, Modes, Symlinks};
+use crate::conformance::CaseRequirement::{Identity, Modes, Symlinks};
 
 pub(super) const CASES: &[Scripted] = &[
     (

@@ -4,35 +4,38 @@ use bytes::Bytes;
 use futures::StreamExt;
 use yfs_engine::{path::VPath, time::Millis};
 
-use super::{Outcome, Session, mark, show_bytes, words::Line};
+use super::{Outcome, ScriptRunner, mark, show_bytes, words::ScriptLine};
 use crate::{
-    edit::Edit,
+    edit::TextReplacement,
     error::{FsError, Op},
     file_system::FileSystem,
     glob::GlobQuery,
     grep::GrepQuery,
     options::{
-        Base, CopyOptions, Create, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
-        WalkOptions, WriteOptions,
+        CopyOptions, CreateMode, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
+        VersionBase, WalkOptions, WriteOptions,
     },
     stat::Stat,
 };
 
 /// Why a line came to nothing: it makes no sense, or the filesystem refused.
-enum Stop {
+enum LineError {
     Script(String),
     Refused(FsError),
 }
 
-type Step = Result<String, Stop>;
+type Step = Result<String, LineError>;
 
-impl From<FsError> for Stop {
+impl From<FsError> for LineError {
     fn from(error: FsError) -> Self {
         Self::Refused(error)
     }
 }
 
-pub(super) async fn execute(session: &mut Session, line: &Line) -> Result<Outcome, String> {
+pub(super) async fn execute(
+    session: &mut ScriptRunner,
+    line: &ScriptLine,
+) -> Result<Outcome, String> {
     let result = match line.op.as_str() {
         "write" | "append" | "cat" | "range" | "lines" | "stream" | "edit" => {
             content(session, line).await
@@ -47,12 +50,12 @@ pub(super) async fn execute(session: &mut Session, line: &Line) -> Result<Outcom
     };
     match result {
         Ok(output) => Ok(Ok(output)),
-        Err(Stop::Refused(error)) => Ok(Err(error)),
-        Err(Stop::Script(why)) => Err(why),
+        Err(LineError::Refused(error)) => Ok(Err(error)),
+        Err(LineError::Script(why)) => Err(why),
     }
 }
 
-async fn content(session: &Session, line: &Line) -> Step {
+async fn content(session: &ScriptRunner, line: &ScriptLine) -> Step {
     let fs = &*session.fs;
     let path = line.path(0)?;
     Ok(match line.op.as_str() {
@@ -92,8 +95,11 @@ async fn content(session: &Session, line: &Line) -> Step {
         }
         _ => {
             let (old, new) = (line.word(1)?, line.word(2)?);
-            let mut edit =
-                if line.has("-all") { Edit::all(old, new) } else { Edit::once(old, new) };
+            let mut edit = if line.has("-all") {
+                TextReplacement::all(old, new)
+            } else {
+                TextReplacement::once(old, new)
+            };
             edit.expected_version =
                 line.value("-if").map(|name| session.version(name)).transpose()?;
             fs.edit(&path, &edit).await?.n_replaced.to_string()
@@ -101,15 +107,15 @@ async fn content(session: &Session, line: &Line) -> Step {
     })
 }
 
-fn write_options(session: &Session, line: &Line) -> Result<WriteOptions, Stop> {
+fn write_options(session: &ScriptRunner, line: &ScriptLine) -> Result<WriteOptions, LineError> {
     let create = match () {
-        () if line.has("-new") => Create::New,
-        () if line.has("-existing") => Create::Never,
-        () => Create::IfMissing,
+        () if line.has("-new") => CreateMode::New,
+        () if line.has("-existing") => CreateMode::Never,
+        () => CreateMode::IfMissing,
     };
     let base = match (line.value("-base"), line.value("-was")) {
-        (Some(name), _) => Some(Base::Version(session.version(name)?)),
-        (None, Some(text)) => Some(Base::Content(Bytes::from(text.to_owned()))),
+        (Some(name), _) => Some(VersionBase::Version(session.version(name)?)),
+        (None, Some(text)) => Some(VersionBase::Content(Bytes::from(text.to_owned()))),
         (None, None) => None,
     };
     Ok(WriteOptions {
@@ -123,7 +129,7 @@ fn write_options(session: &Session, line: &Line) -> Result<WriteOptions, Stop> {
     })
 }
 
-async fn change(fs: &dyn FileSystem, line: &Line) -> Step {
+async fn change(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     match line.op.as_str() {
         "mkdir" => {
             let mode = line.value("-m").map(octal).transpose()?;
@@ -151,7 +157,7 @@ async fn change(fs: &dyn FileSystem, line: &Line) -> Step {
     Ok(String::new())
 }
 
-async fn look(fs: &dyn FileSystem, line: &Line) -> Step {
+async fn look(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     let show = |stat: Stat| format!("{:?} {}", stat.kind, stat.size).to_lowercase();
     Ok(match line.op.as_str() {
         "stat" => show(fs.stat(&line.path(0)?).await?),
@@ -183,11 +189,11 @@ async fn look(fs: &dyn FileSystem, line: &Line) -> Step {
             format!("{} {} {}", totals.n_files, totals.n_directories, totals.n_bytes)
         }
         "tree" => super::tree(fs).await?,
-        other => return Err(Stop::Script(format!("no such operation: {other}"))),
+        other => return Err(LineError::Script(format!("no such operation: {other}"))),
     })
 }
 
-async fn glob(fs: &dyn FileSystem, line: &Line) -> Step {
+async fn glob(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     let mut query = GlobQuery::new(line.word(0)?);
     if line.words.len() > 1 {
         query.root = line.path(1)?;
@@ -202,7 +208,7 @@ async fn glob(fs: &dyn FileSystem, line: &Line) -> Step {
     Ok(list(paths.chain(cut).collect()))
 }
 
-async fn grep(fs: &dyn FileSystem, line: &Line) -> Step {
+async fn grep(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     let mut query = GrepQuery::new(line.word(0)?);
     if line.words.len() > 1 {
         query.root = line.path(1)?;
@@ -234,7 +240,7 @@ async fn grep(fs: &dyn FileSystem, line: &Line) -> Step {
     Ok(list(shown))
 }
 
-async fn identity(session: &mut Session, line: &Line) -> Step {
+async fn identity(session: &mut ScriptRunner, line: &ScriptLine) -> Step {
     let name = line.word(0)?.to_owned();
     let stat = session.fs.lstat(&line.path(1)?).await?;
     let yes_or_no = |yes| (if yes { "yes" } else { "no" }).to_owned();
@@ -245,7 +251,7 @@ async fn identity(session: &mut Session, line: &Line) -> Step {
         }
         "is" => yes_or_no(session.ids.get(&name).is_some_and(|id| *id == stat.id.as_str())),
         "version" => {
-            let version = stat.version.ok_or_else(|| Stop::Script("no version".to_owned()))?;
+            let version = stat.version.ok_or_else(|| LineError::Script("no version".to_owned()))?;
             session.versions.insert(name, version);
             String::new()
         }
@@ -253,25 +259,25 @@ async fn identity(session: &mut Session, line: &Line) -> Step {
     })
 }
 
-impl Session {
-    fn version(&self, name: &str) -> Result<crate::stat::VersionToken, Stop> {
+impl ScriptRunner {
+    fn version(&self, name: &str) -> Result<crate::stat::VersionToken, LineError> {
         let version = self.versions.get(name).cloned();
-        version.ok_or_else(|| Stop::Script(format!("no version {name} was remembered")))
+        version.ok_or_else(|| LineError::Script(format!("no version {name} was remembered")))
     }
 }
 
-impl Line {
-    fn word(&self, at: usize) -> Result<&str, Stop> {
+impl ScriptLine {
+    fn word(&self, at: usize) -> Result<&str, LineError> {
         let word = self.words.get(at).map(String::as_str);
-        word.ok_or_else(|| Stop::Script(format!("`{}` lacks an argument", self.op)))
+        word.ok_or_else(|| LineError::Script(format!("`{}` lacks an argument", self.op)))
     }
 
-    fn path(&self, at: usize) -> Result<VPath, Stop> {
+    fn path(&self, at: usize) -> Result<VPath, LineError> {
         let text = self.word(at)?;
         VPath::parse(text).map_err(|error| FsError::bad_path(Op::Open, text, error).into())
     }
 
-    fn number(&self, at: usize) -> Result<u64, Stop> {
+    fn number(&self, at: usize) -> Result<u64, LineError> {
         number(self.word(at)?, "a number")
     }
 
@@ -285,12 +291,12 @@ impl Line {
     }
 }
 
-fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Stop> {
-    text.parse().map_err(|_| Stop::Script(format!("{what} is not a number: {text}")))
+fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, LineError> {
+    text.parse().map_err(|_| LineError::Script(format!("{what} is not a number: {text}")))
 }
 
-fn octal(text: &str) -> Result<u32, Stop> {
-    u32::from_str_radix(text, 8).map_err(|_| Stop::Script(format!("not octal: {text}")))
+fn octal(text: &str) -> Result<u32, LineError> {
+    u32::from_str_radix(text, 8).map_err(|_| LineError::Script(format!("not octal: {text}")))
 }
 
 fn list(items: Vec<String>) -> String {

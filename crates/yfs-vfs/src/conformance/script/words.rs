@@ -5,7 +5,7 @@ use crate::error::FsCode;
 
 /// One operation, and what must come of it.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ScriptLine {
     pub(super) op: String,
     pub(super) options: Vec<String>,
     pub(super) words: Vec<String>,
@@ -14,7 +14,7 @@ pub(super) struct Line {
 }
 
 /// Reads a line; an empty one and a comment are nothing.
-pub(super) fn parse(text: &str) -> Result<Option<Line>, String> {
+pub(super) fn parse(text: &str) -> Result<Option<ScriptLine>, String> {
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') {
         return Ok(None);
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Line>, String> {
         options.push(word.text);
     }
     let words = words.map(|word| word.text).collect();
-    Ok(Some(Line { op, options, words, output, code }))
+    Ok(Some(ScriptLine { op, options, words, output, code }))
 }
 
 fn split_expected(text: &str) -> Result<(&str, Expected), String> {
@@ -41,21 +41,21 @@ fn split_expected(text: &str) -> Result<(&str, Expected), String> {
     Ok((text, (None, None)))
 }
 
-struct Word {
+struct ScriptWord {
     text: String,
     quoted: bool,
 }
 
-fn split_words(command: &str) -> Result<Vec<Word>, String> {
+fn split_words(command: &str) -> Result<Vec<ScriptWord>, String> {
     let mut words = Vec::new();
     let mut rest = command.trim_start();
     while !rest.is_empty() {
         let (word, after) = if let Some(quoted) = rest.strip_prefix('"') {
             let (text, after) = unquote(quoted)?;
-            (Word { text, quoted: true }, after)
+            (ScriptWord { text, quoted: true }, after)
         } else {
             let (bare, after) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
-            (Word { text: repeat(bare)?, quoted: false }, after)
+            (ScriptWord { text: repeat(bare)?, quoted: false }, after)
         };
         words.push(word);
         rest = after.trim_start();

@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 use smol_str::SmolStr;
 use yfs_engine::{name::MAX_NAME_LEN, path::VPath};
 
-use super::{Body, Node, NodeIx, ROOT, Tree};
+use super::{MemoryBody, MemoryNode, MemoryTree, NodeIx, ROOT};
 use crate::{
     error::FsCode,
-    links::{Pending, Spelling},
+    path_components::{NameComparison, PendingComponents},
 };
 
 /// What happens to a link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory) enum Last {
+pub(in crate::memory) enum MemoryFinalLink {
     Follow,
     Keep,
 }
 
 /// What a path leads to.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum MemoryLookup {
     Node(NodeIx),
-    Missing(Missing),
+    Missing(MemoryMissingPath),
 }
 
 /// A path of which only the beginning exists.
 #[derive(Debug)]
-pub(super) struct Missing {
+pub(super) struct MemoryMissingPath {
     /// The directory where it ends to exist.
     pub(super) dir: NodeIx,
     /// What is missing there; at least one.
@@ -36,23 +36,27 @@ pub(super) struct Missing {
 
 /// Where something is to be put.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct MemorySlot {
     pub(super) dir: NodeIx,
     pub(super) name: SmolStr,
 }
 
-impl Tree {
+impl MemoryTree {
     /// Returns what a path leads to, which must exist.
-    pub(super) fn find(&self, path: &VPath, last: Last) -> Result<NodeIx, FsCode> {
+    pub(super) fn find(&self, path: &VPath, last: MemoryFinalLink) -> Result<NodeIx, FsCode> {
         match self.lookup(path, last)? {
-            Found::Node(node) => Ok(node),
-            Found::Missing(_) => Err(FsCode::ENOENT),
+            MemoryLookup::Node(node) => Ok(node),
+            MemoryLookup::Missing(_) => Err(FsCode::ENOENT),
         }
     }
 
     /// Walks from the root.
-    pub(super) fn lookup(&self, path: &VPath, last: Last) -> Result<Found, FsCode> {
-        let mut pending = Pending::new(path, Spelling::FormC);
+    pub(super) fn lookup(
+        &self,
+        path: &VPath,
+        last: MemoryFinalLink,
+    ) -> Result<MemoryLookup, FsCode> {
+        let mut pending = PendingComponents::new(path, NameComparison::FormC);
         let mut at = ROOT;
         while let Some(component) = pending.next() {
             let children = self.children(at).ok_or(FsCode::ENOTDIR)?;
@@ -67,10 +71,12 @@ impl Tree {
             }
             let Some(&child) = children.get(&component.name) else {
                 let names = pending.missing(component)?;
-                return Ok(Found::Missing(Missing { dir: at, names }));
+                return Ok(MemoryLookup::Missing(MemoryMissingPath { dir: at, names }));
             };
             match &self.node(child).body {
-                Body::Symlink(target) if last == Last::Follow || !pending.is_empty() => {
+                MemoryBody::Symlink(target)
+                    if last == MemoryFinalLink::Follow || !pending.is_empty() =>
+                {
                     if pending.follow(target)? {
                         at = ROOT;
                     }
@@ -78,7 +84,7 @@ impl Tree {
                 _ => at = child,
             }
         }
-        Ok(Found::Node(at))
+        Ok(MemoryLookup::Node(at))
     }
 
     pub(super) fn path_of(&self, node: NodeIx) -> VPath {
@@ -104,29 +110,31 @@ impl Tree {
     }
 
     pub(super) fn is_file(&self, node: NodeIx) -> bool {
-        matches!(self.node(node).body, Body::File { .. })
+        matches!(self.node(node).body, MemoryBody::File { .. })
     }
 
-    pub(super) fn node(&self, ix: NodeIx) -> &Node {
+    pub(super) fn node(&self, ix: NodeIx) -> &MemoryNode {
         self.nodes.get(&ix).expect("nodes are named only while they are in the tree")
     }
 
-    pub(super) fn node_mut(&mut self, ix: NodeIx) -> &mut Node {
+    pub(super) fn node_mut(&mut self, ix: NodeIx) -> &mut MemoryNode {
         self.nodes.get_mut(&ix).expect("nodes are named only while they are in the tree")
     }
 
     /// Returns what a directory holds, or nothing for other kinds.
     pub(super) fn children(&self, ix: NodeIx) -> Option<&BTreeMap<SmolStr, NodeIx>> {
         match &self.node(ix).body {
-            Body::Directory(children) => Some(children),
-            Body::File { .. } | Body::Symlink(_) => None,
+            MemoryBody::Directory(children) => Some(children),
+            MemoryBody::File { .. } | MemoryBody::Symlink(_) => None,
         }
     }
 
     pub(super) fn children_mut(&mut self, ix: NodeIx) -> &mut BTreeMap<SmolStr, NodeIx> {
         match &mut self.node_mut(ix).body {
-            Body::Directory(children) => children,
-            Body::File { .. } | Body::Symlink(_) => unreachable!("a parent is a directory"),
+            MemoryBody::Directory(children) => children,
+            MemoryBody::File { .. } | MemoryBody::Symlink(_) => {
+                unreachable!("a parent is a directory")
+            }
         }
     }
 }

@@ -6,10 +6,10 @@ use yrs::{Assoc, GetString as _, IndexedSequence as _, ReadTxn as _, StickyIndex
 use super::{RICH, replica, write};
 use crate::{
     content::{ContentDoc, TEXT},
-    gate::Source,
+    gate::UpdateSource,
     id::ItemId,
-    kind::ContentKind,
-    rich::{Kid, ROOT, Slot, live},
+    kind::ContentRoot,
+    rich::{LiveChild, ROOT, TextSlot, live},
 };
 
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ const BLOCKS: [&str; 5] = [
 ];
 
 impl World {
-    fn new(first: ContentKind) -> Self {
+    fn new(first: ContentRoot) -> Self {
         let mut server = replica(1, first, &[]);
         write(&mut server, &(BLOCKS.join("\n\n") + "\n"));
         let editors = (0..3).map(|it| Editor {
@@ -121,7 +121,7 @@ impl World {
             Delete(who) => self.delete_word(who),
             Hear(who) => {
                 let state = self.server.gate().encode_state();
-                self.editors[who].doc.receive(&state, Source::Store).expect("an update");
+                self.editors[who].doc.receive(&state, UpdateSource::Store).expect("an update");
             }
             Bind(who) => {
                 let editor = &mut self.editors[who];
@@ -132,11 +132,11 @@ impl World {
                 let waiting = &mut self.editors[who].waiting;
                 if !waiting.is_empty() {
                     let update = waiting.remove(which % waiting.len());
-                    self.server.receive(&update, Source::Store).expect("an update");
+                    self.server.receive(&update, UpdateSource::Store).expect("an update");
                 }
             }
             Convert => {
-                let kind = if self.server.held() == RICH { ContentKind::Text } else { RICH };
+                let kind = if self.server.held() == RICH { ContentRoot::Text } else { RICH };
                 self.server.set_kind(kind);
                 self.server.convert().expect("it can be converted");
             }
@@ -270,7 +270,7 @@ impl World {
     }
 
     fn remove(&mut self, place: usize) {
-        if self.server.held() != ContentKind::Text {
+        if self.server.held() != ContentRoot::Text {
             return;
         }
         let text = self.server.text();
@@ -289,7 +289,7 @@ impl World {
     fn finish(mut self) -> Result<(), TestCaseError> {
         for editor in &mut self.editors {
             for update in std::mem::take(&mut editor.waiting) {
-                self.server.receive(&update, Source::Store).expect("an update");
+                self.server.receive(&update, UpdateSource::Store).expect("an update");
             }
         }
         self.server.repair().expect("it can be settled");
@@ -342,12 +342,12 @@ fn behind(doc: &ContentDoc, caret: &Caret, word: &str) -> String {
 }
 
 fn texts(doc: &ContentDoc) -> Vec<(ItemId, yrs::XmlTextRef, String)> {
-    fn collect(kids: &[Kid], found: &mut Vec<(ItemId, yrs::XmlTextRef, String)>) {
+    fn collect(kids: &[LiveChild], found: &mut Vec<(ItemId, yrs::XmlTextRef, String)>) {
         for kid in kids {
             match kid {
-                Kid::Element(element) => collect(&element.kids, found),
-                Kid::Text(text) => {
-                    let slot = |slot: &Slot| (slot.id, slot.handle.clone(), slot.text.clone());
+                LiveChild::Element(element) => collect(&element.kids, found),
+                LiveChild::Text(text) => {
+                    let slot = |slot: &TextSlot| (slot.id, slot.handle.clone(), slot.text.clone());
                     found.extend(text.slots.iter().map(slot));
                 }
             }
@@ -355,12 +355,13 @@ fn texts(doc: &ContentDoc) -> Vec<(ItemId, yrs::XmlTextRef, String)> {
     }
     let mut found = Vec::new();
     if doc.gate().has_root(ROOT) {
-        doc.gate().read(|txn| collect(&live(txn, yfs_markdown::schema::Profile::Gfm), &mut found));
+        doc.gate()
+            .read(|txn| collect(&live(txn, yfs_markdown::schema::SchemaProfile::Gfm), &mut found));
     }
     found
 }
 
-fn run(first: ContentKind, steps: &[Step]) -> Result<(), TestCaseError> {
+fn run(first: ContentRoot, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut world = World::new(first);
     for step in steps {
         world.step(step);
@@ -375,7 +376,7 @@ fn type_one(who: usize, place: usize) -> Step {
 /// What a client types while a file is renamed there and back, it being offline.
 #[test]
 fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
-    for first in [RICH, ContentKind::Text] {
+    for first in [RICH, ContentRoot::Text] {
         for steps in [
             &[type_one(0, 3), Convert, Convert][..],
             &[type_one(0, 3), Convert, Append(2), Convert],
@@ -435,6 +436,6 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..40),
     ) {
         run(RICH, &steps)?;
-        run(ContentKind::Text, &steps)?;
+        run(ContentRoot::Text, &steps)?;
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{RICH, author, everybody_hears, rename, repair, replica, write};
-use crate::{content::ContentDoc, kind::ContentKind};
+use crate::{content::ContentDoc, kind::ContentRoot};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -48,7 +48,7 @@ struct World {
 }
 
 impl World {
-    fn new(n_docs: usize, from: ContentKind) -> Self {
+    fn new(n_docs: usize, from: ContentRoot) -> Self {
         let mut first = replica(1, from, &[]);
         let words: Vec<String> = (0..24).map(word).collect();
         let blocks: Vec<String> = words.chunks(6).map(|words| words.join(" ")).collect();
@@ -57,7 +57,7 @@ impl World {
         Self { docs, words, n_marks: 0, deleted: Vec::new() }
     }
 
-    fn step(&mut self, step: &Step, from: ContentKind, to: ContentKind) {
+    fn step(&mut self, step: &Step, from: ContentRoot, to: ContentRoot) {
         let n_docs = self.docs.len();
         match *step {
             Type(who) => {
@@ -80,7 +80,7 @@ impl World {
             Back(who) => rename(&mut self.docs[who % n_docs], from),
             Hear(who, whom) if who % n_docs != whom % n_docs => {
                 let state = self.docs[whom % n_docs].gate().encode_state();
-                let source = crate::gate::Source::Store;
+                let source = crate::gate::UpdateSource::Store;
                 self.docs[who % n_docs].receive(&state, source).expect("it is an update");
             }
             Hear(..) => {}
@@ -105,7 +105,7 @@ fn redact(doc: &mut ContentDoc) {
     assert_eq!(doc.text(), text, "a redaction changed the text");
 }
 
-fn check(docs: &mut [ContentDoc], to: ContentKind) -> Result<String, TestCaseError> {
+fn check(docs: &mut [ContentDoc], to: ContentRoot) -> Result<String, TestCaseError> {
     let text = docs[0].text();
     for doc in docs {
         doc.set_kind(to);
@@ -117,11 +117,11 @@ fn check(docs: &mut [ContentDoc], to: ContentKind) -> Result<String, TestCaseErr
 
 fn run(
     n_docs: usize,
-    to: ContentKind,
+    to: ContentRoot,
     steps: &[Step],
     max_marks: usize,
 ) -> Result<(), TestCaseError> {
-    let from = if to == RICH { ContentKind::Text } else { RICH };
+    let from = if to == RICH { ContentRoot::Text } else { RICH };
     let mut world = World::new(n_docs, from);
     for step in steps {
         world.step(step, from, to);
@@ -224,7 +224,7 @@ fn content_is_there_once_where_somebody_goes_to_and_fro() {
         ),
     ];
     for (n_docs, steps) in scripts {
-        for to in [RICH, ContentKind::Text] {
+        for to in [RICH, ContentRoot::Text] {
             run(n_docs, to, steps, 2).unwrap_or_else(|error| panic!("{error} in {steps:?}"));
         }
     }
@@ -244,7 +244,7 @@ fn content_is_there_once_where_two_settle_apart() {
         Type(2),
         Type(1),
     ];
-    for to in [RICH, ContentKind::Text] {
+    for to in [RICH, ContentRoot::Text] {
         run(3, to, &steps, 1).unwrap_or_else(|error| panic!("{error}"));
     }
 }
@@ -257,6 +257,6 @@ proptest! {
     ) {
         // Those who settle apart, and type while they do, may leave a letter twice.
         run(n_docs, RICH, &steps, 2)?;
-        run(n_docs, ContentKind::Text, &steps, 2)?;
+        run(n_docs, ContentRoot::Text, &steps, 2)?;
     }
 }

@@ -7,8 +7,8 @@ use crate::content::ContentDoc;
 use yfs_markdown::{
     front_matter::split,
     parse::parse,
-    same::same,
-    schema::{Profile, check},
+    schema::{SchemaProfile, check},
+    tree_equality::same,
 };
 
 fn examples() -> Vec<String> {
@@ -26,7 +26,7 @@ fn as_stored(doc: &ContentDoc) -> String {
     replica(doc, 99).text()
 }
 
-fn replica_of(state: &[u8], profile: Profile) -> ContentDoc {
+fn replica_of(state: &[u8], profile: SchemaProfile) -> ContentDoc {
     let mut replica = document(99, profile);
     receive(&mut replica, state);
     replica
@@ -82,7 +82,7 @@ fn what_is_written_over_something_else_is_read_back_to_the_byte() {
 
 #[test]
 fn front_matter_is_kept_and_patched() {
-    let mut doc = document(1, Profile::Gfm);
+    let mut doc = document(1, SchemaProfile::Gfm);
     let file = "---\r\ntitle: 'Tides'  # for now\r\nlist: [a,  b]\r\n---\r\n\r\nHigh *water*\r\n";
     write(&mut doc, file, None);
     assert_eq!(as_stored(&doc), file);
@@ -100,7 +100,7 @@ fn front_matter_is_kept_and_patched() {
 fn one_word_is_one_small_update() {
     let paragraph = "Some words that *say* something, and `more` of them.\n\n";
     let text = paragraph.repeat(100);
-    let mut doc = document(1, Profile::Gfm);
+    let mut doc = document(1, SchemaProfile::Gfm);
     write(&mut doc, &text, None);
     let at = text.len() / 2;
     let changed = format!("{}{}", &text[..at], text[at..].replacen("words", "nouns", 1));
@@ -113,7 +113,7 @@ fn one_word_is_one_small_update() {
 
 #[test]
 fn edits_and_appends_are_of_the_file() {
-    let mut doc = document(1, Profile::Gfm);
+    let mut doc = document(1, SchemaProfile::Gfm);
     write(&mut doc, "# One\n\nTwo *three* four\n", None);
     let author = author();
     let edited = doc.edit("*three*", "**3**", false, &author).expect("it is there");
@@ -125,23 +125,23 @@ fn edits_and_appends_are_of_the_file() {
 
 #[test]
 fn a_file_that_holds_nothing_has_one_empty_paragraph() {
-    let mut doc = document(1, Profile::Gfm);
+    let mut doc = document(1, SchemaProfile::Gfm);
     write(&mut doc, "", None);
-    assert_eq!(tree(&doc, Profile::Gfm).to_string(), "doc(paragraph)");
+    assert_eq!(tree(&doc, SchemaProfile::Gfm).to_string(), "doc(paragraph)");
     write(&mut doc, "x\n", None);
     write(&mut doc, "", None);
     assert_eq!(doc.text(), "");
-    assert_eq!(tree(&doc, Profile::Gfm).to_string(), "doc(paragraph)");
+    assert_eq!(tree(&doc, SchemaProfile::Gfm).to_string(), "doc(paragraph)");
 }
 
 #[test]
 fn a_document_of_the_other_schema_is_read_and_keeps_it() {
-    use crate::kind::ContentKind;
+    use crate::kind::ContentRoot;
     for (profile, other) in [(PROFILES[0], PROFILES[1]), (PROFILES[1], PROFILES[0])] {
         let mut doc = document(1, profile);
         let file = "# One\n\n* Two *three* `four`\n\n***\n\nFive **six**\n";
         write(&mut doc, file, None);
-        doc.set_kind(ContentKind::Rich(other));
+        doc.set_kind(ContentRoot::Rich(other));
         assert_eq!(doc.text(), file);
         let new = file.replace("four", "4").replace("six", "6");
         let written = doc.write(&new, None, &author()).expect("a write");

@@ -1,13 +1,13 @@
 //! People type while agents write whole files that they read some time ago.
 
 use proptest::prelude::*;
-use yfs_markdown::schema::{Profile, check};
+use yfs_markdown::schema::{SchemaProfile, check};
 use yrs::Text as _;
 
 use super::{author, document, receive, replica, tree};
 use crate::{
-    content::{Base, ContentDoc, Version},
-    rich::{Kid, Slot, live},
+    content::{ContentBase, ContentDoc, Version},
+    rich::{LiveChild, TextSlot, live},
 };
 
 /// What an agent does to the blocks of the file that it read.
@@ -107,11 +107,11 @@ fn edited(text: &str, ops: &[AgentOp]) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-fn slots<'a>(kids: &'a [Kid], out: &mut Vec<&'a Slot>) {
+fn slots<'a>(kids: &'a [LiveChild], out: &mut Vec<&'a TextSlot>) {
     for kid in kids {
         match kid {
-            Kid::Text(text) => out.extend(&text.slots),
-            Kid::Element(element) => slots(&element.kids, out),
+            LiveChild::Text(text) => out.extend(&text.slots),
+            LiveChild::Element(element) => slots(&element.kids, out),
         }
     }
 }
@@ -119,7 +119,7 @@ fn slots<'a>(kids: &'a [Kid], out: &mut Vec<&'a Slot>) {
 /// Types into the document as an editor does, and returns the update.
 fn type_mark(
     doc: &mut ContentDoc,
-    profile: Profile,
+    profile: SchemaProfile,
     text: usize,
     at: usize,
     mark: &str,
@@ -137,7 +137,7 @@ fn type_mark(
     update.0.and(update.1)
 }
 
-fn run(profile: Profile, blocks: &[Block], steps: &[Step]) -> Result<(), TestCaseError> {
+fn run(profile: SchemaProfile, blocks: &[Block], steps: &[Step]) -> Result<(), TestCaseError> {
     let mut agent = document(1, profile);
     let first = agent.write(&(blocks.join("\n\n") + "\n"), None, &author()).expect("a write");
     let mut human = document(2, profile);
@@ -164,7 +164,7 @@ fn run(profile: Profile, blocks: &[Block], steps: &[Step]) -> Result<(), TestCas
                 let new = edited(&read.1, ops);
                 // What the agent had read, it may delete.
                 marks.retain(|mark: &String| !read.1.contains(mark) || new.contains(mark));
-                let written = agent.write(&new, Some(Base::Version(&read.0)), &author());
+                let written = agent.write(&new, Some(ContentBase::Version(&read.0)), &author());
                 from_agent.extend(written.expect("a write").update);
                 read = (agent.version(), agent.text());
             }
@@ -197,7 +197,7 @@ proptest! {
         blocks in proptest::collection::vec(block(), 1..12),
         steps in proptest::collection::vec(step(), 1..16),
     ) {
-        run(Profile::Gfm, &blocks, &steps)?;
-        run(Profile::CommonMark, &blocks, &steps)?;
+        run(SchemaProfile::Gfm, &blocks, &steps)?;
+        run(SchemaProfile::CommonMark, &blocks, &steps)?;
     }
 }

@@ -1,6 +1,6 @@
 //! Several writers at once.
 
-use yfs_markdown::schema::Profile;
+use yfs_markdown::schema::SchemaProfile;
 
 use super::{document, receive, replica, write};
 use crate::content::ContentDoc;
@@ -8,7 +8,7 @@ use crate::content::ContentDoc;
 /// Starts with `base`; one replica then writes `theirs`, and another, who has only read `base`, `ours`. Returns what all
 /// replicas hold in the end.
 fn both(base: &str, theirs: &str, ours: &str) -> String {
-    let mut first = document(1, Profile::Gfm);
+    let mut first = document(1, SchemaProfile::Gfm);
     write(&mut first, base, None);
     let mut second = replica(&first, 2);
     let read = second.version();
@@ -72,7 +72,7 @@ fn front_matter_merges_key_by_key_and_member_by_member() {
 #[test]
 fn what_markdown_cannot_say_stays_where_nobody_wrote() {
     use yrs::{WriteTxn, XmlElementPrelim, XmlFragment};
-    let mut doc: ContentDoc = document(1, Profile::Gfm);
+    let mut doc: ContentDoc = document(1, SchemaProfile::Gfm);
     write(&mut doc, "First.\n\nLast.\n", None);
     let fragment = |txn: &mut yrs::TransactionMut<'_>| txn.get_or_insert_xml_fragment("richtext");
     doc.gate.edit(|txn| fragment(txn).insert(txn, 1, XmlElementPrelim::empty("paragraph")));
@@ -89,7 +89,7 @@ fn a_table_has_one_header_and_a_cell_one_paragraph() {
     let base = "> One\n\n| a | b |\n| - | - |\n| c | d |\n";
     let theirs = base.replace("| a |", "| typed a |").replace("| c |", "| typed c |");
     let ours = base.replace("| a | b |", "| x | y |").replace("| c | d |", "| v | w |\n| e | f |");
-    let mut first = document(1, Profile::Gfm);
+    let mut first = document(1, SchemaProfile::Gfm);
     write(&mut first, base, None);
     let read = first.version();
     write(&mut first, &theirs, None);
@@ -100,7 +100,7 @@ fn a_table_has_one_header_and_a_cell_one_paragraph() {
 
 #[test]
 fn typing_reads_no_block_but_those_around() {
-    let mut server = document(1, Profile::Gfm);
+    let mut server = document(1, SchemaProfile::Gfm);
     let blocks =
         (0..40).map(|at| format!("Paragraph {at} of *some* words.\n\n- one {at}\n- two\n\n"));
     write(&mut server, &blocks.collect::<String>(), None);

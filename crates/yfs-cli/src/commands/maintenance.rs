@@ -1,0 +1,194 @@
+//! The workspace as a whole: `info`, `conflicts`, `compact`, `fsck`, `backup`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use yfs_engine::path::VPath;
+use yfs_store::StoreStats;
+use yfs_vfs::FileSystem;
+
+use crate::{
+    context::CommandContext,
+    errors::{EXIT_FAILED, Result},
+    format_text::human_size,
+    progress::CommandProgress,
+};
+
+/// What can be typed for a command without options.
+#[derive(Debug, Args)]
+pub(crate) struct NoArgs {}
+
+/// What can be typed for `backup`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The copy is consistent, also while others write. It is a workspace of its own: open it with --workspace.
+
+Examples:
+  yfs backup ~/backups/notes.db
+
+JSON: {file, n_bytes}.")]
+pub(crate) struct BackupArgs {
+    /// The file to write, which must not exist
+    #[arg(value_name = "FILE")]
+    to: PathBuf,
+}
+
+/// Prints what the workspace holds, in numbers.
+pub(crate) async fn info(context: &mut CommandContext) -> Result {
+    let workspace = context.readable()?;
+    let stats = workspace.stats()?;
+    let totals = workspace.fs().totals(&VPath::root()).await?;
+    let file = context.file()?.display().to_string();
+    let store = stats.store;
+    let profile = yfs_engine::kind::profile_name(workspace.profile());
+    if context.out.json {
+        return context.out.json_line(&json!({
+            "id": stats.id.as_str(),
+            "file": file,
+            "profile": profile,
+            "n_files": totals.n_files,
+            "n_directories": totals.n_directories,
+            "n_bytes": totals.n_bytes,
+            "n_trashed": stats.n_trashed,
+            "n_parked": stats.n_parked,
+            "n_quarantined": store.n_quarantined,
+            "n_refused": store.n_refused,
+            "main_bytes": stats.main_bytes,
+            "store": {
+                "n_docs": store.n_docs,
+                "n_records": store.n_records,
+                "record_bytes": store.record_bytes,
+                "snapshot_bytes": store.snapshot_bytes,
+                "n_blobs": store.n_blobs,
+                "blob_bytes": store.blob_bytes,
+                "quarantine_bytes": store.quarantine_bytes,
+                "n_quarantine_dropped": store.n_quarantine_dropped,
+                "file_bytes": store.file_bytes,
+                "head": store.head.0,
+            },
+        }));
+    }
+    let lines = [
+        ("Workspace", stats.id.to_string()),
+        ("File", file),
+        ("Profile", profile.to_owned()),
+        ("On disk", human_size(store.file_bytes)),
+        ("Files", format!("{} ({})", totals.n_files, human_size(totals.n_bytes))),
+        ("Directories", totals.n_directories.to_string()),
+        ("In the trash", stats.n_trashed.to_string()),
+        ("Files table", human_size(stats.main_bytes)),
+        ("Log", format!("{} records ({})", store.n_records, human_size(store.record_bytes))),
+        ("Snapshots", human_size(store.snapshot_bytes)),
+        ("Blobs", format!("{} ({})", store.n_blobs, human_size(store.blob_bytes))),
+        ("Parked", stats.n_parked.to_string()),
+        ("Quarantined", quarantine_summary(&store)),
+    ];
+    for (name, value) in lines {
+        context.out.line(&format!("{name:>12}: {value}"))?;
+    }
+    Ok(())
+}
+
+fn quarantine_summary(store: &StoreStats) -> String {
+    let StoreStats { n_quarantined, n_refused, quarantine_bytes, n_quarantine_dropped, .. } = store;
+    let mut summary = n_quarantined.to_string();
+    if *n_quarantined > 0 {
+        summary += &format!(" ({}, refused {n_refused} times)", human_size(*quarantine_bytes));
+    }
+    if *n_quarantine_dropped > 0 {
+        summary += &format!(", {n_quarantine_dropped} more dropped");
+    }
+    summary
+}
+
+/// Lists what rules settled, and what looks wrong.
+pub(crate) fn conflicts(context: &mut CommandContext) -> Result {
+    for conflict in context.readable()?.conflicts()? {
+        if context.out.json {
+            context.out.json_line(&json!({
+                "kind": conflict.kind.as_str(),
+                "id": conflict.id.as_str(),
+                "path": conflict.path,
+                "detail": conflict.detail,
+            }))?;
+            continue;
+        }
+        let path = context.out.safe(&conflict.path).into_owned();
+        let detail = context.out.safe(&conflict.detail).into_owned();
+        context.out.line(&format!("{}: {path}: {detail}", conflict.kind.as_str()))?;
+    }
+    Ok(())
+}
+
+/// Replaces what was logged by what it came to.
+pub(crate) fn compact(context: &mut CommandContext) -> Result {
+    let workspace = context.writable()?;
+    let bar = CommandProgress::new(&context.globals, "compacting");
+    let report = workspace.compact(&mut |done, total| bar.set(done, total));
+    drop(bar);
+    let report = report?;
+    if context.out.json {
+        return context.out.json_line(&json!({
+            "n_documents": report.n_documents,
+            "n_compacted": report.n_compacted,
+            "n_kept": report.n_kept,
+            "bytes_before": report.bytes_before,
+            "bytes_after": report.bytes_after,
+        }));
+    }
+    let (before, after) = (human_size(report.bytes_before), human_size(report.bytes_after));
+    let (n_compacted, n) = (report.n_compacted, report.n_documents);
+    context.remark(&format!("{n_compacted} of {n} documents compacted, {before} became {after}"));
+    Ok(())
+}
+
+/// Reads everything, and reports what is damaged.
+pub(crate) fn fsck(context: &mut CommandContext) -> Result {
+    let workspace = context.readable()?;
+    let report = workspace.store().check().map_err(yfs::WorkspaceError::from)?;
+    let n_problems = report.problems.len();
+    for problem in &report.problems {
+        let doc = problem.doc.as_ref().map(ToString::to_string);
+        if context.out.json {
+            context.out.json_line(&json!({ "doc": doc, "what": problem.what }))?;
+        } else {
+            let prefix = doc.map(|doc| format!("{doc}: ")).unwrap_or_default();
+            let line = context.out.safe(&format!("{prefix}{}", problem.what)).into_owned();
+            context.out.line(&line)?;
+        }
+    }
+    let (n_records, n_snapshots, n_blobs) = (report.n_records, report.n_snapshots, report.n_blobs);
+    if context.out.json {
+        context.out.json_line(&json!({
+            "n_records": n_records,
+            "n_snapshots": n_snapshots,
+            "n_blobs": n_blobs,
+            "n_problems": n_problems,
+        }))?;
+    } else {
+        context.remark(&format!(
+            "{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs read, {n_problems} problems"
+        ));
+    }
+    if n_problems > 0 {
+        context.exit_with(EXIT_FAILED);
+    }
+    Ok(())
+}
+
+/// Writes a consistent copy.
+pub(crate) fn backup(args: BackupArgs, context: &mut CommandContext) -> Result {
+    let workspace = context.readable()?;
+    let bar = CommandProgress::new(&context.globals, "copying");
+    let copied = workspace.store().backup(&args.to, &mut |done, total| bar.set(done, total));
+    drop(bar);
+    copied.map_err(yfs::WorkspaceError::from)?;
+    let file = args.to.display().to_string();
+    if context.out.json {
+        let n_bytes = args.to.metadata().map_or(0, |meta| meta.len());
+        return context.out.json_line(&json!({ "file": file, "n_bytes": n_bytes }));
+    }
+    context.remark(&format!("{file} written"));
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Where `mv`, `cp` and `ln` put things: as POSIX has it, into a directory that exists, else there.
+
+use clap::Args;
+use serde_json::json;
+use yfs_vfs::FileKind;
+
+use crate::{
+    context::{CommandContext, Fs},
+    errors::{CommandError, Result},
+    typed_path::TypedPath,
+};
+
+/// What `mv` and `cp` are told alike.
+#[derive(Debug, Args)]
+pub(crate) struct TransferArgs {
+    /// What, and where to
+    #[arg(value_name = "PATH", num_args = 2.., required = true)]
+    paths: Vec<String>,
+    /// Leave alone what exists
+    #[arg(short, long)]
+    pub(crate) no_clobber: bool,
+    /// Never into the destination, even if it is a directory
+    #[arg(short = 'T', long)]
+    no_target_directory: bool,
+    /// Accepted, as nothing is ever asked
+    #[arg(short, long, hide = true)]
+    force: bool,
+}
+
+/// One thing to move or copy, and where to.
+#[derive(Debug)]
+pub(crate) struct PathTransfer {
+    /// What.
+    pub(crate) from: TypedPath,
+    /// Where to.
+    pub(crate) to: TypedPath,
+}
+
+impl TransferArgs {
+    /// Pairs what was typed.
+    pub(crate) async fn transfers(
+        &self,
+        context: &mut CommandContext,
+        fs: &Fs,
+    ) -> Result<Vec<PathTransfer>> {
+        transfers(context, fs, &self.paths, self.no_target_directory).await
+    }
+}
+
+impl PathTransfer {
+    /// Says that it was done, where that was asked for.
+    pub(crate) fn report(&self, context: &mut CommandContext) -> Result {
+        if context.out.json {
+            let (from, to) = (self.from.path.as_str(), self.to.path.as_str());
+            let value = json!({ "from": from, "to": to });
+            context.out.json_line(&value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Pairs sources with destinations; the last operand is where they go.
+///
+/// With `as_itself` (`-T`), the last operand is never a directory to put things into.
+pub(crate) async fn transfers(
+    context: &mut CommandContext,
+    fs: &Fs,
+    operands: &[String],
+    as_itself: bool,
+) -> Result<Vec<PathTransfer>> {
+    let (last, sources) =
+        operands.split_last().ok_or_else(|| CommandError::usage("no operands"))?;
+    let to = context.path(last)?;
+    let is_directory = !as_itself && is_directory(fs, &to).await;
+    if as_itself && sources.len() > 1 {
+        return Err(CommandError::usage(format!("extra operand '{last}'")));
+    }
+    if !is_directory && (sources.len() > 1 || last.ends_with('/') && !as_itself) {
+        let is_there = fs.stat(&to.path).await;
+        let why = if is_there.is_ok() { "Not a directory" } else { "No such file or directory" };
+        // A directory may be given its new name with a slash behind; a file may not.
+        let names_directory = sources.len() == 1 && is_there.is_err() && {
+            let from = context.path(&sources[0])?;
+            matches!(fs.lstat(&from.path).await, Ok(stat) if stat.is_directory())
+        };
+        if !names_directory {
+            return Err(CommandError::other(format!("{last}: {why}")));
+        }
+    }
+    let mut transfers = Vec::with_capacity(sources.len());
+    for from in context.paths(sources) {
+        let to = match from.path.file_name() {
+            Some(name) if is_directory => to.join(name),
+            _ => to.clone(),
+        };
+        transfers.push(PathTransfer { from, to });
+    }
+    Ok(transfers)
+}
+
+/// Tells whether a directory is there, also through a link.
+pub(crate) async fn is_directory(fs: &Fs, path: &TypedPath) -> bool {
+    matches!(fs.stat(&path.path).await, Ok(stat) if stat.kind == FileKind::Directory)
+}

@@ -1,0 +1,118 @@
+//! Text for people: escaped names, sizes.
+
+use std::fmt::{self, Write};
+
+/// A text that came from elsewhere, without what would steer a terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EscapedText<'a>(&'a str);
+
+impl<'a> EscapedText<'a> {
+    /// Takes the text as it came.
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Display for EscapedText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for char in self.0.chars() {
+            if steers(char) {
+                write!(f, "{}", char.escape_default())?;
+            } else {
+                f.write_char(char)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a character moves the cursor, changes colours or turns the direction of writing.
+pub(crate) fn steers(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Writes a number of bytes as `ls -h` and `du -h` do: `0`, `812`, `1.5K`, `12M`, always rounded up.
+pub(crate) fn human_size(n_bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
+    if n_bytes < 1024 {
+        return n_bytes.to_string();
+    }
+    let mut unit: u128 = 1024;
+    for name in UNITS {
+        let tenths = (u128::from(n_bytes) * 10).div_ceil(unit);
+        if tenths < 100 {
+            return format!("{}.{}{name}", tenths / 10, tenths % 10);
+        }
+        let whole = u128::from(n_bytes).div_ceil(unit);
+        if whole < 1024 {
+            return format!("{whole}{name}");
+        }
+        unit *= 1024;
+    }
+    unreachable!("2^64 bytes are 16 exbibytes")
+}
+
+/// Writes a number of bytes for a sentence: `812 bytes`, `1.5K`.
+pub(crate) fn amount(n_bytes: u64) -> String {
+    let size = human_size(n_bytes);
+    if n_bytes < 1024 { format!("{size} bytes") } else { size }
+}
+
+/// Reads a number of bytes: `512`, `10K`, `1M`, `2G`, also with `iB` or `B` behind.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
+        "" => 1,
+        "k" => 1 << 10,
+        "m" => 1 << 20,
+        "g" => 1 << 30,
+        "t" => 1_u64 << 40,
+        _ => return Err(format!("invalid size '{text}'")),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("invalid size '{text}'"))?;
+    number.checked_mul(unit).ok_or_else(|| format!("size '{text}' is too large"))
+}
+
+/// Writes `1 file`, `2 files`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_ls() {
+        let cases: &[(u64, &str)] = &[
+            (0, "0"),
+            (1023, "1023"),
+            (1024, "1.0K"),
+            (1025, "1.1K"),
+            (10_240, "10K"),
+            (10_241, "11K"),
+            (1024 * 1024 - 1, "1.0M"),
+            (1 << 40, "1.0T"),
+            (u64::MAX, "16E"),
+        ];
+        for (n_bytes, text) in cases {
+            assert_eq!(human_size(*n_bytes), *text, "{n_bytes}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        assert_eq!(parse_size("512"), Ok(512));
+        assert_eq!(parse_size("2k"), Ok(2048));
+        assert_eq!(parse_size("3MiB"), Ok(3 << 20));
+        for bad in ["", "k", "-1", "1x", "99999999999T"] {
+            assert!(parse_size(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_escaped() {
+        assert_eq!(EscapedText::new("a\u{1b}[31m\u{202e}é").to_string(), "a\\u{1b}[31m\\u{202e}é");
+    }
+}

@@ -1,0 +1,67 @@
+//! Paths as they were typed: tools print what lies below a path with the prefix that the user gave.
+
+use yfs_engine::path::VPath;
+
+/// A path, and how it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TypedPath {
+    /// As it was typed.
+    pub(crate) typed: String,
+    /// What it means.
+    pub(crate) path: VPath,
+}
+
+impl TypedPath {
+    /// Pairs a text with its meaning.
+    pub(crate) fn new(typed: &str, path: VPath) -> Self {
+        Self { typed: typed.to_owned(), path }
+    }
+
+    /// The root, for commands that need no path.
+    pub(crate) fn root() -> Self {
+        Self::new("/", VPath::root())
+    }
+
+    /// Returns how to print a path at or below this one.
+    pub(crate) fn below(&self, path: &VPath) -> String {
+        match path.relative_to(&self.path) {
+            Some("") => self.typed.clone(),
+            Some(rest) => format!("{}/{rest}", self.typed.trim_end_matches('/')),
+            None => path.to_string(),
+        }
+    }
+
+    /// Returns the last component as it was typed: `.` for `.`, and `/` for the root.
+    pub(crate) fn name(&self) -> &str {
+        let typed = self.typed.trim_end_matches('/');
+        if typed.is_empty() { "/" } else { typed.rsplit('/').next().unwrap_or(typed) }
+    }
+
+    /// Returns the path of a name in this directory.
+    pub(crate) fn join(&self, name: &str) -> Self {
+        let typed = format!("{}/{name}", self.typed.trim_end_matches('/'));
+        Self { typed, path: self.path.join(name) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_below_has_the_typed_prefix() {
+        let cases = [
+            (".", ".", "/a/b", "./a/b"),
+            ("/", "/", "/a/b", "/a/b"),
+            ("a", "a", "/a/b", "a/b"),
+            ("a/", "a", "/a/b", "a/b"),
+            ("a/../a", "a", "/a", "a/../a"),
+            ("a/..", "..", "/b", "a/../b"),
+        ];
+        for (typed, name, path, expected) in cases {
+            let shown = TypedPath::new(typed, VPath::parse(typed).unwrap());
+            assert_eq!(shown.name(), name, "{typed}");
+            assert_eq!(shown.below(&VPath::parse(path).unwrap()), expected, "{typed} {path}");
+        }
+    }
+}

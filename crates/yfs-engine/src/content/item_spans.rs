@@ -1,0 +1,289 @@
+//! The served text with the items behind it: what blame and anchors stand on.
+//!
+//! This is the one place that knows how the text of a file is kept. Whatever serves bytes made of items
+//! can be blamed and anchored, once it says here which item is behind which bytes.
+//!
+//! Of rich text the file says more than the document holds: `#`, `- `, links. Each piece of a document is
+//! looked for in the file behind the piece before it; what lies between belongs to no item.
+
+use yfs_markdown::{front_matter::split, schema::SchemaProfile};
+use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
+
+use super::{ContentDoc, TEXT, Version, diff::utf16_len, redact::Origin, rich};
+use crate::{
+    gate::GatedDoc,
+    id::{ClientId, ItemId},
+    kind::ContentRoot,
+    rich::{LiveChild, live, nodes},
+};
+
+/// So many bytes at most stand between two pieces of rich text that follow each other, such as the
+/// address of a link.
+const MAX_BETWEEN: usize = 2 << 10;
+
+/// A stretch of the text that came from items which follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ItemSpan {
+    /// Where it begins in the text, in bytes.
+    pub(super) at: usize,
+    /// Its length in bytes.
+    pub(super) len: usize,
+    /// The item of its first unit.
+    pub(super) item: ItemId,
+    /// How many units it has, each an item: code units of UTF-16.
+    pub(super) n_units: u32,
+    /// The `Y.XmlText` that holds the items; nothing of plain text.
+    pub(super) list: Option<ItemId>,
+    /// Where it begins in the list that holds the items, as Yjs counts.
+    pub(super) index: u32,
+}
+
+/// A piece of a list: what it says, its first item, and where it begins in the list.
+struct SpanPiece {
+    text: String,
+    item: ItemId,
+    list: Option<ItemId>,
+    index: u32,
+}
+
+impl ItemSpan {
+    /// Returns the item so many units behind its first.
+    pub(super) fn item_behind(&self, n_units: u32) -> ItemId {
+        ItemId::new(self.item.client, self.item.clock + n_units)
+    }
+
+    /// Tells whether an item is in it.
+    pub(super) fn holds(&self, item: ItemId) -> bool {
+        let clocks = self.item.clock..self.item.clock + self.n_units;
+        self.item.client == item.client && clocks.contains(&item.clock)
+    }
+}
+
+impl ContentDoc {
+    /// Returns the text and what it is made of, in order.
+    pub(super) fn spans(&mut self) -> (String, Vec<ItemSpan>) {
+        let now = self.version();
+        match self.held() {
+            ContentRoot::Text => plain_spans(&mut self.gate, &now),
+            ContentRoot::Rich(profile) => {
+                let text = self.text();
+                let spans = rich_spans(&mut self.gate, &text, &now, profile, |_| true);
+                (text, spans)
+            }
+        }
+    }
+}
+
+/// Returns what one of the roots says as a file and what that is made of, in order.
+pub(super) fn spans_of(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<ItemSpan>) {
+    let now = Version::noted(gate.snapshot());
+    if !is_rich {
+        return plain_spans(gate, &now);
+    }
+    let profile = gate.read(|txn| rich::profile_of(txn));
+    let text = gate.read(|txn| rich::read_file(txn, profile)).text;
+    let spans = rich_spans(gate, &text, &now, profile, |_| true);
+    (text, spans)
+}
+
+/// Returns some blocks as a file and what that is made of, in order.
+pub(super) fn spans_of_blocks(
+    gate: &mut GatedDoc,
+    is_one: impl Fn(&LiveChild) -> bool,
+) -> (String, Vec<ItemSpan>) {
+    let now = Version::noted(gate.snapshot());
+    let (text, profile) = gate.read(|txn| {
+        let profile = rich::profile_of(txn);
+        let mut kids = live(txn, profile);
+        kids.retain(&is_one);
+        let memory = rich::RichMemory::read(txn).without_front();
+        (rich::file_of(nodes(&kids), &memory, profile).text, profile)
+    });
+    let spans = rich_spans(gate, &text, &now, profile, is_one);
+    (text, spans)
+}
+
+fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<ItemSpan>) {
+    let (pieces, _) = gate.edit(|txn| match txn.get_text(TEXT) {
+        Some(text) => pieces(txn, &text, None, now),
+        None => Vec::new(),
+    });
+    let (mut text, mut spans) = (String::new(), Vec::with_capacity(pieces.len()));
+    for piece in &pieces {
+        spans.push(piece.at(text.len()));
+        text.push_str(&piece.text);
+    }
+    (text, spans)
+}
+
+fn rich_spans(
+    gate: &mut GatedDoc,
+    text: &str,
+    now: &Version,
+    profile: SchemaProfile,
+    is_one: impl Fn(&LiveChild) -> bool,
+) -> Vec<ItemSpan> {
+    let (pieces, _) = gate.edit(|txn| {
+        let (mut kids, mut found) = (live(txn, profile), Vec::new());
+        kids.retain(is_one);
+        texts_of(txn, &kids, now, &mut found);
+        found
+    });
+    let pieces: Vec<SpanPiece> = pieces.into_iter().flatten().collect();
+    // What is above the text is no part of it, whatever it says.
+    let front = text.len() - split(text).body.len();
+    let (mut at, mut spans) = (front, Vec::with_capacity(pieces.len()));
+    for piece in &pieces {
+        // What is written otherwise than it reads, escaped for example, is told by its lines.
+        let mut offset = 0;
+        for part in piece.text.split_inclusive(['\n', ' ']) {
+            let end = text.floor_char_boundary(at.saturating_add(MAX_BETWEEN + part.len()));
+            if let Some(place) = text[at..end].find(part) {
+                spans.push(piece.part(offset, part).at(at + place));
+                at += place + part.len();
+            }
+            offset += part.len();
+        }
+    }
+    spans
+}
+
+impl SpanPiece {
+    /// Returns the span that it is at a place of the text.
+    fn at(&self, at: usize) -> ItemSpan {
+        ItemSpan {
+            at,
+            len: self.text.len(),
+            item: self.item,
+            n_units: utf16_len(&self.text),
+            list: self.list,
+            index: self.index,
+        }
+    }
+
+    fn part(&self, offset: usize, text: &str) -> Self {
+        let before = utf16_len(&self.text[..offset]);
+        Self {
+            text: text.to_owned(),
+            item: ItemId::new(self.item.client, self.item.clock + before),
+            list: self.list,
+            index: self.index + before,
+        }
+    }
+}
+
+/// Returns the characters that live in one of the roots, and where each stretch of them, by its unit, came from. Of
+/// rich text each text stands on lines of its own.
+pub(super) fn characters(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<(u32, Origin)>) {
+    let (texts, _) = gate.edit(|txn| {
+        let now = Version::noted(txn.snapshot());
+        if is_rich {
+            let (kids, mut found) = (live(txn, rich::profile_of(txn)), Vec::new());
+            texts_of(txn, &kids, &now, &mut found);
+            return found;
+        }
+        let text = txn.get_text(TEXT);
+        text.map(|text| pieces(txn, &text, None, &now)).into_iter().collect()
+    });
+    let (mut said, mut origins, mut at) = (String::new(), Vec::new(), 0);
+    for pieces in &texts {
+        for piece in pieces {
+            let n_units = utf16_len(&piece.text);
+            origins.push((at, (piece.item, n_units)));
+            said.push_str(&piece.text);
+            at += n_units;
+        }
+        if is_rich {
+            said.push('\n');
+            at += 1;
+        }
+    }
+    (said, origins)
+}
+
+/// Returns what texts under some nodes are made of, each by itself. Recurses as deep as what was read.
+fn texts_of(
+    txn: &mut TransactionMut<'_>,
+    kids: &[LiveChild],
+    now: &Version,
+    found: &mut Vec<Vec<SpanPiece>>,
+) {
+    for kid in kids {
+        match kid {
+            LiveChild::Element(element) => texts_of(txn, &element.kids, now, found),
+            LiveChild::Text(text) => {
+                let slots = text.slots.iter();
+                found
+                    .push(slots.flat_map(|it| pieces(txn, &it.handle, Some(it.id), now)).collect());
+            }
+        }
+    }
+}
+
+/// At which places of a text, in its units, other units follow than those that one client typed in
+/// one go.
+#[derive(Debug, Default)]
+pub(super) struct TypingRuns {
+    starts: Option<Vec<u32>>,
+}
+
+impl TypingRuns {
+    /// Reports whether one client typed the unit before a place and the one behind it in one go.
+    pub(super) fn goes_on(&self, place: u32) -> bool {
+        self.starts.as_ref().is_some_and(|starts| starts.binary_search(&place).is_err())
+    }
+}
+
+/// Returns where typing begins in a text.
+pub(super) fn typing_runs(txn: &mut TransactionMut<'_>, text: &impl Text) -> TypingRuns {
+    let now = Version::noted(txn.snapshot());
+    let (mut at, mut starts) = (0, Vec::new());
+    let mut last: Option<(ClientId, u32)> = None;
+    for piece in pieces(txn, text, None, &now) {
+        let n_units = utf16_len(&piece.text);
+        // Inside a piece the units follow each other.
+        if last != Some((piece.item.client, piece.item.clock)) {
+            starts.push(at);
+        }
+        last = Some((piece.item.client, piece.item.clock + n_units));
+        at += n_units;
+    }
+    TypingRuns { starts: Some(starts) }
+}
+
+/// Returns what a text is made of.
+fn pieces(
+    txn: &mut TransactionMut<'_>,
+    text: &impl Text,
+    list: Option<ItemId>,
+    now: &Version,
+) -> Vec<SpanPiece> {
+    // Beside a version that has nothing every item is new, and each is told by itself.
+    let nothing = Snapshot::default();
+    let changes = text.diff_range(txn, Some(now.snapshot()), Some(&nothing), YChange::identity);
+    let (mut pieces, mut index) = (Vec::with_capacity(changes.len()), 0);
+    for change in changes {
+        let (Out::Any(Any::String(text)), Some(added)) = (&change.insert, &change.ychange) else {
+            index += 1;
+            continue;
+        };
+        let client = ClientId::new(added.id.client.get()).expect("yrs masks client ids");
+        let item = ItemId::new(client, added.id.clock);
+        pieces.push(SpanPiece { text: text.to_string(), item, list, index });
+        index += utf16_len(text);
+    }
+    pieces
+}
+
+/// Returns how many bytes the first units of a text take; a unit in the middle of a character counts
+/// to its end.
+pub(super) fn bytes_of(text: &str, n_units: u32) -> usize {
+    let mut units = 0;
+    let mut chars = text.char_indices();
+    let at = chars.find(|(_, c)| {
+        let is_there = units >= n_units;
+        units += c.len_utf16() as u32;
+        is_there
+    });
+    at.map_or(text.len(), |(at, _)| at)
+}

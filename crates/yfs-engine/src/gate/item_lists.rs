@@ -1,0 +1,227 @@
+//! Which list every item of a document belongs to.
+//!
+//! An item with an origin does not say where it is: it is where its origin is. yrs knows, but does
+//! not tell. So the gate keeps, for every client, the ranges of clocks whose items are in the same
+//! place. Neighbouring ranges of one place are one range: a text of a million characters by one
+//! client takes eight bytes.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::{
+    role::DocRole,
+    update_scan::{IdRange, RootIx},
+};
+use crate::id::{ClientId, ItemId};
+
+/// Where an item is, packed: the index of a [`ItemList`] and two flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListTag(u32);
+
+impl ListTag {
+    /// Nowhere: a struct that is, or that yrs will make, a `GC` struct.
+    pub(crate) const GONE: Self = Self(Self::HOLLOW);
+    const ENTRY: u32 = 1;
+    const HOLLOW: u32 = 2;
+
+    pub(crate) fn new(place: u32, is_entry: bool, is_hollow: bool) -> Self {
+        let entry = if is_entry { Self::ENTRY } else { 0 };
+        let hollow = if is_hollow { Self::HOLLOW } else { 0 };
+        Self(place << 2 | entry | hollow)
+    }
+
+    pub(crate) fn place(self) -> u32 {
+        self.0 >> 2
+    }
+
+    /// Tells whether it is an entry of a map, not an element of a sequence.
+    pub(crate) fn is_entry(self) -> bool {
+        self.0 & Self::ENTRY != 0
+    }
+
+    /// Tells whether its content is gone, so that it may have been a type.
+    pub(crate) fn is_hollow(self) -> bool {
+        self.0 & Self::HOLLOW != 0
+    }
+
+    pub(crate) fn is_gone(self) -> bool {
+        self.place() == 0
+    }
+}
+
+/// A list: a root, or a type that an item holds.
+#[derive(Debug, Clone)]
+pub(crate) struct ItemList {
+    pub(crate) depth: u16,
+    pub(crate) root: Option<Box<str>>,
+    /// Which of the arrays that we read it is.
+    pub(crate) read: Option<RootIx>,
+    /// Whether it is the root `text` of a content document.
+    pub(crate) is_text: bool,
+    /// Whether it is a root that we read, or in one.
+    pub(crate) is_ours: bool,
+}
+
+/// What we read of a content document beside the arrays of [`RootIx`].
+const CONTENT_ROOTS: [&str; 7] =
+    ["text", "richtext", "frontmatter", "markdown-source", "fs:conv", "content", "timeline"];
+
+impl ItemList {
+    pub(crate) fn of_root(role: DocRole, name: &str) -> Self {
+        Self {
+            depth: 0,
+            root: Some(name.into()),
+            read: RootIx::of(role, name),
+            is_text: role == DocRole::Content && name == "text",
+            is_ours: RootIx::of(role, name).is_some()
+                || (role == DocRole::Content && CONTENT_ROOTS.contains(&name)),
+        }
+    }
+
+    pub(crate) fn of_type(depth: u16, is_ours: bool) -> Self {
+        Self { depth, root: None, read: None, is_text: false, is_ours }
+    }
+}
+
+/// What is known of one client.
+#[derive(Debug, Default)]
+pub(crate) struct ClientItems {
+    /// Where each range begins, and the place of its items.
+    pub(crate) spans: Vec<(u32, ListTag)>,
+    /// The clock after its last item.
+    pub(crate) end: u32,
+    /// The right origin of its last struct.
+    pub(crate) last_right: Option<ItemId>,
+    /// The deleted ranges, by their start. Those that yrs deletes by itself may be missing.
+    pub(crate) deleted: BTreeMap<u32, u32>,
+}
+
+/// Which list every item of a document belongs to.
+#[derive(Debug)]
+pub(crate) struct ItemLists {
+    pub(crate) clients: HashMap<ClientId, ClientItems>,
+    /// Invariant: the first is nowhere.
+    pub(crate) table: Vec<ItemList>,
+    pub(crate) roots: HashMap<Box<str>, u32>,
+    /// The place that each type is.
+    pub(crate) types: HashMap<ItemId, u32>,
+}
+
+impl Default for ItemLists {
+    fn default() -> Self {
+        Self {
+            clients: HashMap::new(),
+            table: vec![ItemList::of_type(0, false)],
+            roots: HashMap::new(),
+            types: HashMap::new(),
+        }
+    }
+}
+
+impl ItemLists {
+    pub(crate) fn end(&self, client: ClientId) -> u32 {
+        self.clients.get(&client).map_or(0, |client| client.end)
+    }
+
+    /// Tells where an item of the document is.
+    pub(crate) fn tag(&self, id: ItemId) -> Option<ListTag> {
+        let client = self.clients.get(&id.client)?;
+        if id.clock < client.end { find(&client.spans, id.clock) } else { None }
+    }
+
+    /// Counts the deleted among the first `len` items of a client.
+    pub(crate) fn n_deleted(&self, client: ClientId, len: u32) -> u32 {
+        let Some(client) = self.clients.get(&client) else { return 0 };
+        let mut live = Vec::new();
+        let all = IdRange { client: ClientId::from_random(0), start: 0, len };
+        uncovered(&client.deleted, all, &mut live);
+        len - live.iter().map(|range| range.len).sum::<u32>()
+    }
+
+    /// Returns the parts of a range that are not deleted.
+    pub(crate) fn living(&self, range: IdRange) -> Vec<IdRange> {
+        let mut living = Vec::new();
+        if let Some(client) = self.clients.get(&range.client) {
+            uncovered(&client.deleted, range, &mut living);
+        }
+        living
+    }
+
+    /// Adds deleted ranges and returns the parts that were not deleted before.
+    pub(crate) fn delete(&mut self, ranges: &[IdRange]) -> Vec<IdRange> {
+        let mut new = Vec::new();
+        for range in ranges {
+            let client = self.clients.entry(range.client).or_default();
+            uncovered(&client.deleted, *range, &mut new);
+            client.insert_deleted(range.start, range.end());
+        }
+        new
+    }
+
+    /// Tells whether all of the ranges are deleted already.
+    pub(crate) fn covers(&self, ranges: &[IdRange]) -> bool {
+        ranges.iter().all(|range| {
+            self.clients
+                .get(&range.client)
+                .and_then(|client| client.deleted.range(..=range.start).next_back())
+                .is_some_and(|(_, end)| *end >= range.end())
+        })
+    }
+}
+
+impl ClientItems {
+    /// Adds a deleted range.
+    pub(crate) fn insert_deleted(&mut self, start: u32, end: u32) {
+        insert(&mut self.deleted, start, end);
+    }
+}
+
+/// Appends a range, joining it with the last one if they are in the same place.
+pub(crate) fn push(spans: &mut Vec<(u32, ListTag)>, start: u32, tag: ListTag) {
+    if spans.last().is_none_or(|(_, last)| *last != tag) {
+        spans.push((start, tag));
+    }
+}
+
+/// Finds the range that holds a clock.
+pub(crate) fn find(spans: &[(u32, ListTag)], clock: u32) -> Option<ListTag> {
+    if let Some((start, tag)) = spans.last()
+        && *start <= clock
+    {
+        return Some(*tag);
+    }
+    let after = spans.partition_point(|(start, _)| *start <= clock);
+    spans.get(after.checked_sub(1)?).map(|(_, tag)| *tag)
+}
+
+fn uncovered(deleted: &BTreeMap<u32, u32>, range: IdRange, new: &mut Vec<IdRange>) {
+    let mut from = range.start;
+    if let Some((_, end)) = deleted.range(..=range.start).next_back() {
+        from = from.max(*end);
+    }
+    for (start, end) in deleted.range(range.start..range.end()) {
+        if *start > from {
+            new.push(IdRange { client: range.client, start: from, len: start - from });
+        }
+        from = from.max(*end);
+    }
+    if from < range.end() {
+        new.push(IdRange { client: range.client, start: from, len: range.end() - from });
+    }
+}
+
+fn insert(deleted: &mut BTreeMap<u32, u32>, mut start: u32, mut end: u32) {
+    if let Some((before, before_end)) = deleted.range(..=start).next_back()
+        && *before_end >= start
+    {
+        start = *before;
+        end = end.max(*before_end);
+    }
+    while let Some((after, after_end)) = deleted.range(start..=end).next_back() {
+        end = end.max(*after_end);
+        let after = *after;
+        deleted.remove(&after);
+    }
+    deleted.insert(start, end);
+}

@@ -1,0 +1,151 @@
+//! What lives in a root: the content of its items, however deep below it they are.
+
+use std::ops::Range;
+
+use yrs::Any;
+
+use super::{
+    GateRejection, GatedDoc,
+    erase::{has_content, shown, values},
+    item_lists::ItemLists,
+    limits::GateLimits,
+    parse::{StructKind, parse},
+    update_scan::IdRange,
+};
+use crate::{id::ItemId, lib0::as_number};
+
+/// Content that is there and not deleted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveContent {
+    /// The items.
+    pub range: IdRange,
+    /// What it is.
+    pub content: LivingContent,
+    /// What it says, as [`Remains`](super::ErasableItems) would tell it.
+    pub text: String,
+}
+
+/// What living content is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LivingContent {
+    /// Characters of a text.
+    Characters,
+    /// Values, marks or embedded objects, by the texts and numbers in them.
+    Values(Vec<String>),
+}
+
+impl GatedDoc {
+    /// Returns the content that lives in some roots, in order of the ids.
+    ///
+    /// # Errors
+    ///
+    /// If the document is poisoned.
+    pub fn living_in(&self, roots: &[&str]) -> Result<Vec<LiveContent>, GateRejection> {
+        self.health()?;
+        let state = self.encode_state();
+        let parsed = parse(&state, &GateLimits::default(), false)?;
+        let roots = RootLists::new(&self.places, roots);
+        let mut living = Vec::new();
+        for run in &parsed.runs {
+            for item in &parsed.structs[run.first..run.end] {
+                let id = ItemId::new(run.client, item.clock);
+                if !has_content(item.kind) || !roots.hold(&self.places, id) {
+                    continue;
+                }
+                let is_entry =
+                    self.places.tag(id).is_some_and(super::item_lists::ListTag::is_entry);
+                let whole = IdRange { client: run.client, start: item.clock, len: item.len };
+                for range in self.places.living(whole) {
+                    let part = range.start..range.end();
+                    let content = if item.kind == StructKind::String && !is_entry {
+                        LivingContent::Characters
+                    } else {
+                        let mut atoms = Vec::new();
+                        for value in values(&parsed, item, &part)? {
+                            atoms_of(&value, &mut atoms);
+                        }
+                        LivingContent::Values(atoms)
+                    };
+                    living.push(LiveContent { range, content, text: shown(&parsed, item, &part)? });
+                }
+            }
+        }
+        living.sort_by_key(|it| it.range);
+        Ok(living)
+    }
+
+    /// Returns the parts of ranges whose items are in some roots.
+    pub fn parts_in(&self, ranges: &[IdRange], roots: &[&str]) -> Vec<IdRange> {
+        let roots = RootLists::new(&self.places, roots);
+        let mut parts = Vec::new();
+        for range in ranges {
+            let Some(client) = self.places.clients.get(&range.client) else { continue };
+            let first = client.spans.partition_point(|(start, _)| *start <= range.start);
+            for (index, (start, tag)) in client.spans.iter().enumerate().skip(first.max(1) - 1) {
+                let end = client.spans.get(index + 1).map_or(client.end, |(next, _)| *next);
+                let Range { start, end } = (*start).max(range.start)..end.min(range.end());
+                if start >= range.end() {
+                    break;
+                }
+                if start < end && roots.hold_place(tag.place()) {
+                    parts.push(IdRange { client: range.client, start, len: end - start });
+                }
+            }
+        }
+        parts
+    }
+}
+
+/// Adds the texts and numbers of a value. Recurses: the gate bounds how deep values nest.
+pub(crate) fn atoms_of(value: &Any, atoms: &mut Vec<String>) {
+    match value {
+        Any::String(text) => atoms.push(text.to_string()),
+        Any::Number(_) => atoms.extend(as_number(value).map(|it| it.to_string())),
+        Any::Array(values) => values.iter().for_each(|value| atoms_of(value, atoms)),
+        Any::Map(entries) => {
+            for (key, value) in entries.iter() {
+                atoms.push(key.clone());
+                atoms_of(value, atoms);
+            }
+        }
+        // No text is bytes, so none can need them.
+        Any::Buffer(_) => atoms.push("\0bytes".to_owned()),
+        Any::Null | Any::Undefined | Any::Bool(_) => {}
+    }
+}
+
+/// Which lists are in some roots.
+struct RootLists {
+    are_in: Vec<bool>,
+}
+
+impl RootLists {
+    fn new(places: &ItemLists, names: &[&str]) -> Self {
+        // The list that each list is in.
+        let mut around = vec![0; places.table.len()];
+        for (item, place) in &places.types {
+            around[*place as usize] =
+                places.tag(*item).map_or(0, super::item_lists::ListTag::place);
+        }
+        let is_in = |place: usize| {
+            let mut at = place;
+            // As many steps as there are lists at most.
+            for _ in 0..places.table.len() {
+                if let Some(root) = &places.table[at].root {
+                    return names.contains(&&**root);
+                }
+                at = around[at] as usize;
+            }
+            false
+        };
+        Self { are_in: (0..places.table.len()).map(is_in).collect() }
+    }
+
+    fn hold(&self, places: &ItemLists, id: ItemId) -> bool {
+        places.tag(id).is_some_and(|tag| self.hold_place(tag.place()))
+    }
+
+    fn hold_place(&self, place: u32) -> bool {
+        self.are_in.get(place as usize).is_some_and(|is_in| *is_in)
+    }
+}

@@ -1,0 +1,341 @@
+//! A tree and a memory to a plan: which leaf is written how.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use super::{
+    SourceMap, SourceRecord,
+    key::{END, LeafKey, START},
+    prefixes::ItemMarker,
+};
+use crate::{
+    outline::{ContainerKind, TreeOutline},
+    schema::SchemaProfile,
+    tree::MarkdownNode,
+    write::emit::{self, LinePrefix, OutputLine, WritePlan},
+};
+
+/// How long a text may always be, in bytes.
+const MAX_LEN: usize = 16 << 20;
+
+/// How much text there is, in bytes.
+fn text_len(nodes: &[MarkdownNode]) -> usize {
+    let lengths = nodes.iter().map(|node| match node {
+        MarkdownNode::Text(run) => run.text.len(),
+        MarkdownNode::Element(element) => text_len(&element.children),
+    });
+    lengths.sum()
+}
+
+/// Makes the plan. Nothing is remembered of the blocks of the document for which `is_forgotten` holds.
+pub(super) fn plan<'a>(
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    map: &'a SourceMap,
+    profile: SchemaProfile,
+    is_forgotten: &dyn Fn(usize) -> bool,
+) -> WritePlan<'a> {
+    let mut n_by_key: HashMap<LeafKey, usize> = HashMap::new();
+    for key in keys {
+        *n_by_key.entry(*key).or_default() += 1;
+    }
+    plan_among(outline, keys, map, profile, is_forgotten, &n_by_key)
+}
+
+/// Makes the plan of a part of a document in which there are so many leaves of each key.
+pub(super) fn plan_among<'a>(
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    map: &'a SourceMap,
+    profile: SchemaProfile,
+    is_forgotten: &dyn Fn(usize) -> bool,
+    n_by_key: &HashMap<LeafKey, usize>,
+) -> WritePlan<'a> {
+    let mut records = match_records(keys, map);
+    for (leaf, record) in outline.leaves.iter().zip(&mut records) {
+        if is_forgotten(leaf.top) {
+            *record = None;
+        }
+    }
+    let mut plan = WritePlan::canonical(outline, profile);
+    plan.prefixes = prefixes(outline, &records);
+    plan.cares.fill(map.style.care());
+    plan.gaps = gaps(outline, keys, map, is_forgotten, n_by_key);
+    plan.bodies = records.iter().map(|record| record.and_then(|it| it.lines.as_deref())).collect();
+    plan.end = map.style.end;
+    let n_bytes: usize = outline.leaves.iter().map(|leaf| text_len(&leaf.element.children)).sum();
+    plan.max_len = MAX_LEN + 8 * n_bytes + 512 * outline.leaves.len() + 2 * map.len();
+    plan
+}
+
+/// Finds the record of each leaf: the only one, the one after the same leaf, or the first that is left.
+fn match_records<'a>(keys: &[LeafKey], map: &'a SourceMap) -> Vec<Option<&'a SourceRecord>> {
+    let mut found: Vec<Option<&SourceRecord>> = vec![None; keys.len()];
+    let mut left: HashMap<LeafKey, HashMap<u16, Vec<usize>>> = HashMap::new();
+    let mut is_used: HashMap<LeafKey, Vec<bool>> = HashMap::new();
+    for (index, key) in keys.iter().enumerate() {
+        let Some(records) = map.leaves.get(key) else { continue };
+        if let [record] = records.as_slice()
+            && record.may_repeat()
+        {
+            found[index] = Some(record);
+            continue;
+        }
+        let by_hint = left.entry(*key).or_insert_with(|| {
+            let mut by_hint: HashMap<u16, Vec<usize>> = HashMap::new();
+            for (at, record) in records.iter().enumerate().rev() {
+                by_hint.entry(record.hint).or_default().push(at);
+            }
+            by_hint
+        });
+        let used = is_used.entry(*key).or_insert_with(|| vec![false; records.len()]);
+        let hint = index.checked_sub(1).map_or(START, |before| keys[before]).hint();
+        if let Some(at) = by_hint.get_mut(&hint).and_then(Vec::pop) {
+            used[at] = true;
+            found[index] = Some(&records[at]);
+        }
+    }
+    let mut next: HashMap<LeafKey, usize> = HashMap::new();
+    for (index, key) in keys.iter().enumerate() {
+        let (None, Some(used)) = (found[index], is_used.get(key)) else { continue };
+        let at = next.entry(*key).or_default();
+        while used.get(*at) == Some(&true) {
+            *at += 1;
+        }
+        found[index] = map.leaves.get(key).and_then(|records| records.get(*at));
+        *at += 1;
+    }
+    found
+}
+
+/// Settles what each container puts before lines, from what leaves in it remember.
+fn prefixes(outline: &TreeOutline<'_>, records: &[Option<&SourceRecord>]) -> Vec<LinePrefix> {
+    let usual = |at: usize| emit::prefix(outline, at);
+    let mut known: Vec<Option<LinePrefix>> = vec![None; outline.containers.len()];
+    for (index, record) in records.iter().enumerate() {
+        let Some(record) = record else { continue };
+        let chain = outline.chain(index);
+        if chain.len() != record.prefixes.len() {
+            continue;
+        }
+        for (container, prefix) in chain.into_iter().zip(&record.prefixes) {
+            known[container].get_or_insert_with(|| match prefix {
+                Some((first, rest)) => LinePrefix { first: first.clone(), rest: rest.clone() },
+                None => usual(container),
+            });
+        }
+    }
+    let mut items: Vec<Vec<usize>> = vec![Vec::new(); outline.lists.len()];
+    for (index, container) in outline.containers.iter().enumerate() {
+        if let ContainerKind::Item { list, .. } = container.kind {
+            items[list].push(index);
+        }
+    }
+    let mut signs: Vec<Option<char>> = vec![None; outline.lists.len()];
+    for (list, items) in items.iter().enumerate() {
+        let before = outline.lists[list].before.and_then(|before| signs[before]);
+        signs[list] = settle_list(outline, list, items, before, &mut known);
+    }
+    known.into_iter().enumerate().map(|(at, it)| it.unwrap_or_else(|| usual(at))).collect()
+}
+
+/// Gives all items of a list the same sign, and numbers to those that have none. Returns the sign.
+fn settle_list(
+    outline: &TreeOutline<'_>,
+    list: usize,
+    items: &[usize],
+    sign_before: Option<char>,
+    known: &mut [Option<LinePrefix>],
+) -> Option<char> {
+    let start = outline.lists[list].start;
+    let read = |prefix: &LinePrefix| {
+        ItemMarker::read(&prefix.first).filter(|it| it.number.is_empty() == start.is_none())
+    };
+    let mut markers: Vec<Option<ItemMarker>> =
+        items.iter().map(|at| known[*at].as_ref().and_then(read)).collect();
+    let usual = items.first().and_then(|first| read(&emit::prefix(outline, *first)));
+    let first_known = markers.iter().flatten().next().cloned().or(usual)?;
+    let mut sign = first_known.sign;
+    let is_known = markers.iter().any(Option::is_some);
+    if sign_before == Some(sign) && !is_known {
+        sign = match sign {
+            '-' => '*',
+            '.' => ')',
+            ')' => '.',
+            _ => '-',
+        };
+    }
+    let number = |marker: &ItemMarker| marker.number.parse::<u64>().ok();
+    let repeats = start.is_some()
+        && markers.iter().skip(1).flatten().next().is_some()
+        && markers.iter().skip(1).flatten().all(|marker| number(marker) == start);
+    let mut model = first_known;
+    let mut count = start;
+    let mut is_shifted = false;
+    for (index, at) in items.iter().enumerate() {
+        let is_known = markers[index].is_some();
+        let mut marker = markers[index].take().unwrap_or_else(|| model.clone());
+        let old = known[*at].clone().filter(|_| is_known);
+        model.clone_from(&marker);
+        marker.sign = sign;
+        if let Some(start) = start {
+            let expected = if repeats { start } else { count.unwrap_or(start) };
+            let own = number(&marker).filter(|_| is_known);
+            is_shifted |= !is_known;
+            let kept = own.filter(|own| {
+                if index == 0 { *own == start } else { !is_shifted || repeats || *own >= expected }
+            });
+            if kept.is_none() || !is_known {
+                marker.number = kept.unwrap_or(expected).to_string();
+            }
+            count = Some(kept.unwrap_or(expected) + 1);
+        }
+        let prefix = marker.prefix();
+        // A remembered continuation stays where the marker did.
+        known[*at] = Some(match old {
+            Some(old) if old.first == prefix.first => old,
+            _ => prefix,
+        });
+    }
+    Some(sign)
+}
+
+/// Finds what stands before each leaf, and after the last.
+fn gaps<'a>(
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    map: &'a SourceMap,
+    is_forgotten: &dyn Fn(usize) -> bool,
+    n_by_key: &HashMap<LeafKey, usize>,
+) -> Vec<Option<Cow<'a, [OutputLine]>>> {
+    let near = BlankGap::new(n_by_key, map);
+    let mut n_used: HashMap<(LeafKey, LeafKey), usize> = HashMap::new();
+    let mut gaps: Vec<Option<Cow<'a, [OutputLine]>>> = Vec::with_capacity(keys.len() + 1);
+    for index in 0..=keys.len() {
+        let pair = pair(keys, index);
+        if let Some(records) = map.gaps.get(&pair) {
+            let at = n_used.entry(pair).or_default();
+            let all = records.first().filter(|it| records.len() == 1 && it.may_repeat());
+            let record = all.or_else(|| records.get(*at));
+            *at += 1;
+            gaps.push(record.and_then(|record| record.lines.as_deref()).map(Cow::Borrowed));
+            continue;
+        }
+        let leaf = outline.leaves.get(index);
+        // Beside a new neighbour, a gap without a blank line may join what should be apart.
+        let is_safe = |lines: &&[OutputLine]| {
+            !leaf.is_some_and(|leaf| leaf.stands_apart)
+                || lines.iter().any(|line| line.text.trim().is_empty())
+        };
+        let is_forgotten = leaf.is_some_and(|leaf| is_forgotten(leaf.top));
+        let found = near.find(keys, index).filter(is_safe).filter(|_| !is_forgotten);
+        gaps.push(found.map(Cow::Borrowed));
+    }
+    place_orphans(keys, map, &n_used, &mut gaps);
+    gaps
+}
+
+fn pair(keys: &[LeafKey], index: usize) -> (LeafKey, LeafKey) {
+    let before = index.checked_sub(1).map_or(START, |before| keys[before]);
+    (before, keys.get(index).copied().unwrap_or(END))
+}
+
+/// Whether there is more than blank lines: definitions that other leaves may need.
+pub(super) fn says_something(lines: &[OutputLine]) -> bool {
+    lines.iter().any(|line| !line.text.trim_matches([' ', '\t', '>']).is_empty())
+}
+
+/// Blank gaps that lost one neighbour. Only these may take another: what is not remembered is as usual.
+struct BlankGap<'a, 'b> {
+    before_key: HashMap<LeafKey, Vec<&'a SourceRecord>>,
+    after_key: HashMap<LeafKey, Vec<&'a SourceRecord>>,
+    n_by_key: &'b HashMap<LeafKey, usize>,
+}
+
+impl<'a, 'b> BlankGap<'a, 'b> {
+    /// How many candidates are looked at.
+    const MAX: usize = 32;
+
+    fn new(n_by_key: &'b HashMap<LeafKey, usize>, map: &'a SourceMap) -> Self {
+        let (mut before_key, mut after_key) = (HashMap::new(), HashMap::new());
+        let is_there = |key: &LeafKey| [START, END].contains(key) || n_by_key.contains_key(key);
+        for ((before, after), records) in &map.gaps {
+            let is_blank = |record: &&SourceRecord| {
+                record.lines.as_deref().is_some_and(|it| !says_something(it))
+            };
+            for record in records.iter().filter(is_blank).filter(|it| it.may_repeat()) {
+                if !is_there(before) {
+                    before_key.entry(*after).or_insert_with(Vec::new).push(record);
+                }
+                if !is_there(after) {
+                    after_key.entry(*before).or_insert_with(Vec::new).push(record);
+                }
+            }
+        }
+        Self { before_key, after_key, n_by_key }
+    }
+
+    /// Finds a gap that stood between the same surroundings, or beside the only leaf of its kind.
+    fn find(&self, keys: &[LeafKey], index: usize) -> Option<&'a [OutputLine]> {
+        let (before, after) = pair(keys, index);
+        let hint = LeafKey::hint_around(keys, index);
+        for (by_key, key) in [(&self.before_key, after), (&self.after_key, before)] {
+            let Some(records) = by_key.get(&key) else { continue };
+            let is_only = [START, END].contains(&key) || self.n_by_key.get(&key) == Some(&1);
+            let mut records = records.iter().take(Self::MAX);
+            if let Some(found) = records.find(|record| record.hint == hint || is_only) {
+                return found.lines.as_deref();
+            }
+        }
+        None
+    }
+}
+
+/// Puts definitions that stood between leaves of which one is gone beside the other, or at the end.
+fn place_orphans<'a>(
+    keys: &[LeafKey],
+    map: &'a SourceMap,
+    n_used: &HashMap<(LeafKey, LeafKey), usize>,
+    gaps: &mut [Option<Cow<'a, [OutputLine]>>],
+) {
+    let mut orphans = Vec::new();
+    for (pair, records) in &map.gaps {
+        let n_used = n_used.get(pair).copied().unwrap_or_default();
+        let n_spent = if records.len() == 1 { n_used.min(1) } else { n_used };
+        for record in records.iter().skip(n_spent) {
+            let lines = record.lines.as_deref().unwrap_or_default();
+            if says_something(lines) {
+                orphans.push((*pair, record.hint, lines));
+            }
+        }
+    }
+    if orphans.is_empty() {
+        return;
+    }
+    let mut places: HashMap<LeafKey, Vec<usize>> = HashMap::from([(START, vec![0])]);
+    for (index, key) in keys.iter().enumerate() {
+        places.entry(*key).or_default().push(index);
+    }
+    for ((before, after), hint, lines) in orphans {
+        let at = |key: LeafKey, step: usize| {
+            let places = places.get(&key).map(Vec::as_slice).unwrap_or_default();
+            places.iter().take(BlankGap::MAX).map(move |place| place + step)
+        };
+        let step = usize::from(before != START);
+        let end = (after == END).then_some(keys.len());
+        let candidates: Vec<usize> =
+            end.into_iter().chain(at(after, 0)).chain(at(before, step)).collect();
+        let fits = |place: &&usize| LeafKey::hint_around(keys, **place) == hint;
+        let place = candidates.iter().find(fits).or_else(|| candidates.first()).copied();
+        let gap = &mut gaps[place.unwrap_or(keys.len())];
+        let kept = gap.take().filter(|lines| says_something(lines));
+        *gap = Some(match kept {
+            None if place.is_none() => {
+                let mut apart = vec![OutputLine::new(String::new())];
+                apart.extend_from_slice(lines);
+                apart.into()
+            }
+            None => Cow::Borrowed(lines),
+            Some(kept) => [&*kept, lines].concat().into(),
+        });
+    }
+}

@@ -1,0 +1,357 @@
+//! Text to tree and memory.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{
+    FileStyle, SourceMap, SourceRecord,
+    key::{END, LeafKey, START},
+    prefixes,
+};
+use crate::{
+    outline::{ContainerKind, TreeOutline},
+    parse::{MARK, normalise, parse_spans},
+    schema::SchemaProfile,
+    tree::TreeElement,
+    write::{
+        body::{self, body},
+        emit::{self, LineEnd, LinePrefix, OutputLine},
+        inline::EscapeCare,
+    },
+};
+
+/// Reads a text without front matter, and remembers what the tree does not say.
+///
+/// Elements of the tree are without marks, since Yjs keeps none: a link around an image is remembered.
+///
+/// ```
+/// use yfs_markdown::{schema::Profile, source::{remember, render}};
+///
+/// let text = "Title\r\n=====\r\n\r\n * one\r\n * two";
+/// let (doc, map) = remember(text, Profile::Gfm);
+/// assert_eq!(render(&doc, &map, Profile::Gfm), text);
+/// ```
+pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) {
+    let body = text.strip_prefix(MARK).unwrap_or(text);
+    let physical = physical_lines(body);
+    let normalised = normalise(body);
+    let (mut document, root) = parse_spans(&normalised, profile);
+    // Nobody keeps these, so whoever renders will not have them.
+    document.drop_marks_of_elements();
+    let mut style = FileStyle {
+        end: most_common_end(&physical),
+        has_mark: body.len() < text.len(),
+        is_open: physical.last().is_some_and(|(_, end)| end.is_none()),
+        has_definitions: false,
+    };
+    let outline = TreeOutline::with_spans(&document, &root);
+    let reader = SourceReader::new(&outline, &normalised, &physical, style.end);
+    let says_something =
+        |line: &StrippedLine<'_>| !line.text.trim_matches([' ', '\t', '>']).is_empty();
+    style.has_definitions =
+        (0..=outline.leaves.len()).any(|gap| reader.gap(gap).iter().any(says_something));
+    let keys = LeafKey::of_leaves(&outline);
+    let leaves = kept_leaves(&reader, &keys, profile, style.care());
+    let gaps = kept_gaps(&reader, &keys);
+    let map = SourceMap { style, leaves, gaps };
+    (document, map)
+}
+
+impl FileStyle {
+    /// How careful to be with text that nobody remembers.
+    pub(super) fn care(self) -> EscapeCare {
+        if self.has_definitions { EscapeCare::Brackets } else { EscapeCare::Little }
+    }
+}
+
+/// Returns the lines of a text and how each ends.
+fn physical_lines(text: &str) -> Vec<(&str, Option<LineEnd>)> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['\n', '\r']) {
+        let end = match rest.as_bytes()[at] {
+            b'\n' => LineEnd::Lf,
+            _ if rest[at..].starts_with("\r\n") => LineEnd::CrLf,
+            _ => LineEnd::Cr,
+        };
+        lines.push((&rest[..at], Some(end)));
+        rest = &rest[at + end.as_str().len()..];
+    }
+    if !rest.is_empty() {
+        lines.push((rest, None));
+    }
+    lines
+}
+
+fn most_common_end(lines: &[(&str, Option<LineEnd>)]) -> LineEnd {
+    let count = |end: LineEnd| lines.iter().filter(|line| line.1 == Some(end)).count();
+    let ends = [LineEnd::Cr, LineEnd::CrLf, LineEnd::Lf];
+    ends.into_iter().max_by_key(|end| count(*end)).unwrap_or(LineEnd::Lf)
+}
+
+/// A line of the text without what the open containers put before it: a [`OutputLine`] that is not kept yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StrippedLine<'a> {
+    text: &'a str,
+    is_whole: bool,
+    end: Option<LineEnd>,
+}
+
+impl StrippedLine<'_> {
+    fn is_usual(self, text: &str) -> bool {
+        self.text == text && !self.is_whole && self.end.is_none()
+    }
+
+    fn to_line(self) -> OutputLine {
+        OutputLine { text: self.text.to_owned(), is_whole: self.is_whole, end: self.end }
+    }
+}
+
+/// A text beside its outline.
+struct SourceReader<'a> {
+    outline: &'a TreeOutline<'a>,
+    end: LineEnd,
+    prefixes: Vec<LinePrefix>,
+    /// The first line of each leaf, and the one after its last.
+    places: Vec<(usize, usize)>,
+    /// All lines, as the emitter would take them.
+    cuts: Vec<StrippedLine<'a>>,
+}
+
+impl<'a> SourceReader<'a> {
+    fn new(
+        outline: &'a TreeOutline<'a>,
+        normalised: &str,
+        lines: &[(&'a str, Option<LineEnd>)],
+        end: LineEnd,
+    ) -> Self {
+        let breaks = normalised.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts: Vec<usize> = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        let line_of = |at: usize| starts.partition_point(|start| *start <= at) - 1;
+        let prefixes = prefixes::read(outline, lines, &line_of);
+        let places = places(outline, lines, &line_of);
+        let cuts = Vec::with_capacity(lines.len());
+        let mut reader = Self { outline, end, prefixes, places, cuts };
+        reader.cut(lines);
+        reader
+    }
+
+    /// The lines of a leaf.
+    fn leaf(&self, index: usize) -> &[StrippedLine<'a>] {
+        let (start, end) = self.places[index];
+        &self.cuts[start..end]
+    }
+
+    /// The lines before a leaf, or after the last.
+    fn gap(&self, index: usize) -> &[StrippedLine<'a>] {
+        let start = index.checked_sub(1).map_or(0, |before| self.places[before].1);
+        let end = self.places.get(index).map_or(self.cuts.len(), |place| place.0);
+        &self.cuts[start..end]
+    }
+
+    fn cut(&mut self, lines: &[(&'a str, Option<LineEnd>)]) {
+        let mut open: Vec<(usize, bool)> = Vec::new();
+        for index in 0..self.places.len() {
+            let (start, end) = self.places[index];
+            let chain = self.outline.chain(index);
+            let n_shared = chain.iter().zip(&open).take_while(|(new, old)| **new == old.0).count();
+            open.truncate(n_shared);
+            self.cut_until(start, lines, &mut open);
+            open.extend(chain[n_shared..].iter().map(|container| (*container, true)));
+            self.cut_until(end, lines, &mut open);
+            open.iter_mut().for_each(|(_, is_pending)| *is_pending = false);
+        }
+        self.cut_until(lines.len(), lines, &mut Vec::new());
+    }
+
+    fn cut_until(
+        &mut self,
+        end: usize,
+        lines: &[(&'a str, Option<LineEnd>)],
+        open: &mut [(usize, bool)],
+    ) {
+        for line in &lines[self.cuts.len()..end] {
+            let cut = self.line(*line, open);
+            self.cuts.push(cut);
+        }
+    }
+
+    /// Takes off what the open containers put before a line. What cannot be written so is kept whole.
+    fn line(
+        &self,
+        line: (&'a str, Option<LineEnd>),
+        open: &mut [(usize, bool)],
+    ) -> StrippedLine<'a> {
+        let (text, end) = line;
+        let end = end.filter(|end| *end != self.end);
+        let mut inner = Some(text);
+        let mut prefix = String::new();
+        for (container, is_pending) in open {
+            let it = &self.prefixes[*container];
+            let part = if std::mem::take(is_pending) { &it.first } else { &it.rest };
+            prefix.push_str(part);
+            inner = inner.and_then(|inner| inner.strip_prefix(part.as_str()));
+        }
+        let is_blank = || prefix.trim_end_matches([' ', '\t']) == text;
+        match inner.filter(|inner| !inner.is_empty()) {
+            Some(inner) => StrippedLine { text: inner, is_whole: false, end },
+            None if is_blank() => StrippedLine { text: "", is_whole: false, end },
+            None => StrippedLine { text, is_whole: true, end },
+        }
+    }
+}
+
+/// Returns the lines of each leaf, in order and apart.
+fn places(
+    outline: &TreeOutline<'_>,
+    lines: &[(&str, Option<LineEnd>)],
+    line_of: &dyn Fn(usize) -> usize,
+) -> Vec<(usize, usize)> {
+    let mut places = Vec::with_capacity(outline.leaves.len());
+    let mut at = 0;
+    for (index, leaf) in outline.leaves.iter().enumerate() {
+        let range = &leaf.range;
+        let mut start = line_of(range.start);
+        let mut end = if range.is_empty() { start } else { line_of(range.end - 1) + 1 };
+        let mut container = leaf.container.map(|it| &outline.containers[it]);
+        while let Some(around) = container.filter(|it| it.first_leaf == index) {
+            let opens = line_of(around.range.start);
+            start = start.min(opens);
+            end = end.max(opens + 1);
+            container = around.parent.map(|it| &outline.containers[it]);
+        }
+        if leaf.element.name == "table_header_row" {
+            end = start + 2;
+        }
+        start = start.clamp(at, lines.len());
+        end = end.clamp(start, lines.len());
+        while end > start + 1 && lines[end - 1].0.trim().is_empty() {
+            end -= 1;
+        }
+        places.push((start, end));
+        at = end;
+    }
+    places
+}
+
+/// Keeps the leaves that would be written otherwise.
+fn kept_leaves(
+    reader: &SourceReader<'_>,
+    keys: &[LeafKey],
+    profile: SchemaProfile,
+    care: EscapeCare,
+) -> BTreeMap<LeafKey, Vec<SourceRecord>> {
+    let outline = reader.outline;
+    let usual: Vec<LinePrefix> =
+        (0..outline.containers.len()).map(|at| emit::prefix(outline, at)).collect();
+    let differs = |container: usize| reader.prefixes[container] != usual[container];
+    // Where one item of a list is unusual, all are remembered: what is not was not there.
+    let mut is_unusual = vec![false; outline.lists.len()];
+    for (index, container) in outline.containers.iter().enumerate() {
+        if let ContainerKind::Item { list, .. } = container.kind {
+            is_unusual[list] |= differs(index);
+        }
+    }
+    let has_usual_lines: Vec<bool> =
+        (0..keys.len()).map(|index| has_usual_lines(reader, index, profile, care)).collect();
+    let is_in_unusual = |container: &usize| match outline.containers[*container].kind {
+        ContainerKind::Item { list, .. } => is_unusual[list],
+        _ => differs(*container),
+    };
+    let is_kept =
+        |index: usize| !has_usual_lines[index] || outline.chain(index).iter().any(is_in_unusual);
+    kept(keys, is_kept, |index| {
+        let prefixes = outline.chain(index).into_iter().map(|at| {
+            let LinePrefix { first, rest } = &reader.prefixes[at];
+            differs(at).then(|| (first.clone(), rest.clone()))
+        });
+        let prefixes = prefixes.collect();
+        let lines = reader.leaf(index).iter().map(|line| line.to_line());
+        let lines = (!has_usual_lines[index]).then(|| lines.collect());
+        let hint = index.checked_sub(1).map_or(START, |before| keys[before]).hint();
+        SourceRecord { hint, prefixes, lines }
+    })
+    .into_iter()
+    .map(|(key, records)| (key, without_needless_hint(records)))
+    .collect()
+}
+
+/// Whether a leaf's lines are those that whoever remembers nothing writes.
+fn has_usual_lines(
+    reader: &SourceReader<'_>,
+    index: usize,
+    profile: SchemaProfile,
+    care: EscapeCare,
+) -> bool {
+    let outline = reader.outline;
+    let leaf = &outline.leaves[index];
+    let opens = leaf.container.is_some_and(|it| outline.containers[it].first_leaf == index);
+    let body = body(leaf, profile, care);
+    let lines = reader.leaf(index);
+    if body.is_empty() {
+        return if opens { matches!(lines, [line] if line.is_usual("")) } else { lines.is_empty() };
+    }
+    let mut usual = body::lines(&body);
+    lines.iter().all(|line| usual.next().is_some_and(|usual| line.is_usual(usual)))
+        && usual.next().is_none()
+}
+
+/// Keeps the gaps that would be written otherwise.
+fn kept_gaps(
+    reader: &SourceReader<'_>,
+    keys: &[LeafKey],
+) -> BTreeMap<(LeafKey, LeafKey), Vec<SourceRecord>> {
+    let before = |gap: usize| gap.checked_sub(1).map_or(START, |before| keys[before]);
+    let after = |gap: usize| keys.get(gap).copied().unwrap_or(END);
+    let pairs: Vec<_> = (0..=keys.len()).map(|gap| (before(gap), after(gap))).collect();
+    let is_kept = |gap: usize| {
+        let has_blank = reader.outline.leaves.get(gap).is_some_and(|leaf| leaf.blank_before);
+        match (reader.gap(gap), has_blank) {
+            ([line], true) => !line.is_usual(""),
+            (lines, has_blank) => has_blank || !lines.is_empty(),
+        }
+    };
+    let mut n_by_key = HashMap::from([(START, 1), (END, 1)]);
+    keys.iter().for_each(|key| *n_by_key.entry(*key).or_insert(0) += 1);
+    kept(&pairs, is_kept, |gap| {
+        // Where both neighbours are the only ones of their kind, nothing more is needed to find the place.
+        let is_only = [before(gap), after(gap)].iter().all(|key| n_by_key.get(key) == Some(&1));
+        let hint = if is_only { 0 } else { LeafKey::hint_around(keys, gap) };
+        let lines = reader.gap(gap).iter().map(|line| line.to_line()).collect();
+        SourceRecord { hint, prefixes: Vec::new(), lines: Some(lines) }
+    })
+}
+
+/// One record needs no hint. So a change beside it does not change it.
+fn without_needless_hint(mut records: Vec<SourceRecord>) -> Vec<SourceRecord> {
+    if let [record] = records.as_mut_slice() {
+        record.hint = 0;
+    }
+    records
+}
+
+/// Records what is not as usual, with all of the same key, and joins what is the same everywhere.
+fn kept<K: Ord + Copy>(
+    keys: &[K],
+    is_kept: impl Fn(usize) -> bool,
+    record: impl Fn(usize) -> SourceRecord,
+) -> BTreeMap<K, Vec<SourceRecord>> {
+    let kept = (0..keys.len()).filter(|index| is_kept(*index));
+    let mut found: BTreeMap<K, Vec<SourceRecord>> =
+        kept.map(|index| (keys[index], Vec::new())).collect();
+    if found.is_empty() {
+        return found;
+    }
+    for (index, key) in keys.iter().enumerate() {
+        if let Some(records) = found.get_mut(key) {
+            records.push(record(index));
+        }
+    }
+    for records in found.values_mut() {
+        let is_same =
+            |it: &SourceRecord| it.prefixes == records[0].prefixes && it.lines == records[0].lines;
+        if records.iter().all(is_same) && records[0].may_repeat() {
+            records.truncate(1);
+        }
+    }
+    found
+}

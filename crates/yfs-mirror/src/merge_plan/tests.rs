@@ -1,0 +1,186 @@
+//! The plans against a naive model: a disk that refuses what a disk refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Tree = BTreeMap<u8, (Option<u8>, u8, bool)>;
+
+fn id(number: u8) -> FileId {
+    FileId::parse(&format!("f{number}")).unwrap()
+}
+
+fn number(id: &FileId) -> u8 {
+    id.as_str()[1..].parse().unwrap()
+}
+
+/// Makes a tree of what was drawn: an object goes into an earlier folder, names are few, so they meet.
+fn tree(drawn: &[(u8, u8, u8)]) -> Tree {
+    let mut tree = Tree::new();
+    for (object, home, name) in drawn {
+        let folders: Vec<u8> = tree.iter().filter(|(_, it)| it.2).map(|(id, _)| *id).collect();
+        let home = folders.get(usize::from(*home) % (folders.len() + 1)).copied();
+        // What an object is it stays.
+        let is_folder = object % 2 == 0;
+        let is_free = tree.values().all(|it| (it.0, it.1) != (home, *name));
+        if is_free && !tree.contains_key(object) {
+            tree.insert(*object, (home, *name, is_folder));
+        }
+    }
+    tree
+}
+
+fn depth(tree: &Tree, object: u8) -> usize {
+    let mut at = tree[&object].0;
+    std::iter::from_fn(|| {
+        let here = at?;
+        at = tree[&here].0;
+        Some(())
+    })
+    .count()
+}
+
+fn place(of: &(Option<u8>, u8, bool)) -> ObjectLocation {
+    ObjectLocation { parent: of.0.map(id), name: of.1.to_string().into() }
+}
+
+/// A disk by paths, which does only what a disk does.
+#[derive(Debug, Default, PartialEq)]
+struct Disk {
+    places: BTreeMap<u8, ObjectLocation>,
+}
+
+impl PartialOrd for ObjectLocation {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ObjectLocation {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (&self.parent, &self.name).cmp(&(&other.parent, &other.name))
+    }
+}
+
+impl Disk {
+    fn of(tree: &Tree) -> Self {
+        Self { places: tree.iter().map(|(id, it)| (*id, place(it))).collect() }
+    }
+
+    fn put(&mut self, object: u8, at: ObjectLocation) {
+        assert!(!self.places.values().any(|place| *place == at), "{at:?} is free");
+        let mut above = at.parent.as_ref().map(number);
+        while let Some(folder) = above {
+            assert_ne!(folder, object, "nothing is moved into itself");
+            let there = self.places.get(&folder);
+            above = there.expect("the folder is there").parent.as_ref().map(number);
+        }
+        self.places.insert(object, at);
+    }
+
+    fn run(&mut self, step: &LayoutStep) {
+        match step {
+            LayoutStep::Remove(it) | LayoutStep::RemoveFolder(it) => {
+                let is_empty = self.places.values().all(|place| place.parent != Some(it.clone()));
+                assert!(is_empty, "{it} is empty");
+                self.places.remove(&number(it)).expect("it is there");
+            }
+            LayoutStep::Park(it) => {
+                let parent = self.places[&number(it)].parent.clone();
+                self.put(number(it), ObjectLocation { parent, name: parked(it) });
+            }
+            LayoutStep::Move(it, at) => {
+                assert!(self.places.contains_key(&number(it)), "{it} is there");
+                self.put(number(it), at.clone());
+            }
+            LayoutStep::Make(it, at) => {
+                assert!(!self.places.contains_key(&number(it)), "{it} is not there");
+                self.put(number(it), at.clone());
+            }
+        }
+    }
+}
+
+fn steps_between(from: &Tree, to: &Tree) -> Vec<LayoutStep> {
+    let objects: BTreeSet<u8> = from.keys().chain(to.keys()).copied().collect();
+    let wanted = objects.iter().map(|object| TargetLocation {
+        id: id(*object),
+        place: to.get(object).map(place),
+        depth: depth(if to.contains_key(object) { to } else { from }, *object),
+        is_folder: object % 2 == 0,
+    });
+    let stands = |it: &FileId| from.get(&number(it)).map(place);
+    let at = |wanted: &ObjectLocation| {
+        let there = from.iter().find(|(_, it)| place(it) == *wanted);
+        there.map(|(object, _)| id(*object))
+    };
+    steps(wanted.collect(), &stands, &at)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// Any tree becomes any other, by steps of which each is possible and none replaces anything.
+    #[test]
+    fn every_tree_becomes_every_other(
+        from in prop::collection::vec((0u8..12, any::<u8>(), 0u8..4), 0..14),
+        to in prop::collection::vec((0u8..12, any::<u8>(), 0u8..4), 0..14),
+    ) {
+        let (from, to) = (tree(&from), tree(&to));
+        let mut disk = Disk::of(&from);
+        for step in steps_between(&from, &to) {
+            disk.run(&step);
+        }
+        prop_assert_eq!(disk, Disk::of(&to));
+        prop_assert_eq!(steps_between(&to, &to), []);
+    }
+
+    /// Both sides come to the same value, and what one side alone changed holds.
+    #[test]
+    fn a_value_is_decided_once(base in 0u8..3, disk in 0u8..3, work in 0u8..3) {
+        let agreed = match decide(&base, &disk, &work) {
+            MergeWinner::Both => { prop_assert_eq!(disk, work); disk }
+            MergeWinner::Disk => disk,
+            MergeWinner::Work => work,
+        };
+        if disk != base || work != base {
+            prop_assert!(agreed != base || disk == base && work == base
+                || agreed == disk && disk != base || agreed == work && work != base);
+        }
+        prop_assert_eq!(decide(&agreed, &agreed, &agreed), MergeWinner::Both);
+        if work == base { prop_assert_eq!(agreed, disk); }
+        if disk == base { prop_assert_eq!(agreed, work); }
+    }
+}
+
+#[test]
+fn two_folders_change_places() {
+    let from = tree(&[(2, 0, 1), (4, 1, 2)]);
+    let mut to = from.clone();
+    (to.get_mut(&2).unwrap().1, to.get_mut(&4).unwrap().1) = (2, 1);
+    let place = |name: &str| ObjectLocation { parent: None, name: name.into() };
+    let expected = [
+        LayoutStep::Park(id(4)),
+        LayoutStep::Move(id(2), place("2")),
+        LayoutStep::Move(id(4), place("1")),
+    ];
+    assert_eq!(steps_between(&from, &to), expected);
+}
+
+#[test]
+fn a_change_goes_before_a_deletion() {
+    use SideChange::{Changed, Gone, Same};
+    for (disk, work, expected) in [
+        (Same, Same, ObjectAction::Stays),
+        (Changed, Changed, ObjectAction::Stays),
+        (Gone, Same, ObjectAction::GoesFromWorkspace),
+        (Same, Gone, ObjectAction::GoesFromFolder),
+        (Gone, Changed, ObjectAction::ReturnsToFolder),
+        (Changed, Gone, ObjectAction::ReturnsToWorkspace),
+        (Gone, Gone, ObjectAction::Forgotten),
+    ] {
+        assert_eq!(fate(disk, work), expected);
+    }
+}

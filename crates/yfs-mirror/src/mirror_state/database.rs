@@ -1,0 +1,478 @@
+//! Where the state is kept: `.yfs/mirror.db` in the mirrored folder, an SQLite file of our own, and the lock
+//! beside it. `docs/format/mirror.md` describes the tables.
+//!
+//! Beside the nodes are *intents*: what the mirror was about to do when it was last heard of, written before it
+//! is done and forgotten after. After a crash they say whose bytes stand on the disk, and whether an edit has
+//! reached the workspace.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::Path,
+    sync::Arc,
+};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use rustix::fs::{FlockOperation, flock};
+use yfs_engine::{
+    hash::ContentHash,
+    id::{FileId, WorkspaceId},
+};
+use yfs_vfs::{FileKind, VersionToken};
+
+use super::{
+    DiskStamp, EditBase, MirrorNode, MirrorState, WorkspaceSide,
+    superseded::{PendingEdit, SupersededFile},
+};
+use crate::error::{MirrorError, Result};
+
+/// The directory in the folder that belongs to yfs.
+pub const DIR: &str = ".yfs";
+
+const TABLES: &str = "
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS node (
+    id TEXT PRIMARY KEY, parent TEXT, name BLOB NOT NULL, kind INTEGER NOT NULL,
+    device INTEGER NOT NULL, inode INTEGER NOT NULL, created INTEGER NOT NULL, size INTEGER NOT NULL,
+    mtime INTEGER NOT NULL, changed INTEGER NOT NULL, mode INTEGER NOT NULL, hash BLOB NOT NULL,
+    work_parent TEXT, work_name TEXT NOT NULL, version TEXT NOT NULL, work_mode INTEGER NOT NULL,
+    work_mtime INTEGER NOT NULL, base TEXT, bytes BLOB) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS intent (
+    id TEXT PRIMARY KEY, temporary TEXT, hash BLOB NOT NULL, version TEXT NOT NULL, base TEXT,
+    bytes BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS overwrite (
+    id TEXT PRIMARY KEY, version TEXT NOT NULL, base TEXT NOT NULL, old BLOB NOT NULL, new BLOB NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS superseded (
+    name TEXT PRIMARY KEY, id TEXT NOT NULL, size INTEGER NOT NULL, hash BLOB NOT NULL, base TEXT, bytes BLOB,
+    edit BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// The kinds, as they are written.
+const KINDS: [FileKind; 3] = [FileKind::File, FileKind::Directory, FileKind::Symlink];
+
+/// The file that keeps the state.
+#[derive(Debug)]
+pub struct MirrorDatabase {
+    connection: Connection,
+    /// Held for as long as the mirror lives.
+    _lock: File,
+}
+
+/// What the mirror is about to do to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteIntent {
+    /// Give the file on disk other bytes, by way of a file in the making.
+    Replace {
+        /// The name of that, in the same directory.
+        temporary: String,
+        /// The hash of the new bytes.
+        hash: ContentHash,
+        /// The version that they are.
+        version: String,
+        /// The same, to be kept.
+        base: VersionToken,
+    },
+    /// Bring what is on disk into the workspace.
+    Ingest {
+        /// The hash of the bytes.
+        hash: ContentHash,
+        /// The bytes.
+        bytes: Arc<[u8]>,
+        /// How much the mirror had ever written to the file before.
+        written: u64,
+    },
+    /// Give the file on disk other bytes in the same inode.
+    Overwrite {
+        /// The version that the new bytes are.
+        version: String,
+        /// The same, to be kept.
+        base: VersionToken,
+        /// The bytes that it has.
+        old: Arc<[u8]>,
+        /// The bytes that it is to have.
+        new: Arc<[u8]>,
+    },
+}
+
+impl MirrorDatabase {
+    /// Opens the memory of a folder for a workspace, and reads what it knows.
+    ///
+    /// # Errors
+    ///
+    /// [`MirrorError::Busy`] while another mirror has it; [`MirrorError::OtherWorkspace`].
+    pub fn open(folder: &Path, workspace: &WorkspaceId) -> Result<(Self, MirrorState)> {
+        let dir = folder.join(DIR);
+        let host = |path: &Path, source| MirrorError::Host {
+            action: "open",
+            path: path.to_owned(),
+            source,
+        };
+        // It says what is in the folder, whatever the modes there.
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
+        builder.create(&dir).map_err(|error| host(&dir, error))?;
+        // What is in it changes all the time, and is nothing for git. What somebody put there stays.
+        let ignored = dir.join(".gitignore");
+        if !ignored.exists() {
+            std::fs::write(&ignored, "*\n").map_err(|error| host(&ignored, error))?;
+        }
+        let path = dir.join("mirror.lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(&path);
+        let lock = lock.map_err(|error| host(&path, error))?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(MirrorError::Busy(folder.to_owned()));
+        }
+        let connection = Connection::open(dir.join("mirror.db"))?;
+        connection.execute_batch(TABLES)?;
+        let memory = Self { connection, _lock: lock };
+        memory.check_workspace(folder, workspace)?;
+        let state = memory.read()?;
+        Ok((memory, state))
+    }
+
+    fn check_workspace(&self, folder: &Path, workspace: &WorkspaceId) -> Result<()> {
+        let find = "SELECT value FROM meta WHERE key = 'workspace'";
+        let known: Option<String> =
+            self.connection.query_row(find, [], |row| row.get(0)).optional()?;
+        match known {
+            Some(other) if other != workspace.as_str() => {
+                Err(MirrorError::OtherWorkspace { folder: folder.to_owned(), other })
+            }
+            Some(_) => Ok(()),
+            None => {
+                let insert = "INSERT INTO meta (key, value) VALUES ('workspace', ?1)";
+                self.connection.execute(insert, [workspace.as_str()])?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the name under which the folder's changes are made where nobody gave it one: always the
+    /// same, and of no other folder, so that what is written under it was written by this mirror.
+    pub fn own_name(&self) -> Result<String> {
+        let find = "SELECT value FROM meta WHERE key = 'name'";
+        let known = self.connection.query_row(find, [], |row| row.get(0)).optional()?;
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let make =
+            "INSERT INTO meta (key, value) VALUES ('name', 'folder-' || lower(hex(randomblob(4))))
+            RETURNING value";
+        Ok(self.connection.query_row(make, [], |row| row.get(0))?)
+    }
+
+    fn read(&self) -> Result<MirrorState> {
+        let mut state = MirrorState::default();
+        let mut select = self.connection.prepare("SELECT * FROM node")?;
+        let nodes = select.query_map([], |row| Ok(read_node(row)))?;
+        for node in nodes {
+            // What cannot be read is forgotten: it is found again by its path and content.
+            if let Ok(node) = node? {
+                state.put(node);
+            }
+        }
+        drop_strays(&mut state);
+        let mut select = self.connection.prepare("SELECT * FROM superseded")?;
+        let files = select.query_map([], |row| Ok(read_superseded(row)))?;
+        for file in files {
+            // A file whose row cannot be read is found again in its directory.
+            if let Ok((name, file)) = file? {
+                state.put_superseded(&name, file);
+            }
+        }
+        state.take_changed();
+        state.superseded.changed.clear();
+        Ok(state)
+    }
+
+    /// Writes what was changed, and forgets these intents, in one transaction.
+    pub fn commit(&mut self, state: &mut MirrorState, settled: &[FileId]) -> Result<()> {
+        let changed = state.take_changed();
+        let superseded: Vec<String> = state.superseded.changed.drain().collect();
+        if changed.is_empty() && settled.is_empty() && superseded.is_empty() {
+            return Ok(());
+        }
+        let transaction = self.connection.transaction()?;
+        {
+            let insert = "INSERT OR REPLACE INTO node VALUES
+                (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)";
+            let mut insert = transaction.prepare_cached(insert)?;
+            let mut delete = transaction.prepare_cached("DELETE FROM node WHERE id = ?1")?;
+            for id in changed {
+                match state.get(&id) {
+                    Some(node) => write_node(&mut insert, node)?,
+                    None => drop(delete.execute([id.as_str()])?),
+                }
+            }
+            for table in ["intent", "overwrite"] {
+                let settle = format!("DELETE FROM {table} WHERE id = ?1");
+                let mut settle = transaction.prepare_cached(&settle)?;
+                for id in settled {
+                    settle.execute([id.as_str()])?;
+                }
+            }
+            for name in superseded {
+                write_superseded(&transaction, &name, state.superseded().get(&name))?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Writes what is about to be done.
+    pub fn intend(&mut self, intents: &[(FileId, WriteIntent)]) -> Result<()> {
+        let transaction = self.connection.transaction()?;
+        {
+            let insert = "INSERT OR REPLACE INTO intent VALUES (?1,?2,?3,?4,?5,?6,?7)";
+            let mut insert = transaction.prepare_cached(insert)?;
+            for (id, intent) in intents {
+                match intent {
+                    WriteIntent::Replace { temporary, hash, version, base } => {
+                        insert.execute(params![
+                            id.as_str(),
+                            temporary,
+                            hash.as_bytes(),
+                            version,
+                            base.as_str(),
+                            None::<&[u8]>,
+                            0
+                        ])?
+                    }
+                    WriteIntent::Ingest { hash, bytes, written } => insert.execute(params![
+                        id.as_str(),
+                        None::<&str>,
+                        hash.as_bytes(),
+                        "",
+                        None::<&str>,
+                        &bytes[..],
+                        written.cast_signed()
+                    ])?,
+                    WriteIntent::Overwrite { version, base, old, new } => transaction.execute(
+                        "INSERT OR REPLACE INTO overwrite VALUES (?1,?2,?3,?4,?5)",
+                        params![id.as_str(), version, base.as_str(), &old[..], &new[..]],
+                    )?,
+                };
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Returns what was about to be done when the mirror was last heard of.
+    pub fn intents(&self) -> Result<Vec<(FileId, WriteIntent)>> {
+        let mut select = self.connection.prepare("SELECT * FROM intent")?;
+        let rows = select.query_map([], |row| Ok(read_intent(row)))?;
+        let mut intents = Vec::new();
+        for row in rows {
+            if let Ok(intent) = row? {
+                intents.push(intent);
+            }
+        }
+        let mut select = self.connection.prepare("SELECT * FROM overwrite")?;
+        let rows = select.query_map([], |row| Ok(read_overwrite(row)))?;
+        for row in rows {
+            if let Ok(intent) = row? {
+                intents.push(intent);
+            }
+        }
+        Ok(intents)
+    }
+}
+
+/// Drops nodes whose folder is not there, or that are in a circle.
+fn drop_strays(state: &mut MirrorState) {
+    let reached: std::collections::HashSet<FileId> = state.below(None).into_iter().collect();
+    let all: Vec<FileId> = state.nodes().map(|node| node.id.clone()).collect();
+    for id in all.into_iter().filter(|id| !reached.contains(id)) {
+        state.remove(&id);
+    }
+}
+
+fn write_node(
+    insert: &mut rusqlite::CachedStatement<'_>,
+    node: &MirrorNode,
+) -> rusqlite::Result<()> {
+    let MirrorNode { stamp, work, .. } = node;
+    let kind = KINDS.iter().position(|kind| *kind == node.kind).unwrap_or_default();
+    let (base, bytes) = base_columns(&node.base);
+    insert.execute(params![
+        node.id.as_str(),
+        node.parent.as_ref().map(FileId::as_str),
+        node.name.as_bytes(),
+        kind as i64,
+        stamp.place.0.cast_signed(),
+        stamp.place.1.cast_signed(),
+        stamp.created_ns,
+        stamp.size.cast_signed(),
+        stamp.mtime_ns,
+        stamp.changed_ns,
+        stamp.mode,
+        node.hash.as_bytes(),
+        work.parent.as_ref().map(FileId::as_str),
+        work.name.as_str(),
+        work.version.as_str(),
+        work.mode,
+        work.mtime_ms,
+        base,
+        bytes,
+    ])?;
+    Ok(())
+}
+
+/// Writes what is known of a superseded file, or forgets it.
+fn write_superseded(
+    connection: &Connection,
+    name: &str,
+    file: Option<&SupersededFile>,
+) -> rusqlite::Result<()> {
+    let Some(file) = file else {
+        let delete = "DELETE FROM superseded WHERE name = ?1";
+        connection.prepare_cached(delete)?.execute([name])?;
+        return Ok(());
+    };
+    let (base, bytes) = base_columns(&file.base);
+    let insert = "INSERT OR REPLACE INTO superseded VALUES (?1,?2,?3,?4,?5,?6,?7,?8)";
+    connection.prepare_cached(insert)?.execute(params![
+        name,
+        file.id.as_str(),
+        file.size.cast_signed(),
+        file.hash.as_bytes(),
+        base,
+        bytes,
+        file.edit.as_ref().map(|edit| &edit.bytes[..]),
+        file.edit.as_ref().map_or(0, |edit| edit.written.cast_signed()),
+    ])?;
+    Ok(())
+}
+
+fn base_columns(base: &EditBase) -> (Option<&str>, Option<&[u8]>) {
+    match base {
+        EditBase::Version(token) => (Some(token.as_str()), None),
+        EditBase::Bytes(bytes) => (None, Some(&bytes[..])),
+        EditBase::Unknown => (None, None),
+    }
+}
+
+fn read_base(row: &Row<'_>) -> rusqlite::Result<EditBase> {
+    let (base, bytes): (Option<String>, Option<Vec<u8>>) = (row.get("base")?, row.get("bytes")?);
+    Ok(match (base, bytes) {
+        (Some(token), _) => EditBase::Version(VersionToken::new(token)),
+        (None, Some(bytes)) => EditBase::Bytes(bytes.into()),
+        (None, None) => EditBase::Unknown,
+    })
+}
+
+type Unreadable = Box<dyn std::error::Error>;
+
+fn read_node(row: &Row<'_>) -> Result<MirrorNode, Unreadable> {
+    let id = |column: &str| -> Result<Option<FileId>, Unreadable> {
+        let text: Option<String> = row.get(column)?;
+        Ok(text.map(|text| FileId::parse(&text)).transpose()?)
+    };
+    let number = |column: &str| -> Result<u64, Unreadable> {
+        Ok(row.get::<_, i64>(column)?.cast_unsigned())
+    };
+    Ok(MirrorNode {
+        id: id("id")?.ok_or("a node has an id")?,
+        parent: id("parent")?,
+        name: OsString::from_vec(row.get("name")?),
+        kind: *KINDS.get(usize::from(row.get::<_, u8>("kind")?)).ok_or("no such kind")?,
+        stamp: DiskStamp {
+            place: (number("device")?, number("inode")?),
+            created_ns: row.get("created")?,
+            size: number("size")?,
+            mtime_ns: row.get("mtime")?,
+            changed_ns: row.get("changed")?,
+            mode: row.get("mode")?,
+        },
+        hash: ContentHash::from_bytes(row.get("hash")?),
+        work: WorkspaceSide {
+            parent: id("work_parent")?,
+            name: row.get::<_, String>("work_name")?.into(),
+            version: row.get::<_, String>("version")?.into(),
+            mode: row.get("work_mode")?,
+            mtime_ms: row.get("work_mtime")?,
+        },
+        base: read_base(row)?,
+    })
+}
+
+fn read_superseded(row: &Row<'_>) -> Result<(String, SupersededFile), Unreadable> {
+    let written = row.get::<_, i64>("written")?.cast_unsigned();
+    let edit: Option<Vec<u8>> = row.get("edit")?;
+    let file = SupersededFile {
+        id: FileId::parse(&row.get::<_, String>("id")?)?,
+        size: row.get::<_, i64>("size")?.cast_unsigned(),
+        hash: ContentHash::from_bytes(row.get("hash")?),
+        base: read_base(row)?,
+        edit: edit.map(|bytes| PendingEdit { bytes: bytes.into(), written }),
+    };
+    Ok((row.get("name")?, file))
+}
+
+fn read_overwrite(row: &Row<'_>) -> Result<(FileId, WriteIntent), Unreadable> {
+    let intent = WriteIntent::Overwrite {
+        version: row.get("version")?,
+        base: VersionToken::new(row.get::<_, String>("base")?),
+        old: row.get::<_, Vec<u8>>("old")?.into(),
+        new: row.get::<_, Vec<u8>>("new")?.into(),
+    };
+    Ok((FileId::parse(&row.get::<_, String>("id")?)?, intent))
+}
+
+fn read_intent(row: &Row<'_>) -> Result<(FileId, WriteIntent), Unreadable> {
+    let id = FileId::parse(&row.get::<_, String>("id")?)?;
+    let hash = ContentHash::from_bytes(row.get("hash")?);
+    let temporary: Option<String> = row.get("temporary")?;
+    let intent = match temporary {
+        Some(temporary) => WriteIntent::Replace {
+            temporary,
+            hash,
+            version: row.get("version")?,
+            base: VersionToken::new(row.get::<_, String>("base")?),
+        },
+        None => WriteIntent::Ingest {
+            hash,
+            bytes: row.get::<_, Vec<u8>>("bytes")?.into(),
+            written: row.get::<_, i64>("written")?.cast_unsigned(),
+        },
+    };
+    Ok((id, intent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = FileId::parse("workspace").unwrap();
+        let (mut memory, mut state) = MirrorDatabase::open(folder.path(), &workspace).unwrap();
+        let mut node = super::super::tests::node("a", None, "caf\u{e9}");
+        node.base = EditBase::Bytes(b"abc"[..].into());
+        state.put(node.clone());
+        let intent = WriteIntent::Ingest { hash: node.hash, bytes: b"x"[..].into(), written: 7 };
+        memory.intend(&[(node.id.clone(), intent.clone())]).unwrap();
+        memory.commit(&mut state, &[]).unwrap();
+
+        assert!(matches!(
+            MirrorDatabase::open(folder.path(), &workspace),
+            Err(MirrorError::Busy(_))
+        ));
+        drop(memory);
+        let (mut memory, mut state) = MirrorDatabase::open(folder.path(), &workspace).unwrap();
+        assert_eq!(state.get(&node.id), Some(&node));
+        assert_eq!(memory.intents().unwrap(), [(node.id.clone(), intent)]);
+        state.remove(&node.id);
+        memory.commit(&mut state, std::slice::from_ref(&node.id)).unwrap();
+        drop(memory);
+        let other = FileId::parse("other").unwrap();
+        let opened = MirrorDatabase::open(folder.path(), &other);
+        assert!(matches!(opened, Err(MirrorError::OtherWorkspace { .. })));
+        let (memory, state) = MirrorDatabase::open(folder.path(), &workspace).unwrap();
+        assert!(state.is_empty() && memory.intents().unwrap().is_empty());
+    }
+}

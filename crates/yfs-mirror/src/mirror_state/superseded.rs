@@ -1,0 +1,69 @@
+//! Files that lost their name to a newer one, and that a program may still write to.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use yfs_engine::{hash::ContentHash, id::FileId};
+
+use super::{EditBase, MirrorNode, MirrorState};
+
+/// An inode whose name a newer one has, kept in `.yfs/superseded` until no program can write to it.
+///
+/// What arrives there is an edit of what the inode held, whatever the newer one holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SupersededFile {
+    /// The object whose content it is.
+    pub id: FileId,
+    /// Its length when its bytes were those of `hash`.
+    pub size: u64,
+    /// The hash of the bytes that were last brought into the workspace.
+    pub hash: ContentHash,
+    /// From what further bytes are an edit.
+    pub base: EditBase,
+    /// What is about to be written to the workspace.
+    pub edit: Option<PendingEdit>,
+}
+
+/// An edit that was noted before it is written, to find out after a crash whether it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingEdit {
+    /// The bytes that the inode holds.
+    pub bytes: Arc<[u8]>,
+    /// How many items the mirror's actor had written to the document before.
+    pub written: u64,
+}
+
+impl SupersededFile {
+    /// Describes the inode that a node had until now.
+    pub fn of(node: &MirrorNode) -> Self {
+        let (size, base) = (node.stamp.size, node.base.clone());
+        Self { id: node.id.clone(), size, hash: node.hash, base, edit: None }
+    }
+}
+
+/// The superseded files by name in `.yfs/superseded`, and which of them are to be written to the
+/// store.
+#[derive(Debug, Default)]
+pub(super) struct SupersededFiles {
+    pub(super) by_name: BTreeMap<String, SupersededFile>,
+    pub(super) changed: HashSet<String>,
+}
+
+impl MirrorState {
+    /// Returns the superseded files, by name.
+    pub fn superseded(&self) -> &BTreeMap<String, SupersededFile> {
+        &self.superseded.by_name
+    }
+
+    /// Adds a superseded file, or changes one.
+    pub fn put_superseded(&mut self, name: &str, file: SupersededFile) {
+        self.superseded.changed.insert(name.to_owned());
+        self.superseded.by_name.insert(name.to_owned(), file);
+    }
+
+    /// Forgets a superseded file.
+    pub fn remove_superseded(&mut self, name: &str) {
+        self.superseded.changed.insert(name.to_owned());
+        self.superseded.by_name.remove(name);
+    }
+}

@@ -1,0 +1,242 @@
+//! The thread that does a mirror's work, and what it is told.
+//!
+//! It waits for messages: from the host's watcher, from a task that follows the workspace, and from whoever
+//! holds the [`Mirror`](crate::Mirror). News are collected until it is quiet, then there is a pass. It ends when it is told
+//! to, when the workspace closes or when the folder goes away.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::oneshot;
+use yfs::WorkspaceError;
+use yfs_engine::id::FileId;
+
+use crate::{
+    error::{MirrorError, Result},
+    mirror_state::database::DIR,
+    options::MirrorOptions,
+    report::{MirrorReport, NoticeReason},
+    sync_engine::{MirrorEngine, PassOutcome, SUPERSEDED},
+    watch::{DirectoryWatch, WatchEvent},
+};
+
+/// How long to rest after a failure.
+const REST: Duration = Duration::from_millis(500);
+
+/// The most rounds that settling makes before it returns with changes left.
+const MAX_ROUNDS: usize = 200;
+
+/// What the thread is told.
+pub(crate) enum WorkerMessage {
+    /// By the host's watcher.
+    Disk(WatchEvent),
+    /// What changed in the workspace.
+    Work(Vec<FileId>),
+    /// That changes of the workspace were missed.
+    WorkMissed,
+    /// To answer when both sides are quiet and equal.
+    Settle(oneshot::Sender<Result<MirrorReport>>),
+    /// To answer what was done so far.
+    Report(oneshot::Sender<MirrorReport>),
+    /// To end.
+    Stop,
+}
+
+/// A mirror at work.
+pub(crate) struct MirrorWorker {
+    engine: MirrorEngine,
+    messages: Receiver<WorkerMessage>,
+    options: MirrorOptions,
+    /// Whether everything is looked at now and then, because the host cannot tell.
+    polls: bool,
+}
+
+impl MirrorWorker {
+    pub(crate) fn new(
+        engine: MirrorEngine,
+        messages: Receiver<WorkerMessage>,
+        options: MirrorOptions,
+    ) -> Self {
+        Self { engine, messages, options, polls: false }
+    }
+
+    /// Begins to watch the folder. What is watched is watched when it is first looked at.
+    pub(crate) fn watch(&mut self, tell: Sender<WorkerMessage>) {
+        let told = move |told| {
+            // Nobody listens any more when the mirror has ended.
+            tell.send(WorkerMessage::Disk(told)).ok();
+        };
+        match DirectoryWatch::new(self.engine.folder(), told) {
+            Ok(mut watch) => {
+                watch.watch(&Path::new(DIR).join(SUPERSEDED));
+                self.engine.watch = Some(watch);
+            }
+            Err(_) => self.polls = true,
+        }
+    }
+
+    /// Works until it is told to end.
+    pub(crate) fn run(mut self) -> Result<MirrorReport> {
+        let done = self.work();
+        match done {
+            Ok(()) => Ok(std::mem::take(&mut self.engine.report)),
+            Err(error) => {
+                // Whoever waits for an answer gets this one.
+                while let Ok(message) = self.messages.try_recv() {
+                    if let WorkerMessage::Settle(answer) = message {
+                        answer.send(Err(MirrorError::Stopped)).ok();
+                    }
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn work(&mut self) -> Result<()> {
+        self.engine.recover()?;
+        self.engine.touch_all()?;
+        let mut due = Some(Instant::now());
+        let mut rescan = Instant::now() + self.options.rescan;
+        let mut first_news: Option<Instant> = None;
+        loop {
+            let wait = due.map_or(rescan, |due| due.min(rescan));
+            let message =
+                self.messages.recv_timeout(wait.saturating_duration_since(Instant::now()));
+            match message {
+                Ok(WorkerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Ok(WorkerMessage::Settle(answer)) => {
+                    let settled = self.settle()?;
+                    // Whoever asked may have gone.
+                    answer.send(Ok(settled)).ok();
+                    due = Some(Instant::now());
+                }
+                Ok(WorkerMessage::Report(answer)) => drop(answer.send(self.engine.report.clone())),
+                Ok(message) => {
+                    self.take(message)?;
+                    let first = *first_news.get_or_insert_with(Instant::now);
+                    let quiet = Instant::now() + self.options.quiet;
+                    due = Some(quiet.min(first + self.options.patience));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    first_news = None;
+                    if Instant::now() >= rescan {
+                        rescan = Instant::now() + self.options.rescan;
+                        self.engine.touch_all()?;
+                    }
+                    due = self.pass()?;
+                }
+            }
+            self.note_unwatched();
+            if self.polls && due.is_none() {
+                due = Some(Instant::now() + self.options.poll);
+                self.engine.touch_all()?;
+            }
+        }
+    }
+
+    fn take(&mut self, message: WorkerMessage) -> Result<()> {
+        match message {
+            WorkerMessage::Disk(WatchEvent::Paths(paths)) => {
+                for path in paths {
+                    match path.strip_prefix(Path::new(DIR).join(SUPERSEDED)) {
+                        Ok(name) => self.engine.touch_superseded(name.as_os_str()),
+                        Err(_) if is_ours(&path) => (),
+                        Err(_) => self.engine.touch_disk(path, false),
+                    }
+                }
+            }
+            WorkerMessage::Work(ids) => ids.into_iter().for_each(|id| self.engine.touch_work(id)),
+            WorkerMessage::Disk(WatchEvent::Missed) | WorkerMessage::WorkMissed => {
+                self.engine.touch_all()?;
+            }
+            WorkerMessage::Report(answer) => drop(answer.send(self.engine.report.clone())),
+            WorkerMessage::Settle(_) | WorkerMessage::Stop => (),
+        }
+        Ok(())
+    }
+
+    /// Makes a pass, and says when there is something to do even if nothing happens.
+    fn pass(&mut self) -> Result<Option<Instant>> {
+        match self.engine.pass() {
+            Ok(PassOutcome { next, .. }) => Ok(next),
+            Err(error) if is_final(&error) => Err(error),
+            Err(_) => {
+                self.engine.touch_all()?;
+                Ok(Some(Instant::now() + REST))
+            }
+        }
+    }
+
+    /// Works until both sides are quiet, and equal as far as they are to be.
+    fn settle(&mut self) -> Result<MirrorReport> {
+        for _ in 0..MAX_ROUNDS {
+            while let Ok(message) = self.messages.try_recv() {
+                self.take(message)?;
+            }
+            self.engine.touch_all()?;
+            let mut did = false;
+            for _ in 0..MAX_ROUNDS {
+                let passed = self.engine.pass()?;
+                did |= passed.did;
+                let Some(next) = passed.next.filter(|_| !self.engine.is_quiet()) else { break };
+                let wait = next.saturating_duration_since(Instant::now());
+                match self.messages.recv_timeout(wait) {
+                    Ok(message) => self.take(message)?,
+                    Err(RecvTimeoutError::Timeout) => (),
+                    Err(RecvTimeoutError::Disconnected) => return Err(MirrorError::Stopped),
+                }
+            }
+            if !did {
+                break;
+            }
+        }
+        Ok(self.engine.report.clone())
+    }
+
+    fn note_unwatched(&mut self) {
+        let is_incomplete = self.engine.watch.as_ref().is_some_and(|watch| watch.is_incomplete);
+        if is_incomplete && !self.polls {
+            self.polls = true;
+            self.engine.report.skipped.insert(PathBuf::new(), NoticeReason::Unwatched);
+        }
+    }
+}
+
+/// Brings both sides together once, without watching.
+pub(crate) fn once(mut engine: MirrorEngine) -> Result<MirrorReport> {
+    engine.is_once = true;
+    engine.recover()?;
+    for _ in 0..MAX_ROUNDS {
+        engine.touch_all()?;
+        let mut did = false;
+        for _ in 0..MAX_ROUNDS {
+            let passed = engine.pass()?;
+            did |= passed.did;
+            let Some(next) = passed.next.filter(|_| !engine.is_quiet()) else { break };
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+        if !did {
+            break;
+        }
+    }
+    Ok(engine.report)
+}
+
+/// Tells whether a path belongs to yfs or git, of which nothing is news.
+fn is_ours(path: &Path) -> bool {
+    let first = path.components().next();
+    first.is_some_and(|it| it.as_os_str() == ".yfs" || it.as_os_str() == ".git")
+}
+
+/// Tells whether there is no use in trying again.
+fn is_final(error: &MirrorError) -> bool {
+    matches!(
+        error,
+        MirrorError::Gone(_)
+            | MirrorError::Stopped
+            | MirrorError::Workspace(WorkspaceError::Closed | WorkspaceError::ReadOnly)
+    )
+}

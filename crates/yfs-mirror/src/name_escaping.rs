@@ -1,0 +1,266 @@
+//! Names of the host for names of the workspace, and back.
+//!
+//! Most names are themselves. What one side cannot hold gets another spelling on that side, which begins with
+//! a mark and can be read back: `%_` on the host for a name of the workspace, `%-` in the workspace for a
+//! name of the host; after the mark, what cannot stand is written `%XX`, byte by byte. Which name belongs to which
+//! is remembered by the mirror's state; reading back serves a folder whose state was lost.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+};
+
+use smol_str::SmolStr;
+use unicode_normalization::UnicodeNormalization;
+use yfs_engine::name::{MAX_NAME_LEN, NodeName};
+
+use crate::untrusted_files;
+
+/// What a spelling on the host begins with.
+const ON_HOST: &[u8] = b"%_";
+/// What a spelling in the workspace begins with.
+const IN_WORKSPACE: &str = "%-";
+
+/// Names that Windows keeps for devices, whatever follows their first dot.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
+
+/// What names a host can hold.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct HostRules {
+    /// Whether names that differ in case alone are one.
+    pub folds_case: bool,
+    /// Whether names that differ in Unicode normalisation alone are one.
+    pub folds_unicode: bool,
+    /// Whether the names are those that Windows allows.
+    pub windows: bool,
+}
+
+impl HostRules {
+    /// Returns what names have in common that the host takes for one.
+    pub fn fold(self, name: &OsStr) -> Vec<u8> {
+        let Some(text) = name.to_str() else { return name.as_bytes().to_owned() };
+        let text: String = if self.folds_unicode { text.nfc().collect() } else { text.to_owned() };
+        if self.folds_case { text.to_lowercase().into_bytes() } else { text.into_bytes() }
+    }
+
+    /// Tells whether the host takes different names for one.
+    pub fn folds(self) -> bool {
+        self.folds_case || self.folds_unicode
+    }
+
+    /// Returns what the host calls a name of the workspace, where `is_taken` tells of names that something
+    /// else has there. Nothing if there is no such name.
+    pub fn to_host(self, name: &str, is_taken: &dyn Fn(&OsStr) -> bool) -> Option<OsString> {
+        if let Some(host) = self.of_host(name).filter(|host| self.holds(host) && !is_taken(host)) {
+            return Some(host);
+        }
+        let plain = OsString::from(name);
+        if self.holds(&plain) && !name.as_bytes().starts_with(ON_HOST) && !is_taken(&plain) {
+            return Some(plain);
+        }
+        let folded = self.fold(&plain);
+        let is_twin = is_taken(&plain);
+        let mut spelt = ON_HOST.to_vec();
+        let mut n_escaped = 0;
+        for (at, char) in name.char_indices() {
+            let own_fold = self.fold(OsStr::new(&*char.to_string()));
+            let is_folded = is_twin && own_fold != char.to_string().as_bytes();
+            let is_last = at + char.len_utf8() == name.len();
+            // A twin without anything to tell it by shows its first character escaped.
+            let is_forced = is_twin && at == 0 && folded == name.as_bytes();
+            let is_first = at == 0 && !spelt.is_empty() && self.is_device(name);
+            if is_folded || is_forced || is_first || self.is_escaped(char, is_last) {
+                char.to_string().bytes().for_each(|byte| escape(byte, &mut spelt));
+                n_escaped += 1;
+            } else {
+                spelt.extend_from_slice(char.to_string().as_bytes());
+            }
+        }
+        let spelt = OsString::from_vec(spelt);
+        let fits = spelt.len() <= MAX_NAME_LEN && n_escaped <= name.len() && !is_taken(&spelt);
+        fits.then_some(spelt)
+    }
+
+    /// Returns what the workspace calls a name of the host, where `is_taken` tells of names that something
+    /// else has there. Nothing if there is no such name.
+    pub fn to_workspace(self, host: &OsStr, is_taken: &dyn Fn(&str) -> bool) -> Option<SmolStr> {
+        if let Some(name) = spelt_by_host(host).filter(|name| !is_taken(name)) {
+            return Some(name);
+        }
+        let text = host.to_str().filter(|text| !text.starts_with(IN_WORKSPACE));
+        let name = text.and_then(|text| NodeName::new(text).ok()).map(|name| name.to_smol_str());
+        if let Some(name) = name.filter(|name| !is_taken(name) && name != ".id") {
+            return Some(name);
+        }
+        let mut spelt = IN_WORKSPACE.as_bytes().to_vec();
+        for byte in host.as_bytes() {
+            let stands = byte.is_ascii() && !matches!(byte, b'\\' | b'%' | 0..0x20 | 0x7f);
+            if stands { spelt.push(*byte) } else { escape(*byte, &mut spelt) }
+        }
+        let spelt = String::from_utf8(spelt).ok()?;
+        let name = NodeName::new(&spelt).ok()?.to_smol_str();
+        (!is_taken(&name)).then_some(name)
+    }
+
+    /// Reads a spelling in the workspace of a name of the host.
+    fn of_host(self, name: &str) -> Option<OsString> {
+        let bytes = unescape(name.strip_prefix(IN_WORKSPACE)?.as_bytes())?;
+        let is_name = !bytes.is_empty() && !bytes.contains(&b'/') && !bytes.contains(&0);
+        let host = OsString::from_vec(bytes);
+        // What the workspace can call by its name has no other: or a name that tools obey could come in
+        // disguise.
+        let is_plain = host.to_str().is_some_and(|text| {
+            let same = NodeName::new(text).is_ok_and(|name| name.as_str() == text);
+            same && !text.starts_with(IN_WORKSPACE)
+                || matches!(text, "." | "..")
+                || untrusted_files::is_reserved(text)
+        });
+        (is_name && !is_plain).then_some(host)
+    }
+
+    /// Tells whether the host can hold a name.
+    fn holds(self, name: &OsStr) -> bool {
+        let Some(text) = name.to_str() else { return !self.windows };
+        let is_whole = text.chars().enumerate().all(|(at, char)| {
+            !self.is_escaped(char, at + 1 == text.chars().count()) || char == '%'
+        });
+        name.len() <= MAX_NAME_LEN && is_whole && !self.is_device(text)
+    }
+
+    fn is_device(self, name: &str) -> bool {
+        let stem = name.split('.').next().unwrap_or_default().trim_end().to_lowercase();
+        let number = stem.get(3..).unwrap_or_default();
+        let is_numbered = matches!(number, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9");
+        let device = stem.get(..3).unwrap_or_default();
+        let numbers = matches!(device, "com" | "lpt");
+        self.windows
+            && DEVICES.contains(&device)
+            && (if numbers { is_numbered } else { number.is_empty() })
+    }
+
+    fn is_escaped(self, char: char, is_last: bool) -> bool {
+        let on_windows = matches!(char, '<' | '>' | ':' | '"' | '|' | '?' | '*' | '\\')
+            || char.is_control()
+            || is_last && matches!(char, '.' | ' ');
+        matches!(char, '%' | '/' | '\0') || self.windows && on_windows
+    }
+}
+
+/// Reads a spelling on the host of a name of the workspace.
+fn spelt_by_host(host: &OsStr) -> Option<SmolStr> {
+    let bytes = unescape(host.as_bytes().strip_prefix(ON_HOST)?)?;
+    let text = String::from_utf8(bytes).ok()?;
+    let name = NodeName::new(&text).ok()?.to_smol_str();
+    (name == text && !untrusted_files::is_reserved(&name)).then_some(name)
+}
+
+fn escape(byte: u8, into: &mut Vec<u8>) {
+    into.extend_from_slice(format!("%{byte:02X}").as_bytes());
+}
+
+fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'%' {
+            plain.push(*first);
+            continue;
+        }
+        let [high, low, after @ ..] = rest else { return None };
+        let digits = [*high, *low];
+        plain.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        rest = after;
+    }
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAC: HostRules = HostRules { folds_case: true, folds_unicode: true, windows: false };
+    const WINDOWS: HostRules = HostRules { folds_case: true, folds_unicode: false, windows: true };
+
+    #[test]
+    fn names_get_a_spelling_where_they_need_one() {
+        let free = |_: &OsStr| false;
+        let cases = [
+            (HostRules::default(), "notes.md", "notes.md"),
+            (HostRules::default(), "aux.txt", "aux.txt"),
+            (HostRules::default(), "100%.txt", "100%.txt"),
+            (HostRules::default(), "%_a", "%_%25_a"),
+            (HostRules::default(), "%-caf%C3", "\u{fffd}"),
+            (WINDOWS, "aux.txt", "%_%61ux.txt"),
+            (WINDOWS, "com1", "%_%63om1"),
+            (WINDOWS, "come", "come"),
+            (WINDOWS, "a:b?", "%_a%3Ab%3F"),
+            (WINDOWS, "dot.", "%_dot%2E"),
+            (MAC, "dot.", "dot."),
+        ];
+        for (rules, name, expected) in cases {
+            let host = rules.to_host(name, &free).unwrap();
+            let shown = if host.to_str().is_some() { host.to_str().unwrap() } else { "\u{fffd}" };
+            assert_eq!(shown, expected, "{name}");
+            assert_eq!(rules.to_workspace(&host, &|_| false).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn twins_of_a_host_that_folds_are_told_apart() {
+        for (first, second, expected) in [
+            ("Readme", "README", "%_%52%45%41%44%4D%45"),
+            ("Foo", "foo", "%_%66oo"),
+            ("\u{e9}", "e\u{301}", "%_e%CC%81"),
+        ] {
+            let taken = |name: &OsStr| MAC.fold(name) == MAC.fold(OsStr::new(first));
+            let host = MAC.to_host(second, &taken).unwrap();
+            if second.is_ascii() {
+                assert_eq!(host, expected);
+                assert_eq!(MAC.to_workspace(&host, &|_| false).unwrap(), second);
+            }
+            assert_ne!(MAC.fold(&host), MAC.fold(OsStr::new(first)));
+        }
+    }
+
+    #[test]
+    fn what_the_workspace_cannot_hold_gets_a_spelling_there() {
+        let rules = HostRules::default();
+        for bytes in [&b"caf\xc3"[..], b"back\\slash", b"%-odd", b"\xff\xfe"] {
+            let host = OsStr::from_bytes(bytes);
+            let name = rules.to_workspace(host, &|_| false).unwrap();
+            assert!(name.starts_with(IN_WORKSPACE), "{name}");
+            assert_eq!(rules.to_host(&name, &|_| false).unwrap(), host, "{name}");
+        }
+        // Of two that normalise to one, the second gets a spelling.
+        let taken = |name: &str| name == "\u{e9}";
+        let name = rules.to_workspace(OsStr::new("e\u{301}"), &taken).unwrap();
+        assert_eq!(name, "%-e%CC%81");
+    }
+
+    #[test]
+    fn no_spelling_leads_to_what_is_never_mirrored() {
+        let rules = HostRules::default();
+        for name in ["%-.git", "%-..", "%-a%2Fb", "%-.yfs%2Fx", "%-%2Eenvrc", "%-%2Egit"] {
+            assert_eq!(rules.to_host(name, &|_| false).unwrap(), name, "kept as it is");
+        }
+        assert_eq!(rules.to_workspace(OsStr::new("%_.git"), &|_| false).unwrap(), "%_.git");
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_comes_back(name in "[a-zA-Z%_.:éÉ \\-]{1,12}", twin in any::<bool>()) {
+            let Ok(name) = NodeName::new(&name) else { return Ok(()) };
+            for rules in [HostRules::default(), MAC, WINDOWS] {
+                let other = name.as_str().to_uppercase();
+                let taken = |host: &OsStr| twin && rules.folds()
+                    && rules.fold(host) == rules.fold(OsStr::new(&other));
+                let Some(host) = rules.to_host(name.as_str(), &taken) else { continue };
+                prop_assert!(!taken(&host));
+                prop_assert_eq!(rules.to_workspace(&host, &|_| false).unwrap(), name.as_str());
+            }
+        }
+    }
+}

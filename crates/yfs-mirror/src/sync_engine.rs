@@ -1,0 +1,430 @@
+//! The mirror at work: one thread, one pass after another, each over what may have changed.
+//!
+//! A pass looks at the disk (`observe`), brings what is news into the workspace (`settle` for names and
+//! folders, `ingest` for contents, `gone` for what is missing), and then makes the disk what the workspace is
+//! (`emit`). Whatever fails is left to a later pass; whatever is interrupted is found out by `recover`.
+
+mod crash_recovery;
+mod disk_applier;
+mod import_content;
+mod import_deletions;
+mod import_structure;
+mod locked;
+mod open_files;
+mod replace_file;
+mod scanner;
+mod superseded;
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ffi::OsStr,
+    future::Future,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+use smol_str::{SmolStr, format_smolstr};
+use yfs::{Workspace, WorkspaceError, WorkspaceFs, workspace::nodes::TreeNode};
+use yfs_engine::{actor::Actor, id::FileId, name::split_extension, path::VPath};
+use yfs_vfs::{
+    FileSystem, FsError, MoveOptions,
+    host::{
+        HostStat,
+        confined_dir::{ConfinedDir, ConfinedRoot},
+    },
+};
+
+pub(crate) use self::superseded::SUPERSEDED;
+use self::{
+    open_files::OpenFileWait,
+    superseded::{InodePoll, SupersededCheck},
+};
+use crate::{
+    error::{MirrorError, Result},
+    mirror_state::{
+        DiskStamp, MirrorState,
+        database::{DIR, MirrorDatabase},
+    },
+    name_escaping::HostRules,
+    options::MirrorOptions,
+    report::{MirrorNotice, MirrorReport, NoticeReason},
+    unread::UnreadTexts,
+    watch::DirectoryWatch,
+};
+
+/// How close to now a time must be for another change to be able to bear it, too.
+const RACY: Duration = Duration::from_millis(20);
+
+/// How often bytes that have not arrived are asked for.
+const ASK: Duration = Duration::from_secs(2);
+
+/// How many notices a report remembers.
+const MAX_TOLD: usize = 1_000;
+
+/// Called with what the owner of the folder may want to know.
+pub(crate) type Notify = Box<dyn Fn(&MirrorNotice) + Send>;
+
+/// Everything that a mirror works with.
+pub(crate) struct MirrorEngine {
+    workspace: Workspace,
+    fs: WorkspaceFs,
+    /// On whose behalf the folder's changes are made.
+    actor: Actor,
+    folder: PathBuf,
+    root: ConfinedRoot,
+    memory: MirrorDatabase,
+    state: MirrorState,
+    ignores: crate::ignores::IgnoreRules,
+    rules: HostRules,
+    options: MirrorOptions,
+    /// Whether nothing was known of the folder when the mirror began.
+    is_first: bool,
+    pub(crate) report: MirrorReport,
+    notify: Notify,
+    pub(crate) watch: Option<DirectoryWatch>,
+    /// What to look at on disk, and whether at all that is below as well.
+    dirty_disk: BTreeMap<PathBuf, bool>,
+    /// What to look at on disk with the next pass.
+    later: BTreeMap<PathBuf, bool>,
+    /// What to look at in the workspace.
+    dirty_work: HashSet<FileId>,
+    /// What was not where it was, and since when.
+    missing: HashMap<FileId, Instant>,
+    /// Files that became empty, and since when: editors truncate before they write.
+    emptied: HashMap<FileId, Instant>,
+    /// Files whose bytes are known and have not arrived, and when they were last asked for.
+    absent: HashMap<FileId, Instant>,
+    /// What was moved on disk, and not yet in the workspace.
+    moved: HashSet<FileId>,
+    /// What was recorded so soon after it changed that it may change again with the same times.
+    racy: HashSet<FileId>,
+    /// What failed, and is tried again with the next pass that has something to do, or soon.
+    failed: HashMap<PathBuf, u32>,
+    /// Files in the making that nobody makes any more.
+    strays: Vec<PathBuf>,
+    /// Files in the making that turned out not to be wanted, and whose they are.
+    unused: Vec<(ConfinedDir, FileId)>,
+    /// Files that programs have open for writing, by inode.
+    waits: HashMap<(u64, u64), OpenFileWait>,
+    /// What is left alone for now because a program has it open for writing, and when it is checked
+    /// again.
+    held_back_disk: BTreeMap<PathBuf, Instant>,
+    held_back_work: HashMap<FileId, Instant>,
+    /// Files that were read while a program had them open for writing.
+    open_files: HashMap<FileId, InodePoll>,
+    /// When superseded files are checked, by name.
+    superseded: HashMap<String, SupersededCheck>,
+    /// Texts that no program has read yet.
+    unread: UnreadTexts,
+    /// Whether both sides are brought together once, and the mirror ends then.
+    pub(crate) is_once: bool,
+    /// Counts what was done on either side.
+    n_done: u64,
+}
+
+/// How a pass ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PassOutcome {
+    /// When there is something to do even if nothing happens.
+    pub(crate) next: Option<Instant>,
+    /// Whether anything was done on either side.
+    pub(crate) did: bool,
+}
+
+impl MirrorEngine {
+    /// Opens a folder for a workspace; nothing is looked at yet.
+    pub(crate) fn open(
+        workspace: &Workspace,
+        folder: &Path,
+        options: MirrorOptions,
+        notify: Notify,
+    ) -> Result<Self> {
+        let host = |source| MirrorError::Host { action: "open", path: folder.to_owned(), source };
+        std::fs::create_dir_all(folder).map_err(host)?;
+        let folder = folder.canonicalize().map_err(host)?;
+        let (memory, state) = MirrorDatabase::open(&folder, workspace.id())?;
+        let root = ConfinedRoot::open(&folder).map_err(host)?;
+        superseded::open_dir(&root).map_err(host)?;
+        let rules = match options.host {
+            Some(rules) => rules,
+            None => probe(&root).map_err(host)?,
+        };
+        let actor = match options.actor.name.is_empty() {
+            true => Actor::new(options.actor.kind, &memory.own_name()?),
+            false => options.actor.clone(),
+        };
+        let is_first = state.is_empty();
+        Ok(Self {
+            workspace: workspace.clone(),
+            fs: workspace.fs_for(actor.clone()),
+            actor,
+            folder,
+            root,
+            memory,
+            state,
+            ignores: crate::ignores::IgnoreRules::default(),
+            rules,
+            options,
+            is_first,
+            report: MirrorReport::default(),
+            notify,
+            watch: None,
+            dirty_disk: BTreeMap::new(),
+            later: BTreeMap::new(),
+            dirty_work: HashSet::new(),
+            missing: HashMap::new(),
+            emptied: HashMap::new(),
+            absent: HashMap::new(),
+            moved: HashSet::new(),
+            racy: HashSet::new(),
+            failed: HashMap::new(),
+            strays: Vec::new(),
+            unused: Vec::new(),
+            waits: HashMap::new(),
+            held_back_disk: BTreeMap::new(),
+            held_back_work: HashMap::new(),
+            open_files: HashMap::new(),
+            superseded: HashMap::new(),
+            unread: UnreadTexts::new(),
+            is_once: false,
+            n_done: 0,
+        })
+    }
+
+    /// Returns the folder, without links in its path.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Notes that something on disk may have changed.
+    pub(crate) fn touch_disk(&mut self, path: PathBuf, all_below: bool) {
+        *self.dirty_disk.entry(path).or_default() |= all_below;
+    }
+
+    /// Notes that something in the workspace may have changed.
+    pub(crate) fn touch_work(&mut self, id: FileId) {
+        self.dirty_work.insert(id);
+    }
+
+    /// Notes that everything may have changed.
+    pub(crate) fn touch_all(&mut self) -> Result<()> {
+        self.ignores.forget(Path::new(""));
+        // What still fails is found again; what is gone fails no more.
+        self.report.skipped.retain(|_, why| !matches!(why, NoticeReason::Failed(_)));
+        self.touch_disk(PathBuf::new(), true);
+        self.dirty_work.extend(self.workspace.objects(None)?.into_iter().map(|it| it.id));
+        self.dirty_work.extend(self.state.nodes().map(|node| node.id.clone()));
+        self.racy.extend(std::mem::take(&mut self.emptied).into_keys());
+        // What was superseded a moment ago may have changed, too.
+        self.superseded.values_mut().for_each(SupersededCheck::make_due);
+        Ok(())
+    }
+
+    /// Tells whether anything waits to be looked at.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.dirty_disk.is_empty()
+            && self.later.is_empty()
+            && self.dirty_work.is_empty()
+            && self.missing.is_empty()
+            && self.emptied.is_empty()
+            && self.moved.is_empty()
+            && self.held_back_disk.is_empty()
+            && self.held_back_work.is_empty()
+            && !self.is_superseding()
+    }
+
+    /// Looks at everything that may have changed, and brings both sides together.
+    pub(crate) fn pass(&mut self) -> Result<PassOutcome> {
+        let before = self.n_done;
+        self.check_root()?;
+        self.ask_again();
+        self.check_superseded()?;
+        let seen = self.observe()?;
+        self.take_strays()?;
+        self.settle(seen.folders, seen.arrived)?;
+        self.ingest_fresh(seen.fresh)?;
+        self.ingest_changed(seen.changed)?;
+        self.believe_missing()?;
+        self.commit(&[])?;
+        self.emit()?;
+        self.commit(&[])?;
+        let soon = |since: &Instant| *since + self.options.grace;
+        let waits = self.missing.values().chain(self.emptied.values()).map(soon);
+        let is_due =
+            !(self.dirty_disk.is_empty() && self.later.is_empty() && self.dirty_work.is_empty());
+        let asked = self.absent.values().map(|asked| *asked + ASK);
+        let again = is_due.then(|| Instant::now() + self.options.quiet);
+        let held_back = self.next_of_open_files().chain(self.next_superseded());
+        let next = waits.chain(asked).chain(again).chain(held_back).min();
+        Ok(PassOutcome { next, did: self.n_done != before })
+    }
+
+    /// Has files looked at again whose bytes had not arrived.
+    fn ask_again(&mut self) {
+        let due: Vec<FileId> = self
+            .absent
+            .iter()
+            .filter(|(_, asked)| asked.elapsed() >= ASK)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in due {
+            self.absent.remove(&id);
+            self.dirty_work.insert(id);
+        }
+    }
+
+    /// Notes why the workspace does not have the content of a file, and leaves what is on disk
+    /// alone.
+    fn note_unread(&mut self, id: &FileId, path: &Path, error: &WorkspaceError) {
+        if !self.workspace.object(id).is_ok_and(|object| object.is_some()) {
+            return;
+        }
+        self.absent.insert(id.clone(), Instant::now());
+        let why = match error.is_absent_blob() {
+            true => NoticeReason::Absent,
+            false => NoticeReason::Unreadable(error.to_string()),
+        };
+        self.skip(path, why);
+    }
+
+    fn commit(&mut self, settled: &[FileId]) -> Result<()> {
+        self.memory.commit(&mut self.state, settled)
+    }
+
+    /// Refuses to go on where the folder was unmounted or deleted as a whole: its files are not missing.
+    fn check_root(&self) -> Result<()> {
+        let marker = self.root.root().facts(OsStr::new(DIR));
+        match marker {
+            Ok(Some(_)) => Ok(()),
+            _ => Err(MirrorError::Gone(self.folder.clone())),
+        }
+    }
+
+    /// Tells the owner of the folder why something is left alone, once.
+    fn skip(&mut self, path: &Path, why: NoticeReason) {
+        if self.report.skipped.get(path) != Some(&why) {
+            (self.notify)(&MirrorNotice { path: path.to_owned(), why: why.clone() });
+            self.report.skipped.insert(path.to_owned(), why);
+        }
+    }
+
+    /// Tells the owner of the folder something that is over.
+    fn tell(&mut self, path: &Path, why: NoticeReason) {
+        let notice = MirrorNotice { path: path.to_owned(), why };
+        (self.notify)(&notice);
+        if self.report.told.len() < MAX_TOLD {
+            self.report.told.push(notice);
+        }
+    }
+
+    fn unskip(&mut self, path: &Path) {
+        self.report.skipped.remove(path);
+        self.failed.remove(path);
+    }
+
+    /// Notes that something on disk could not be done, and has it looked at again a few times.
+    fn failed_on_disk(&mut self, path: &Path, error: &std::io::Error) {
+        self.retry(path, 5);
+        self.skip(path, NoticeReason::Failed(error.to_string()));
+    }
+
+    /// Returns what an id is in the workspace.
+    fn object(&self, id: &FileId) -> Result<Option<TreeNode>> {
+        Ok(self.workspace.object(id)?)
+    }
+
+    /// Tells whether a time is so near that another change may get the same.
+    fn note_racy(&mut self, id: &FileId, stamp: &DiskStamp) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let age = now.as_nanos().saturating_sub(u128::try_from(stamp.changed_ns).unwrap_or(0));
+        if age < RACY.as_nanos() {
+            self.racy.insert(id.clone());
+        } else {
+            self.racy.remove(id);
+        }
+    }
+
+    /// Moves something in the workspace, to a name that is free there.
+    fn move_in_workspace(
+        &mut self,
+        id: &FileId,
+        parent: Option<&FileId>,
+        name: &str,
+    ) -> Result<(), FsError> {
+        let options = MoveOptions { replace: false, parents: false };
+        ready(self.fs.mv(&by_id(id), &in_folder(parent, name), &options))
+    }
+
+    /// Returns a name like this one that nothing has in a folder of the workspace.
+    fn free_name(&self, parent: Option<&FileId>, name: &str) -> Result<SmolStr> {
+        let (base, extension) = split_extension(name);
+        for number in 1.. {
+            let name = format_smolstr!("{base} ({number}){extension}");
+            if self.workspace.child(parent, &name)?.is_none() {
+                return Ok(name);
+            }
+        }
+        Ok(name.into())
+    }
+
+    /// Brings something back in the workspace that was deleted there.
+    fn revive(&mut self, id: &FileId) -> Result<bool> {
+        let revived = self.workspace.restore(id, None).is_ok();
+        if revived {
+            self.n_done += 1;
+            self.report.to_workspace.created += 1;
+            self.dirty_work.extend(self.workspace.objects(Some(id))?.into_iter().map(|it| it.id));
+            self.dirty_work.insert(id.clone());
+        }
+        Ok(revived)
+    }
+
+    /// Returns what the host says of something, or nothing if it, or a directory above it, is not there.
+    fn facts(&self, path: &Path) -> std::io::Result<Option<HostStat>> {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return self.root.root().own_facts().map(Some);
+        };
+        let found = self.root.dir(dir).and_then(|dir| dir.facts(name));
+        match found {
+            Err(error) if is_absent(&error) => Ok(None),
+            found => found,
+        }
+    }
+}
+
+/// Tells whether an error says that something is not there, or no longer what it was.
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) || is_loop
+}
+
+/// Waits for a call on the workspace, which answers at once.
+fn ready<T>(call: impl Future<Output = T>) -> T {
+    futures::executor::block_on(call)
+}
+
+/// Returns the path that an object has whatever it is called.
+fn by_id(id: &FileId) -> VPath {
+    VPath::parse(&format!("/.id/{id}")).expect("ids are names")
+}
+
+/// Returns the path of a name in a folder.
+fn in_folder(parent: Option<&FileId>, name: &str) -> VPath {
+    parent.map_or_else(VPath::root, by_id).join(name)
+}
+
+/// Finds out what names the host can hold.
+fn probe(root: &ConfinedRoot) -> std::io::Result<HostRules> {
+    let dir = root.dir(Path::new(DIR))?;
+    let upper = dir.facts(OsStr::new("MIRROR.LOCK"))?;
+    let mark = OsStr::new("mirror-\u{e9}");
+    let looks =
+        yfs_vfs::host::confined_dir::CreationAttributes { mode: 0o600, mtime: Default::default() };
+    dir.remove_file(mark).ok();
+    dir.make_file(mark, b"", looks, false)?;
+    let twin = dir.facts(OsStr::new("mirror-e\u{301}"));
+    dir.remove_file(mark)?;
+    let (folds_case, folds_unicode) = (upper.is_some(), twin?.is_some());
+    Ok(HostRules { folds_case, folds_unicode, windows: false })
+}

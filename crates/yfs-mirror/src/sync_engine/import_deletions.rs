@@ -1,0 +1,118 @@
+//! Believing that something is gone from the disk, and taking it out of the workspace: into the trash, and
+//! only what is there as the disk last showed it.
+
+use std::collections::HashSet;
+
+use yfs::workspace::nodes::TreeNode;
+use yfs_engine::id::FileId;
+use yfs_vfs::FileKind;
+
+use super::MirrorEngine;
+use crate::{
+    error::Result,
+    merge_plan::{ObjectAction, SideChange, fate},
+};
+
+impl MirrorEngine {
+    /// Deletes in the workspace what has been missing for long enough.
+    pub(super) fn believe_missing(&mut self) -> Result<()> {
+        let grace = self.options.grace;
+        let due = self.missing.iter().filter(|(_, since)| since.elapsed() >= grace);
+        let due: Vec<FileId> = due.map(|(id, _)| id.clone()).collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        self.check_root()?;
+        let due = self.still_missing(due);
+        let set: HashSet<&FileId> = due.iter().collect();
+        let is_below_another = |id: &FileId| {
+            let mut at = self.state.get(id).and_then(|node| node.parent.as_ref());
+            while let Some(above) = at {
+                if set.contains(above) {
+                    return true;
+                }
+                at = self.state.get(above).and_then(|node| node.parent.as_ref());
+            }
+            false
+        };
+        let topmost: Vec<FileId> = due.iter().filter(|id| !is_below_another(id)).cloned().collect();
+        for id in topmost {
+            self.delete(&id)?;
+        }
+        Ok(())
+    }
+
+    /// Looks once more, and forgets the alarm where something is back.
+    fn still_missing(&mut self, due: Vec<FileId>) -> Vec<FileId> {
+        let mut missing = Vec::with_capacity(due.len());
+        for id in due {
+            if self.state.get(&id).is_none() {
+                self.missing.remove(&id);
+                continue;
+            }
+            let path = self.state.path(&id);
+            match self.facts(&path) {
+                Ok(None) => missing.push(id),
+                Ok(Some(_)) => {
+                    self.missing.remove(&id);
+                    self.later.insert(path, true);
+                }
+                Err(error) => self.failed_on_disk(&path, &error),
+            }
+        }
+        missing
+    }
+
+    /// Takes something that is gone from the disk out of the workspace, unless somebody changed it there.
+    fn delete(&mut self, id: &FileId) -> Result<()> {
+        let object = self.object(id)?;
+        let side = match &object {
+            None => SideChange::Gone,
+            Some(object) if self.is_unchanged(object)? => SideChange::Same,
+            Some(_) => SideChange::Changed,
+        };
+        match fate(SideChange::Gone, side) {
+            ObjectAction::GoesFromWorkspace => self.trash(id),
+            ObjectAction::ReturnsToFolder => self.delete_in_part(id),
+            _ => {
+                self.forget(id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Deletes of a folder what nobody changed, and has the rest made on disk again.
+    fn delete_in_part(&mut self, id: &FileId) -> Result<()> {
+        let children: Vec<FileId> =
+            self.state.children(Some(id)).map(|child| child.id.clone()).collect();
+        for child in children {
+            self.delete(&child)?;
+        }
+        let below = self.workspace.objects(Some(id))?;
+        self.dirty_work.extend(below.into_iter().map(|object| object.id));
+        self.dirty_work.insert(id.clone());
+        self.forget(id);
+        Ok(())
+    }
+
+    /// Tells whether the workspace has something as the disk last showed it, with all that is in it.
+    fn is_unchanged(&self, object: &TreeNode) -> Result<bool> {
+        if !self.is_as_recorded(object) {
+            return Ok(false);
+        }
+        if object.kind != FileKind::Directory {
+            return Ok(true);
+        }
+        let below = self.workspace.objects(Some(&object.id))?;
+        let is_here =
+            |it: &TreeNode| self.is_as_recorded(it) && self.state.is_within(&it.id, &object.id);
+        Ok(below.iter().all(is_here))
+    }
+
+    fn is_as_recorded(&self, object: &TreeNode) -> bool {
+        let Some(node) = self.state.get(&object.id) else { return false };
+        let version = object.version.as_ref().map_or("", |version| version.as_str());
+        let is_same_text = object.kind != FileKind::File || node.work.version == version;
+        is_same_text && node.work.parent == object.parent && node.work.name == object.name
+    }
+}

@@ -1,0 +1,179 @@
+//! Files that programs lock: the mirror locks them, too, and writes in place.
+//!
+//! Programs that agree on `flock` or `fcntl` locks count on the inode, so another one must not take
+//! its place while some of them wait for the lock. The mirror waits for it like them, takes in what
+//! is there, and gives the same inode the merged bytes before it lets go.
+
+use std::{
+    fs::File,
+    io,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use yfs::workspace::nodes::DurableContent;
+use yfs_engine::{hash::ContentHash, id::FileId};
+use yfs_vfs::host::{
+    HostStat,
+    confined_dir::{open_file_facts, read_open_file},
+};
+
+use super::{MirrorEngine, import_content::DiskFileContent};
+use crate::{
+    error::Result,
+    lease::{self, ProgramLocks},
+    mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
+};
+
+/// How long a lock is tried for in one pass, and how often.
+const TRY_FOR: Duration = Duration::from_millis(50);
+const TRY_EVERY: Duration = Duration::from_micros(100);
+
+/// Larger files are not written in place, because both texts are noted before.
+const MAX_LEN: u64 = 16 << 20;
+
+impl MirrorEngine {
+    /// Brings a file that programs lock into step while it holds their locks; `both_ways` if the
+    /// file may be written to as well. Reports whether it did: it does not if no program locks the
+    /// file.
+    pub(super) fn merge_locked(&mut self, id: &FileId, both_ways: bool) -> Result<bool> {
+        let Some(node) = self.state.get(id).cloned() else { return Ok(false) };
+        let path = self.state.path(id);
+        let dir = path.parent().map_or_else(|| Ok(self.root.root()), |dir| self.root.dir(dir));
+        let Ok(file) = dir.and_then(|dir| dir.open_file(&node.name, true)) else {
+            return Ok(false);
+        };
+        if !lease::is_locked(&file) {
+            return Ok(false);
+        }
+        let Some(locks) = wait_for_locks(&file) else { return Ok(false) };
+        let Ok((data, facts)) = self.read_locked(id, &file) else { return Ok(false) };
+        let stamp = DiskStamp::of(&facts);
+        let there = self.facts(&path).ok().flatten();
+        if !there.is_some_and(|there| stamp.is_same_inode(&DiskStamp::of(&there))) {
+            return Ok(false);
+        }
+        let hash = ContentHash::of(&data);
+        if hash != node.hash {
+            let read =
+                DiskFileContent { data: data.clone().into(), hash, stamp, has_writer: false };
+            self.write(vec![(id.clone(), read)])?;
+        }
+        if both_ways && let Ok(held) = self.workspace.held(id) {
+            let is_written = held.data != data && held.data.len() as u64 <= MAX_LEN;
+            if is_written && let Err(error) = self.overwrite(&file, id, &data, held)? {
+                self.failed_on_disk(&path, &error);
+            }
+        }
+        drop(locks);
+        Ok(true)
+    }
+
+    /// Reads a file while its locks keep programs from it.
+    fn read_locked(&mut self, id: &FileId, file: &File) -> io::Result<(Vec<u8>, HostStat)> {
+        self.unread.catch_up();
+        let read = read_open_file(file, MAX_LEN);
+        self.unread.ignore_own(id);
+        read
+    }
+
+    /// Gives a file the bytes of the workspace, in the same inode.
+    fn overwrite(
+        &mut self,
+        file: &File,
+        id: &FileId,
+        old: &[u8],
+        held: DurableContent,
+    ) -> Result<io::Result<()>> {
+        let Some(node) = self.state.get(id).cloned() else { return Ok(Ok(())) };
+        let intent = WriteIntent::Overwrite {
+            version: held.version.as_str().to_owned(),
+            base: held.base.clone(),
+            old: old.into(),
+            new: held.data[..].into(),
+        };
+        self.memory.intend(&[(id.clone(), intent)])?;
+        crate::crash_points::point("intended-overwrite");
+        self.unread.will_write(id, (old, &node.base), (&held.data, file));
+        let written = lease::overwrite(file, old, &held.data);
+        self.unread.ignore_own(id);
+        crate::crash_points::point("overwritten");
+        let facts = match written.and_then(|()| open_file_facts(file)) {
+            Ok(facts) => facts,
+            Err(error) => return Ok(Err(error)),
+        };
+        let stamp = DiskStamp::of(&facts);
+        self.state.update(id, |node| {
+            (node.stamp, node.hash) = (stamp, ContentHash::of(&held.data));
+            node.base = EditBase::Version(held.base);
+            node.work.version = held.version.as_str().into();
+        });
+        self.note_racy(id, &stamp);
+        self.n_done += 1;
+        self.report.to_folder.written += 1;
+        self.commit(std::slice::from_ref(id))?;
+        Ok(Ok(()))
+    }
+
+    /// Finds out how far a file was written in place, and completes it if no other program wrote to
+    /// it since.
+    pub(super) fn recover_overwrite(
+        &mut self,
+        node: &MirrorNode,
+        version: &str,
+        base: yfs_vfs::VersionToken,
+        (old, new): (&[u8], &[u8]),
+    ) -> Result<()> {
+        let path = self.state.path(&node.id);
+        let Ok(dir) = self.root.dir(path.parent().unwrap_or(Path::new(""))) else { return Ok(()) };
+        let Ok(file) = dir.open_file(&node.name, true) else { return Ok(()) };
+        let Ok((here, _)) = read_open_file(&file, self.options.max_file_len) else { return Ok(()) };
+        // What is old stays so; what another program wrote since is an edit of that.
+        if here == old || !is_torn(&here, old, new) {
+            return Ok(());
+        }
+        if lease::overwrite(&file, &here, new).is_ok() {
+            self.state.update(&node.id, |node| {
+                (node.hash, node.base) = (ContentHash::of(new), EditBase::Version(base));
+                node.work.version = version.into();
+                node.stamp.mtime_ns = 0;
+            });
+        }
+        Ok(())
+    }
+}
+
+fn wait_for_locks(file: &File) -> Option<ProgramLocks<'_>> {
+    let deadline = Instant::now() + TRY_FOR;
+    loop {
+        match ProgramLocks::try_take(file, true) {
+            None if Instant::now() < deadline => thread::sleep(TRY_EVERY),
+            locks => return locks,
+        }
+    }
+}
+
+/// Reports whether bytes begin as the new ones and go on as the old ones, as when writing was
+/// interrupted.
+fn is_torn(here: &[u8], old: &[u8], new: &[u8]) -> bool {
+    let n_new = here.iter().zip(new).take_while(|(here, new)| here == new).count();
+    let rest = &here[n_new..];
+    rest.is_empty() || old.get(n_new..) == Some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_write_is_recognized() {
+        let (old, new) = (&b"one two three"[..], &b"ONE TWO"[..]);
+        for here in [&b"ONE two three"[..], b"ONE TWO three", b"ONE TWO", b"one two three"] {
+            assert!(is_torn(here, old, new), "{here:?}");
+        }
+        for here in [&b"ONE two three four"[..], b"something else", b"ONE TWO!"] {
+            assert!(!is_torn(here, old, new), "{here:?}");
+        }
+    }
+}

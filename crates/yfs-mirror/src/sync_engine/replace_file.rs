@@ -1,0 +1,303 @@
+//! Giving files on disk other bytes, of which none that are not in the workspace are lost.
+//!
+//! The new file is made beside the old one, noted as about to be there, and the two change places
+//! at once, while a lease keeps writers out of the old one. That is kept until no program can write
+//! to it (`superseded`). A file that a program has open for writing is left alone until it rests
+//! (`open_files`), and one that programs lock is written in place (`locked`).
+
+use std::{fs::File, io, path::Path, time::Instant};
+
+use yfs::workspace::nodes::{DurableContent, TreeNode};
+use yfs_engine::{hash::ContentHash, id::FileId};
+use yfs_vfs::{
+    FileKind,
+    host::confined_dir::{ConfinedDir, CreationAttributes, open_file_facts},
+};
+
+use super::{MirrorEngine, is_absent, open_files::CHECK};
+use crate::{
+    error::Result,
+    ignores::IgnoreRules,
+    lease::{OpenWriters, ProgramLocks},
+    merge_plan::parked,
+    mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
+};
+
+/// Longer files are compared by length and time with what the state says, if those cannot deceive.
+pub(super) const MAX_COMPARED: u64 = 1 << 20;
+
+/// A file that is about to take the place of another.
+struct PreparedReplacement {
+    node: MirrorNode,
+    object: TreeNode,
+    dir: ConfinedDir,
+    held: DurableContent,
+    hash: ContentHash,
+    /// The inode of the new file.
+    stamp: DiskStamp,
+}
+
+impl MirrorEngine {
+    /// Gives files the content that they have in the workspace.
+    pub(super) fn replace(&mut self, objects: &[TreeNode]) -> Result<()> {
+        let mut prepared = Vec::with_capacity(objects.len());
+        for object in objects {
+            let Some(node) = self.state.get(&object.id).cloned() else { continue };
+            let path = self.state.path(&object.id);
+            match self.prepare(object, node, &path)? {
+                Ok(Some(one)) => prepared.push(one),
+                Ok(None) => (),
+                Err(error) if is_absent(&error) => {
+                    self.later.insert(path, true);
+                }
+                Err(error) => self.failed_on_disk(&path, &error),
+            }
+        }
+        let intents: Vec<(FileId, WriteIntent)> =
+            prepared.iter().map(PreparedReplacement::intent).collect();
+        self.memory.intend(&intents)?;
+        crate::crash_points::point("intended-replace");
+        let mut settled = Vec::with_capacity(prepared.len());
+        for one in prepared {
+            let path = self.state.path(&one.node.id);
+            settled.push(one.node.id.clone());
+            match self.exchange(&one, &path) {
+                Ok(()) => (),
+                Err(error) if is_absent(&error) => {
+                    self.unused.push((one.dir, one.node.id.clone()));
+                    self.later.insert(path, true);
+                    self.dirty_work.insert(one.node.id);
+                }
+                Err(error) => {
+                    self.unused.push((one.dir, one.node.id));
+                    self.failed_on_disk(&path, &error);
+                }
+            }
+        }
+        crate::crash_points::point("replaced");
+        self.commit(&settled)?;
+        // Not before: that a file in the making is gone says that it is made.
+        for (dir, id) in std::mem::take(&mut self.unused) {
+            dir.remove_file(&parked(&id)).ok();
+        }
+        Ok(())
+    }
+
+    /// Makes the new file beside the old one; nothing where they are the same.
+    fn prepare(
+        &mut self,
+        object: &TreeNode,
+        node: MirrorNode,
+        path: &Path,
+    ) -> Result<io::Result<Option<PreparedReplacement>>> {
+        let held = match self.workspace.held(&object.id) {
+            Ok(held) => held,
+            Err(error) => {
+                self.note_unread(&object.id, path, &error);
+                return Ok(Ok(None));
+            }
+        };
+        let hash = ContentHash::of(&held.data);
+        if hash == node.hash {
+            self.state.update(&object.id, |node| {
+                node.work.version = held.version.as_str().into();
+                node.base = EditBase::Version(held.base);
+            });
+            return Ok(Ok(None));
+        }
+        let (dir, is_free) = match self.open_replaced(&node, path) {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(error)),
+        };
+        if !is_free {
+            if self.merge_locked(&node.id, true)? {
+                self.held_back_work.remove(&node.id);
+            }
+            return Ok(Ok(None));
+        }
+        let mode = match node.work.mode == object.mode {
+            true => node.stamp.mode,
+            false => self.mode_for(path, object.mode, node.stamp.mode),
+        };
+        let looks = CreationAttributes { mode, mtime: object.mtime };
+        let sync = self.options.sync;
+        let temporary = parked(&node.id);
+        dir.remove_file(&temporary).ok();
+        let made = dir.make_file(&temporary, &held.data, looks, sync);
+        let made = made.and_then(|()| dir.facts(&temporary)?.ok_or(io::ErrorKind::NotFound.into()));
+        let object = object.clone();
+        Ok(made.map(|facts| {
+            let stamp = DiskStamp::of(&facts);
+            Some(PreparedReplacement { node, object, dir, held, hash, stamp })
+        }))
+    }
+
+    /// Opens the directory of a file, and reports whether another file may take its place there.
+    fn open_replaced(&mut self, node: &MirrorNode, path: &Path) -> io::Result<(ConfinedDir, bool)> {
+        let dir = self.root.dir(path.parent().unwrap_or(Path::new("")))?;
+        let old = open_known(&dir, node)?;
+        let locks = ProgramLocks::try_take(&old, false);
+        let is_free = self.may_replace(&node.id, &old, &OpenWriters::of(&old), locks.as_ref())?;
+        Ok((dir, is_free))
+    }
+
+    /// Reports whether another file may take the place of an open one; if not, has it tried again.
+    fn may_replace(
+        &mut self,
+        id: &FileId,
+        old: &File,
+        writers: &OpenWriters<'_>,
+        locks: Option<&ProgramLocks<'_>>,
+    ) -> io::Result<bool> {
+        let stamp = DiskStamp::of(&open_file_facts(old)?);
+        if !writers.is_some() && locks.is_some() {
+            self.note_closed(&stamp);
+            return Ok(true);
+        }
+        let must_wait = self.must_wait(&stamp, locks.is_none());
+        if must_wait {
+            self.held_back_work.insert(id.clone(), Instant::now() + CHECK);
+        }
+        Ok(!must_wait)
+    }
+
+    fn exchange(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
+        let (node, dir) = (&one.node, &one.dir);
+        let (name, temporary) = (&node.name, parked(&node.id));
+        let old = open_known(dir, node)?;
+        let locks = ProgramLocks::try_take(&old, false);
+        let writers = self.lease(Some(&node.id), &old);
+        if !self.may_replace(&node.id, &old, &writers, locks.as_ref())? {
+            self.unused.push((dir.clone(), node.id.clone()));
+            return Ok(());
+        }
+        if !self.holds_recorded(one, &old, &writers)? {
+            self.unused.push((dir.clone(), node.id.clone()));
+            self.news_on_disk(&node.id, path);
+            return Ok(());
+        }
+        match dir.exchange(&temporary, name) {
+            Ok(()) => {
+                crate::crash_points::point("exchanged");
+                let there = dir.facts(&temporary)?.ok_or(io::ErrorKind::NotFound)?;
+                if there.kind != FileKind::File {
+                    // Another kind of object took the name in the last moment.
+                    return self.change_back(one, path);
+                }
+                self.supersede(dir, &temporary, node)?;
+            }
+            // Filesystems that cannot exchange names.
+            Err(error) if cannot(&error) => dir.rename_over(&temporary, name)?,
+            Err(error) => return Err(error),
+        }
+        drop((writers, locks));
+        self.finish_exchange(one, path)
+    }
+
+    /// Reports whether a file is what the state says, and begins to watch who reads the new one.
+    fn holds_recorded(
+        &mut self,
+        one: &PreparedReplacement,
+        old: &File,
+        writers: &OpenWriters<'_>,
+    ) -> io::Result<bool> {
+        let (node, dir) = (&one.node, &one.dir);
+        let facts = open_file_facts(old)?;
+        if dir.facts(&node.name)?.is_none_or(|there| there.place != facts.place) {
+            return Ok(false);
+        }
+        if facts.size > MAX_COMPARED {
+            self.unread.note_saved(&node.id);
+            return self.is_recorded(dir, &node.name, node);
+        }
+        // A file that changes while it is read is news as well.
+        let Ok((data, _)) = self.read_open(Some(&node.id), old, writers) else { return Ok(false) };
+        let new = dir.open_file(&parked(&node.id), false)?;
+        self.unread.will_write(&node.id, (&data, &node.base), (&one.held.data, &new));
+        Ok(ContentHash::of(&data) == node.hash)
+    }
+
+    /// Notes what stands on disk after names were exchanged.
+    fn finish_exchange(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
+        let (node, dir, name) = (&one.node, &one.dir, &one.node.name);
+        if self.options.sync {
+            dir.sync()?;
+        }
+        let facts = dir.facts(name)?.ok_or(io::ErrorKind::NotFound)?;
+        let now = DiskStamp::of(&facts);
+        let is_ours = now.is_same_inode(&one.stamp)
+            && (now.size, now.mtime_ns) == (one.stamp.size, one.stamp.mtime_ns);
+        self.state.update(&node.id, |node| {
+            node.stamp = if is_ours { now } else { one.stamp };
+            node.hash = one.hash;
+            node.base = EditBase::Version(one.held.base.clone());
+            node.work.version = one.held.version.as_str().into();
+            (node.work.mode, node.work.mtime_ms) = (one.object.mode, one.object.mtime.0);
+        });
+        if is_ours {
+            self.note_racy(&node.id, &now);
+        } else {
+            self.news_on_disk(&node.id, path);
+        }
+        self.n_done += 1;
+        self.report.to_folder.written += 1;
+        self.unskip_unless_executable(path);
+        if IgnoreRules::is_rules(name) {
+            self.reread_rules(path.parent().unwrap_or(Path::new("")));
+        }
+        Ok(())
+    }
+
+    /// Puts back what is no file.
+    fn change_back(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
+        let temporary = parked(&one.node.id);
+        one.dir.exchange(&temporary, &one.node.name)?;
+        let back = one.dir.facts(&temporary)?.map(|facts| DiskStamp::of(&facts));
+        let is_ours = back.is_some_and(|back| {
+            back.is_same_inode(&one.stamp)
+                && (back.size, back.mtime_ns) == (one.stamp.size, one.stamp.mtime_ns)
+        });
+        if is_ours {
+            self.unused.push((one.dir.clone(), one.node.id.clone()));
+        } else {
+            // Somebody wrote to ours while it stood there.
+            self.strays.push(path.with_file_name(temporary));
+        }
+        self.news_on_disk(&one.node.id, path);
+        Ok(())
+    }
+
+    /// Has something looked at whose bytes are news, and then made what the workspace comes to.
+    fn news_on_disk(&mut self, id: &FileId, path: &Path) {
+        self.racy.insert(id.clone());
+        self.later.insert(path.to_owned(), true);
+        self.dirty_work.insert(id.clone());
+    }
+}
+
+impl PreparedReplacement {
+    fn intent(&self) -> (FileId, WriteIntent) {
+        let intent = WriteIntent::Replace {
+            temporary: parked(&self.node.id).to_string_lossy().into_owned(),
+            hash: self.hash,
+            version: self.held.version.as_str().to_owned(),
+            base: self.held.base.clone(),
+        };
+        (self.node.id.clone(), intent)
+    }
+}
+
+/// Opens the file that a node stands for.
+fn open_known(dir: &ConfinedDir, node: &MirrorNode) -> io::Result<File> {
+    dir.open_file(&node.name, false).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => io::ErrorKind::NotFound.into(),
+        _ => error,
+    })
+}
+
+fn cannot(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}

@@ -1,0 +1,338 @@
+//! Looking at the disk: what is new, what changed, what moved and what is missing, compared with the state.
+//!
+//! A path goes before an inode: what stands where a file stood is that file, edited, however it came there. So
+//! editors that write beside and rename keep the file what it is. For directories it is the other way
+//! round: an inode that turns up elsewhere has moved, with all that is in it.
+
+use std::{
+    collections::HashSet,
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use yfs_engine::id::FileId;
+use yfs_vfs::{FileKind, host::HostStat, host::confined_dir::ConfinedDir};
+
+use super::MirrorEngine;
+use crate::{
+    error::Result,
+    ignores::IgnoreRules,
+    merge_plan::{parked, parked_id},
+    mirror_state::{DiskStamp, MirrorNode},
+    report::NoticeReason,
+    untrusted_files,
+};
+
+/// What a look at the disk found.
+#[derive(Debug, Default)]
+pub(super) struct DiskScan {
+    /// New directories, each before what it holds.
+    pub(super) folders: Vec<PathBuf>,
+    /// Known objects that stand in new directories now.
+    pub(super) arrived: Vec<(FileId, PathBuf)>,
+    /// New files and links.
+    pub(super) fresh: Vec<(PathBuf, HostStat)>,
+    /// Known ones whose stamp is another.
+    pub(super) changed: Vec<FileId>,
+    /// All that is new, to see it once.
+    new: HashSet<PathBuf>,
+}
+
+impl MirrorEngine {
+    /// Looks at everything that may have changed on disk.
+    pub(super) fn observe(&mut self) -> Result<DiskScan> {
+        let mut seen = DiskScan::default();
+        let mut emptied: Vec<FileId> = self.emptied.keys().cloned().collect();
+        seen.changed.append(&mut emptied);
+        seen.changed.append(&mut self.take_held_back());
+        self.dirty_disk.append(&mut std::mem::take(&mut self.later));
+        while let Some((path, all_below)) = self.dirty_disk.pop_first() {
+            if let Err(error) = self.look(&path, all_below, &mut seen) {
+                self.failed_on_disk(&path, &error);
+            }
+        }
+        let mut told = HashSet::new();
+        seen.changed.retain(|id| told.insert(id.clone()));
+        Ok(seen)
+    }
+
+    /// Returns what the state has at a path.
+    pub(super) fn known(&self, path: &Path) -> Option<&MirrorNode> {
+        let parent = self.state.folder(path.parent()?)?;
+        self.state.child(parent.as_ref(), path.file_name()?)
+    }
+
+    /// Looks at one path.
+    fn look(&mut self, path: &Path, all_below: bool, seen: &mut DiskScan) -> io::Result<()> {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            return self.look_into(Path::new(""), all_below, seen).map(drop);
+        };
+        if is_reserved(name) {
+            if parked_id(name).is_some() && !is_hidden_above(above) {
+                self.strays.push(path.to_owned());
+            }
+            return Ok(());
+        }
+        // What stands in a directory that stepped aside may be news all the same, and keep it from going.
+        if is_hidden_above(above) && self.state.folder(above).is_none() {
+            return Ok(());
+        }
+        let Some(parent) = self.state.folder(above) else {
+            // New itself, or about to be found missing.
+            if !seen.folders.iter().any(|folder| folder == above) {
+                return self.look(above, true, seen);
+            }
+            let facts = self.facts(path)?;
+            return facts.map_or(Ok(()), |facts| self.look_at_new(path, &facts, seen).map(drop));
+        };
+        let facts = self.facts(path)?;
+        if IgnoreRules::is_rules(name) {
+            let known = self.state.child(parent.as_ref(), name).map(|node| node.stamp);
+            if known != facts.as_ref().map(DiskStamp::of) {
+                self.reread_rules(above);
+            }
+        }
+        self.compare(parent.as_ref(), path, name, facts, all_below, seen).map(drop)
+    }
+
+    /// Rules changed: what is below the directory may be in or out now, on both sides.
+    pub(super) fn reread_rules(&mut self, dir: &Path) {
+        self.ignores.forget(dir);
+        self.dirty_disk.insert(dir.to_owned(), true);
+        let Some(folder) = self.state.folder(dir) else { return };
+        // What cannot be listed now is listed when everything is looked at.
+        let below = self.workspace.objects(folder.as_ref()).unwrap_or_default();
+        self.dirty_work.extend(below.into_iter().map(|object| object.id));
+    }
+
+    /// Compares what is at a path with what the state has there; tells whether it is mirrored.
+    fn compare(
+        &mut self,
+        parent: Option<&FileId>,
+        path: &Path,
+        name: &OsStr,
+        facts: Option<HostStat>,
+        all_below: bool,
+        seen: &mut DiskScan,
+    ) -> io::Result<bool> {
+        let known = self.state.child(parent, name).map(|it| (it.id.clone(), it.kind, it.stamp));
+        let Some(facts) = facts else {
+            if let Some((id, ..)) = known {
+                self.lose(id);
+            }
+            return Ok(false);
+        };
+        let Some((id, kind, stamp)) = known else { return self.look_at_new(path, &facts, seen) };
+        let now = DiskStamp::of(&facts);
+        let is_dir = facts.kind == FileKind::Directory;
+        if kind != facts.kind || is_dir && self.is_another(&id, &now) {
+            // Something else took its place.
+            self.displace(&id);
+            return self.look_at_new(path, &facts, seen);
+        }
+        self.missing.remove(&id);
+        if self.ignores.is_ignored(&self.root, path, is_dir) {
+            return Ok(false);
+        }
+        if !is_dir {
+            if now != stamp || self.racy.contains(&id) {
+                seen.changed.push(id);
+            }
+            return Ok(true);
+        }
+        if now.mode != stamp.mode || !now.is_same_inode(&stamp) {
+            seen.changed.push(id);
+        }
+        let is_watched = self.watch.as_ref().is_none_or(|watch| watch.is_watched(path));
+        if all_below || !is_watched || !now.is_same_inode(&stamp) {
+            self.look_into(path, true, seen)?;
+        }
+        Ok(true)
+    }
+
+    /// Tells whether the state knows an inode as something else than this.
+    fn is_another(&self, id: &FileId, now: &DiskStamp) -> bool {
+        let other = self.state.at_place(now.place);
+        other.is_some_and(|it| it.id != *id && it.stamp.is_same_inode(now))
+    }
+
+    /// Looks at all that is in a known directory.
+    fn look_into(&mut self, path: &Path, all_below: bool, seen: &mut DiskScan) -> io::Result<()> {
+        // Watched first, so that what comes while we look is told.
+        if let Some(watch) = &mut self.watch {
+            watch.watch(path);
+        }
+        let dir = match self.root.dir(path) {
+            Ok(dir) => dir,
+            Err(error) if super::is_absent(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let Some(parent) = self.state.folder(path) else { return Ok(()) };
+        let names: HashSet<OsString> = dir.names()?.into_iter().collect();
+        let children = self.state.children(parent.as_ref());
+        let gone: Vec<FileId> = children
+            .filter(|child| !names.contains(&child.name))
+            .map(|child| child.id.clone())
+            .collect();
+        gone.into_iter().for_each(|id| self.lose(id));
+        for name in names {
+            let path = path.join(&name);
+            if is_reserved(&name) {
+                if parked_id(&name).is_some() {
+                    self.strays.push(path);
+                }
+                continue;
+            }
+            let facts = dir.facts(&name)?;
+            if let Err(error) = self.compare(parent.as_ref(), &path, &name, facts, all_below, seen)
+            {
+                self.failed_on_disk(&path, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at something that the state does not have there: new, or moved. Tells whether it is mirrored.
+    fn look_at_new(
+        &mut self,
+        path: &Path,
+        facts: &HostStat,
+        seen: &mut DiskScan,
+    ) -> io::Result<bool> {
+        let is_dir = facts.kind == FileKind::Directory;
+        if self.ignores.is_ignored(&self.root, path, is_dir) {
+            return Ok(false);
+        }
+        if facts.kind == FileKind::Other {
+            self.skip(path, NoticeReason::Special);
+            return Ok(false);
+        }
+        if !self.root.is_here(facts) {
+            self.skip(path, NoticeReason::OtherDevice);
+            return Ok(false);
+        }
+        if !seen.new.insert(path.to_owned()) {
+            return Ok(true);
+        }
+        if let Some(id) = self.claimed(path, facts)? {
+            if self.state.folder(path.parent().unwrap_or(Path::new(""))).is_none() {
+                seen.arrived.push((id, path.to_owned()));
+                return Ok(true);
+            }
+            self.relocate(&id, path);
+            return match is_dir {
+                true => self.look_into(path, true, seen).map(|()| true),
+                false => {
+                    seen.changed.push(id);
+                    Ok(true)
+                }
+            };
+        }
+        if !is_dir {
+            seen.fresh.push((path.to_owned(), facts.clone()));
+            return Ok(true);
+        }
+        self.look_into_new(path, seen)
+    }
+
+    /// Looks through a new directory. One that holds nothing but what is left out is left out, too.
+    fn look_into_new(&mut self, path: &Path, seen: &mut DiskScan) -> io::Result<bool> {
+        if let Some(watch) = &mut self.watch {
+            watch.watch(path);
+        }
+        let dir: ConfinedDir = match self.root.dir(path) {
+            Ok(dir) => dir,
+            Err(error) if super::is_absent(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let at = seen.folders.len();
+        seen.folders.push(path.to_owned());
+        let mut names = dir.names()?;
+        // What a mirror that died had begun there is ours: the directory is looked into once it is known.
+        names.retain(|name| parked_id(name).is_none());
+        let mut any = names.is_empty();
+        for name in names.iter().filter(|name| !is_reserved(name)) {
+            if let Some(facts) = dir.facts(name)? {
+                any |= self.look_at_new(&path.join(name), &facts, seen)?;
+            }
+        }
+        if !any {
+            seen.folders.truncate(at);
+        }
+        Ok(any)
+    }
+
+    /// Finds out which object it is that turned up at a path, if the state knows its inode.
+    fn claimed(&self, path: &Path, facts: &HostStat) -> io::Result<Option<FileId>> {
+        let stamp = DiskStamp::of(facts);
+        let Some(node) = self.state.at_place(facts.place) else { return Ok(None) };
+        if node.kind != facts.kind || !node.stamp.is_same_inode(&stamp) {
+            return Ok(None);
+        }
+        let old = self.state.path(&node.id);
+        if path.starts_with(&old) && path != old {
+            return Ok(None);
+        }
+        let is_free = match self.facts(&old)? {
+            None => true,
+            // Another name of the same file; or the same name, where the host does not tell case.
+            Some(there) if there.place == facts.place => {
+                self.rules.folds()
+                    && old.parent() == path.parent()
+                    && old.file_name().map(|it| self.rules.fold(it))
+                        == path.file_name().map(|it| self.rules.fold(it))
+            }
+            Some(_) => facts.kind == FileKind::Directory,
+        };
+        Ok(is_free.then(|| node.id.clone()))
+    }
+
+    /// Notes that something stands elsewhere on disk.
+    pub(super) fn relocate(&mut self, id: &FileId, path: &Path) {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
+        let Some(parent) = self.state.folder(above) else { return };
+        let old = self.state.path(id);
+        if let Some(watch) = &mut self.watch {
+            watch.forget(&old);
+        }
+        self.ignores.forget(&old);
+        self.ignores.forget(path);
+        self.state.update(id, |node| (node.parent, node.name) = (parent, name.to_owned()));
+        self.missing.remove(id);
+        self.moved.insert(id.clone());
+        // Something else may stand there by now.
+        self.dirty_disk.insert(old, true);
+    }
+
+    /// Notes that something is not where it was. It may turn up elsewhere, or come back.
+    ///
+    /// Nothing is missed that is left out: it stays in the workspace.
+    pub(super) fn lose(&mut self, id: FileId) {
+        let is_dir = self.state.get(&id).is_some_and(|it| it.kind == FileKind::Directory);
+        if self.ignores.is_ignored(&self.root, &self.state.path(&id), is_dir) {
+            return;
+        }
+        self.missing.entry(id).or_insert_with(Instant::now);
+    }
+
+    /// Notes that something lost its place to something else.
+    pub(super) fn displace(&mut self, id: &FileId) {
+        let old = self.state.path(id);
+        if let Some(watch) = &mut self.watch {
+            watch.forget(&old);
+        }
+        self.state.update(id, |node| node.name = parked(id));
+        self.lose(id.clone());
+    }
+}
+
+/// Tells whether nothing of this name is mirrored.
+fn is_reserved(name: &OsStr) -> bool {
+    name.to_str().is_some_and(untrusted_files::is_reserved)
+}
+
+fn is_hidden_above(path: &Path) -> bool {
+    path.components().any(|it| is_reserved(it.as_os_str()))
+}

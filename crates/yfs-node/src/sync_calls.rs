@@ -1,0 +1,172 @@
+//! The calls of `fs` that do not wait: the same as the others, on the thread that asks.
+//!
+//! # Cost
+//!
+//! Each holds the event loop up for as long as it takes, a write to the log included. They are there for
+//! programs that ask synchronously; everybody else has the calls that answer with a promise.
+
+use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
+use napi_derive::napi;
+use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_vfs::{
+    CopyOptions, FileSystem as _, MkdirOptions, MoveOptions, Op, RemoveOptions, VersionBase,
+};
+
+use crate::{
+    content::{NativeContent, NativeWrite, write_options},
+    error,
+    files::NativeFs,
+    message,
+    workspace_slot::{at_once, lifted, path},
+};
+
+#[napi]
+impl NativeFs {
+    /// Reads a file.
+    #[napi]
+    pub fn read_sync(&self, at: String) -> napi::Result<NativeContent> {
+        let session = self.session()?;
+        let content = lifted(session.read(&path(Op::Open, &at)?))?;
+        let data = Uint8Array::new(content.data.to_vec());
+        Ok(NativeContent { data, version: content.version.to_string() })
+    }
+
+    /// Makes `data` the content of a file.
+    #[napi]
+    pub fn write_sync(
+        &self,
+        at: String,
+        data: Uint8ArraySlice<'_>,
+        base: Option<Uint8ArraySlice<'_>>,
+        options: NativeWrite,
+    ) -> napi::Result<String> {
+        let session = self.session()?;
+        let mut options = write_options(&options)?;
+        if let Some(base) = base {
+            options.base = Some(VersionBase::Content(base.to_vec().into()));
+        }
+        let at = path(Op::Open, &at)?;
+        let written = lifted(session.write(&at, &data, &options))?;
+        Ok(message::written(&written).to_string())
+    }
+
+    /// Adds `data` to the end of a file.
+    #[napi]
+    pub fn append_sync(
+        &self,
+        at: String,
+        data: Uint8ArraySlice<'_>,
+        options: NativeWrite,
+    ) -> napi::Result<String> {
+        let session = self.session()?;
+        let options = write_options(&options)?;
+        let at = path(Op::Append, &at)?;
+        let written = lifted(session.append(&at, &data, &options))?;
+        Ok(message::written(&written).to_string())
+    }
+
+    /// Empties a file, held back as by `truncate`.
+    #[napi]
+    pub fn truncate_sync(&self, at: String) -> napi::Result<()> {
+        lifted(self.session()?.truncate(&path(Op::Open, &at)?))
+    }
+
+    /// Makes the truncations that are held back: of one file, or of all.
+    #[napi]
+    pub fn settle_sync(&self, at: Option<String>) -> napi::Result<()> {
+        let at = at.map(|at| path(Op::Open, &at)).transpose()?;
+        lifted(self.session()?.settle(at.as_ref()))
+    }
+
+    /// Makes a directory.
+    #[napi]
+    pub fn mkdir_sync(&self, at: String, recursive: bool, mode: Option<u32>) -> napi::Result<()> {
+        let options = MkdirOptions { recursive, mode };
+        lifted(self.session()?.mkdir(&path(Op::Mkdir, &at)?, &options))
+    }
+
+    /// Removes something.
+    #[napi]
+    pub fn rm_sync(&self, at: String, recursive: bool, force: bool) -> napi::Result<()> {
+        let options = RemoveOptions { recursive, force };
+        lifted(self.session()?.rm(&path(Op::Rm, &at)?, &options))
+    }
+
+    /// Copies something.
+    #[napi]
+    pub fn cp_sync(
+        &self,
+        from: String,
+        to: String,
+        recursive: bool,
+        replace: bool,
+    ) -> napi::Result<()> {
+        let options = CopyOptions { recursive, replace, ..CopyOptions::default() };
+        let (from, to) = (path(Op::Cp, &from)?, path(Op::Cp, &to)?);
+        lifted(self.session()?.cp(&from, &to, &options))
+    }
+
+    /// Moves something.
+    #[napi]
+    pub fn mv_sync(
+        &self,
+        from: String,
+        to: String,
+        replace: bool,
+        parents: bool,
+    ) -> napi::Result<()> {
+        let options = MoveOptions { replace, parents };
+        let (from, to) = (path(Op::Rename, &from)?, path(Op::Rename, &to)?);
+        lifted(self.session()?.mv(&from, &to, &options))
+    }
+
+    /// Makes a symbolic link.
+    #[napi]
+    pub fn symlink_sync(&self, target: String, at: String) -> napi::Result<()> {
+        lifted(self.session()?.symlink(&target, &path(Op::Symlink, &at)?))
+    }
+
+    /// Sets the permission bits.
+    #[napi]
+    pub fn chmod_sync(&self, at: String, mode: u32) -> napi::Result<()> {
+        lifted(self.session()?.chmod(&path(Op::Chmod, &at)?, mode))
+    }
+
+    /// Sets the time of the last change, in milliseconds.
+    #[napi]
+    pub fn utimes_sync(&self, at: String, mtime: f64) -> napi::Result<()> {
+        let mtime = Millis::from_f64(mtime);
+        lifted(self.session()?.utimes(&path(Op::Utimes, &at)?, mtime))
+    }
+
+    /// Returns where an object is; nothing if it is in the trash, or unknown.
+    #[napi]
+    pub fn path_of(&self, id: String) -> napi::Result<Option<String>> {
+        let id = FileId::parse(&id).map_err(|_| error::invalid("an id", &id))?;
+        let found = self
+            .session()?
+            .workspace()
+            .path_of(&id)
+            .map_err(|error| error::of_workspace(&error))?;
+        Ok(found.map(|path: VPath| path.to_string()))
+    }
+
+    /// Returns the place in the log of changes that is now.
+    #[napi]
+    pub fn cursor_sync(&self) -> napi::Result<String> {
+        Ok(at_once(self.session()?.fs().cursor())?.as_str().to_owned())
+    }
+
+    /// Returns when everything written so far survives a power cut.
+    #[napi]
+    pub fn flush_sync(&self) -> napi::Result<()> {
+        self.session()?.workspace().flush().map_err(|error| error::of_workspace(&error))
+    }
+
+    /// Returns the version of a file, which changes with its content.
+    #[napi]
+    pub fn version(&self, at: String) -> napi::Result<String> {
+        let version = self.session()?.fs().version(&path(Op::Open, &at)?);
+        Ok(version.map_err(|error| error::of_fs(&error))?.to_string())
+    }
+}

@@ -1,0 +1,159 @@
+//! Blobs on their way: asked for, sent in parts, put together.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fs::File,
+    io::{Seek, Write},
+};
+
+use yfs::clock::{Clock, SystemClock};
+use yfs_engine::hash::ContentHash;
+use yfs_store::{Store, StoreError};
+use yfs_sync::replica::ReplicaMessage;
+
+use crate::replica_session::ReplicaError;
+
+/// How many bytes of a blob one message carries.
+const PART_LEN: u64 = 256 << 10;
+
+/// How many hashes one message asks for.
+const MAX_ASKED: usize = 256;
+
+/// How many hashes we have asked for at once.
+const MAX_OUTSTANDING: usize = 16 * MAX_ASKED;
+
+/// How many hashes the other may have asked for at once.
+const MAX_OWED: usize = 1 << 16;
+
+/// How many bytes of a blob are taken, whatever its row says. A larger one is as large as its row
+/// says at most.
+const MIN_LIMIT: u64 = 16 << 20;
+
+/// What one side lacks and what it owes.
+#[derive(Debug, Default)]
+pub(crate) struct BlobExchange {
+    /// What is to be asked for, with the sizes that rows say.
+    wanted: BTreeMap<ContentHash, u64>,
+    /// What was asked for, with the sizes that rows say.
+    asked: BTreeMap<ContentHash, u64>,
+    /// The blob that arrives now.
+    arriving: Option<IncomingBlob>,
+    /// What the other asked for, in that order, and each once.
+    owed: VecDeque<ContentHash>,
+    is_owed: BTreeSet<ContentHash>,
+    /// The blob that is being sent, and how far.
+    sending: Option<(ContentHash, u64, u64)>,
+    /// How many arrived.
+    pub(crate) n_received: u64,
+    /// How many the other lacks as well.
+    pub(crate) n_lacking: u64,
+}
+
+/// A blob of which parts have arrived. They go to a file, so that a large one is never in memory.
+#[derive(Debug)]
+struct IncomingBlob {
+    hash: ContentHash,
+    file: File,
+    len: u64,
+}
+
+impl BlobExchange {
+    /// Adds what is to be asked for, with the sizes that rows say.
+    pub(crate) fn want(&mut self, blobs: impl IntoIterator<Item = (ContentHash, u64)>) {
+        for (hash, size) in blobs {
+            let known = match self.asked.get_mut(&hash) {
+                Some(known) => known,
+                None => self.wanted.entry(hash).or_default(),
+            };
+            *known = size.max(*known);
+        }
+    }
+
+    /// Tells whether nothing is missing that was wanted.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.wanted.is_empty() && self.asked.is_empty()
+    }
+
+    /// Tells whether nothing is owed.
+    pub(crate) fn owes_nothing(&self) -> bool {
+        self.owed.is_empty() && self.sending.is_none()
+    }
+
+    /// Notes what the other asks for.
+    pub(crate) fn owe(&mut self, hashes: Vec<ContentHash>) -> Result<(), ReplicaError> {
+        for hash in hashes {
+            if self.is_owed.insert(hash) {
+                self.owed.push_back(hash);
+            }
+        }
+        if self.owed.len() > MAX_OWED { Err(ReplicaError::TooMuch) } else { Ok(()) }
+    }
+
+    /// Takes a part that was asked for.
+    pub(crate) fn receive(
+        &mut self,
+        store: &dyn Store,
+        hash: ContentHash,
+        data: &[u8],
+        is_last: bool,
+    ) -> Result<(), ReplicaError> {
+        let size = *self.asked.get(&hash).ok_or(ReplicaError::Unasked)?;
+        let mut arriving = match self.arriving.take() {
+            Some(arriving) if arriving.hash == hash => arriving,
+            Some(_) => return Err(ReplicaError::Unasked),
+            None => IncomingBlob { hash, file: tempfile::tempfile()?, len: 0 },
+        };
+        arriving.len += data.len() as u64;
+        if arriving.len > size.max(MIN_LIMIT) {
+            return Err(ReplicaError::BadBlob(hash));
+        }
+        arriving.file.write_all(data)?;
+        if !is_last {
+            self.arriving = Some(arriving);
+            return Ok(());
+        }
+        arriving.file.rewind()?;
+        self.asked.remove(&hash);
+        // One that has another hash is nobody's, and goes with others of its kind.
+        if store.put_blob(&mut arriving.file, SystemClock.now())?.hash != hash {
+            return Err(ReplicaError::BadBlob(hash));
+        }
+        self.n_received += 1;
+        Ok(())
+    }
+
+    /// Notes that the other lacks a blob as well. Its file cannot be read until somebody has it.
+    pub(crate) fn lacking(&mut self, hash: &ContentHash) {
+        if self.asked.remove(hash).is_some() {
+            self.n_lacking += 1;
+        }
+    }
+
+    /// Returns the next frame, if there is one to send.
+    pub(crate) fn next_frame(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, StoreError> {
+        if !self.wanted.is_empty() && self.asked.len() + MAX_ASKED <= MAX_OUTSTANDING {
+            let next = self.wanted.iter().take(MAX_ASKED);
+            let hashes: Vec<ContentHash> = next.map(|(hash, _)| *hash).collect();
+            for hash in &hashes {
+                self.asked.extend(self.wanted.remove_entry(hash));
+            }
+            return Ok(Some(ReplicaMessage::Want(hashes).encode()));
+        }
+        let (hash, at, size) = match self.sending.take() {
+            Some(sending) => sending,
+            None => {
+                let Some(hash) = self.owed.pop_front() else { return Ok(None) };
+                self.is_owed.remove(&hash);
+                match store.blob_info(&hash)? {
+                    Some(info) => (hash, 0, info.size),
+                    None => return Ok(Some(ReplicaMessage::Lacking(hash).encode())),
+                }
+            }
+        };
+        let end = size.min(at + PART_LEN);
+        let data = store.read_blob(&hash, at..end)?;
+        let is_last = end == size;
+        self.sending = (!is_last).then_some((hash, end, size));
+        Ok(Some(ReplicaMessage::Blob { hash, is_last, data: &data }.encode()))
+    }
+}

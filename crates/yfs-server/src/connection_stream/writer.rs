@@ -1,0 +1,203 @@
+//! The writing side of a connection, which its own task uses, and whoever passes on what concerns a thousand of them.
+//!
+//! To wake a task so that it writes one small frame costs more than to write it. So while the task has nothing to write,
+//! a frame is written where it came up. What the network did not take of it is kept, and goes before everything else.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use parking_lot::Mutex;
+use tokio::{io::AsyncWrite, net::tcp::OwnedWriteHalf};
+
+/// The writing side of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamWriter(Arc<Mutex<StreamWriterState>>);
+
+#[derive(Debug)]
+struct StreamWriterState {
+    half: OwnedWriteHalf,
+    /// What is left of a frame that was begun elsewhere than in the task.
+    rest: Vec<u8>,
+    /// The task has begun something and not ended it.
+    is_midway: bool,
+    /// The task has nothing to write, and says so when it will have.
+    is_lent: bool,
+}
+
+/// What became of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SendOutcome {
+    /// It is on its way.
+    All,
+    /// It has begun: the task must flush, and then it is on its way.
+    Part,
+    /// Nothing: it is for the task to send.
+    Nothing,
+}
+
+impl StreamWriter {
+    pub(super) fn new(half: OwnedWriteHalf) -> Self {
+        let writing =
+            StreamWriterState { half, rest: Vec::new(), is_midway: false, is_lent: false };
+        Self(Arc::new(Mutex::new(writing)))
+    }
+
+    /// Says whether others may write. Only the task of the connection says so.
+    pub(crate) fn lend(&self, is_lent: bool) {
+        self.0.lock().is_lent = is_lent;
+    }
+
+    /// Writes a frame at once, if the task lets others write and the network takes some of it.
+    pub(crate) fn try_send(&self, frame: &[IoSlice<'_>]) -> SendOutcome {
+        let mut writing = self.0.lock();
+        if !writing.is_lent || writing.is_midway || !writing.rest.is_empty() {
+            return SendOutcome::Nothing;
+        }
+        // A connection that has gone shows when the task reads.
+        let n_written = writing.half.try_write_vectored(frame).unwrap_or(0);
+        if n_written == 0 {
+            return SendOutcome::Nothing;
+        }
+        let len: usize = frame.iter().map(|part| part.len()).sum();
+        if n_written == len {
+            return SendOutcome::All;
+        }
+        let whole = frame.iter().flat_map(|part| part.iter().copied());
+        writing.rest = whole.skip(n_written).collect();
+        SendOutcome::Part
+    }
+
+    /// Waits until the network takes something.
+    #[cfg(test)]
+    pub(crate) async fn writable(&self) {
+        let ready = |cx: &mut Context<'_>| {
+            let writing = self.0.lock();
+            writing.half.as_ref().poll_write_ready(cx)
+        };
+        std::future::poll_fn(ready).await.expect("it is open");
+    }
+
+    pub(super) fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut writing = self.0.lock();
+        ready!(writing.poll_rest(cx))?;
+        let n_written = ready!(Pin::new(&mut writing.half).poll_write_vectored(cx, bufs))?;
+        let len: usize = bufs.iter().map(|buf| buf.len()).sum();
+        writing.is_midway = n_written < len;
+        Poll::Ready(Ok(n_written))
+    }
+
+    pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut writing = self.0.lock();
+        ready!(writing.poll_rest(cx))?;
+        Pin::new(&mut writing.half).poll_flush(cx)
+    }
+
+    pub(super) fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut writing = self.0.lock();
+        ready!(writing.poll_rest(cx))?;
+        Pin::new(&mut writing.half).poll_shutdown(cx)
+    }
+}
+
+impl StreamWriterState {
+    /// Writes what is left of another's frame.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.rest.is_empty() {
+            let n_written = ready!(Pin::new(&mut self.half).poll_write(cx, &self.rest))?;
+            if n_written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.rest.drain(..n_written);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::{TcpListener, TcpStream},
+        sync::Semaphore,
+    };
+
+    use super::*;
+    use crate::connection_stream::ConnectionStream;
+
+    /// More than any network takes at once.
+    const LARGE: usize = 64 << 20;
+
+    async fn pair() -> (ConnectionStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let slot = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        stream.writable().await.unwrap();
+        (ConnectionStream::new(stream, slot), other)
+    }
+
+    fn send(writer: &StreamWriter, parts: &[&[u8]]) -> SendOutcome {
+        let parts: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        writer.try_send(&parts)
+    }
+
+    #[tokio::test]
+    async fn others_write_only_while_the_task_lets_them() {
+        let (line, mut other) = pair().await;
+        let writer = line.writer().clone();
+        assert_eq!(send(&writer, &[b"early"]), SendOutcome::Nothing);
+        writer.lend(true);
+        assert_eq!(send(&writer, &[b"one", b" frame"]), SendOutcome::All);
+        writer.lend(false);
+        assert_eq!(send(&writer, &[b"late"]), SendOutcome::Nothing);
+        drop((line, writer));
+        let mut read = String::new();
+        other.read_to_string(&mut read).await.unwrap();
+        assert_eq!(read, "one frame");
+    }
+
+    #[tokio::test]
+    async fn what_was_begun_is_ended_before_anything_else() {
+        let (mut line, mut other) = pair().await;
+        let writer = line.writer().clone();
+        writer.lend(true);
+        assert_eq!(send(&writer, &[&vec![1; LARGE], &[2]]), SendOutcome::Part);
+        assert_eq!(send(&writer, &[b"between"]), SendOutcome::Nothing);
+        let reading = tokio::spawn(async move {
+            let mut read = Vec::new();
+            other.read_to_end(&mut read).await.unwrap();
+            read
+        });
+        line.flush().await.unwrap();
+        assert_eq!(send(&writer, &[&[3]]), SendOutcome::All);
+        line.write_all(&[4]).await.unwrap();
+        drop((line, writer));
+        let read = reading.await.unwrap();
+        assert_eq!((read.len(), &read[LARGE..]), (LARGE + 3, &[2, 3, 4][..]));
+        assert!(read[..LARGE].iter().all(|byte| *byte == 1));
+    }
+
+    #[tokio::test]
+    async fn nobody_writes_into_what_the_task_has_begun() {
+        let (mut line, mut other) = pair().await;
+        let writer = line.writer().clone();
+        writer.lend(true);
+        let n_written = line.write(&vec![1; LARGE]).await.unwrap();
+        assert!(n_written < LARGE);
+        let mut read = vec![0; n_written];
+        other.read_exact(&mut read).await.unwrap();
+        assert_eq!(send(&writer, &[b"between"]), SendOutcome::Nothing);
+        line.write_all(&[2]).await.unwrap();
+        assert_eq!(send(&writer, &[&[3]]), SendOutcome::All);
+        other.read_exact(&mut read[..2]).await.unwrap();
+        assert_eq!(read[..2], [2, 3]);
+    }
+}

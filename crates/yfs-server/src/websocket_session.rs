@@ -1,0 +1,109 @@
+//! One WebSocket connection to one document, by the y-websocket protocol.
+//!
+//! The session ends when the client goes, sends what is refused, or falls too far behind: a slow
+//! reader is dropped, an update never.
+
+use std::sync::Arc;
+
+use tokio::time::interval;
+use yfs_sync::{collab::CollabDocument as _, hub::HubSession, message::SyncMessage};
+
+use crate::{
+    document_access::{APPEARANCE, ConnectionCredential, OpenedDocument},
+    rooms::{ConnectionOutbox, DocSubscription},
+    serve::ServerState,
+    upgrade::Socket,
+    websocket_wire::{CloseReason, IncomingEvent, TICK, WebsocketWire},
+};
+
+struct WebsocketSession {
+    app: ServerState,
+    guid: String,
+    pass: ConnectionCredential,
+    hub: HubSession,
+    outbox: Arc<ConnectionOutbox>,
+    seat: DocSubscription,
+}
+
+/// Serves a connection until it ends.
+pub(crate) async fn run(
+    socket: Socket,
+    app: ServerState,
+    guid: String,
+    pass: ConnectionCredential,
+) {
+    let mut wire = WebsocketWire::new(socket, app.metrics.clone());
+    let ending = match enter(app, guid, pass, wire.outbox()).await {
+        Ok(mut session) => {
+            wire.trust();
+            session.serve(&mut wire).await.err()
+        }
+        Err(ending) => {
+            // Clients up to version 3.0 know nothing of close codes.
+            let denied = SyncMessage::Denied(ending.reason()).encode();
+            wire.send([denied]).await.ok();
+            Some(ending)
+        }
+    };
+    if let Some(ending) = ending {
+        wire.end(ending).await;
+    }
+}
+
+async fn enter(
+    app: ServerState,
+    guid: String,
+    pass: ConnectionCredential,
+    outbox: Arc<ConnectionOutbox>,
+) -> Result<WebsocketSession, CloseReason> {
+    let OpenedDocument { port, access } =
+        app.open_within(&guid, &pass, &mut { APPEARANCE }).await?;
+    // Entered before any state is taken, so that nothing falls between.
+    let seat = app.rooms.enter(port, &outbox, &[]);
+    let hub = HubSession::new(seat.connection(), access);
+    Ok(WebsocketSession { app, guid, pass, hub, outbox, seat })
+}
+
+impl WebsocketSession {
+    /// Serves until the client leaves (`Ok`) or has to leave.
+    async fn serve(&mut self, wire: &mut WebsocketWire) -> Result<(), CloseReason> {
+        let mut ticks = interval(TICK);
+        loop {
+            tokio::select! {
+                heard = wire.hear() => match heard {
+                    IncomingEvent::Message(message) => self.receive(wire, &message).await?,
+                    IncomingEvent::Gone => return Ok(()),
+                    IncomingEvent::Fault(ending) => return Err(ending),
+                },
+                frames = self.outbox.take() => {
+                    wire.send(frames?).await?;
+                    if self.outbox.take_probe() {
+                        wire.probe().await?;
+                    }
+                }
+                _ = ticks.tick() => {
+                    self.pass.check(&self.app, &self.guid)?;
+                    wire.tick().await?;
+                }
+            }
+        }
+    }
+
+    async fn receive(
+        &mut self,
+        wire: &mut WebsocketWire,
+        message: &[u8],
+    ) -> Result<(), CloseReason> {
+        let admitted = match SyncMessage::is_step_1(message) {
+            true => Some(self.app.admit(self.seat.joins()).await?),
+            false => None,
+        };
+        let now = self.app.rooms.now();
+        let answer = self.hub.receive(&mut self.seat, message, now)?;
+        wire.answer(answer.frames, admitted).await?;
+        if let Some(update) = answer.relay {
+            self.seat.relay(&update);
+        }
+        Ok(())
+    }
+}

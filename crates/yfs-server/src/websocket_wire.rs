@@ -1,0 +1,486 @@
+//! One WebSocket: sending without waiting for ever, noticing who is gone, ending with a reason.
+
+use std::{io::ErrorKind, sync::Arc, time::Duration};
+
+use axum::body::Bytes;
+use futures::{SinkExt, StreamExt};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_tungstenite::tungstenite::{
+    self, Message as Frame,
+    protocol::{
+        CloseFrame,
+        frame::{
+            Frame as Part,
+            coding::{Data, OpCode},
+        },
+    },
+};
+use yfs_sync::SyncError;
+
+use crate::{
+    connection_stream::STRANGERS_BYTES,
+    document_access::AdmittedConnection,
+    metrics::{CloseCodeLabel as EndingLabel, ServerMetrics},
+    rooms::{ConnectionOutbox, OutgoingFrame},
+    upgrade::Socket,
+};
+
+/// How long the network may take to accept what is sent.
+const SEND_LIMIT: Duration = Duration::from_secs(60);
+
+/// After how long a silence of ours the client is asked whether it is there.
+const PING_AFTER: Duration = Duration::from_secs(20);
+
+/// After how long a silence of the client's it is gone. It answers pings at least.
+const GONE_AFTER: Duration = Duration::from_secs(70);
+
+/// How long a client has to answer when another connection speaks for a client of its own.
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often it is looked at the time.
+pub(crate) const TICK: Duration = Duration::from_secs(5);
+
+/// How many bytes of a message are sent at a time. What is longer is never copied as a whole.
+const PART_LEN: usize = 16 << 10;
+
+/// From how many bytes on an answer is counted while it is sent.
+const LARGE: usize = 1 << 20;
+
+/// For how long it is counted. Longer, and a few who read slowly would keep many from joining.
+const ADMITTED: Duration = Duration::from_secs(1);
+
+/// Come back, and start over.
+const TRY_AGAIN_LATER: u16 = 1013;
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub(crate) struct CloseReason {
+    code: u16,
+    reason: String,
+}
+
+/// A WebSocket.
+#[derive(Debug)]
+pub(crate) struct WebsocketWire {
+    socket: Socket,
+    metrics: Arc<ServerMetrics>,
+    heard: Instant,
+    sent: Instant,
+    /// Since when a sign of life is waited for.
+    probed: Option<Instant>,
+}
+
+/// What a connection brings.
+#[derive(Debug)]
+pub(crate) enum IncomingEvent {
+    /// A message.
+    Message(Bytes),
+    /// The end.
+    Gone,
+    /// What may not be, so that it is ended.
+    Fault(CloseReason),
+}
+
+impl WebsocketWire {
+    pub(crate) fn new(mut socket: Socket, metrics: Arc<ServerMetrics>) -> Self {
+        let now = Instant::now();
+        metrics.connections.inc();
+        socket.get_mut().allow(Some(STRANGERS_BYTES));
+        Self { socket, metrics, heard: now, sent: now, probed: None }
+    }
+
+    /// Lets whoever is there send as much as they like: they have shown who they are.
+    pub(crate) fn trust(&mut self) {
+        self.socket.get_mut().allow(None);
+    }
+
+    /// Makes what others put their frames into.
+    pub(crate) fn outbox(&self) -> Arc<ConnectionOutbox> {
+        ConnectionOutbox::of(self.socket.get_ref().writer().clone(), self.metrics.clone())
+    }
+
+    /// Waits for a message.
+    pub(crate) async fn hear(&mut self) -> IncomingEvent {
+        loop {
+            let frame = self.socket.next().await;
+            self.heard = Instant::now();
+            self.probed = None;
+            match frame {
+                Some(Ok(Frame::Binary(bytes))) => {
+                    self.metrics.received_bytes.inc_by(bytes.len() as u64);
+                    return IncomingEvent::Message(bytes);
+                }
+                Some(Ok(Frame::Close(_))) | None => return IncomingEvent::Gone,
+                Some(Err(error)) => return IncomingEvent::of_error(&error),
+                // Pings are answered by the library; text is nothing that we know.
+                Some(Ok(_)) => (),
+            }
+        }
+    }
+
+    /// Sends frames in one go. A connection that has gone shows at the next [`hear`](Self::hear).
+    ///
+    /// # Errors
+    ///
+    /// If the network takes them too slowly.
+    pub(crate) async fn send(
+        &mut self,
+        frames: impl IntoIterator<Item = impl Into<OutgoingFrame>>,
+    ) -> Result<(), CloseReason> {
+        self.keep();
+        let (mut n_frames, mut n_bytes) = (0, 0);
+        let socket = &mut self.socket;
+        let sending = async {
+            for frame in frames {
+                let frame = frame.into();
+                n_frames += 1;
+                n_bytes += frame.len() as u64;
+                feed(socket, frame).await?;
+            }
+            socket.flush().await
+        };
+        let done = timeout(SEND_LIMIT, sending).await;
+        self.metrics.frames.inc_by(n_frames);
+        self.metrics.sent_bytes.inc_by(n_bytes);
+        self.sent = Instant::now();
+        done.map(drop).map_err(|_| CloseReason::behind())
+    }
+
+    /// Sends what answers a message. Who was admitted for it stays so while much is on its way, which bounds how many
+    /// states are in memory, but not for long: who reads slowly must not keep others from joining.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub(crate) async fn answer(
+        &mut self,
+        frames: Vec<yfs_sync::SharedFrame>,
+        admitted: Option<AdmittedConnection>,
+    ) -> Result<(), CloseReason> {
+        let frames: Vec<OutgoingFrame> = frames.into_iter().map(Into::into).collect();
+        let n_bytes: usize = frames.iter().map(OutgoingFrame::len).sum();
+        let mut admitted = admitted.filter(|_| n_bytes >= LARGE);
+        let sending = self.send(frames);
+        let mut sending = std::pin::pin!(sending);
+        tokio::select! {
+            sent = &mut sending => return sent,
+            () = sleep(ADMITTED), if admitted.is_some() => admitted = None,
+        }
+        drop(admitted);
+        sending.await
+    }
+
+    /// Returns for how long nothing was sent.
+    pub(crate) fn silence(&self) -> Duration {
+        self.sent.elapsed()
+    }
+
+    /// Lets time pass.
+    ///
+    /// # Errors
+    ///
+    /// If the client has gone without a word.
+    pub(crate) async fn tick(&mut self) -> Result<(), CloseReason> {
+        let now = Instant::now();
+        let is_mute = self.probed.is_some_and(|probed| now - probed >= PROBE_LIMIT);
+        if is_mute || now - self.heard >= GONE_AFTER {
+            return Err(CloseReason::silent());
+        }
+        if now - self.sent >= PING_AFTER {
+            self.ping().await?;
+        }
+        Ok(())
+    }
+
+    /// Asks whether the client is there, and lets it go soon if it does not answer: another
+    /// connection speaks for a client of its own, as after a network change that nobody noticed.
+    ///
+    /// # Errors
+    ///
+    /// As [`tick`](Self::tick).
+    pub(crate) async fn probe(&mut self) -> Result<(), CloseReason> {
+        if self.probed.is_none() {
+            self.probed = Some(Instant::now());
+            self.ping().await?;
+        }
+        Ok(())
+    }
+
+    async fn ping(&mut self) -> Result<(), CloseReason> {
+        self.sent = Instant::now();
+        self.keep();
+        let ping = self.socket.send(Frame::Ping(Bytes::new()));
+        timeout(SEND_LIMIT, ping).await.map_err(|_| CloseReason::behind())?.ok();
+        Ok(())
+    }
+
+    /// Lets nobody else write until the outbox is waited for again.
+    fn keep(&self) {
+        self.socket.get_ref().writer().lend(false);
+    }
+
+    /// Tells the client why the connection ends.
+    pub(crate) async fn end(mut self, ending: CloseReason) {
+        self.keep();
+        let code = u32::from(ending.code);
+        self.metrics.endings.get_or_create(&EndingLabel { code }).inc();
+        let frame = CloseFrame { code: ending.code.into(), reason: ending.reason.as_str().into() };
+        // It may be gone already, or not read.
+        let closing = async {
+            self.socket.send(Frame::Close(Some(frame))).await.ok();
+            // Read on until the other side has closed as well: a connection that is dropped with something unread is
+            // reset, and the reason lost with it.
+            while let Some(Ok(_)) = self.socket.next().await {}
+        };
+        timeout(TICK, closing).await.ok();
+    }
+}
+
+/// Sends a message, in parts if it is long.
+async fn feed(socket: &mut Socket, frame: OutgoingFrame) -> Result<(), tungstenite::Error> {
+    if frame.len() <= PART_LEN {
+        return socket.feed(Frame::Binary(frame.into_frame())).await;
+    }
+    let (prefix, body) = frame.into_parts();
+    let mut kind = Data::Binary;
+    if !prefix.is_empty() {
+        let part = Part::message(Bytes::from_owner(prefix), OpCode::Data(kind), body.is_empty());
+        socket.send(Frame::Frame(part)).await?;
+        kind = Data::Continue;
+    }
+    let mut at = 0;
+    while at < body.len() {
+        let end = body.len().min(at + PART_LEN);
+        let is_last = end == body.len();
+        let part = Part::message(body.slice(at..end), OpCode::Data(kind), is_last);
+        socket.send(Frame::Frame(part)).await?;
+        (kind, at) = (Data::Continue, end);
+    }
+    Ok(())
+}
+
+impl IncomingEvent {
+    fn of_error(error: &tungstenite::Error) -> Self {
+        match error {
+            tungstenite::Error::Capacity(_) => Self::Fault(CloseReason::too_large()),
+            tungstenite::Error::Protocol(
+                tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
+            ) => Self::Gone,
+            tungstenite::Error::Protocol(_) => Self::Fault(CloseReason::malformed()),
+            tungstenite::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
+                Self::Fault(CloseReason::unauthorized("much was sent and no document opened"))
+            }
+            _ => Self::Gone,
+        }
+    }
+}
+
+impl Drop for WebsocketWire {
+    fn drop(&mut self) {
+        self.metrics.connections.dec();
+    }
+}
+
+impl CloseReason {
+    /// The client reads more slowly than others write.
+    pub(crate) fn behind() -> Self {
+        Self { code: TRY_AGAIN_LATER, reason: "fell too far behind".to_owned() }
+    }
+
+    /// The workspace was closed.
+    pub(crate) fn closed() -> Self {
+        Self { code: TRY_AGAIN_LATER, reason: "the workspace was closed".to_owned() }
+    }
+
+    /// Too many want something at once.
+    pub(crate) fn busy() -> Self {
+        Self { code: TRY_AGAIN_LATER, reason: "too many are joining, try again".to_owned() }
+    }
+
+    /// A message is longer than any may be.
+    fn too_large() -> Self {
+        Self { code: 1009, reason: "the message is too long".to_owned() }
+    }
+
+    /// It is not what RFC 6455 calls a WebSocket.
+    fn malformed() -> Self {
+        Self { code: 1002, reason: "malformed frame".to_owned() }
+    }
+
+    /// The client says nothing, not even that it is there.
+    fn silent() -> Self {
+        Self { code: 1001, reason: "silent for too long".to_owned() }
+    }
+
+    /// Nobody said who they are.
+    pub(crate) fn unauthorized(reason: impl Into<String>) -> Self {
+        Self { code: 4401, reason: short(reason.into()) }
+    }
+
+    /// The grant does not reach that far.
+    pub(crate) fn forbidden(reason: impl Into<String>) -> Self {
+        Self { code: 4403, reason: short(reason.into()) }
+    }
+
+    /// There is no such document.
+    pub(crate) fn not_found(reason: impl Into<String>) -> Self {
+        Self { code: 4404, reason: short(reason.into()) }
+    }
+
+    /// Reports whether the reason may pass by itself: the document is made, or moved to where the
+    /// grant reaches.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.code, 4403 | 4404)
+    }
+
+    /// Returns the close code.
+    #[cfg(test)]
+    pub(crate) fn code(&self) -> u16 {
+        self.code
+    }
+
+    /// Returns what the client is told.
+    pub(crate) fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl From<SyncError> for CloseReason {
+    fn from(error: SyncError) -> Self {
+        Self { code: error.code(), reason: short(error.reason()) }
+    }
+}
+
+/// Cuts a reason to what fits into a close frame (123 bytes, RFC 6455 section 5.5).
+fn short(mut reason: String) -> String {
+    let mut end = reason.len().min(123);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason.truncate(end);
+    reason
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tokio::{
+        io::AsyncReadExt,
+        net::{TcpListener, TcpStream},
+        sync::Semaphore,
+    };
+    use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
+
+    use super::*;
+    use crate::connection_stream::ConnectionStream;
+
+    /// A connection, and the other end of it.
+    async fn pair() -> (WebsocketWire, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let slot = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let line = ConnectionStream::new(stream, slot);
+        let socket = WebSocketStream::from_raw_socket(line, Role::Server, None).await;
+        (WebsocketWire::new(socket, Arc::default()), other)
+    }
+
+    #[tokio::test]
+    async fn who_is_silent_is_asked_and_who_stays_silent_has_gone() {
+        let (mut wire, mut other) = pair().await;
+        wire.tick().await.unwrap();
+        assert!(other.read_u8().now_or_never().is_none());
+        wire.sent -= PING_AFTER;
+        wire.tick().await.unwrap();
+        assert_eq!(other.read_u16().await.unwrap(), 0x8900);
+        wire.heard -= GONE_AFTER;
+        assert_eq!(wire.tick().await.unwrap_err().code(), 1001);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_another_connection_speaks_for_must_answer_soon() {
+        use tokio::io::AsyncWriteExt;
+        let (mut wire, mut other) = pair().await;
+        for answers in [true, false] {
+            wire.probe().await.unwrap();
+            assert_eq!(other.read_u16().await.unwrap(), 0x8900);
+            // A second claim asks no second time.
+            wire.probe().await.unwrap();
+            if answers {
+                // A pong, and an empty message, masked with zeros.
+                other.write_all(&[0x8A, 0x80, 0, 0, 0, 0, 0x82, 0x80, 0, 0, 0, 0]).await.unwrap();
+                assert!(matches!(wire.hear().await, IncomingEvent::Message(_)));
+            } else {
+                wire.tick().await.unwrap();
+                wire.probed = wire.probed.map(|probed| probed - PROBE_LIMIT);
+            }
+            assert_eq!(wire.tick().await.is_ok(), answers);
+        }
+        assert!(other.read_u8().now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_long_message_is_sent_in_parts() {
+        let (mut wire, mut other) = pair().await;
+        let message: Vec<u8> = (0..2 * PART_LEN + 1).map(|at| at as u8).collect();
+        let short = Bytes::from_static(b"short");
+        let headed = OutgoingFrame::new(&Arc::from(&b"head"[..]), &message.clone().into());
+        wire.send([message.clone().into(), short.clone().into(), headed]).await.unwrap();
+        let (mut kinds, mut whole) = (Vec::new(), Vec::new());
+        while whole.len() < 2 * message.len() + short.len() + 4 {
+            kinds.push(other.read_u8().await.unwrap());
+            let len = match other.read_u8().await.unwrap() {
+                126 => usize::from(other.read_u16().await.unwrap()),
+                len => usize::from(len),
+            };
+            let start = whole.len();
+            whole.resize(start + len, 0);
+            other.read_exact(&mut whole[start..]).await.unwrap();
+        }
+        // Binary, continued, continued and ended; a message of its own; one whose beginning is a part.
+        assert_eq!(kinds, [0x02, 0x00, 0x80, 0x82, 0x02, 0x00, 0x00, 0x80]);
+        assert!(whole == [&message[..], &short, b"head", &message].concat());
+    }
+
+    #[tokio::test]
+    async fn a_frame_is_written_where_it_came_up_while_the_task_waits_for_one() {
+        let (mut wire, mut other) = pair().await;
+        wire.socket.get_ref().writer().writable().await;
+        let outbox = wire.outbox();
+        let frame = |len| OutgoingFrame::new(&Arc::from(&b"k"[..]), &Bytes::from(vec![7; len]));
+        outbox.push([frame(1)]);
+        assert_eq!(outbox.take().await.unwrap().len(), 1);
+        assert!(outbox.take().now_or_never().is_none());
+        outbox.push([frame(2), frame(300)]);
+        outbox.push_lossy(frame(0));
+        let mut read = vec![0; 5 + 305 + 3];
+        other.read_exact(&mut read).await.unwrap();
+        assert_eq!(read[..9], [0x82, 3, b'k', 7, 7, 0x82, 126, 1, 45]);
+        assert_eq!(read[310..], [0x82, 1, b'k']);
+        assert_eq!((wire.metrics.frames.get(), wire.metrics.sent_bytes.get()), (3, 305));
+        // While it sends something of its own, all waits and keeps its order.
+        wire.send([Bytes::from_static(b"own")]).await.unwrap();
+        outbox.push([frame(4)]);
+        outbox.push([frame(PART_LEN)]);
+        let frames = outbox.take().await.unwrap().into_iter().map(OutgoingFrame::into_frame);
+        assert_eq!(frames.map(|frame| frame.len()).collect::<Vec<_>>(), [5, PART_LEN + 1]);
+    }
+
+    #[tokio::test]
+    async fn a_stranger_may_send_so_much_and_no_more() {
+        use tokio::io::AsyncWriteExt;
+        let (mut wire, mut other) = pair().await;
+        // An empty message that is masked with zeros.
+        let message = [0x82, 0x80, 0, 0, 0, 0];
+        wire.socket.get_mut().allow(Some(message.len() as u64));
+        other.write_all(&message).await.unwrap();
+        assert!(matches!(wire.hear().await, IncomingEvent::Message(_)));
+        other.write_all(&message).await.unwrap();
+        let IncomingEvent::Fault(ending) = wire.hear().await else { panic!("it was heard") };
+        assert_eq!(ending.code(), 4401);
+        let (mut wire, mut other) = pair().await;
+        wire.trust();
+        other.write_all(&message).await.unwrap();
+        assert!(matches!(wire.hear().await, IncomingEvent::Message(_)));
+    }
+}

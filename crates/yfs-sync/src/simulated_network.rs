@@ -1,0 +1,158 @@
+//! A bad network in memory, for tests: it loses, repeats and reorders what it carries, and cuts
+//! connections, all as a seed decides.
+//!
+//! Nothing is delivered by itself: [`SimulatedNetwork::deliver`] picks one frame among those on their way.
+
+use std::{collections::BTreeMap, mem};
+
+/// How badly a network treats its frames, in percent.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct NetworkFaults {
+    /// How many frames are lost.
+    pub lost: u32,
+    /// How many arrive, and are on their way once more.
+    pub repeated: u32,
+    /// How many arrive before one that was sent earlier.
+    pub reordered: u32,
+}
+
+/// A connection between a hub and a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkId(u64);
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NetworkEnd {
+    /// The hub's.
+    Hub,
+    /// The guest's.
+    Guest,
+}
+
+/// What has arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkDelivery {
+    /// Over which connection.
+    pub link: LinkId,
+    /// At which of its ends.
+    pub to: NetworkEnd,
+    /// The bytes.
+    pub frame: Vec<u8>,
+}
+
+/// Connections, and what is on its way over each.
+#[derive(Debug)]
+pub struct SimulatedNetwork {
+    /// By connection and receiving end. The queues of a connection that was cut are gone.
+    queues: BTreeMap<(LinkId, NetworkEnd), Vec<Vec<u8>>>,
+    faults: NetworkFaults,
+    seed: u64,
+    n_links: u64,
+}
+
+impl SimulatedNetwork {
+    /// Makes a network without connections.
+    pub fn new(seed: u64, faults: NetworkFaults) -> Self {
+        let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        Self { queues: BTreeMap::new(), faults, seed, n_links: 0 }
+    }
+
+    /// Changes how it treats what is delivered from now on, and returns how it did before.
+    pub fn set_faults(&mut self, faults: NetworkFaults) -> NetworkFaults {
+        mem::replace(&mut self.faults, faults)
+    }
+
+    /// Makes a connection.
+    pub fn connect(&mut self) -> LinkId {
+        self.n_links += 1;
+        let link = LinkId(self.n_links);
+        self.queues.insert((link, NetworkEnd::Hub), Vec::new());
+        self.queues.insert((link, NetworkEnd::Guest), Vec::new());
+        link
+    }
+
+    /// Cuts a connection: what is on its way is lost.
+    pub fn cut(&mut self, link: LinkId) {
+        self.queues.remove(&(link, NetworkEnd::Hub));
+        self.queues.remove(&(link, NetworkEnd::Guest));
+    }
+
+    /// Sends a frame to an end. Over a connection that was cut, nothing is sent.
+    pub fn send(&mut self, link: LinkId, to: NetworkEnd, frame: Vec<u8>) {
+        if let Some(queue) = self.queues.get_mut(&(link, to)) {
+            queue.push(frame);
+        }
+    }
+
+    /// Returns a frame that arrives, unless none is on its way.
+    pub fn deliver(&mut self) -> Option<NetworkDelivery> {
+        loop {
+            let filled = |(_, queue): &(&(LinkId, NetworkEnd), &Vec<_>)| !queue.is_empty();
+            let busy: Vec<_> = self.queues.iter().filter(filled).map(|(at, _)| *at).collect();
+            let (link, to) = *busy.get(self.below(busy.len())?)?;
+            let len = self.queues.get(&(link, to))?.len();
+            let at = if self.percent(self.faults.reordered) { self.below(len)? } else { 0 };
+            let frame = self.queues.get_mut(&(link, to))?.remove(at);
+            if self.percent(self.faults.lost) {
+                continue;
+            }
+            if self.percent(self.faults.repeated) {
+                self.send(link, to, frame.clone());
+            }
+            return Some(NetworkDelivery { link, to, frame });
+        }
+    }
+
+    /// Returns a number below `limit`, unless that is 0.
+    pub fn below(&mut self, limit: usize) -> Option<usize> {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        (self.seed >> 11).checked_rem(limit as u64).map(|number| number as usize)
+    }
+
+    fn percent(&mut self, often: u32) -> bool {
+        self.below(100).is_some_and(|drawn| drawn < often as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrived(faults: NetworkFaults) -> Vec<u8> {
+        let mut network = SimulatedNetwork::new(7, faults);
+        let link = network.connect();
+        (0..100).for_each(|n| network.send(link, NetworkEnd::Hub, vec![n]));
+        let mut arrived = Vec::new();
+        while let Some(delivery) = network.deliver() {
+            assert_eq!((delivery.link, delivery.to), (link, NetworkEnd::Hub));
+            arrived.extend(delivery.frame);
+        }
+        arrived
+    }
+
+    #[test]
+    fn it_does_what_it_is_told() {
+        let all: Vec<u8> = (0..100).collect();
+        assert_eq!(arrived(NetworkFaults::default()), all);
+        let some = arrived(NetworkFaults { lost: 30, ..NetworkFaults::default() });
+        assert!(some.is_sorted() && (40..90).contains(&some.len()), "{some:?}");
+        let more = arrived(NetworkFaults { repeated: 30, ..NetworkFaults::default() });
+        assert!(more.len() > 110, "{more:?}");
+        let mut other = arrived(NetworkFaults { reordered: 50, ..NetworkFaults::default() });
+        assert!(!other.is_sorted());
+        other.sort_unstable();
+        assert_eq!(other, all);
+    }
+
+    #[test]
+    fn nothing_arrives_over_a_connection_that_was_cut() {
+        let mut network = SimulatedNetwork::new(1, NetworkFaults::default());
+        let link = network.connect();
+        network.send(link, NetworkEnd::Guest, vec![1]);
+        network.cut(link);
+        network.send(link, NetworkEnd::Guest, vec![2]);
+        assert_eq!(network.deliver(), None);
+    }
+}

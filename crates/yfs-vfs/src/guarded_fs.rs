@@ -1,0 +1,235 @@
+//! A filesystem before which somebody stands: each call is shown to a [`FsGuard`] that may hold it up or
+//! refuse it.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use yfs_engine::{path::VPath, time::Millis};
+
+use crate::{
+    changes::{ChangeCursor, ChangePage},
+    edit::{EditOutcome, TextReplacement},
+    error::{FsError, Op},
+    file_system::{FileContent, FileSystem, WriteOutcome},
+    glob::{GlobQuery, GlobResult},
+    grep::{GrepQuery, GrepResult},
+    line_page::LinePage,
+    options::{
+        ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
+        WalkOptions, WriteOptions,
+    },
+    stat::{DirEntry, Metadata, Stat, TreeTotals, WalkEntry},
+    stream::ChunkStream,
+};
+
+/// One call, as a guard sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct GuardedCall<'a> {
+    /// What is attempted. Reading in all its forms is [`Op::Read`], writing [`Op::Write`].
+    pub op: Op,
+    /// On what, if it is about a path.
+    pub path: Option<&'a str>,
+    /// The second path, if there are two.
+    pub dest: Option<&'a str>,
+    /// Whether it may change something.
+    pub writes: bool,
+}
+
+/// Who stands before a filesystem.
+#[async_trait]
+pub trait FsGuard: Send + Sync + fmt::Debug {
+    /// Sees a call before it is made. An error is the answer, and the call is not made; an error that
+    /// is returned as a value is the answer although the call is made.
+    async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError>;
+}
+
+/// A filesystem with a guard.
+#[derive(Debug)]
+pub struct GuardedFs<G> {
+    inner: Arc<dyn FileSystem>,
+    guard: G,
+}
+
+impl<'a> GuardedCall<'a> {
+    fn reads(op: Op, path: &'a VPath) -> Self {
+        Self { op, path: Some(path.as_str()), dest: None, writes: false }
+    }
+
+    fn writes(op: Op, path: &'a VPath) -> Self {
+        Self { writes: true, ..Self::reads(op, path) }
+    }
+
+    fn writes_two(op: Op, path: &'a str, dest: &'a VPath) -> Self {
+        Self { op, path: Some(path), dest: Some(dest.as_str()), writes: true }
+    }
+
+    fn watches() -> Self {
+        Self { op: Op::Watch, path: None, dest: None, writes: false }
+    }
+
+    /// Makes the error that refuses the call.
+    pub fn refused(&self, code: crate::error::FsCode) -> FsError {
+        let error = FsError::bare(code, self.op);
+        FsError { path: self.path.map(Into::into), dest: self.dest.map(Into::into), ..error }
+    }
+}
+
+impl<G: FsGuard> GuardedFs<G> {
+    /// Puts a guard before a filesystem.
+    pub fn new(inner: Arc<dyn FileSystem>, guard: G) -> Self {
+        Self { inner, guard }
+    }
+
+    /// Returns the guard.
+    pub fn guard(&self) -> &G {
+        &self.guard
+    }
+
+    async fn pass<T>(
+        &self,
+        call: GuardedCall<'_>,
+        made: impl Future<Output = Result<T, FsError>> + Send,
+    ) -> Result<T, FsError> {
+        let lost = self.guard.pass(&call).await?;
+        let done = made.await?;
+        lost.map_or(Ok(done), Err)
+    }
+}
+
+#[async_trait]
+impl<G: FsGuard> FileSystem for GuardedFs<G> {
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
+        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read(path)).await
+    }
+
+    async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
+        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read_range(path, offset, len))
+            .await
+    }
+
+    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
+        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read_lines(path, offset, limit))
+            .await
+    }
+
+    async fn read_stream(
+        &self,
+        path: &VPath,
+        options: &StreamOptions,
+    ) -> Result<ChunkStream, FsError> {
+        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read_stream(path, options)).await
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        self.pass(GuardedCall::writes(Op::Write, path), self.inner.write(path, data, options)).await
+    }
+
+    async fn append(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        self.pass(GuardedCall::writes(Op::Append, path), self.inner.append(path, data, options))
+            .await
+    }
+
+    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
+        self.pass(GuardedCall::writes(Op::Edit, path), self.inner.edit(path, edit)).await
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.pass(GuardedCall::reads(Op::Stat, path), self.inner.stat(path)).await
+    }
+
+    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.pass(GuardedCall::reads(Op::Lstat, path), self.inner.lstat(path)).await
+    }
+
+    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        self.pass(GuardedCall::reads(Op::Scandir, path), self.inner.readdir(path)).await
+    }
+
+    async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        self.pass(GuardedCall::writes(Op::Mkdir, path), self.inner.mkdir(path, options)).await
+    }
+
+    async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+        self.pass(GuardedCall::writes(Op::Rm, path), self.inner.rm(path, options)).await
+    }
+
+    async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
+        let call = GuardedCall::writes_two(Op::Cp, from.as_str(), to);
+        self.pass(call, self.inner.cp(from, to, options)).await
+    }
+
+    async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
+        let call = GuardedCall::writes_two(Op::Rename, from.as_str(), to);
+        self.pass(call, self.inner.mv(from, to, options)).await
+    }
+
+    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        let call = GuardedCall::writes_two(Op::Symlink, target, path);
+        self.pass(call, self.inner.symlink(target, path)).await
+    }
+
+    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
+        self.pass(GuardedCall::reads(Op::Readlink, path), self.inner.readlink(path)).await
+    }
+
+    async fn link(&self, existing: &VPath, path: &VPath) -> Result<(), FsError> {
+        let call = GuardedCall::writes_two(Op::Link, existing.as_str(), path);
+        self.pass(call, self.inner.link(existing, path)).await
+    }
+
+    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
+        self.pass(GuardedCall::reads(Op::Realpath, path), self.inner.realpath(path)).await
+    }
+
+    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        self.pass(GuardedCall::writes(Op::Utimes, path), self.inner.utimes(path, mtime)).await
+    }
+
+    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        self.pass(GuardedCall::writes(Op::Chmod, path), self.inner.chmod(path, mode)).await
+    }
+
+    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
+        let call = GuardedCall::writes(Op::SetMetadata, path);
+        self.pass(call, self.inner.set_metadata(path, metadata)).await
+    }
+
+    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
+        self.pass(GuardedCall::reads(Op::Walk, path), self.inner.walk(path, options)).await
+    }
+
+    async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
+        self.pass(GuardedCall::reads(Op::Glob, &query.root), self.inner.glob(query)).await
+    }
+
+    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
+        self.pass(GuardedCall::reads(Op::Grep, &query.root), self.inner.grep(query)).await
+    }
+
+    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
+        self.pass(GuardedCall::reads(Op::Totals, path), self.inner.totals(path)).await
+    }
+
+    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
+        self.pass(GuardedCall::watches(), self.inner.cursor()).await
+    }
+
+    async fn changes(
+        &self,
+        since: &ChangeCursor,
+        options: &ChangesOptions,
+    ) -> Result<ChangePage, FsError> {
+        self.pass(GuardedCall::watches(), self.inner.changes(since, options)).await
+    }
+}

@@ -1,0 +1,383 @@
+//! A directory of the host's, and what lies beneath it: opened step by step or by the kernel, never through
+//! a link and never out of it.
+//!
+//! What is checked is what is used, whatever happens to the directory meanwhile: a path only ever leads to
+//! an open [`ConfinedDir`], and everything else is done to one name in that. Names are bytes, as the host has them.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Component, Path},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{
+        AtFlags, CWD, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Timespec,
+        Timestamps, UTIME_OMIT, fchmod, fsync, futimens, linkat, mkdirat, openat, openat2,
+        readlinkat, renameat, renameat_with, symlinkat, unlinkat, utimensat,
+    },
+    io::Errno,
+};
+use yfs_engine::time::Millis;
+
+use super::host_stat::HostStat;
+
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A directory, and all that lies beneath it on the same device.
+#[derive(Debug, Clone)]
+pub struct ConfinedRoot {
+    root: Arc<OwnedFd>,
+    device: u64,
+    has_openat2: Arc<AtomicBool>,
+}
+
+/// An open directory.
+#[derive(Debug, Clone)]
+pub struct ConfinedDir {
+    fd: Arc<OwnedFd>,
+}
+
+/// What a new object gets beside its content.
+#[derive(Debug, Clone, Copy)]
+pub struct CreationAttributes {
+    /// Permission bits; what would make it run as somebody else is left out.
+    pub mode: u32,
+    /// The time of the last change.
+    pub mtime: Millis,
+}
+
+impl CreationAttributes {
+    fn mode(self) -> Mode {
+        // Whoever may write into a workspace must not be able to make set-user-id programs here.
+        Mode::from_raw_mode(self.mode & 0o777)
+    }
+
+    fn times(self) -> Timestamps {
+        let seconds = self.mtime.0.div_euclid(1_000);
+        let nanos = self.mtime.0.rem_euclid(1_000) * 1_000_000;
+        Timestamps {
+            last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+            last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos },
+        }
+    }
+}
+
+impl ConfinedRoot {
+    /// Opens a directory, which may itself be named by a link.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, path, flags, Mode::empty())?;
+        let device = HostStat::of(&root)?.place.0;
+        Ok(Self { root: Arc::new(root), device, has_openat2: Arc::new(AtomicBool::new(true)) })
+    }
+
+    /// Returns the directory itself.
+    pub fn root(&self) -> ConfinedDir {
+        ConfinedDir { fd: self.root.clone() }
+    }
+
+    /// Tells whether something is on the same device as the directory itself.
+    pub fn is_here(&self, facts: &HostStat) -> bool {
+        facts.place.0 == self.device
+    }
+
+    /// Opens a directory beneath, by a path relative to this one.
+    ///
+    /// # Errors
+    ///
+    /// As the host says it: among others if something on the way is a link, or on another device.
+    pub fn dir(&self, relative: &Path) -> io::Result<ConfinedDir> {
+        if relative.as_os_str().is_empty() {
+            return Ok(self.root());
+        }
+        if self.has_openat2.load(Ordering::Relaxed) {
+            let resolve = ResolveFlags::BENEATH
+                | ResolveFlags::NO_SYMLINKS
+                | ResolveFlags::NO_MAGICLINKS
+                | ResolveFlags::NO_XDEV;
+            match openat2(&self.root, relative, DIRECTORY, Mode::empty(), resolve) {
+                Ok(fd) => return Ok(ConfinedDir { fd: Arc::new(fd) }),
+                Err(Errno::NOSYS) => self.has_openat2.store(false, Ordering::Relaxed),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut dir = self.root();
+        for component in relative.components() {
+            let Component::Normal(name) = component else { return Err(Errno::XDEV.into()) };
+            dir = dir.enter(name)?;
+            if HostStat::of(&dir.fd)?.place.0 != self.device {
+                return Err(Errno::XDEV.into());
+            }
+        }
+        Ok(dir)
+    }
+}
+
+impl ConfinedDir {
+    /// Opens a directory in it, which must not be a link.
+    pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        let fd = openat(&self.fd, name, DIRECTORY, Mode::empty())?;
+        Ok(Self { fd: Arc::new(fd) })
+    }
+
+    /// Describes the directory itself.
+    pub fn own_facts(&self) -> io::Result<HostStat> {
+        Ok(HostStat::of(&self.fd)?)
+    }
+
+    /// Describes what is under a name, without following a link; nothing if nothing is.
+    pub fn facts(&self, name: &OsStr) -> io::Result<Option<HostStat>> {
+        match HostStat::at(&self.fd, name) {
+            Ok(facts) => Ok(Some(facts)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lists the names in it, in no order.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        // A descriptor of its own, because reading moves a position.
+        let fd = openat(&self.fd, ".", DIRECTORY, Mode::empty())?;
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
+        let mut names = Vec::new();
+        while let Some(entry) = entries.next() {
+            let name = entry?.file_name().to_bytes().to_owned();
+            if name != b"." && name != b".." {
+                names.push(OsString::from_vec(name));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens a file, for writing as well if asked, without following a link.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if it is no regular file.
+    pub fn open_file(&self, name: &OsStr, writable: bool) -> io::Result<File> {
+        // Nonblocking, because a fifo that took the place of a file would hang the caller.
+        let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.fd, name, flags, Mode::empty())?);
+        match HostStat::of(&file)?.kind {
+            crate::stat::FileKind::File => Ok(file),
+            _ => Err(Errno::INVAL.into()),
+        }
+    }
+
+    /// Reads a file of at most `max_len` bytes, and describes what was read.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if it is no file; `EFBIG` if it is larger; `EAGAIN` if it changed while it was read.
+    pub fn read(&self, name: &OsStr, max_len: u64) -> io::Result<(Vec<u8>, HostStat)> {
+        read_open_file(&self.open_file(name, false)?, max_len)
+    }
+
+    /// Returns the text of a link.
+    pub fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+        Ok(readlinkat(&self.fd, name, Vec::new())?.into_bytes())
+    }
+
+    /// Makes a directory.
+    pub fn make_dir(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        Ok(mkdirat(&self.fd, name, Mode::from_raw_mode(mode & 0o777))?)
+    }
+
+    /// Makes a link with this text.
+    pub fn make_link(&self, target: &[u8], name: &OsStr) -> io::Result<()> {
+        Ok(symlinkat(OsStr::from_bytes(target), &self.fd, name)?)
+    }
+
+    /// Makes a file, whose name must be free; with `sync`, its bytes survive a power cut.
+    pub fn make_file(
+        &self,
+        name: &OsStr,
+        data: &[u8],
+        looks: CreationAttributes,
+        sync: bool,
+    ) -> io::Result<()> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))?;
+        let mut file = File::from(fd);
+        file.write_all(data)?;
+        fchmod(&file, looks.mode())?;
+        futimens(&file, &looks.times())?;
+        if sync {
+            fsync(&file)?;
+        }
+        Ok(())
+    }
+
+    /// Sets permission bits and time of a file or directory.
+    pub fn set_looks(&self, name: &OsStr, looks: CreationAttributes) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&self.fd, name, flags, Mode::empty())?;
+        fchmod(&file, looks.mode())?;
+        Ok(futimens(&file, &looks.times())?)
+    }
+
+    /// Sets the permission bits of a file or directory, and leaves its time.
+    pub fn set_mode(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&self.fd, name, flags, Mode::empty())?;
+        Ok(fchmod(&file, Mode::from_raw_mode(mode & 0o777))?)
+    }
+
+    /// Sets the time of a link itself.
+    pub fn set_link_time(&self, name: &OsStr, looks: CreationAttributes) -> io::Result<()> {
+        Ok(utimensat(&self.fd, name, &looks.times(), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Renames something to a name that must be free.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if it is not.
+    pub fn rename_new(&self, from: &OsStr, to_dir: &Self, to: &OsStr) -> io::Result<()> {
+        match renameat_with(&self.fd, from, &to_dir.fd, to, RenameFlags::NOREPLACE) {
+            // Some filesystems know no such flag; there a hard link refuses what exists.
+            Err(Errno::INVAL | Errno::NOSYS) => self.rename_by_link(from, to_dir, to),
+            done => Ok(done?),
+        }
+    }
+
+    fn rename_by_link(&self, from: &OsStr, to_dir: &Self, to: &OsStr) -> io::Result<()> {
+        let is_dir = FileType::from_raw_mode(
+            rustix::fs::statat(&self.fd, from, AtFlags::SYMLINK_NOFOLLOW)?.st_mode,
+        ) == FileType::Directory;
+        if !is_dir {
+            linkat(&self.fd, from, &to_dir.fd, to, AtFlags::empty())?;
+            return Ok(unlinkat(&self.fd, from, AtFlags::empty())?);
+        }
+        if to_dir.facts(to)?.is_some() {
+            return Err(Errno::EXIST.into());
+        }
+        Ok(renameat(&self.fd, from, &to_dir.fd, to)?)
+    }
+
+    /// Makes two names of this directory change places, at once.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` or `ENOSYS` where the filesystem cannot; `ENOENT` if one of them is not there.
+    pub fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<()> {
+        Ok(renameat_with(&self.fd, one, &self.fd, other, RenameFlags::EXCHANGE)?)
+    }
+
+    /// Renames something, and replaces what has the name.
+    pub fn rename_over(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.fd, from, &self.fd, to)?)
+    }
+
+    /// Removes a file or link.
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.fd, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_dir(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Returns when what was renamed, made and removed in it survives a power cut.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(fsync(&self.fd)?)
+    }
+}
+
+/// Reads an open file from its beginning, as [`ConfinedDir::read`] does.
+///
+/// # Errors
+///
+/// As [`ConfinedDir::read`].
+pub fn read_open_file(mut file: &File, max_len: u64) -> io::Result<(Vec<u8>, HostStat)> {
+    let before = HostStat::of(file)?;
+    if before.size > max_len {
+        return Err(Errno::FBIG.into());
+    }
+    file.seek(SeekFrom::Start(0))?;
+    let mut data = Vec::with_capacity(usize::try_from(before.size).unwrap_or_default());
+    file.take(max_len.saturating_add(1)).read_to_end(&mut data)?;
+    if data.len() as u64 > max_len {
+        return Err(Errno::FBIG.into());
+    }
+    let after = HostStat::of(file)?;
+    let is_same = (before.size, before.mtime_ns) == (after.size, after.mtime_ns);
+    if !is_same || after.size != data.len() as u64 {
+        return Err(Errno::AGAIN.into());
+    }
+    Ok((data, after))
+}
+
+/// Describes an open file.
+///
+/// # Errors
+///
+/// As the host reports it.
+pub fn open_file_facts(file: &File) -> io::Result<HostStat> {
+    Ok(HostStat::of(file)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, thread};
+
+    use super::*;
+
+    /// Somebody swaps a directory for a link that leads out, as fast as can be.
+    #[test]
+    fn nothing_is_opened_through_a_link_whatever_happens_meanwhile() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("secret"), "secret").unwrap();
+        fs::create_dir_all(inside.path().join("real/sub")).unwrap();
+        symlink(outside.path(), inside.path().join("link")).unwrap();
+        let swapped = ConfinedRoot::open(inside.path()).unwrap().root();
+        let walked = ConfinedRoot::open(inside.path()).unwrap();
+        for has_openat2 in [true, false] {
+            walked.has_openat2.store(has_openat2, Ordering::Relaxed);
+            thread::scope(|scope| {
+                let swapper = scope.spawn(|| {
+                    for _ in 0..5_000 {
+                        swapped.exchange(OsStr::new("real"), OsStr::new("link")).unwrap();
+                    }
+                });
+                let looks = CreationAttributes { mode: 0o644, mtime: Millis(0) };
+                while !swapper.is_finished() {
+                    let Ok(dir) = walked.dir(Path::new("real")) else { continue };
+                    assert!(dir.facts(OsStr::new("secret")).unwrap().is_none(), "outside");
+                    dir.make_file(OsStr::new("new"), b"new", looks, false).unwrap();
+                    dir.remove_file(OsStr::new("new")).unwrap();
+                }
+            });
+        }
+        assert!(walked.dir(Path::new("..")).is_err() && walked.dir(Path::new("/")).is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "a").unwrap();
+        fs::write(folder.path().join("b"), "b").unwrap();
+        let dir = ConfinedRoot::open(folder.path()).unwrap().root();
+        let (a, b) = (OsStr::new("a"), OsStr::new("b"));
+        let refused = dir.rename_new(a, &dir, b).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert!(dir.rename_by_link(a, &dir, b).is_err());
+        dir.rename_by_link(a, &dir, OsStr::new("c")).unwrap();
+        assert_eq!(dir.read(OsStr::new("c"), 1).unwrap().0, b"a");
+        assert!(dir.read(b, 0).is_err(), "larger than asked for");
+        assert!(dir.facts(a).unwrap().is_none());
+    }
+}

@@ -1,0 +1,367 @@
+//! The root on the host's disk, and how a path becomes one name in an open directory.
+
+use std::{
+    ffi::CString,
+    io,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use parking_lot::Mutex;
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    fs::{Mode, OFlags, ResolveFlags, Timespec, openat, openat2, readlinkat},
+    io::Errno,
+};
+use smol_str::SmolStr;
+use yfs_engine::{name::MAX_NAME_LEN, path::VPath};
+
+use super::{
+    host_stat::HostStat,
+    names::{TEMPORARY, from_host, to_host},
+    scan::ChangeScanner,
+};
+use crate::{
+    edit::EditRefusal,
+    error::{FsCode, FsError, Op},
+    path_components::{NameComparison, PendingComponents},
+    stat::FileKind,
+};
+
+/// How directories are opened to act on what they hold.
+const DIRECTORY: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The root, and what operations share.
+pub(super) struct HostDisk {
+    pub(super) root: Arc<OwnedFd>,
+    /// The path of the root on the host, without a slash at its end. It only gives links their
+    /// meaning; nothing is opened by it.
+    root_path: Vec<u8>,
+    /// Whether the kernel has `openat2`, as far as is known.
+    pub(super) has_openat2: AtomicBool,
+    /// Held by whoever changes something, so that checks and changes of this process are one.
+    pub(super) writing: Mutex<()>,
+    /// The last time given to a file, in nanoseconds. Times only rise, so that no two writes of one
+    /// file give the same version.
+    last_mtime_ns: AtomicI64,
+    n_temporaries: AtomicU64,
+    pub(super) scanner: Mutex<ChangeScanner>,
+}
+
+/// What happens to a link at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostFinalLink {
+    Follow,
+    Keep,
+}
+
+/// Something that exists: one name in an open directory.
+#[derive(Debug, Clone)]
+pub(super) struct HostEntry {
+    pub(super) dir: Arc<OwnedFd>,
+    /// What it is called there; `.` for the root.
+    pub(super) name: CString,
+    /// The path without any link.
+    pub(super) path: VPath,
+    pub(super) facts: HostStat,
+}
+
+/// A path of which only the beginning exists.
+#[derive(Debug)]
+pub(super) struct HostMissingPath {
+    pub(super) dir: Arc<OwnedFd>,
+    /// The path of `dir`, without any link.
+    pub(super) path: VPath,
+    /// What is missing there; at least one.
+    pub(super) names: Vec<SmolStr>,
+}
+
+#[derive(Debug)]
+pub(super) enum HostLookup {
+    There(HostEntry),
+    Missing(HostMissingPath),
+}
+
+/// Why something failed: without the path, which the caller knows.
+#[derive(Debug)]
+pub(super) enum HostError {
+    Code(FsCode),
+    Host(Errno),
+    Edit(EditRefusal),
+}
+
+impl HostDisk {
+    pub(super) fn open(root: &Path) -> io::Result<Self> {
+        let root_path = root.canonicalize()?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = Arc::new(rustix::fs::open(&root_path, flags, Mode::empty())?);
+        let bytes = root_path.as_os_str().as_bytes();
+        let root_path = bytes.strip_suffix(b"/").unwrap_or(bytes).to_owned();
+        Ok(Self {
+            root,
+            root_path,
+            has_openat2: AtomicBool::new(true),
+            writing: Mutex::new(()),
+            last_mtime_ns: AtomicI64::new(0),
+            n_temporaries: AtomicU64::new(0),
+            scanner: Mutex::new(ChangeScanner::new()),
+        })
+    }
+
+    /// Returns what is at a path, which must exist.
+    pub(super) fn find(&self, path: &VPath, last: HostFinalLink) -> Result<HostEntry, HostError> {
+        match self.lookup(path, last)? {
+            HostLookup::There(place) => Ok(place),
+            HostLookup::Missing(_) => Err(FsCode::ENOENT.into()),
+        }
+    }
+
+    pub(super) fn lookup(
+        &self,
+        path: &VPath,
+        last: HostFinalLink,
+    ) -> Result<HostLookup, HostError> {
+        match self.lookup_at_once(path, last)? {
+            Some(found) => Ok(found),
+            None => self.walk(path, last),
+        }
+    }
+
+    /// Lets the kernel open the parent, if no link is on the way.
+    fn lookup_at_once(
+        &self,
+        path: &VPath,
+        last: HostFinalLink,
+    ) -> Result<Option<HostLookup>, HostError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(Some(HostLookup::There(self.root_place()?)));
+        };
+        if !self.has_openat2.load(Ordering::Relaxed) || path.as_str().contains('\\') {
+            return Ok(None);
+        }
+        let dir = if parent.is_root() {
+            self.root.clone()
+        } else {
+            let resolve =
+                ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+            let relative = &parent.as_str()[1..];
+            match openat2(&self.root, relative, DIRECTORY, Mode::empty(), resolve) {
+                Ok(dir) => Arc::new(dir),
+                Err(error) => {
+                    if error == Errno::NOSYS {
+                        self.has_openat2.store(false, Ordering::Relaxed);
+                    }
+                    // The walk finds out what exactly is in the way.
+                    return Ok(None);
+                }
+            }
+        };
+        check_len(name)?;
+        let c_name = c_string(name.as_bytes())?;
+        match HostStat::at(&dir, &c_name) {
+            Ok(facts) if facts.kind == FileKind::Symlink && last == HostFinalLink::Follow => {
+                Ok(None)
+            }
+            Ok(facts) => {
+                let path = path.clone();
+                Ok(Some(HostLookup::There(HostEntry { dir, name: c_name, path, facts })))
+            }
+            Err(Errno::NOENT) => {
+                let names = vec![SmolStr::new(name)];
+                Ok(Some(HostLookup::Missing(HostMissingPath { dir, path: parent, names })))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Walks from the root, one component at a time, and follows links itself.
+    fn walk(&self, path: &VPath, last: HostFinalLink) -> Result<HostLookup, HostError> {
+        let mut pending = PendingComponents::new(path, NameComparison::Exact);
+        let root = self.root_place()?;
+        // The directories from the root to here; each with itself opened.
+        let mut stack = vec![(self.root.clone(), root)];
+        let mut leaf: Option<HostEntry> = None;
+        while let Some(component) = pending.next() {
+            if leaf.is_some() {
+                return Err(FsCode::ENOTDIR.into());
+            }
+            let (dir, at) = stack.last().expect("the root is never left");
+            match component.name.as_str() {
+                "." => continue,
+                // The text of a path has none: it is a link that leads outside.
+                ".." if stack.len() == 1 => return Err(FsCode::EACCES.into()),
+                ".." => {
+                    stack.pop();
+                    continue;
+                }
+                name => check_len(name)?,
+            }
+            let (dir, at) = (dir.clone(), at.path.clone());
+            let host_name = to_host(&component.name);
+            let host_name = host_name.map(|name| c_string(&name)).transpose()?;
+            let facts =
+                host_name.as_ref().map_or(Err(Errno::NOENT), |name| HostStat::at(&dir, name));
+            let facts = match facts {
+                Err(Errno::NOENT) => {
+                    let names = pending.missing(component)?;
+                    return Ok(HostLookup::Missing(HostMissingPath { dir, path: at, names }));
+                }
+                facts => facts?,
+            };
+            let name = host_name.expect("there are facts, so there is a name");
+            let path = at.join(&component.name);
+            match facts.kind {
+                FileKind::Symlink if last == HostFinalLink::Follow || !pending.is_empty() => {
+                    let target = self.target(&dir, &name)?.ok_or(FsCode::EACCES)?;
+                    if pending.follow(&target)? {
+                        stack.truncate(1);
+                    }
+                }
+                FileKind::Directory => {
+                    let opened = Arc::new(openat(&dir, &name, DIRECTORY, Mode::empty())?);
+                    stack.push((opened, HostEntry { dir, name, path, facts }));
+                }
+                _ => leaf = Some(HostEntry { dir, name, path, facts }),
+            }
+        }
+        let (_, top) = stack.pop().expect("the root is never left");
+        Ok(HostLookup::There(leaf.unwrap_or(top)))
+    }
+
+    fn root_place(&self) -> Result<HostEntry, HostError> {
+        let facts = HostStat::at(&self.root, c".")?;
+        Ok(HostEntry { dir: self.root.clone(), name: c".".into(), path: VPath::root(), facts })
+    }
+
+    /// Returns the target of a link as this filesystem means it, or nothing if it leads outside.
+    pub(super) fn target(
+        &self,
+        dir: &OwnedFd,
+        name: &CString,
+    ) -> Result<Option<String>, HostError> {
+        let bytes = readlinkat(dir, name, Vec::new())?.into_bytes();
+        Ok(self.target_of_host(&bytes))
+    }
+
+    fn target_of_host(&self, bytes: &[u8]) -> Option<String> {
+        let show = |bytes: &[u8]| {
+            let names: Vec<SmolStr> = bytes.split(|byte| *byte == b'/').map(from_host).collect();
+            names.join("/")
+        };
+        if !bytes.starts_with(b"/") {
+            return Some(show(bytes));
+        }
+        let rest = bytes.strip_prefix(&self.root_path[..])?;
+        match rest {
+            [] => Some("/".to_owned()),
+            [b'/', ..] => Some(show(rest)),
+            // Another directory whose name begins like ours.
+            _ => None,
+        }
+    }
+
+    /// Returns the target that the host stores for a link of ours.
+    pub(super) fn target_to_host(&self, target: &str) -> Result<CString, HostError> {
+        let mut bytes = if target.starts_with('/') { self.root_path.clone() } else { Vec::new() };
+        let names = target.split('/').map(|name| to_host(name).unwrap_or(name.as_bytes().into()));
+        bytes.extend_from_slice(&names.collect::<Vec<_>>().join(&b'/'));
+        c_string(&bytes)
+    }
+
+    /// Returns the size to show: of a link, the length of the target as we show it.
+    pub(super) fn size(
+        &self,
+        dir: &OwnedFd,
+        name: &CString,
+        facts: &HostStat,
+    ) -> Result<u64, HostError> {
+        if facts.kind != FileKind::Symlink {
+            return Ok(facts.size);
+        }
+        Ok(self.target(dir, name)?.map_or(facts.size, |target| target.len() as u64))
+    }
+
+    /// Returns a name for a file in the making.
+    pub(super) fn temporary_name(&self) -> CString {
+        let number = self.n_temporaries.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{TEMPORARY}{}-{:p}-{number}", std::process::id(), self);
+        CString::new(name).expect("no NUL in numbers")
+    }
+
+    /// Returns a time for a change that is made now, later than all before.
+    pub(super) fn next_mtime(&self) -> Timespec {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = since_epoch.map_or(0, |elapsed| elapsed.as_nanos() as i64);
+        let later = |last: i64| Some(now.max(last.saturating_add(1)));
+        let order = Ordering::Relaxed;
+        let last = self.last_mtime_ns.fetch_update(order, order, later).unwrap_or(0);
+        let time = now.max(last.saturating_add(1));
+        Timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 }
+    }
+}
+
+impl HostEntry {
+    /// Opens it as a directory.
+    pub(super) fn open_dir(&self, flags: OFlags) -> Result<OwnedFd, HostError> {
+        let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(&self.dir, &self.name, flags, Mode::empty())?)
+    }
+}
+
+impl HostError {
+    pub(super) fn on(self, op: Op, path: impl AsRef<str>) -> FsError {
+        match self {
+            Self::Code(code) => FsError::new(code, op, path),
+            Self::Host(errno) => FsError::io(op, path, errno.into()),
+            Self::Edit(refusal) => FsError::new(FsCode::EINVAL, op, path).caused_by(refusal),
+        }
+    }
+
+    pub(super) fn code(&self) -> FsCode {
+        match self {
+            Self::Code(code) => *code,
+            Self::Host(errno) => FsCode::of_errno(errno.raw_os_error()),
+            Self::Edit(_) => FsCode::EINVAL,
+        }
+    }
+}
+
+impl From<FsCode> for HostError {
+    fn from(code: FsCode) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl From<Errno> for HostError {
+    fn from(errno: Errno) -> Self {
+        Self::Host(errno)
+    }
+}
+
+impl From<io::Error> for HostError {
+    fn from(error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(errno) => Self::Host(errno),
+            None => Self::Code(FsCode::of_io(&error)),
+        }
+    }
+}
+
+/// Opens a directory in another to act on what it holds.
+pub(super) fn open_dir_at(dir: impl AsFd, name: &CString) -> Result<OwnedFd, HostError> {
+    Ok(openat(dir, name, DIRECTORY, Mode::empty())?)
+}
+
+pub(super) fn c_string(bytes: &[u8]) -> Result<CString, HostError> {
+    CString::new(bytes).map_err(|_| FsCode::EINVAL.into())
+}
+
+fn check_len(name: &str) -> Result<(), HostError> {
+    if name.len() > MAX_NAME_LEN { Err(FsCode::ENAMETOOLONG.into()) } else { Ok(()) }
+}

@@ -1,0 +1,245 @@
+//! One document as a server of the Yjs sync protocol needs it: states, diffs, updates in and out.
+
+use std::{iter, sync::Arc};
+
+use yfs_engine::{
+    actor::Actor,
+    content::{ContentDoc, RunAuthor},
+    gate::{GatedDoc, UpdateSource, writers},
+    id::FileId,
+    main_doc::EMPTY_UPDATE,
+};
+use yfs_store::{DocName, Seq};
+
+use crate::{
+    commit::{ChangeEffect, MainChange, StructureAccess, Transaction},
+    documents::DocHandle,
+    error::{Result, WorkspaceError},
+    state::{MAIN_BACKLOG, WorkspaceState},
+    subscription::Subscription,
+};
+
+/// A document of a workspace: the main document, or the content of a file.
+///
+/// A content document stays in memory while a port to it exists.
+#[derive(Debug, Clone)]
+pub struct DocPort {
+    state: Arc<WorkspaceState>,
+    target: PortTarget,
+    /// On whose behalf updates come in, where that is known.
+    actor: Option<Actor>,
+}
+
+#[derive(Debug, Clone)]
+enum PortTarget {
+    Main,
+    Content(DocHandle),
+}
+
+impl DocPort {
+    /// Opens a document by its guid.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::NoFile`] unless it is the main document or a file in the files table:
+    /// knowing an id gives no right to a document.
+    pub(crate) fn open(state: &Arc<WorkspaceState>, guid: &str) -> Result<Self> {
+        state.refresh()?;
+        let id = FileId::parse(guid).map_err(|_| WorkspaceError::NoDocument(guid.to_owned()))?;
+        let target = if id == state.id {
+            PortTarget::Main
+        } else if state.is_file(&id) {
+            // An editor would find nothing where the content is kept otherwise. What cannot be settled is
+            // served as it is.
+            match state.settle_content(&id) {
+                Ok(()) | Err(WorkspaceError::Content(_) | WorkspaceError::ReadOnly) => {}
+                Err(error) => return Err(error),
+            }
+            PortTarget::Content(state.documents.acquire(&id))
+        } else {
+            return Err(WorkspaceError::NoFile(id));
+        };
+        Ok(Self { state: state.clone(), target, actor: None })
+    }
+
+    /// Says on whose behalf updates come in from now on. What a client writes that does not say itself for
+    /// whom is then noted to be theirs (decision 4).
+    #[must_use]
+    pub fn acting_for(mut self, actor: Actor) -> Self {
+        self.actor = Some(actor).filter(|actor| !actor.name.is_empty());
+        self
+    }
+
+    /// Returns the guid of the document.
+    pub fn guid(&self) -> &FileId {
+        match &self.target {
+            PortTarget::Main => &self.state.id,
+            PortTarget::Content(handle) => handle.id(),
+        }
+    }
+
+    /// Follows the updates from now on. Subscribe before asking for a diff, and nothing is missed.
+    pub fn subscribe(&self) -> Subscription {
+        match &self.target {
+            PortTarget::Main => self.state.main_followers.add(MAIN_BACKLOG),
+            PortTarget::Content(handle) => handle.subscribe(),
+        }
+    }
+
+    /// Returns the state vector (lib0 v1), which is the payload of a SyncStep1.
+    pub fn state_vector(&self) -> Result<Vec<u8>> {
+        match &self.target {
+            PortTarget::Main => Ok(self.state.main.read().state_vector()),
+            PortTarget::Content(handle) => handle.with(|loaded| loaded.doc.gate().state_vector()),
+        }
+    }
+
+    /// Returns what a peer with this state vector lacks (update v1): the payload of a SyncStep2.
+    pub fn diff(&self, state_vector: &[u8]) -> Result<Vec<u8>> {
+        match &self.target {
+            PortTarget::Main => Ok(self.state.main.read().encode_diff(state_vector)?),
+            PortTarget::Content(handle) => {
+                Ok(handle.with(|loaded| loaded.doc.gate().encode_diff(state_vector))??)
+            }
+        }
+    }
+
+    /// Returns the updates that are in the log and refer to items that have not arrived. They are
+    /// in no [diff](Self::diff), so a peer that joins must be sent them as well.
+    pub fn parked(&self) -> Result<Vec<Arc<[u8]>>> {
+        let parked = |gate: &GatedDoc| -> Vec<Arc<[u8]>> {
+            gate.parked().iter().map(|parked| parked.update.as_slice().into()).collect()
+        };
+        match &self.target {
+            PortTarget::Main => Ok(parked(self.state.main.read().doc())),
+            PortTarget::Content(handle) => handle.with(|loaded| {
+                let doc = &loaded.doc;
+                parked(doc.gate()).iter().map(|it| doc.without_redacted(it)[..].into()).collect()
+            }),
+        }
+    }
+
+    /// Tells whether the document has everything that an update says, changing nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::Refused`] where [`receive`](Self::receive) would refuse it.
+    pub fn holds(&self, update: &[u8]) -> Result<bool> {
+        let is_new = match &self.target {
+            PortTarget::Main => self.state.main.read().check(update, UpdateSource::Wire)?,
+            PortTarget::Content(handle) => {
+                handle.with(|loaded| loaded.doc.gate().check(update, UpdateSource::Wire))??
+            }
+        };
+        Ok(!is_new)
+    }
+
+    /// Accepts a peer's update: checks it, appends it to the log, and publishes it. When it
+    /// returns, the update is in the log, and every subscriber has been sent it, the sender's own
+    /// included.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::Refused`] where the gate refuses; the update is put into quarantine.
+    pub fn receive(&self, update: &[u8]) -> Result<()> {
+        let received = match &self.target {
+            PortTarget::Main => self.state.receive_main(update, self.actor.as_ref()).map(drop),
+            PortTarget::Content(handle) => {
+                let (id, actor) = (handle.id(), self.actor.as_ref());
+                self.state.receive_content(id, update, actor, ChangeEffect::Peer).map(drop)
+            }
+        };
+        if let Err(WorkspaceError::Refused(refusal)) = &received {
+            let doc = DocName::from(self.guid());
+            self.state.store.quarantine(&doc, update, &refusal.to_string(), self.state.now())?;
+        }
+        received
+    }
+}
+
+impl WorkspaceState {
+    /// Accepts a peer's update of the main document. Returns where it was logged and which rows it
+    /// changed, or nothing if it was known.
+    pub(crate) fn receive_main(
+        &self,
+        update: &[u8],
+        by: Option<&Actor>,
+    ) -> Result<Option<(Seq, Vec<FileId>)>> {
+        let committed = self.commit(StructureAccess::Change, by, |main| {
+            let is_new = main.check(update, UpdateSource::Wire)?;
+            let update = if is_new { update } else { EMPTY_UPDATE };
+            Ok(Transaction { main: MainChange::Peer(update.to_vec()), ..Transaction::of(()) })
+        })?;
+        Ok(committed.main.map(|seq| (seq, committed.rows)))
+    }
+
+    /// Accepts a peer's update of a content. Returns the records that it was logged as; none if it
+    /// was known.
+    pub(crate) fn receive_content(
+        &self,
+        id: &FileId,
+        update: &[u8],
+        by: Option<&Actor>,
+        effect: ChangeEffect,
+    ) -> Result<Vec<Seq>> {
+        let mut erases = false;
+        let committed = self.change_document(id, by, effect, |doc| {
+            let received = self.receive_into(id, doc, update, by)?;
+            erases |= received.erases;
+            Ok(received.updates)
+        })?;
+        if erases {
+            self.redacted.lock().insert(DocName::from(id));
+        }
+        Ok(committed.records)
+    }
+
+    /// Applies a peer's update to a document and returns what is to be logged of it.
+    pub(crate) fn receive_into(
+        &self,
+        id: &FileId,
+        doc: &mut ContentDoc,
+        update: &[u8],
+        by: Option<&Actor>,
+    ) -> Result<ReceivedContent> {
+        let n_redactions = doc.n_redactions();
+        let received = doc.receive(update, UpdateSource::Wire)?;
+        for (structs, refusal) in &received.refused {
+            let reason = refusal.to_string();
+            self.store.quarantine(&DocName::from(id), structs, &reason, self.now())?;
+        }
+        if !received.brought_new {
+            return Ok(ReceivedContent::default());
+        }
+        // A peer that still has what was erased meanwhile does not bring it back.
+        let update = doc.without_redacted(update).into_owned();
+        let erases = doc.n_redactions() > n_redactions;
+        if erases {
+            self.note_redaction()?;
+        }
+        let claim = by.filter(|_| received.changed).and_then(|by| self.claim(doc, &update, by));
+        Ok(ReceivedContent { updates: iter::once(update).chain(claim).collect(), erases })
+    }
+
+    /// Notes on whose behalf the client of an update writes, unless that is known. An update of
+    /// several clients passes on the work of others, and says nothing of who they are.
+    fn claim(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
+        let writers = writers(update).ok()?;
+        let &[first] = writers.as_slice() else { return None };
+        if doc.who(first).is_some() {
+            return None;
+        }
+        let author = RunAuthor::new(by.clone(), self.now());
+        // A document that refuses the note has accepted the update all the same.
+        doc.attribute(first.client, first.clock, &author).ok()?
+    }
+}
+
+/// A peer's update as it was applied to a document.
+#[derive(Debug, Default)]
+pub(crate) struct ReceivedContent {
+    /// What is to be logged; nothing if the update was known.
+    pub(crate) updates: Vec<Vec<u8>>,
+    /// Whether the update erases content for good.
+    pub(crate) erases: bool,
+}

@@ -1,0 +1,259 @@
+//! A directory of the host's that is written into, and never out of.
+//!
+//! Every component is opened relative to the one before and must be a directory, not a link. What is
+//! checked is what is used, whatever happens to the directory meanwhile.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::fd::OwnedFd,
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use rustix::{
+    fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT},
+    io::Errno,
+};
+use yfs_engine::time::Millis;
+use yfs_vfs::DirEntry;
+
+use crate::import::SkipReason;
+
+/// Numbers temporary files, so that threads do not meet.
+static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
+
+/// An open directory.
+#[derive(Debug)]
+pub(super) struct ExportDirectory {
+    root: OwnedFd,
+}
+
+/// What an object has beside its content.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExportAttributes {
+    mode: u32,
+    mtime: Millis,
+}
+
+/// What became of a file or link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileWriteOutcome {
+    /// It was written.
+    Written,
+    /// It was there already, and equal.
+    Unchanged,
+}
+
+impl ExportAttributes {
+    /// Takes those of an entry.
+    pub(super) fn of(entry: &DirEntry) -> Self {
+        Self { mode: entry.mode, mtime: entry.mtime }
+    }
+
+    fn mode(self) -> Mode {
+        // Who may write into a workspace must not be able to make set-user-id programs here.
+        Mode::from_raw_mode(self.mode & 0o777)
+    }
+
+    fn times(self) -> Timestamps {
+        let seconds = self.mtime.0.div_euclid(1_000);
+        let nanos = self.mtime.0.rem_euclid(1_000) * 1_000_000;
+        Timestamps {
+            last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+            last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos },
+        }
+    }
+}
+
+impl ExportDirectory {
+    /// Opens a directory, which is made if it is missing.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(path)?;
+        let root = fs::openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { root })
+    }
+
+    /// Opens the same directory once more.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { root: self.root.try_clone()? })
+    }
+
+    /// Makes a directory; tells whether it was missing.
+    pub(super) fn make_dir(&self, relative: &str) -> Result<bool, SkipReason> {
+        let (dir, name) = self.above(relative)?;
+        match fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => match enter(&dir, name) {
+                Ok(_) => Ok(false),
+                Err(_) => Err(SkipReason::InTheWay),
+            },
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Sets mode and time of a directory.
+    pub(super) fn set_dir(
+        &self,
+        relative: &str,
+        attributes: ExportAttributes,
+    ) -> Result<(), SkipReason> {
+        let (dir, name) = self.above(relative)?;
+        let dir = enter(&dir, name).map_err(failed)?;
+        fs::fchmod(&dir, attributes.mode()).map_err(failed)?;
+        fs::futimens(&dir, &attributes.times()).map_err(failed)
+    }
+
+    /// Writes a file, which appears whole.
+    pub(super) fn write_file(
+        &self,
+        relative: &str,
+        data: &[u8],
+        attributes: ExportAttributes,
+        force: bool,
+    ) -> Result<FileWriteOutcome, SkipReason> {
+        let (dir, name) = self.above(relative)?;
+        match fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile if holds(&dir, name, data, stat.st_size as u64) => {
+                    return self
+                        .set_file(&dir, name, attributes)
+                        .map(|()| FileWriteOutcome::Unchanged);
+                }
+                FileType::Directory => return Err(SkipReason::InTheWay),
+                _ if !force => return Err(SkipReason::Exists),
+                _ => (),
+            },
+            Err(Errno::NOENT) => (),
+            Err(error) => return Err(failed(error)),
+        }
+        let temporary = temporary_name();
+        let written = write_temporary(&dir, &temporary, data, attributes);
+        let placed = written.and_then(|()| place(&dir, &temporary, name, force));
+        if placed.is_err() {
+            // It may never have been made.
+            fs::unlinkat(&dir, &temporary, AtFlags::empty()).ok();
+        }
+        placed.map(|()| FileWriteOutcome::Written)
+    }
+
+    /// Makes a symbolic link.
+    pub(super) fn write_link(
+        &self,
+        relative: &str,
+        target: &str,
+        force: bool,
+    ) -> Result<FileWriteOutcome, SkipReason> {
+        let (dir, name) = self.above(relative)?;
+        match fs::symlinkat(target, &dir, name) {
+            Ok(()) => return Ok(FileWriteOutcome::Written),
+            Err(Errno::EXIST) => (),
+            Err(error) => return Err(failed(error)),
+        }
+        let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => {
+                let there = fs::readlinkat(&dir, name, Vec::new()).map_err(failed)?;
+                if there.to_bytes() == target.as_bytes() {
+                    return Ok(FileWriteOutcome::Unchanged);
+                }
+            }
+            FileType::Directory => return Err(SkipReason::InTheWay),
+            _ => (),
+        }
+        if !force {
+            return Err(SkipReason::Exists);
+        }
+        let temporary = temporary_name();
+        fs::symlinkat(target, &dir, &temporary).map_err(failed)?;
+        place(&dir, &temporary, name, true).map(|()| FileWriteOutcome::Written)
+    }
+
+    fn set_file(
+        &self,
+        dir: &OwnedFd,
+        name: &str,
+        attributes: ExportAttributes,
+    ) -> Result<(), SkipReason> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = fs::openat(dir, name, flags, Mode::empty()).map_err(failed)?;
+        fs::fchmod(&file, attributes.mode()).map_err(failed)?;
+        fs::futimens(&file, &attributes.times()).map_err(failed)
+    }
+
+    /// Opens the directory that holds the last component of a path.
+    fn above<'p>(&self, relative: &'p str) -> Result<(OwnedFd, &'p str), SkipReason> {
+        let (dirs, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+        let mut dir =
+            self.root.try_clone().map_err(|error| SkipReason::Failed(error.to_string()))?;
+        for component in dirs.split('/').filter(|component| !component.is_empty()) {
+            dir = enter(&dir, component).map_err(|error| match error {
+                Errno::NOTDIR | Errno::LOOP | Errno::NOENT => SkipReason::InTheWay,
+                error => failed(error),
+            })?;
+        }
+        Ok((dir, name))
+    }
+}
+
+fn enter(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(dir, name, flags, Mode::empty())
+}
+
+fn holds(dir: &OwnedFd, name: &str, data: &[u8], size: u64) -> bool {
+    if size != data.len() as u64 {
+        return false;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let Ok(file) = fs::openat(dir, name, flags, Mode::empty()) else { return false };
+    let mut there = Vec::with_capacity(data.len());
+    // One byte more, to notice a file that grew.
+    let limit = data.len() as u64 + 1;
+    File::from(file).take(limit).read_to_end(&mut there).is_ok() && there == data
+}
+
+fn write_temporary(
+    dir: &OwnedFd,
+    name: &str,
+    data: &[u8],
+    attributes: ExportAttributes,
+) -> Result<(), SkipReason> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+    let mut file = File::from(file);
+    file.write_all(data).map_err(|error| SkipReason::Failed(error.to_string()))?;
+    fs::fchmod(&file, attributes.mode()).map_err(failed)?;
+    fs::futimens(&file, &attributes.times()).map_err(failed)
+}
+
+/// Gives a temporary file its name; without `force`, only if nobody else has it.
+fn place(dir: &OwnedFd, temporary: &str, name: &str, force: bool) -> Result<(), SkipReason> {
+    if force {
+        return fs::renameat(dir, temporary, dir, name).map_err(failed);
+    }
+    // A hard link refuses what exists on every system; the temporary name goes afterwards.
+    match fs::linkat(dir, temporary, dir, name, AtFlags::empty()) {
+        Ok(()) => fs::unlinkat(dir, temporary, AtFlags::empty()).map_err(failed),
+        Err(Errno::EXIST) => Err(SkipReason::Exists),
+        // Some filesystems have no hard links.
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
+            fs::renameat(dir, temporary, dir, name).map_err(failed)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn temporary_name() -> String {
+    let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
+    format!(".yfs-export-{}-{number}", std::process::id())
+}
+
+fn failed(error: Errno) -> SkipReason {
+    match error {
+        Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL => {
+            SkipReason::BadName(io::Error::from(error).to_string())
+        }
+        error => SkipReason::Failed(io::Error::from(error).to_string()),
+    }
+}

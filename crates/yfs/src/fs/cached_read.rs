@@ -1,0 +1,164 @@
+//! What can be answered from memory, without a future: for whoever may not wait, such as an event loop.
+//!
+//! # Cost
+//!
+//! A look-up of the path. Only the length of a text that nobody has read or measured since the store was
+//! opened has to be asked of the store.
+
+use std::sync::Arc;
+
+use smol_str::SmolStr;
+use yfs_engine::{id::FileId, path::VPath, time::Millis, tree::FinalLink};
+use yfs_store::DocHead;
+use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
+
+use super::{
+    WorkspaceFs,
+    convert_types::{ContentLocation, file_kind, fs_error, version_token},
+    read::listed,
+};
+
+impl WorkspaceFs {
+    /// Describes what is at a path as a listing would, and says when it was made: [`Op::Lstat`] does not
+    /// follow a link at its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::stat`](yfs_vfs::FileSystem::stat).
+    pub fn entry(&self, path: &VPath, op: Op) -> Result<(DirEntry, Millis), FsError> {
+        self.refreshed(op)?;
+        let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
+        let found = {
+            let main = self.state.main.read();
+            let node = self.resolve(&main, op, path, follow)?;
+            let created = |id| main.files().attributes(id).map(|row| row.created_at);
+            listed(&main, node).zip(node.id().and_then(created))
+        };
+        let Some(((mut entry, is_text), created)) = found else {
+            let stat = self.stat_now(path, op)?;
+            let mut entry = DirEntry::new("", stat.id, stat.kind);
+            (entry.mtime, entry.mode) = (stat.mtime, stat.mode);
+            return Ok((entry, stat.created));
+        };
+        let measured = self.state.measure_all([(&mut entry, &is_text)].into_iter());
+        measured.map_err(|error| fs_error(error, op, path))?;
+        Ok((entry, created))
+    }
+
+    /// Lists the names in a directory with what they name, without measuring it.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir).
+    pub fn names(&self, path: &VPath) -> Result<Vec<(FileKind, SmolStr)>, FsError> {
+        self.refreshed(Op::Scandir)?;
+        let main = self.state.main.read();
+        let node = self.resolve(&main, Op::Scandir, path, FinalLink::Yes)?;
+        if !node.is_folder() {
+            return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
+        }
+        let children = node.children().filter_map(|(_, child)| {
+            let row = main.files().attributes(child.id()?)?;
+            Some((file_kind(&row), SmolStr::new(child.name())))
+        });
+        Ok(children.collect())
+    }
+
+    /// Lists every path of the workspace but `/`: each directory before what it holds.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
+        self.refreshed(Op::Walk)?;
+        let main = self.state.main.read();
+        let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_folders());
+        let mut pending = vec![(main.tree().root().children(), VPath::root())];
+        while let Some((children, at)) = pending.last_mut() {
+            let Some((_, child)) = children.next() else {
+                pending.pop();
+                continue;
+            };
+            let Some(row) = child.id().and_then(|id| main.files().attributes(id)) else { continue };
+            let path = at.join(child.name());
+            if child.is_folder() {
+                pending.push((child.children(), path.clone()));
+            }
+            found.push((file_kind(&row), path));
+        }
+        Ok(found)
+    }
+
+    /// Returns the path of the same object without any link, as
+    /// [`FileSystem::realpath`](yfs_vfs::FileSystem::realpath) does.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn real_path(&self, path: &VPath) -> Result<VPath, FsError> {
+        self.realpath_now(path)
+    }
+
+    /// Returns where a link points, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn target_of(&self, path: &VPath) -> Result<String, FsError> {
+        self.readlink_now(path)
+    }
+
+    /// Returns the version of a file's content, which changes with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
+        self.refreshed(Op::Open)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
+        self.refreshed_version_of(&found, path)
+    }
+
+    /// Returns the id and the text of a file, and the version of that, if it is a text that is in the cache and no
+    /// longer than this.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    pub fn text_in_memory(
+        &self,
+        path: &VPath,
+        max_len: usize,
+    ) -> Result<Option<TextInMemory>, FsError> {
+        self.refreshed(Op::Open)?;
+        let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
+        if found.holds != ContentLocation::Text {
+            return Ok(None);
+        }
+        let text = self.state.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
+        Ok(text.map(|text| TextInMemory { id: found.id, head: text.head, content: text.content }))
+    }
+}
+
+/// A text that is in the cache.
+#[derive(Debug, Clone)]
+pub struct TextInMemory {
+    /// The file.
+    pub id: FileId,
+    /// What it says.
+    pub content: Arc<str>,
+    head: DocHead,
+}
+
+impl TextInMemory {
+    /// Returns the version that the text is.
+    pub fn version(&self) -> VersionToken {
+        version_token(self.head, &ContentLocation::Text)
+    }
+
+    /// Returns a number that no other file of the store has, nor this one for another text; nothing of a
+    /// text that is not in the log.
+    pub fn state(&self) -> Option<u64> {
+        (self.head != DocHead::ZERO).then_some(self.head.seq.0)
+    }
+}

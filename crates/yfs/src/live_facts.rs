@@ -1,0 +1,59 @@
+//! What is known of files' contents without opening them: sizes, and when they last changed.
+//!
+//! A size here is the length of what reading returns. It is dropped when an update of the document
+//! is seen, and computed again on demand; the store keeps it between sessions.
+
+use dashmap::DashMap;
+use hashbrown::DefaultHashBuilder;
+use yfs_engine::{id::FileId, time::Millis};
+
+/// Facts about contents, by file.
+#[derive(Debug, Default)]
+pub(crate) struct LiveFacts {
+    facts: DashMap<FileId, LiveFact, DefaultHashBuilder>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct LiveFact {
+    size: Option<u64>,
+    /// When an update was last seen whose author has not yet reported it in the `stat` cell.
+    touched: Option<Millis>,
+}
+
+impl LiveFacts {
+    /// Returns the length of the content in bytes, if it is known.
+    pub(crate) fn size(&self, id: &FileId) -> Option<u64> {
+        self.facts.get(id).and_then(|fact| fact.size)
+    }
+
+    /// Returns size and time of the last update, as far as they are known.
+    pub(crate) fn get(&self, id: &FileId) -> (Option<u64>, Option<Millis>) {
+        self.facts.get(id).map_or((None, None), |fact| (fact.size, fact.touched))
+    }
+
+    pub(crate) fn set_size(&self, id: &FileId, size: u64) {
+        self.facts.entry(id.clone()).or_default().size = Some(size);
+    }
+
+    /// Notes an edit of this process, whose result is known.
+    pub(crate) fn edited(&self, id: &FileId, size: u64, at: Millis) {
+        self.facts.insert(id.clone(), LiveFact { size: Some(size), touched: Some(at) });
+    }
+
+    /// Notes an update whose result is not known yet.
+    pub(crate) fn changed(&self, id: &FileId, at: Millis) {
+        self.facts.insert(id.clone(), LiveFact { size: None, touched: Some(at) });
+    }
+
+    /// Forgets what was known, where the row says or will say what is.
+    pub(crate) fn forget(&self, id: &FileId) {
+        self.facts.remove(id);
+    }
+
+    /// Notes that the row has been told of all changes so far.
+    pub(crate) fn reported(&self, id: &FileId) {
+        if let Some(mut fact) = self.facts.get_mut(id) {
+            fact.touched = None;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Places in a log, as another store remembers them.
+//!
+//! A store that is restored from an older copy goes back in time and then counts on, so that a position which
+//! somebody remembers would come to stand for something else. So positions are not handed out: the log is
+//! marked, under a name that nobody can guess, and the name is handed out. A copy made before has no such
+//! mark, and whoever remembers it begins anew.
+
+use std::{
+    fmt,
+    str::FromStr,
+    time::{Duration, Instant},
+};
+
+use yfs_store::Seq;
+
+use crate::{
+    error::{Result, WorkspaceError},
+    state::WorkspaceState,
+};
+
+/// The beginning of the settings that are marks.
+const MARK_SETTING: &str = "replica.mark.";
+
+/// How many marks are kept; the oldest goes first.
+const N_MARKS: u32 = 1 << 16;
+
+/// How many records may follow a mark before there is another.
+const MAX_RECORDS: u64 = 256;
+
+/// How long a mark serves while there are fewer. What came since is sent again, and known.
+const MAX_AGE: Duration = Duration::from_secs(5);
+
+/// The name of a mark in the log of one store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogCursor {
+    slot: u32,
+    name: u64,
+}
+
+/// The mark that was made last.
+#[derive(Debug, Clone)]
+pub(crate) struct LogMark {
+    cursor: LogCursor,
+    seq: Seq,
+    made: Instant,
+}
+
+impl WorkspaceState {
+    /// Marks the log at a position, or a little before it unless it must be `exact`.
+    pub(super) fn mark(&self, seq: Seq, exact: bool) -> Result<LogCursor> {
+        let mut last = self.mark.lock();
+        if let Some(last) = &*last
+            && last.seq <= seq
+            && (last.seq == seq
+                || !exact && seq.0 - last.seq.0 < MAX_RECORDS && last.made.elapsed() < MAX_AGE)
+        {
+            return Ok(last.cursor.clone());
+        }
+        let slot = match &*last {
+            Some(last) => (last.cursor.slot + 1) % N_MARKS,
+            // Each process begins elsewhere, so that they do not go after each other's.
+            None => (random() % u64::from(N_MARKS)) as u32,
+        };
+        let cursor = LogCursor { slot, name: random() };
+        let value = format!("{} {:x}", seq.0, cursor.name);
+        self.store.set_meta(&setting(slot), value.as_bytes())?;
+        *last = Some(LogMark { cursor: cursor.clone(), seq, made: Instant::now() });
+        Ok(cursor)
+    }
+
+    /// Returns where a mark is, if this log has it.
+    pub(super) fn find_mark(&self, cursor: &LogCursor) -> Result<Option<Seq>> {
+        let Some(value) = self.store.get_meta(&setting(cursor.slot))? else { return Ok(None) };
+        let read = || {
+            let (seq, name) = std::str::from_utf8(&value).ok()?.split_once(' ')?;
+            let is_it = u64::from_str_radix(name, 16).ok()? == cursor.name;
+            seq.parse().ok().filter(|_| is_it).map(Seq)
+        };
+        Ok(read())
+    }
+}
+
+fn setting(slot: u32) -> String {
+    format!("{MARK_SETTING}{slot}")
+}
+
+fn random() -> u64 {
+    getrandom::u64().expect("the operating system has a random source")
+}
+
+impl fmt::Display for LogCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:x}", self.slot, self.name)
+    }
+}
+
+impl FromStr for LogCursor {
+    type Err = WorkspaceError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parse = || {
+            let (slot, name) = text.split_once('.')?;
+            let slot = slot.parse().ok().filter(|slot| *slot < N_MARKS)?;
+            Some(Self { slot, name: u64::from_str_radix(name, 16).ok()? })
+        };
+        parse().ok_or_else(|| WorkspaceError::NoDocument(text.to_owned()))
+    }
+}

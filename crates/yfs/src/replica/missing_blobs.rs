@@ -1,0 +1,74 @@
+//! Which blobs a replica lacks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use yfs_engine::{hash::ContentHash, id::FileId};
+use yfs_store::StoreExt;
+
+use super::receive::ReceivedUpdates;
+use crate::{Workspace, error::Result};
+
+/// The setting of the store that says that blobs may be missing: rows were taken in, and what they name was
+/// not there yet when that was last looked at.
+const UNSETTLED_SETTING: &str = "replica.unsettled";
+
+impl Workspace {
+    /// Notes that rows are about to be taken in whose blobs have not arrived, or that all have. It is kept, so
+    /// that a line that is cut in between, or a crash, leaves no file without its bytes.
+    pub fn set_unsettled(&self, is_unsettled: bool) -> Result<()> {
+        let value: &[u8] = if is_unsettled { b"1" } else { b"" };
+        Ok(self.state.store.set_meta(UNSETTLED_SETTING, value)?)
+    }
+
+    /// Returns which blobs are missing, of all files, with the sizes that rows and versions name,
+    /// if that was [noted](Self::set_unsettled).
+    pub fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
+        let noted = self.state.store.get_meta(UNSETTLED_SETTING)?;
+        if noted.is_none_or(|noted| noted.is_empty()) {
+            return Ok(BTreeMap::new());
+        }
+        let ids = {
+            let main = self.state.main.read();
+            let with_blob = main.files().iter().filter(|entry| entry.row.blob.is_some());
+            with_blob.map(|entry| entry.row.id).collect::<Vec<FileId>>()
+        };
+        self.missing_blobs(ids.iter())
+    }
+
+    /// Returns the blobs that files need which [`take`](Self::take) changed, of all their versions, and that
+    /// are not here, with the sizes that rows and versions name.
+    pub fn wanted_blobs(&self, taken: &ReceivedUpdates) -> Result<BTreeMap<ContentHash, u64>> {
+        let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
+        self.missing_blobs(ids.into_iter())
+    }
+
+    fn missing_blobs<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a FileId>,
+    ) -> Result<BTreeMap<ContentHash, u64>> {
+        let mut wanted = BTreeMap::new();
+        let mut want = |hash, size: u64| {
+            let known = wanted.entry(hash).or_insert(size);
+            *known = size.max(*known);
+        };
+        for id in ids {
+            let entry = self.state.main.read().files().get(id);
+            let Some(blob) = entry.and_then(|entry| entry.row.blob) else { continue };
+            // What was erased for good is not fetched again.
+            let versions = self.state.documents.acquire(id).with(|loaded| {
+                let mut versions = loaded.doc.blobs();
+                versions.retain(|version| !loaded.doc.is_blob_redacted(version.id));
+                versions
+            })?;
+            versions.into_iter().for_each(|version| want(version.hash, version.size));
+            want(blob.hash, blob.size);
+        }
+        let mut missing = BTreeMap::new();
+        for (hash, size) in wanted {
+            if !self.state.store.has_blob(&hash)? {
+                missing.insert(hash, size);
+            }
+        }
+        Ok(missing)
+    }
+}

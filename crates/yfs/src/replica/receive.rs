@@ -1,0 +1,280 @@
+//! Logging what was logged in another store.
+//!
+//! An update may arrive several times, by several ways: it is logged once. What a document holds
+//! already is found by applying the update to it. Only a document of which this log has nothing yet
+//! is not loaded for that.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use yfs_engine::{
+    content::ContentDoc,
+    gate::{GateRejection, inspect},
+    id::FileId,
+};
+use yfs_store::{DocName, Seq};
+
+use crate::{
+    Workspace,
+    commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
+    error::{Result, WorkspaceError},
+    state::WorkspaceState,
+};
+
+/// The setting of the store that says that something was erased for good somewhere in it.
+const REDACTIONS_SETTING: &str = "redactions";
+
+/// How many documents are changed in one transaction, and so may be in memory at once.
+const MAX_DOCUMENTS: usize = 128;
+
+/// What became of updates that arrived from another store.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ReceivedUpdates {
+    /// The records that it made, so that a [`Feed`](super::ReplicaFeed) need not send them back.
+    pub logged: Vec<Seq>,
+    /// How many updates brought something new.
+    pub n_new: u64,
+    /// Which documents changed, the main document not among them.
+    pub changed: BTreeSet<FileId>,
+    /// Which rows changed.
+    pub rows: BTreeSet<FileId>,
+    /// What was refused, and why; it is in quarantine.
+    pub refused: Vec<(FileId, GateRejection)>,
+    /// Documents of which there is no file. What was sent for them was not logged.
+    pub unknown: BTreeSet<FileId>,
+}
+
+/// An update that was logged in another store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaUpdate {
+    /// Which document it is of.
+    pub doc: FileId,
+    /// The update.
+    pub update: Vec<u8>,
+    /// Whether the sender has not sent it before, as far as it remembers. A hint; nothing depends
+    /// on it.
+    pub is_new: bool,
+}
+
+impl Workspace {
+    /// Logs updates that were logged in another store of this workspace. When it returns they are
+    /// in this log.
+    ///
+    /// # Errors
+    ///
+    /// If the log takes nothing; then what was logged before may be passed again.
+    pub fn take(&self, updates: &[ReplicaUpdate]) -> Result<ReceivedUpdates> {
+        self.state.check_writable()?;
+        let mut taken = ReceivedUpdates::default();
+        let (mains, contents): (Vec<&ReplicaUpdate>, Vec<&ReplicaUpdate>) =
+            updates.iter().partition(|arrival| arrival.doc == self.state.id);
+        for arrival in mains {
+            self.take_main(&arrival.update, &mut taken)?;
+        }
+        let mut of_documents: BTreeMap<&FileId, Vec<&[u8]>> = BTreeMap::new();
+        for ReplicaUpdate { doc, update, .. } in contents {
+            if self.state.is_file(doc) {
+                of_documents.entry(doc).or_default().push(update);
+            } else {
+                taken.unknown.insert(doc.clone());
+            }
+        }
+        let documents: Vec<(&FileId, Vec<&[u8]>)> = of_documents.into_iter().collect();
+        for documents in documents.chunks(MAX_DOCUMENTS) {
+            self.take_contents(documents, &mut taken)?;
+        }
+        Ok(taken)
+    }
+
+    /// Puts contents where their files' names say, of those that [`take`](Self::take) changed and that were
+    /// kept in another way before: what somebody wrote meanwhile where the content was.
+    ///
+    /// It is for whoever others meet at. What several merge by themselves may be there twice
+    /// (decision 23).
+    pub fn settle(&self, taken: &ReceivedUpdates) -> Result<()> {
+        let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
+        for id in ids {
+            if self.state.is_file(id) && self.state.is_converted(id)? {
+                match self.state.settle_content(id) {
+                    // What cannot be settled stays as it is, and is listed among the conflicts.
+                    Ok(()) | Err(WorkspaceError::Content(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_main(&self, update: &[u8], taken: &mut ReceivedUpdates) -> Result<()> {
+        match self.state.receive_main(update, None) {
+            Ok(Some((seq, rows))) => {
+                taken.logged.push(seq);
+                taken.rows.extend(rows);
+                taken.n_new += 1;
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            Err(WorkspaceError::Refused(refusal)) => {
+                let id = self.state.id.clone();
+                self.refuse(&id, update, refusal, taken)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Logs updates of several documents in one transaction.
+    fn take_contents(
+        &self,
+        documents: &[(&FileId, Vec<&[u8]>)],
+        taken: &mut ReceivedUpdates,
+    ) -> Result<()> {
+        // Where something was ever erased for good, no update is logged unread.
+        let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
+        let mut arrivals = Vec::with_capacity(documents.len());
+        for (id, updates) in documents {
+            arrivals.extend(self.inspect(id, updates, is_clean, taken)?);
+        }
+        let outcome = RefCell::new(Outcome::default());
+        let (state, arrivals, seen) = (&self.state, &arrivals, &outcome);
+        let committed = state.commit(StructureAccess::Several, None, |_| {
+            *seen.borrow_mut() = Outcome::default();
+            let changes = arrivals.iter().map(|arrival| arrival.change(state, seen));
+            Ok(Transaction { changes: changes.collect(), ..Transaction::of(()) })
+        })?;
+        for (id, document) in committed.documents {
+            if document.is_changed {
+                taken.n_new += document.records.len() as u64;
+                taken.logged.extend(document.records);
+                taken.changed.insert(id.clone());
+            }
+            // What was made to lock a document that nothing else uses is of no more use.
+            if self.state.documents.peek(&id).is_none() {
+                self.state.documents.close(&id);
+            }
+        }
+        let Outcome { refused, erased } = outcome.into_inner();
+        self.state.redacted.lock().extend(erased);
+        refused
+            .into_iter()
+            .try_for_each(|(id, update, refusal)| self.refuse(&id, &update, refusal, taken))
+    }
+
+    /// Checks the updates of a document without loading it.
+    fn inspect<'a>(
+        &self,
+        id: &'a FileId,
+        updates: &[&'a [u8]],
+        is_clean: bool,
+        taken: &mut ReceivedUpdates,
+    ) -> Result<Option<ContentArrival<'a>>> {
+        let mut may_be_first = is_clean && !self.state.is_converted(id)?;
+        let mut accepted = Vec::with_capacity(updates.len());
+        for update in updates {
+            match inspect(update, &self.state.options.limits) {
+                Err(refusal) => self.refuse(id, update, refusal, taken)?,
+                Ok(inspected) => {
+                    if inspected.has_conversions {
+                        self.state.note_converted([id])?;
+                    }
+                    may_be_first &= !inspected.has_conversions && !inspected.has_redactions;
+                    accepted.push(*update);
+                }
+            }
+        }
+        let arrival = ContentArrival { id, updates: accepted, may_be_first };
+        Ok((!arrival.updates.is_empty()).then_some(arrival))
+    }
+
+    fn refuse(
+        &self,
+        doc: &FileId,
+        update: &[u8],
+        refusal: GateRejection,
+        taken: &mut ReceivedUpdates,
+    ) -> Result<()> {
+        let (name, now) = (DocName::from(doc), self.state.now());
+        self.state.store.quarantine(&name, update, &refusal.to_string(), now)?;
+        taken.refused.push((doc.clone(), refusal));
+        Ok(())
+    }
+}
+
+/// The updates of one document that arrived.
+struct ContentArrival<'a> {
+    id: &'a FileId,
+    updates: Vec<&'a [u8]>,
+    /// Whether they may be logged unread if the log has nothing of the document.
+    may_be_first: bool,
+}
+
+/// What applying updates that arrived brought to light.
+#[derive(Default)]
+struct Outcome {
+    refused: Vec<(FileId, Vec<u8>, GateRejection)>,
+    erased: BTreeSet<DocName>,
+}
+
+impl ContentArrival<'_> {
+    fn change<'t>(
+        &'t self,
+        state: &'t WorkspaceState,
+        outcome: &'t RefCell<Outcome>,
+    ) -> DocumentChange<'t> {
+        let make = move |doc: &mut ContentDoc| {
+            let mut logged = Vec::new();
+            for update in &self.updates {
+                match state.receive_into(self.id, doc, update, None) {
+                    Ok(received) => {
+                        logged.extend(received.updates);
+                        if received.erases {
+                            outcome.borrow_mut().erased.insert(DocName::from(self.id));
+                        }
+                    }
+                    Err(WorkspaceError::Refused(refusal)) => {
+                        let refused = (self.id.clone(), update.to_vec(), refusal);
+                        outcome.borrow_mut().refused.push(refused);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(logged)
+        };
+        let mut change = DocumentChange::new(self.id, ChangeEffect::Replica, make);
+        if self.may_be_first {
+            change.first_updates = self.updates.iter().map(|update| update.to_vec()).collect();
+        }
+        change
+    }
+}
+
+impl WorkspaceState {
+    /// Notes that files are kept in another way from now on than they were.
+    pub(crate) fn note_converted<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a FileId>,
+    ) -> Result<()> {
+        let keys: Vec<String> = ids.into_iter().map(converted_key).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        Ok(self.store.note_first_seen(&keys, self.now())?)
+    }
+
+    /// Tells whether a file was ever kept in another way, as far as this store saw it.
+    fn is_converted(&self, id: &FileId) -> Result<bool> {
+        Ok(self.store.first_seen(&converted_key(id))?.is_some())
+    }
+
+    /// Notes that something was erased for good: from now on, no update is logged unread.
+    pub(crate) fn note_redaction(&self) -> Result<()> {
+        Ok(self.store.set_meta(REDACTIONS_SETTING, b"1")?)
+    }
+}
+
+fn converted_key(id: &FileId) -> String {
+    format!("converted:{id}")
+}

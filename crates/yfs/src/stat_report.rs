@@ -1,0 +1,139 @@
+//! Reporting edits to rows: size and time of the last change go to the `stat` cell, coalesced.
+//!
+//! Only the process that made an edit reports it (DESIGN: rows are never written per keystroke):
+//! when the file has rested, at least once a minute while it does not, and on flush and close.
+
+use std::{collections::btree_map::Entry, time::Duration};
+
+use yfs_engine::{
+    id::FileId,
+    table::{RowChanges, RowWrite},
+    time::Millis,
+};
+
+use yfs_store::DocName;
+
+use crate::{
+    commit::{StructureAccess, Transaction},
+    error::{Result, WorkspaceError},
+    state::{UnreportedEdit, WorkspaceState},
+};
+
+/// How long a file that is edited all the time goes without a report.
+const MAX_SILENCE: Duration = Duration::from_secs(60);
+
+/// How many rows are written in one transaction.
+const MAX_ROWS: usize = 1_000;
+
+impl WorkspaceState {
+    /// Notes that a content changed here, and is to be reported.
+    pub(crate) fn touch(&self, id: &FileId, at: Millis) {
+        self.written.lock().insert(DocName::from(id));
+        match self.unreported.lock().entry(id.clone()) {
+            Entry::Occupied(mut known) => known.get_mut().last = at,
+            Entry::Vacant(slot) => {
+                slot.insert(UnreportedEdit { first: at, last: at });
+            }
+        }
+    }
+
+    /// Reports files that have rested, or were silent for too long.
+    pub(crate) fn report_rested(&self) -> Result<()> {
+        if self.unreported.lock().is_empty() {
+            return Ok(());
+        }
+        let now = self.now();
+        let over = |since: Millis, limit: Duration| {
+            now.0.saturating_sub(since.0) >= i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)
+        };
+        self.report(|edit| over(edit.last, self.options.stat_idle) || over(edit.first, MAX_SILENCE))
+    }
+
+    /// Reports everything.
+    pub(crate) fn report_all(&self) -> Result<()> {
+        self.report(|_| true)
+    }
+
+    fn report(&self, due: impl Fn(&UnreportedEdit) -> bool) -> Result<()> {
+        loop {
+            let batch: Vec<(FileId, UnreportedEdit)> = {
+                let unreported = self.unreported.lock();
+                let due = unreported.iter().filter(|(_, edit)| due(edit));
+                due.take(MAX_ROWS).map(|(id, edit)| (id.clone(), *edit)).collect()
+            };
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.report_batch(&batch)?;
+            let mut unreported = self.unreported.lock();
+            for (id, edit) in &batch {
+                // An edit that came meanwhile stays due.
+                if unreported.get(id).is_some_and(|it| it.last == edit.last) {
+                    unreported.remove(id);
+                }
+            }
+        }
+    }
+
+    /// Reports a batch of files. A file that cannot be reported is left out: its size is computed
+    /// where it is asked for.
+    fn report_batch(&self, batch: &[(FileId, UnreportedEdit)]) -> Result<()> {
+        let mut measured = Vec::with_capacity(batch.len());
+        for (id, edit) in batch {
+            match self.settle_content(id).and_then(|()| self.text_size(id)) {
+                Ok(size) => measured.push(SizeMeasurement { id: id.clone(), size, at: edit.last }),
+                Err(error) if is_of_store(&error) => return Err(error),
+                // A content that cannot be converted or read is listed among the conflicts.
+                Err(_) => {}
+            }
+        }
+        match self.report_measured(&measured) {
+            Err(error) if is_of_store(&error) => return Err(error),
+            Ok(()) => {}
+            Err(_) => {
+                // One row that takes no report costs the others nothing.
+                for one in &measured {
+                    match self.report_measured(std::slice::from_ref(one)) {
+                        Err(error) if is_of_store(&error) => return Err(error),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        for SizeMeasurement { id, .. } in measured {
+            self.live.reported(&id);
+        }
+        Ok(())
+    }
+
+    fn report_measured(&self, measured: &[SizeMeasurement]) -> Result<()> {
+        self.commit(StructureAccess::Change, None, |main| {
+            let writes = measured.iter().filter_map(|SizeMeasurement { id, size, at }| {
+                let row = main.files().get(id)?.row;
+                let is_news = row.size != *size || row.updated_at < *at;
+                let changes = RowChanges {
+                    size: Some(*size),
+                    updated_at: Some(row.updated_at.max(*at)),
+                    ..RowChanges::default()
+                };
+                is_news.then(|| RowWrite::Update { id: id.clone(), changes })
+            });
+            Ok(Transaction::rows(writes.collect(), ()))
+        })?;
+        Ok(())
+    }
+}
+
+/// What a row is to say of its file's content.
+struct SizeMeasurement {
+    id: FileId,
+    /// The size in bytes.
+    size: u64,
+    /// When the content last changed.
+    at: Millis,
+}
+
+/// Reports whether an error is the store's, so that trying again later may help.
+fn is_of_store(error: &WorkspaceError) -> bool {
+    matches!(error, WorkspaceError::Store(_) | WorkspaceError::Closed | WorkspaceError::ReadOnly)
+}

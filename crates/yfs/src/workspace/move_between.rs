@@ -1,0 +1,272 @@
+//! Moving a file or folder to another workspace, with its ids and its history.
+
+use std::{collections::HashMap, io};
+
+use yfs_engine::{
+    hash::ContentHash,
+    id::{FileId, WorkspaceId},
+    main_doc::MainDoc,
+    ops,
+    path::VPath,
+    table::{FileRow, RowChanges, RowWrite},
+    tree::{FinalLink, PathTarget},
+};
+use yfs_store::{DocHead, Seq};
+use yfs_vfs::{FsCode, FsError, Op};
+
+use super::Workspace;
+use crate::{
+    commit::{ContentPrecondition, NewDocument, StructureAccess, Transaction},
+    error::{Result, WorkspaceError},
+    fs::{lookup_error, op_error, resolve},
+    json_convert,
+    state::WorkspaceState,
+};
+
+/// The member of a trashed row's `meta` that names the workspace that it was moved to.
+pub const MOVED_KEY: &str = "moved";
+
+/// A subtree on its way.
+struct SubtreeTransfer {
+    /// The rows, each folder before what it holds; the first is what was moved.
+    rows: Vec<FileRow>,
+    /// Each content document as one update, with its history.
+    contents: Vec<NewDocument>,
+    /// Each file as it was packed.
+    packed: Vec<PackedFile>,
+    /// The blobs that it needs.
+    blobs: Vec<ContentHash>,
+}
+
+/// A file as it was packed.
+struct PackedFile {
+    id: FileId,
+    /// The last record of its document.
+    head: DocHead,
+}
+
+impl Workspace {
+    /// Moves what is at `path` to `to` in another workspace. Files keep their ids, and so their content
+    /// documents and all of their history; here they go to the trash.
+    ///
+    /// The copy is durable over there before anything changes here: whatever fails on the way, nothing
+    /// is lost, and the call may be made again.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if something is at `to`, or if the other workspace shows one of the files already;
+    /// `ENOENT` if the folder of `to` is missing; `EBUSY` for the root.
+    pub fn move_to(&self, path: &VPath, other: &Self, to: &VPath) -> Result<()> {
+        self.state.check_writable()?;
+        other.state.check_writable()?;
+        self.state.refresh()?;
+        let by = Some(&self.state.options.actor);
+        let mut parcel = self.state.pack(path)?;
+        self.send(other, &parcel)?;
+        other.state.commit(StructureAccess::Change, by, |main| unpack(main, &parcel, to))?;
+        loop {
+            other.flush()?;
+            match self.state.trash_moved(path, &parcel, &other.state.id) {
+                Err(WorkspaceError::ContentMoved(_)) => {
+                    // It was written to meanwhile: what is new is sent after the rest.
+                    parcel = self.state.pack(path)?;
+                    self.send(other, &parcel)?;
+                    other
+                        .state
+                        .commit(StructureAccess::Change, by, |main| complete(main, &parcel))?;
+                }
+                trashed => return trashed,
+            }
+        }
+    }
+
+    fn send(&self, other: &Self, parcel: &SubtreeTransfer) -> Result<()> {
+        parcel.blobs.iter().try_for_each(|hash| copy_blob(&self.state, &other.state, hash))
+    }
+}
+
+impl WorkspaceState {
+    /// Returns up to which position of the log the contents below something were moved to another
+    /// workspace, if they were moved from this store.
+    pub(super) fn moved_up_to(&self, id: &FileId) -> Result<Option<Seq>> {
+        let noted = self.store.get_meta(&moved_key(id))?;
+        let position = noted.and_then(|noted| String::from_utf8(noted).ok()?.parse().ok());
+        Ok(position.map(Seq))
+    }
+
+    /// Trashes what was sent to another workspace.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::ContentMoved`] if something of it was written to after it was packed.
+    fn trash_moved(
+        &self,
+        path: &VPath,
+        parcel: &SubtreeTransfer,
+        home: &WorkspaceId,
+    ) -> Result<()> {
+        let now = self.now();
+        // What is logged in the contents from here on is not in the other workspace, unless the
+        // transaction fails: then the note says nothing.
+        if let Some(top) = parcel.rows.first() {
+            let position = self.store.head()?.0.to_string();
+            self.store.set_meta(&moved_key(&top.id), position.as_bytes())?;
+        }
+        self.commit(StructureAccess::Change, Some(&self.options.actor), |main| {
+            let top = resolve(main, Op::Rename, path, FinalLink::No)?;
+            let rows = std::iter::once(top).chain(top.walk());
+            let packed: HashMap<&FileId, &FileRow> =
+                parcel.rows.iter().map(|row| (&row.id, row)).collect();
+            let is_packed = |id: &FileId| packed.get(id).is_some_and(|row| is_same(main, row));
+            if let Some(id) = rows.filter_map(|node| node.id()).find(|id| !is_packed(id)) {
+                return Err(WorkspaceError::ContentMoved(id.clone()));
+            }
+            let mut preconditions: Vec<ContentPrecondition> = Vec::new();
+            for file in &parcel.packed {
+                preconditions.extend(self.expect_content(&file.id, Some(file.head))?);
+            }
+            let mut writes = ops::plan_trash(main.tree(), path, now, true)
+                .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
+            for write in &mut writes {
+                if let RowWrite::Update { changes, .. } = write {
+                    let moved = serde_json::json!({ MOVED_KEY: home.as_str() });
+                    changes.meta = Some(json_convert::from_json(&moved));
+                }
+            }
+            Ok(Transaction { preconditions, ..Transaction::rows(writes, ()) })
+        })?;
+        Ok(())
+    }
+
+    /// Takes a copy of a subtree.
+    fn pack(&self, path: &VPath) -> Result<SubtreeTransfer> {
+        let rows: Vec<FileRow> = {
+            let main = self.main.read();
+            let top = resolve(&main, Op::Rename, path, FinalLink::No)?;
+            if top.is_root() {
+                return Err(FsError::new(FsCode::EBUSY, Op::Rename, path).into());
+            }
+            let nodes = std::iter::once(top).chain(top.walk());
+            nodes.filter_map(|node| Some(main.files().get(node.id()?)?.row)).collect()
+        };
+        let mut parcel =
+            SubtreeTransfer { rows, contents: Vec::new(), packed: Vec::new(), blobs: Vec::new() };
+        let files = parcel.rows.iter().filter(|row| row.kind == yfs_engine::table::NodeKind::File);
+        for row in files {
+            parcel.blobs.extend(row.blob.map(|blob| blob.hash));
+            let (update, blobs, text, head) = self.documents.acquire(&row.id).with(|loaded| {
+                let state = loaded.doc.gate().encode_state();
+                (state, loaded.doc.blobs(), loaded.doc.text(), loaded.head)
+            })?;
+            parcel.packed.push(PackedFile { id: row.id.clone(), head });
+            parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
+            // An empty document is two zeros.
+            if update.len() > 2 {
+                let text_size = row.blob.is_none().then_some(text.len() as u64);
+                parcel.contents.push(NewDocument { id: row.id.clone(), update, text_size });
+            }
+        }
+        parcel.blobs.sort();
+        parcel.blobs.dedup();
+        Ok(parcel)
+    }
+}
+
+/// Plans what was written in the origin after a parcel was sent: contents, and the rows of what was
+/// made since.
+fn complete(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'static>> {
+    let mut writes = Vec::new();
+    for row in &parcel.rows {
+        let row = FileRow { trashed_at: None, ..row.clone() };
+        match main.tree().node(&row.id) {
+            None => writes.push(RowWrite::Create { row, derived: false }),
+            Some(_) => {
+                let changes = RowChanges {
+                    size: Some(row.size),
+                    updated_at: Some(row.updated_at),
+                    blob: Some(row.blob),
+                    ..RowChanges::default()
+                };
+                writes.push(RowWrite::Update { id: row.id, changes });
+            }
+        }
+    }
+    let (new_documents, blobs) = (parcel.contents.clone(), parcel.blobs.clone());
+    Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, ()) })
+}
+
+/// Plans the rows of a parcel at `to`.
+fn unpack(main: &MainDoc, parcel: &SubtreeTransfer, to: &VPath) -> Result<Transaction<'static>> {
+    let fail = |code| WorkspaceError::Fs(FsError::new(code, Op::Rename, to));
+    let place = main.tree().place(to, FinalLink::No);
+    let place = place.map_err(|error| lookup_error(error, Op::Rename, to))?;
+    let PathTarget::Free { parent, name } = place else { return Err(fail(FsCode::EEXIST)) };
+    let name = ops::check_name(&name, to).map_err(|error| op_error(error, Op::Rename, to))?;
+    let mut writes = Vec::with_capacity(parcel.rows.len());
+    for (at, row) in parcel.rows.iter().enumerate() {
+        let mut row = row.clone();
+        row.trashed_at = None;
+        if at == 0 {
+            row.name = name.to_smol_str();
+            row.parent = parent.id().cloned();
+        }
+        let known = main.tree().node(&row.id);
+        writes.push(match known {
+            None => RowWrite::Create { row, derived: false },
+            Some(node) if node.is_visible() => return Err(fail(FsCode::EEXIST)),
+            // It was here before, and comes back.
+            Some(_) => RowWrite::Update { id: row.id.clone(), changes: whole(row) },
+        });
+    }
+    let (new_documents, blobs) = (parcel.contents.clone(), parcel.blobs.clone());
+    Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, ()) })
+}
+
+/// Returns the setting of the store that says when something was moved to another workspace.
+fn moved_key(id: &FileId) -> String {
+    format!("moved:{id}")
+}
+
+/// Reports whether a file holds the blob that it held when it was packed.
+fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
+    main.files().get(&packed.id).is_some_and(|entry| entry.row.blob == packed.blob)
+}
+
+/// Returns the changes that make a row what this one is.
+fn whole(row: FileRow) -> RowChanges {
+    let came_back = serde_json::json!({ MOVED_KEY: null });
+    RowChanges {
+        name: Some(row.name),
+        parent: Some(row.parent),
+        size: Some(row.size),
+        updated_at: Some(row.updated_at),
+        trashed_at: Some(None),
+        mode: Some(row.mode),
+        link: Some(row.link),
+        blob: Some(row.blob),
+        meta: Some(json_convert::from_json(&came_back)),
+    }
+}
+
+/// Copies a blob through a pipe, so that it never is in memory as a whole.
+fn copy_blob(from: &WorkspaceState, to: &WorkspaceState, hash: &ContentHash) -> Result<()> {
+    if to.store.blob_info(hash)?.is_some() {
+        return Ok(());
+    }
+    let failed = |source| WorkspaceError::Host {
+        action: "make a pipe for",
+        path: hash.to_string().into(),
+        source,
+    };
+    let (mut reader, mut writer) = io::pipe().map_err(failed)?;
+    std::thread::scope(|scope| {
+        let sender = scope.spawn(move || from.store.copy_blob(hash, &mut writer));
+        let put = to.store.put_blob(&mut reader, to.now());
+        // A sender that nobody reads from any more gets an error instead of waiting for ever.
+        drop(reader);
+        let sent = sender.join().expect("copying does not panic");
+        put?;
+        sent?;
+        Ok(())
+    })
+}

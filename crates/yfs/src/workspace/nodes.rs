@@ -1,0 +1,274 @@
+//! What is in the workspace by id: for whoever keeps a copy of the tree in step, such as a mirror.
+//!
+//! Paths change under whoever holds one; an id does not. Calls on files take the path `/.id/{id}`.
+
+use bytes::Bytes;
+use smol_str::SmolStr;
+use yfs_engine::{
+    actor::Actor, id::FileId, main_doc::MainDoc, path::VPath, time::Millis, tree::NodeRef,
+};
+use yfs_store::DocName;
+use yfs_vfs::{FileKind, FsError, VersionToken};
+
+use super::Workspace;
+use crate::{
+    WorkspaceFs,
+    error::{Result, WorkspaceError},
+    fs::{
+        ContentLocation,
+        batch::{NewNode, NewWhat},
+        bytes_of,
+        durable_version::DurableVersion,
+        file_kind, mode_of, version_token,
+    },
+};
+
+/// How many versions of a file are compared at most to find one of certain bytes.
+const MAX_COMPARED: usize = 64;
+
+/// Something visible in the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TreeNode {
+    /// What it is for ever.
+    pub id: FileId,
+    /// The folder that it is shown in; none for the root.
+    pub parent: Option<FileId>,
+    /// The name that it is shown under.
+    pub name: SmolStr,
+    /// What sort of object it is.
+    pub kind: FileKind,
+    /// Permission bits.
+    pub mode: u32,
+    /// When its content last changed.
+    pub mtime: Millis,
+    /// The text of a link.
+    pub link: Option<SmolStr>,
+    /// Of a file, what changes whenever its content does.
+    pub version: Option<VersionToken>,
+}
+
+/// The content of a file, and a version of it that may be kept.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DurableContent {
+    /// The bytes.
+    pub data: Bytes,
+    /// As in [`TreeNode::version`].
+    pub version: VersionToken,
+    /// What to pass as the base of a write, however long afterwards.
+    pub base: VersionToken,
+}
+
+/// Something to be made.
+#[derive(Debug, Clone)]
+pub struct NewObject {
+    /// Where; the folder above is there, or earlier in the same batch.
+    pub path: VPath,
+    /// Permission bits, if others than usual.
+    pub mode: Option<u32>,
+    /// The time of its last change, if not now.
+    pub mtime: Option<Millis>,
+    /// What.
+    pub content: NewNodeContent,
+}
+
+/// What is to be made.
+#[derive(Debug, Clone)]
+pub enum NewNodeContent {
+    /// A folder.
+    Folder,
+    /// A symbolic link with this text.
+    Link(SmolStr),
+    /// A file of these bytes.
+    File(Bytes),
+}
+
+impl Workspace {
+    /// Describes what an id names, if it is visible.
+    pub fn object(&self, id: &FileId) -> Result<Option<TreeNode>> {
+        self.state.refresh()?;
+        let found = {
+            let main = self.state.main.read();
+            let node = main.tree().node(id).filter(NodeRef::is_visible);
+            node.and_then(|node| describe(&main, node))
+        };
+        let Some((mut object, holds)) = found else { return Ok(None) };
+        self.complete(&mut object, holds)?;
+        Ok(Some(object))
+    }
+
+    /// Describes what a folder, or the root, shows under exactly this name.
+    pub fn child(&self, parent: Option<&FileId>, name: &str) -> Result<Option<TreeNode>> {
+        self.state.refresh()?;
+        let found = {
+            let main = self.state.main.read();
+            let folder = match parent {
+                None => Some(main.tree().root()),
+                Some(id) => main.tree().node(id).filter(NodeRef::is_visible),
+            };
+            let child = folder.and_then(|folder| main.tree().child(folder, name));
+            // Not what has another name and answers to this one, too.
+            child.filter(|child| child.name() == name).and_then(|child| describe(&main, child))
+        };
+        let Some((mut object, holds)) = found else { return Ok(None) };
+        self.complete(&mut object, holds)?;
+        Ok(Some(object))
+    }
+
+    /// Lists what lies below a folder, or below the root: each folder before what it holds.
+    pub fn objects(&self, below: Option<&FileId>) -> Result<Vec<TreeNode>> {
+        self.state.refresh()?;
+        let found: Vec<_> = {
+            let main = self.state.main.read();
+            let top = match below {
+                None => Some(main.tree().root()),
+                Some(id) => main.tree().node(id).filter(NodeRef::is_visible),
+            };
+            let below = top.into_iter().flat_map(|top| top.walk());
+            below.filter_map(|node| describe(&main, node)).collect()
+        };
+        let mut objects = Vec::with_capacity(found.len());
+        for (mut object, holds) in found {
+            self.complete(&mut object, holds)?;
+            objects.push(object);
+        }
+        Ok(objects)
+    }
+
+    /// Returns what a file holds.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::NoFile`] if it is none, or in the trash; [`WorkspaceError::Damaged`] if
+    /// what can be read is not all of it.
+    pub fn held(&self, id: &FileId) -> Result<DurableContent> {
+        self.state.refresh()?;
+        let holds = self.holds_visible(id)?;
+        match holds {
+            ContentLocation::Text => self.state.documents.acquire(id).with(|loaded| {
+                let data = bytes_of(loaded.doc.text().into());
+                if loaded.is_damaged {
+                    return Err(WorkspaceError::Damaged(id.clone()));
+                }
+                // A document in which the CRDT library panicked reads as empty.
+                loaded.doc.gate().health()?;
+                let version = version_token(loaded.head, &holds);
+                Ok(DurableContent {
+                    data,
+                    version,
+                    base: DurableVersion::Text(loaded.doc.version()).token(),
+                })
+            })?,
+            ContentLocation::Blob(blob) => {
+                let head = self.state.store.doc_head(&DocName::from(id))?;
+                let data = self.state.store.read_blob(&blob.hash, 0..blob.size)?;
+                let base = DurableVersion::Blob(blob.hash).token();
+                Ok(DurableContent { data: data.into(), version: version_token(head, &holds), base })
+            }
+        }
+    }
+
+    /// Finds a version of a file that was exactly this, to be passed as the base of a write: the last
+    /// such one, among the latest. Nothing if there is none.
+    pub fn find_base(&self, id: &FileId, data: &[u8]) -> Result<Option<VersionToken>> {
+        let holds = self.holds_visible(id)?;
+        let text = std::str::from_utf8(data).ok();
+        self.state.documents.acquire(id).with(|loaded| match (&holds, text) {
+            (ContentLocation::Text, Some(text)) => {
+                let n_versions = loaded.doc.timeline().len();
+                let latest = (n_versions.saturating_sub(MAX_COMPARED)..n_versions).rev();
+                let mut versions = latest.filter_map(|index| loaded.doc.past(index));
+                let found = versions
+                    .find(|version| loaded.doc.text_at(version).is_ok_and(|then| then == text));
+                found.map(|version| DurableVersion::Text(version).token())
+            }
+            (ContentLocation::Blob(_), _) => {
+                let hash = yfs_engine::hash::ContentHash::of(data);
+                let is_known = loaded.doc.blobs().iter().any(|blob| blob.hash == hash);
+                is_known.then(|| DurableVersion::Blob(hash).token())
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns how much of a text was written on behalf of an actor, ever: it grows with each insertion.
+    /// Whoever was interrupted learns from it whether what they were writing is there.
+    pub fn n_written_by(&self, id: &FileId, actor: &Actor) -> Result<u64> {
+        self.state.refresh()?;
+        self.state.documents.acquire(id).with(|loaded| {
+            let entries = loaded.doc.log().into_iter().filter(|entry| entry.actor == *actor);
+            let lengths = entries.map(|entry| {
+                let end = entry.to.unwrap_or_else(|| loaded.doc.gate().clock_of(entry.client));
+                u64::from(end.saturating_sub(entry.from))
+            });
+            lengths.sum()
+        })
+    }
+
+    fn holds_visible(&self, id: &FileId) -> Result<ContentLocation> {
+        let main = self.state.main.read();
+        let is_visible = main.tree().node(id).is_some_and(|node| node.is_visible());
+        let row = main.files().attributes(id).filter(|_| is_visible);
+        let row = row.ok_or_else(|| WorkspaceError::NoFile(id.clone()))?;
+        match file_kind(&row) {
+            FileKind::File => {
+                Ok(row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob)))
+            }
+            _ => Err(WorkspaceError::NoFile(id.clone())),
+        }
+    }
+
+    /// Fills in what is asked of the content rather than of the row.
+    fn complete(&self, object: &mut TreeNode, holds: ContentLocation) -> Result<()> {
+        if let (_, Some(touched)) = self.state.live.get(&object.id) {
+            object.mtime = touched.max(object.mtime);
+        }
+        if object.kind == FileKind::File {
+            let head = self.state.store.doc_head(&DocName::from(&object.id))?;
+            object.version = Some(version_token(head, &holds));
+        }
+        Ok(())
+    }
+}
+
+impl WorkspaceFs {
+    /// Makes many objects in one transaction, and returns the id of each. What cannot be made is left
+    /// out, and said why: `EEXIST` where something is.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails; then nothing was made.
+    pub fn make_many(
+        &self,
+        objects: &[NewObject],
+    ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
+        let mut nodes = Vec::with_capacity(objects.len());
+        for object in objects {
+            let what = match &object.content {
+                NewNodeContent::Folder => NewWhat::Folder,
+                NewNodeContent::Link(target) => self.prepare_link(target),
+                NewNodeContent::File(data) => NewWhat::File(self.prepare(&object.path, data)?),
+            };
+            let NewObject { path, mode, mtime, .. } = object.clone();
+            nodes.push(NewNode { path, mode, mtime, what });
+        }
+        self.create_many(&nodes)
+    }
+}
+
+fn describe(main: &MainDoc, node: NodeRef<'_>) -> Option<(TreeNode, ContentLocation)> {
+    let id = node.id()?;
+    let row = main.files().attributes(id)?;
+    let object = TreeNode {
+        id: id.clone(),
+        parent: node.parent().and_then(|parent| parent.id().cloned()),
+        name: node.name().into(),
+        kind: file_kind(&row),
+        mode: mode_of(&row),
+        mtime: row.updated_at,
+        link: row.link.map(SmolStr::new),
+        version: None,
+    };
+    Some((object, row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob))))
+}
