@@ -25,7 +25,11 @@ impl Writers {
         let typist = |n: u64| {
             let client_id = ClientID::new(client(n).get());
             // Every second one forgets what it deletes, as browsers do.
-            Doc::with_options(Options { client_id, skip_gc: n % 2 == 0, ..Options::default() })
+            Doc::with_options(Options {
+                client_id,
+                skip_gc: n.is_multiple_of(2),
+                ..Options::default()
+            })
         };
         let typists = (1..4).map(typist).collect();
         let agents = (4..6).map(doc).collect();
@@ -175,8 +179,9 @@ fn a_write_merges_with_a_version_from_before_a_compaction() {
     here.receive(&compacted.state, UpdateSource::Store).unwrap();
     let later = compacted.changes[read.1..].iter().map(Vec::as_slice);
     let base = here.version().before(later).unwrap();
-    let _ =
+    let written =
         here.write("one two three!\n", Some(ContentBase::Version(&base)), &author("b")).unwrap();
+    assert_eq!(written.overlaps, []);
     assert_eq!(here.text(), "one TWO three!\nfour\n");
 }
 
