@@ -51,7 +51,8 @@ pub struct DocHead {
 pub struct PastHead {
     /// The head.
     pub head: DocHead,
-    /// What the record changed, as [`MergedSnapshot::changes`](crate::MergedSnapshot::changes) described it.
+    /// What the record changed, as [`MergedSnapshot::changes`](crate::MergedSnapshot::changes)
+    /// described it.
     pub change: Vec<u8>,
 }
 
