@@ -13,18 +13,18 @@
 //! ```
 //! use yfs_engine::{
 //!     actor::Actor,
-//!     content::{Author, ContentDoc},
-//!     gate::{Limits, Source},
+//!     content::{ContentDoc, RunAuthor},
+//!     gate::{GateLimits, UpdateSource},
 //!     id::{ClientId, FileId},
 //!     time::Millis,
 //! };
 //!
 //! let id = FileId::parse("7f3kq0zr5m2x9ab")?;
-//! let ada = Author::new("human:ada".parse::<Actor>()?, Millis(0));
-//! let mut here = ContentDoc::new(&id, ClientId::from_random(1), Limits::default());
-//! let mut there = ContentDoc::new(&id, ClientId::from_random(2), Limits::default());
+//! let ada = RunAuthor::new("human:ada".parse::<Actor>()?, Millis(0));
+//! let mut here = ContentDoc::new(&id, ClientId::from_random(1), GateLimits::default());
+//! let mut there = ContentDoc::new(&id, ClientId::from_random(2), GateLimits::default());
 //! let update = here.append("Hello", &ada)?.update.expect("something was written");
-//! there.receive(&update, Source::Wire)?;
+//! there.receive(&update, UpdateSource::Wire)?;
 //! assert_eq!(there.text(), "Hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
