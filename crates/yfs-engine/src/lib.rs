@@ -29,20 +29,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod actor;
 pub mod content;
 pub mod gate;
-pub mod hash;
-pub mod id;
 pub mod kind;
 pub mod lib0;
 pub mod main_doc;
-pub mod name;
 pub mod ops;
-pub mod path;
 pub mod rich;
 pub mod table;
-pub mod time;
 pub mod tree;
 
+pub use yfs_types::{actor, hash, id, name, path, time};
 pub use yrs::{Any, Number};

@@ -9,7 +9,7 @@
 //! [`conformance`] is the contract as a test suite.
 //!
 //! ```
-//! use yfs_engine::time::Millis;
+//! use yfs_types::time::Millis;
 //! use yfs_store::{AppendBatch, DocName, MemoryStore, Seq, Store};
 //!
 //! let store = MemoryStore::new();
