@@ -2,7 +2,7 @@
 //!
 //! A [`Workspace`] is one tree of files. Its contents are CRDTs, so that any number of processes,
 //! editors and agents may change it at once, and nobody's work is lost. [`Workspace::fs`] is the tree
-//! as a [`FileSystem`](yfs_vfs::FileSystem); [`Workspace::port`] is a document as a Yjs peer sees it.
+//! as a [`FileSystem`](yfs_vfs::FileSystem); [`Documents::port`] is a document as a Yjs peer sees it.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -57,6 +57,7 @@ pub use crate::{
     fs::{TextInMemory, WorkspaceFs},
     import::{ImportOptions, ImportReport, SkipReason, SkippedPath, TransferProgress},
     options::WorkspaceOptions,
+    replica::Replication,
     session::Session,
-    workspace::{Workspace, trash::TrashEntry},
+    workspace::{Documents, History, Maintenance, Nodes, Trash, Workspace, trash::TrashEntry},
 };

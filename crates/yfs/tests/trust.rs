@@ -37,7 +37,7 @@ struct Follower {
 impl Follower {
     fn open(workspace: &Workspace, path: &str) -> Self {
         let id = id_of(workspace, path);
-        let port = workspace.port(id.as_str()).expect("a port");
+        let port = workspace.documents().port(id.as_str()).expect("a port");
         let mut doc =
             ContentDoc::new(&id, ClientId::new(77).expect("an id"), GateLimits::default());
         let updates = port.subscribe();
@@ -174,7 +174,7 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
     let written = thread::scope(|scope| {
         let expiring = scope.spawn(|| {
             while !is_over.load(Ordering::Acquire) {
-                there.expire(Duration::ZERO).expect("expired");
+                there.trash().expire(Duration::ZERO).expect("expired");
             }
         });
         let writers = [0, 1].map(|writer| {
@@ -210,21 +210,24 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
 fn an_update_that_arrives_twice_is_logged_once() {
     let (here, there) = (create(), Arc::new(MemoryStore::new()));
     put(&here, "/f.txt", "one\n");
-    let (id, main) = (id_of(&here, "/f.txt"), here.port(here.id().as_str()).expect("a port"));
+    let (id, main) =
+        (id_of(&here, "/f.txt"), here.documents().port(here.id().as_str()).expect("a port"));
     let there = Workspace::create_replica(there, here.id(), WorkspaceOptions::default())
         .expect("a replica");
     let arrive = |doc: &FileId, update: Vec<u8>| {
         let arrival = ReplicaUpdate { doc: doc.clone(), update, is_new: true };
-        there.take(&[arrival]).expect("taken").n_new
+        there.replication().receive(&[arrival]).expect("taken").n_new
     };
     let empty = [0];
     let rows = main.diff(&empty).expect("rows");
     assert_eq!([arrive(here.id(), rows.clone()), arrive(here.id(), rows)], [1, 0]);
-    let content = here.port(id.as_str()).expect("a port").diff(&empty).expect("a state");
+    let content =
+        here.documents().port(id.as_str()).expect("a port").diff(&empty).expect("a state");
     assert_eq!([arrive(&id, content.clone()), arrive(&id, content)], [1, 0]);
-    let before = here.port(id.as_str()).expect("a port").state_vector().expect("a state vector");
+    let before =
+        here.documents().port(id.as_str()).expect("a port").state_vector().expect("a state vector");
     append(&here, "/f.txt", "two\n");
-    let edit = here.port(id.as_str()).expect("a port").diff(&before).expect("an edit");
+    let edit = here.documents().port(id.as_str()).expect("a port").diff(&before).expect("an edit");
     assert_eq!([arrive(&id, edit.clone()), arrive(&id, edit)], [1, 0]);
     assert_eq!(cat(&there, "/f.txt"), "one\ntwo\n");
 }
@@ -319,7 +322,7 @@ fn reading_again_what_was_evicted_costs_no_budget() {
     put(&workspace, "/f.txt", &"x".repeat(100_000));
     cat(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "y");
-    let (_, before) = workspace.loaded();
+    let (_, before) = workspace.documents().usage();
     for _ in 0..50 {
         store.fail(StoreFault::Append, 0, StoreError::Full { action: "append" });
         let refused =
@@ -328,7 +331,7 @@ fn reading_again_what_was_evicted_costs_no_budget() {
         store.fail(StoreFault::Append, u64::MAX, StoreError::Full { action: "append" });
         append(&workspace, "/f.txt", "y");
     }
-    let (_, after) = workspace.loaded();
+    let (_, after) = workspace.documents().usage();
     assert!(after < before * 2, "{before} bytes became {after}");
 }
 
@@ -342,7 +345,8 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     append(&workspace, "/f.txt", "AAAA");
     let id = id_of(&workspace, "/f.txt");
     // A peer that has all of it.
-    let state = workspace.port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
+    let state =
+        workspace.documents().port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
     let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), GateLimits::default());
     peer.receive(&state, UpdateSource::Wire).expect("a state that can be read");
     workspace.close().expect("closed");
@@ -350,7 +354,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     let workspace = Workspace::open_at(&file, options).expect("a workspace");
     assert_eq!(cat(&workspace, "/f.txt"), "base/");
     append(&workspace, "/f.txt", "BBBB");
-    let port = workspace.port(id.as_str()).expect("a port");
+    let port = workspace.documents().port(id.as_str()).expect("a port");
     let news = port.diff(&peer.gate().state_vector()).expect("news");
     peer.receive(&news, UpdateSource::Wire).expect("news that can be read");
     let known = port.state_vector().expect("a state vector");
@@ -380,6 +384,7 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
     put(&workspace, "/f.txt", "start\n");
     let id = id_of(&workspace, "/f.txt");
     let port = workspace
+        .documents()
         .port(id.as_str())
         .expect("a port")
         .acting_for("human:ada".parse().expect("an actor"));
