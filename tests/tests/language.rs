@@ -142,7 +142,7 @@ fn assert_shrinks(what: &str, left: &[(&str, usize)], count: impl Fn(&str) -> us
 fn type_names() -> Vec<String> {
     let definition =
         Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))?\s+)?(?:struct|enum|trait|union)\s+(\w+)\b")
-            .unwrap();
+            .expect("a pattern");
     let of_tests = |path: &PathBuf| {
         let path = path.to_string_lossy().replace('\\', "/");
         ["/tests/", "/tests.rs", "/benches/", "/examples/"].iter().any(|it| path.contains(it))
