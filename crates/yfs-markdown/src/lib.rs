@@ -9,11 +9,11 @@
 //! [`source`] (the bytes of a file beside its tree), [`front_matter`] (YAML above it).
 //!
 //! ```
-//! use yfs_markdown::{parse::parse, schema::{Profile, check}};
+//! use yfs_markdown::{parse::parse, schema::{SchemaProfile, check}};
 //!
-//! let doc = parse("A *fine* day\n", Profile::CommonMark);
+//! let doc = parse("A *fine* day\n", SchemaProfile::CommonMark);
 //! assert_eq!(doc.to_string(), r#"doc(paragraph("A " em:"fine" " day"))"#);
-//! check(&doc, Profile::CommonMark)?;
+//! check(&doc, SchemaProfile::CommonMark)?;
 //! # Ok::<(), yfs_markdown::schema::Violation>(())
 //! ```
 

@@ -24,13 +24,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use yfs::{Options, Workspace};
+//! use yfs::{Workspace, WorkspaceOptions};
 //! use yfs_mirror::{Mirror, MirrorOptions};
 //! use yfs_store::MemoryStore;
 //!
 //! let folder = tempfile::tempdir()?;
 //! std::fs::write(folder.path().join("plan.md"), "1. Listen\n")?;
-//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default())?;
+//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
 //! let report = Mirror::once(&workspace, folder.path(), MirrorOptions::default())?;
 //! assert_eq!(report.to_workspace.created, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -212,7 +212,7 @@ impl MirrorEngine {
         // What still fails is found again; what is gone fails no more.
         self.report.skipped.retain(|_, why| !matches!(why, NoticeReason::Failed(_)));
         self.touch_disk(PathBuf::new(), true);
-        self.dirty_work.extend(self.workspace.objects(None)?.into_iter().map(|it| it.id));
+        self.dirty_work.extend(self.workspace.nodes().objects(None)?.into_iter().map(|it| it.id));
         self.dirty_work.extend(self.state.nodes().map(|node| node.id.clone()));
         self.racy.extend(std::mem::take(&mut self.emptied).into_keys());
         // What was superseded a moment ago may have changed, too.
@@ -276,7 +276,7 @@ impl MirrorEngine {
     /// Notes why the workspace does not have the content of a file, and leaves what is on disk
     /// alone.
     fn note_unread(&mut self, id: &FileId, path: &Path, error: &WorkspaceError) {
-        if !self.workspace.object(id).is_ok_and(|object| object.is_some()) {
+        if !self.workspace.nodes().get(id).is_ok_and(|object| object.is_some()) {
             return;
         }
         self.absent.insert(id.clone(), Instant::now());
@@ -330,7 +330,7 @@ impl MirrorEngine {
 
     /// Returns what an id is in the workspace.
     fn object(&self, id: &FileId) -> Result<Option<TreeNode>> {
-        Ok(self.workspace.object(id)?)
+        Ok(self.workspace.nodes().get(id)?)
     }
 
     /// Tells whether a time is so near that another change may get the same.
@@ -360,7 +360,7 @@ impl MirrorEngine {
         let (base, extension) = split_extension(name);
         for number in 1.. {
             let name = format_smolstr!("{base} ({number}){extension}");
-            if self.workspace.child(parent, &name)?.is_none() {
+            if self.workspace.nodes().child(parent, &name)?.is_none() {
                 return Ok(name);
             }
         }
@@ -369,11 +369,12 @@ impl MirrorEngine {
 
     /// Brings something back in the workspace that was deleted there.
     fn revive(&mut self, id: &FileId) -> Result<bool> {
-        let revived = self.workspace.restore(id, None).is_ok();
+        let revived = self.workspace.trash().restore(id, None).is_ok();
         if revived {
             self.n_done += 1;
             self.report.to_workspace.created += 1;
-            self.dirty_work.extend(self.workspace.objects(Some(id))?.into_iter().map(|it| it.id));
+            self.dirty_work
+                .extend(self.workspace.nodes().objects(Some(id))?.into_iter().map(|it| it.id));
             self.dirty_work.insert(id.clone());
         }
         Ok(revived)

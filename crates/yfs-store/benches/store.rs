@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store, StoreExt,
 };
+use yfs_types::time::Millis;
 
 const UPDATE_LEN: usize = 100;
 const N_DOCS: usize = 10_000;

@@ -16,7 +16,7 @@ mod tables;
 
 use std::sync::Arc;
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use crate::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, Store, StoredDocument,

@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,

@@ -9,12 +9,12 @@
 //! [`conformance`] is the contract as a test suite.
 //!
 //! ```
-//! use yfs_engine::time::Millis;
-//! use yfs_store::{Batch, DocName, MemoryStore, Seq, Store};
+//! use yfs_types::time::Millis;
+//! use yfs_store::{AppendBatch, DocName, MemoryStore, Seq, Store};
 //!
 //! let store = MemoryStore::new();
 //! let doc = DocName::parse("4f7c2a9e1b3d5f0")?;
-//! let written = store.append(Batch::one(doc.clone(), b"an update".to_vec(), Millis(1)))?;
+//! let written = store.append(AppendBatch::one(doc.clone(), b"an update".to_vec(), Millis(1)))?;
 //!
 //! let tail = store.tail(Seq::ZERO, &|_, _| true)?;
 //! assert_eq!(tail.records[0].data, b"an update");

@@ -18,7 +18,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use smol_str::SmolStr;
-use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
+use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use self::quarantine::Quarantine;
 use crate::{

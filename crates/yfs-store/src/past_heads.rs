@@ -8,7 +8,7 @@
 //!
 //! A keystroke takes about 30 bytes, and some 4 of them once compressed.
 
-use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_var_uint};
+use yfs_types::lib0::{Lib0Error, Lib0Reader, write_var_uint};
 
 use crate::{DocHead, HandleOrigin, PastHead, Seq, StoredDocument};
 
@@ -93,7 +93,7 @@ fn read_head(reader: &mut Lib0Reader<'_>, last: u64) -> Result<PastHead, Lib0Err
 mod tests {
     use std::ops::Range;
 
-    use yfs_engine::time::Millis;
+    use yfs_types::time::Millis;
 
     use super::*;
     use crate::{DocName, LogRecord};

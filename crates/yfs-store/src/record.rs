@@ -4,7 +4,7 @@ use std::{borrow::Borrow, fmt};
 
 use smol_str::SmolStr;
 use thiserror::Error;
-use yfs_engine::{
+use yfs_types::{
     hash::ContentHash,
     id::{ClientId, FileId, IdError},
     time::Millis,

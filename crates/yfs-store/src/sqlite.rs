@@ -49,7 +49,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use self::{
     append_watch::AppendWatch,

@@ -28,7 +28,7 @@ use std::{
     time::Duration,
 };
 
-use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
+use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, DocFact, DocHead, DocHistory,

@@ -7,11 +7,11 @@ use std::{
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, Seq, SqliteStore,
     Store, StoreError, StoreExt,
 };
+use yfs_types::time::Millis;
 
 const N_DOCS: usize = 20;
 

@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, FaultStore, MemoryStore, MergedSnapshot, Seq, SqliteStore, Store,
     StoreError, StoreExt, StoreFault,
 };
+use yfs_types::time::Millis;
 
 fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")

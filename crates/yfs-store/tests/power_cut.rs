@@ -16,11 +16,11 @@ use std::{
 };
 
 use rusqlite::ffi;
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, SqliteStore, Store,
     StoreExt,
 };
+use yfs_types::time::Millis;
 
 const BLOCK_LEN: usize = 512;
 

@@ -15,11 +15,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store,
     StoreError, StoredDocument,
 };
+use yfs_types::time::Millis;
 
 const ROLE: &str = "YFS_STORE_TEST_ROLE";
 const STORE: &str = "YFS_STORE_TEST_PATH";

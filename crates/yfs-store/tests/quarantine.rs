@@ -1,8 +1,8 @@
 //! The quarantine in a file: how large it gets, and what becomes of one of the first format.
 
 use rusqlite::Connection;
-use yfs_engine::time::Millis;
 use yfs_store::{DocName, SqliteStore, Store};
+use yfs_types::time::Millis;
 
 fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")

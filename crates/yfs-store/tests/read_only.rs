@@ -12,10 +12,10 @@ use std::{
 };
 
 use tempfile::TempDir;
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergedSnapshot, Seq, SqliteStore, Store, StoreError, StoreExt,
 };
+use yfs_types::time::Millis;
 
 const PATH: &str = "YFS_STORE_TEST_READ_ONLY";
 const EXPECTED: &str = "YFS_STORE_TEST_EXPECTED";

@@ -7,8 +7,8 @@ use std::{
     thread,
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{AppendBatch, DocName, MergedSnapshot, SqliteStore, Store, StoreExt};
+use yfs_types::time::Millis;
 
 const SECRET: &[u8] = b"the secret of the house";
 

@@ -41,7 +41,7 @@ struct Follower {
 impl Follower {
     fn open(workspace: &Workspace, path: &str) -> Self {
         let id = id_of(workspace, path);
-        let port = workspace.port(id.as_str()).expect("a port");
+        let port = workspace.documents().port(id.as_str()).expect("a port");
         let mut doc =
             ContentDoc::new(&id, ClientId::new(77).expect("an id"), GateLimits::default());
         let updates = port.subscribe();
@@ -178,7 +178,7 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
     let written = thread::scope(|scope| {
         let expiring = scope.spawn(|| {
             while !is_over.load(Ordering::Acquire) {
-                there.expire(Duration::ZERO).expect("expired");
+                there.trash().expire(Duration::ZERO).expect("expired");
             }
         });
         let writers = [0, 1].map(|writer| {
@@ -214,21 +214,24 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
 fn an_update_that_arrives_twice_is_logged_once() {
     let (here, there) = (create(), Arc::new(MemoryStore::new()));
     put(&here, "/f.txt", "one\n");
-    let (id, main) = (id_of(&here, "/f.txt"), here.port(here.id().as_str()).expect("a port"));
+    let (id, main) =
+        (id_of(&here, "/f.txt"), here.documents().port(here.id().as_str()).expect("a port"));
     let there = Workspace::create_replica(there, here.id(), WorkspaceOptions::default())
         .expect("a replica");
     let arrive = |doc: &FileId, update: Vec<u8>| {
         let arrival = ReplicaUpdate { doc: doc.clone(), update, is_new: true };
-        there.take(&[arrival]).expect("taken").n_new
+        there.replication().receive(&[arrival]).expect("taken").n_new
     };
     let empty = [0];
     let rows = main.diff(&empty).expect("rows");
     assert_eq!([arrive(here.id(), rows.clone()), arrive(here.id(), rows)], [1, 0]);
-    let content = here.port(id.as_str()).expect("a port").diff(&empty).expect("a state");
+    let content =
+        here.documents().port(id.as_str()).expect("a port").diff(&empty).expect("a state");
     assert_eq!([arrive(&id, content.clone()), arrive(&id, content)], [1, 0]);
-    let before = here.port(id.as_str()).expect("a port").state_vector().expect("a state vector");
+    let before =
+        here.documents().port(id.as_str()).expect("a port").state_vector().expect("a state vector");
     append(&here, "/f.txt", "two\n");
-    let edit = here.port(id.as_str()).expect("a port").diff(&before).expect("an edit");
+    let edit = here.documents().port(id.as_str()).expect("a port").diff(&before).expect("an edit");
     assert_eq!([arrive(&id, edit.clone()), arrive(&id, edit)], [1, 0]);
     assert_eq!(cat(&there, "/f.txt"), "one\ntwo\n");
 }
@@ -323,7 +326,7 @@ fn reading_again_what_was_evicted_costs_no_budget() {
     put(&workspace, "/f.txt", &"x".repeat(100_000));
     cat(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "y");
-    let (_, before) = workspace.loaded();
+    let (_, before) = workspace.documents().usage();
     for _ in 0..50 {
         store.fail(StoreFault::Append, 0, StoreError::Full { action: "append" });
         let refused =
@@ -332,7 +335,7 @@ fn reading_again_what_was_evicted_costs_no_budget() {
         store.fail(StoreFault::Append, u64::MAX, StoreError::Full { action: "append" });
         append(&workspace, "/f.txt", "y");
     }
-    let (_, after) = workspace.loaded();
+    let (_, after) = workspace.documents().usage();
     assert!(after < before * 2, "{before} bytes became {after}");
 }
 
@@ -346,7 +349,8 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     append(&workspace, "/f.txt", "AAAA");
     let id = id_of(&workspace, "/f.txt");
     // A peer that has all of it.
-    let state = workspace.port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
+    let state =
+        workspace.documents().port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
     let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), GateLimits::default());
     peer.receive(&state, UpdateSource::Wire).expect("a state that can be read");
     workspace.close().expect("closed");
@@ -354,7 +358,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     let workspace = Workspace::open_at(&file, options).expect("a workspace");
     assert_eq!(cat(&workspace, "/f.txt"), "base/");
     append(&workspace, "/f.txt", "BBBB");
-    let port = workspace.port(id.as_str()).expect("a port");
+    let port = workspace.documents().port(id.as_str()).expect("a port");
     let news = port.diff(&peer.gate().state_vector()).expect("news");
     peer.receive(&news, UpdateSource::Wire).expect("news that can be read");
     let known = port.state_vector().expect("a state vector");
@@ -384,6 +388,7 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
     put(&workspace, "/f.txt", "start\n");
     let id = id_of(&workspace, "/f.txt");
     let port = workspace
+        .documents()
         .port(id.as_str())
         .expect("a port")
         .acting_for("human:ada".parse().expect("an actor"));
@@ -493,7 +498,7 @@ fn a_version_merges_after_compaction_as_before() {
                 _ => append(&workspace, "/f.md", &format!("\nline {n}\n")),
             }
             if n % 9 < n_compactions {
-                workspace.compact(&mut |_, _| ()).expect("compacted");
+                workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
             }
         }
         workspace.close().expect("closed");
@@ -501,7 +506,7 @@ fn a_version_merges_after_compaction_as_before() {
         (workspace, read)
     };
     let (before, after) = (open("before.db", 0), open("after.db", 1));
-    after.0.compact(&mut |_, _| ()).expect("compacted");
+    after.0.maintenance().compact(&mut |_, _| ()).expect("compacted");
     for n in [39, 20, 3, 0] {
         let (version, text) = &after.1[n];
         let text = text.replace("paragraph", &format!("paragraph from {n}"));
@@ -535,7 +540,7 @@ fn a_version_from_before_a_backup_was_put_back_is_refused() {
         let options = WriteOptions { base, ..WriteOptions::default() };
         let written = now(workspace.fs().write(&at("/f.md"), "one\n".into(), &options));
         assert_eq!(written.expect_err("another text").code, FsCode::ESTALE);
-        workspace.compact(&mut |_, _| ()).expect("compacted");
+        workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
     }
     assert_eq!(write_from(&workspace, &in_copy, "ONE\ntwo\n"), "ONE\ntwo\ndrei\nvier\nfive\n");
 }
@@ -565,11 +570,11 @@ fn a_version_that_was_redacted_is_refused_as_a_base() {
     put(&workspace, "/f.md", "key: 7f3kSECRETd9\n");
     let version = version_of(&workspace, "/f.md");
     put(&workspace, "/f.md", "key: -\n");
-    workspace.compact(&mut |_, _| ()).expect("compacted");
+    workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
     put(&workspace, "/f.md", "key: -\nmore\n");
     let clean = version_of(&workspace, "/f.md");
     append(&workspace, "/f.md", "end\n");
-    workspace.redact(&at("/f.md"), RedactionScope::History, None).expect("redacted");
+    workspace.history().redact(&at("/f.md"), RedactionScope::History, None).expect("redacted");
     let base = Some(VersionBase::Version(version));
     let options = WriteOptions { base, ..WriteOptions::default() };
     let written = now(workspace.fs().write(&at("/f.md"), "key: 7f3kSECRETd9\n".into(), &options));
@@ -591,7 +596,7 @@ fn a_record_that_waits_names_no_later_text() {
     peer.port.receive(&edits[1]).expect("logged");
     let read = version_of(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "later\n");
-    workspace.compact(&mut |_, _| ()).expect("compacted");
+    workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
     let options =
         WriteOptions { base: Some(VersionBase::Version(read)), ..WriteOptions::default() };
     now(workspace.fs().write(&at("/f.txt"), "ONE\n".into(), &options)).expect("merged");
@@ -611,7 +616,7 @@ fn what_is_kept_of_old_versions_is_bounded() {
         // Deletions everywhere are what takes room.
         let text = cat(&workspace, "/f.txt").replace('\n', &format!("{big}\n"));
         put(&workspace, "/f.txt", &text);
-        workspace.compact(&mut |_, _| ()).expect("compacted");
+        workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
     }
     let name = DocName::from(&id_of(&workspace, "/f.txt"));
     let history = store.load_history(&name).expect("loaded");

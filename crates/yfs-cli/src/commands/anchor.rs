@@ -58,7 +58,7 @@ pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
     };
     let path = context.path(typed)?;
     let stick = if args.left { AnchorSide::Left } else { AnchorSide::Right };
-    let anchor = context.readable()?.anchor(&path.path, spot, stick)?.to_string();
+    let anchor = context.readable()?.history().anchor(&path.path, spot, stick)?.to_string();
     if !context.out.json {
         return context.out.line(&anchor);
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
 fn resolve(text: &str, context: &mut CommandContext) -> Result {
     let anchor: FileAnchor =
         text.parse().map_err(|error| CommandError::other(format!("{text}: {error}")))?;
-    let place = context.readable()?.resolve_anchor(&anchor)?;
+    let place = context.readable()?.history().resolve_anchor(&anchor)?;
     if context.out.json {
         return context.out.json_line(&json!({
             "path": place.path.as_str(),

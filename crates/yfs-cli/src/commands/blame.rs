@@ -55,7 +55,7 @@ impl FromStr for LineSelection {
 /// Does it.
 pub(crate) fn run(args: &BlameArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
-    let mut lines = context.readable()?.blame(&path.path)?;
+    let mut lines = context.readable()?.history().blame(&path.path)?;
     if let Some(LineSelection(wanted)) = &args.lines {
         lines.retain(|line| wanted.contains(&line.number));
     }

@@ -37,8 +37,8 @@ pub(crate) fn run(args: &LabelArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let workspace = context.writable()?;
     if !args.remove {
-        workspace.name_version(&path.path, &args.name)?;
-    } else if !workspace.unname_version(&path.path, &args.name)? {
+        workspace.history().name_version(&path.path, &args.name)?;
+    } else if !workspace.history().unname_version(&path.path, &args.name)? {
         return Err(CommandError::other(format!(
             "{}: no version is named {:?}",
             path.typed, args.name

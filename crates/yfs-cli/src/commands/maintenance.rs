@@ -37,7 +37,7 @@ pub(crate) struct BackupArgs {
 /// Prints what the workspace holds, in numbers.
 pub(crate) async fn info(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
-    let stats = workspace.stats()?;
+    let stats = workspace.maintenance().stats()?;
     let totals = workspace.fs().totals(&VPath::root()).await?;
     let file = context.file()?.display().to_string();
     let store = stats.store;
@@ -125,7 +125,7 @@ pub(crate) fn conflicts(context: &mut CommandContext) -> Result {
 pub(crate) fn compact(context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let bar = CommandProgress::new(&context.globals, "compacting");
-    let report = workspace.compact(&mut |done, total| bar.set(done, total));
+    let report = workspace.maintenance().compact(&mut |done, total| bar.set(done, total));
     drop(bar);
     let report = report?;
     if context.out.json {

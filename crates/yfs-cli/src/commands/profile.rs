@@ -69,7 +69,8 @@ pub(crate) fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
     };
     let workspace = context.writable()?;
     let bar = CommandProgress::new(&context.globals, "converting");
-    let report = workspace.convert_profile(profile.into(), &mut |done, n| bar.set(done, n));
+    let report =
+        workspace.maintenance().convert_profile(profile.into(), &mut |done, n| bar.set(done, n));
     drop(bar);
     let (report, name) = (report?, profile_name(profile.into()));
     workspace.close()?;
@@ -112,7 +113,7 @@ pub(crate) fn repair(args: RepairArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let typed = if args.all { listed(&workspace)? } else { args.paths };
     for path in context.paths(&typed) {
-        match workspace.repair(&path.path) {
+        match workspace.maintenance().repair(&path.path) {
             Ok(false) => {}
             Ok(true) if context.out.json => {
                 context.out.json_line(&json!({ "path": path.path.as_str() }))?;

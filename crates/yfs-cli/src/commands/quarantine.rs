@@ -74,7 +74,7 @@ pub(crate) fn run(args: QuarantineArgs, context: &mut CommandContext) -> Result 
 
 fn list(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
-    for refused in workspace.quarantined()? {
+    for refused in workspace.maintenance().quarantined()? {
         if context.out.json {
             context.out.json_line(&describe(&workspace, &refused)?)?;
             continue;
@@ -91,9 +91,14 @@ fn list(context: &mut CommandContext) -> Result {
 
 fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     let workspace = context.readable()?;
-    let refused = workspace.quarantined()?.into_iter().find(|refused| refused.number == number);
+    let refused =
+        workspace.maintenance().quarantined()?.into_iter().find(|refused| refused.number == number);
     let refused = refused.ok_or_else(|| not_there(number))?;
-    let update = if raw || context.out.json { workspace.quarantined_update(number)? } else { None };
+    let update = if raw || context.out.json {
+        workspace.maintenance().quarantined_update(number)?
+    } else {
+        None
+    };
     if raw {
         let too_large =
             || CommandError::other(format!("{number}: too large, its bytes were not kept"));
@@ -124,9 +129,9 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
 
 fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Result {
     let workspace = context.writable()?;
-    let mut n_dropped = if all { workspace.drop_quarantined(None)? } else { 0 };
+    let mut n_dropped = if all { workspace.maintenance().drop_quarantined(None)? } else { 0 };
     for number in numbers {
-        match workspace.drop_quarantined(Some(*number))? {
+        match workspace.maintenance().drop_quarantined(Some(*number))? {
             0 => context.fail(&not_there(*number)),
             n => n_dropped += n,
         }
@@ -140,7 +145,7 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
 
 /// Returns the path of the document that an update was meant for, or its guid.
 fn place(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<String> {
-    let path = workspace.path_of(&FileId::from(&refused.doc))?;
+    let path = workspace.nodes().path_of(&FileId::from(&refused.doc))?;
     Ok(path.map_or_else(|| refused.doc.to_string(), |path| path.to_string()))
 }
 
@@ -149,7 +154,7 @@ fn not_there(number: u64) -> CommandError {
 }
 
 fn describe(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<Value> {
-    let path = workspace.path_of(&FileId::from(&refused.doc))?;
+    let path = workspace.nodes().path_of(&FileId::from(&refused.doc))?;
     Ok(json!({
         "number": refused.number,
         "doc": refused.doc.as_str(),

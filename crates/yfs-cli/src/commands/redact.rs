@@ -66,7 +66,7 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
         Some(version) => RedactionScope::Version(pick(&workspace, &path, version)?.number),
         None => RedactionScope::History,
     };
-    let planned = workspace.redactable(&path.path, what)?;
+    let planned = workspace.history().redactable(&path.path, what)?;
     let is_empty = planned.pieces.is_empty() && planned.blobs.is_empty();
     if args.dry_run || (is_empty && what != RedactionScope::History) {
         return report(context, &path, &planned, false);
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
             return Ok(());
         }
     }
-    let redacted = workspace.redact(&path.path, what, args.reason.as_deref())?;
+    let redacted = workspace.history().redact(&path.path, what, args.reason.as_deref())?;
     if context.out.json {
         return report(context, &path, &redacted, true);
     }
@@ -103,7 +103,7 @@ fn tell_held(context: &mut CommandContext, redacted: &RedactionReport) {
 }
 
 fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
-    for record in context.readable()?.redactions(&path.path)? {
+    for record in context.readable()?.history().redactions(&path.path)? {
         let (actor, reason) = (record.author.actor.to_string(), record.author.label.as_deref());
         if context.out.json {
             context.out.json_line(&json!({

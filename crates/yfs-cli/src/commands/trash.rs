@@ -77,7 +77,7 @@ pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
 }
 
 fn list(context: &mut CommandContext) -> Result {
-    let trash = context.readable()?.trash()?;
+    let trash = context.readable()?.trash().list()?;
     for item in &trash {
         if context.out.json {
             context.out.json_line(&describe(item))?;
@@ -108,8 +108,8 @@ fn restore(context: &mut CommandContext, items: &[String], to: Option<&str>) -> 
     let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
     let workspace = context.writable()?;
     for item in items {
-        let restored =
-            find(&workspace, item).and_then(|id| Ok((workspace.restore(&id, to.as_ref())?, id)));
+        let restored = find(&workspace, item)
+            .and_then(|id| Ok((workspace.trash().restore(&id, to.as_ref())?, id)));
         match restored {
             Ok((path, id)) if context.out.json => {
                 let value = json!({ "id": id.as_str(), "path": path.as_str() });
@@ -131,7 +131,7 @@ fn purge(context: &mut CommandContext, items: &[String]) -> Result {
             Err(failure) => context.fail(&failure),
         }
     }
-    let n_marked = workspace.purge(&ids)?;
+    let n_marked = workspace.trash().purge(&ids)?;
     if context.out.json {
         return context.out.json_line(&json!({ "n_marked": n_marked }));
     }
@@ -146,9 +146,9 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
     let limit = parse_time::before(parse_time::now(), older_than.unwrap_or_default());
     let old = |item: &&TrashEntry| !item.purging && item.trashed_at <= limit;
     let ids: Vec<FileId> =
-        workspace.trash()?.iter().filter(old).map(|item| item.id.clone()).collect();
-    let n_marked = workspace.purge(&ids)?;
-    let expired = workspace.expire(keep)?;
+        workspace.trash().list()?.iter().filter(old).map(|item| item.id.clone()).collect();
+    let n_marked = workspace.trash().purge(&ids)?;
+    let expired = workspace.trash().expire(keep)?;
     if context.out.json {
         return context.out.json_line(&json!({
             "n_marked": n_marked,
@@ -163,7 +163,7 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
 
 /// Finds something in the trash, by id or by where it was.
 fn find(workspace: &Workspace, item: &str) -> Result<FileId> {
-    let trash = workspace.trash()?;
+    let trash = workspace.trash().list()?;
     let by_id = trash.iter().find(|it| it.id.as_str() == item);
     let path = if item.starts_with('/') { item.to_owned() } else { format!("/{item}") };
     let at_path = trash.iter().filter(|it| it.original == path);

@@ -61,7 +61,8 @@ impl MirrorEngine {
         if self.object(&node.id)?.is_none() || node.hash == hash {
             return Ok(());
         }
-        if self.workspace.n_written_by(&node.id, &self.actor).is_ok_and(|now| now > written) {
+        if self.workspace.nodes().n_written_by(&node.id, &self.actor).is_ok_and(|now| now > written)
+        {
             self.state.update(&node.id, |node| {
                 (node.hash, node.base) = (hash, EditBase::Bytes(bytes));
                 // Whatever the disk shows is to be compared with these bytes.
@@ -164,8 +165,8 @@ impl MirrorEngine {
         };
         let hash = ContentHash::of(&data);
         let is_known = node.is_some_and(|node| node.hash == hash)
-            || self.workspace.held(id).is_ok_and(|held| held.data == data)
-            || self.workspace.find_base(id, &data).is_ok_and(|base| base.is_some());
+            || self.workspace.nodes().held(id).is_ok_and(|held| held.data == data)
+            || self.workspace.nodes().find_base(id, &data).is_ok_and(|base| base.is_some());
         if is_known {
             return Ok(dir.remove_file(name));
         }

@@ -61,7 +61,7 @@ impl MirrorEngine {
             match object {
                 None => wanted.extend(self.unwanted(&id)),
                 Some(object) => {
-                    let path = self.workspace.path_of(&id)?;
+                    let path = self.workspace.nodes().path_of(&id)?;
                     let depth = path.as_ref().map_or(0, |path| path.components().count());
                     objects.push((depth, id, object));
                 }
@@ -135,7 +135,7 @@ impl MirrorEngine {
                 (Some(object), None) => {
                     homes.insert(object.parent.clone());
                     if object.kind == FileKind::Directory {
-                        for object in self.workspace.objects(Some(&id))? {
+                        for object in self.workspace.nodes().objects(Some(&id))? {
                             found.entry(object.id.clone()).or_insert(Some(object));
                         }
                     }
@@ -171,7 +171,7 @@ impl MirrorEngine {
 
     /// Returns where something of the workspace is shown, relative to the root.
     fn shown_path(&self, id: &FileId) -> Result<PathBuf> {
-        let path = self.workspace.path_of(id)?.unwrap_or_else(VPath::root);
+        let path = self.workspace.nodes().path_of(id)?.unwrap_or_else(VPath::root);
         Ok(path.as_str().trim_start_matches('/').into())
     }
 
@@ -456,7 +456,7 @@ impl MirrorEngine {
                 hash = ContentHash::of(text.as_bytes());
             }
             _ => {
-                let held = match self.workspace.held(id) {
+                let held = match self.workspace.nodes().held(id) {
                     Ok(held) => held,
                     Err(error) => {
                         self.note_unread(id, &path, &error);

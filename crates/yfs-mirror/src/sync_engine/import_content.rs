@@ -245,7 +245,7 @@ impl MirrorEngine {
             }
             return Ok(is_same);
         }
-        let held = match self.workspace.held(id) {
+        let held = match self.workspace.nodes().held(id) {
             Ok(held) => held,
             Err(error) => {
                 self.note_unread(id, path, &error);
@@ -257,7 +257,7 @@ impl MirrorEngine {
             Some(held.base)
         } else {
             // An earlier state of the file: then it is the workspace that went on.
-            self.workspace.find_base(id, &read.data)?
+            self.workspace.nodes().find_base(id, &read.data)?
         };
         if let Some(base) = base {
             let base = EditBase::Version(base);
@@ -327,7 +327,7 @@ impl MirrorEngine {
         if kind != FileKind::File {
             return Ok((EditBase::Unknown, SmolStr::default()));
         }
-        Ok(match self.workspace.held(id) {
+        Ok(match self.workspace.nodes().held(id) {
             Ok(held) if held.data == read.data => {
                 (EditBase::Version(held.base), held.version.as_str().into())
             }
@@ -455,7 +455,7 @@ impl MirrorEngine {
         let mut writable = Vec::with_capacity(batch.len());
         for (id, read) in batch {
             if std::str::from_utf8(&read.data).is_ok() {
-                let written = match self.workspace.n_written_by(&id, &self.actor) {
+                let written = match self.workspace.nodes().n_written_by(&id, &self.actor) {
                     Ok(written) => written,
                     Err(error) => {
                         // One document that cannot be read does not keep others from being written.
@@ -552,7 +552,7 @@ impl MirrorEngine {
         self.n_done += 1;
         self.report.to_workspace.written += 1;
         self.unskip(path);
-        let held = self.workspace.held(id).ok();
+        let held = self.workspace.nodes().held(id).ok();
         let mut work = node.work.clone();
         work.mtime_ms = read.stamp.mtime_ms();
         if read.stamp.mode != node.stamp.mode {

@@ -88,7 +88,7 @@ impl MirrorEngine {
         for child in children {
             self.delete(&child)?;
         }
-        let below = self.workspace.objects(Some(id))?;
+        let below = self.workspace.nodes().objects(Some(id))?;
         self.dirty_work.extend(below.into_iter().map(|object| object.id));
         self.dirty_work.insert(id.clone());
         self.forget(id);
@@ -103,7 +103,7 @@ impl MirrorEngine {
         if object.kind != FileKind::Directory {
             return Ok(true);
         }
-        let below = self.workspace.objects(Some(&object.id))?;
+        let below = self.workspace.nodes().objects(Some(&object.id))?;
         let is_here =
             |it: &TreeNode| self.is_as_recorded(it) && self.state.is_within(&it.id, &object.id);
         Ok(below.iter().all(is_here))

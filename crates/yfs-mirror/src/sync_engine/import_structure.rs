@@ -82,7 +82,9 @@ impl MirrorEngine {
 
     /// Tells what stands under a name in the workspace.
     pub(super) fn spot(&self, parent: Option<&FileId>, name: &str) -> Result<NameHolder> {
-        let Some(there) = self.workspace.child(parent, name)? else { return Ok(NameHolder::Free) };
+        let Some(there) = self.workspace.nodes().child(parent, name)? else {
+            return Ok(NameHolder::Free);
+        };
         let id = &there.id;
         Ok(match self.state.get(id) {
             None => NameHolder::Stranger(there),
@@ -135,7 +137,7 @@ impl MirrorEngine {
             self.skip(&path, NoticeReason::BadName);
             return Ok(());
         };
-        let spot = match self.workspace.child(parent, &name)? {
+        let spot = match self.workspace.nodes().child(parent, &name)? {
             Some(there) if there.id == *id => return self.settled_move(id, &path),
             _ => self.spot(parent, &name)?,
         };

@@ -103,7 +103,7 @@ impl MirrorEngine {
         self.dirty_disk.insert(dir.to_owned(), true);
         let Some(folder) = self.state.folder(dir) else { return };
         // What cannot be listed now is listed when everything is looked at.
-        let below = self.workspace.objects(folder.as_ref()).unwrap_or_default();
+        let below = self.workspace.nodes().objects(folder.as_ref()).unwrap_or_default();
         self.dirty_work.extend(below.into_iter().map(|object| object.id));
     }
 

@@ -273,7 +273,7 @@ impl MirrorEngine {
             }
             return Ok(());
         }
-        let written = match self.workspace.n_written_by(&id, &self.actor) {
+        let written = match self.workspace.nodes().n_written_by(&id, &self.actor) {
             Ok(written) => written,
             Err(error) => {
                 let path = superseded_path(name);
@@ -316,7 +316,7 @@ impl MirrorEngine {
             Ok(_) => {
                 crate::crash_points::point("ingested-superseded");
                 (known.hash, known.size) = (ContentHash::of(data), data.len() as u64);
-                let held = self.workspace.held(&id).ok().filter(|held| held.data == data);
+                let held = self.workspace.nodes().held(&id).ok().filter(|held| held.data == data);
                 known.base =
                     held.map_or(EditBase::Bytes(data.into()), |it| EditBase::Version(it.base));
                 self.n_done += 1;
@@ -359,7 +359,7 @@ impl MirrorEngine {
             }
             if let Some(edit) = file.edit.take() {
                 let is_there = self.object(&file.id)?.is_some();
-                let now = self.workspace.n_written_by(&file.id, &self.actor);
+                let now = self.workspace.nodes().n_written_by(&file.id, &self.actor);
                 if is_there && now.is_ok_and(|now| now > edit.written) {
                     (file.hash, file.size) =
                         (ContentHash::of(&edit.bytes), edit.bytes.len() as u64);

@@ -149,7 +149,7 @@ fn an_atomic_save_is_an_edit_of_the_same_file() {
     pair.check();
     assert_eq!((pair.id("/notes.md"), pair.read("/notes.md")), (id, "five\n".into()));
     assert_eq!(
-        pair.workspace.trash().unwrap().iter().filter(|it| it.name == "notes.md").count(),
+        pair.workspace.trash().list().unwrap().iter().filter(|it| it.name == "notes.md").count(),
         0
     );
 }

@@ -34,9 +34,14 @@ fn nothing_of_the_folder_is_overwritten_or_deleted() {
     );
     // What the workspace had is a version of the same file.
     assert_eq!(pair.id("/differs.txt"), id);
-    let versions = pair.workspace.versions(&VPath::parse("/differs.txt").unwrap()).unwrap();
+    let versions =
+        pair.workspace.history().versions(&VPath::parse("/differs.txt").unwrap()).unwrap();
     assert_eq!(versions.len(), 2);
-    let first = pair.workspace.version_content(&VPath::parse("/differs.txt").unwrap(), 1).unwrap();
+    let first = pair
+        .workspace
+        .history()
+        .version_content(&VPath::parse("/differs.txt").unwrap(), 1)
+        .unwrap();
     assert_eq!(&first[..], b"theirs\n");
 }
 
@@ -62,7 +67,7 @@ fn two_who_brought_the_same_checkout_have_each_file_once() {
 fn an_earlier_state_is_brought_up_to_date() {
     let mut pair = Pair::apart();
     pair.write("/a.txt", "one\n");
-    pair.workspace.name_version(&VPath::parse("/a.txt").unwrap(), "first").unwrap();
+    pair.workspace.history().name_version(&VPath::parse("/a.txt").unwrap(), "first").unwrap();
     pair.write("/a.txt", "one\ntwo\n");
     pair.put("a.txt", "one\n");
     pair.start();

@@ -66,7 +66,7 @@ fn the_base_outlives_the_log() {
         let text = pair.read("/list.txt");
         pair.write("/list.txt", format!("{text}{number}\n"));
     }
-    pair.workspace.compact(&mut |_, _| ()).unwrap();
+    pair.workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     pair.put("list.txt", "zero\none\ntwo\nthree\n");
     pair.start();
     pair.check();

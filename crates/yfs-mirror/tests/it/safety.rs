@@ -221,12 +221,12 @@ fn what_is_deleted_or_replaced_can_be_restored() {
     pair.check();
     fs::remove_dir_all(pair.at("dir")).unwrap();
     pair.check();
-    let trash = pair.workspace.trash().unwrap();
+    let trash = pair.workspace.trash().list().unwrap();
     assert_eq!(
         (trash.len(), trash[0].name.as_str(), trash[0].kind),
         (1, "dir", FileKind::Directory)
     );
-    pair.workspace.restore(&trash[0].id, None).unwrap();
+    pair.workspace.trash().restore(&trash[0].id, None).unwrap();
     pair.check();
     assert_eq!(pair.text("dir/b.txt"), "b\n");
 }
@@ -239,8 +239,8 @@ fn each_save_is_a_version() {
         pair.put("a.txt", text);
         pair.check();
     }
-    let versions = pair.workspace.versions(&v("/a.txt")).unwrap();
-    let said = |number| pair.workspace.version_content(&v("/a.txt"), number).unwrap();
+    let versions = pair.workspace.history().versions(&v("/a.txt")).unwrap();
+    let said = |number| pair.workspace.history().version_content(&v("/a.txt"), number).unwrap();
     let said: Vec<_> = versions.iter().map(|version| said(version.number)).collect();
     assert_eq!(said, [&b"one\n"[..], b"two\n", b"three\n"]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use super::{Case, Open, batch, doc, join, join_unless, tail_of, text};
 use crate::{AppendBatch, CompactionOutcome, DocHead, DocHistory, Seq, Store, StoreError};

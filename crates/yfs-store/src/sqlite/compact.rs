@@ -1,7 +1,7 @@
 //! Compaction: snapshots in place of records.
 
 use rusqlite::{Connection, OptionalExtension};
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,

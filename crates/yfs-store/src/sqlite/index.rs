@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension};
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use super::{log::checksum, schema::failed};
 use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};

@@ -4,7 +4,7 @@ use std::{collections::HashMap, mem, sync::Arc};
 
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     KnownHead, SqliteInner, SqliteWriter,

@@ -25,7 +25,7 @@ use rustix::{
     },
     io::Errno,
 };
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use super::host_stat::HostStat;
 

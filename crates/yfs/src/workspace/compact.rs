@@ -1,6 +1,6 @@
 //! Compaction: replacing what was logged by what it came to.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc};
 
 use yfs_engine::{
     content,
@@ -8,7 +8,6 @@ use yfs_engine::{
 };
 use yfs_store::{CompactionOutcome, DocName, DocStats, LogRecord, MergeError, MergedSnapshot};
 
-use super::Workspace;
 use crate::{error::Result, state::WorkspaceState};
 
 /// A document is due when it has more records than this…
@@ -37,7 +36,14 @@ pub struct CompactReport {
     pub bytes_after: u64,
 }
 
-impl Workspace {
+/// The upkeep of a workspace: sizes, compaction, quarantine, repairs
+/// ([`Workspace::maintenance`](crate::Workspace::maintenance)).
+#[derive(Debug, Clone, Copy)]
+pub struct Maintenance<'w> {
+    pub(super) state: &'w Arc<WorkspaceState>,
+}
+
+impl Maintenance<'_> {
     /// Compacts every document that has records beside its snapshot, while others go on.
     ///
     /// `progress` is told how many documents are done, and of how many.

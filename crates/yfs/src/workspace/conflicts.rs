@@ -53,10 +53,10 @@ pub enum ConflictKind {
     /// It was replaced by several people at once; the other contents are among its versions.
     Blob,
     /// It holds everything twice, since peers that keep no rules converted it at once:
-    /// [`Workspace::repair`] keeps one half.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) keeps one half.
     Doubled,
     /// It was written to where its content no longer is, or its content is not where its name says:
-    /// [`Workspace::repair`] merges it.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) merges it.
     Unsettled,
     /// It was moved over another file, is in the trash, and was edited by somebody who did not know:
     /// the other file lacks that.
