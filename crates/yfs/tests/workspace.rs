@@ -277,3 +277,18 @@ fn rm(workspace: &Workspace, path: &str) {
     let options = RemoveOptions { recursive: true, force: false };
     now(workspace.fs().rm(&at(path), &options)).expect("removed");
 }
+
+#[test]
+fn documents_are_kept_while_a_handle_is_held() {
+    let workspace = create();
+    put(&workspace, "/a.txt", "one");
+    let documents = workspace.documents();
+    assert_eq!(&*documents.load_and_cache(&at("/a.txt")).unwrap(), "one");
+    let handle = documents.acquire(&at("/a.txt")).unwrap();
+    assert!(documents.peek(&at("/a.txt")).unwrap().is_some());
+    assert_eq!(documents.usage().0, 1);
+    append(&workspace, "/a.txt", " two");
+    assert_eq!(&*documents.load_and_cache(&at("/a.txt")).unwrap(), "one two");
+    drop(handle);
+    assert!(documents.load_and_cache(&at("/missing")).is_err());
+}

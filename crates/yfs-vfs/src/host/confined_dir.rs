@@ -234,11 +234,6 @@ impl ConfinedDir {
         Ok(fchmod(&file, Mode::from_raw_mode(mode & 0o777))?)
     }
 
-    /// Sets the time of a link itself.
-    pub fn set_link_time(&self, name: &OsStr, looks: CreationAttributes) -> io::Result<()> {
-        Ok(utimensat(&self.fd, name, &looks.times(), AtFlags::SYMLINK_NOFOLLOW)?)
-    }
-
     /// Renames something to a name that must be free.
     ///
     /// # Errors

@@ -89,16 +89,6 @@ impl WorkspaceFs {
         Ok(found)
     }
 
-    /// Returns the path of the same object without any link, as
-    /// [`FileSystem::realpath`](yfs_vfs::FileSystem::realpath) does.
-    ///
-    /// # Errors
-    ///
-    /// The same.
-    pub fn real_path(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.realpath_now(path)
-    }
-
     /// Returns where a link points, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
     ///
     /// # Errors
