@@ -82,7 +82,7 @@ pub enum WriteIntent {
         hash: ContentHash,
         /// The bytes.
         bytes: Arc<[u8]>,
-        /// The number of items that the mirror's actor had written to the document before.
+        /// The result of `n_written_by` for the mirror's actor before the edit.
         written: u64,
     },
     /// Replace the bytes of the file on disk in the same inode.

@@ -31,7 +31,7 @@ pub struct SupersededFile {
 pub struct PendingEdit {
     /// The bytes that the inode holds.
     pub bytes: Arc<[u8]>,
-    /// The number of items that the mirror's actor had written to the document before.
+    /// The result of `n_written_by` for the mirror's actor before the edit.
     pub written: u64,
 }
 
