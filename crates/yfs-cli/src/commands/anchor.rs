@@ -24,7 +24,7 @@ Examples:
 JSON: {path, line, anchor}, or with --offset {path, offset, anchor}; of --resolve: {path, line, offset,
 exact}.";
 
-/// What can be typed.
+/// The arguments of `yfs anchor`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AnchorArgs {
@@ -42,7 +42,7 @@ pub(crate) struct AnchorArgs {
     left: bool,
 }
 
-/// Does it.
+/// Runs `yfs anchor`.
 pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
     if args.resolve {
         return resolve(&args.place, context);

@@ -18,7 +18,7 @@ Examples:
 
 JSON: {path, id, version, size, created, overlaps}.";
 
-/// What can be typed.
+/// The arguments of `yfs append`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AppendArgs {

@@ -19,7 +19,7 @@ Examples:
 
 JSON: one object a line: {path, size, version, content} where the file is UTF-8, else base64 instead of content.";
 
-/// What can be typed.
+/// The arguments of `yfs cat`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CatArgs {

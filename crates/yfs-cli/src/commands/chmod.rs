@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object a line: {path, mode}.";
 
-/// What can be typed.
+/// The arguments of `yfs chmod`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ChmodArgs {

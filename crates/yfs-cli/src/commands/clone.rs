@@ -31,7 +31,7 @@ Examples:
 
 JSON: {workspace, dir, received, bytes_received, blobs}.";
 
-/// What can be typed.
+/// The arguments of `yfs clone`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CloneArgs {
@@ -50,7 +50,7 @@ pub(crate) struct CloneArgs {
     trust: bool,
 }
 
-/// Does it.
+/// Runs `yfs clone`.
 pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result {
     let file = discover::file_below(&args.dir);
     if file.exists() {

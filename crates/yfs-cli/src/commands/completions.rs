@@ -11,7 +11,7 @@ Examples:
   yfs completions zsh > ~/.zfunc/_yfs
   yfs completions fish > ~/.config/fish/completions/yfs.fish";
 
-/// What can be typed.
+/// The arguments of `yfs completions`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CompletionsArgs {

@@ -23,7 +23,7 @@ Examples:
 
 JSON: one object a line: {path, kind, n_bytes, n_files, n_directories}.";
 
-/// What can be typed.
+/// The arguments of `yfs du`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct DuArgs {

@@ -24,7 +24,7 @@ Examples:
 
 JSON: {path, n_replaced, version}.";
 
-/// What can be typed.
+/// The arguments of `yfs edit`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct EditArgs {

@@ -25,7 +25,7 @@ Examples:
 
 JSON: {n_written, n_unchanged, n_folders, n_bytes, skipped: [{path, why}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs export`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ExportArgs {

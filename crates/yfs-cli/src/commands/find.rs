@@ -28,7 +28,7 @@ Examples:
 
 JSON: one object a line: {path, name, id, kind, size, mode, mtime}.";
 
-/// What can be typed.
+/// The arguments of `yfs find`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct FindArgs {

@@ -17,7 +17,7 @@ Examples:
 
 JSON: one object a line: {path, name, id, kind, size, mode, mtime}.";
 
-/// What can be typed.
+/// The arguments of `yfs glob`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct GlobArgs {

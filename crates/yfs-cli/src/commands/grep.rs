@@ -26,7 +26,7 @@ Examples:
 JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]}; with -l
 {path}; with -c {path, count}.";
 
-/// What can be typed.
+/// The arguments of `yfs grep`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct GrepArgs {

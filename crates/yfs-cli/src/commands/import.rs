@@ -24,7 +24,7 @@ Examples:
 
 JSON: {n_created, n_updated, n_unchanged, n_folders, n_links, n_bytes, skipped: [{path, why}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs import`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ImportArgs {

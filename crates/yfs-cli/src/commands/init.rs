@@ -24,7 +24,7 @@ Examples:
 
 JSON: {id, file}.";
 
-/// What can be typed.
+/// The arguments of `yfs init`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct InitArgs {

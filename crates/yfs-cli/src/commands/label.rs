@@ -19,7 +19,7 @@ Examples:
 
 JSON: {path, name, removed}.";
 
-/// What can be typed.
+/// The arguments of `yfs label`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LabelArgs {
@@ -32,7 +32,7 @@ pub(crate) struct LabelArgs {
     remove: bool,
 }
 
-/// Does it.
+/// Runs `yfs label`.
 pub(crate) fn run(args: &LabelArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let workspace = context.writable()?;

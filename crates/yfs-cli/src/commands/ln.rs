@@ -19,7 +19,7 @@ Examples:
 
 JSON: {path, target}.";
 
-/// What can be typed.
+/// The arguments of `yfs ln`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LnArgs {

@@ -24,7 +24,7 @@ Examples:
 
 JSON: one object a line: {path, name, id, kind, size, mode, mtime[, target]}.";
 
-/// What can be typed.
+/// The arguments of `yfs ls`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct LsArgs {

@@ -49,7 +49,7 @@ const DIR: &str = ".yfs";
 /// Where the mirror of a folder keeps what it remembers, beside the workspace.
 const MEMORY: &str = "mirror.db";
 
-/// What can be typed.
+/// The arguments of `yfs mirror`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MirrorArgs {

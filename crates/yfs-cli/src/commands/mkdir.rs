@@ -19,7 +19,7 @@ Examples:
 
 JSON: one object a line: {path, id}.";
 
-/// What can be typed.
+/// The arguments of `yfs mkdir`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MkdirArgs {

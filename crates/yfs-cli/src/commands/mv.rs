@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object a line: {from, to}.";
 
-/// What can be typed.
+/// The arguments of `yfs mv`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MvArgs {

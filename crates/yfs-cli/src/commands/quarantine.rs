@@ -29,16 +29,16 @@ Examples:
 JSON of ls: one object a line: {number, doc, path, first_at, last_at, n_times, n_bytes, kept, reason}.
 JSON of show: the same, and the update as base64; of drop: {n_dropped}.";
 
-/// What can be typed.
+/// The arguments of `yfs quarantine`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct QuarantineArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: QuarantineCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs quarantine`.
 #[derive(Debug, Subcommand)]
 enum QuarantineCommand {
     /// List the updates that were refused, in the order of their first refusal

@@ -17,7 +17,7 @@ Examples:
 
 JSON: one object a line: {path, target}.";
 
-/// What can be typed.
+/// The arguments of `yfs readlink`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ReadlinkArgs {

@@ -31,7 +31,7 @@ Examples:
 JSON: {path, erased, n_chars, pieces, blobs, kept}; of --list: lines of {at, actor, reason, n_chars,
 n_blobs}.";
 
-/// What can be typed.
+/// The arguments of `yfs redact`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RedactArgs {
@@ -54,7 +54,7 @@ pub(crate) struct RedactArgs {
     list: bool,
 }
 
-/// Does it.
+/// Runs `yfs redact`.
 pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     if args.list {

@@ -20,7 +20,7 @@ Examples:
 
 JSON: one object a line: {path, removed}.";
 
-/// What can be typed.
+/// The arguments of `yfs rm`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RmArgs {

@@ -56,7 +56,7 @@ Examples:
 
 JSON: one object when it listens: {url, sync, collab, workspace, token}.";
 
-/// What can be typed.
+/// The arguments of `yfs serve`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ServeArgs {

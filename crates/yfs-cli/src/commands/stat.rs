@@ -22,7 +22,7 @@ Examples:
 
 JSON: one object a line: {path, id, kind, size, mode, mtime, created, mime, version, metadata[, target]}.";
 
-/// What can be typed.
+/// The arguments of `yfs stat`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct StatArgs {

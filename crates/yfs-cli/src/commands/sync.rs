@@ -35,7 +35,7 @@ Examples:
 Exit status: 1 if the server cannot be reached or refuses. JSON: {sent, received, new, bytes_sent,
 bytes_received, blobs, refused}; with --watch one such object whenever both have everything.";
 
-/// What can be typed.
+/// The arguments of `yfs sync`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct SyncArgs {
@@ -52,7 +52,7 @@ pub(crate) struct SyncArgs {
     trust: bool,
 }
 
-/// Does it.
+/// Runs `yfs sync`.
 pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result {
     let options = if args.watch {
         WorkspaceOptions { actor: context.actor(), ..WorkspaceOptions::default() }

@@ -17,7 +17,7 @@ Examples:
 
 JSON: one object a line: {path, size, content} or base64 instead of content.";
 
-/// What can be typed.
+/// The arguments of `yfs tail`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TailArgs {

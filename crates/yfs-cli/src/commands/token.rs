@@ -28,16 +28,16 @@ JSON: new, owner and show: {id, token, rights, path, actor, expires}; revoke: {r
 /// How long an id is: 60 bits suffice to tell grants apart, which are no secrets.
 const ID_LEN: usize = 10;
 
-/// What can be typed.
+/// The arguments of `yfs token`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TokenArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     what: TokenAction,
 }
 
-/// What to do.
+/// The subcommands of `yfs token`.
 #[derive(Debug, Subcommand)]
 enum TokenAction {
     /// Make a token
@@ -77,7 +77,7 @@ struct NewArgs {
     actor: Option<Actor>,
 }
 
-/// Does it.
+/// Runs `yfs token`.
 pub(crate) fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let keys = TokenKeys::of(workspace.store().clone());

@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object a line, as of `yfs stat`.";
 
-/// What can be typed.
+/// The arguments of `yfs touch`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TouchArgs {

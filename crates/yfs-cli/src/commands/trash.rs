@@ -26,16 +26,16 @@ Examples:
 JSON of ls: one object a line: {id, name, kind, original, trashed_at, n_hidden, stranded, purging}.
 JSON of restore: {id, path}; of purge: {n_marked}; of empty: {n_marked, n_rows, n_documents, n_bytes}.";
 
-/// What can be typed.
+/// The arguments of `yfs trash`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TrashArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: TrashCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs trash`.
 #[derive(Debug, Subcommand)]
 enum TrashCommand {
     /// List what is in the trash: what others changed since comes first, then the latest
@@ -66,7 +66,7 @@ enum TrashCommand {
     },
 }
 
-/// Does it.
+/// Runs `yfs trash`.
 pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
     match args.command {
         TrashCommand::Ls => list(context),

@@ -20,7 +20,7 @@ Examples:
 
 JSON: one nested object: {path, name, id, kind, size, mode, mtime[, children]}.";
 
-/// What can be typed.
+/// The arguments of `yfs tree`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TreeArgs {

@@ -35,16 +35,16 @@ Examples:
 JSON of ls: one object a line: {number, at, actor, label, names, redacted, current}; of show: {path,
 number, size, content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs write`.";
 
-/// What can be typed.
+/// The arguments of `yfs versions`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct VersionsArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: VersionsCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs versions`.
 #[derive(Debug, Subcommand)]
 enum VersionsCommand {
     /// List the versions of a file, oldest first
@@ -87,7 +87,7 @@ enum VersionsCommand {
     },
 }
 
-/// Does it.
+/// Runs `yfs versions`.
 pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Result {
     match args.command {
         VersionsCommand::Ls { path, named } => list(context, &path, named),

@@ -28,7 +28,7 @@ Examples:
 
 JSON: {path, id, version, size, created, overlaps: [{offset, len, actor}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs write`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WriteArgs {
