@@ -27,7 +27,6 @@ const BANNED: &str = r"(?i)\b(whoever|whomever|somebody|nobody|everybody|somethi
 const BANNED_LEFT: &[(&str, usize)] = &[
     ("tests", 93),
     ("yfs", 152),
-    ("yfs-cli", 47),
     ("yfs-engine", 150),
     ("yfs-markdown", 31),
     ("yfs-node", 20),
@@ -43,7 +42,7 @@ const BANNED_LEFT: &[(&str, usize)] = &[
 const WIDE_LEFT: &[(&str, usize)] = &[
     ("tests", 72),
     ("yfs", 96),
-    ("yfs-cli", 60),
+    ("yfs-cli", 47),
     ("yfs-engine", 167),
     ("yfs-markdown", 87),
     ("yfs-mirror", 10),

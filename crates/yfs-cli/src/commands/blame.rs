@@ -1,4 +1,4 @@
-//! `yfs blame`: who wrote each line.
+//! `yfs blame`: prints the author of each line.
 
 use std::{ops::RangeInclusive, str::FromStr};
 
@@ -33,7 +33,7 @@ pub(crate) struct BlameArgs {
     lines: Option<LineSelection>,
 }
 
-/// Which lines are wanted.
+/// A range of lines.
 #[derive(Debug, Clone)]
 struct LineSelection(RangeInclusive<usize>);
 

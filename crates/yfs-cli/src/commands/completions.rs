@@ -1,4 +1,4 @@
-//! `yfs completions`: scripts for shells.
+//! `yfs completions`: prints completion scripts for shells.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -15,7 +15,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CompletionsArgs {
-    /// For which shell
+    /// The shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -1,4 +1,4 @@
-//! `yfs label`: names for versions.
+//! `yfs label`: names versions.
 
 use clap::Args;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(crate) struct LabelArgs {
     path: String,
     /// The name
     name: String,
-    /// Take the name away instead
+    /// Remove the name instead
     #[arg(long)]
     remove: bool,
 }

@@ -1,4 +1,4 @@
-//! `yfs mv`: moving and renaming, which keeps history and who has the file open.
+//! `yfs mv`: moves and renames. Files keep their history, and stay open in editors.
 
 use clap::Args;
 use yfs_vfs::{FsCode, MoveOptions};
@@ -29,7 +29,7 @@ pub(crate) struct MvArgs {
     transfer: TransferArgs,
 }
 
-/// Moves.
+/// Moves the files.
 pub(crate) async fn run(args: MvArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for transfer in args.transfer.transfers(context, &fs).await? {
