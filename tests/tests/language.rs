@@ -27,10 +27,8 @@ const BANNED: &str = r"(?i)\b(whoever|whomever|somebody|nobody|everybody|somethi
 const BANNED_LEFT: &[(&str, usize)] = &[
     ("tests", 93),
     ("yfs", 152),
-    ("yfs-cli", 47),
     ("yfs-engine", 150),
     ("yfs-markdown", 31),
-    ("yfs-mirror", 178),
     ("yfs-node", 20),
     ("yfs-replica", 20),
     ("yfs-server", 82),
@@ -44,10 +42,10 @@ const BANNED_LEFT: &[(&str, usize)] = &[
 const WIDE_LEFT: &[(&str, usize)] = &[
     ("tests", 72),
     ("yfs", 96),
-    ("yfs-cli", 60),
+    ("yfs-cli", 47),
     ("yfs-engine", 167),
     ("yfs-markdown", 87),
-    ("yfs-mirror", 93),
+    ("yfs-mirror", 10),
     ("yfs-node", 12),
     ("yfs-replica", 12),
     ("yfs-server", 50),

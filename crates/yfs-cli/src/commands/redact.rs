@@ -1,4 +1,4 @@
-//! `yfs redact`: erasing for good what a file held and holds no more.
+//! `yfs redact`: erases for good what a file contained and no longer contains.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -31,30 +31,30 @@ Examples:
 JSON: {path, erased, n_chars, pieces, blobs, kept}; of --list: lines of {at, actor, reason, n_chars,
 n_blobs}.";
 
-/// What can be typed.
+/// The arguments of `yfs redact`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RedactArgs {
     /// The file
     path: String,
-    /// Only what this version held: a number, a name or a time. Without it, all history
+    /// Erase only what this version contained: a number, a name or a time. Default: all history
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// Show what would be erased, and change nothing
+    /// Print what would be erased, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// List who erased what
+    /// List past erasures and their actors
     #[arg(long, conflicts_with_all = ["version", "dry_run", "yes", "reason"])]
     list: bool,
 }
 
-/// Does it.
+/// Runs `yfs redact`.
 pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     if args.list {
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Says what stays since versions hold it that can still be read.
+/// Prints a remark about content that stays because readable versions contain it.
 fn tell_held(context: &mut CommandContext, redacted: &RedactionReport) {
     let versions: Vec<String> = redacted.held_by.iter().map(ToString::to_string).collect();
     if !versions.is_empty() {

@@ -1,4 +1,4 @@
-//! `yfs trash`: what was removed, how it comes back, and how it goes for good.
+//! `yfs trash`: lists, restores and purges removed files.
 
 use std::time::Duration;
 
@@ -26,47 +26,47 @@ Examples:
 JSON of ls: one object a line: {id, name, kind, original, trashed_at, n_hidden, stranded, purging}.
 JSON of restore: {id, path}; of purge: {n_marked}; of empty: {n_marked, n_rows, n_documents, n_bytes}.";
 
-/// What can be typed.
+/// The arguments of `yfs trash`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TrashArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: TrashCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs trash`.
 #[derive(Debug, Subcommand)]
 enum TrashCommand {
-    /// List what is in the trash: what others changed since comes first, then the latest
+    /// List the trash: first what others changed since its removal, then the latest
     Ls,
-    /// Put things back where they were
+    /// Restore items to where they were
     Restore {
-        /// What
+        /// The items
         #[arg(value_name = "ITEM", required = true)]
         items: Vec<String>,
-        /// Put it there instead
+        /// Restore to this path instead
         #[arg(long, value_name = "PATH")]
         to: Option<String>,
     },
-    /// Mark things to go for good; until then, restore still brings them back
+    /// Mark items for deletion; until they are deleted, restore still works
     Purge {
-        /// What
+        /// The items
         #[arg(value_name = "ITEM", required = true)]
         items: Vec<String>,
     },
-    /// Mark everything, and delete what was marked long enough ago
+    /// Mark everything for deletion, and delete what was marked long enough ago
     Empty {
-        /// Only what was trashed so long ago: 30d, 12h
+        /// Only items removed at least so long ago: 30d, 12h
         #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
         older_than: Option<Duration>,
-        /// How long what was marked is kept
+        /// How long marked items are kept
         #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_time::parse_duration)]
         keep: Duration,
     },
 }
 
-/// Does it.
+/// Runs `yfs trash`.
 pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
     match args.command {
         TrashCommand::Ls => list(context),
@@ -161,7 +161,7 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
     Ok(())
 }
 
-/// Finds something in the trash, by id or by where it was.
+/// Finds an item of the trash, by its id or by its former path.
 fn find(workspace: &Workspace, item: &str) -> Result<FileId> {
     let trash = workspace.trash().list()?;
     let by_id = trash.iter().find(|it| it.id.as_str() == item);

@@ -1,4 +1,4 @@
-//! `yfs versions`: what a file was before, and who wrote it.
+//! `yfs versions`: earlier versions of a file, and their authors.
 
 mod compare;
 
@@ -35,23 +35,23 @@ Examples:
 JSON of ls: one object a line: {number, at, actor, label, names, redacted, current}; of show: {path,
 number, size, content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs write`.";
 
-/// What can be typed.
+/// The arguments of `yfs versions`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct VersionsArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: VersionsCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs versions`.
 #[derive(Debug, Subcommand)]
 enum VersionsCommand {
     /// List the versions of a file, oldest first
     Ls {
         /// The file
         path: String,
-        /// Only those that somebody named
+        /// List only named versions
         #[arg(long)]
         named: bool,
     },
@@ -67,17 +67,17 @@ enum VersionsCommand {
     Diff {
         /// The file
         path: String,
-        /// The first
+        /// The older version
         #[arg(value_name = "FROM")]
         from: String,
-        /// The second; without it, what the file holds now
+        /// The newer version; default: the current content
         #[arg(value_name = "TO")]
         to: Option<String>,
-        /// Mark words inside the lines
+        /// Mark changed words inside the lines
         #[arg(long)]
         word: bool,
     },
-    /// Make a version the content again, as the least edit
+    /// Restore the content of a version, with the smallest edit
     Restore {
         /// The file
         path: String,
@@ -87,7 +87,7 @@ enum VersionsCommand {
     },
 }
 
-/// Does it.
+/// Runs `yfs versions`.
 pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Result {
     match args.command {
         VersionsCommand::Ls { path, named } => list(context, &path, named),
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Res
     }
 }
 
-/// Finds the version that somebody means by a number, a name or a time.
+/// Finds a version by a number, a name or a time.
 pub(crate) fn pick(workspace: &Workspace, path: &TypedPath, typed: &str) -> Result<VersionInfo> {
     let find = |which| workspace.history().find_version(&path.path, &which);
     let number = typed.parse().ok().map(VersionSelector::Number);

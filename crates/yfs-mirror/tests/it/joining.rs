@@ -1,4 +1,4 @@
-//! A folder and a workspace that both hold something when they first meet.
+//! A directory and a workspace that both have content when they first meet.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn nothing_of_the_folder_is_overwritten_or_deleted() {
         (pair.text("kind (1)"), pair.text("kind/in.txt")),
         ("a file here\n".into(), "a folder there\n".into())
     );
-    // What the workspace had is a version of the same file.
+    // The workspace's text is a version of the same file.
     assert_eq!(pair.id("/differs.txt"), id);
     let versions =
         pair.workspace.history().versions(&VPath::parse("/differs.txt").unwrap()).unwrap();
@@ -62,7 +62,7 @@ fn two_who_brought_the_same_checkout_have_each_file_once() {
     assert_eq!(report.to_folder, Default::default());
 }
 
-/// A copy that is behind is no edit: the workspace's text stays, and the copy is brought up to it.
+/// An outdated copy is not an edit: the workspace's text stays, and the copy is updated.
 #[test]
 fn an_earlier_state_is_brought_up_to_date() {
     let mut pair = Pair::apart();
