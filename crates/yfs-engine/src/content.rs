@@ -28,7 +28,6 @@ mod blobs;
 mod classify;
 pub(crate) mod convert;
 mod edit;
-mod held_truncation;
 mod item_spans;
 mod label;
 mod log;
@@ -62,7 +61,6 @@ pub use self::{
     },
     convert::is_rich_of_one,
     edit::{ContentWriteResult, SpliceResult},
-    held_truncation::PendingTruncate,
     label::VersionLabel,
     log::{LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
     rebase::TextOverlap,

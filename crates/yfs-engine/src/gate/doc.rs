@@ -271,12 +271,6 @@ impl GatedDoc {
         self.places.roots.contains_key(name)
     }
 
-    /// Returns how many of the first `len` items of a client are there and not deleted.
-    pub fn n_live(&self, client: ClientId, len: u32) -> u32 {
-        let known = len.min(self.places.end(client));
-        known - self.places.n_deleted(client, known)
-    }
-
     /// Returns what waits for something that has not arrived.
     pub fn parked(&self) -> Vec<ParkedUpdate> {
         self.parked.list()

@@ -140,15 +140,6 @@ impl ItemLists {
         if id.clock < client.end { find(&client.spans, id.clock) } else { None }
     }
 
-    /// Counts the deleted among the first `len` items of a client.
-    pub(crate) fn n_deleted(&self, client: ClientId, len: u32) -> u32 {
-        let Some(client) = self.clients.get(&client) else { return 0 };
-        let mut live = Vec::new();
-        let all = IdRange { client: ClientId::from_random(0), start: 0, len };
-        uncovered(&client.deleted, all, &mut live);
-        len - live.iter().map(|range| range.len).sum::<u32>()
-    }
-
     /// Returns what the document is, without a walk over its items.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let clients = self.clients.iter().filter(|(_, client)| client.end > 0);

@@ -61,16 +61,6 @@ impl TreeIndex {
         self.trashed.len()
     }
 
-    /// Finds a node that is hidden by its path below the trashed node `root`; an empty path is that
-    /// node itself. Other trashed nodes on the way are found by their stored names.
-    pub fn lookup_in_trash(&self, root: &FileId, path: &str) -> Option<NodeRef<'_>> {
-        let mut node = self.node(root).filter(|node| !node.is_visible())?;
-        for component in path.split('/').filter(|component| !component.is_empty()) {
-            node = self.child(node, component).or_else(|| node.trashed_child(component))?;
-        }
-        Some(node)
-    }
-
     fn trash_item(&self, slot: NodeSlot, hiders: &mut Hiders<'_>) -> TrashItem {
         let node = self.node_at(slot);
         let raw = node.raw();
@@ -129,11 +119,6 @@ impl<'a> NodeRef<'a> {
             .collect();
         names.reverse();
         Some((root.id()?.clone(), names.join("/")))
-    }
-
-    fn trashed_child(&self, name: &str) -> Option<Self> {
-        let trashed = self.trashed_children().filter(|node| node.name() == name);
-        trashed.max_by_key(|node| (node.trashed_at(), node.id()))
     }
 }
 

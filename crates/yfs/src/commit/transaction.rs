@@ -9,7 +9,7 @@ use yfs_engine::{
     kind::ContentRoot,
     table::RowWrite,
 };
-use yfs_store::{DocFact, DocName, Seq};
+use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use crate::error::Result;
 
@@ -58,7 +58,7 @@ pub(crate) struct ContentPrecondition {
     /// The file.
     pub(crate) id: FileId,
     /// The last record of the content that the transaction was planned from.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
 }
 
 /// A change of one document.

@@ -12,7 +12,7 @@ use yfs_engine::{
     table::FileRow,
     tree::{OrphanReason, TreeConflict},
 };
-use yfs_store::{DocFact, DocName, Seq};
+use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use super::{Workspace, move_between::MOVED_KEY};
 use crate::{error::Result, state::WorkspaceState};
@@ -53,10 +53,10 @@ pub enum ConflictKind {
     /// It was replaced by several people at once; the other contents are among its versions.
     Blob,
     /// It holds everything twice, since peers that keep no rules converted it at once:
-    /// [`Workspace::repair`] keeps one half.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) keeps one half.
     Doubled,
     /// It was written to where its content no longer is, or its content is not where its name says:
-    /// [`Workspace::repair`] merges it.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) merges it.
     Unsettled,
     /// It was moved over another file, is in the trash, and was edited by somebody who did not know:
     /// the other file lacks that.
@@ -148,7 +148,7 @@ impl WorkspaceState {
         let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
-            if self.store.doc_head(&DocName::from(id))? > upto {
+            if self.store.doc_head(&DocName::from(id))?.seq > upto {
                 let path = path_of(&self.main.read(), id);
                 let home = &moved.home;
                 let detail =
@@ -199,7 +199,7 @@ impl WorkspaceState {
         let stored = self.store.load(name)?;
         let updates = stored.updates.iter().map(|record| record.data.as_slice());
         let updates = stored.snapshot.as_deref().into_iter().chain(updates);
-        Ok(stored.head == head && is_rich_of_one(updates, &self.options.limits))
+        Ok(stored.head.seq == head && is_rich_of_one(updates, &self.options.limits))
     }
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
@@ -208,7 +208,7 @@ impl WorkspaceState {
             self.documents.acquire(id).with(|loaded| {
                 let doc = &loaded.doc;
                 let is_unsettled = doc.needs_conversion() || doc.needs_repair();
-                (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head)
+                (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head.seq)
             })?;
         let (kind, detail) = match (is_doubled, is_unsettled) {
             (true, _) => (ConflictKind::Doubled, "holds everything twice".to_owned()),
@@ -232,7 +232,7 @@ impl WorkspaceState {
             return Ok(blob.hash.to_string() != file.held);
         }
         // What has not arrived says nothing.
-        if self.store.doc_head(&DocName::from(&file.row.id))? == Seq::ZERO {
+        if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
             return Ok(false);
         }
         let text = self.text(&file.row.id)?;
