@@ -28,7 +28,6 @@ mod blobs;
 mod classify;
 pub(crate) mod convert;
 mod edit;
-mod held_truncation;
 mod item_spans;
 mod label;
 mod log;
@@ -57,10 +56,11 @@ pub use self::{
     anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
     blame::BlamePiece,
     blobs::{BlobVersion, NewBlob},
-    classify::{ByteClassification, MAX_TEXT_BYTES, classify, line_range},
+    classify::{
+        ByteClassification, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify, classify_as, line_range,
+    },
     convert::{is_only_text, is_rich_of_one},
     edit::{ContentWriteResult, SpliceResult},
-    held_truncation::PendingTruncate,
     label::VersionLabel,
     log::{LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
     rebase::TextOverlap,
@@ -160,6 +160,9 @@ pub enum ContentError {
         /// How large it would be.
         len: usize,
     },
+    /// The text has too many lines, list items, cells and marks to be kept as rich text.
+    #[error("markdown of more than {MAX_RICH_WEIGHT} lines, list items, cells and marks")]
+    TooHeavy,
     /// A version knows work that this document has not received.
     #[error("the version has {wanted} items of client {client}, the document {known}")]
     UnknownVersion {

@@ -160,7 +160,7 @@ fn play(steps: &[Step]) {
                 block_on(fs.rm(&path(file), &RemoveOptions::default())).ok();
             }
             Step::Compact(who) => {
-                peers[who].workspace().compact(&mut |_, _| {}).unwrap();
+                peers[who].workspace().maintenance().compact(&mut |_, _| {}).unwrap();
             }
             Step::Sync(who, frames) => {
                 let hub = peers[0].workspace();
@@ -189,14 +189,14 @@ fn play(steps: &[Step]) {
 fn assert_found(workspace: &Workspace, written: &[String]) {
     let back = VPath::parse("/back").unwrap();
     block_on(workspace.fs().mkdir(&back, &MkdirOptions::recursive())).unwrap();
-    for trashed in workspace.trash().unwrap() {
+    for trashed in workspace.trash().list().unwrap() {
         let to = VPath::parse(&format!("/back/{}", trashed.id)).unwrap();
-        workspace.restore(&trashed.id, Some(&to)).unwrap();
+        workspace.trash().restore(&trashed.id, Some(&to)).unwrap();
     }
     // What waits in the form that a file had before it was renamed is merged by a repair
     // (decision 23).
     for path in tree(workspace).keys() {
-        workspace.repair(&VPath::parse(path).unwrap()).unwrap();
+        workspace.maintenance().repair(&VPath::parse(path).unwrap()).unwrap();
     }
     let all = tree(workspace);
     let listed: String = workspace.conflicts().unwrap().into_iter().map(|it| it.detail).collect();
@@ -267,7 +267,7 @@ fn nothing_new_is_one_round_trip() {
     }
     assert!(exchange(&hub, &mut peers[1], 1000));
     // No document was loaded for that, on either side.
-    assert_eq!(peers[1].workspace().loaded().0, 0);
+    assert_eq!(peers[1].workspace().documents().usage().0, 0);
     let changed = VPath::parse("/3/3.txt").unwrap();
     block_on(hub.fs().append(&changed, "more\n".into(), &WriteOptions::default())).unwrap();
     let mut server = ReplicaSession::hub(hub.clone(), true);

@@ -48,9 +48,9 @@ async fn list(caller: &RequestCaller) -> Result<TreeResponse> {
     let found = caller.fs().walk(&caller.grant.path, &WalkOptions::default()).await?;
     let entries = found.into_iter().map(|found| {
         let info = match found.entry.kind {
-            FileKind::File => workspace.document_of(&found.entry.id),
+            FileKind::File => workspace.documents().info_of(&found.entry.id),
             // What it leads to is found by its path.
-            FileKind::Symlink => workspace.document(&found.path).ok(),
+            FileKind::Symlink => workspace.documents().info(&found.path).ok(),
             _ => None,
         };
         TreeResponseEntry {

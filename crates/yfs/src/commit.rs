@@ -33,7 +33,7 @@ use yfs_engine::{
     main_doc::{EMPTY_UPDATE, MainDoc},
     time::Millis,
 };
-use yfs_store::{AppendBatch, AppendReceipt, DocName, Seq, StoreError};
+use yfs_store::{AppendBatch, AppendReceipt, DocHead, DocName, Seq, StoreError};
 use yfs_vfs::{FsCode, FsError, Op};
 
 use self::documents::LockedDocuments;
@@ -85,7 +85,7 @@ pub(crate) struct Committed<T> {
 #[derive(Debug)]
 pub(crate) struct CommittedDocument {
     /// The last record of the document.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
     /// Whether there was anything to change.
     pub(crate) is_changed: bool,
     /// Whether other processes had changed the document in between: then it holds more than the

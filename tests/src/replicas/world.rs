@@ -176,7 +176,7 @@ impl World {
     fn play(&mut self, at: usize) {
         self.number += 1;
         let replica = &self.replicas[at];
-        let trash = replica.workspace().trash().expect("a trash lists");
+        let trash = replica.workspace().trash().list().expect("a trash lists");
         let mut chooser = Chooser {
             rng: &mut self.rng,
             ledger: &mut self.ledger,
@@ -458,7 +458,7 @@ impl World {
     fn judge(&mut self) {
         let first = &self.replicas[0];
         let trash = |replica: &Replica| {
-            let listed = replica.workspace().trash().expect("a trash lists");
+            let listed = replica.workspace().trash().list().expect("a trash lists");
             format!("{listed:#?}")
         };
         for replica in &self.replicas {

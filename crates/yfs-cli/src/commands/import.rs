@@ -1,4 +1,4 @@
-//! `yfs import`: from a directory of this machine.
+//! `yfs import`: imports a directory of this machine.
 
 use std::path::PathBuf;
 
@@ -24,28 +24,28 @@ Examples:
 
 JSON: {n_created, n_updated, n_unchanged, n_folders, n_links, n_bytes, skipped: [{path, why}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs import`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ImportArgs {
-    /// The directory, or one file
+    /// The directory, or a single file
     #[arg(value_name = "DIR")]
     from: PathBuf,
-    /// Where it goes
+    /// The destination
     #[arg(value_name = "PATH", default_value = "/")]
     to: String,
-    /// Also what .gitignore files name
+    /// Also import what .gitignore files exclude
     #[arg(long)]
     no_ignore: bool,
-    /// Not names that begin with a dot
+    /// Skip names that begin with a dot
     #[arg(long)]
     no_hidden: bool,
-    /// Leave larger files out
+    /// Skip larger files
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     max_size: u64,
 }
 
-/// Imports.
+/// Imports the files.
 pub(crate) fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
     let to = context.path(&args.to)?;
     let options = ImportOptions {
@@ -62,7 +62,7 @@ pub(crate) fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
     tell(context, &report?)
 }
 
-/// Tells what an import did.
+/// Prints the report of an import.
 fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
@@ -80,7 +80,7 @@ fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
     Ok(())
 }
 
-/// Says in one line what an import did.
+/// Returns a summary of an import in one line.
 pub(crate) fn summary(report: &ImportReport) -> String {
     let made = counted(report.n_created, "file", "files");
     let mut text = format!("{made} made, {} read", amount(report.n_bytes));
@@ -103,14 +103,14 @@ pub(crate) fn summary(report: &ImportReport) -> String {
     text
 }
 
-/// Reports what was left out; the command then exits with 1.
+/// Reports the skipped paths; the command then exits with 1.
 pub(crate) fn tell_skipped(context: &mut CommandContext, skipped: &[SkippedPath]) {
     for SkippedPath { path, why } in skipped {
         context.fail(&CommandError::other(format!("{path}: skipped: {why}")));
     }
 }
 
-/// Describes what was left out.
+/// Describes the skipped paths.
 pub(crate) fn skipped_json(skipped: &[SkippedPath]) -> serde_json::Value {
     let one = |it: &SkippedPath| json!({ "path": it.path, "why": it.why.to_string() });
     skipped.iter().map(one).collect()

@@ -83,7 +83,7 @@ async fn present(fs: &dyn FileSystem, path: &VPath, stat: Stat, headers: &Header
 }
 
 fn past(caller: &RequestCaller, path: &VPath, number: u64, headers: &HeaderMap) -> Result {
-    let data = caller.app.workspace.version_content(path, number)?;
+    let data = caller.app.workspace.history().version_content(path, number)?;
     let tag = format!("\"version-{number}\"");
     let part =
         |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));

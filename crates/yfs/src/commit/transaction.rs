@@ -10,7 +10,7 @@ use yfs_engine::{
     kind::ContentRoot,
     table::RowWrite,
 };
-use yfs_store::{DocFact, DocName, Seq};
+use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use crate::{error::Result, settled_form::SettledForm};
 
@@ -59,7 +59,7 @@ pub(crate) struct ContentPrecondition {
     /// The file.
     pub(crate) id: FileId,
     /// The last record of the content that the transaction was planned from.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
 }
 
 /// A change of one document.

@@ -11,7 +11,7 @@ use yfs_engine::{
     table::FileRow,
     tree::{OrphanReason, TreeConflict},
 };
-use yfs_store::{DocFact, DocName, Seq};
+use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use super::{Workspace, move_between::MOVED_KEY};
 use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
@@ -49,10 +49,10 @@ pub enum ConflictKind {
     /// It was replaced by several people at once; the other contents are among its versions.
     Blob,
     /// It holds everything twice, since peers that keep no rules converted it at once:
-    /// [`Workspace::repair`] keeps one half.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) keeps one half.
     Doubled,
     /// It was written to where its content no longer is, or its content is not where its name says:
-    /// [`Workspace::repair`] merges it.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) merges it.
     Unsettled,
     /// It was moved over another file, is in the trash, and was edited by somebody who did not know:
     /// the other file lacks that.
@@ -145,7 +145,7 @@ impl WorkspaceState {
         let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
-            if self.store.doc_head(&DocName::from(id))? > upto {
+            if self.store.doc_head(&DocName::from(id))?.seq > upto {
                 let path = path_of(&self.main.read(), id);
                 let home = &moved.home;
                 let detail =
@@ -202,7 +202,7 @@ impl WorkspaceState {
             SettledForm::PlainText => is_only_text(updates, limits),
             SettledForm::RichText => is_rich_of_one(updates, limits),
         };
-        Ok(stored.head == head && is_settled)
+        Ok(stored.head.seq == head && is_settled)
     }
 
     /// Says what is wrong with how a content is kept; where nothing is, up to which head that is
@@ -211,7 +211,7 @@ impl WorkspaceState {
         let (described, measured) = self.documents.acquire(id).with(|loaded| {
             let described = describe_unsettled(&loaded.doc);
             let size = if described.is_none() { loaded.doc.len_utf8() as u64 } else { 0 };
-            (described, DocFact { upto: loaded.head, size, hash: None })
+            (described, DocFact { upto: loaded.head.seq, size, hash: None })
         })?;
         Ok(match described {
             None => Ok(measured),
@@ -228,7 +228,7 @@ impl WorkspaceState {
             return Ok(blob.hash.to_string() != file.held);
         }
         // What has not arrived says nothing.
-        if self.store.doc_head(&DocName::from(&file.row.id))? == Seq::ZERO {
+        if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
             return Ok(false);
         }
         let text = self.text(&file.row.id)?;

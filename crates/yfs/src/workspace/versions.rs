@@ -15,6 +15,7 @@ use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 
 use super::Workspace;
 use crate::{
+    History,
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile, resolve_file},
 };
@@ -56,7 +57,7 @@ pub(super) enum StoredVersion {
     Blob(BlobVersion),
 }
 
-impl Workspace {
+impl History<'_> {
     /// Lists the versions of a file, oldest first; the last is what it holds now.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
         let found = self.found(path)?;
@@ -119,7 +120,8 @@ impl Workspace {
     /// taken back, and what others write meanwhile is kept.
     pub fn restore_version(&self, path: &VPath, number: u64) -> Result<WriteOutcome> {
         let data = self.version_content(path, number)?;
-        let fs = self.fs().labelled(&format!("restore version {number}"));
+        let fs =
+            Workspace::of(self.state.clone()).fs().labelled(&format!("restore version {number}"));
         Ok(fs.write_sync(path, &data, &WriteOptions::default())?)
     }
 
