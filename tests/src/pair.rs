@@ -121,7 +121,7 @@ impl Pair {
             let [one, other] = [0, 1].map(|ix| self.ports(ix));
             for port in one.iter().chain(&other) {
                 for player in &self.players {
-                    if let Ok(into) = player.workspace.port(port.guid().as_str()) {
+                    if let Ok(into) = player.workspace.documents().port(port.guid().as_str()) {
                         let diff = port.diff(&into.state_vector().expect("a state"));
                         into.receive(&diff.expect("a diff")).expect("an honest update");
                     }
@@ -148,7 +148,7 @@ impl Pair {
     fn shown(&self, who: usize) -> String {
         let workspace = &self.players[who].workspace;
         let mut lines = vec![show(&workspace.fs())];
-        for item in workspace.trash().expect("a trash lists") {
+        for item in workspace.trash().list().expect("a trash lists") {
             let stranded = match item.stranded.join(", ") {
                 none if none.is_empty() => none,
                 some => format!(", with late work in {some}"),
@@ -164,11 +164,11 @@ impl Pair {
 
     fn ports(&self, who: usize) -> Vec<DocPort> {
         let workspace = &self.players[who].workspace;
-        let main = workspace.port(self.id.as_str()).expect("a main document");
+        let main = workspace.documents().port(self.id.as_str()).expect("a main document");
         let docs = workspace.store().documents().expect("documents list").into_iter();
         let docs = docs.filter(|it| it.doc.as_str() != self.id.as_str());
         // Of files that are gone for good, nobody asks.
-        let docs = docs.filter_map(|it| workspace.port(it.doc.as_str()).ok());
+        let docs = docs.filter_map(|it| workspace.documents().port(it.doc.as_str()).ok());
         std::iter::once(main).chain(docs).collect()
     }
 
@@ -176,7 +176,7 @@ impl Pair {
         let (at, text) = typed.split_once(" = ").expect("PATH = text");
         let workspace = &self.players[who].workspace;
         let id = now(workspace.fs().stat(&path(at))).expect("it is there").id;
-        let port = workspace.port(id.as_str()).expect("a file has a document");
+        let port = workspace.documents().port(id.as_str()).expect("a file has a document");
         self.n_typed += 1;
         let doc = Doc::with_options(yrs::Options {
             client_id: yrs::ClientID::new(1_000 + self.n_typed),
@@ -193,7 +193,8 @@ impl Pair {
     }
 
     fn meet_plain(&mut self) {
-        let port = self.players[0].workspace.port(self.id.as_str()).expect("a main document");
+        let port =
+            self.players[0].workspace.documents().port(self.id.as_str()).expect("a main document");
         for _ in 0..2 {
             self.plain.receive(&port.diff(&self.plain.state_vector()).expect("a diff"));
             let diff = self.plain.diff(&port.state_vector().expect("a state"));

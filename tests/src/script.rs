@@ -69,7 +69,7 @@ impl Player {
             ["write-base" | "write-seen", at] => self.write_base(words[0], at, text),
             ["restore" | "purge", name] => self.trash(words[0], name),
             ["flush"] => self.workspace.flush(),
-            ["compact"] => self.workspace.compact(&mut |_, _| ()).map(drop),
+            ["compact"] => self.workspace.maintenance().compact(&mut |_, _| ()).map(drop),
             _ => Ok(play_on(&self.workspace.fs(), &words, text)?),
         }
     }
@@ -87,14 +87,14 @@ impl Player {
     }
 
     fn trash(&self, what: &str, name: &str) -> Result<(), WorkspaceError> {
-        let mut trash = self.workspace.trash()?.into_iter();
+        let mut trash = self.workspace.trash().list()?.into_iter();
         let item = trash.find(|item| item.name == name || item.id.as_str() == name);
         let absent = || FsError::new(FsCode::ENOENT, Op::Rm, name);
         let id: FileId = item.ok_or_else(absent)?.id;
         if what == "purge" {
-            self.workspace.purge(&[id])?;
+            self.workspace.trash().purge(&[id])?;
         } else {
-            self.workspace.restore(&id, None)?;
+            self.workspace.trash().restore(&id, None)?;
         }
         Ok(())
     }

@@ -465,15 +465,18 @@ fn a_hostile_replica_that_says_too_much_is_let_go() {
     let doc = FileId::parse(&served.main).unwrap();
     let hash = |number: usize| ContentHash::of(&number.to_le_bytes());
     let wants =
-        |first: usize| SyncMessage::Want((first..first + 65_000).map(hash).collect()).encode();
+        |first: usize| ReplicaMessage::Want((first..first + 65_000).map(hash).collect()).encode();
     let floods: Vec<(&str, Vec<Vec<u8>>)> = vec![
-        ("a long reason", vec![SyncMessage::Refused { doc: doc.clone(), reason: &long }.encode()]),
-        ("a long place", vec![SyncMessage::Reached { cursor: &long, is_end: false }.encode()]),
-        ("a long confirmation", vec![SyncMessage::Taken { cursor: &long }.encode()]),
-        ("a second hello", vec![SyncMessage::Hello { since: "" }.encode()]),
+        (
+            "a long reason",
+            vec![ReplicaMessage::Refused { doc: doc.clone(), reason: &long }.encode()],
+        ),
+        ("a long place", vec![ReplicaMessage::Reached { cursor: &long, is_end: false }.encode()]),
+        ("a long confirmation", vec![ReplicaMessage::Taken { cursor: &long }.encode()]),
+        ("a second hello", vec![ReplicaMessage::Hello { since: "" }.encode()]),
         (
             "a blob that nobody wants",
-            vec![SyncMessage::Blob { hash: hash(0), is_last: false, data: &[0; 1000] }.encode()],
+            vec![ReplicaMessage::Blob { hash: hash(0), is_last: false, data: &[0; 1000] }.encode()],
         ),
         ("many wants", vec![wants(0), wants(65_000)]),
         ("a count that is a lie", vec![vec![5, 0xFF, 0xFF, 0x03]]),
@@ -496,15 +499,15 @@ fn a_replica_that_wants_the_same_blob_often_is_sent_it_once() {
     assert_eq!(client.send("PUT", "/api/files/a.bin", &[], &data).status, 201);
     let hash = ContentHash::of(&data);
     let mut socket = served.replicate();
-    socket.send(&SyncMessage::Want(vec![hash; 60_000]).encode());
-    socket.send(&SyncMessage::Want(vec![ContentHash::of(b"none")]).encode());
+    socket.send(&ReplicaMessage::Want(vec![hash; 60_000]).encode());
+    socket.send(&ReplicaMessage::Want(vec![ContentHash::of(b"none")]).encode());
     let mut n_parts = 0;
-    socket.wait_for(|frame| match SyncMessage::decode(frame).unwrap() {
-        SyncMessage::Blob { .. } => {
+    socket.wait_for(|frame| match ReplicaMessage::decode(frame).unwrap() {
+        ReplicaMessage::Blob { .. } => {
             n_parts += 1;
             false
         }
-        message => matches!(message, SyncMessage::Lacking(_)),
+        message => matches!(message, ReplicaMessage::Lacking(_)),
     });
     assert_eq!(n_parts, 1);
 }
@@ -517,9 +520,9 @@ fn a_blob_is_no_longer_than_its_row_says() {
     let row = row_of_blob(hash, 10.0);
     let mut socket = served.replicate();
     let update = replica::DocumentUpdate { doc, is_whole: false, data: &row };
-    socket.send(&SyncMessage::Updates(vec![update]).encode());
-    socket.wait_for(|frame| SyncMessage::decode(frame) == Ok(SyncMessage::Want(vec![hash])));
-    let part = SyncMessage::Blob { hash, is_last: false, data: &[7; 4 << 20] }.encode();
+    socket.send(&ReplicaMessage::Updates(vec![update]).encode());
+    socket.wait_for(|frame| ReplicaMessage::decode(frame) == Ok(ReplicaMessage::Want(vec![hash])));
+    let part = ReplicaMessage::Blob { hash, is_last: false, data: &[7; 4 << 20] }.encode();
     // It is read on while it is little; then the line is cut.
     for _ in 0..16 {
         if socket.frame(0x80 | BINARY, part.len() as u64, &part).is_err() {
@@ -544,9 +547,9 @@ fn a_replica_that_sends_and_never_reads_is_in_nobodys_way() {
         is_whole: false,
         data: &[0, 0],
     });
-    let updates = SyncMessage::Updates(updates.collect()).encode();
+    let updates = ReplicaMessage::Updates(updates.collect()).encode();
     let reached =
-        SyncMessage::Reached { cursor: &"x".repeat(replica::MAX_CURSOR_LEN), is_end: true };
+        ReplicaMessage::Reached { cursor: &"x".repeat(replica::MAX_CURSOR_LEN), is_end: true };
     let reached = reached.encode();
     let mut sockets = [(); 2].map(|()| served.replicate());
     for socket in &mut sockets {

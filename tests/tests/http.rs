@@ -84,6 +84,35 @@ fn files_are_resources_with_versions() {
     assert_eq!(ok(served.dir(), &["cat", "/a.txt"]), "done\n");
 }
 
+/// A client that thinks for long comes back when its version is no longer in the log.
+#[test]
+fn a_tag_that_compaction_has_passed_merges_over_http_and_by_command() {
+    let served = Served::start(&[("a.txt", "one\ntwo\nthree\n")]);
+    let client = &served.client;
+    let tag = client.get("/api/files/a.txt").header("etag").to_owned();
+    for n in 0..6 {
+        ok(served.dir(), &["append", "/a.txt", "--content", &format!("ana {n}\n")]);
+    }
+    ok(served.dir(), &["compact"]);
+    let known = [("If-Match", tag.as_str())];
+    let mine = b"one\ntwo\nTHREE\n";
+    let refused = client.send("PUT", "/api/files/a.txt", &known, mine);
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (412, Some("ESTALE")));
+    let merged = client.send("PUT", "/api/files/a.txt?conflict=merge", &known, mine);
+    assert_eq!(merged.status, 200, "{merged:?}");
+    let expected = |first: &str| {
+        let lines: String = (0..6).map(|n| format!("ana {n}\n")).collect();
+        format!("{first}\ntwo\nTHREE\n{lines}")
+    };
+    assert_eq!(client.get("/api/files/a.txt").text(), expected("one"));
+    // The same version, by the command, after another compaction.
+    ok(served.dir(), &["compact"]);
+    let version = tag.trim_matches('"').split(':').next().unwrap_or_default();
+    let stale = "ONE\ntwo\nthree\n";
+    ok(served.dir(), &["write", "/a.txt", "--base-version", version, "--content", stale]);
+    assert_eq!(client.get("/api/files/a.txt").text(), expected("ONE"));
+}
+
 /// RFC 9110, section 9.3.4: a tag says that what was sent is what is stored. A client that saves
 /// again with the tag that it was given never deletes what another wrote and it has not read.
 #[test]

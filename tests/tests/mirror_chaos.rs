@@ -455,7 +455,7 @@ impl World {
     fn type_word(&mut self, path: &str, word: &str) -> Option<bool> {
         let is_text = [".txt", ".rs"].iter().any(|end| path.ends_with(end));
         self.workspace.catch_up().expect("the log can be read");
-        let info = self.workspace.document(&v(path)?).ok().filter(|_| is_text)?;
+        let info = self.workspace.documents().info(&v(path)?).ok().filter(|_| is_text)?;
         info.root().filter(|root| *root == "text")?;
         let (guid, served) = (info.guid.to_string(), self.served.as_mut()?);
         if served.open.insert(guid.clone()) {
@@ -546,8 +546,8 @@ impl World {
     /// Returns every text of every version of every file, in the trash or not.
     fn all_texts(&self) -> String {
         let mut all = String::new();
-        for item in self.workspace.trash().expect("a trash") {
-            self.workspace.restore(&item.id, None).expect("it can be restored");
+        for item in self.workspace.trash().list().expect("a trash") {
+            self.workspace.trash().restore(&item.id, None).expect("it can be restored");
         }
         let listed = now(self.workspace.fs().walk(&VPath::root(), &WalkOptions::default()));
         for item in listed.expect("a tree") {
@@ -555,8 +555,8 @@ impl World {
                 continue;
             }
             all.push_str(&read_all(&self.workspace, &item.path));
-            for version in self.workspace.versions(&item.path).expect("versions") {
-                let content = self.workspace.version_content(&item.path, version.number);
+            for version in self.workspace.history().versions(&item.path).expect("versions") {
+                let content = self.workspace.history().version_content(&item.path, version.number);
                 all.push_str(&String::from_utf8_lossy(&content.expect("a version")));
             }
         }

@@ -1,4 +1,4 @@
-//! What can be typed: the options that every command has, and the list of commands.
+//! The command line: the options of every command, and the list of commands.
 
 use std::path::PathBuf;
 
@@ -13,20 +13,20 @@ use crate::commands::{
     redact, rm, serve, stat, sync, tail, token, touch, trash, tree, versions, write,
 };
 
-/// A tree of files that people, agents and tools change at the same time, and nobody's work is lost.
+/// A file tree that people, agents and tools edit at the same time, without losing changes.
 ///
 /// The commands are those of a POSIX shell, on the files of a workspace. A workspace is one file,
-/// `.yfs/workspace.db`, found from the current directory upwards, or named with --workspace or
-/// YFS_WORKSPACE. Paths count from `/` of the workspace, wherever you are. Any number of processes
-/// may use a workspace at once.
+/// `.yfs/workspace.db`. yfs searches for it from the current directory upwards, unless --workspace
+/// or YFS_WORKSPACE names it. Paths start at `/` of the workspace, whatever the current directory.
+/// Any number of processes may use a workspace at once.
 #[derive(Debug, Parser)]
 #[command(name = "yfs", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = false, propagate_version = false)]
 pub(crate) struct CliArgs {
-    /// What every command has.
+    /// The options of every command.
     #[command(flatten)]
     pub(crate) globals: GlobalArgs,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }
@@ -44,11 +44,11 @@ Examples:
 Exit status: 0 if all went well, 1 if something failed, 2 for wrong usage; grep as grep does.
 `yfs help COMMAND` says more about a command, with examples.";
 
-/// What every command has.
+/// The options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct GlobalArgs {
-    /// The workspace: its directory, or its file. Without it, the one found from here upwards
+    /// The workspace: its directory or its file. Default: the first one found from here upwards
     #[arg(
         long,
         global = true,
@@ -57,7 +57,7 @@ pub(crate) struct GlobalArgs {
         hide_env_values = true
     )]
     pub(crate) workspace: Option<PathBuf>,
-    /// On whose behalf: human:NAME or agent:NAME. Without it, human:$USER
+    /// The author of the changes: human:NAME or agent:NAME. Default: human:$USER
     #[arg(
         long,
         global = true,
@@ -66,13 +66,13 @@ pub(crate) struct GlobalArgs {
         hide_env_values = true
     )]
     pub(crate) actor: Option<Actor>,
-    /// Print JSON: one value, or one value a line; errors as JSON on standard error
+    /// Print JSON: one value, or one value per line; errors as JSON on standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// No progress and no remarks
+    /// Print no progress and no remarks
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// When to use colours
+    /// When to use colors
     #[arg(
         long,
         global = true,
@@ -83,25 +83,25 @@ pub(crate) struct GlobalArgs {
     pub(crate) color: ColorChoice,
 }
 
-/// When to use colours.
+/// When to use colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
     Auto,
-    /// Even into a file.
+    /// Always, also when the output is a file.
     Always,
-    /// Not even on a terminal.
+    /// Never, not even on a terminal.
     Never,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Make an empty workspace
+    /// Create an empty workspace
     Init(init::InitArgs),
-    /// Bring in a directory of this machine
+    /// Import a directory of this machine
     Import(import::ImportArgs),
-    /// Write files into a directory of this machine
+    /// Export files to a directory of this machine
     Export(export::ExportArgs),
     /// List directories
     Ls(ls::LsArgs),
@@ -113,13 +113,13 @@ pub(crate) enum CliCommand {
     Head(head::HeadArgs),
     /// Print the end of files
     Tail(tail::TailArgs),
-    /// Make standard input, or a text, the content of a file
+    /// Replace the content of a file by standard input, or by a text
     Write(write::WriteArgs),
-    /// Add standard input, or a text, to the end of a file
+    /// Append standard input, or a text, to a file
     Append(append::AppendArgs),
-    /// Replace a text inside a file
+    /// Replace text in a file
     Edit(edit::EditArgs),
-    /// Make directories
+    /// Create directories
     Mkdir(mkdir::MkdirArgs),
     /// Move or rename
     Mv(mv::MvArgs),
@@ -127,78 +127,79 @@ pub(crate) enum CliCommand {
     Cp(cp::CpArgs),
     /// Remove: move to the trash
     Rm(rm::RmArgs),
-    /// Make symbolic links
+    /// Create symbolic links
     Ln(ln::LnArgs),
-    /// Print where a symbolic link points
+    /// Print the target of a symbolic link
     Readlink(readlink::ReadlinkArgs),
-    /// Print what is known of a file
+    /// Print the metadata of a file
     Stat(stat::StatArgs),
-    /// Set times, and create what is missing
+    /// Set times, and create missing files
     Touch(touch::TouchArgs),
     /// Set permission bits
     Chmod(chmod::ChmodArgs),
     /// Find files by name, kind, size or time
     Find(find::FindArgs),
-    /// Find paths by a pattern
+    /// Find paths that match a pattern
     Glob(glob::GlobArgs),
-    /// Find lines by a pattern
+    /// Find lines that match a pattern
     Grep(grep::GrepArgs),
-    /// Add up sizes
+    /// Print the total size of files and directories
     Du(du::DuArgs),
-    /// What was removed: list, restore, purge
+    /// Removed files: list, restore, purge
     Trash(trash::TrashArgs),
-    /// What a file was before: list, show, compare, restore
+    /// Earlier versions of a file: list, show, compare, restore
     Versions(versions::VersionsArgs),
-    /// Name what a file holds now
+    /// Name the current version of a file
     Label(label::LabelArgs),
     /// Print who wrote each line
     Blame(blame::BlameArgs),
-    /// Name a place that stays while others write, and find it again
+    /// Create an anchor, which marks a position while others write, and find it again
     Anchor(anchor::AnchorArgs),
-    /// Erase for good what a file held and holds no more
+    /// Erase for good what a file contained and no longer contains
     Redact(redact::RedactArgs),
-    /// List what was settled by rules: equal names, cycles, work in trashed folders
+    /// List conflicts settled by rules: equal names, cycles, changes in trashed directories
     ///
-    /// JSON: one object a line: {kind, id, path, detail}.
+    /// JSON: one object per line: {kind, id, path, detail}.
     Conflicts(maintenance::NoArgs),
-    /// Updates of peers that were refused: list, show, drop
+    /// Rejected updates of peers: list, show, drop
     Quarantine(quarantine::QuarantineArgs),
-    /// Print what the workspace holds, in numbers
+    /// Print statistics of the workspace
     Info(maintenance::NoArgs),
-    /// Replace what was logged by what it came to
+    /// Replace the log with snapshots
     ///
-    /// Nothing that can be read changes, versions included. Others may go on meanwhile.
+    /// All readable content stays the same, versions included. Other processes may continue to work
+    /// meanwhile.
     ///
     /// JSON: {n_documents, n_compacted, n_kept, bytes_before, bytes_after}.
     Compact(maintenance::NoArgs),
-    /// Read everything, and report what is damaged
+    /// Read everything, and report damage
     ///
-    /// Exit status: 1 if something is. JSON: one object for each problem: {doc, what}; then
+    /// Exit status: 1 if there is damage. JSON: one object for each problem: {doc, what}; then
     /// {n_records, n_snapshots, n_blobs, n_problems}.
     Fsck(maintenance::NoArgs),
     /// Write a consistent copy of the workspace
     Backup(maintenance::BackupArgs),
-    /// Which schema rich text keeps: print, convert
+    /// The schema of rich text: print, convert
     Profile(profile::ProfileArgs),
-    /// Put contents where they belong, once
+    /// Move misplaced content to where it belongs, once
     Repair(profile::RepairArgs),
-    /// Let editors in: serve a directory to Yjs clients
+    /// Serve a directory to Yjs clients
     Serve(serve::ServeArgs),
-    /// Bring a workspace of another machine here
+    /// Copy a workspace from another machine
     Clone(clone::CloneArgs),
-    /// Exchange what changed with a server
+    /// Exchange changes with a server
     Sync(sync::SyncArgs),
-    /// Who may use the server: make, show and revoke tokens
+    /// Access to the server: create, show and revoke tokens
     Token(token::TokenArgs),
-    /// Keep a folder of this machine and a workspace in step, both ways
+    /// Keep a directory of this machine and a workspace in step, both ways
     #[cfg(target_os = "linux")]
     Mirror(mirror::MirrorArgs),
-    /// Print a script that completes commands in a shell
+    /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
 
 impl CliCommand {
-    /// Returns the name of the command, as it stands in messages.
+    /// Returns the name of the command, as messages show it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Init(_) => "init",

@@ -1,4 +1,4 @@
-//! What the commands do, one file each.
+//! The implementations of the commands, one file each.
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -47,7 +47,7 @@ pub(crate) mod tree;
 pub(crate) mod versions;
 pub(crate) mod write;
 
-/// Makes the runtime that a command needs.
+/// Creates the async runtime that a command needs.
 pub(crate) fn runtime(command: &CliCommand) -> std::io::Result<Runtime> {
     match command {
         CliCommand::Serve(_) | CliCommand::Clone(_) | CliCommand::Sync(_) => {

@@ -1,4 +1,4 @@
-//! What a command works with: the workspace, standard output, and a place to report failures.
+//! The environment of a command: the workspace, standard output, and a reporter of failures.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,26 +21,26 @@ use crate::{
     typed_path::TypedPath,
 };
 
-/// The workspace as commands on files see it.
+/// The filesystem of the workspace.
 pub(crate) type Fs = Arc<dyn FileSystem>;
 
-/// What a command works with.
+/// The environment of a command.
 pub(crate) struct CommandContext {
-    /// What every command has.
+    /// The options of every command.
     pub(crate) globals: GlobalArgs,
     /// Standard output.
     pub(crate) out: CommandOutput,
     report: ErrorReporter,
     /// The workspace, once a command has opened it.
     workspace: Option<Workspace>,
-    /// Whether a part of the command failed; the rest went on.
+    /// Whether a part of the command failed and the rest continued.
     failed: bool,
-    /// The exit code of a command that has its own, as `grep` has.
+    /// The exit code of a command that defines its own, as `grep` does.
     exit_code: u8,
 }
 
 impl CommandContext {
-    /// Prepares what a command needs; opens nothing yet.
+    /// Creates the environment of a command. Opens nothing yet.
     pub(crate) fn new(cli: &CliArgs) -> Self {
         Self {
             globals: cli.globals.clone(),
@@ -64,7 +64,7 @@ impl CommandContext {
         Ok(Arc::new(workspace.fs_for(self.actor())))
     }
 
-    /// Opens the workspace for reading. It leaves no trace, and works where nothing may be written.
+    /// Opens the workspace for reading. It writes nothing, and works in a read-only directory.
     pub(crate) fn readable(&mut self) -> Result<Workspace> {
         let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
         self.open(reading)
@@ -76,7 +76,7 @@ impl CommandContext {
         self.open(options)
     }
 
-    /// Returns the file that is the workspace.
+    /// Returns the path of the workspace's file.
     pub(crate) fn file(&self) -> Result<PathBuf> {
         discover::find(self.globals.workspace.as_deref())
     }
@@ -87,7 +87,7 @@ impl CommandContext {
         Ok(workspace)
     }
 
-    /// Opens the workspace in a file, and says so if other users could read it until now.
+    /// Opens the workspace in a file. Prints a remark if other users could read the file until now.
     pub(crate) fn open_at(&mut self, file: &Path, options: WorkspaceOptions) -> Result<Workspace> {
         let workspace = Workspace::open_at(file, options)?;
         for path in workspace.store().mended() {
@@ -96,7 +96,7 @@ impl CommandContext {
         Ok(workspace)
     }
 
-    /// Returns on whose behalf the command runs.
+    /// Returns the actor of the command's changes.
     pub(crate) fn actor(&self) -> Actor {
         let user = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
         let user =
@@ -105,7 +105,7 @@ impl CommandContext {
         self.globals.actor.clone().unwrap_or_else(human)
     }
 
-    /// Reads a path, and keeps how it was typed.
+    /// Parses a path, and keeps the text that the user typed.
     pub(crate) fn path(&self, typed: &str) -> Result<TypedPath> {
         match VPath::parse(typed) {
             Ok(path) => Ok(TypedPath::new(typed, path)),
@@ -113,7 +113,7 @@ impl CommandContext {
         }
     }
 
-    /// Reads paths; one that is none is reported and left out.
+    /// Parses paths. Reports and skips invalid ones.
     pub(crate) fn paths(&mut self, typed: &[String]) -> Vec<TypedPath> {
         let mut paths = Vec::with_capacity(typed.len());
         for typed in typed {
@@ -125,16 +125,17 @@ impl CommandContext {
         paths
     }
 
-    /// Reports that a part failed; the command goes on and exits with 1 in the end.
+    /// Reports that a part failed. The command continues, and exits with 1 in the end.
     pub(crate) fn fail(&mut self, failure: &CommandError) {
-        // What was printed before comes first, also where both go to one place. A reader that has
-        // gone is noticed at the next write.
+        // The flush keeps the output in order if both streams go to the same file. The next write
+        // reports a closed reader.
         self.out.flush().ok();
         self.report.failure(failure);
         self.failed = true;
     }
 
-    /// Goes on after a part: what failed is reported, but a reader that has gone ends the command.
+    /// Continues after a part: reports its failure, but returns the error if the reader of the
+    /// output is gone.
     pub(crate) fn settle(&mut self, part: Result) -> Result {
         match part {
             Err(CommandError::Closed) => Err(CommandError::Closed),
@@ -146,18 +147,18 @@ impl CommandContext {
         }
     }
 
-    /// Answers in JSON from now on.
+    /// Prints JSON from now on.
     pub(crate) fn want_json(&mut self) {
         self.out.json = true;
         self.report.json = true;
     }
 
-    /// Tells whether a part has failed.
+    /// Reports whether a part has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// Says something that is no failure, unless nobody wants to hear it.
+    /// Prints a remark that is not a failure, unless `--quiet` is set.
     pub(crate) fn remark(&mut self, text: &str) {
         if !self.globals.quiet {
             self.out.flush().ok();
@@ -165,15 +166,15 @@ impl CommandContext {
         }
     }
 
-    /// Sets the exit code of a command that did all it could.
+    /// Sets the exit code of a command that completed.
     pub(crate) fn exit_with(&mut self, code: u8) {
         self.exit_code = code;
     }
 
-    /// Ends the command: closes the workspace, writes what is held back, and returns the exit code.
+    /// Ends the command: closes the workspace, flushes the output, and returns the exit code.
     pub(crate) fn finish(mut self, done: Result) -> ExitCode {
         let flushed = self.out.flush();
-        // What was written is in the log; closing makes it survive a power cut, too.
+        // The data is in the log already; closing makes it survive a power cut, too.
         let closed = self.workspace.take().map_or(Ok(()), Workspace::close);
         match done.and(closed.map_err(CommandError::from)).and(flushed) {
             Err(failure) => self.report.fatal(&failure),

@@ -1,4 +1,4 @@
-//! Finding the workspace: named, or from the current directory upwards.
+//! Finding the workspace: by its name, or from the current directory upwards.
 
 use std::{
     env, fs, io,
@@ -7,13 +7,13 @@ use std::{
 
 use crate::errors::{CommandError, Result};
 
-/// The directory that holds a workspace, beside the files that it was made from.
+/// The subdirectory that contains a workspace, beside the files that it was created from.
 pub(crate) const DIR: &str = ".yfs";
 
-/// The file that is a workspace.
+/// The name of a workspace's file.
 pub(crate) const FILE: &str = "workspace.db";
 
-/// Returns the file of the workspace that is meant.
+/// Returns the file of the named workspace, or of the one found from the current directory upwards.
 pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     match named {
         Some(named) => find_in(named),
@@ -31,7 +31,7 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// Returns the file of the workspace at `named`: itself, or in a directory.
+/// Returns the file of the workspace at `named`, which is the file itself or a directory.
 pub(crate) fn find_in(named: &Path) -> Result<PathBuf> {
     let meta = named.metadata().map_err(|error| CommandError::host(named, &error))?;
     if !meta.is_dir() {
@@ -42,7 +42,7 @@ pub(crate) fn find_in(named: &Path) -> Result<PathBuf> {
     found.ok_or_else(|| CommandError::other(format!("no workspace in {}", named.display())))
 }
 
-/// Makes the directory that is to hold a workspace, which only its owner may read, and those above
+/// Creates the directory for a workspace, which only its owner may read, and the directories above
 /// it.
 pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     if let Some(parent) = dir.parent().filter(|parent| !parent.exists()) {
@@ -58,7 +58,7 @@ pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns where the workspace of a directory is, or would be.
+/// Returns the path of the workspace's file in a directory, whether it exists or not.
 pub(crate) fn file_below(dir: &Path) -> PathBuf {
     dir.join(DIR).join(FILE)
 }

@@ -1,4 +1,4 @@
-//! What failed, and how it is told: as POSIX tools do, or as JSON.
+//! Errors of commands, and their output: as POSIX tools print them, or as JSON.
 
 use std::{
     error::Error,
@@ -16,34 +16,34 @@ use crate::{args::CliArgs, format_text::EscapedText};
 /// The result of a command.
 pub(crate) type Result<T = (), E = CommandError> = std::result::Result<T, E>;
 
-/// The exit status where something failed.
+/// The exit status of a failure.
 pub(crate) const EXIT_FAILED: u8 = 1;
 
 /// The exit status of wrong usage.
 pub(crate) const EXIT_USAGE: u8 = 2;
 
-/// The exit status where nobody reads standard output any more: what shells report of a tool that
-/// SIGPIPE ended.
+/// The exit status after the reader of standard output is gone: the one that shells report for a
+/// process that SIGPIPE ended.
 pub(crate) const EXIT_CLOSED: u8 = 141;
 
-/// Why a command, or a part of one, failed.
+/// The reason why a command, or a part of one, failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    /// Nobody reads standard output any more.
+    /// The reader of standard output is gone.
     Closed,
-    /// The command makes no sense as it was typed.
+    /// The command line is invalid.
     Usage(String),
-    /// A call on a path.
+    /// A call on a path failed.
     Fs(FsError),
-    /// A call on the workspace as a whole.
+    /// A call on the workspace as a whole failed.
     Workspace(WorkspaceError),
-    /// A call on the workspace as a whole, and what the caller may do about it.
+    /// A call on the workspace as a whole failed, with a hint for the caller.
     Hinted(WorkspaceError, &'static str),
-    /// Something about this command only.
+    /// A failure that is specific to one command.
     Other(anyhow::Error),
 }
 
-/// What a failure says, in parts.
+/// The parts of an error message.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct ErrorParts {
     code: &'static str,
@@ -53,21 +53,21 @@ struct ErrorParts {
     message: String,
 }
 
-/// Tells people or programs what failed.
+/// A reporter of failures, to people or to programs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ErrorReporter {
     command: &'static str,
-    /// Whether programs want JSON.
+    /// Whether to report failures as JSON.
     pub(crate) json: bool,
 }
 
 impl ErrorReporter {
-    /// Reports on behalf of what was typed.
+    /// Creates the reporter for a command line.
     pub(crate) fn of(cli: &CliArgs) -> Self {
         Self { command: cli.command.name(), json: cli.globals.json }
     }
 
-    /// Says that something failed, on standard error.
+    /// Reports a failure on standard error.
     pub(crate) fn failure(self, failure: &CommandError) {
         let parts = failure.parts();
         let text = if self.json {
@@ -85,14 +85,14 @@ impl ErrorReporter {
         tell(&text);
     }
 
-    /// Says something that is no failure.
+    /// Prints a remark that is not a failure.
     pub(crate) fn remark(self, text: &str) {
         if !self.json {
             tell(&format!("yfs {}: {text}", self.command));
         }
     }
 
-    /// Says why nothing was done, and returns the exit code for it.
+    /// Reports the failure that ended the command, and returns its exit code.
     pub(crate) fn fatal(self, failure: &CommandError) -> ExitCode {
         if !matches!(failure, CommandError::Closed) {
             self.failure(failure);
@@ -101,12 +101,13 @@ impl ErrorReporter {
     }
 }
 
-/// Writes a line to standard error. Where that fails, nobody is left to be told.
+/// Writes a line to standard error. Ignores errors, because there is no other stream to report
+/// them.
 fn tell(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 
-/// Tells what clap thinks of the command line: help, version, or what was wrong.
+/// Prints clap's help, version or error message, and returns the exit code.
 pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().any(|arg| arg == "--json");
     if !error.use_stderr() || !wants_json {
@@ -122,23 +123,23 @@ pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
 }
 
 impl CommandError {
-    /// Makes a failure that this sentence says all of.
+    /// Creates a failure with a complete message.
     pub(crate) fn other(message: impl Into<String>) -> Self {
         Self::Other(anyhow::Error::msg(message.into()))
     }
 
-    /// Makes a failure of wrong usage.
+    /// Creates a failure of wrong usage.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
 
-    /// Makes a failure of the host's files.
+    /// Creates a failure of a file of the host.
     pub(crate) fn host(path: &std::path::Path, error: &io::Error) -> Self {
         let (path, message) = (path.display(), host_message(error));
         Self::other(format!("{}: {message}", EscapedText::new(&path.to_string())))
     }
 
-    /// Returns the exit code of a command that ended with this.
+    /// Returns the exit code of a command that ended with this failure.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Closed => EXIT_CLOSED,
@@ -222,18 +223,18 @@ impl From<anyhow::Error> for CommandError {
     }
 }
 
-/// What `strerror` says, as tools print it, and the cause where it says more.
+/// Returns the message of `strerror`, as tools print it, and the cause if it adds information.
 fn fs_message(error: &FsError) -> String {
     let what = capitalised(error.code.message());
     match &error.source {
-        // The code alone would not help: the cause says what is wrong with the argument.
+        // The code alone would not help: the cause explains what is wrong with the argument.
         Some(source) if error.code == FsCode::EINVAL => without_picture(&chain(&**source)),
         Some(source) => format!("{what} ({})", chain(&**source)),
         None => what,
     }
 }
 
-/// Leaves off the picture of a pattern, of several lines, that comes before what is wrong with it.
+/// Removes the drawing of a pattern, of several lines, that precedes the error message.
 fn without_picture(text: &str) -> String {
     match text.rsplit_once("\nerror: ") {
         Some((_, what)) => format!("bad pattern: {what}"),
@@ -244,17 +245,17 @@ fn without_picture(text: &str) -> String {
     }
 }
 
-/// What the host says, as tools print it.
+/// Returns the host's message, as tools print it.
 fn host_message(error: &io::Error) -> String {
     without_number(&error.to_string()).to_owned()
 }
 
-/// Leaves off Rust's "(os error 2)".
+/// Removes Rust's "(os error 2)".
 fn without_number(text: &str) -> &str {
     text.split(" (os error ").next().unwrap_or(text)
 }
 
-/// An error with its causes, which say no more than once what they say.
+/// Returns an error with its causes, without those whose text it contains already.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Write};
 
-/// A text that came from elsewhere, without what would steer a terminal.
+/// A text from an untrusted source, displayed without the characters that control a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EscapedText<'a>(&'a str);
 
 impl<'a> EscapedText<'a> {
-    /// Takes the text as it came.
+    /// Wraps a text.
     pub(crate) fn new(text: &'a str) -> Self {
         Self(text)
     }
@@ -26,12 +26,13 @@ impl fmt::Display for EscapedText<'_> {
     }
 }
 
-/// Tells whether a character moves the cursor, changes colours or turns the direction of writing.
+/// Reports whether a character moves the cursor, changes colors or changes the direction of text.
 pub(crate) fn steers(char: char) -> bool {
     char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Writes a number of bytes as `ls -h` and `du -h` do: `0`, `812`, `1.5K`, `12M`, always rounded up.
+/// Formats a number of bytes as `ls -h` and `du -h` do: `0`, `812`, `1.5K`, `12M`, always rounded
+/// up.
 pub(crate) fn human_size(n_bytes: u64) -> String {
     const UNITS: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
     if n_bytes < 1024 {
@@ -52,13 +53,13 @@ pub(crate) fn human_size(n_bytes: u64) -> String {
     unreachable!("2^64 bytes are 16 exbibytes")
 }
 
-/// Writes a number of bytes for a sentence: `812 bytes`, `1.5K`.
+/// Formats a number of bytes for a sentence: `812 bytes`, `1.5K`.
 pub(crate) fn amount(n_bytes: u64) -> String {
     let size = human_size(n_bytes);
     if n_bytes < 1024 { format!("{size} bytes") } else { size }
 }
 
-/// Reads a number of bytes: `512`, `10K`, `1M`, `2G`, also with `iB` or `B` behind.
+/// Parses a number of bytes: `512`, `10K`, `1M`, `2G`, also with the suffix `iB` or `B`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -74,7 +75,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(|| format!("size '{text}' is too large"))
 }
 
-/// Writes `1 file`, `2 files`.
+/// Formats a count with its noun: `1 file`, `2 files`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

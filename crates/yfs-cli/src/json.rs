@@ -6,7 +6,7 @@ use yfs_vfs::{DirEntry, FileKind, Stat, VersionToken, WriteOutcome};
 
 use crate::parse_time;
 
-/// Returns the word for a kind.
+/// Returns the name of a kind.
 pub(crate) fn kind(kind: FileKind) -> &'static str {
     match kind {
         FileKind::File => "file",
@@ -16,7 +16,7 @@ pub(crate) fn kind(kind: FileKind) -> &'static str {
     }
 }
 
-/// Describes a name in a directory.
+/// Describes an entry of a directory.
 pub(crate) fn entry(path: &str, entry: &DirEntry) -> Value {
     json!({
         "path": path,
@@ -49,7 +49,7 @@ pub(crate) fn stat(path: &str, stat: &Stat, target: Option<&str>) -> Value {
     value
 }
 
-/// Describes what a write did.
+/// Describes the result of a write.
 pub(crate) fn written(path: &str, written: &WriteOutcome) -> Value {
     let overlap = |overlap: &yfs_vfs::EditOverlap| {
         let actor = overlap.actor.as_ref().map(ToString::to_string);
@@ -66,7 +66,7 @@ pub(crate) fn written(path: &str, written: &WriteOutcome) -> Value {
     })
 }
 
-/// Describes content: as `content` where it is UTF-8, else as `base64`.
+/// Describes content: as `content` if it is UTF-8, otherwise as `base64`.
 pub(crate) fn content(path: &str, data: &[u8]) -> Value {
     match std::str::from_utf8(data) {
         Ok(text) => json!({ "path": path, "size": data.len(), "content": text }),
@@ -74,7 +74,7 @@ pub(crate) fn content(path: &str, data: &[u8]) -> Value {
     }
 }
 
-/// Writes permission bits as four octal digits.
+/// Formats permission bits as four octal digits.
 pub(crate) fn octal(mode: u32) -> String {
     format!("{mode:04o}")
 }

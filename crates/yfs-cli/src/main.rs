@@ -1,9 +1,9 @@
 //! The `yfs` command: a workspace from the shell.
 //!
-//! [`args`] says what can be typed, `commands` does it, one file per command or family. A command gets
-//! a [`context::CommandContext`]: the workspace, standard output, and a place to report what failed. Standard
-//! output carries results only; messages and progress go to standard error. Exit codes are those of
-//! POSIX tools: 0, 1 where something failed, 2 for wrong usage.
+//! [`args`] defines the command line, `commands` implements it, one file per command or family. A
+//! command gets a [`context::CommandContext`]: the workspace, standard output, and a reporter of
+//! failures. Standard output carries only results; messages and progress go to standard error. Exit
+//! codes are those of POSIX tools: 0, 1 after a failure, 2 for wrong usage.
 
 mod args;
 mod commands;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Err(error) => return ErrorReporter::of(&cli).fatal(&error.into()),
     };
     let done = runtime.block_on(commands::run(cli.command, &mut context));
-    // Work that nobody waits for any more must not hold up the end.
+    // Background work whose result is not needed any more must not delay the end.
     runtime.shutdown_background();
     context.finish(done)
 }

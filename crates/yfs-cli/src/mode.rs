@@ -1,31 +1,31 @@
-//! Permission bits: `chmod`'s language and `ls -l`'s picture.
+//! Permission bits: the syntax of `chmod` and the format of `ls -l`.
 
 use yfs_vfs::FileKind;
 
-/// What `+w` without a "who" leaves alone, as a shell's usual umask does.
+/// The bits that `+w` without a "who" leaves unchanged, as with a shell's usual umask.
 const UMASK: u32 = 0o022;
 
-/// A change of permission bits, as `chmod` takes it.
+/// A change of permission bits, in the syntax of `chmod`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModeChange {
-    /// These bits, whatever was before.
+    /// Set exactly these bits.
     Set(u32),
-    /// One change after the other.
+    /// Apply these changes in order.
     Clauses(Vec<ModeClause>),
 }
 
-/// One of `u+x`, `go-rw`, `a=r`.
+/// One change such as `u+x`, `go-rw` or `a=r`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModeClause {
-    /// Bits of whom: 0o4700, 0o2070, 0o1007, added; 0 if nobody was named.
+    /// The bits of the classes named: 0o4700, 0o2070, 0o1007, added up; 0 if the text names none.
     who: u32,
     sign: char,
-    /// The letters.
+    /// The permission letters.
     what: String,
 }
 
 impl ModeChange {
-    /// Reads `0755`, `u+x`, `go-rwx,a+X`.
+    /// Parses `0755`, `u+x`, `go-rwx,a+X`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let bad = || format!("invalid mode: '{text}'");
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -114,7 +114,7 @@ fn who_bits(who: &str) -> Option<u32> {
     })
 }
 
-/// Draws permission bits as `ls -l` does: `drwxr-xr-x`.
+/// Formats permission bits as `ls -l` does: `drwxr-xr-x`.
 pub(crate) fn picture(kind: FileKind, mode: u32) -> String {
     let mut text = String::with_capacity(10);
     text.push(match kind {

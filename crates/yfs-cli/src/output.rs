@@ -1,4 +1,4 @@
-//! Standard output: text or JSON, coloured or not, and quiet when nobody reads it.
+//! Standard output: text or JSON, colored or not. Stops quietly when its reader is gone.
 
 use std::{
     borrow::Cow,
@@ -15,32 +15,32 @@ use crate::{
     format_text::EscapedText,
 };
 
-/// Where results go.
+/// The output of results.
 pub(crate) struct CommandOutput {
     stdout: BufWriter<StdoutLock<'static>>,
-    /// Whether a person is looking.
+    /// Whether standard output is a terminal.
     pub(crate) is_terminal: bool,
-    /// Whether programs want JSON.
+    /// Whether to print JSON.
     pub(crate) json: bool,
     color: bool,
 }
 
-/// What a piece of text is, for its colour.
+/// The role of a piece of text, which decides its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextRole {
-    /// A name of this kind of object.
+    /// The name of an object of this kind.
     Name(FileKind),
-    /// Where something was found.
+    /// The path of a match.
     Place,
     /// A line number.
     Number,
     /// A separator.
     Separator,
-    /// What matched.
+    /// The matching text.
     Match,
-    /// A line that was added.
+    /// An added line.
     Added,
-    /// A line that was removed.
+    /// A removed line.
     Removed,
     /// A heading.
     Heading,
@@ -79,12 +79,12 @@ impl CommandOutput {
         self.raw(b"\n")
     }
 
-    /// Writes what is held back.
+    /// Flushes the buffer.
     pub(crate) fn flush(&mut self) -> Result {
         Ok(self.stdout.flush()?)
     }
 
-    /// Returns a name as it may be shown: escaped on a terminal, as it is elsewhere.
+    /// Returns a name for display: escaped on a terminal, unchanged elsewhere.
     pub(crate) fn safe<'a>(&self, name: &'a str) -> Cow<'a, str> {
         if self.is_terminal && name.chars().any(crate::format_text::steers) {
             Cow::Owned(EscapedText::new(name).to_string())
@@ -93,12 +93,12 @@ impl CommandOutput {
         }
     }
 
-    /// Tells whether colours are used.
+    /// Reports whether colors are used.
     pub(crate) fn is_coloured(&self) -> bool {
         self.color
     }
 
-    /// Returns a text in the colour of its role.
+    /// Returns a text in the color of its role.
     pub(crate) fn painted(&self, role: TextRole, text: &str) -> String {
         match role.color().filter(|_| self.color) {
             Some(color) => format!("\u{1b}[{color}m{text}\u{1b}[0m"),
@@ -106,12 +106,13 @@ impl CommandOutput {
         }
     }
 
-    /// Returns a name, escaped and coloured.
+    /// Returns a name, escaped and colored.
     pub(crate) fn name(&self, kind: FileKind, name: &str) -> String {
         self.painted(TextRole::Name(kind), &self.safe(name))
     }
 
-    /// Writes names in as many columns as fit, the first downwards; one a line if nobody looks.
+    /// Writes names in as many columns as fit, in column-major order; one per line unless the
+    /// output is a terminal.
     pub(crate) fn columns(&mut self, cells: &[(FileKind, String)], one_each: bool) -> Result {
         let width = if one_each || !self.is_terminal { 0 } else { terminal_width() };
         let safe: Vec<(FileKind, String)> =
@@ -135,17 +136,17 @@ impl CommandOutput {
     }
 }
 
-/// How many spaces stand between columns.
+/// The number of spaces between columns.
 const GAP: usize = 2;
 
-/// How names are laid out.
+/// The layout of names in columns.
 struct ColumnGrid {
     n_rows: usize,
     widths: Vec<usize>,
 }
 
 impl ColumnGrid {
-    /// Finds the least number of rows whose columns fit into `width`.
+    /// Finds the smallest number of rows whose columns fit into `width`.
     fn fit(widths: &[usize], width: usize) -> Self {
         let column_widths = |n_rows: usize| -> Vec<usize> {
             widths.chunks(n_rows).map(|it| it.iter().copied().max().unwrap_or(0)).collect()

@@ -1,20 +1,20 @@
-//! Times and durations, as people write and read them.
+//! Parsing and formatting of times and durations.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
 use yfs_engine::time::Millis;
 
-/// What `ls` considers recent: half a year, in milliseconds.
+/// The age up to which `ls` considers a time recent: half a year, in milliseconds.
 const RECENT_MS: i64 = 31_556_952_000 / 2;
 
-/// Returns the time of day.
+/// Returns the current time.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Writes a time for programs: RFC 3339, in UTC, with milliseconds.
+/// Formats a time for programs: RFC 3339, in UTC, with milliseconds.
 pub(crate) fn rfc3339(time: Millis) -> String {
     match Timestamp::from_millisecond(time.0) {
         Ok(timestamp) => format!("{timestamp:.3}"),
@@ -22,20 +22,20 @@ pub(crate) fn rfc3339(time: Millis) -> String {
     }
 }
 
-/// Writes a time as `ls -l` does: `Nov 21 23:51`, or `Nov 21  2024` if it is long ago or to come.
+/// Formats a time as `ls -l` does: `Nov 21 23:51`, or `Nov 21  2024` if it is old or in the future.
 pub(crate) fn short(time: Millis, now: Millis) -> String {
     let age = now.0.saturating_sub(time.0);
     let format = if (0..RECENT_MS).contains(&age) { "%b %e %H:%M" } else { "%b %e  %Y" };
     local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
 }
 
-/// Writes a time in full, in the local time zone: `2026-11-21 23:51:25.123 +0000`.
+/// Formats a time in full, in the local time zone: `2026-11-21 23:51:25.123 +0000`.
 pub(crate) fn long(time: Millis) -> String {
     let format = "%Y-%m-%d %H:%M:%S%.3f %z";
     local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
 }
 
-/// Writes a time to the minute, in the local time zone: `2026-11-21 23:51`.
+/// Formats a time to the minute, in the local time zone: `2026-11-21 23:51`.
 pub(crate) fn minute(time: Millis) -> String {
     local(time).map_or_else(|| "?".to_owned(), |it| it.strftime("%Y-%m-%d %H:%M").to_string())
 }
@@ -44,8 +44,8 @@ fn local(time: Millis) -> Option<Zoned> {
     Some(Timestamp::from_millisecond(time.0).ok()?.to_zoned(TimeZone::system()))
 }
 
-/// Reads a time: `@1700000000`, `2026-11-21`, `2026-11-21 23:51`, `2026-11-21T23:51:25Z`, `now`,
-/// `yesterday`, `3 days ago`. Without a zone it is local.
+/// Parses a time: `@1700000000`, `2026-11-21`, `2026-11-21 23:51`, `2026-11-21T23:51:25Z`, `now`,
+/// `yesterday`, `3 days ago`. A time without a zone is local.
 pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
     let text = text.trim();
     let bad = || format!("invalid date '{text}'");
@@ -71,7 +71,7 @@ pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
     of_local(local).ok_or_else(bad)
 }
 
-/// Reads a time as `touch -t` does: `[[CC]YY]MMDDhhmm[.ss]`.
+/// Parses a time as `touch -t` does: `[[CC]YY]MMDDhhmm[.ss]`.
 pub(crate) fn parse_stamp(text: &str, now: Millis) -> Result<Millis, String> {
     let bad = || format!("invalid date format '{text}'");
     let (digits, seconds) = text.split_once('.').unwrap_or((text, "00"));
@@ -98,7 +98,7 @@ fn of_local(time: civil::DateTime) -> Option<Millis> {
     Some(Millis(time.to_zoned(TimeZone::system()).ok()?.timestamp().as_millisecond()))
 }
 
-/// Reads a duration: `30d`, `12h`, `90 minutes`, `2 weeks`, `10s`.
+/// Parses a duration: `30d`, `12h`, `90 minutes`, `2 weeks`, `10s`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let bad = || format!("invalid duration '{text}' (such as 30d, 12h, 15m, 10s)");
@@ -116,7 +116,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(unit).map(Duration::from_secs).ok_or_else(bad)
 }
 
-/// Returns the time that was `age` before `now`.
+/// Returns the time `age` before `now`.
 pub(crate) fn before(now: Millis, age: Duration) -> Millis {
     let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     Millis(now.0.saturating_sub(age))

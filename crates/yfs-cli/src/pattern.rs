@@ -1,8 +1,8 @@
-//! Patterns as `find -name` has them: `fnmatch` of POSIX, as a regular expression.
+//! The patterns of `find -name`: POSIX `fnmatch`, as a regular expression.
 
 use regex::{Regex, RegexBuilder};
 
-/// Compiles a pattern: `*` and `?` stand for any characters, slashes and leading dots included.
+/// Compiles a pattern: `*` and `?` match any characters, slashes and leading dots included.
 pub(crate) fn fnmatch(pattern: &str, ignore_case: bool) -> Result<Regex, String> {
     let mut expression = String::from(r"\A(?:");
     let mut chars = pattern.chars().peekable();
@@ -34,7 +34,8 @@ fn push_literal(expression: &mut String, char: char) {
     expression.push_str(&regex::escape(char.encode_utf8(&mut [0; 4])));
 }
 
-/// Translates what follows a `[`, and says how many characters it is, or nothing if no `]` ends it.
+/// Translates a bracket expression, given the text after its `[`. Returns its regular expression
+/// and its length in characters, or none if no `]` ends it.
 fn class(rest: &str) -> Option<(String, usize)> {
     let chars: Vec<char> = rest.chars().collect();
     let mut class = String::from("[");
@@ -62,7 +63,7 @@ fn class(rest: &str) -> Option<(String, usize)> {
                 at += 2;
             }
             char => {
-                // Within a class `&&`, `--` and `~~` would mean something to the regex crate.
+                // In a class `&&`, `--` and `~~` are operators of the regex crate.
                 if char.is_alphanumeric() || char == '_' {
                     class.push(char);
                 } else {

@@ -1,4 +1,4 @@
-//! Progress on standard error, while a person is looking.
+//! Progress on standard error, if it is a terminal.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::GlobalArgs;
 
-/// A bar, which shows nothing unless standard error is a terminal.
+/// A progress bar, which shows nothing unless standard error is a terminal.
 #[derive(Debug)]
 pub(crate) struct CommandProgress(ProgressBar);
 
@@ -27,7 +27,7 @@ impl CommandProgress {
         Self(bar)
     }
 
-    /// Shows how far the work is.
+    /// Shows the progress of the work.
     pub(crate) fn set(&self, done: u64, total: u64) {
         self.0.set_length(total);
         self.0.set_position(done);

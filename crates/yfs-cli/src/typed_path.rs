@@ -1,28 +1,29 @@
-//! Paths as they were typed: tools print what lies below a path with the prefix that the user gave.
+//! Paths with the text that the user typed: tools print paths below an operand with its prefix as
+//! typed.
 
 use yfs_engine::path::VPath;
 
-/// A path, and how it was typed.
+/// A path, and the text that the user typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedPath {
-    /// As it was typed.
+    /// The text that the user typed.
     pub(crate) typed: String,
-    /// What it means.
+    /// The parsed path.
     pub(crate) path: VPath,
 }
 
 impl TypedPath {
-    /// Pairs a text with its meaning.
+    /// Pairs a text with its path.
     pub(crate) fn new(typed: &str, path: VPath) -> Self {
         Self { typed: typed.to_owned(), path }
     }
 
-    /// The root, for commands that need no path.
+    /// Returns the root, for commands without an operand.
     pub(crate) fn root() -> Self {
         Self::new("/", VPath::root())
     }
 
-    /// Returns how to print a path at or below this one.
+    /// Returns the text to print for a path at or below this one.
     pub(crate) fn below(&self, path: &VPath) -> String {
         match path.relative_to(&self.path) {
             Some("") => self.typed.clone(),
@@ -31,7 +32,7 @@ impl TypedPath {
         }
     }
 
-    /// Returns the last component as it was typed: `.` for `.`, and `/` for the root.
+    /// Returns the last component as typed: `.` for `.`, and `/` for the root.
     pub(crate) fn name(&self) -> &str {
         let typed = self.typed.trim_end_matches('/');
         if typed.is_empty() { "/" } else { typed.rsplit('/').next().unwrap_or(typed) }

@@ -1,11 +1,11 @@
-//! The host's own tools as oracle: where formats coincide, the same command on an exported tree says
-//! the same.
+//! Comparison with the host's own tools: where the formats coincide, the same command prints the
+//! same on an exported tree.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
 
 use std::{env, path::Path, process::Command};
 
-/// Makes a tree that has what the commands tell apart.
+/// Creates a tree with all the cases that the commands distinguish.
 const TREE: &str = r"
 mkdir -p tree/src/deep tree/docs 'tree/with space' tree/empty
 printf 'fn main() {\n    todo!()\n}\n' > tree/src/main.rs
@@ -25,8 +25,8 @@ yfs --workspace ws --quiet import --no-ignore tree
 yfs --workspace ws --quiet export / out
 ";
 
-/// Commands that mean the same to both, run in the root of the tree; a `!` says that order does not
-/// matter.
+/// Commands with the same meaning in both, run in the root of the tree; a `!` means that order does
+/// not matter.
 const CASES: &[&str] = &[
     "ls",
     "ls -a",

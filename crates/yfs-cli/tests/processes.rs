@@ -1,4 +1,4 @@
-//! Several processes on one workspace at once, and what the system does to a process.
+//! Several processes on one workspace at once, and processes that the system kills or limits.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
 
@@ -79,7 +79,7 @@ fn what_was_acknowledged_survives_a_kill() {
     for n in 0..5 {
         let name = format!("f{n}");
         ok(dir.path(), &["write", &name, "--content", "kept"]);
-        // A writer that waits for its input is killed in the middle.
+        // A writer that waits for its input is killed.
         let mut child = spawn(dir.path(), &["write", "never"]);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -95,7 +95,8 @@ fn a_full_disk_is_one_clear_error_and_changes_nothing() {
     ok(dir.path(), &["write", "before", "--content", "before"]);
     let file = dir.path().join(".yfs/workspace.db");
     let n_blocks = fs::metadata(&file).unwrap().len() / 512 + 64;
-    // No file may grow beyond the limit; what a shell ignores, its children ignore too.
+    // No file may grow beyond the limit. Child processes ignore the signals that their shell
+    // ignores.
     let script = format!("trap '' XFSZ; ulimit -f {n_blocks}; seq 1 400000 | yfs write big");
     let output = sh(dir.path(), &script);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -111,7 +112,8 @@ fn a_full_disk_is_one_clear_error_and_changes_nothing() {
 fn where_nothing_may_be_written_one_reads_and_a_write_is_one_clear_error() {
     let dir = workspace();
     ok(dir.path(), &["write", "f", "--content", "text"]);
-    // As somebody who may only read; root may do everything, so it steps down.
+    // The commands run as a user with read permission only; root has all permissions, so it changes
+    // its user.
     let script = "chmod 755 . && chmod 555 .yfs && chmod 444 .yfs/* && \
         if [ $(id -u) = 0 ]; then as='setpriv --reuid 65534 --regid 65534 --clear-groups'; fi; \
         $as yfs cat f; $as yfs write f --content other";
@@ -120,7 +122,7 @@ fn where_nothing_may_be_written_one_reads_and_a_write_is_one_clear_error() {
     let (stdout, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if stderr.contains("setpriv") {
-        // Without that tool there is nobody to step down to.
+        // Without `setpriv` the test cannot run as another user.
         return;
     }
     assert_eq!(stdout, "text", "{stderr}");

@@ -1,9 +1,9 @@
-//! Runs the real command, as transcripts say: a shell line goes in, what it prints is compared.
+//! Runs the real command as transcripts say: `sh` runs a line, and its output is compared.
 //!
-//! A transcript is a text file: lines that begin with `$ ` are run by `sh`, in one empty directory for
-//! the whole file; what follows each is what it printed, on standard output and standard error, and the
-//! exit status if that is not 0. `UPDATE_EXPECT=1` writes what really happened into the file; read the
-//! difference before you keep it. Ids and times that differ from run to run are replaced.
+//! A transcript is a text file. `sh` runs each line that begins with `$ `, in one empty directory
+//! for the whole file. The lines after it are its output on standard output and standard error, and
+//! the exit status if that is not 0. `UPDATE_EXPECT=1` writes the actual output into the file; read
+//! the difference before you keep it. Ids and times that differ between runs are replaced.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
 
@@ -87,7 +87,7 @@ fn check(name: &str) {
     check_after(name, |_| ());
 }
 
-/// Runs a transcript in a directory that was prepared for it.
+/// Runs a transcript in a directory that `prepare` has filled.
 fn check_after(name: &str, prepare: impl FnOnce(&Path)) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/transcripts/{name}.txt"));
     let script = fs::read_to_string(&file).unwrap();
@@ -135,7 +135,7 @@ fn run(dir: &Path, command: &str) -> String {
     stable(&text, dir)
 }
 
-/// Replaces what differs from run to run.
+/// Replaces text that differs between runs.
 fn stable(text: &str, dir: &Path) -> String {
     let text = text.replace(dir.canonicalize().unwrap().to_str().unwrap(), "<dir>");
     let text = text.replace(dir.to_str().unwrap(), "<dir>");
@@ -146,6 +146,7 @@ fn stable(text: &str, dir: &Path) -> String {
         (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "<minute>"),
         (r"\b[0-9a-z]{15}\b", "<id>"),
         (r#""version":"[^"]*""#, r#""version":"<version>""#),
+        (r"\b\d+-[0-9a-f]{6,12}\b", "<version>"),
         (r#""(main|record|snapshot|file|blob)_bytes":\d+"#, r#""${1}_bytes":<n>"#),
     ];
     rules.iter().fold(text, |text, (pattern, with)| {

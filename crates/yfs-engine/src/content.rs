@@ -28,7 +28,6 @@ mod blobs;
 mod classify;
 pub(crate) mod convert;
 mod edit;
-mod held_truncation;
 mod item_spans;
 mod label;
 mod log;
@@ -57,10 +56,11 @@ pub use self::{
     anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
     blame::BlamePiece,
     blobs::{BlobVersion, NewBlob},
-    classify::{ByteClassification, MAX_TEXT_BYTES, classify, line_range},
-    convert::is_rich_of_one,
+    classify::{
+        ByteClassification, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify, classify_as, line_range,
+    },
+    convert::{is_only_text, is_rich_of_one},
     edit::{ContentWriteResult, SpliceResult},
-    held_truncation::PendingTruncate,
     label::VersionLabel,
     log::{LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
     rebase::TextOverlap,
@@ -108,6 +108,9 @@ pub struct ContentDoc {
     file: OnceLock<rich::RichFile>,
     /// What was settled, in order, once it was read.
     settlements: OnceLock<Vec<convert::ConversionSettlement>>,
+    /// What the file says with what rival settlements hold, once that was merged; nothing without
+    /// rivals.
+    merged_text: OnceLock<Option<String>>,
     /// Whether late work is to be merged, once that was found out.
     is_unsettled: OnceLock<bool>,
     /// The file block by block, to be brought up to date; of rich text only.
@@ -157,6 +160,9 @@ pub enum ContentError {
         /// How large it would be.
         len: usize,
     },
+    /// The text has too many lines, list items, cells and marks to be kept as rich text.
+    #[error("markdown of more than {MAX_RICH_WEIGHT} lines, list items, cells and marks")]
+    TooHeavy,
     /// A version knows work that this document has not received.
     #[error("the version has {wanted} items of client {client}, the document {known}")]
     UnknownVersion {
@@ -199,6 +205,7 @@ impl ContentDoc {
             version: OnceLock::new(),
             file: OnceLock::new(),
             settlements: OnceLock::new(),
+            merged_text: OnceLock::new(),
             is_unsettled: OnceLock::new(),
             blocks: rich::FileCache::default(),
             stranded: IdSet::new(),
@@ -266,9 +273,10 @@ impl ContentDoc {
         self.kind
     }
 
-    /// Returns the text of the file.
+    /// Returns the text of the file. Where peers settled the document at the same time, the current
+    /// root may hold each word twice until the next settlement: then the text is what that will say.
     pub fn text(&self) -> String {
-        if let Some(text) = self.reference_text() {
+        if let Some(text) = self.reference_text().or_else(|| self.text_of_rivals()) {
             return text;
         }
         match self.held() {
@@ -363,6 +371,7 @@ impl ContentDoc {
         self.version.take();
         self.file.take();
         self.settlements.take();
+        self.merged_text.take();
         self.is_unsettled.take();
     }
 

@@ -20,6 +20,7 @@
 //! The format that is accepted and written is described in `docs/format/updates.md`.
 
 mod canonical;
+mod change;
 mod doc;
 mod erase;
 mod inspect;
@@ -40,6 +41,7 @@ mod update;
 mod update_scan;
 mod version2;
 
+pub use change::StateChange;
 pub use doc::{ClientTail, GatedDoc, ReceiveOutcome};
 pub use erase::{ErasableItems, deleted_by, erase};
 pub(crate) use inspect::origins;

@@ -13,36 +13,33 @@
 //! ```
 //! use yfs_engine::{
 //!     actor::Actor,
-//!     content::{Author, ContentDoc},
-//!     gate::{Limits, Source},
+//!     content::{ContentDoc, RunAuthor},
+//!     gate::{GateLimits, UpdateSource},
 //!     id::{ClientId, FileId},
 //!     time::Millis,
 //! };
 //!
 //! let id = FileId::parse("7f3kq0zr5m2x9ab")?;
-//! let ada = Author::new("human:ada".parse::<Actor>()?, Millis(0));
-//! let mut here = ContentDoc::new(&id, ClientId::from_random(1), Limits::default());
-//! let mut there = ContentDoc::new(&id, ClientId::from_random(2), Limits::default());
+//! let ada = RunAuthor::new("human:ada".parse::<Actor>()?, Millis(0));
+//! let mut here = ContentDoc::new(&id, ClientId::from_random(1), GateLimits::default());
+//! let mut there = ContentDoc::new(&id, ClientId::from_random(2), GateLimits::default());
 //! let update = here.append("Hello", &ada)?.update.expect("something was written");
-//! there.receive(&update, Source::Wire)?;
+//! there.receive(&update, UpdateSource::Wire)?;
 //! assert_eq!(there.text(), "Hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod actor;
 pub mod content;
 pub mod gate;
-pub mod hash;
-pub mod id;
 pub mod kind;
 pub mod lib0;
 pub mod main_doc;
-pub mod name;
 pub mod ops;
-pub mod path;
 pub mod rich;
+#[cfg(test)]
+mod steps;
 pub mod table;
-pub mod time;
 pub mod tree;
 
+pub use yfs_types::{actor, hash, id, name, path, time};
 pub use yrs::{Any, Number};

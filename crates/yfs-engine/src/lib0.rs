@@ -5,15 +5,16 @@
 //! produce what JavaScript's lib0 produces, so that our bytes cannot be told from a browser's.
 
 mod any;
-mod read;
 mod view;
 mod write;
 
 pub use any::{AnyLimits, as_number, read_any, skip_any};
-pub use read::{Lib0Error, Lib0Reader};
 pub use view::{ArrayItems, ObjectMembers, ValueView};
+pub use write::write_any;
 pub(crate) use write::write_number;
-pub use write::{write_any, write_buffer, write_string, write_var_int, write_var_uint};
+pub use yfs_types::lib0::{
+    Lib0Error, Lib0Reader, write_buffer, write_string, write_var_int, write_var_uint,
+};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use yfs_engine::{
-//!     gate::Limits,
+//!     gate::GateLimits,
 //!     id::{ClientId, FileId},
 //!     main_doc::MainDoc,
 //!     table::{FileRow, NodeKind, RowWrite, WriterIds},
@@ -22,7 +22,7 @@
 //!
 //! let id = FileId::parse("workspace")?;
 //! let [rows, cells, meta] = [1, 2, 3].map(ClientId::from_random);
-//! let mut main = MainDoc::new(&id, WriterIds { rows, cells, meta }, Limits::default());
+//! let mut main = MainDoc::new(&id, WriterIds { rows, cells, meta }, GateLimits::default());
 //!
 //! let row = FileRow::new(FileId::parse("a")?, "notes.txt", None, NodeKind::File, Millis(7));
 //! let update = main.plan(&[RowWrite::Create { row, derived: false }], Millis(7))?;

@@ -58,7 +58,6 @@ use crate::{
     gate::{GatedDoc, RootIx, UpdateScan},
     id::{FileId, ItemId},
     lib0::{ObjectMembers, ValueView},
-    time::Millis,
 };
 
 /// How many former parents a `parentId` cell remembers.
@@ -66,9 +65,6 @@ const MAX_PREV: usize = 3;
 
 /// How many superseded values a cell remembers.
 const MAX_SUPERSEDED: usize = 4;
-
-/// How far ahead of ours a peer's clock may be before it is worth a word.
-const ALARM_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The rows of a workspace, as one main document has them.
 #[derive(Debug)]
@@ -151,24 +147,6 @@ impl FilesTable {
     /// Returns all rows, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = RowHistory> {
         self.nodes.iter().filter_map(|(_, node)| self.entry(node))
-    }
-
-    /// Returns the rows whose timestamps are more than a day ahead of `now`, with the timestamp:
-    /// somebody's clock is wrong. Walks all rows.
-    pub fn clock_alarms(&self, now: Millis) -> Vec<(FileId, f64)> {
-        let limit = now.0.saturating_add(ALARM_MS) as f64;
-        let ahead = |node: &TableNode| {
-            let row = (node.row != NONE).then(|| &self.rows.get(node.row).stamp);
-            let cells = self.cells.siblings(node.cells).map(|(_, cell)| &cell.stamp);
-            row.into_iter().chain(cells).filter_map(ElementTimestamp::bound).reduce(f64::max)
-        };
-        let alarms = self.nodes.iter().filter_map(|(_, node)| {
-            let ts = ahead(node).filter(|ts| *ts > limit)?;
-            Some((node.id.clone(), ts))
-        });
-        let mut alarms: Vec<_> = alarms.collect();
-        alarms.sort_by(|(left, _), (right, _)| left.cmp(right));
-        alarms
     }
 
     /// Takes in what an update said that the document has just integrated, and returns the ids

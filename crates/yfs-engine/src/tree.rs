@@ -19,7 +19,8 @@
 //! Creating, renaming, moving, trashing and restoring cost a few look-ups in ordered maps of one
 //! directory, however much lies below; moving a folder also walks up its ancestors. A change to a
 //! name that k siblings share costs k. While there are cycles, each change to a folder walks them
-//! all, so batches go through [`TreeIndex::absorb`]. A node takes about 200 bytes.
+//! all, so batches go through [`TreeIndex::absorb`]. A batch of n changes to a tree of m nodes costs
+//! (n + m) log (n + m) at most, however deep the tree is. A node takes about 200 bytes.
 
 mod arena;
 mod conflicts;
@@ -32,11 +33,13 @@ mod resolve;
 pub(crate) mod tests;
 mod trash;
 mod view;
+mod visibility;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use smol_str::SmolStr;
 
+pub(crate) use self::visibility::Hiders;
 use self::{
     arena::{NodeArena, NodeSlot, ROOT, SlotKind},
     display_names::is_valid,
@@ -71,8 +74,13 @@ pub struct TreeIndex {
     detached: BTreeSet<(NodeSlot, NodeSlot)>,
     /// Whether `detached` is to be worked out again.
     cycles_changed: bool,
+    /// How many ancestors the running batch has walked to find cycles, until it has walked as many
+    /// as there are nodes. Then it finds no more cycles, and `break_cycles` visits all folders.
+    walked: Option<usize>,
     /// Directories and names in them that several siblings store, to be given out again.
     crowded: BTreeSet<(NodeSlot, SmolStr)>,
+    /// Directories in which a name that was cut became free.
+    freed_cuts: BTreeSet<NodeSlot>,
     trashed: BTreeSet<NodeSlot>,
     n_files: usize,
     n_folders: usize,
@@ -88,7 +96,9 @@ impl TreeIndex {
             waiting: BTreeMap::new(),
             detached: BTreeSet::new(),
             cycles_changed: false,
+            walked: Some(0),
             crowded: BTreeSet::new(),
+            freed_cuts: BTreeSet::new(),
             trashed: BTreeSet::new(),
             n_files: 0,
             n_folders: 0,
@@ -128,6 +138,7 @@ impl TreeIndex {
     /// Makes the tree of a table.
     pub fn of_table(workspace: WorkspaceId, table: &FilesTable) -> Self {
         let mut tree = Self::new(workspace);
+        tree.walked = None;
         for entry in table.iter() {
             tree.put(&entry);
         }
@@ -166,10 +177,11 @@ impl TreeIndex {
     }
 
     fn settle(&mut self) {
-        if self.cycles_changed {
+        if self.cycles_changed || self.walked.is_none() {
             self.cycles_changed = false;
             self.break_cycles();
         }
+        self.walked = Some(0);
         self.give_out_names();
         self.cache.fit(self.arena.n_used());
     }
@@ -267,7 +279,10 @@ impl TreeIndex {
         let mut shown_in = self.parent_of(slot);
         if self.arena[stored_in].kind != SlotKind::Folder {
             self.waiting.entry(stored_in).or_default().insert(slot);
-        } else if is_folder && (has_children || shown_in == slot) && self.is_below(shown_in, slot) {
+        } else if is_folder
+            && (has_children || shown_in == slot)
+            && self.closes_cycle(shown_in, slot)
+        {
             self.detached.insert((stored_in, slot));
             self.cycles_changed = true;
             shown_in = ROOT;
@@ -323,6 +338,23 @@ impl TreeIndex {
             slot = self.arena[slot].shown_in;
         }
         slot == ancestor
+    }
+
+    /// Reports whether `home` is `slot` or shown below it, unless the running batch has walked so
+    /// far that it is cheaper to find all cycles at its end.
+    fn closes_cycle(&mut self, home: NodeSlot, slot: NodeSlot) -> bool {
+        let Some(mut walked) = self.walked else { return false };
+        let mut at = home;
+        while at != ROOT && at != slot {
+            at = self.arena[at].shown_in;
+            walked += 1;
+            #[cfg(test)]
+            crate::steps::count(1);
+        }
+        let most = if cfg!(test) { 2 } else { self.arena.n_used() };
+        // Until the end of the batch the nodes may now be shown in each other, so nothing walks.
+        self.walked = (walked <= most).then_some(walked);
+        at == slot
     }
 
     /// Gives back the slot of an id that no row has and no row names.

@@ -120,10 +120,10 @@ fn fenced(text: &str) -> Option<(FrontMatter<'_>, &str)> {
 /// Keys that are not in the template follow at the end, in the order given.
 ///
 /// ```
-/// use yfs_markdown::{front_matter::patch, tree::Value};
+/// use yfs_markdown::{front_matter::patch, tree::AttributeValue};
 ///
 /// let template = "title: 'Tides'  # for now\ndraft: true\n";
-/// let values = [("title".into(), Value::from("Ebb")), ("draft".into(), true.into())];
+/// let values = [("title".into(), AttributeValue::from("Ebb")), ("draft".into(), true.into())];
 /// assert_eq!(patch(template, &values), "title: 'Ebb'  # for now\ndraft: true\n");
 /// ```
 pub fn patch(template: &str, values: &[(SmolStr, AttributeValue)]) -> String {

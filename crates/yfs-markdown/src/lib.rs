@@ -5,15 +5,15 @@
 //! clock and no random source, and knows nothing of CRDTs: what a tree becomes in Yjs is the engine's affair.
 //!
 //! Modules in the order in which one should read them: [`schema`] (what an editor can build), [`tree`],
-//! [`parse`] (text to tree), [`mod@write`] (tree to text), [`same`] (what makes two trees one document),
+//! [`parse`] (text to tree), [`mod@write`] (tree to text), [`tree_equality`] (what makes two trees one document),
 //! [`source`] (the bytes of a file beside its tree), [`front_matter`] (YAML above it).
 //!
 //! ```
-//! use yfs_markdown::{parse::parse, schema::{Profile, check}};
+//! use yfs_markdown::{parse::parse, schema::{SchemaProfile, check}};
 //!
-//! let doc = parse("A *fine* day\n", Profile::CommonMark);
+//! let doc = parse("A *fine* day\n", SchemaProfile::CommonMark);
 //! assert_eq!(doc.to_string(), r#"doc(paragraph("A " em:"fine" " day"))"#);
-//! check(&doc, Profile::CommonMark)?;
+//! check(&doc, SchemaProfile::CommonMark)?;
 //! # Ok::<(), yfs_markdown::schema::Violation>(())
 //! ```
 
@@ -24,4 +24,5 @@ pub mod schema;
 pub mod source;
 pub mod tree;
 pub mod tree_equality;
+pub mod weight;
 pub mod write;

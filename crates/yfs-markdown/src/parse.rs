@@ -45,9 +45,9 @@ pub(crate) struct BlockSpan {
 /// Reads markdown without front matter. The result holds at least one paragraph.
 ///
 /// ```
-/// use yfs_markdown::{parse::parse, schema::Profile};
+/// use yfs_markdown::{parse::parse, schema::SchemaProfile};
 ///
-/// let doc = parse("# Title\n", Profile::Gfm);
+/// let doc = parse("# Title\n", SchemaProfile::Gfm);
 /// assert_eq!(doc.to_string(), r#"doc(heading{id="title" level=1}("Title"))"#);
 /// ```
 pub fn parse(text: &str, profile: SchemaProfile) -> TreeElement {

@@ -29,10 +29,10 @@ use crate::{
 /// Writes a document as markdown, in the one way that everybody who remembers nothing writes it.
 ///
 /// ```
-/// use yfs_markdown::{parse::parse, schema::Profile, write::write};
+/// use yfs_markdown::{parse::parse, schema::SchemaProfile, write::write};
 ///
-/// let doc = parse("Title\n=====\n\n* one\n* _two_", Profile::Gfm);
-/// assert_eq!(write(&doc, Profile::Gfm), "# Title\n\n- one\n- _two_\n");
+/// let doc = parse("Title\n=====\n\n* one\n* _two_", SchemaProfile::Gfm);
+/// assert_eq!(write(&doc, SchemaProfile::Gfm), "# Title\n\n- one\n- _two_\n");
 /// ```
 pub fn write(document: &TreeElement, profile: SchemaProfile) -> String {
     let outline = TreeOutline::new(document);

@@ -1,7 +1,9 @@
-//! What mirroring costs: the first meeting, standing still, one edit either way, and storms.
+//! The cost of mirroring: the first synchronization, an idle mirror, one edit in either direction,
+//! and storms.
 //!
-//! `cargo bench -p yfs-mirror [-- N_FILES..]`. Files are of a kilobyte, twenty in a directory. CPU is that of the whole
-//! process; beside it, in the same run, stand `cp -r` and, where they are installed, `rsync -a` and `unison`.
+//! `cargo bench -p yfs-mirror [-- N_FILES..]`. Files have one kilobyte each, with twenty in a
+//! directory. The CPU time is that of the whole process. The same run also measures `cp -r` and,
+//! where they are installed, `rsync -a` and `unison`.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
@@ -21,10 +23,10 @@ use yfs_engine::path::VPath;
 use yfs_mirror::{Mirror, MirrorOptions};
 use yfs_vfs::FileSystemExt;
 
-/// How many edits are timed one by one.
+/// The number of edits that are timed one by one.
 const N_EDITS: usize = 50;
 
-/// How many files a storm writes at most.
+/// The maximum number of files that a storm writes.
 const MAX_STORM: usize = 5_000;
 
 fn main() {
@@ -134,7 +136,7 @@ fn tell(what: &str, times: &mut Vec<Duration>, cpu: Duration) {
     times.clear();
 }
 
-/// Waits until something is so, a minute at most.
+/// Waits until a condition holds, at most one minute.
 fn wait(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -151,13 +153,13 @@ fn timed(what: &str, act: impl FnOnce()) {
     println!("  {what}: {:.2?} CPU, {:.2?}", cpu, wall.elapsed());
 }
 
-/// Returns the processor time that this process has had.
+/// Returns the processor time that this process has used.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// Returns the processor time of children that have ended, in steps of the system's clock.
+/// Returns the processor time of terminated child processes, in ticks of the system's clock.
 fn cpu_of_children() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux has it");
     let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
@@ -166,7 +168,7 @@ fn cpu_of_children() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// Returns how many bytes of memory this process has.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

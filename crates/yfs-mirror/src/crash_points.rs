@@ -1,5 +1,5 @@
-//! Places where a test kills the process: `YFS_MIRROR_FAULT=name:count` ends it, as `kill -9` would, when it
-//! comes to the place of that name for the count-th time.
+//! Points in the code where a test can kill the process. `YFS_MIRROR_FAULT=name:count` aborts it,
+//! as `kill -9` would, when it reaches the point of that name for the count-th time.
 
 use std::sync::{
     LazyLock,
@@ -17,7 +17,7 @@ static FAULT: LazyLock<Option<MirrorFault>> = LazyLock::new(|| {
     Some(MirrorFault { name: name.to_owned(), left: AtomicU32::new(count.parse().ok()?) })
 });
 
-/// Ends the process if a test wants it to end here.
+/// Aborts the process if a test requested it for this point.
 pub(crate) fn point(name: &str) {
     let Some(fault) = &*FAULT else { return };
     if fault.name == name && fault.left.fetch_sub(1, Ordering::Relaxed) == 1 {

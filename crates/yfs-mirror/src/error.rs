@@ -1,4 +1,4 @@
-//! Why a mirror cannot begin, or cannot go on.
+//! Errors of a mirror.
 
 use std::{io, path::PathBuf};
 
@@ -9,22 +9,22 @@ use yfs_vfs::FsError;
 /// The result of a call on a mirror.
 pub type Result<T, E = MirrorError> = std::result::Result<T, E>;
 
-/// Why a mirror cannot begin, or cannot go on.
+/// The reason why a mirror cannot start or cannot continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MirrorError {
-    /// Another mirror keeps the folder in step already.
+    /// Another mirror already keeps the directory in step.
     #[error("another mirror keeps {0} in step already")]
     Busy(PathBuf),
-    /// The folder was a mirror of another workspace.
+    /// The directory was a mirror of another workspace.
     #[error("{folder} is a mirror of another workspace, {other}")]
     OtherWorkspace {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
-        /// What it is a mirror of.
+        /// The id of the other workspace.
         other: String,
     },
-    /// The folder went away while it was mirrored. Nothing was deleted because of that.
+    /// The directory disappeared while it was mirrored. The mirror deleted nothing because of that.
     #[error("the folder {0} went away")]
     Gone(PathBuf),
     /// The mirror was stopped.
@@ -33,17 +33,17 @@ pub enum MirrorError {
     /// The workspace failed.
     #[error("the workspace failed")]
     Workspace(#[from] WorkspaceError),
-    /// What the mirror remembers cannot be read or written.
+    /// The mirror's database cannot be read or written.
     #[error("the memory of the mirror failed")]
     Memory(#[from] rusqlite::Error),
     /// The host's filesystem failed.
     #[error("cannot {action} {path}")]
     Host {
-        /// What was attempted.
+        /// The action that failed.
         action: &'static str,
-        /// On what.
+        /// The path of the object.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
 }

@@ -1,8 +1,9 @@
-//! What is left out because `.gitignore` and `.yfsignore` files say so.
+//! The rules of `.gitignore` and `.yfsignore` files, which exclude paths from mirroring.
 //!
-//! As git has it: the files of a directory speak of what is below it, the innermost that has a rule decides,
-//! and nothing can be taken in again below a directory that is left out. `.yfsignore` goes before `.gitignore`
-//! in the same directory. `.git/info/exclude` counts as if it stood in the folder itself.
+//! The semantics are those of git: the files of a directory apply to the paths below it, the
+//! innermost file with a matching rule decides, and no rule includes a path below an excluded
+//! directory again. `.yfsignore` takes precedence over `.gitignore` in the same directory.
+//! `.git/info/exclude` counts as a file of the mirrored directory itself.
 
 use std::{
     collections::HashMap,
@@ -17,33 +18,34 @@ use ignore::{
 };
 use yfs_vfs::host::confined_dir::ConfinedRoot;
 
-/// The files that say what is left out; later ones go before earlier ones.
+/// The names of files with rules; later ones take precedence over earlier ones.
 const FILES: [&str; 2] = [".gitignore", ".yfsignore"];
 
-/// Larger ones are not read.
+/// The maximum length of such a file, in bytes. Longer ones are not read.
 const MAX_LEN: u64 = 1 << 20;
 
-/// The rules of all directories, read when they are first asked for.
+/// The rules of all directories, each read when it is first needed.
 #[derive(Debug, Default)]
 pub(crate) struct IgnoreRules {
     of_dirs: HashMap<PathBuf, Option<Arc<Gitignore>>>,
 }
 
 impl IgnoreRules {
-    /// Tells whether a path holds rules.
+    /// Reports whether a name is that of a file with rules.
     pub(crate) fn is_rules(name: &OsStr) -> bool {
         FILES.iter().any(|file| name == *file)
     }
 
-    /// Forgets the rules of a directory and of all below it, which may have moved.
+    /// Forgets the rules of a directory and of all directories below it, which may have moved.
     pub(crate) fn forget(&mut self, dir: &Path) {
         self.of_dirs.retain(|known, _| !known.starts_with(dir));
     }
 
-    /// Tells whether something is left out, by itself or by a directory above it.
+    /// Reports whether a path is excluded, by its own name or by a directory above it.
     pub(crate) fn is_ignored(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
         let mut ancestors: Vec<&Path> = path.ancestors().collect();
-        // From the outermost in; the last is the empty path of the folder itself.
+        // From the outermost directory inwards. The last ancestor is the empty path of the mirrored
+        // directory itself.
         ancestors.pop();
         ancestors.iter().rev().any(|at| self.is_matched(root, at, is_dir || *at != path))
     }
@@ -72,7 +74,7 @@ impl IgnoreRules {
 }
 
 fn read(root: &ConfinedRoot, dir: &Path) -> Option<Gitignore> {
-    // Paths are asked relative to the directory.
+    // The builder matches paths relative to the directory.
     let mut builder = GitignoreBuilder::new("");
     let mut any = false;
     let mut add = |dir: &Path, name: &str| {
@@ -80,7 +82,7 @@ fn read(root: &ConfinedRoot, dir: &Path) -> Option<Gitignore> {
         let Ok((text, _)) = text else { return };
         any = true;
         for line in String::from_utf8_lossy(&text).lines() {
-            // A line that is no pattern says nothing.
+            // Invalid patterns are ignored.
             builder.add_line(None, line).ok();
         }
     };

@@ -1,10 +1,10 @@
-//! Whether a program may still write to a file, and how new writers are kept out for a moment.
+//! Detection of programs that may still write to a file, and leases that keep new writers out.
 //!
 //! A read lease (`F_SETLEASE`) is granted only while no process has the file open for writing,
-//! mapped files included. While it is held, whatever opens the file for writing waits in `open`. So
-//! a granted lease says that the bytes are complete and stay as they are until it is dropped. Where
-//! the filesystem knows no leases, or the file belongs to another user, `/proc` is searched
-//! instead.
+//! mapped files included. While it is held, each process that opens the file for writing waits in
+//! `open`. So a granted lease means that the bytes are complete and stay as they are until the
+//! lease is dropped. Where the filesystem has no leases, or the file belongs to another user, the
+//! mirror searches `/proc` instead.
 
 #![expect(unsafe_code, reason = "no library wraps F_SETLEASE and F_OFD_SETLK")]
 
@@ -25,20 +25,20 @@ use rustix::fs::{FlockOperation, flock, makedev};
 /// Of Linux's `fcntl.h`; not in `libc`.
 const F_SETSIG: libc::c_int = 10;
 
-/// When all processes were searched, and the device and inode of each file that they write to.
+/// The time of a search of all processes, and the device and inode of each file that they write to.
 type InodeSearch = (Instant, HashSet<(u64, u64)>);
 
-/// How long a search of all processes counts.
+/// How long the result of a search is valid.
 const SEARCH_AGE: Duration = Duration::from_millis(100);
 
 /// Whether processes have a file open for writing.
 #[derive(Debug)]
 pub(crate) enum OpenWriters<'a> {
-    /// None has, and none will while the lease is held.
+    /// No process has, and none will while the lease is held.
     None(FileLease<'a>),
-    /// At least one has.
+    /// At least one process has.
     Some,
-    /// The host cannot say; the search of `/proc` found none.
+    /// The host cannot report it; the search of `/proc` found none.
     Unknown,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum OpenWriters<'a> {
 #[derive(Debug)]
 pub(crate) struct FileLease<'a> {
     file: &'a File,
-    /// Whether readers are kept out, too.
+    /// Whether the lease keeps readers out, too.
     is_exclusive: bool,
 }
 
@@ -55,8 +55,8 @@ pub(crate) struct FileLease<'a> {
 pub(crate) struct ProgramLocks<'a>(&'a File);
 
 impl OpenWriters<'_> {
-    /// Finds out whether processes have a file open for writing, which must be open for reading
-    /// only.
+    /// Finds out whether processes have a file open for writing. The file must be open only for
+    /// reading.
     pub(crate) fn of(file: &File) -> OpenWriters<'_> {
         if let Some(lease) = FileLease::take(file, libc::F_RDLCK) {
             return OpenWriters::None(lease);
@@ -79,12 +79,12 @@ impl OpenWriters<'_> {
         matches!(self, OpenWriters::Some)
     }
 
-    /// Reports whether no process has it open for writing.
+    /// Reports whether it is certain that no process has the file open for writing.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self, OpenWriters::None(_))
     }
 
-    /// Reports whether no process can read it while the lease is held.
+    /// Reports whether no process can read the file while the lease is held.
     pub(crate) fn is_alone(&self) -> bool {
         matches!(self, OpenWriters::None(lease) if lease.is_exclusive)
     }
@@ -93,9 +93,9 @@ impl OpenWriters<'_> {
 impl<'a> FileLease<'a> {
     fn take(file: &'a File, kind: libc::c_int) -> Option<Self> {
         let fd = file.as_raw_fd();
-        // The kernel signals a lease that it breaks. SIGURG is ignored by default, SIGIO would end
-        // the process. SAFETY: these calls take a descriptor that is open and an integer, and touch
-        // no memory.
+        // The kernel sends a signal when it breaks a lease. SIGURG is ignored by default, SIGIO
+        // would end the process. SAFETY: these calls take an open descriptor and an integer, and
+        // access no memory.
         let leased = unsafe {
             libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0
                 && libc::fcntl(fd, libc::F_SETLEASE, kind) == 0
@@ -112,8 +112,8 @@ impl Drop for FileLease<'_> {
 }
 
 impl ProgramLocks<'_> {
-    /// Takes both sorts of locks, `flock` and `fcntl`, unless another process holds one. Of the
-    /// second sort it is the shared one where the file is open for reading only.
+    /// Takes both kinds of locks, `flock` and `fcntl`, unless another process holds one. The
+    /// `fcntl` lock is shared if the file is open only for reading.
     pub(crate) fn try_take(file: &File, is_writable: bool) -> Option<ProgramLocks<'_>> {
         flock(file, FlockOperation::NonBlockingLockExclusive).ok()?;
         let locks = ProgramLocks(file);
@@ -130,7 +130,7 @@ impl Drop for ProgramLocks<'_> {
     }
 }
 
-/// Sets a lock on all of a file that belongs to this descriptor, not to the process.
+/// Sets a lock on a whole file that belongs to this descriptor, not to the process.
 fn set_record_lock(file: &File, kind: i32) -> bool {
     let lock = libc::flock {
         l_type: i16::try_from(kind).expect("kinds of locks are small numbers"),
@@ -157,7 +157,7 @@ pub(crate) fn is_locked(file: &File) -> bool {
 }
 
 /// Searches the processes of the same user for one that has a file open, or mapped, for writing.
-/// What was found counts for a moment, because many files are read one after the other.
+/// Reuses a result for [`SEARCH_AGE`], because the mirror reads many files in sequence.
 fn is_open_for_writing(file: &File) -> bool {
     thread_local! {
         static FOUND: RefCell<Option<InodeSearch>> = const { RefCell::new(None) };
@@ -195,14 +195,14 @@ fn written_inodes() -> HashSet<(u64, u64)> {
     inodes
 }
 
-/// Reports whether `fdinfo` shows access for writing.
+/// Reports whether `fdinfo` shows write access.
 fn opened_for_writing(info: &str) -> bool {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|text| i64::from_str_radix(text.trim(), 8).ok());
     flags.is_some_and(|flags| flags & i64::from(libc::O_ACCMODE) != i64::from(libc::O_RDONLY))
 }
 
-/// Returns the device and inode of a line of `maps` that shows memory shared for writing.
+/// Returns the device and inode in a line of `maps` that shows shared writable memory.
 fn mapped_for_writing(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split_whitespace().skip(1);
     let access = words.next().filter(|access| access.starts_with("rw") && access.ends_with('s'));
@@ -212,11 +212,13 @@ fn mapped_for_writing(line: &str) -> Option<(u64, u64)> {
     Some((makedev(hex(major)?, hex(minor)?), inode.parse().ok()?))
 }
 
-/// Gives an open file other bytes, in the same inode: writes what differs, and cuts off the rest.
+/// Writes other bytes to an open file, in the same inode: writes from the first difference on, and
+/// truncates the rest.
 ///
 /// # Errors
 ///
-/// As the host reports it; the file then holds a beginning of the new bytes.
+/// The error of the host; the file then holds a prefix of the new bytes, and the rest of the old
+/// ones.
 pub(crate) fn overwrite(file: &File, old: &[u8], new: &[u8]) -> io::Result<()> {
     let n_same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     file.write_all_at(&new[n_same..], n_same as u64)?;

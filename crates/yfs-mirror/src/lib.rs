@@ -1,36 +1,40 @@
-//! A folder on disk and a workspace, kept in step both ways.
+//! Two-way synchronization of a directory on disk with a workspace.
 //!
-//! What appears in the folder appears in the workspace and the reverse: creates, edits, deletes, renames
-//! (a renamed file stays the same file, with its history and its open editors), links, times and permission
-//! bits. Where both sides changed, the changes merge, also those made while no mirror ran.
+//! A change of one side appears on the other: creates, edits, deletes, renames (a renamed file
+//! stays the same file, with its history and its open editors), links, times and permission bits.
+//! Where both sides changed, the changes merge, also those made while no mirror ran.
 //!
-//! The idea is a third tree between the two: what the folder was when both agreed ([`state`]). A side has
-//! changed where it differs from that. What changed on disk is brought into the workspace first
-//! (`ingest`), as an edit of what the disk last showed, so that merging is the workspace's affair; then the
-//! folder is made what the workspace is (`emit`). Nothing depends on who is told of what when: a mirror
-//! that missed everything looks at both trees and does the same.
+//! The mirror compares both sides with a third tree: the directory as it was when both sides last
+//! agreed ([`mirror_state`]). A side has changed where it differs from that tree. The mirror first
+//! imports the changes on disk into the workspace, each as an edit of what the disk last showed, so
+//! that the workspace does the merging. It then applies the workspace to the disk. No step depends
+//! on the order or the arrival of change notifications: a mirror that missed all of them scans both
+//! trees and reaches the same result.
 //!
 //! # Invariants
 //!
-//! - No byte of the folder is replaced or deleted that is not in the workspace, in its history or in its
-//!   trash: what is taken away is looked at once it is out of the way, and put back if it was news.
-//! - All I/O is beneath the open folder, through no link.
-//! - `.git` and `.yfs` are never read, written or listed; nor is what `.gitignore` and `.yfsignore` name.
-//! - Echo is told from news by content, never by time.
+//! - The mirror replaces or deletes no byte of the directory that is not in the workspace, in its
+//!   history or in its trash. It moves a file out of the way before it removes it, checks its
+//!   content there, and puts it back if the content is new.
+//! - All I/O is beneath the open directory and follows no link.
+//! - `.git` and `.yfs` are never mirrored, at any depth. Of the former the mirror reads only
+//!   `.git/info/exclude`; in the latter it keeps only its own state. It leaves alone the files that
+//!   `.gitignore` and `.yfsignore` name.
+//! - The mirror recognizes its own writes by their content, never by time.
 //!
 //! # Cost
 //!
-//! An edit costs a look at its file. Memory is about half a kilobyte per object.
+//! An edit costs one read of its file. The mirror uses about 0.5 KB of memory per object.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use yfs::{Options, Workspace};
+//! use yfs::{Workspace, WorkspaceOptions};
 //! use yfs_mirror::{Mirror, MirrorOptions};
 //! use yfs_store::MemoryStore;
 //!
 //! let folder = tempfile::tempdir()?;
 //! std::fs::write(folder.path().join("plan.md"), "1. Listen\n")?;
-//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default())?;
+//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
 //! let report = Mirror::once(&workspace, folder.path(), MirrorOptions::default())?;
 //! assert_eq!(report.to_workspace.created, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

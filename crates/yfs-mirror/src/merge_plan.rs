@@ -1,8 +1,7 @@
-//! What is to be done, decided without doing anything: pure functions of what both sides and the third tree
-//! say.
+//! Decisions of the mirror, as pure functions of both sides and the third tree.
 //!
-//! [`fate`] and [`decide`] say what becomes of one object, and [`steps`] in which order a directory tree becomes
-//! another, one rename at a time, without ever replacing anything.
+//! [`fate`] and [`decide`] decide about one object. [`steps`] orders the renames that turn one
+//! directory tree into another, one at a time, without ever replacing an object.
 
 use std::{
     collections::HashMap,
@@ -13,35 +12,36 @@ use yfs_engine::id::FileId;
 
 use crate::untrusted_files::TEMPORARY;
 
-/// What became of an object on one side, since both agreed.
+/// The change of an object on one side since both sides agreed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideChange {
-    /// It is there, as it was.
+    /// The object exists, unchanged.
     Same,
-    /// It is there, and is another in some respect.
+    /// The object exists, and differs in some respect.
     Changed,
-    /// It is gone.
+    /// The object is gone.
     Gone,
 }
 
-/// What becomes of an object.
+/// What the mirror does with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectAction {
-    /// It stays on both sides, where what one side changed is changed on the other.
+    /// Keeps the object on both sides, and applies what one side changed to the other.
     Stays,
-    /// It goes from the workspace, into the trash.
+    /// Deletes the object from the workspace, into the trash.
     GoesFromWorkspace,
-    /// It goes from the folder.
+    /// Deletes the object from the directory on disk.
     GoesFromFolder,
-    /// It comes back in the workspace: somebody deleted there what was changed here.
+    /// Restores the object in the workspace: it was deleted there and changed on disk.
     ReturnsToWorkspace,
-    /// It comes back in the folder: somebody deleted here what was changed there.
+    /// Restores the object on disk: it was deleted there and changed in the workspace.
     ReturnsToFolder,
-    /// It is gone on both sides.
+    /// Forgets the object: it is gone on both sides.
     Forgotten,
 }
 
-/// Decides whether an object lives: a change goes before a deletion, since a deletion can be made again.
+/// Decides whether an object lives: a change wins over a deletion, because a deletion can be
+/// repeated.
 pub fn fate(disk: SideChange, work: SideChange) -> ObjectAction {
     match (disk, work) {
         (SideChange::Gone, SideChange::Gone) => ObjectAction::Forgotten,
@@ -53,19 +53,19 @@ pub fn fate(disk: SideChange, work: SideChange) -> ObjectAction {
     }
 }
 
-/// Whose value holds of something that cannot be merged.
+/// The side whose value wins, for a value that cannot be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeWinner {
-    /// Both have it already.
+    /// Both sides have the same value.
     Both,
-    /// The folder's.
+    /// The value of the disk.
     Disk,
-    /// The workspace's.
+    /// The value of the workspace.
     Work,
 }
 
-/// Decides whose name, mode or time holds. Where both changed it the folder's does: it is brought into the
-/// workspace as the later change.
+/// Decides which side's name, mode or time wins. If both sides changed it, the disk wins: its value
+/// enters the workspace as the later change.
 pub fn decide<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner {
     if disk == work {
         MergeWinner::Both
@@ -76,57 +76,58 @@ pub fn decide<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner {
     }
 }
 
-/// Where an object stands.
+/// The location of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ObjectLocation {
-    /// In which folder; none for the mirrored one.
+    /// The directory that contains the object; none for the mirrored directory.
     pub parent: Option<FileId>,
-    /// Under which name.
+    /// The name of the object.
     pub name: OsString,
 }
 
-/// Where an object is to stand.
+/// The location that an object is to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetLocation {
-    /// Which.
+    /// The id of the object.
     pub id: FileId,
-    /// Where; nothing if it is to go.
+    /// The target location; none if the object is to be removed.
     pub place: Option<ObjectLocation>,
-    /// How many folders are above it, where it is to stand or, if it is to go, where it stands.
+    /// The number of directories above the target location, or above the current location if the
+    /// object is to be removed.
     pub depth: usize,
-    /// Whether others can stand in it.
+    /// Whether the object is a directory.
     pub is_folder: bool,
 }
 
-/// One step on the way.
+/// One step towards the target layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayoutStep {
     /// Remove a file or link.
     Remove(FileId),
-    /// Move something out of the way, to [`parked`] beside it.
+    /// Move an object out of the way, to its [`parked`] name in the same directory.
     Park(FileId),
-    /// Move something to where it is to stand, where nothing is.
+    /// Move an object to its target location, which is free.
     Move(FileId, ObjectLocation),
-    /// Make something where it is to stand, where nothing is.
+    /// Create an object at its target location, which is free.
     Make(FileId, ObjectLocation),
-    /// Remove a folder, in which nothing is left.
+    /// Remove an empty directory.
     RemoveFolder(FileId),
 }
 
-/// Returns the name under which something waits that is in the way.
+/// Returns the temporary name of an object that is out of the way.
 pub fn parked(id: &FileId) -> OsString {
     format!("{TEMPORARY}{id}").into()
 }
 
-/// Returns whose such a name is.
+/// Returns the object id in a [`parked`] name.
 pub fn parked_id(name: &OsStr) -> Option<FileId> {
     FileId::parse(name.to_str()?.strip_prefix(TEMPORARY)?).ok()
 }
 
-/// Orders the steps that lead from where things stand to where they are to stand.
+/// Orders the steps that lead from the current locations to the target locations.
 ///
-/// `stands` tells where something stands, `at` what stands somewhere. What is above something wanted must
-/// stand where it is to stand, or be wanted too.
+/// `stands` returns the current location of an object, `at` the object at a location. The
+/// directories above each target must be at their own targets already, or be in `wanted` too.
 pub fn steps(
     mut wanted: Vec<TargetLocation>,
     stands: &dyn Fn(&FileId) -> Option<ObjectLocation>,
@@ -134,7 +135,8 @@ pub fn steps(
 ) -> Vec<LayoutStep> {
     let mut now = PlannedLayout { stands, at, moved: HashMap::new(), taken: HashMap::new() };
     let mut steps = Vec::new();
-    // From the top, so that nothing is ever moved into itself: all above its place stands already.
+    // From the top, so that no directory moves into itself: all directories above the target of an
+    // object are in place before it moves.
     wanted.sort_by(|a, b| (a.depth, &a.id).cmp(&(b.depth, &b.id)));
     for it in wanted.iter().filter(|it| it.place.is_none() && !it.is_folder) {
         if now.place(&it.id).is_some() {
@@ -169,7 +171,7 @@ pub fn steps(
     steps
 }
 
-/// Where things stand after the steps so far.
+/// The layout after the steps so far.
 struct PlannedLayout<'a> {
     stands: &'a dyn Fn(&FileId) -> Option<ObjectLocation>,
     at: &'a dyn Fn(&ObjectLocation) -> Option<FileId>,

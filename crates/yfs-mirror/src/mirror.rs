@@ -1,4 +1,4 @@
-//! A mirror, as whoever runs one holds it.
+//! The handle by which a caller runs a mirror.
 
 use std::{
     path::Path,
@@ -23,16 +23,17 @@ use crate::{
     sync_engine::{MirrorEngine, Notify},
 };
 
-/// How many notices wait for whoever listens.
+/// The number of notices that wait for a slow subscriber.
 const BACKLOG: usize = 1_024;
 
-/// How long one question for changes of the workspace stays open.
+/// How long one request for changes of the workspace stays open.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// A folder and a workspace that are kept in step, for as long as this is held.
+/// A running mirror, which keeps a directory and a workspace in step until it is dropped.
 ///
-/// It holds a thread, which does the work, and a task on the caller's runtime, which tells it what changed in
-/// the workspace. Dropping it ends both; what was not brought over yet is when the next mirror begins.
+/// It owns a thread, which does the work, and a task on the caller's runtime, which reports changes
+/// of the workspace to that thread. Dropping it ends both. The next mirror applies the changes that
+/// were not applied yet.
 #[derive(Debug)]
 pub struct Mirror {
     messages: Sender<WorkerMessage>,
@@ -42,15 +43,16 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Begins to keep a folder, which is made if it is missing, and a workspace in step.
+    /// Starts to keep a directory and a workspace in step. Creates the directory if it is missing.
     ///
-    /// It returns once nobody else can mirror the folder; [`settled`](Self::settled) tells when both sides
-    /// have met. Nothing of the folder is overwritten or deleted when they first meet.
+    /// Returns as soon as no other mirror can take the directory; [`settled`](Self::settled) waits
+    /// until both sides are equal. The first synchronization overwrites and deletes nothing in the
+    /// directory.
     ///
     /// # Errors
     ///
-    /// [`MirrorError::Busy`] while another mirror has the folder; [`MirrorError::OtherWorkspace`] if it was a
-    /// mirror of another workspace.
+    /// [`MirrorError::Busy`] while another mirror has the directory;
+    /// [`MirrorError::OtherWorkspace`] if it was a mirror of another workspace.
     pub fn start(
         workspace: &Workspace,
         folder: &Path,
@@ -60,7 +62,7 @@ impl Mirror {
         let (notices, _) = broadcast::channel(BACKLOG);
         let told = notices.clone();
         let notify: Notify = Box::new(move |notice: &MirrorNotice| {
-            // Nobody need listen.
+            // Fails if there is no subscriber.
             told.send(notice.clone()).ok();
         });
         let engine = MirrorEngine::open(workspace, folder, options.clone(), notify)?;
@@ -82,13 +84,14 @@ impl Mirror {
         Ok(Self { messages, thread: Some(thread), follower, notices })
     }
 
-    /// Brings a folder and a workspace together once, and returns what that took.
+    /// Synchronizes a directory and a workspace once, and returns a report of the changes.
     ///
-    /// It waits where something must be missing for a while to be believed; call it where waiting is allowed.
+    /// Blocks for [`MirrorOptions::grace`] before it treats a missing file as deleted, so call it
+    /// from a thread that may block.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// The same as [`start`](Self::start).
     pub fn once(
         workspace: &Workspace,
         folder: &Path,
@@ -97,20 +100,22 @@ impl Mirror {
         mirror_worker::once(MirrorEngine::open(workspace, folder, options, Box::new(|_| ()))?)
     }
 
-    /// Waits until both sides are quiet, and equal as far as they are to be; returns what was done so far.
+    /// Waits until both sides are quiet and equal, except for what the mirror leaves alone. Returns
+    /// what the mirror did so far.
     ///
-    /// Everything is looked at for that, so it is for tests and for whoever is about to leave.
+    /// This scans both sides completely. It is meant for tests and for callers that are about to
+    /// exit.
     ///
     /// # Errors
     ///
-    /// [`MirrorError::Stopped`] if the mirror ended meanwhile; [`stop`](Self::stop) says why.
+    /// [`MirrorError::Stopped`] if the mirror ended meanwhile; [`stop`](Self::stop) returns why.
     pub async fn settled(&self) -> Result<MirrorReport> {
         let (answer, settled) = oneshot::channel();
         self.messages.send(WorkerMessage::Settle(answer)).map_err(|_| MirrorError::Stopped)?;
         settled.await.map_err(|_| MirrorError::Stopped)?
     }
 
-    /// Returns what was done so far, and what is left alone.
+    /// Returns what the mirror did so far, and what it leaves alone.
     ///
     /// # Errors
     ///
@@ -121,12 +126,12 @@ impl Mirror {
         report.await.map_err(|_| MirrorError::Stopped)
     }
 
-    /// Returns what the owner of the folder may want to know, from now on.
+    /// Subscribes to the notices for the owner of the directory, from now on.
     pub fn notices(&self) -> broadcast::Receiver<MirrorNotice> {
         self.notices.subscribe()
     }
 
-    /// Tells whether the mirror ended by itself; [`stop`](Self::stop) says why.
+    /// Reports whether the mirror ended by itself; [`stop`](Self::stop) returns why.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -135,14 +140,14 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// Why it ended, if it did so by itself.
+    /// The error that ended the mirror, if it ended by itself.
     pub fn stop(mut self) -> Result<MirrorReport> {
         self.end().unwrap_or(Err(MirrorError::Stopped))
     }
 
     fn end(&mut self) -> Option<Result<MirrorReport>> {
         self.follower.abort();
-        // It may have ended by itself.
+        // Fails if the mirror ended by itself.
         self.messages.send(WorkerMessage::Stop).ok();
         let thread = self.thread.take()?;
         Some(thread.join().unwrap_or(Err(MirrorError::Stopped)))
@@ -151,12 +156,12 @@ impl Mirror {
 
 impl Drop for Mirror {
     fn drop(&mut self) {
-        // Nobody is left to tell; what failed is tried again by the next mirror.
+        // There is no caller to return an error to. The next mirror retries what failed.
         self.end();
     }
 }
 
-/// Tells the worker what changed in the workspace, until nobody listens or the workspace closes.
+/// Sends the changes of the workspace to the worker, until the worker ends or the workspace closes.
 async fn follow(fs: WorkspaceFs, mut cursor: ChangeCursor, messages: Sender<WorkerMessage>) {
     loop {
         let options = ChangesOptions { wait: Some(WAIT), ..ChangesOptions::default() };

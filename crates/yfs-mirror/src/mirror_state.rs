@@ -1,12 +1,14 @@
-//! What the folder was when it and the workspace last agreed: the third tree, by which it is told who changed.
+//! The directory as it was when it and the workspace last agreed: the third tree, which shows which
+//! side changed.
 //!
-//! [`MirrorState`] is that tree in memory, [`store`] keeps it. A [`MirrorNode`] has two halves: what stood on the disk, and
-//! what the workspace had. They are changed apart, and written together.
+//! [`MirrorState`] is that tree in memory, [`database`] stores it. A [`MirrorNode`] has two halves:
+//! the object on disk, and the object in the workspace. They change separately, and are written
+//! together.
 //!
 //! # Invariants
 //!
-//! - The folder above a node is a node, so that moving a directory changes one node.
-//! - No two nodes have the same folder and the same name on disk.
+//! - The directory above a node is a node, so that moving a directory changes one node.
+//! - No two nodes have the same directory and the same name on disk.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -24,65 +26,66 @@ use crate::merge_plan::parked;
 pub mod database;
 pub mod superseded;
 
-/// One object that is in both trees.
+/// An object that is in both trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MirrorNode {
-    /// Which.
+    /// The id of the object.
     pub id: FileId,
-    /// The folder that it is in on disk; none for the mirrored one.
+    /// The directory that contains it on disk; none for the mirrored directory.
     pub parent: Option<FileId>,
     /// Its name on disk.
     pub name: OsString,
-    /// What sort of object it is.
+    /// The kind of the object.
     pub kind: FileKind,
-    /// How the host knew it when its bytes were those of `hash`.
+    /// The host's metadata from when its bytes were those of `hash`.
     pub stamp: DiskStamp,
-    /// The hash of its bytes, or of a link's text.
+    /// The hash of its bytes, or of the target of a link.
     pub hash: ContentHash,
-    /// What the workspace had.
+    /// The object in the workspace.
     pub work: WorkspaceSide,
-    /// From what an edit on disk is an edit.
+    /// The base of an edit on disk.
     pub base: EditBase,
 }
 
-/// How the host knows an object: as long as this stays, so do its bytes.
+/// The host's metadata of an object: while it is unchanged, so are the object's bytes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct DiskStamp {
     /// Device and inode.
     pub place: (u64, u64),
-    /// When the inode was made; numbers of inodes are used again.
+    /// The creation time of the inode; inode numbers are reused.
     pub created_ns: i64,
-    /// Its length.
+    /// The length in bytes.
     pub size: u64,
-    /// When the content changed.
+    /// When the content last changed.
     pub mtime_ns: i64,
-    /// When anything changed, by the host's clock.
+    /// When the content or metadata last changed, by the host's clock.
     pub changed_ns: i64,
     /// Permission bits.
     pub mode: u32,
 }
 
-/// What the workspace had.
+/// An object as it was in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceSide {
-    /// The folder that it was in.
+    /// The directory that contained it.
     pub parent: Option<FileId>,
     /// Its name.
     pub name: SmolStr,
-    /// What changes whenever its content does; empty to have it looked at.
+    /// A token that differs after each change of the content; empty to have the content compared.
     pub version: SmolStr,
     /// Permission bits.
     pub mode: u32,
-    /// The time of its last change, in milliseconds.
+    /// The modification time, in milliseconds since the Unix epoch.
     pub mtime_ms: i64,
 }
 
-/// From what an edit on disk is an edit.
+/// The content that an edit on disk started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditBase {
-    /// A version of the workspace that holds these bytes.
+    /// A version of the workspace with these bytes.
     Version(VersionToken),
-    /// The bytes themselves: they are in the workspace merged with what others wrote, and not alone.
+    /// The bytes themselves: in the workspace they are merged with the text of others, and no
+    /// version holds them alone.
     Bytes(Arc<[u8]>),
     /// Nothing that could be found again.
     Unknown,
@@ -94,15 +97,16 @@ pub struct MirrorState {
     nodes: HashMap<FileId, MirrorNode>,
     children: HashMap<Option<FileId>, BTreeMap<OsString, FileId>>,
     by_place: HashMap<(u64, u64), FileId>,
-    /// Nodes whose name in the workspace may have been given a number, since another has the plain one.
+    /// Nodes whose name in the workspace may have a number, because another node has the plain
+    /// name.
     numbered: HashSet<FileId>,
-    /// What is to be written to the store.
+    /// Nodes that are to be written to the database.
     changed: HashSet<FileId>,
     superseded: superseded::SupersededFiles,
 }
 
 impl DiskStamp {
-    /// Takes what the host says.
+    /// Converts the metadata that the host reports.
     pub fn of(facts: &HostStat) -> Self {
         let whole = |ns: i128| i64::try_from(ns).unwrap_or_default();
         Self {
@@ -115,12 +119,12 @@ impl DiskStamp {
         }
     }
 
-    /// Tells whether both are of one inode.
+    /// Reports whether both are of the same inode.
     pub fn is_same_inode(&self, other: &Self) -> bool {
         (self.place, self.created_ns) == (other.place, other.created_ns)
     }
 
-    /// Returns the time of the last change in milliseconds.
+    /// Returns the modification time in milliseconds.
     pub fn mtime_ms(&self) -> i64 {
         self.mtime_ns.div_euclid(1_000_000)
     }
@@ -132,7 +136,7 @@ impl MirrorState {
         self.nodes.len()
     }
 
-    /// Tells whether nothing is known, as when a folder is mirrored for the first time.
+    /// Reports whether the state is empty, as when a directory is mirrored for the first time.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -147,23 +151,23 @@ impl MirrorState {
         self.nodes.values()
     }
 
-    /// Returns what stands under a name in a folder.
+    /// Returns the node with a name in a directory.
     pub fn child(&self, parent: Option<&FileId>, name: &OsStr) -> Option<&MirrorNode> {
         self.nodes.get(self.children.get(&parent.cloned())?.get(name)?)
     }
 
-    /// Returns what is directly in a folder.
+    /// Returns the nodes directly in a directory.
     pub fn children(&self, parent: Option<&FileId>) -> impl Iterator<Item = &MirrorNode> {
         let ids = self.children.get(&parent.cloned()).into_iter().flat_map(BTreeMap::values);
         ids.filter_map(|id| self.nodes.get(id))
     }
 
-    /// Returns the node that had this inode.
+    /// Returns the node with this device and inode.
     pub fn at_place(&self, place: (u64, u64)) -> Option<&MirrorNode> {
         self.nodes.get(self.by_place.get(&place)?)
     }
 
-    /// Returns where a node is, relative to the mirrored folder.
+    /// Returns the path of a node, relative to the mirrored directory.
     pub fn path(&self, id: &FileId) -> PathBuf {
         let mut names = Vec::new();
         let mut at = self.nodes.get(id);
@@ -174,7 +178,8 @@ impl MirrorState {
         names.iter().rev().collect()
     }
 
-    /// Returns the folder at a path, as `Some(None)` for the mirrored one; nothing if it is not known.
+    /// Returns the id of the directory at a path, `Some(None)` for the mirrored directory, or none
+    /// if the path is unknown or no directory.
     pub fn folder(&self, path: &Path) -> Option<Option<FileId>> {
         let mut at = None;
         for component in path.components() {
@@ -187,7 +192,7 @@ impl MirrorState {
         Some(at)
     }
 
-    /// Lists what lies below a folder, each folder before what it holds.
+    /// Lists all nodes below a directory, each directory before its content.
     pub fn below(&self, id: Option<&FileId>) -> Vec<FileId> {
         let mut found: Vec<FileId> = self.children(id).map(|node| node.id.clone()).collect();
         let mut at = 0;
@@ -200,7 +205,7 @@ impl MirrorState {
         found
     }
 
-    /// Lists what is in one of these folders of the workspace under a name that may have been given a number.
+    /// Lists the nodes in these directories of the workspace whose name may have a number.
     pub fn numbered(&self, homes: &HashSet<Option<FileId>>) -> Vec<FileId> {
         let is_there = |id: &&FileId| {
             self.nodes.get(*id).is_some_and(|node| homes.contains(&node.work.parent))
@@ -208,7 +213,7 @@ impl MirrorState {
         self.numbered.iter().filter(is_there).cloned().collect()
     }
 
-    /// Tells whether a node is another, or lies below it.
+    /// Reports whether a node is `other`, or lies below it.
     pub fn is_within(&self, id: &FileId, other: &FileId) -> bool {
         let mut at = Some(id);
         while let Some(here) = at {
@@ -220,7 +225,8 @@ impl MirrorState {
         false
     }
 
-    /// Adds a node, or puts another in the place of one.
+    /// Adds or replaces a node. A different node with the same directory and name gets its
+    /// [`parked`] name.
     pub fn put(&mut self, node: MirrorNode) {
         let id = node.id.clone();
         self.unlink(&id);
@@ -237,7 +243,7 @@ impl MirrorState {
         }
     }
 
-    /// Notes that something lost its name on disk to another, whatever became of it.
+    /// Notes that a node lost its name on disk to another node, and gives it its [`parked`] name.
     fn set_aside(&mut self, id: &FileId) {
         if let Some(mut node) = self.nodes.remove(id) {
             node.name = parked(id);
@@ -245,7 +251,7 @@ impl MirrorState {
         }
     }
 
-    /// Changes a node, if there is one.
+    /// Changes a node, if it exists.
     pub fn update(&mut self, id: &FileId, change: impl FnOnce(&mut MirrorNode)) {
         if let Some(mut node) = self.nodes.get(id).cloned() {
             change(&mut node);
@@ -253,7 +259,7 @@ impl MirrorState {
         }
     }
 
-    /// Forgets a node. What is in it must have been forgotten before.
+    /// Forgets a node. Its content must have been forgotten before.
     pub fn remove(&mut self, id: &FileId) -> Option<MirrorNode> {
         self.unlink(id);
         self.changed.insert(id.clone());
@@ -273,7 +279,7 @@ impl MirrorState {
         }
     }
 
-    /// Returns what was changed since the last call.
+    /// Returns the nodes that changed since the last call.
     fn take_changed(&mut self) -> Vec<FileId> {
         self.changed.drain().collect()
     }

@@ -1,8 +1,9 @@
-//! The thread that does a mirror's work, and what it is told.
+//! The thread that does a mirror's work, and the messages that it receives.
 //!
-//! It waits for messages: from the host's watcher, from a task that follows the workspace, and from whoever
-//! holds the [`Mirror`](crate::Mirror). News are collected until it is quiet, then there is a pass. It ends when it is told
-//! to, when the workspace closes or when the folder goes away.
+//! It receives messages from the host's watcher, from a task that follows the workspace, and from
+//! the [`Mirror`](crate::Mirror) handle. It collects changes until both sides are quiet and then
+//! makes a pass. It ends when the handle stops it, when the workspace closes or when the directory
+//! disappears.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,34 +24,35 @@ use crate::{
     watch::{DirectoryWatch, WatchEvent},
 };
 
-/// How long to rest after a failure.
+/// How long to wait after a failed pass.
 const REST: Duration = Duration::from_millis(500);
 
-/// How often [`settle`] looks at everything before it gives up on being ahead of everybody.
+/// The maximum number of rounds of a settle request; after that it returns with changes left.
 const MAX_ROUNDS: usize = 200;
 
-/// What the thread is told.
+/// A message to the worker thread.
 pub(crate) enum WorkerMessage {
-    /// By the host's watcher.
+    /// A report of the host's watcher.
     Disk(WatchEvent),
-    /// What changed in the workspace.
+    /// Ids of objects that changed in the workspace.
     Work(Vec<FileId>),
-    /// That changes of the workspace were missed.
+    /// Changes of the workspace were missed.
     WorkMissed,
-    /// To answer when both sides are quiet and equal.
+    /// A request to reply when both sides are quiet and equal.
     Settle(oneshot::Sender<Result<MirrorReport>>),
-    /// To answer what was done so far.
+    /// A request for the report of what the mirror did so far.
     Report(oneshot::Sender<MirrorReport>),
-    /// To end.
+    /// A request to end.
     Stop,
 }
 
-/// A mirror at work.
+/// The state of the worker thread.
 pub(crate) struct MirrorWorker {
     engine: MirrorEngine,
     messages: Receiver<WorkerMessage>,
     options: MirrorOptions,
-    /// Whether everything is looked at now and then, because the host cannot tell.
+    /// Whether the worker scans everything periodically, because the host cannot watch all
+    /// directories.
     polls: bool,
 }
 
@@ -63,10 +65,10 @@ impl MirrorWorker {
         Self { engine, messages, options, polls: false }
     }
 
-    /// Begins to watch the folder. What is watched is watched when it is first looked at.
+    /// Starts to watch the directory. Each subdirectory is watched from its first scan on.
     pub(crate) fn watch(&mut self, tell: Sender<WorkerMessage>) {
         let told = move |told| {
-            // Nobody listens any more when the mirror has ended.
+            // Fails if the mirror has ended.
             tell.send(WorkerMessage::Disk(told)).ok();
         };
         match DirectoryWatch::new(self.engine.folder(), told) {
@@ -78,13 +80,13 @@ impl MirrorWorker {
         }
     }
 
-    /// Works until it is told to end.
+    /// Works until it receives a stop request or fails for good.
     pub(crate) fn run(mut self) -> Result<MirrorReport> {
         let done = self.work();
         match done {
             Ok(()) => Ok(std::mem::take(&mut self.engine.report)),
             Err(error) => {
-                // Whoever waits for an answer gets this one.
+                // Callers that wait for a reply get this error.
                 while let Ok(message) = self.messages.try_recv() {
                     if let WorkerMessage::Settle(answer) = message {
                         answer.send(Err(MirrorError::Stopped)).ok();
@@ -109,7 +111,7 @@ impl MirrorWorker {
                 Ok(WorkerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(WorkerMessage::Settle(answer)) => {
                     let settled = self.settle()?;
-                    // Whoever asked may have gone.
+                    // Fails if the caller no longer waits.
                     answer.send(Ok(settled)).ok();
                     due = Some(Instant::now());
                 }
@@ -150,7 +152,7 @@ impl MirrorWorker {
             }
             WorkerMessage::Work(ids) => ids.into_iter().for_each(|id| self.engine.touch_work(id)),
             WorkerMessage::Disk(WatchEvent::Missed) | WorkerMessage::WorkMissed => {
-                self.engine.touch_all()?
+                self.engine.touch_all()?;
             }
             WorkerMessage::Report(answer) => drop(answer.send(self.engine.report.clone())),
             WorkerMessage::Settle(_) | WorkerMessage::Stop => (),
@@ -158,7 +160,7 @@ impl MirrorWorker {
         Ok(())
     }
 
-    /// Makes a pass, and says when there is something to do even if nothing happens.
+    /// Makes a pass. Returns when the next pass is due if no message arrives.
     fn pass(&mut self) -> Result<Option<Instant>> {
         match self.engine.pass() {
             Ok(PassOutcome { next, .. }) => Ok(next),
@@ -170,7 +172,7 @@ impl MirrorWorker {
         }
     }
 
-    /// Works until both sides are quiet, and equal as far as they are to be.
+    /// Works until both sides are quiet and equal, except for what the mirror leaves alone.
     fn settle(&mut self) -> Result<MirrorReport> {
         for _ in 0..MAX_ROUNDS {
             while let Ok(message) = self.messages.try_recv() {
@@ -205,7 +207,7 @@ impl MirrorWorker {
     }
 }
 
-/// Brings both sides together once, without watching.
+/// Synchronizes both sides once, without watching.
 pub(crate) fn once(mut engine: MirrorEngine) -> Result<MirrorReport> {
     engine.is_once = true;
     engine.recover()?;
@@ -225,13 +227,13 @@ pub(crate) fn once(mut engine: MirrorEngine) -> Result<MirrorReport> {
     Ok(engine.report)
 }
 
-/// Tells whether a path belongs to yfs or git, of which nothing is news.
+/// Reports whether a path belongs to yfs or git, whose files are not mirrored.
 fn is_ours(path: &Path) -> bool {
     let first = path.components().next();
     first.is_some_and(|it| it.as_os_str() == ".yfs" || it.as_os_str() == ".git")
 }
 
-/// Tells whether there is no use in trying again.
+/// Reports whether a retry is useless after this error.
 fn is_final(error: &MirrorError) -> bool {
     matches!(
         error,

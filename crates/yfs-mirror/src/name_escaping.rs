@@ -1,9 +1,10 @@
-//! Names of the host for names of the workspace, and back.
+//! Translation of names between the host and the workspace.
 //!
-//! Most names are themselves. What one side cannot hold gets another spelling on that side, which begins with
-//! a mark and can be read back: `%_` on the host for a name of the workspace, `%-` in the workspace for a
-//! name of the host; after the mark, what cannot stand is written `%XX`, byte by byte. Which name belongs to which
-//! is remembered by the mirror's state; reading back serves a folder whose state was lost.
+//! Most names are the same on both sides. A name that one side cannot store gets another spelling
+//! on that side, which starts with a marker and can be decoded: `%_` on the host for a name of the
+//! workspace, `%-` in the workspace for a name of the host. After the marker, each byte that cannot
+//! be stored is written as `%XX`. The mirror's state records which names belong together; decoding
+//! serves a directory whose state was lost.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,40 +17,40 @@ use yfs_engine::name::{MAX_NAME_LEN, NodeName};
 
 use crate::untrusted_files;
 
-/// What a spelling on the host begins with.
+/// The prefix of a spelling on the host.
 const ON_HOST: &[u8] = b"%_";
-/// What a spelling in the workspace begins with.
+/// The prefix of a spelling in the workspace.
 const IN_WORKSPACE: &str = "%-";
 
-/// Names that Windows keeps for devices, whatever follows their first dot.
+/// Names that Windows reserves for devices, whatever follows their first dot.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// What names a host can hold.
+/// The names that a host can store.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct HostRules {
-    /// Whether names that differ in case alone are one.
+    /// Whether names that differ only in case are the same name.
     pub folds_case: bool,
-    /// Whether names that differ in Unicode normalisation alone are one.
+    /// Whether names that differ only in Unicode normalization are the same name.
     pub folds_unicode: bool,
-    /// Whether the names are those that Windows allows.
+    /// Whether the host stores only names that Windows allows.
     pub windows: bool,
 }
 
 impl HostRules {
-    /// Returns what names have in common that the host takes for one.
+    /// Returns a key that is equal for names that the host considers the same.
     pub fn fold(self, name: &OsStr) -> Vec<u8> {
         let Some(text) = name.to_str() else { return name.as_bytes().to_owned() };
         let text: String = if self.folds_unicode { text.nfc().collect() } else { text.to_owned() };
         if self.folds_case { text.to_lowercase().into_bytes() } else { text.into_bytes() }
     }
 
-    /// Tells whether the host takes different names for one.
+    /// Reports whether the host considers some different names the same.
     pub fn folds(self) -> bool {
         self.folds_case || self.folds_unicode
     }
 
-    /// Returns what the host calls a name of the workspace, where `is_taken` tells of names that something
-    /// else has there. Nothing if there is no such name.
+    /// Returns the host's name for a name of the workspace, or none if there is no such name.
+    /// `is_taken` reports whether another object has a name on the host.
     pub fn to_host(self, name: &str, is_taken: &dyn Fn(&OsStr) -> bool) -> Option<OsString> {
         if let Some(host) = self.of_host(name).filter(|host| self.holds(host) && !is_taken(host)) {
             return Some(host);
@@ -66,7 +67,7 @@ impl HostRules {
             let own_fold = self.fold(OsStr::new(&*char.to_string()));
             let is_folded = is_twin && own_fold != char.to_string().as_bytes();
             let is_last = at + char.len_utf8() == name.len();
-            // A twin without anything to tell it by shows its first character escaped.
+            // A twin without a character that distinguishes it has its first character escaped.
             let is_forced = is_twin && at == 0 && folded == name.as_bytes();
             let is_first = at == 0 && !spelt.is_empty() && self.is_device(name);
             if is_folded || is_forced || is_first || self.is_escaped(char, is_last) {
@@ -81,8 +82,8 @@ impl HostRules {
         fits.then_some(spelt)
     }
 
-    /// Returns what the workspace calls a name of the host, where `is_taken` tells of names that something
-    /// else has there. Nothing if there is no such name.
+    /// Returns the workspace's name for a name of the host, or none if there is no such name.
+    /// `is_taken` reports whether another object has a name in the workspace.
     pub fn to_workspace(self, host: &OsStr, is_taken: &dyn Fn(&str) -> bool) -> Option<SmolStr> {
         if let Some(name) = spelt_by_host(host).filter(|name| !is_taken(name)) {
             return Some(name);
@@ -102,13 +103,13 @@ impl HostRules {
         (!is_taken(&name)).then_some(name)
     }
 
-    /// Reads a spelling in the workspace of a name of the host.
+    /// Decodes a spelling in the workspace of a name of the host.
     fn of_host(self, name: &str) -> Option<OsString> {
         let bytes = unescape(name.strip_prefix(IN_WORKSPACE)?.as_bytes())?;
         let is_name = !bytes.is_empty() && !bytes.contains(&b'/') && !bytes.contains(&0);
         let host = OsString::from_vec(bytes);
-        // What the workspace can call by its name has no other: or a name that tools obey could come in
-        // disguise.
+        // A name that the workspace can store has no spelling there. Otherwise a name that tools
+        // obey could arrive in disguise.
         let is_plain = host.to_str().is_some_and(|text| {
             let same = NodeName::new(text).is_ok_and(|name| name.as_str() == text);
             same && !text.starts_with(IN_WORKSPACE)
@@ -118,7 +119,7 @@ impl HostRules {
         (is_name && !is_plain).then_some(host)
     }
 
-    /// Tells whether the host can hold a name.
+    /// Reports whether the host can store a name.
     fn holds(self, name: &OsStr) -> bool {
         let Some(text) = name.to_str() else { return !self.windows };
         let is_whole = text.chars().enumerate().all(|(at, char)| {
@@ -146,7 +147,7 @@ impl HostRules {
     }
 }
 
-/// Reads a spelling on the host of a name of the workspace.
+/// Decodes a spelling on the host of a name of the workspace.
 fn spelt_by_host(host: &OsStr) -> Option<SmolStr> {
     let bytes = unescape(host.as_bytes().strip_prefix(ON_HOST)?)?;
     let text = String::from_utf8(bytes).ok()?;
@@ -234,7 +235,7 @@ mod tests {
             assert!(name.starts_with(IN_WORKSPACE), "{name}");
             assert_eq!(rules.to_host(&name, &|_| false).unwrap(), host, "{name}");
         }
-        // Of two that normalise to one, the second gets a spelling.
+        // Of two names with the same normalization, the second gets a spelling.
         let taken = |name: &str| name == "\u{e9}";
         let name = rules.to_workspace(OsStr::new("e\u{301}"), &taken).unwrap();
         assert_eq!(name, "%-e%CC%81");

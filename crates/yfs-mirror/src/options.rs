@@ -1,4 +1,4 @@
-//! How a folder is mirrored.
+//! Options of a mirror.
 
 use std::time::Duration;
 
@@ -6,47 +6,50 @@ use yfs_engine::actor::{Actor, ActorKind};
 
 use crate::name_escaping::HostRules;
 
-/// Whom the folder's owner trusts with what their tools run.
+/// Whose files and executable bits may reach the directory, where its owner's tools run or obey
+/// them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum TrustPolicy {
-    /// Only what is done in the folder itself. From elsewhere come no executable bits and no files that
-    /// tools run or obey unasked ([`crate::untrusted_files`]). The log does not prove who made a change, so everything
-    /// that was not done in the folder counts as from elsewhere.
+    /// Trust only changes made in the directory itself. The mirror takes no executable bits and no
+    /// files that tools run or obey unasked ([`crate::untrusted_files`]) from elsewhere. The log
+    /// does not prove who made a change, so every change not made in the directory counts as from
+    /// elsewhere.
     #[default]
     Folder,
-    /// Everybody who can write to the workspace.
+    /// Trust every writer of the workspace.
     Everybody,
 }
 
-/// How a folder is mirrored.
+/// Options of a mirror.
 #[derive(Debug, Clone)]
 pub struct MirrorOptions {
-    /// On whose behalf changes of the folder are made in the workspace.
+    /// The actor for changes that the mirror makes in the workspace. If its name is empty, the
+    /// mirror uses a generated one.
     pub actor: Actor,
-    /// Whom to trust.
+    /// The writers whose changes are trusted.
     pub trust: TrustPolicy,
-    /// What names the host can hold; without it, this is found out.
+    /// The names that the host can store; without it, the mirror probes the host.
     pub host: Option<HostRules>,
-    /// Larger files are left out and reported, in bytes.
+    /// The maximum length of a mirrored file, in bytes. Larger files are skipped and reported.
     pub max_file_len: u64,
-    /// Whether each file that is written survives a power cut before the next step.
+    /// Whether each written file survives a power cut before the next step.
     pub sync: bool,
-    /// How long the folder or the workspace must be quiet before changes are looked at.
+    /// How long the directory and the workspace must be quiet before the mirror makes a pass.
     pub quiet: Duration,
-    /// How long changes wait at most while it is not quiet.
+    /// The maximum delay of a pass while changes keep arriving.
     pub patience: Duration,
-    /// How long something must be missing, or a file empty, before that is believed: editors and git
-    /// delete and make again.
+    /// How long a file must be missing or empty before the mirror accepts that: editors and git
+    /// delete files and create them again.
     pub grace: Duration,
     /// How long a file that a program has open for writing must stay unchanged before the mirror
-    /// takes in what is there, or puts other bytes in its place. Further bytes at its end are taken
-    /// in at once.
+    /// imports or replaces its bytes. Bytes appended at its end are imported at once.
     pub open_idle: Duration,
-    /// How long the mirror waits at most for such a file.
+    /// The maximum time that the mirror waits for such a file.
     pub open_patience: Duration,
-    /// How often everything is looked at where the host cannot watch the folder.
+    /// How often the mirror scans everything where the host cannot watch the directory.
     pub poll: Duration,
-    /// How often everything is looked at even so, in case something was not told.
+    /// How often the mirror scans everything although the host watches the directory, in case an
+    /// event was lost.
     pub rescan: Duration,
 }
 

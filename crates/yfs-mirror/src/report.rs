@@ -1,60 +1,60 @@
-//! What a mirror did, and what it left alone and why.
+//! The report of a mirror: what it did, and what it left alone and why.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-/// What a mirror did since it began.
+/// What a mirror did since it started.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MirrorReport {
-    /// What was done in the workspace, because of the folder.
+    /// Changes made in the workspace, because of the directory.
     pub to_workspace: ChangeCounts,
-    /// What was done in the folder, because of the workspace.
+    /// Changes made in the directory, because of the workspace.
     pub to_folder: ChangeCounts,
-    /// Files that were the same on both sides when they first met.
+    /// Objects that were the same on both sides when they first met.
     pub n_matched: u64,
     /// Files that both sides had changed.
     pub n_merged: u64,
-    /// What is left alone at present, and why, by path in the folder.
+    /// What the mirror leaves alone at present, and why, by path in the directory.
     pub skipped: BTreeMap<PathBuf, NoticeReason>,
-    /// What the owner of the folder was told that is over: the first thousand of it.
+    /// Notices about completed events: the first 1,000 of them.
     pub told: Vec<MirrorNotice>,
 }
 
-/// How many objects were changed.
+/// The number of objects changed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChangeCounts {
-    /// Made, or brought back.
+    /// Created, or restored.
     pub created: u64,
-    /// Given other content.
+    /// Content replaced or edited.
     pub written: u64,
-    /// Moved or renamed. A folder counts as one.
+    /// Moved or renamed. A directory counts as one.
     pub moved: u64,
-    /// Deleted. In the workspace a folder counts as one.
+    /// Deleted. In the workspace a directory counts as one.
     pub deleted: u64,
-    /// Given other permission bits or another time alone.
+    /// Only permission bits or time changed.
     pub touched: u64,
 }
 
-/// Something that the owner of the folder may want to know.
+/// A notice for the owner of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MirrorNotice {
-    /// Where, relative to the folder.
+    /// The path of the object, relative to the directory.
     pub path: PathBuf,
-    /// What.
+    /// The reason of the notice.
     pub why: NoticeReason,
 }
 
-/// Why something is not in step, or was not done as asked.
+/// The reason why an object is not in step, or was not handled as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeReason {
     /// Tools run or obey a file of this name unasked, and it comes from elsewhere.
     Risky,
-    /// It is to be executable, and that comes from elsewhere.
+    /// The workspace makes it executable, and that change comes from elsewhere.
     Executable,
-    /// The link leads out of the folder.
+    /// The link leads out of the directory.
     Escapes,
     /// It is a fifo, a socket or a device.
     Special,
@@ -62,26 +62,27 @@ pub enum NoticeReason {
     OtherDevice,
     /// It is larger than the limit.
     TooLarge,
-    /// The host cannot hold its name, not even in another spelling.
+    /// The host cannot store its name, not even in another spelling.
     BadName,
     /// The text of the link is not UTF-8.
     NotUtf8,
-    /// Something that is not in the workspace has the name.
+    /// An object that is not in the workspace has the name.
     InTheWay,
-    /// Both sides had something else here when they first met; what the workspace had is in its history.
+    /// Both sides had different content when they first met; that of the workspace is in its
+    /// history.
     Joined,
-    /// Both sides had changed bytes that cannot be merged; the folder's are current, what the workspace had
-    /// is in its history.
+    /// Both sides changed bytes that cannot be merged; those of the directory are current, those of
+    /// the workspace are in its history.
     Unmerged,
-    /// The directory holds files that are not in the workspace, so it stays.
+    /// The directory contains files that are not in the workspace, so it stays.
     NotEmpty,
-    /// Its bytes are known and have not arrived in this store yet.
+    /// The hash of its content is known, but the bytes have not arrived in this store yet.
     Absent,
     /// The workspace cannot read its content, so the file on disk stays as it is.
     Unreadable(String),
-    /// The host watches no more directories: everything is looked at now and then instead.
+    /// The host watches no more directories; the mirror scans everything periodically instead.
     Unwatched,
-    /// It failed, and is tried again.
+    /// An operation failed; the mirror retries it.
     Failed(String),
 }
 

@@ -1,8 +1,10 @@
-//! The mirror at work: one thread, one pass after another, each over what may have changed.
+//! The mirror's engine: one thread that makes one pass after another, each over the objects that
+//! may have changed.
 //!
-//! A pass looks at the disk (`observe`), brings what is news into the workspace (`settle` for names and
-//! folders, `ingest` for contents, `gone` for what is missing), and then makes the disk what the workspace is
-//! (`emit`). Whatever fails is left to a later pass; whatever is interrupted is found out by `recover`.
+//! A pass scans the disk (`observe`), imports changes into the workspace (`settle` imports names
+//! and directories, `ingest_fresh` and `ingest_changed` import contents, `believe_missing` imports
+//! deletions), and then applies the workspace to the disk (`emit`). A later pass retries what
+//! fails; `recover` finds out what was interrupted.
 
 mod crash_recovery;
 mod disk_applier;
@@ -52,23 +54,23 @@ use crate::{
     watch::DirectoryWatch,
 };
 
-/// How close to now a time must be for another change to be able to bear it, too.
+/// The maximum age of a timestamp at which a further change may still get the same timestamp.
 const RACY: Duration = Duration::from_millis(20);
 
-/// How often bytes that have not arrived are asked for.
+/// How often the engine requests bytes that have not arrived.
 const ASK: Duration = Duration::from_secs(2);
 
-/// How many notices a report remembers.
+/// The maximum number of notices about completed events in a report.
 const MAX_TOLD: usize = 1_000;
 
-/// Called with what the owner of the folder may want to know.
+/// A callback for notices to the owner of the directory.
 pub(crate) type Notify = Box<dyn Fn(&MirrorNotice) + Send>;
 
-/// Everything that a mirror works with.
+/// The state of a mirror and everything that its passes use.
 pub(crate) struct MirrorEngine {
     workspace: Workspace,
     fs: WorkspaceFs,
-    /// On whose behalf the folder's changes are made.
+    /// The actor of changes that the mirror makes in the workspace.
     actor: Actor,
     folder: PathBuf,
     root: ConfinedRoot,
@@ -77,37 +79,38 @@ pub(crate) struct MirrorEngine {
     ignores: crate::ignores::IgnoreRules,
     rules: HostRules,
     options: MirrorOptions,
-    /// Whether nothing was known of the folder when the mirror began.
+    /// Whether the state was empty when the mirror started.
     is_first: bool,
     pub(crate) report: MirrorReport,
     notify: Notify,
     pub(crate) watch: Option<DirectoryWatch>,
-    /// What to look at on disk, and whether at all that is below as well.
+    /// The paths on disk to scan, and for each whether to scan everything below it as well.
     dirty_disk: BTreeMap<PathBuf, bool>,
-    /// What to look at on disk with the next pass.
+    /// The paths on disk to scan in the next pass.
     later: BTreeMap<PathBuf, bool>,
-    /// What to look at in the workspace.
+    /// The objects of the workspace to compare with the state.
     dirty_work: HashSet<FileId>,
-    /// What was not where it was, and since when.
+    /// Objects that were not at their path on disk, and since when.
     missing: HashMap<FileId, Instant>,
-    /// Files that became empty, and since when: editors truncate before they write.
+    /// Files that became empty, and since when: editors truncate a file before they write it.
     emptied: HashMap<FileId, Instant>,
-    /// Files whose bytes are known and have not arrived, and when they were last asked for.
+    /// Files whose hash is known and whose bytes have not arrived, and when they were last
+    /// requested.
     absent: HashMap<FileId, Instant>,
-    /// What was moved on disk, and not yet in the workspace.
+    /// Objects that moved on disk, and not yet in the workspace.
     moved: HashSet<FileId>,
-    /// What was recorded so soon after it changed that it may change again with the same times.
+    /// Objects recorded so soon after a change that they may change again with the same timestamps.
     racy: HashSet<FileId>,
-    /// What failed, and is tried again with the next pass that has something to do, or soon.
+    /// The number of failures by path. A failed operation is retried in a later pass.
     failed: HashMap<PathBuf, u32>,
-    /// Files in the making that nobody makes any more.
+    /// Temporary files that no operation uses any more.
     strays: Vec<PathBuf>,
-    /// Files in the making that turned out not to be wanted, and whose they are.
+    /// Temporary files that turned out not to be needed, and the objects they were made for.
     unused: Vec<(ConfinedDir, FileId)>,
     /// Files that programs have open for writing, by inode.
     waits: HashMap<(u64, u64), OpenFileWait>,
-    /// What is left alone for now because a program has it open for writing, and when it is checked
-    /// again.
+    /// Objects left alone for now because a program has them open for writing, and when they are
+    /// checked again.
     held_back_disk: BTreeMap<PathBuf, Instant>,
     held_back_work: HashMap<FileId, Instant>,
     /// Files that were read while a program had them open for writing.
@@ -116,23 +119,23 @@ pub(crate) struct MirrorEngine {
     superseded: HashMap<String, SupersededCheck>,
     /// Texts that no program has read yet.
     unread: UnreadTexts,
-    /// Whether both sides are brought together once, and the mirror ends then.
+    /// Whether the mirror synchronizes both sides once and then ends.
     pub(crate) is_once: bool,
-    /// Counts what was done on either side.
+    /// The number of changes made on either side.
     n_done: u64,
 }
 
-/// How a pass ended.
+/// The result of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PassOutcome {
-    /// When there is something to do even if nothing happens.
+    /// When the next pass is due if no message arrives.
     pub(crate) next: Option<Instant>,
-    /// Whether anything was done on either side.
+    /// Whether the pass changed either side.
     pub(crate) did: bool,
 }
 
 impl MirrorEngine {
-    /// Opens a folder for a workspace; nothing is looked at yet.
+    /// Opens a directory for a workspace. Nothing is scanned yet.
     pub(crate) fn open(
         workspace: &Workspace,
         folder: &Path,
@@ -191,17 +194,17 @@ impl MirrorEngine {
         })
     }
 
-    /// Returns the folder, without links in its path.
+    /// Returns the directory as an absolute path without links.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Notes that something on disk may have changed.
+    /// Notes that an object on disk may have changed.
     pub(crate) fn touch_disk(&mut self, path: PathBuf, all_below: bool) {
         *self.dirty_disk.entry(path).or_default() |= all_below;
     }
 
-    /// Notes that something in the workspace may have changed.
+    /// Notes that an object in the workspace may have changed.
     pub(crate) fn touch_work(&mut self, id: FileId) {
         self.dirty_work.insert(id);
     }
@@ -209,18 +212,18 @@ impl MirrorEngine {
     /// Notes that everything may have changed.
     pub(crate) fn touch_all(&mut self) -> Result<()> {
         self.ignores.forget(Path::new(""));
-        // What still fails is found again; what is gone fails no more.
+        // What still fails is recorded again; what no longer exists cannot fail.
         self.report.skipped.retain(|_, why| !matches!(why, NoticeReason::Failed(_)));
         self.touch_disk(PathBuf::new(), true);
-        self.dirty_work.extend(self.workspace.objects(None)?.into_iter().map(|it| it.id));
+        self.dirty_work.extend(self.workspace.nodes().objects(None)?.into_iter().map(|it| it.id));
         self.dirty_work.extend(self.state.nodes().map(|node| node.id.clone()));
         self.racy.extend(std::mem::take(&mut self.emptied).into_keys());
-        // What was superseded a moment ago may have changed, too.
+        // Files that were superseded a moment ago may have changed, too.
         self.superseded.values_mut().for_each(SupersededCheck::make_due);
         Ok(())
     }
 
-    /// Tells whether anything waits to be looked at.
+    /// Reports whether no change waits for a pass.
     pub(crate) fn is_quiet(&self) -> bool {
         self.dirty_disk.is_empty()
             && self.later.is_empty()
@@ -233,7 +236,7 @@ impl MirrorEngine {
             && !self.is_superseding()
     }
 
-    /// Looks at everything that may have changed, and brings both sides together.
+    /// Makes a pass: scans what may have changed, and synchronizes both sides.
     pub(crate) fn pass(&mut self) -> Result<PassOutcome> {
         let before = self.n_done;
         self.check_root()?;
@@ -259,7 +262,7 @@ impl MirrorEngine {
         Ok(PassOutcome { next, did: self.n_done != before })
     }
 
-    /// Has files looked at again whose bytes had not arrived.
+    /// Schedules the files whose bytes had not arrived for another attempt.
     fn ask_again(&mut self) {
         let due: Vec<FileId> = self
             .absent
@@ -273,10 +276,10 @@ impl MirrorEngine {
         }
     }
 
-    /// Notes why the workspace does not have the content of a file, and leaves what is on disk
-    /// alone.
+    /// Notes why the workspace cannot return the content of a file. The file on disk stays as it
+    /// is.
     fn note_unread(&mut self, id: &FileId, path: &Path, error: &WorkspaceError) {
-        if !self.workspace.object(id).is_ok_and(|object| object.is_some()) {
+        if !self.workspace.nodes().get(id).is_ok_and(|object| object.is_some()) {
             return;
         }
         self.absent.insert(id.clone(), Instant::now());
@@ -291,7 +294,8 @@ impl MirrorEngine {
         self.memory.commit(&mut self.state, settled)
     }
 
-    /// Refuses to go on where the folder was unmounted or deleted as a whole: its files are not missing.
+    /// Fails if the whole directory was unmounted or deleted: its files do not count as missing
+    /// then.
     fn check_root(&self) -> Result<()> {
         let marker = self.root.root().facts(OsStr::new(DIR));
         match marker {
@@ -300,7 +304,7 @@ impl MirrorEngine {
         }
     }
 
-    /// Tells the owner of the folder why something is left alone, once.
+    /// Notifies the owner of the directory why an object is left alone, once per reason.
     fn skip(&mut self, path: &Path, why: NoticeReason) {
         if self.report.skipped.get(path) != Some(&why) {
             (self.notify)(&MirrorNotice { path: path.to_owned(), why: why.clone() });
@@ -308,7 +312,7 @@ impl MirrorEngine {
         }
     }
 
-    /// Tells the owner of the folder something that is over.
+    /// Notifies the owner of the directory of a completed event.
     fn tell(&mut self, path: &Path, why: NoticeReason) {
         let notice = MirrorNotice { path: path.to_owned(), why };
         (self.notify)(&notice);
@@ -322,18 +326,18 @@ impl MirrorEngine {
         self.failed.remove(path);
     }
 
-    /// Notes that something on disk could not be done, and has it looked at again a few times.
+    /// Notes that an operation on disk failed, and schedules up to 5 retries.
     fn failed_on_disk(&mut self, path: &Path, error: &std::io::Error) {
         self.retry(path, 5);
         self.skip(path, NoticeReason::Failed(error.to_string()));
     }
 
-    /// Returns what an id is in the workspace.
+    /// Returns the object with an id in the workspace.
     fn object(&self, id: &FileId) -> Result<Option<TreeNode>> {
-        Ok(self.workspace.object(id)?)
+        Ok(self.workspace.nodes().get(id)?)
     }
 
-    /// Tells whether a time is so near that another change may get the same.
+    /// Records whether a timestamp is so recent that another change may get the same.
     fn note_racy(&mut self, id: &FileId, stamp: &DiskStamp) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let age = now.as_nanos().saturating_sub(u128::try_from(stamp.changed_ns).unwrap_or(0));
@@ -344,7 +348,7 @@ impl MirrorEngine {
         }
     }
 
-    /// Moves something in the workspace, to a name that is free there.
+    /// Moves an object in the workspace to a name that is free there.
     fn move_in_workspace(
         &mut self,
         id: &FileId,
@@ -355,31 +359,33 @@ impl MirrorEngine {
         ready(self.fs.mv(&by_id(id), &in_folder(parent, name), &options))
     }
 
-    /// Returns a name like this one that nothing has in a folder of the workspace.
+    /// Returns a numbered variant of a name that is free in a directory of the workspace.
     fn free_name(&self, parent: Option<&FileId>, name: &str) -> Result<SmolStr> {
         let (base, extension) = split_extension(name);
         for number in 1.. {
             let name = format_smolstr!("{base} ({number}){extension}");
-            if self.workspace.child(parent, &name)?.is_none() {
+            if self.workspace.nodes().child(parent, &name)?.is_none() {
                 return Ok(name);
             }
         }
         Ok(name.into())
     }
 
-    /// Brings something back in the workspace that was deleted there.
+    /// Restores a deleted object in the workspace. Returns whether it was in the trash.
     fn revive(&mut self, id: &FileId) -> Result<bool> {
-        let revived = self.workspace.restore(id, None).is_ok();
+        let revived = self.workspace.trash().restore(id, None).is_ok();
         if revived {
             self.n_done += 1;
             self.report.to_workspace.created += 1;
-            self.dirty_work.extend(self.workspace.objects(Some(id))?.into_iter().map(|it| it.id));
+            self.dirty_work
+                .extend(self.workspace.nodes().objects(Some(id))?.into_iter().map(|it| it.id));
             self.dirty_work.insert(id.clone());
         }
         Ok(revived)
     }
 
-    /// Returns what the host says of something, or nothing if it, or a directory above it, is not there.
+    /// Returns the host's metadata of a path, or none if the path or a directory above it does not
+    /// exist.
     fn facts(&self, path: &Path) -> std::io::Result<Option<HostStat>> {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return self.root.root().own_facts().map(Some);
@@ -392,29 +398,30 @@ impl MirrorEngine {
     }
 }
 
-/// Tells whether an error says that something is not there, or no longer what it was.
+/// Reports whether an error means that an object does not exist, or has become another kind of
+/// object.
 fn is_absent(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) || is_loop
 }
 
-/// Waits for a call on the workspace, which answers at once.
+/// Waits for a call on the workspace, which completes at once.
 fn ready<T>(call: impl Future<Output = T>) -> T {
     futures::executor::block_on(call)
 }
 
-/// Returns the path that an object has whatever it is called.
+/// Returns the path of an object by its id, independent of its name.
 fn by_id(id: &FileId) -> VPath {
     VPath::parse(&format!("/.id/{id}")).expect("ids are names")
 }
 
-/// Returns the path of a name in a folder.
+/// Returns the path of a name in a directory.
 fn in_folder(parent: Option<&FileId>, name: &str) -> VPath {
     parent.map_or_else(VPath::root, by_id).join(name)
 }
 
-/// Finds out what names the host can hold.
+/// Finds out which names the host can store.
 fn probe(root: &ConfinedRoot) -> std::io::Result<HostRules> {
     let dir = root.dir(Path::new(DIR))?;
     let upper = dir.facts(OsStr::new("MIRROR.LOCK"))?;

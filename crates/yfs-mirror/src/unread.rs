@@ -1,11 +1,12 @@
-//! Which texts of the mirror no program has read yet.
+//! The texts written by the mirror that no program has read yet.
 //!
-//! A program reads a file, the mirror writes others' words into it, and the program saves what it
-//! had read with its own words. Compared with what the disk showed last, the save deletes the
-//! others' words; compared with what the program had read, it adds its own. So the mirror watches
-//! each inode that it wrote to: as long as no program read from it, a save is an edit of an earlier
-//! text. Of those that programs may know, that is the one from which the save differs least. Once a
-//! program has read the inode, what a save leaves out is deleted.
+//! A program reads a file, the mirror writes text of others into it, and the program saves the text
+//! that it read together with its own changes. Compared with the latest text on disk, the save
+//! deletes the text of the others; compared with the text that the program read, it only adds its
+//! own. So the mirror watches each inode that it wrote to: as long as no program has read it, a
+//! save is an edit of an earlier text. Of the earlier texts that programs may know, the mirror
+//! takes the one from which the save differs least. Once a program has read the inode, a save
+//! deletes what it leaves out.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,26 +24,27 @@ use yfs_engine::{content::diff::diff, id::FileId};
 
 use crate::mirror_state::EditBase;
 
-/// How many files are watched, how many texts are kept of one, and how long a text is at most.
+/// How many files are watched, how many texts are kept of each, and the maximum length of a text in
+/// bytes.
 const MAX_FILES: usize = 512;
 const MAX_TEXTS: usize = 16;
 const MAX_LEN: usize = 256 << 10;
 
-/// A text that stood on the disk, and how it is passed as a base.
+/// A text that was on the disk, and its base for a write.
 #[derive(Debug, Clone)]
 struct EarlierText {
     text: Arc<str>,
     base: EditBase,
 }
 
-/// What became of a text that the mirror wrote.
+/// Whether programs used a text that the mirror wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadState {
     /// No program has read it.
     Unread,
-    /// A program has.
+    /// A program has read it.
     Read,
-    /// A program wrote to the file, and none had read it before.
+    /// A program wrote to the file, and no program had read it before.
     WrittenUnread,
 }
 
@@ -56,7 +58,7 @@ struct WrittenFile {
     earlier: VecDeque<EarlierText>,
 }
 
-/// Watches the files that the mirror wrote to for their first reader.
+/// A watcher that detects the first reader of each file that the mirror wrote to.
 #[derive(Debug)]
 pub(crate) struct UnreadTexts {
     inotify: Option<OwnedFd>,
@@ -66,18 +68,16 @@ pub(crate) struct UnreadTexts {
 }
 
 impl UnreadTexts {
-    /// Begins to watch; where the host cannot, every text counts as read.
+    /// Starts to watch. If the host has no inotify, every text counts as read.
     pub(crate) fn new() -> Self {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
         let (by_watch, files, order) = (HashMap::new(), HashMap::new(), VecDeque::new());
         Self { inotify, by_watch, files, order }
     }
 
-    /// Notes that a file gets other bytes, in an inode that is open and that no program can have
-    /// read yet.
+    /// Notes that a file gets other bytes, in an open inode that no program can have read yet.
     ///
-    /// `old` is what the disk showed until now. Call [`ignore_own`](Self::ignore_own) when it is
-    /// written.
+    /// `old` is the text on disk until now. Call [`ignore_own`](Self::ignore_own) after the write.
     pub(crate) fn will_write(&mut self, id: &FileId, old: (&[u8], &EditBase), new: (&[u8], &File)) {
         self.take_events(None);
         let (old, base) = old;
@@ -93,7 +93,7 @@ impl UnreadTexts {
             _ => VecDeque::new(),
         };
         if earlier.len() >= MAX_TEXTS {
-            // Not the first: it is the one that was read.
+            // The first one stays, because programs have read it.
             earlier.remove(1);
         }
         earlier.push_back(EarlierText { text: old.into(), base: base.clone() });
@@ -108,31 +108,31 @@ impl UnreadTexts {
         self.order.push_back(id.clone());
         while self.order.len() > MAX_FILES {
             let Some(oldest) = self.order.pop_front() else { break };
-            // It may have been written to again since.
+            // The mirror may have written to it again since.
             if !self.order.contains(&oldest) {
                 self.forget(&oldest);
             }
         }
     }
 
-    /// Reports whether it matters who reads a file.
+    /// Reports whether the mirror watches for the first reader of a file.
     pub(crate) fn is_watched(&self, id: &FileId) -> bool {
         self.files.contains_key(id)
     }
 
-    /// Notes what programs did until now.
+    /// Processes the events that programs caused until now.
     pub(crate) fn catch_up(&mut self) {
         self.take_events(None);
     }
 
-    /// Drops the events of a file that the mirror itself caused since it caught up, while no
-    /// program could.
+    /// Drops the events of a file that the mirror itself caused since it caught up. No program
+    /// could cause events meanwhile.
     pub(crate) fn ignore_own(&mut self, id: &FileId) {
         let watch = self.files.get(id).map(|file| file.watch);
         self.take_events(watch);
     }
 
-    /// Returns the base of what a program saved, if it cannot have read what the mirror wrote last.
+    /// Returns the base of a save, if the program cannot have read what the mirror wrote last.
     pub(crate) fn base_of_save(&mut self, id: &FileId, saved: &[u8]) -> Option<EditBase> {
         self.take_events(None);
         let file = self.files.get(id).filter(|file| file.state != ReadState::Read)?;
@@ -147,7 +147,7 @@ impl UnreadTexts {
         best.1.map(|earlier| earlier.base.clone())
     }
 
-    /// Forgets a file, whose text a program knows.
+    /// Stops to watch a file, because a program knows its text.
     pub(crate) fn note_saved(&mut self, id: &FileId) {
         self.forget(id);
     }
@@ -157,7 +157,7 @@ impl UnreadTexts {
         self.order.retain(|other| other != id);
         self.by_watch.remove(&file.watch);
         if let Some(inotify) = &self.inotify {
-            // The inode may be gone, and the watch with it.
+            // The inode may be gone, and its watch with it.
             inotify::remove_watch(inotify, file.watch).ok();
         }
         Some(file)
@@ -187,19 +187,19 @@ impl UnreadTexts {
     }
 }
 
-/// Reads what the host noted.
+/// Reads the pending events.
 fn pending(inotify: &OwnedFd) -> Vec<(i32, ReadFlags)> {
     let mut buffer = [MaybeUninit::uninit(); 4_096];
     let mut reader = Reader::new(inotify, &mut buffer);
     let mut events = Vec::new();
-    // An error says that there are no more at present.
+    // An error means that there are no more events at present.
     while let Ok(event) = reader.next() {
         events.push((event.wd(), event.events()));
     }
     events
 }
 
-/// Returns how much of two texts is not in both, in bytes.
+/// Returns the number of bytes in the differences of two texts.
 fn cost(old: &str, new: &str) -> usize {
     diff(old, new).iter().map(|splice| splice.old.len() + splice.new.len()).sum()
 }

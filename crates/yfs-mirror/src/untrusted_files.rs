@@ -1,22 +1,22 @@
-//! Files that tools run or obey unasked: what must not come from elsewhere into a folder of somebody who
-//! did not say so. A synced workspace must not become code execution.
+//! Names of files that tools run or obey unasked. Such files must not arrive from elsewhere in the
+//! directory of a user who did not allow it: a synced workspace must not become code execution.
 
 use smol_str::SmolStr;
 
-/// What nothing of may be mirrored at any depth, either way.
+/// Names that are never mirrored, at any depth, in either direction.
 const NEVER: [&str; 2] = [".git", ".yfs"];
 
-/// What our own files in the making begin with.
+/// The prefix of the mirror's own temporary files.
 pub const TEMPORARY: &str = ".yfs-tmp-";
 
-/// Directories all of whose content tools obey.
+/// Directories whose whole content tools obey.
 #[rustfmt::skip]
 const RISKY_DIRECTORIES: [&str; 19] = [
     ".cargo", ".claude", ".codex", ".cursor", ".devcontainer", ".direnv", ".fleet", ".git-hooks", ".githooks",
     ".husky", ".idea", ".mvn", ".nvim", ".ssh", ".vim", ".vs", ".vscode", ".yarn", ".zed",
 ];
 
-/// Files that tools run or obey when somebody enters the directory, opens it or calls the tool.
+/// Files that tools run or obey when a user enters the directory, opens it or calls the tool.
 #[rustfmt::skip]
 const RISKY_FILES: [&str; 47] = [
     ".babelrc", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".bunfig.toml", ".condarc", ".curlrc",
@@ -27,13 +27,14 @@ const RISKY_FILES: [&str; 47] = [
     ".yarnrc", ".yarnrc.yml", ".zlogin", ".zprofile", ".zshenv", ".zshrc", "mise.toml",
 ];
 
-/// Tells whether nothing of this name is mirrored, either way.
+/// Reports whether a name is excluded from mirroring, in either direction.
 pub fn is_reserved(name: &str) -> bool {
     let plain = plain(name);
     NEVER.contains(&&*plain) || plain.starts_with(TEMPORARY)
 }
 
-/// Tells whether a path, from the folder down, leads to what tools obey unasked.
+/// Reports whether a path, relative to the mirrored directory, leads to a file that tools obey
+/// unasked.
 pub fn is_risky<'a>(path: impl IntoIterator<Item = &'a str>) -> bool {
     let mut components = path.into_iter().map(plain).peekable();
     while let Some(name) = components.next() {
@@ -48,8 +49,8 @@ pub fn is_risky<'a>(path: impl IntoIterator<Item = &'a str>) -> bool {
     false
 }
 
-/// Returns a name as the most forgiving host reads it: without case, final dots and spaces, characters
-/// that are not seen, and what follows a colon.
+/// Returns a name as the most lenient host reads it: without case, trailing dots and spaces,
+/// invisible characters, and the part after a colon.
 fn plain(name: &str) -> SmolStr {
     let seen = |char: &char| !matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let name = name.split(':').next().unwrap_or(name);

@@ -1,8 +1,9 @@
-//! Being told of changes in the folder.
+//! Watching the directory for changes.
 //!
-//! Each directory that is mirrored is watched by itself, so that what is left out (`node_modules`, `.git`)
-//! costs nothing. What is told is a hint where to look, never what happened: a directory that moved keeps
-//! its watch under the old name until it is watched anew, and is looked through then.
+//! Each mirrored subdirectory has a watch of its own, so that excluded ones (`node_modules`,
+//! `.git`) cost nothing. An event is a hint where to scan, never a description of the change: a
+//! directory that moved keeps its watch under the old name until it is watched again, and is
+//! scanned then.
 
 use std::{
     collections::HashSet,
@@ -14,27 +15,27 @@ use notify::{
     event::{AccessKind, AccessMode},
 };
 
-/// What the host tells.
+/// An event of the host's watcher.
 #[derive(Debug)]
 pub(crate) enum WatchEvent {
-    /// Something may be another at these paths, relative to the folder.
+    /// Objects at these paths, relative to the directory, may have changed.
     Paths(Vec<PathBuf>),
-    /// Something was missed: look at everything.
+    /// Events were lost: everything must be scanned.
     Missed,
 }
 
-/// The watches on a folder.
+/// The watches on a directory.
 #[derive(Debug)]
 pub(crate) struct DirectoryWatch {
     inner: RecommendedWatcher,
     folder: PathBuf,
     watched: HashSet<PathBuf>,
-    /// Whether the host refused a watch.
+    /// Whether the host rejected a watch.
     pub(crate) is_incomplete: bool,
 }
 
 impl DirectoryWatch {
-    /// Begins to watch a folder, of which nothing is watched yet.
+    /// Creates a watcher of a directory. No subdirectory is watched yet.
     pub(crate) fn new(
         folder: &Path,
         tell: impl Fn(WatchEvent) + Send + 'static,
@@ -59,11 +60,11 @@ impl DirectoryWatch {
         Ok(Self { inner, folder, watched, is_incomplete: false })
     }
 
-    /// Watches a directory, anew if it is watched already.
+    /// Watches a directory, or renews its watch.
     pub(crate) fn watch(&mut self, dir: &Path) {
         let path = self.folder.join(dir);
         if self.watched.remove(dir) {
-            // It may be another directory that is there now.
+            // A different directory may have the path now.
             self.inner.unwatch(&path).ok();
         }
         match self.inner.watch(&path, RecursiveMode::NonRecursive) {
@@ -71,17 +72,17 @@ impl DirectoryWatch {
             Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
                 self.is_incomplete = true;
             }
-            // It went meanwhile; whoever looks next finds out.
+            // The directory disappeared meanwhile; the next scan notices.
             Err(_) => (),
         }
     }
 
-    /// Tells whether a directory is watched.
+    /// Reports whether a directory is watched.
     pub(crate) fn is_watched(&self, dir: &Path) -> bool {
         self.watched.contains(dir)
     }
 
-    /// Stops watching a directory and all below it.
+    /// Stops watching a directory and all directories below it.
     pub(crate) fn forget(&mut self, dir: &Path) {
         let gone: Vec<PathBuf> =
             self.watched.iter().filter(|it| it.starts_with(dir)).cloned().collect();

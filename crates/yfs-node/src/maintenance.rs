@@ -20,7 +20,7 @@ impl NativeWorkspace {
     #[napi]
     pub fn repair(&self, at: String) -> napi::Result<OwnedFuture<bool>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.repair(&at))
+        self.ask(move |workspace| workspace.maintenance().repair(&at))
     }
 
     /// Makes the rich text of the workspace keep another schema.
@@ -28,7 +28,7 @@ impl NativeWorkspace {
     pub fn convert_profile(&self, profile: String) -> napi::Result<OwnedFuture<String>> {
         let profile = message::profile(&profile)?;
         self.ask(move |workspace| {
-            let report = workspace.convert_profile(profile, &mut |_, _| ())?;
+            let report = workspace.maintenance().convert_profile(profile, &mut |_, _| ())?;
             Ok(message::converted(report).to_string())
         })
     }
@@ -42,7 +42,7 @@ impl NativeWorkspace {
     ) -> napi::Result<OwnedFuture<String>> {
         let (at, what) = (path(Op::Open, &at)?, what(version));
         self.ask(move |workspace| {
-            Ok(message::redacted(&workspace.redactable(&at, what)?).to_string())
+            Ok(message::redacted(&workspace.history().redactable(&at, what)?).to_string())
         })
     }
 
@@ -56,7 +56,7 @@ impl NativeWorkspace {
     ) -> napi::Result<OwnedFuture<String>> {
         let (at, what) = (path(Op::Open, &at)?, what(version));
         self.ask(move |workspace| {
-            let redacted = workspace.redact(&at, what, reason.as_deref())?;
+            let redacted = workspace.history().redact(&at, what, reason.as_deref())?;
             Ok(message::redacted(&redacted).to_string())
         })
     }
@@ -66,7 +66,7 @@ impl NativeWorkspace {
     pub fn redactions(&self, at: String) -> napi::Result<OwnedFuture<String>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
-            let redactions = workspace.redactions(&at)?;
+            let redactions = workspace.history().redactions(&at)?;
             Ok(redactions.iter().map(message::redaction).collect::<Value>().to_string())
         })
     }
@@ -75,7 +75,7 @@ impl NativeWorkspace {
     #[napi]
     pub fn quarantined(&self) -> napi::Result<OwnedFuture<String>> {
         self.ask(|workspace| {
-            let refused = workspace.quarantined()?;
+            let refused = workspace.maintenance().quarantined()?;
             Ok(refused.iter().map(message::quarantined).collect::<Value>().to_string())
         })
     }

@@ -146,6 +146,7 @@ impl NativeFs {
         let found = self
             .session()?
             .workspace()
+            .nodes()
             .path_of(&id)
             .map_err(|error| error::of_workspace(&error))?;
         Ok(found.map(|path: VPath| path.to_string()))

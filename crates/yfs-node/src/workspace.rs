@@ -138,7 +138,7 @@ impl NativeWorkspace {
         let actor = actor.as_deref().map(message::actor).transpose()?;
         let slot = self.slot.clone();
         self.ask(move |workspace| {
-            let port = workspace.port(&guid)?;
+            let port = workspace.documents().port(&guid)?;
             let port = match actor {
                 Some(actor) => port.acting_for(actor),
                 None => port,
@@ -150,13 +150,15 @@ impl NativeWorkspace {
     #[napi]
     pub fn document(&self, at: String) -> napi::Result<OwnedFuture<String>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| Ok(message::document(&workspace.document(&at)?).to_string()))
+        self.ask(move |workspace| {
+            Ok(message::document(&workspace.documents().info(&at)?).to_string())
+        })
     }
 
     #[napi]
     pub fn path_of(&self, id: String) -> napi::Result<OwnedFuture<Option<String>>> {
         let id = file_id(&id)?;
-        self.ask(move |workspace| Ok(workspace.path_of(&id)?.map(|path| path.to_string())))
+        self.ask(move |workspace| Ok(workspace.nodes().path_of(&id)?.map(|path| path.to_string())))
     }
 
     #[napi]
@@ -173,32 +175,36 @@ impl NativeWorkspace {
 
     #[napi]
     pub fn trash(&self) -> napi::Result<OwnedFuture<NativePages>> {
-        self.ask(|workspace| Ok(pages(workspace.trash()?.iter().map(message::trashed))))
+        self.ask(|workspace| Ok(pages(workspace.trash().list()?.iter().map(message::trashed))))
     }
 
     #[napi]
     pub fn restore(&self, id: String, to: Option<String>) -> napi::Result<OwnedFuture<String>> {
         let id = file_id(&id)?;
         let to = to.map(|to| path(Op::Rename, &to)).transpose()?;
-        self.ask(move |workspace| Ok(workspace.restore(&id, to.as_ref())?.to_string()))
+        self.ask(move |workspace| Ok(workspace.trash().restore(&id, to.as_ref())?.to_string()))
     }
 
     #[napi]
     pub fn purge(&self, ids: Vec<String>) -> napi::Result<OwnedFuture<f64>> {
         let ids: Vec<FileId> = ids.iter().map(|id| file_id(id)).collect::<napi::Result<_>>()?;
-        self.ask(move |workspace| Ok(workspace.purge(&ids)? as f64))
+        self.ask(move |workspace| Ok(workspace.trash().purge(&ids)? as f64))
     }
 
     #[napi]
     pub fn expire(&self, retention_ms: f64) -> napi::Result<OwnedFuture<String>> {
         let retention = Duration::from_millis(retention_ms as u64);
-        self.ask(move |workspace| Ok(message::expired(workspace.expire(retention)?).to_string()))
+        self.ask(move |workspace| {
+            Ok(message::expired(workspace.trash().expire(retention)?).to_string())
+        })
     }
 
     #[napi]
     pub fn versions(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| Ok(pages(workspace.versions(&at)?.iter().map(message::version))))
+        self.ask(move |workspace| {
+            Ok(pages(workspace.history().versions(&at)?.iter().map(message::version)))
+        })
     }
 
     /// Finds a version by its number, or its name, or a time.
@@ -218,7 +224,7 @@ impl NativeWorkspace {
             _ => return Err(error::invalid("a version", "")),
         };
         self.ask(move |workspace| {
-            let found = workspace.find_version(&at, &which)?;
+            let found = workspace.history().find_version(&at, &which)?;
             Ok(found.map(|found| message::version(&found).to_string()))
         })
     }
@@ -231,7 +237,7 @@ impl NativeWorkspace {
     ) -> napi::Result<OwnedFuture<Uint8Array>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
-            Ok(Uint8Array::new(workspace.version_content(&at, number as u64)?.to_vec()))
+            Ok(Uint8Array::new(workspace.history().version_content(&at, number as u64)?.to_vec()))
         })
     }
 
@@ -239,26 +245,29 @@ impl NativeWorkspace {
     pub fn restore_version(&self, at: String, number: f64) -> napi::Result<OwnedFuture<String>> {
         let at = path(Op::Open, &at)?;
         self.ask(move |workspace| {
-            Ok(message::written(&workspace.restore_version(&at, number as u64)?).to_string())
+            Ok(message::written(&workspace.history().restore_version(&at, number as u64)?)
+                .to_string())
         })
     }
 
     #[napi]
     pub fn name_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<()>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.name_version(&at, &name))
+        self.ask(move |workspace| workspace.history().name_version(&at, &name))
     }
 
     #[napi]
     pub fn unname_version(&self, at: String, name: String) -> napi::Result<OwnedFuture<bool>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| workspace.unname_version(&at, &name))
+        self.ask(move |workspace| workspace.history().unname_version(&at, &name))
     }
 
     #[napi]
     pub fn blame(&self, at: String) -> napi::Result<OwnedFuture<NativePages>> {
         let at = path(Op::Open, &at)?;
-        self.ask(move |workspace| Ok(pages(workspace.blame(&at)?.iter().map(message::blame))))
+        self.ask(move |workspace| {
+            Ok(pages(workspace.history().blame(&at)?.iter().map(message::blame)))
+        })
     }
 
     #[napi]
@@ -281,14 +290,14 @@ impl NativeWorkspace {
             (_, line) => AnchorTarget::Line(line.unwrap_or(1.0) as usize),
         };
         let stick = if sticks_left { AnchorSide::Left } else { AnchorSide::Right };
-        self.ask(move |workspace| Ok(workspace.anchor(&at, spot, stick)?.to_string()))
+        self.ask(move |workspace| Ok(workspace.history().anchor(&at, spot, stick)?.to_string()))
     }
 
     #[napi]
     pub fn resolve_anchor(&self, anchor: String) -> napi::Result<OwnedFuture<String>> {
         self.ask(move |workspace| {
             let anchor: FileAnchor = anchor.parse()?;
-            Ok(message::anchored(&workspace.resolve_anchor(&anchor)?).to_string())
+            Ok(message::anchored(&workspace.history().resolve_anchor(&anchor)?).to_string())
         })
     }
 
@@ -323,12 +332,12 @@ impl NativeWorkspace {
 
     #[napi]
     pub fn stats(&self) -> napi::Result<OwnedFuture<String>> {
-        self.ask(|workspace| Ok(message::stats(&workspace.stats()?).to_string()))
+        self.ask(|workspace| Ok(message::stats(&workspace.maintenance().stats()?).to_string()))
     }
 
     #[napi]
     pub fn compact(&self) -> napi::Result<OwnedFuture<()>> {
-        self.ask(|workspace| workspace.compact(&mut |_, _| ()).map(drop))
+        self.ask(|workspace| workspace.maintenance().compact(&mut |_, _| ()).map(drop))
     }
 
     #[napi]

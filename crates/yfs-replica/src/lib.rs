@@ -10,13 +10,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use yfs::{Options, Workspace};
+//! use yfs::{Workspace, WorkspaceOptions};
 //! use yfs_replica::Replication;
 //! use yfs_store::MemoryStore;
 //!
-//! let here = Workspace::create(Arc::new(MemoryStore::new()), Options::default())?;
+//! let here = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
 //! let there = Workspace::create_replica(
-//!     Arc::new(MemoryStore::new()), here.id(), Options::default())?;
+//!     Arc::new(MemoryStore::new()), here.id(), WorkspaceOptions::default())?;
 //! let mut hub = Replication::hub(here.clone(), true);
 //! let mut guest = Replication::guest(there.clone(), &Default::default());
 //! while let Some(frame) = guest.next_frame()? {

@@ -328,13 +328,13 @@ impl ReplicaSession {
         // A place that cannot be read is none.
         let cursor: Option<LogCursor> = since.parse().ok();
         let feed = match &cursor {
-            Some(cursor) => self.workspace.feed(Some(cursor))?,
+            Some(cursor) => self.workspace.replication().feed(Some(cursor))?,
             None => None,
         };
         let resumed = feed.is_some();
         self.feed = match feed {
             Some(feed) => Some(feed),
-            None => self.workspace.feed(None)?,
+            None => self.workspace.replication().feed(None)?,
         };
         self.is_resumed = resumed;
         self.want_missing()?;
@@ -366,16 +366,16 @@ impl ReplicaSession {
             remembered.pushed.as_deref().and_then(|since| since.parse().ok());
         self.is_resumed = resumed;
         self.want_missing()?;
-        self.feed = match self.workspace.feed(since.as_ref())? {
+        self.feed = match self.workspace.replication().feed(since.as_ref())? {
             Some(feed) => Some(feed),
-            None => self.workspace.feed(None)?,
+            None => self.workspace.replication().feed(None)?,
         };
         Ok(())
     }
 
     /// Asks for what an earlier connection did not bring any more.
     fn want_missing(&mut self) -> Result<(), ReplicaError> {
-        let missing = self.workspace.unsettled_blobs()?;
+        let missing = self.workspace.replication().unsettled_blobs()?;
         self.is_unsettled |= !missing.is_empty();
         self.blobs.want(missing);
         Ok(())
@@ -432,7 +432,7 @@ impl ReplicaSession {
             return Err(ReplicaError::OutOfTurn("updates, which it may not,"));
         }
         if !self.is_unsettled && updates.iter().any(|update| update.doc == *self.workspace.id()) {
-            self.workspace.set_unsettled(true)?;
+            self.workspace.replication().set_unsettled(true)?;
             self.is_unsettled = true;
         }
         // The first page may be one of which a part arrived before the line was cut.
@@ -442,11 +442,11 @@ impl ReplicaSession {
             update: update.data.to_vec(),
             is_new: is_new && !update.is_whole,
         });
-        let taken = self.workspace.take(&arrivals.collect::<Vec<_>>())?;
+        let taken = self.workspace.replication().receive(&arrivals.collect::<Vec<_>>())?;
         feed.skip(taken.logged.iter().copied());
         self.progress.n_new += taken.n_new;
         if matches!(self.role, SessionRole::Hub { .. }) {
-            self.workspace.settle(&taken)?;
+            self.workspace.replication().settle_contents(&taken)?;
         }
         for (doc, refusal) in &taken.refused {
             self.tell_refused(doc, &refusal.to_string())?;
@@ -454,7 +454,7 @@ impl ReplicaSession {
         for doc in &taken.unknown {
             self.tell_refused(doc, "there is no such file")?;
         }
-        self.blobs.want(self.workspace.wanted_blobs(&taken)?);
+        self.blobs.want(self.workspace.replication().wanted_blobs(&taken)?);
         Ok(())
     }
 
@@ -464,7 +464,7 @@ impl ReplicaSession {
             return Ok(());
         }
         if self.is_unsettled && self.blobs.n_lacking == 0 && !self.reached.is_empty() {
-            self.workspace.set_unsettled(false)?;
+            self.workspace.replication().set_unsettled(false)?;
             self.is_unsettled = false;
         }
         while let Some((cursor, is_end)) = self.reached.pop_front() {

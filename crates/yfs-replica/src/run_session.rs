@@ -70,7 +70,7 @@ pub async fn carry<E: Into<ReplicaError>>(
                     None => is_idle = true,
                 }
             }
-            () = session.workspace().news(LOOK), if is_idle => is_idle = false,
+            () = session.workspace().replication().wait_for_records(LOOK), if is_idle => is_idle = false,
             () = sleep_until(sent + PING_AFTER) => {
                 sent = Instant::now();
                 // Where frames wait, the other side hears of us anyway.

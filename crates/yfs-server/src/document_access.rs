@@ -94,7 +94,9 @@ impl ServerState {
             // What other processes have logged is taken in before anything is waited for.
             match block_in_place(|| self.workspace.catch_up()) {
                 Ok(true) => {}
-                Ok(false) => self.workspace.news(LOOK_AGAIN.min(*patience)).await,
+                Ok(false) => {
+                    self.workspace.replication().wait_for_records(LOOK_AGAIN.min(*patience)).await;
+                }
                 Err(_) => return Err(ending),
             }
             *patience = patience.saturating_sub(began.elapsed());
@@ -110,7 +112,7 @@ impl ServerState {
         let grant = pass.grant(self)?;
         let guid = self.own_name(guid);
         self.check(guid, &grant)?;
-        let port = self.workspace.port(guid).map_err(|error| match error {
+        let port = self.workspace.documents().port(guid).map_err(|error| match error {
             WorkspaceError::NoDocument(_) | WorkspaceError::NoFile(_) => {
                 CloseReason::not_found(error.to_string())
             }
@@ -126,7 +128,7 @@ impl ServerState {
     /// content of a file `{workspace}.files.{id}.content`.
     fn own_name<'a>(&self, guid: &'a str) -> &'a str {
         let row = guid.strip_suffix(".content").and_then(|guid| guid.rsplit_once(".files."));
-        let path = || self.workspace.path_of(&FileId::parse(guid).ok()?).ok()?;
+        let path = || self.workspace.nodes().path_of(&FileId::parse(guid).ok()?).ok()?;
         match row {
             Some((_, id)) if path().is_none() => id,
             _ => guid,
@@ -136,7 +138,7 @@ impl ServerState {
     /// Refuses a document that is not a file's that the grant covers. The main document never is, but for
     /// whom it covers everything.
     fn check(&self, guid: &str, grant: &AccessGrant) -> Result<(), CloseReason> {
-        let path = || self.workspace.path_of(&FileId::parse(guid).ok()?).ok()?;
+        let path = || self.workspace.nodes().path_of(&FileId::parse(guid).ok()?).ok()?;
         if grant.is_whole() || path().is_some_and(|path| grant.covers(&path)) {
             return Ok(());
         }

@@ -8,12 +8,12 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use yfs::{Options, Workspace};
+//! use yfs::{Workspace, WorkspaceOptions};
 //! use yfs_server::{ServeOptions, Server};
 //! use yfs_store::MemoryStore;
 //!
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default())?;
+//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
 //! let server = Server::bind(&ServeOptions::default()).await?;
 //! println!("http://{}", server.address());
 //! server.run(workspace, std::future::pending()).await?;

@@ -121,7 +121,7 @@ impl ServerMetrics {
 pub(crate) async fn metrics(State(app): State<ServerState>, caller: RequestCaller) -> Result {
     caller.needs_whole()?;
     let metrics: &Arc<ServerMetrics> = &app.metrics;
-    let (documents, bytes) = app.workspace.loaded();
+    let (documents, bytes) = app.workspace.documents().usage();
     let stats = app.workspace.store().stats()?;
     metrics.documents.set(to_gauge(documents as u64));
     metrics.document_bytes.set(to_gauge(bytes));

@@ -49,7 +49,7 @@ async fn list(caller: &RequestCaller) -> Result<TreeResponse> {
     let files = caller.confined();
     let entries = found.into_iter().map(|found| {
         let info = match found.entry.kind {
-            FileKind::File => workspace.document_of(&found.entry.id),
+            FileKind::File => workspace.documents().info_of(&found.entry.id),
             // What it leads to is found by its path.
             FileKind::Symlink => files.document(&found.path).ok(),
             _ => None,

@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store, StoreExt,
 };
+use yfs_types::time::Millis;
 
 const UPDATE_LEN: usize = 100;
 const N_DOCS: usize = 10_000;
@@ -167,7 +167,12 @@ fn reopen(path: &Path) {
 fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(MergedSnapshot { state, absorbed: vec![true; records.len()], rewritten: Vec::new() })
+    Ok(MergedSnapshot {
+        state,
+        absorbed: vec![true; records.len()],
+        rewritten: Vec::new(),
+        changes: Vec::new(),
+    })
 }
 
 fn compact(path: &Path) {
@@ -240,7 +245,7 @@ fn wipe(path: &Path, scale: usize) {
         store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
     }
     let head = store.doc_head(&doc(7)).expect("head");
-    store.forget(&doc(7), head).expect("forget");
+    store.forget(&doc(7), head.seq).expect("forget");
     let is_over = AtomicBool::new(false);
     let (elapsed, mut waits) = thread::scope(|scope| {
         let other = scope.spawn(|| {

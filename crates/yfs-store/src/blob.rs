@@ -1,6 +1,6 @@
 //! Blobs: content that is not text, kept by the hash of its bytes.
 
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 /// A moment in the order in which blobs were put into a store.
 ///

@@ -16,7 +16,7 @@ mod tables;
 
 use std::sync::Arc;
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use crate::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, Store, StoredDocument,
@@ -77,5 +77,10 @@ fn join_unless(
     for (record, _) in records.iter().zip(&absorbed).filter(|(_, absorbed)| **absorbed) {
         state.extend(&record.data);
     }
-    Ok(MergedSnapshot { state, absorbed, rewritten: Vec::new() })
+    let change = |(record, absorbed): (&LogRecord, &bool)| match absorbed {
+        true => record.data.clone(),
+        false => Vec::new(),
+    };
+    let changes = records.iter().zip(&absorbed).map(change).collect();
+    Ok(MergedSnapshot { state, absorbed, rewritten: Vec::new(), changes })
 }

@@ -3,7 +3,7 @@
 use std::{error::Error, io, path::PathBuf, sync::Arc};
 
 use thiserror::Error;
-use yfs_engine::hash::ContentHash;
+use yfs_types::hash::ContentHash;
 
 use crate::{DocName, Seq};
 

@@ -5,18 +5,21 @@ use std::{
     io::{Read, Write},
     ops::Range,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
-    DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store, StoreError,
-    StoreStats, StoredDocument, TailPage, WriterClaim,
+    DocHead, DocHistory, DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store,
+    StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
 };
 
 /// A store that fails when told to.
@@ -27,6 +30,7 @@ use crate::{
 pub struct FaultStore {
     below: Arc<dyn Store>,
     plan: Mutex<FaultPlan>,
+    n_head_reads: AtomicU64,
 }
 
 /// Which calls a fault concerns.
@@ -59,12 +63,18 @@ struct FaultPlan {
 impl FaultStore {
     /// Wraps a store, which works as before until told otherwise.
     pub fn new(below: Arc<dyn Store>) -> Self {
-        Self { below, plan: Mutex::default() }
+        Self { below, plan: Mutex::default(), n_head_reads: AtomicU64::new(0) }
     }
 
     /// Makes one call fail, after `n_good` calls of its kind have succeeded.
     pub fn fail(&self, fault: StoreFault, n_good: u64, error: StoreError) {
         self.plan.lock().failures.insert(fault, (n_good, error));
+    }
+
+    /// Returns how many calls have read the head of the log: [`Store::head`] and
+    /// [`Store::doc_head`].
+    pub fn n_head_reads(&self) -> u64 {
+        self.n_head_reads.load(Ordering::Relaxed)
     }
 
     /// Makes every append, load, tail and flush take longer.
@@ -112,6 +122,11 @@ impl Store for FaultStore {
         self.below.load(doc)
     }
 
+    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
+        self.pass(StoreFault::Load)?;
+        self.below.load_history(doc)
+    }
+
     fn tail(
         &self,
         after: Seq,
@@ -122,11 +137,17 @@ impl Store for FaultStore {
     }
 
     fn head(&self) -> Result<Seq, StoreError> {
+        self.n_head_reads.fetch_add(1, Ordering::Relaxed);
         self.below.head()
     }
 
-    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.n_head_reads.fetch_add(1, Ordering::Relaxed);
         self.below.doc_head(doc)
+    }
+
+    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.below.tailed_doc_head(doc)
     }
 
     fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {

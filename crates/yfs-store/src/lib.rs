@@ -9,12 +9,12 @@
 //! [`conformance`] is the contract as a test suite.
 //!
 //! ```
-//! use yfs_engine::time::Millis;
-//! use yfs_store::{Batch, DocName, MemoryStore, Seq, Store};
+//! use yfs_types::time::Millis;
+//! use yfs_store::{AppendBatch, DocName, MemoryStore, Seq, Store};
 //!
 //! let store = MemoryStore::new();
 //! let doc = DocName::parse("4f7c2a9e1b3d5f0")?;
-//! let written = store.append(Batch::one(doc.clone(), b"an update".to_vec(), Millis(1)))?;
+//! let written = store.append(AppendBatch::one(doc.clone(), b"an update".to_vec(), Millis(1)))?;
 //!
 //! let tail = store.tail(Seq::ZERO, &|_, _| true)?;
 //! assert_eq!(tail.records[0].data, b"an update");
@@ -26,6 +26,7 @@ mod blob;
 mod error;
 mod fault;
 mod memory;
+mod past_heads;
 mod quarantine;
 mod record;
 mod report;
@@ -41,8 +42,9 @@ pub use fault::{FaultStore, StoreFault};
 pub use memory::MemoryStore;
 pub use quarantine::QuarantinedUpdate;
 pub use record::{
-    AppendBatch, AppendReceipt, DamagedRecord, DocName, DocNameError, Durability, HandleOrigin,
-    HeadPrecondition, LogRecord, ReloadNotice, Seq, StoredDocument, TailPage, TouchedDocument,
+    AppendBatch, AppendReceipt, DamagedRecord, DocHead, DocHistory, DocName, DocNameError,
+    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, ReloadNotice, Seq,
+    StoredDocument, TailPage, TouchedDocument,
 };
 pub use report::{CheckProblem, CheckReport, DocFact, DocStats, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore};

@@ -18,14 +18,15 @@ use std::{
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use smol_str::SmolStr;
-use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
+use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use self::quarantine::Quarantine;
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
-    DocName, DocStats, Durability, HandleOrigin, HeadPrecondition, LogRecord, MergeFn,
-    QuarantinedUpdate, ReloadNotice, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
-    TouchedDocument, WriterClaim, quarantine::RefusedUpdate, record::new_ids,
+    DocHead, DocHistory, DocName, DocStats, Durability, HandleOrigin, HeadPrecondition, LogRecord,
+    MergeFn, PastHead, QuarantinedUpdate, ReloadNotice, Seq, Store, StoreError, StoreStats,
+    StoredDocument, TailPage, TouchedDocument, WriterClaim, past_heads, quarantine::RefusedUpdate,
+    record::new_ids,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -88,8 +89,10 @@ struct MemoryDoc {
     records: Vec<Seq>,
     /// The last record of each handle.
     heads: HashMap<HandleOrigin, Seq>,
-    head: Seq,
+    head: DocHead,
     snapshot: Option<Arc<[u8]>>,
+    /// Heads that the snapshot covers.
+    past_heads: Vec<PastHead>,
     /// What compaction, or `forget`, has reached up to, and where in the log it happened.
     compacted: Option<(Seq, Seq)>,
     forgotten: bool,
@@ -185,7 +188,7 @@ impl MemoryData {
         let overtaken = batch.watch.iter().any(|watched| self.moved(watched, origin).is_some());
         let mut facts = batch.facts;
         facts.retain(|(doc, fact)| {
-            self.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head) <= fact.upto
+            self.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head.seq) <= fact.upto
         });
         let first = if batch.updates.is_empty() { self.head } else { Seq(self.head.0 + 1) };
         for (name, data) in batch.updates {
@@ -194,13 +197,13 @@ impl MemoryData {
             let doc = self.docs.entry(name.clone()).or_default();
             doc.records.push(seq);
             doc.heads.insert(origin, seq);
-            doc.head = seq;
+            doc.head = DocHead { seq, origin };
             self.log
                 .insert(seq, MemoryRecord { doc: name, origin, at: batch.at, data: data.into() });
         }
         for (name, fact) in facts {
             if let Some(doc) = self.docs.get_mut(&name) {
-                doc.fact = Some(DocFact { upto: doc.head, ..fact });
+                doc.fact = Some(DocFact { upto: doc.head.seq, ..fact });
             }
         }
         Ok(AppendReceipt { first, last: self.head, overtaken })
@@ -220,6 +223,10 @@ impl MemoryData {
         StoredDocument {
             snapshot: doc.snapshot.as_ref().map(|state| state.to_vec()),
             updates: doc.records.iter().map(|seq| self.record(*seq)).collect(),
+            snapshot_upto: match doc.compacted {
+                Some((upto, _)) if doc.snapshot.is_some() => upto,
+                _ => Seq::ZERO,
+            },
             head: doc.head,
             upto: self.head,
             damaged: Vec::new(),
@@ -270,7 +277,7 @@ impl MemoryData {
             n_records: doc.records.len() as u64,
             bytes: doc.records.iter().map(|seq| self.log[seq].data.len() as u64).sum(),
             snapshot_bytes: doc.snapshot.as_ref().map_or(0, |state| state.len() as u64),
-            head: doc.head,
+            head: doc.head.seq,
         }
     }
 
@@ -301,6 +308,12 @@ impl Store for MemoryStore {
         Ok(self.state()?.now.load(doc))
     }
 
+    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
+        let data = &self.state()?.now;
+        let past_heads = data.docs.get(doc).map(|doc| doc.past_heads.clone()).unwrap_or_default();
+        Ok(DocHistory { loaded: data.load(doc), past_heads })
+    }
+
     fn tail(
         &self,
         after: Seq,
@@ -313,8 +326,8 @@ impl Store for MemoryStore {
         Ok(self.state()?.now.head)
     }
 
-    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
-        Ok(self.state()?.now.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head))
+    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        Ok(self.state()?.now.docs.get(doc).map_or(DocHead::ZERO, |doc| doc.head))
     }
 
     fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
@@ -355,9 +368,11 @@ impl Store for MemoryStore {
         if absorbed.is_empty() {
             return Ok(CompactionOutcome::Nothing);
         }
-        let mut bytes_before = before.snapshot.map_or(0, |state| state.len() as u64);
+        let mut bytes_before = before.snapshot.as_ref().map_or(0, |state| state.len() as u64);
         let bytes_after = merged.state.len() as u64;
         doc.records.retain(|seq| !absorbed.contains(seq));
+        let earlier = std::mem::take(&mut doc.past_heads);
+        doc.past_heads = past_heads::extended(earlier, &before, &merged.changes);
         doc.snapshot = Some(merged.state.into());
         doc.forgotten = false;
         let n_kept = doc.records.len() as u64;
@@ -373,7 +388,7 @@ impl Store for MemoryStore {
         let at = data.mark();
         let doc = data.docs.entry(name.clone()).or_default();
         // What stayed may be older than what an earlier compaction took.
-        let reaches = doc.compacted.map_or(last, |(before, _)| last.max(before));
+        let reaches = last.max(before.snapshot_upto);
         doc.compacted = Some((reaches, at));
         self.shared.grown.notify_all();
         let n_absorbed = absorbed.len() as u64;
@@ -419,12 +434,13 @@ impl Store for MemoryStore {
         let mut state = self.state()?;
         let data = &mut state.now;
         let Some(doc) = data.docs.get_mut(name) else { return Ok(0) };
-        if doc.head != head {
-            return Err(StoreError::HeadMoved { doc: name.clone(), head: doc.head });
+        if doc.head.seq != head {
+            return Err(StoreError::HeadMoved { doc: name.clone(), head: doc.head.seq });
         }
+        doc.past_heads.clear();
         let mut n_bytes = doc.snapshot.take().map_or(0, |state| state.len() as u64);
         let records = std::mem::take(&mut doc.records);
-        let head = doc.head;
+        let head = doc.head.seq;
         for seq in records {
             n_bytes += data.log.remove(&seq).map_or(0, |entry| entry.data.len() as u64);
         }
@@ -536,7 +552,7 @@ impl Store for MemoryStore {
         let state = self.state()?;
         let current = |name| {
             let doc: &MemoryDoc = state.now.docs.get(name)?;
-            doc.fact.filter(|fact| fact.upto >= doc.head)
+            doc.fact.filter(|fact| fact.upto >= doc.head.seq)
         };
         Ok(docs.iter().map(current).collect())
     }

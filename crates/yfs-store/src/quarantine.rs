@@ -6,7 +6,7 @@
 //! as long as it runs. So equal updates are kept once and counted, what is kept is bounded per
 //! document and in all, and what was refused longest ago is dropped first.
 
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::DocName;
 

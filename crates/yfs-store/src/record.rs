@@ -4,7 +4,7 @@ use std::{borrow::Borrow, fmt};
 
 use smol_str::SmolStr;
 use thiserror::Error;
-use yfs_engine::{
+use yfs_types::{
     hash::ContentHash,
     id::{ClientId, FileId, IdError},
     time::Millis,
@@ -31,8 +31,40 @@ pub struct Seq(pub u64);
 
 /// Says which open handle appended a record: a random number per handle, never stored for longer
 /// than its records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HandleOrigin(pub u64);
+
+/// The last record of a document at some time: where it stands, and which handle appended it.
+///
+/// A store that is replaced by an older copy of itself gives the same positions to other records,
+/// but another handle appends them. So equal heads identify the same records of the document.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocHead {
+    /// Where the record stands, or zero if the document has none.
+    pub seq: Seq,
+    /// Which handle appended it.
+    pub origin: HandleOrigin,
+}
+
+/// A head that a document had before compaction replaced its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastHead {
+    /// The head.
+    pub head: DocHead,
+    /// What the record changed, as [`MergedSnapshot::changes`](crate::MergedSnapshot::changes)
+    /// described it.
+    pub change: Vec<u8>,
+}
+
+/// A document with the heads that it had before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocHistory {
+    /// The document as it stands.
+    pub loaded: StoredDocument,
+    /// The latest heads that the snapshot covers, in order, without gaps. Empty if they are not
+    /// known.
+    pub past_heads: Vec<PastHead>,
+}
 
 /// One update in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +144,10 @@ pub struct StoredDocument {
     pub snapshot: Option<Vec<u8>>,
     /// The records that are not in the snapshot, in order. Some may be in it as well.
     pub updates: Vec<LogRecord>,
-    /// The last position that ever held a record of this document.
-    pub head: Seq,
+    /// Up to where records may be in the snapshot.
+    pub snapshot_upto: Seq,
+    /// The last record that this document ever had.
+    pub head: DocHead,
     /// The head of the whole log at the time: nothing of this document up to here is missing.
     pub upto: Seq,
     /// Records that could not be read. They are left out of `updates`.
@@ -190,6 +224,18 @@ impl HandleOrigin {
     pub(crate) fn random() -> Self {
         // Six bytes suffice to tell handles apart, and every record pays for them.
         Self(random() >> 17)
+    }
+}
+
+impl DocHead {
+    /// The head of a document without records.
+    pub const ZERO: Self = Self { seq: Seq::ZERO, origin: HandleOrigin(0) };
+}
+
+impl LogRecord {
+    /// Returns the head of the document when this was its last record.
+    pub fn head(&self) -> DocHead {
+        DocHead { seq: self.seq, origin: self.origin }
     }
 }
 

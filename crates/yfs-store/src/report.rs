@@ -1,6 +1,6 @@
 //! What a store can say about itself.
 
-use yfs_engine::hash::ContentHash;
+use yfs_types::hash::ContentHash;
 
 use crate::{DocName, Seq};
 

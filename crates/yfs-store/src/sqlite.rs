@@ -49,7 +49,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use self::{
     append_watch::AppendWatch,
@@ -63,8 +63,8 @@ use self::{
 };
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
-    DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store, StoreError,
-    StoreStats, StoredDocument, TailPage, WriterClaim,
+    DocHead, DocHistory, DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store,
+    StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
 };
 
 /// How many idle reading connections a handle keeps.
@@ -102,6 +102,8 @@ struct SqliteInner {
     read_only: bool,
     /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
     has_quarantine: bool,
+    /// Whether there is a table of past heads; as above.
+    has_past_heads: bool,
     origin: HandleOrigin,
     reserve: DiskReserve,
     /// The one connection that writes.
@@ -204,6 +206,7 @@ impl SqliteStore {
             reserve,
             read_only: options.read_only,
             has_quarantine: format > 1,
+            has_past_heads: format > 2,
             origin: HandleOrigin::random(),
             writer: Mutex::new(writer),
             queue: Queue::default(),
@@ -329,6 +332,10 @@ impl Store for SqliteStore {
         self.inner.load(doc)
     }
 
+    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
+        self.inner.load_history(doc)
+    }
+
     fn tail(
         &self,
         after: Seq,
@@ -341,8 +348,12 @@ impl Store for SqliteStore {
         self.inner.head()
     }
 
-    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
+    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.inner.doc_head(doc)
+    }
+
+    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.inner.tailed_doc_head(doc)
     }
 
     fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {

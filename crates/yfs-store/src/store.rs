@@ -28,12 +28,12 @@ use std::{
     time::Duration,
 };
 
-use yfs_engine::{hash::ContentHash, id::ClientId, time::Millis};
+use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
-    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, DocFact, DocName, DocStats,
-    HandleOrigin, LogRecord, QuarantinedUpdate, Seq, StoreError, StoreStats, StoredDocument,
-    TailPage,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, DocFact, DocHead, DocHistory,
+    DocName, DocStats, HandleOrigin, LogRecord, QuarantinedUpdate, Seq, StoreError, StoreStats,
+    StoredDocument, TailPage,
 };
 
 /// A durable log of updates to documents, shared by processes, plus blobs and local tables.
@@ -54,6 +54,11 @@ pub trait Store: Send + Sync + Debug {
     /// Reads a document; one that was never written is empty.
     fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError>;
 
+    /// Reads a document, and the latest heads that it had before compaction replaced their records.
+    ///
+    /// At most 16,384 heads are kept, and only while their changes take no more than 1 MiB.
+    fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError>;
+
     /// Reads a page of what was appended after a position, by this handle as well.
     ///
     /// `wanted` says by document and origin which records to return; of the others only
@@ -70,10 +75,18 @@ pub trait Store: Send + Sync + Debug {
     /// only by this handle.
     fn head(&self) -> Result<Seq, StoreError>;
 
-    /// Returns the last position that ever held a record of this document, of all handles, or zero.
+    /// Returns the last record that this document ever had, of all handles.
     ///
     /// As cheap as [`head`](Self::head).
-    fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError>;
+    fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
+
+    /// Returns the last record of this document that this handle appended, tailed or loaded, or one
+    /// that is later.
+    ///
+    /// Does not read the log: for a caller that has just tailed to its head.
+    fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.doc_head(doc)
+    }
 
     /// Waits until the head is beyond a position, and returns whether it is.
     ///
@@ -252,6 +265,10 @@ pub struct MergedSnapshot {
     /// What records that stay are to say from now on, by their place. It must mean the same to
     /// whoever has seen them.
     pub rewritten: Vec<(usize, Vec<u8>)>,
+    /// For each record, what it changed when it was merged; no bytes for no change. The store keeps
+    /// them for [`load_history`](Store::load_history) and does not read them. They must hold nothing
+    /// that redaction removes. Without them the heads of the document are forgotten.
+    pub changes: Vec<Vec<u8>>,
 }
 
 /// What came of a compaction.

@@ -1,6 +1,6 @@
 //! How often a store is wiped where others decide that it should be.
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 /// Spaces out wipes that peers ask for, each of which reads all trees of the store.
 ///

@@ -7,8 +7,8 @@ use std::{
     thread,
 };
 
-use yfs_engine::{id::ClientId, time::Millis};
 use yfs_store::{AppendBatch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt, WriterClaim};
+use yfs_types::{id::ClientId, time::Millis};
 
 fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")

@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, FaultStore, MemoryStore, MergedSnapshot, Seq, SqliteStore, Store,
     StoreError, StoreExt, StoreFault,
 };
+use yfs_types::time::Millis;
 
 fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")
@@ -40,6 +40,7 @@ fn provoke(store: &dyn Store, fault: StoreFault) -> Result<(), StoreError> {
                     state: vec![1],
                     absorbed: vec![true; records.len()],
                     rewritten: Vec::new(),
+                    changes: Vec::new(),
                 })
             };
             store.compact(&doc("a"), &merge).map(drop)
@@ -139,7 +140,7 @@ fn positions_never_repeat() {
             store.append(batch(name)).expect("append");
         }
         for name in names.iter().rev() {
-            let head = store.doc_head(&doc(name)).expect("head");
+            let head = store.doc_head(&doc(name)).expect("head").seq;
             store.forget(&doc(name), head).expect("forget");
         }
         let head = store.head().expect("head");
@@ -225,7 +226,7 @@ fn small_writes_and_removals_work(store: &SqliteStore, n_large: usize) {
     // What a purge does in the end.
     for number in 0..n_large {
         let name = doc(&format!("d{number}"));
-        let head = store.doc_head(&name).expect("head");
+        let head = store.doc_head(&name).expect("head").seq;
         assert_eq!(store.forget(&name, head).expect("forget"), 100_000);
     }
     store.append(large("more")).expect("there is room again");

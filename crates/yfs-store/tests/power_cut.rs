@@ -16,11 +16,11 @@ use std::{
 };
 
 use rusqlite::ffi;
-use yfs_engine::time::Millis;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, SqliteStore, Store,
     StoreExt,
 };
+use yfs_types::time::Millis;
 
 const BLOCK_LEN: usize = 512;
 
@@ -246,7 +246,12 @@ fn doc(number: usize) -> DocName {
 fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
-    Ok(MergedSnapshot { state, absorbed: vec![true; records.len()], rewritten: Vec::new() })
+    Ok(MergedSnapshot {
+        state,
+        absorbed: vec![true; records.len()],
+        rewritten: Vec::new(),
+        changes: Vec::new(),
+    })
 }
 
 /// Writes updates "0", "1", … and says now and then that they are safe.

@@ -15,8 +15,8 @@ use std::{
     process::Command,
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{AppendBatch, DocName, SqliteStore, Store, StoreError};
+use yfs_types::time::Millis;
 
 const ROLE: &str = "YFS_STORE_TEST_ROLE";
 const STORE: &str = "YFS_STORE_TEST_PATH";

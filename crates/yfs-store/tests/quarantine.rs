@@ -1,8 +1,8 @@
 //! The quarantine in a file: how large it gets, and what becomes of one of the first format.
 
 use rusqlite::Connection;
-use yfs_engine::time::Millis;
 use yfs_store::{DocName, SqliteStore, Store};
+use yfs_types::time::Millis;
 
 fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")
@@ -32,7 +32,7 @@ fn a_stuck_client_does_not_fill_the_disk() {
 fn as_format_1(path: &std::path::Path, refused: &[(&str, &str)]) {
     let file = Connection::open(path).expect("open");
     file.execute_batch(
-        "DROP TABLE upload;
+        "DROP TABLE upload; DROP TABLE past_head;
          DROP TABLE quarantine;
          CREATE TABLE quarantine (
              n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,

@@ -12,8 +12,10 @@ use std::{
 };
 
 use tempfile::TempDir;
-use yfs_engine::time::Millis;
-use yfs_store::{AppendBatch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt};
+use yfs_store::{
+    AppendBatch, DocName, LogRecord, MergedSnapshot, Seq, SqliteStore, Store, StoreError, StoreExt,
+};
+use yfs_types::time::Millis;
 
 const PATH: &str = "YFS_STORE_TEST_READ_ONLY";
 const EXPECTED: &str = "YFS_STORE_TEST_EXPECTED";
@@ -172,9 +174,49 @@ fn child() {
     let store = opened.expect("open");
     assert_eq!(text(&store), expected);
     let tail = store.tail(Seq::ZERO, &|_, _| true).expect("tail");
-    assert_eq!(store.doc_head(&doc()).expect("head"), tail.head);
+    assert_eq!(store.doc_head(&doc()).expect("head").seq, tail.head);
     assert_eq!(store.check().expect("check").problems, []);
     assert!(!store.wait(tail.head, std::time::Duration::from_millis(5)).expect("wait"));
     refuses_to_write(&store);
     store.close().expect("close");
+}
+
+/// Stores of the second format keep no past heads, and do not say whose record a snapshot reaches.
+#[test]
+fn a_store_of_the_second_format_is_read_and_upgraded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = SqliteStore::open_or_create(&path).expect("open");
+    let append = |store: &SqliteStore, data: &[u8]| {
+        store.append(AppendBatch::one(doc(), data.to_vec(), Millis(1))).expect("append").last
+    };
+    let compact = |store: &SqliteStore| {
+        let join = |snapshot: Option<&[u8]>, records: &[LogRecord]| {
+            let parts = records.iter().map(|record| record.data.as_slice());
+            let state = [snapshot.unwrap_or_default()].into_iter().chain(parts).collect::<Vec<_>>();
+            let absorbed = vec![true; records.len()];
+            let changes = vec![b"change".to_vec(); records.len()];
+            Ok(MergedSnapshot { state: state.concat(), absorbed, rewritten: Vec::new(), changes })
+        };
+        store.compact(&doc(), &join).expect("compact");
+    };
+    append(&store, b"one ");
+    store.close().expect("close");
+    drop(store);
+    let file = rusqlite::Connection::open(&path).expect("open");
+    file.execute_batch("DROP TABLE past_head; PRAGMA user_version = 2;").expect("made older");
+    drop(file);
+
+    let reader = SqliteStore::open_read_only(&path).expect("open");
+    let history = reader.load_history(&doc()).expect("history");
+    assert_eq!((history.loaded.updates.len(), history.past_heads.len()), (1, 0));
+    drop(reader);
+    let store = SqliteStore::open(&path).expect("open");
+    compact(&store);
+    append(&store, b"two ");
+    compact(&store);
+    let history = store.load_history(&doc()).expect("history");
+    assert_eq!(history.loaded.snapshot.as_deref(), Some(&b"one two "[..]));
+    assert_eq!(history.past_heads.len(), 2);
+    assert_eq!(store.check().expect("check").problems, []);
 }

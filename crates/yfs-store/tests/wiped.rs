@@ -7,8 +7,8 @@ use std::{
     thread,
 };
 
-use yfs_engine::time::Millis;
 use yfs_store::{AppendBatch, DocName, MergedSnapshot, SqliteStore, Store, StoreExt};
+use yfs_types::time::Millis;
 
 const SECRET: &[u8] = b"the secret of the house";
 
@@ -49,12 +49,18 @@ fn nothing_of_what_was_removed_stays_in_a_file() {
         state: state.to_vec(),
         absorbed: vec![true; 3],
         rewritten: Vec::new(),
+        changes: Vec::new(),
     };
     store.compact(&doc, &|_, _| Ok(merge(&noise(5, 5000)))).unwrap();
     store.append(AppendBatch::one(doc.clone(), vec![7], Millis(2))).unwrap();
     let clean = |_: Option<&[u8]>, records: &[yfs_store::LogRecord]| {
         let absorbed = vec![true; records.len()];
-        Ok(MergedSnapshot { state: vec![8; 10], absorbed, rewritten: Vec::new() })
+        Ok(MergedSnapshot {
+            state: vec![8; 10],
+            absorbed,
+            rewritten: Vec::new(),
+            changes: Vec::new(),
+        })
     };
     store.compact(&doc, &clean).unwrap();
     let mark = store.blob_mark().unwrap();
@@ -87,7 +93,12 @@ fn records_that_stay_say_what_they_are_told() {
         }
         let merge = |_: Option<&[u8]>, _: &[yfs_store::LogRecord]| {
             let rewritten = vec![(0, vec![9; 700]), (1, vec![8; 3])];
-            Ok(MergedSnapshot { state: vec![1], absorbed: vec![false, false, true], rewritten })
+            Ok(MergedSnapshot {
+                state: vec![1],
+                absorbed: vec![false, false, true],
+                rewritten,
+                changes: Vec::new(),
+            })
         };
         store.compact(&doc, &merge).unwrap();
         let loaded = store.load(&doc).unwrap();
@@ -109,7 +120,12 @@ fn rows_that_were_moved_are_wiped() {
     let doc = |at: usize| DocName::parse(&format!("doc{at}")).unwrap();
     let clean = |_: Option<&[u8]>, records: &[yfs_store::LogRecord]| {
         let absorbed = vec![true; records.len()];
-        Ok(MergedSnapshot { state: vec![8; 10], absorbed, rewritten: Vec::new() })
+        Ok(MergedSnapshot {
+            state: vec![8; 10],
+            absorbed,
+            rewritten: Vec::new(),
+            changes: Vec::new(),
+        })
     };
     let mut random = 7_usize;
     let mut below = |limit: usize| {
@@ -195,7 +211,7 @@ fn an_old_store_is_wiped_as_a_whole() {
     careless(&path);
     let file = rusqlite::Connection::open(&path).unwrap();
     file.execute_batch(
-        "DROP TABLE upload; DROP TABLE quarantine;
+        "DROP TABLE upload; DROP TABLE quarantine; DROP TABLE past_head;
          CREATE TABLE quarantine (
              n INTEGER PRIMARY KEY, doc TEXT NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL,
              data BLOB NOT NULL) STRICT;

@@ -8,7 +8,7 @@
 //! - [`presence`] is who is looking at a document.
 //! - [`collab`] carries many documents over one connection, as Hocuspocus frames them.
 //! - [`replica`] is what two stores of one workspace say to each other.
-//! - [`network`] is a bad network in memory, for tests.
+//! - [`simulated_network`] is a bad network in memory, for tests.
 //!
 //! # Invariants
 //!

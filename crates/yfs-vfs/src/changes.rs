@@ -2,7 +2,7 @@
 
 use smol_str::SmolStr;
 use thiserror::Error;
-use yfs_engine::{actor::Actor, id::FileId, path::VPath, time::Millis};
+use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 
 use crate::stat::FileKind;
 

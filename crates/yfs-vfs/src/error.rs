@@ -7,7 +7,7 @@
 use std::{error::Error, fmt, io, sync::Arc};
 
 use rustix::io::Errno;
-use yfs_engine::{
+use yfs_types::{
     name::NameError,
     path::{PathError, VPath},
 };

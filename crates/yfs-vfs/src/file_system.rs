@@ -8,7 +8,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use yfs_engine::{actor::Actor, id::FileId, path::VPath, time::Millis};
+use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 
 use crate::{
     changes::{ChangeCursor, ChangePage},
@@ -89,7 +89,7 @@ pub struct EditOverlap {
 ///   [`utimes`](Self::utimes), [`chmod`](Self::chmod) and [`set_metadata`](Self::set_metadata), and
 ///   taken as itself by all others.
 ///
-/// A name that is to be created must be a [`Name`](yfs_engine::name::NodeName): else `EINVAL` or
+/// A name that is to be created must be a [`Name`](yfs_types::name::NodeName): else `EINVAL` or
 /// `ENAMETOOLONG`. Names are case sensitive. A backend may store and look names up in normalisation
 /// form C.
 ///

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{Stream, stream};
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use crate::{
     changes::{ChangeCursor, FileChange},

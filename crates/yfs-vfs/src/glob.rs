@@ -7,7 +7,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use self::pattern::States;
 pub use self::pattern::{BadPattern, GlobPattern};

@@ -13,7 +13,7 @@ use std::{
 
 use futures::{StreamExt, stream};
 use tokio::runtime::Handle;
-use yfs_engine::{id::FileId, path::VPath};
+use yfs_types::{id::FileId, path::VPath};
 
 pub use self::searcher::{GrepSearcher, SearchOutcome};
 use crate::{

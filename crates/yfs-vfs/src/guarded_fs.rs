@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_types::{path::VPath, time::Millis};
 
 use crate::{
     changes::{ChangeCursor, ChangePage},

@@ -41,7 +41,7 @@ use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::{task, time};
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_types::{path::VPath, time::Millis};
 
 pub use self::host_stat::HostStat;
 

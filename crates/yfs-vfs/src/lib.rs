@@ -7,11 +7,13 @@
 //! any backend can be held against.
 //!
 //! Modules in the order in which one should read them: [`file_system`] and its vocabulary ([`stat`],
-//! [`options`], [`error`], [`edit`], [`lines`], [`stream`], [`changes`]), then what works over any
-//! filesystem ([`ext`], [`walk`], [`glob`], [`grep`], [`guarded`]), then the backends.
+//! [`options`], [`error`], [`edit`], [`line_page`], [`stream`], [`changes`]), then what works over any
+//! filesystem ([`file_system_ext`], [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends.
 //!
 //! ```
-//! use yfs_vfs::{Base, Edit, FileSystem, FileSystemExt, GrepQuery, MemoryFs, WriteOptions};
+//! use yfs_vfs::{
+//!     FileSystem, FileSystemExt, GrepQuery, MemoryFs, TextReplacement, VersionBase, WriteOptions,
+//! };
 //!
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! let fs = MemoryFs::new();
@@ -19,12 +21,12 @@
 //! fs.write_text(&notes, "- buy milk\n").await?; // Makes /notes as well.
 //!
 //! // Many may edit at once, and every edit lands.
-//! fs.edit(&notes, &Edit::once("milk", "oat milk")).await?;
+//! fs.edit(&notes, &TextReplacement::once("milk", "oat milk")).await?;
 //! fs.append(&notes, "- call Ada\n".into(), &WriteOptions::default()).await?;
 //!
 //! // Whoever writes a whole file says what they had read: nobody's work is overwritten unseen.
 //! let read = fs.read(&notes).await?;
-//! let base = Some(Base::Version(read.version));
+//! let base = Some(VersionBase::Version(read.version));
 //! fs.write(&notes, "- call Ada\n".into(), &WriteOptions { base, ..Default::default() }).await?;
 //!
 //! let found = fs.grep(&GrepQuery::literal("Ada")).await?;

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::{sync::watch, time};
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_types::{path::VPath, time::Millis};
 
 use self::tree::{MemoryContent as TreeContent, MemoryTree};
 use crate::{

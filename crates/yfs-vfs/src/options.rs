@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smol_str::SmolStr;
-use yfs_engine::{actor::Actor, time::Millis};
+use yfs_types::{actor::Actor, time::Millis};
 
 use crate::{
     stat::{Metadata, VersionToken},

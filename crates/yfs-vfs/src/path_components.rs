@@ -4,7 +4,7 @@
 
 use smol_str::SmolStr;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
-use yfs_engine::{
+use yfs_types::{
     name::{NameError, NodeName},
     path::VPath,
 };

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt, sync::LazyLock};
 
 use smol_str::SmolStr;
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_types::{id::FileId, path::VPath, time::Millis};
 
 /// The permission bits of a file that was created without any.
 pub const DEFAULT_FILE_MODE: u32 = 0o644;

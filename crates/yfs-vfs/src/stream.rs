@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use futures::{Stream, stream};
 use tokio::sync::Notify;
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use crate::{
     error::{FsCode, FsError, Op},

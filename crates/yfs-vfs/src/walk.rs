@@ -1,6 +1,6 @@
 //! Listing and adding up trees, over any filesystem.
 
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use crate::{
     error::{FsCode, FsError, Op},

@@ -66,10 +66,10 @@ fn measured(n_files: usize) -> Vec<Row> {
     rows.push(milliseconds("walk, ms", || drop(black_box(walk()))));
     let found = walk();
     rows.push(milliseconds("document of each by path, ms", || {
-        found.iter().for_each(|it| drop(black_box(workspace.document(&it.path))));
+        found.iter().for_each(|it| drop(black_box(workspace.documents().info(&it.path))));
     }));
     rows.push(milliseconds("document of each by id, ms", || {
-        found.iter().for_each(|it| drop(black_box(workspace.document_of(&it.entry.id))));
+        found.iter().for_each(|it| drop(black_box(workspace.documents().info_of(&it.entry.id))));
     }));
     workspace.close().expect("closed");
     rows

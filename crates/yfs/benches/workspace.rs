@@ -62,14 +62,14 @@ fn measured(n_files: usize, is_aged: bool) -> Vec<Row> {
     contents(&workspace, &mut rows);
     rows.push(Row::new(
         "main document, bytes a file",
-        workspace.stats().expect("stats").main_bytes as f64 / n_files as f64,
+        workspace.maintenance().stats().expect("stats").main_bytes as f64 / n_files as f64,
     ));
     if env::var("YFS_BENCH_COMPACT").map_or(true, |value| value != "0") {
-        workspace.compact(&mut |_, _| ()).expect("compacted");
+        workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
     }
     rows.push(Row::new(
         "store, bytes a file",
-        workspace.stats().expect("stats").store.file_bytes as f64 / n_files as f64,
+        workspace.maintenance().stats().expect("stats").store.file_bytes as f64 / n_files as f64,
     ));
     workspace.close().expect("closed");
     rows.extend(reopened(&file));
@@ -78,7 +78,7 @@ fn measured(n_files: usize, is_aged: bool) -> Vec<Row> {
 
 /// Does what a first peer asks for: encodes the main document.
 fn sync_once(workspace: &Workspace) {
-    let main = workspace.port(workspace.id().as_str()).expect("the main document");
+    let main = workspace.documents().port(workspace.id().as_str()).expect("the main document");
     main.diff(&[0]).expect("encoded");
 }
 
@@ -117,17 +117,19 @@ fn structure(fs: &yfs::WorkspaceFs, n_files: usize, rows: &mut Vec<Row>) {
     rows.push(per_call("trash the folder that holds everything, µs", 1, |_| {
         now(fs.rm(&data, &options)).expect("trashed");
     }));
-    let trash = fs.workspace().trash().expect("a trash");
+    let trash = fs.workspace().trash().list().expect("a trash");
     rows.push(per_call("restore it, µs", 1, |_| {
-        fs.workspace().restore(&trash[0].id, None).expect("restored");
+        fs.workspace().trash().restore(&trash[0].id, None).expect("restored");
     }));
 }
 
 fn contents(workspace: &Workspace, rows: &mut Vec<Row>) {
     let fs = workspace.fs();
     let large = VPath::parse("/large.txt").expect("a path");
-    let port =
-        workspace.port(now(fs.stat(&large)).expect("there").id.as_str()).expect("a document");
+    let port = workspace
+        .documents()
+        .port(now(fs.stat(&large)).expect("there").id.as_str())
+        .expect("a document");
     let mut updates = port.subscribe();
     let old = String::from_utf8(now(fs.read(&large)).expect("read").data.to_vec()).expect("text");
     let changed = old.replacen("lighthouse", "boathouse", 1);

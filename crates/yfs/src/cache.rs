@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use quick_cache::{Weighter, sync::Cache};
 use yfs_engine::id::FileId;
-use yfs_store::Seq;
+use yfs_store::DocHead;
 
 /// What an entry costs beside its text, in bytes: key, pointers, table slot.
 const OVERHEAD: u64 = 112;
@@ -18,7 +18,7 @@ pub(crate) struct CachedText {
     /// The text.
     pub(crate) content: Arc<str>,
     /// The last record that is in it.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
 }
 
 /// Texts of files that were read.

@@ -33,7 +33,7 @@ use yfs_engine::{
     main_doc::{EMPTY_UPDATE, MainDoc},
     time::Millis,
 };
-use yfs_store::{AppendBatch, AppendReceipt, DocName, Seq, StoreError};
+use yfs_store::{AppendBatch, AppendReceipt, DocHead, DocName, Seq, StoreError};
 use yfs_vfs::{FsCode, FsError, Op};
 
 use self::documents::LockedDocuments;
@@ -85,7 +85,7 @@ pub(crate) struct Committed<T> {
 #[derive(Debug)]
 pub(crate) struct CommittedDocument {
     /// The last record of the document.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
     /// Whether there was anything to change.
     pub(crate) is_changed: bool,
     /// Whether other processes had changed the document in between: then it holds more than the
@@ -203,7 +203,8 @@ impl WorkspaceState {
             batch = batch.expecting(self.main_name.clone(), seen);
         }
         batch.blobs = blobs;
-        batch.facts = new_documents.iter().filter_map(NewDocument::fact).collect();
+        let limits = &self.options.limits;
+        batch.facts = new_documents.iter().filter_map(|it| it.fact(limits)).collect();
         let batch = documents.add_to(batch);
         if batch.updates.is_empty() {
             let documents = documents.publish(None, now);

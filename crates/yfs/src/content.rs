@@ -3,9 +3,13 @@
 use std::cell::RefCell;
 
 use yfs_engine::{
-    actor::Actor, content::ContentDoc, gate::UpdateSource, id::FileId, main_doc::MainDoc,
+    actor::Actor,
+    content::{ContentDoc, Version},
+    gate::UpdateSource,
+    id::FileId,
+    main_doc::MainDoc,
 };
-use yfs_store::{DocName, Seq};
+use yfs_store::{DocHead, DocHistory, DocName};
 
 use crate::{
     cache::CachedText,
@@ -67,7 +71,7 @@ impl WorkspaceState {
         &self,
         id: &FileId,
         by: &Actor,
-        expected: Option<Seq>,
+        expected: Option<DocHead>,
         check: impl Fn(&MainDoc) -> Result<()>,
         edit: impl FnMut(&mut ContentDoc) -> Result<Updates>,
     ) -> Result<CommittedDocument> {
@@ -92,7 +96,7 @@ impl WorkspaceState {
     pub(crate) fn expect_content(
         &self,
         id: &FileId,
-        expected: Option<Seq>,
+        expected: Option<DocHead>,
     ) -> Result<Vec<ContentPrecondition>> {
         let Some(expected) = expected else { return Ok(Vec::new()) };
         let head = self.documents.acquire(id).with(|loaded| loaded.head)?;
@@ -150,29 +154,37 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Rebuilds a text file as it was when `head` was its last record.
+    /// Returns the version of a text file whose last record was `head`.
     ///
-    /// Returns nothing if the log no longer reaches back that far.
-    pub(crate) fn doc_at(&self, id: &FileId, head: Seq) -> Result<Option<ContentDoc>> {
-        let client = self.options.ids.client_id();
-        let mut doc = ContentDoc::new(id, client, self.options.limits);
-        if let Some(kind) = self.main.read_recursive().content_kind(id) {
-            doc.set_kind(kind);
+    /// If compaction replaced that record, the version is found from the snapshot, by the changes
+    /// of the records after it. Returns nothing if the log no longer reaches back that far, or if
+    /// `head` is a record of another log.
+    pub(crate) fn version_at(&self, id: &FileId, head: DocHead) -> Result<Option<Version>> {
+        let mut doc = ContentDoc::new(id, self.options.ids.client_id(), self.options.limits);
+        if head == DocHead::ZERO {
+            return Ok(Some(doc.version()));
         }
-        if head == Seq::ZERO {
-            return Ok(Some(doc));
-        }
-        let state = self.store.load(&DocName::from(id))?;
-        let is_here = |seq: Seq| state.updates.iter().any(|record| record.seq == seq);
-        let is_snapshot = state.head == head && state.updates.is_empty();
-        if !is_here(head) && !is_snapshot {
+        let DocHistory { loaded, past_heads } = self.store.load_history(&DocName::from(id))?;
+        // What cannot be read may have been in the version.
+        if !loaded.damaged.is_empty() {
             return Ok(None);
         }
-        let updates = state.updates.iter().filter(|record| record.seq <= head);
-        for update in state.snapshot.iter().chain(updates.map(|record| &record.data)) {
+        let is_covered = head.seq <= loaded.snapshot_upto;
+        let is_known = match is_covered {
+            true => head == loaded.head || past_heads.iter().any(|past| past.head == head),
+            false => loaded.updates.iter().any(|record| record.head() == head),
+        };
+        if !is_known {
+            return Ok(None);
+        }
+        let upto = head.seq.max(loaded.snapshot_upto);
+        let updates = loaded.updates.iter().filter(|record| record.seq <= upto);
+        for update in loaded.snapshot.iter().chain(updates.map(|record| &record.data)) {
             // What is refused was left out of what the writer read as well.
             doc.receive(update, UpdateSource::Store).ok();
         }
-        Ok(Some(doc))
+        doc.gate().health()?;
+        let later = past_heads.iter().filter(|past| is_covered && past.head.seq > head.seq);
+        Ok(doc.version().before(later.map(|past| &past.change[..])).ok())
     }
 }

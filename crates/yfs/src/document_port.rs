@@ -239,8 +239,13 @@ impl WorkspaceState {
         if erases {
             self.note_redaction()?;
         }
+        // Recorded with the update itself: the document may leave memory before it rests.
+        let aside = doc.record_aside()?;
         let claim = by.filter(|_| received.changed).and_then(|by| self.claim(doc, &update, by));
-        Ok(ReceivedContent { updates: iter::once(update).chain(claim).collect(), erases })
+        Ok(ReceivedContent {
+            updates: iter::once(update).chain(aside).chain(claim).collect(),
+            erases,
+        })
     }
 
     /// Notes on whose behalf the client of an update writes, unless that is known. An update of

@@ -32,7 +32,7 @@ use yfs_engine::{
     id::{ClientId, FileId},
     kind::ContentRoot,
 };
-use yfs_store::{DocName, LogRecord, Seq, Store};
+use yfs_store::{DocHead, DocName, LogRecord, Seq, Store};
 
 pub(crate) use self::guard::DocumentGuard;
 use crate::{
@@ -105,7 +105,7 @@ pub(crate) struct LoadedDocument {
     /// Everything that others logged up to here is in `doc`.
     pub(crate) seen: Seq,
     /// The last update of this document that is known to be logged, ours included.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
     /// Whether some of its records could not be read.
     pub(crate) is_damaged: bool,
     /// Held for its drop.
@@ -309,7 +309,7 @@ impl DocHandle {
         let mut slot = self.entry.slot.lock();
         if let Some(loaded) = slot.as_mut().filter(|loaded| loaded.seen < record.seq) {
             loaded.seen = record.seq;
-            loaded.head = loaded.head.max(record.seq);
+            loaded.head = loaded.head.max(record.head());
             match loaded.doc.receive(&record.data, UpdateSource::Store) {
                 Ok(_) => self.charge(&record.data),
                 // Every process refuses the same records; the next load reports which.

@@ -192,10 +192,10 @@ impl DirectoryExporter<'_> {
             for ExportOutcome { path, n_bytes, what } in outcomes {
                 match what {
                     Ok(FileWriteOutcome::Written) => {
-                        self.done(n_bytes, |report| report.n_written += 1)
+                        self.done(n_bytes, |report| report.n_written += 1);
                     }
                     Ok(FileWriteOutcome::Unchanged) => {
-                        self.done(0, |report| report.n_unchanged += 1)
+                        self.done(0, |report| report.n_unchanged += 1);
                     }
                     Err(why) => self.skip(&path, why),
                 }

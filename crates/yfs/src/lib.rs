@@ -2,21 +2,21 @@
 //!
 //! A [`Workspace`] is one tree of files. Its contents are CRDTs, so that any number of processes,
 //! editors and agents may change it at once, and nobody's work is lost. [`Workspace::fs`] is the tree
-//! as a [`FileSystem`](yfs_vfs::FileSystem); [`Workspace::port`] is a document as a Yjs peer sees it.
+//! as a [`FileSystem`](yfs_vfs::FileSystem); [`Documents::port`] is a document as a Yjs peer sees it.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use yfs::{Options, Workspace};
+//! use yfs::{Workspace, WorkspaceOptions};
 //! use yfs_engine::path::VPath;
 //! use yfs_store::MemoryStore;
-//! use yfs_vfs::{Edit, FileSystem, WriteOptions};
+//! use yfs_vfs::{FileSystem, TextReplacement, WriteOptions};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! // `Workspace::create_at(path, ..)` keeps it in an SQLite file, for any number of processes.
-//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), Options::default())?;
+//! let workspace = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
 //! let (fs, plan) = (workspace.fs(), VPath::parse("/docs/plan.md")?);
 //! fs.write(&plan, "1. Listen\n2. Answer\n".into(), &WriteOptions::default()).await?;
-//! fs.edit(&plan, &Edit::once("Answer", "Answer well")).await?;
+//! fs.edit(&plan, &TextReplacement::once("Answer", "Answer well")).await?;
 //! assert_eq!(&fs.read(&plan).await?.data[..], b"1. Listen\n2. Answer well\n");
 //! workspace.close()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,6 +44,7 @@ mod change_replay;
 pub mod document_port;
 pub mod replica;
 pub mod session;
+mod settled_form;
 mod stat_report;
 mod state;
 pub mod subscription;
@@ -60,6 +61,7 @@ pub use crate::{
         YjsImportReport,
     },
     options::WorkspaceOptions,
+    replica::Replication,
     session::Session,
-    workspace::{Workspace, trash::TrashEntry},
+    workspace::{Documents, History, Maintenance, Nodes, Trash, Workspace, trash::TrashEntry},
 };

@@ -10,7 +10,7 @@ use yfs_engine::{
     gate::{GateRejection, UpdateSource},
     main_doc::MainDoc,
 };
-use yfs_store::{DocName, Seq, Store};
+use yfs_store::{DocHead, DocName, Seq, Store};
 
 use crate::error::{Result, WorkspaceError};
 
@@ -26,7 +26,7 @@ pub(crate) struct LoadReport {
     /// Everything that was logged up to here has been read.
     pub(crate) upto: Seq,
     /// The last record of the document.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
     /// How many bytes of updates were read.
     pub(crate) bytes: u64,
     /// Records that were left out, and why.

@@ -3,7 +3,7 @@
 //!
 //! A replica is another store with the same main document. It is brought up to date by the log, not by asking
 //! each document for its state: a [`ReplicaFeed`] reads what was logged since a [`LogCursor`], and
-//! [`Workspace::take`] logs it on the other side. So which of ten thousand documents changed is no question,
+//! [`Replication::receive`] logs it on the other side. So which of ten thousand documents changed is no question,
 //! and documents that nobody has open are not loaded, here or there.
 
 mod feed;
@@ -26,6 +26,7 @@ use yfs_store::{SqliteStore, Store};
 use crate::{
     Workspace, WorkspaceOptions,
     error::{Result, WorkspaceError},
+    state::WorkspaceState,
     workspace::{CREATED_KEY, ID_KEY},
 };
 
@@ -60,10 +61,18 @@ impl Workspace {
     ) -> Result<Self> {
         Self::create_replica(Arc::new(SqliteStore::create_new(file)?), id, options)
     }
+}
 
-    /// Returns when something may have been logged since this was called before, by any process, or after
-    /// a while.
-    pub async fn news(&self, at_most: std::time::Duration) {
+/// The exchange of a workspace's log with other stores that hold the same workspace
+/// ([`Workspace::replication`](crate::Workspace::replication)).
+#[derive(Debug, Clone, Copy)]
+pub struct Replication<'w> {
+    pub(crate) state: &'w Arc<WorkspaceState>,
+}
+
+impl Replication<'_> {
+    /// Returns when any process may have logged a record since the last call, or after `at_most`.
+    pub async fn wait_for_records(self, at_most: std::time::Duration) {
         // Running out of time is an answer, too.
         tokio::time::timeout(at_most, self.state.events.arrival()).await.ok();
     }

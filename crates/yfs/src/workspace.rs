@@ -8,17 +8,15 @@ use yfs_engine::{
     id::{FileId, WorkspaceId},
     kind::SchemaProfile,
     main_doc::MainDoc,
-    path::VPath,
     table::WriterIds,
 };
 use yfs_store::{DocName, SqliteStore, Store, WriterClaim};
 use yfs_vfs::ChangeAuthor;
 
 use crate::{
-    WorkspaceFs,
+    Replication, WorkspaceFs,
     clock::{IdSource, RandomIds},
-    document_port::DocPort,
-    documents::{DocHandle, DocumentPool},
+    documents::DocumentPool,
     error::{Result, WorkspaceError},
     load_document, log_follower,
     options::WorkspaceOptions,
@@ -38,6 +36,10 @@ pub mod redact;
 pub mod stats;
 pub mod trash;
 pub mod versions;
+
+pub use self::{
+    compact::Maintenance, document::Documents, history::History, nodes::Nodes, trash::Trash,
+};
 
 /// The key under which the store keeps the workspace's id.
 pub(crate) const ID_KEY: &str = "workspace";
@@ -174,44 +176,34 @@ impl Workspace {
         &self.state.store
     }
 
-    /// Opens a document for a server of the sync protocol: the main document by the workspace's id,
-    /// or a file's content by the file's id.
-    pub fn port(&self, guid: &str) -> Result<DocPort> {
-        DocPort::open(&self.state, guid)
+    /// Returns the history of files: versions, authors, anchors, redaction.
+    pub fn history(&self) -> History<'_> {
+        History { state: &self.state }
     }
 
-    /// Returns where an object is; nothing if it is in the trash, or unknown.
-    pub fn path_of(&self, id: &FileId) -> Result<Option<VPath>> {
-        self.state.refresh()?;
-        Ok(self.state.main.read().tree().path_of(id))
+    /// Returns the trash: what was removed and can be restored.
+    pub fn trash(&self) -> Trash<'_> {
+        Trash { state: &self.state }
     }
 
-    /// Returns how many content documents are in memory, and their estimated size in bytes.
-    pub fn loaded(&self) -> (usize, u64) {
-        self.state.documents.usage()
+    /// Returns files, directories and links by their ids.
+    pub fn nodes(&self) -> Nodes<'_> {
+        Nodes { state: &self.state }
     }
 
-    /// Returns a handle that keeps a file's content document in memory (seed 001, `acquire`).
-    ///
-    /// # Errors
-    ///
-    /// As looking up a path; [`WorkspaceError::NoFile`] for what has no document.
-    pub fn acquire(&self, path: &VPath) -> Result<DocHandle> {
-        let id = self.file_id(path)?;
-        Ok(self.state.documents.acquire(&id))
+    /// Returns the content documents, as editors and servers use them.
+    pub fn documents(&self) -> Documents<'_> {
+        Documents { state: &self.state }
     }
 
-    /// Returns a handle if the content document is in memory (seed 001, `peek`).
-    pub fn peek(&self, path: &VPath) -> Result<Option<DocHandle>> {
-        let id = self.file_id(path)?;
-        Ok(self.state.documents.peek(&id))
+    /// Returns the exchange of the log with other stores that hold this workspace.
+    pub fn replication(&self) -> Replication<'_> {
+        Replication { state: &self.state }
     }
 
-    /// Reads a file's text into the cache and returns it; the document does not stay (seed 001,
-    /// `loadAndCache`).
-    pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
-        let id = self.file_id(path)?;
-        Ok(self.state.text(&id)?.content)
+    /// Returns the upkeep: sizes, compaction, quarantine, repairs.
+    pub fn maintenance(&self) -> Maintenance<'_> {
+        Maintenance { state: &self.state }
     }
 
     /// Takes in what other processes have logged; returns whether there was anything.
@@ -233,11 +225,6 @@ impl Workspace {
     /// Flushes and closes the workspace, for all handles on it.
     pub fn close(self) -> Result<()> {
         close(&self.state)
-    }
-
-    fn file_id(&self, path: &VPath) -> Result<FileId> {
-        self.state.refresh()?;
-        Ok(self.state.resolve_file(path)?)
     }
 }
 

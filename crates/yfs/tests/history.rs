@@ -25,8 +25,8 @@ fn write_as(workspace: &Workspace, actor: &str, path: &str, text: &str) {
 /// The versions of a file: number, actor, label, names, and what they say.
 fn timeline(workspace: &Workspace, path: &str) -> String {
     let mut shown = String::new();
-    for version in workspace.versions(&at(path)).unwrap() {
-        let text = match workspace.version_content(&at(path), version.number) {
+    for version in workspace.history().versions(&at(path)).unwrap() {
+        let text = match workspace.history().version_content(&at(path), version.number) {
             Ok(text) => format!("{:?}", String::from_utf8_lossy(&text)),
             Err(WorkspaceError::Redacted { .. }) => "redacted".to_owned(),
             Err(error) => panic!("{error}"),
@@ -42,7 +42,7 @@ fn timeline(workspace: &Workspace, path: &str) -> String {
 }
 
 fn blame(workspace: &Workspace, path: &str) -> String {
-    let lines = workspace.blame(&at(path)).unwrap();
+    let lines = workspace.history().blame(&at(path)).unwrap();
     let shown = lines.iter().map(|line| {
         let actor = line.actor.as_ref().map(ToString::to_string).unwrap_or_default();
         format!("{} {actor} v{} {}\n", line.number, line.version.unwrap_or(0), line.text)
@@ -66,11 +66,11 @@ fn a_rewrite_of_most_of_a_text_is_a_version_of_its_own() {
         now(workspace.fs().edit(&at(path), &TextReplacement::once("line 3 ", "third "))).unwrap();
         put(&workspace, path, "everything else went away");
         now(workspace.fs().edit(&at(path), &TextReplacement::once("away", "off"))).unwrap();
-        let versions = workspace.versions(&at(path)).unwrap();
+        let versions = workspace.history().versions(&at(path)).unwrap();
         assert_eq!(versions.len(), 3);
-        let before = workspace.version_content(&at(path), 1).unwrap();
+        let before = workspace.history().version_content(&at(path), 1).unwrap();
         assert_eq!(&before[..], long.replace("line 3 ", "third ").as_bytes());
-        let after = workspace.version_content(&at(path), 2).unwrap();
+        let after = workspace.history().version_content(&at(path), 2).unwrap();
         assert_eq!(&after[..], b"everything else went away");
     }
 }
@@ -97,10 +97,10 @@ fn what_replaces_a_file_is_a_version_of_its_own() {
 fn versions_have_names_and_are_found_by_name_and_time() {
     let workspace = create();
     put(&workspace, "/a.txt", "one\n");
-    workspace.name_version(&at("/a.txt"), "first draft").unwrap();
-    workspace.name_version(&at("/a.txt"), "to Bob").unwrap();
+    workspace.history().name_version(&at("/a.txt"), "first draft").unwrap();
+    workspace.history().name_version(&at("/a.txt"), "to Bob").unwrap();
     now(workspace.fs().edit(&at("/a.txt"), &TextReplacement::once("one", "two"))).unwrap();
-    workspace.name_version(&at("/a.txt"), "to Eve").unwrap();
+    workspace.history().name_version(&at("/a.txt"), "to Eve").unwrap();
     let shown = timeline(&workspace, "/a.txt");
     expect![[r#"
         1 system: [first draft] [to Bob] "one\n"
@@ -108,19 +108,24 @@ fn versions_have_names_and_are_found_by_name_and_time() {
     "#]]
     .assert_eq(&shown);
     let find = |which: VersionSelector| {
-        workspace.find_version(&at("/a.txt"), &which).unwrap().map(|version| version.number)
+        workspace
+            .history()
+            .find_version(&at("/a.txt"), &which)
+            .unwrap()
+            .map(|version| version.number)
     };
     assert_eq!(find(VersionSelector::Name("to Bob".into())), Some(1));
     assert_eq!(find(VersionSelector::Name("to nobody".into())), None);
     assert_eq!(find(VersionSelector::Number(2)), Some(2));
-    let times: Vec<_> = workspace.versions(&at("/a.txt")).unwrap().iter().map(|it| it.at).collect();
+    let times: Vec<_> =
+        workspace.history().versions(&at("/a.txt")).unwrap().iter().map(|it| it.at).collect();
     assert_eq!(find(VersionSelector::At(times[1])), Some(2));
     assert_eq!(find(VersionSelector::At(yfs_engine::time::Millis(times[0].0 - 1))), None);
-    assert!(workspace.unname_version(&at("/a.txt"), "to Bob").unwrap());
-    assert!(!workspace.unname_version(&at("/a.txt"), "to Bob").unwrap());
+    assert!(workspace.history().unname_version(&at("/a.txt"), "to Bob").unwrap());
+    assert!(!workspace.history().unname_version(&at("/a.txt"), "to Bob").unwrap());
     assert_eq!(find(VersionSelector::Name("to Bob".into())), None);
     for name in ["", " ", "a\nb"] {
-        assert!(workspace.name_version(&at("/a.txt"), name).is_err());
+        assert!(workspace.history().name_version(&at("/a.txt"), name).is_err());
     }
     // Two names for one version that follow each other make no version between them.
     assert_eq!(timeline(&workspace, "/a.txt"), shown.replace(" [to Bob]", ""));
@@ -148,12 +153,12 @@ fn blame_survives_moves_compaction_and_reloads() {
         5 agent:bot v2 and more
     "#]]
     .assert_eq(&shown);
-    let lines = workspace.blame(&at("/a.txt")).unwrap();
+    let lines = workspace.history().blame(&at("/a.txt")).unwrap();
     let shares: Vec<_> = lines[1].shares.iter().map(|share| share.n_chars).collect();
     assert_eq!(shares, [12, 1]);
     let before = timeline(&workspace, "/a.txt");
     now(workspace.fs().mv(&at("/a.txt"), &at("/b.txt"), &MoveOptions::default())).unwrap();
-    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     assert_eq!(blame(&workspace, "/b.txt"), shown);
     workspace.close().unwrap();
     let workspace = Workspace::open_at(&file, WorkspaceOptions::reading()).unwrap();
@@ -167,36 +172,47 @@ fn anchors_hold_across_edits_moves_and_restarts() {
     let file = directory.path().join("w.db");
     let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     put(&workspace, "/a.txt", "one\ntwo\nthree\n");
-    let two = workspace.anchor(&at("/a.txt"), AnchorTarget::Line(2), AnchorSide::Right).unwrap();
-    let end = workspace.anchor(&at("/a.txt"), AnchorTarget::Line(4), AnchorSide::Right).unwrap();
+    let two = workspace
+        .history()
+        .anchor(&at("/a.txt"), AnchorTarget::Line(2), AnchorSide::Right)
+        .unwrap();
+    let end = workspace
+        .history()
+        .anchor(&at("/a.txt"), AnchorTarget::Line(4), AnchorSide::Right)
+        .unwrap();
     let text = two.to_string();
     assert!(text.len() <= 40, "{text}");
     put(&workspace, "/a.txt", "zero\none\ntwo\nthree\nfour\n");
     now(workspace.fs().mv(&at("/a.txt"), &at("/b.txt"), &MoveOptions::default())).unwrap();
-    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     workspace.close().unwrap();
     let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).unwrap();
-    let place = workspace.resolve_anchor(&text.parse().unwrap()).unwrap();
+    let place = workspace.history().resolve_anchor(&text.parse().unwrap()).unwrap();
     assert_eq!(
         (place.path.as_str(), place.line, place.offset, place.exact),
         ("/b.txt", 3, 9, true)
     );
-    let place = workspace.resolve_anchor(&end).unwrap();
+    let place = workspace.history().resolve_anchor(&end).unwrap();
     assert_eq!((place.line, place.exact), (6, true));
     put(&workspace, "/b.txt", "zero\none\nthree\nfour\n");
-    let place = workspace.resolve_anchor(&two).unwrap();
+    let place = workspace.history().resolve_anchor(&two).unwrap();
     assert_eq!((place.line, place.exact), (3, false));
-    workspace.redact(&at("/b.txt"), RedactionScope::History, None).unwrap();
-    let place = workspace.resolve_anchor(&two).unwrap();
+    workspace.history().redact(&at("/b.txt"), RedactionScope::History, None).unwrap();
+    let place = workspace.history().resolve_anchor(&two).unwrap();
     assert_eq!((place.line, place.offset, place.exact), (3, 9, false));
     put(&workspace, "/other.txt", "two\n");
-    let other =
-        workspace.anchor(&at("/other.txt"), AnchorTarget::Line(1), AnchorSide::Left).unwrap();
+    let other = workspace
+        .history()
+        .anchor(&at("/other.txt"), AnchorTarget::Line(1), AnchorSide::Left)
+        .unwrap();
     assert!(
-        workspace.anchor(&at("/other.txt"), AnchorTarget::Offset(9), AnchorSide::Left).is_err()
+        workspace
+            .history()
+            .anchor(&at("/other.txt"), AnchorTarget::Offset(9), AnchorSide::Left)
+            .is_err()
     );
     let wrong = yfs::workspace::anchors::FileAnchor { file: other.file, ..two };
-    assert!(matches!(workspace.resolve_anchor(&wrong), Err(WorkspaceError::Anchor(_))));
+    assert!(matches!(workspace.history().resolve_anchor(&wrong), Err(WorkspaceError::Anchor(_))));
     assert!("nonsense".parse::<yfs::workspace::anchors::FileAnchor>().is_err());
 }
 
@@ -206,26 +222,35 @@ fn what_is_redacted_is_gone_from_the_file() {
     let file = directory.path().join("w.db");
     let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     write_as(&workspace, "human:ada", "/a.txt", "name: x\nkey: 7f3kSECRETd9\n");
-    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     write_as(&workspace, "agent:bot", "/a.txt", "name: x\nkey: -\n");
     write_as(&workspace, "human:ada", "/a.txt", "name: y\nkey: -\n");
     write_as(&workspace, "human:eve", "/a.txt", "name: y\nkey: -\nmore\n");
     let looking = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let second = Workspace::open(Arc::new(SqliteStore::open(&file).unwrap()), looking).unwrap();
-    let held = second.acquire(&at("/a.txt")).unwrap();
+    let held = second.documents().acquire(&at("/a.txt")).unwrap();
     assert_eq!(cat(&second, "/a.txt"), "name: y\nkey: -\nmore\n");
     assert!(is_in_files(directory.path(), "SECRET"));
     let is = |result: Result<_, WorkspaceError>, code| match result {
         Err(WorkspaceError::Fs(error)) => error.code == code,
         _ => false,
     };
-    assert!(is(workspace.redact(&at("/a.txt"), RedactionScope::Version(4), None), FsCode::EPERM));
-    assert!(is(workspace.redact(&at("/a.txt"), RedactionScope::Version(9), None), FsCode::EINVAL));
-    let planned = workspace.redactable(&at("/a.txt"), RedactionScope::Version(1)).unwrap();
+    assert!(is(
+        workspace.history().redact(&at("/a.txt"), RedactionScope::Version(4), None),
+        FsCode::EPERM
+    ));
+    assert!(is(
+        workspace.history().redact(&at("/a.txt"), RedactionScope::Version(9), None),
+        FsCode::EINVAL
+    ));
+    let planned =
+        workspace.history().redactable(&at("/a.txt"), RedactionScope::Version(1)).unwrap();
     assert_eq!(planned.pieces.concat().replace('x', ""), "7f3kSECRETd9");
     assert!(is_in_files(directory.path(), "SECRET"));
-    let redacted =
-        workspace.redact(&at("/a.txt"), RedactionScope::Version(1), Some("leaked")).unwrap();
+    let redacted = workspace
+        .history()
+        .redact(&at("/a.txt"), RedactionScope::Version(1), Some("leaked"))
+        .unwrap();
     assert_eq!(redacted, planned);
     assert!(!is_in_files(directory.path(), "SECRET"));
     let shown = timeline(&workspace, "/a.txt");
@@ -236,15 +261,15 @@ fn what_is_redacted_is_gone_from_the_file() {
         4 human:eve "name: y\nkey: -\nmore\n" now
     "#]]
     .assert_eq(&shown);
-    let records = workspace.redactions(&at("/a.txt")).unwrap();
+    let records = workspace.history().redactions(&at("/a.txt")).unwrap();
     assert_eq!((records.len(), records[0].n_units), (1, 13));
     assert_eq!(records[0].author.label.as_deref(), Some("leaked"));
     // Another process that has the document open hears of it, and serves none of it to anybody.
     assert_eq!(timeline(&second, "/a.txt"), shown);
-    let state = second.port(held.id().as_str()).unwrap().diff(&[0]).unwrap();
+    let state = second.documents().port(held.id().as_str()).unwrap().diff(&[0]).unwrap();
     assert!(!state.windows(6).any(|bytes| bytes == b"SECRET"));
     write_as(&second, "human:eve", "/a.txt", "name: z\nkey: -\nmore\n");
-    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     assert!(!is_in_files(directory.path(), "SECRET"));
     assert!(workspace.store().check().unwrap().problems.is_empty());
 }
@@ -256,19 +281,24 @@ fn who_comes_back_with_old_content_does_not_bring_it_back() {
     let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     put(&workspace, "/a.txt", "key: SECRET1\n");
     let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
-    let port = workspace.port(id.as_str()).unwrap();
+    let port = workspace.documents().port(id.as_str()).unwrap();
     let old = port.diff(&[0]).unwrap();
     put(&workspace, "/a.txt", "key: -\n");
-    workspace.redact(&at("/a.txt"), RedactionScope::History, None).unwrap();
+    workspace.history().redact(&at("/a.txt"), RedactionScope::History, None).unwrap();
     port.receive(&old).unwrap();
     assert!(!is_in_files(directory.path(), "SECRET1"));
     // Another workspace that knows the record only, and hears of the content last.
     let elsewhere = tempfile::tempdir().unwrap();
     let other =
         Workspace::create_at(&elsewhere.path().join("w.db"), WorkspaceOptions::default()).unwrap();
-    let main = workspace.port(workspace.id().as_str()).unwrap();
-    other.port(other.id().as_str()).unwrap().receive(&main.diff(&[0]).unwrap()).unwrap();
-    let other_port = other.port(id.as_str()).unwrap();
+    let main = workspace.documents().port(workspace.id().as_str()).unwrap();
+    other
+        .documents()
+        .port(other.id().as_str())
+        .unwrap()
+        .receive(&main.diff(&[0]).unwrap())
+        .unwrap();
+    let other_port = other.documents().port(id.as_str()).unwrap();
     other_port.receive(&port.diff(&[0]).unwrap()).unwrap();
     other_port.receive(&old).unwrap();
     assert_eq!(cat(&other, "/a.txt"), "key: -\n");
@@ -281,16 +311,21 @@ fn a_peer_that_hears_of_a_redaction_erases_its_own_log() {
     let workspace = create();
     put(&workspace, "/a.txt", "key: SECRET2\n");
     let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
-    let port = workspace.port(id.as_str()).unwrap();
+    let port = workspace.documents().port(id.as_str()).unwrap();
     let file = directory.path().join("w.db");
     let other = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
-    let main = workspace.port(workspace.id().as_str()).unwrap();
-    other.port(other.id().as_str()).unwrap().receive(&main.diff(&[0]).unwrap()).unwrap();
-    let other_port = other.port(id.as_str()).unwrap();
+    let main = workspace.documents().port(workspace.id().as_str()).unwrap();
+    other
+        .documents()
+        .port(other.id().as_str())
+        .unwrap()
+        .receive(&main.diff(&[0]).unwrap())
+        .unwrap();
+    let other_port = other.documents().port(id.as_str()).unwrap();
     other_port.receive(&port.diff(&[0]).unwrap()).unwrap();
     assert!(is_in_files(directory.path(), "SECRET2"));
     put(&workspace, "/a.txt", "key: -\n");
-    workspace.redact(&at("/a.txt"), RedactionScope::History, None).unwrap();
+    workspace.history().redact(&at("/a.txt"), RedactionScope::History, None).unwrap();
     let known = other_port.state_vector().unwrap();
     other_port.receive(&port.diff(&known).unwrap()).unwrap();
     other.close().unwrap();
@@ -309,18 +344,21 @@ fn versions_by_reference_are_erased_unless_something_else_names_them() {
     write("/a.bin", 2);
     write("/b.bin", 2);
     write("/a.bin", 3);
-    workspace.name_version(&at("/a.bin"), "third").unwrap();
-    let is_there = |number| workspace.version_content(&at("/a.bin"), number).is_ok();
-    let redacted = workspace.redact(&at("/a.bin"), RedactionScope::History, None).unwrap();
+    workspace.history().name_version(&at("/a.bin"), "third").unwrap();
+    let is_there = |number| workspace.history().version_content(&at("/a.bin"), number).is_ok();
+    let redacted =
+        workspace.history().redact(&at("/a.bin"), RedactionScope::History, None).unwrap();
     assert_eq!((redacted.blobs.len(), redacted.kept.len()), (2, 1));
     assert_eq!([1, 2, 3].map(is_there), [false, false, true]);
     assert_eq!(workspace.store().blobs().unwrap().len(), 2);
-    let named =
-        workspace.find_version(&at("/a.bin"), &VersionSelector::Name("third".into())).unwrap();
+    let named = workspace
+        .history()
+        .find_version(&at("/a.bin"), &VersionSelector::Name("third".into()))
+        .unwrap();
     assert_eq!(named.map(|version| version.number), Some(3));
     assert_eq!(now(workspace.fs().read(&at("/b.bin"))).unwrap().data, bytes(2));
     assert_eq!(now(workspace.fs().read(&at("/a.bin"))).unwrap().data, bytes(3));
-    assert!(workspace.blame(&at("/a.bin")).is_err());
+    assert!(workspace.history().blame(&at("/a.bin")).is_err());
 }
 
 #[test]
@@ -333,9 +371,10 @@ fn rich_text_has_the_same_history() {
     write_as(&workspace, "human:ada", "/a.md", first);
     write_as(&workspace, "agent:bot", "/a.md", &second);
     write_as(&workspace, "human:eve", "/a.md", &third);
-    let two = workspace.anchor(&at("/a.md"), AnchorTarget::Line(6), AnchorSide::Right).unwrap();
+    let two =
+        workspace.history().anchor(&at("/a.md"), AnchorTarget::Line(6), AnchorSide::Right).unwrap();
     let here = AnchorTarget::Offset(third.find("there").unwrap());
-    let here = workspace.anchor(&at("/a.md"), here, AnchorSide::Right).unwrap();
+    let here = workspace.history().anchor(&at("/a.md"), here, AnchorSide::Right).unwrap();
     write_as(&workspace, "human:ada", "/a.md", &fourth.replace("# Plan\n", "# Plan\n\nNew.\n"));
     let shown = blame(&workspace, "/a.md");
     expect![[r#"
@@ -351,23 +390,25 @@ fn rich_text_has_the_same_history() {
     "#]]
     .assert_eq(&shown);
     let lines = [&two, &here].map(|anchor| {
-        let place = workspace.resolve_anchor(anchor).unwrap();
+        let place = workspace.history().resolve_anchor(anchor).unwrap();
         (place.line, place.exact)
     });
     assert_eq!(lines, [(8, true), (5, true)]);
-    let versions = workspace.versions(&at("/a.md")).unwrap();
+    let versions = workspace.history().versions(&at("/a.md")).unwrap();
     assert_eq!(versions.len(), 4);
-    assert_eq!(workspace.version_content(&at("/a.md"), 3).unwrap(), third.as_bytes());
+    assert_eq!(workspace.history().version_content(&at("/a.md"), 3).unwrap(), third.as_bytes());
     let now_says = cat(&workspace, "/a.md");
-    let erased = workspace.redact(&at("/a.md"), RedactionScope::Version(3), None).unwrap();
+    let erased =
+        workspace.history().redact(&at("/a.md"), RedactionScope::Version(3), None).unwrap();
     assert!(erased.pieces.iter().any(|piece| piece.contains("SECRET3")));
     assert_eq!(cat(&workspace, "/a.md"), now_says);
     assert_eq!(blame(&workspace, "/a.md"), shown);
-    let readable = [1, 2, 3, 4].map(|n| workspace.version_content(&at("/a.md"), n).is_ok());
+    let readable =
+        [1, 2, 3, 4].map(|n| workspace.history().version_content(&at("/a.md"), n).is_ok());
     // What the third said and the last does not say any more, the older ones said as well.
     assert_eq!(readable, [false, false, false, true]);
     let id = now(workspace.fs().stat(&at("/a.md"))).unwrap().id;
-    let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();
+    let state = workspace.documents().port(id.as_str()).unwrap().diff(&[0]).unwrap();
     assert!(!state.windows(7).any(|bytes| bytes == b"SECRET3"));
 }
 
@@ -388,20 +429,23 @@ fn what_a_conversion_left_behind_is_redacted_as_well() {
         for n in 1..=6 {
             assert!(is_in_files(directory.path(), &format!("SECRET{n}")));
         }
-        let planned = workspace.redactable(&at(to), RedactionScope::History).unwrap();
-        let redacted = workspace.redact(&at(to), RedactionScope::History, None).unwrap();
+        let planned = workspace.history().redactable(&at(to), RedactionScope::History).unwrap();
+        let redacted = workspace.history().redact(&at(to), RedactionScope::History, None).unwrap();
         assert_eq!(redacted, planned);
         for n in 1..=6 {
             assert!(!is_in_files(directory.path(), &format!("SECRET{n}")), "{n} {to}");
         }
         assert_eq!(cat(&workspace, to), third);
         assert_eq!(workspace.conflicts().unwrap(), []);
-        assert!(!workspace.repair(&at(to)).unwrap());
+        assert!(!workspace.maintenance().repair(&at(to)).unwrap());
         let readable: Vec<bool> = workspace
+            .history()
             .versions(&at(to))
             .unwrap()
             .iter()
-            .map(|it| !it.redacted && workspace.version_content(&at(to), it.number).is_ok())
+            .map(|it| {
+                !it.redacted && workspace.history().version_content(&at(to), it.number).is_ok()
+            })
             .collect();
         assert_eq!(readable.last(), Some(&true));
         assert!(!readable[0]);
@@ -430,12 +474,13 @@ five
     let anchors = ["Two", "three", "four", "five"].map(|word| {
         [(AnchorSide::Right, 1), (AnchorSide::Left, 1)].map(|(stick, skip)| {
             let spot = AnchorTarget::Offset(file.find(word).unwrap() + skip);
-            workspace.anchor(&at("/a.md"), spot, stick).unwrap()
+            workspace.history().anchor(&at("/a.md"), spot, stick).unwrap()
         })
     });
     let places = |words: [usize; 4]| {
         words.map(|n| {
-            let found = anchors[n].each_ref().map(|it| workspace.resolve_anchor(it).unwrap());
+            let found =
+                anchors[n].each_ref().map(|it| workspace.history().resolve_anchor(it).unwrap());
             found.map(|it| (it.offset, it.exact))
         })
     };
@@ -478,16 +523,18 @@ fn what_a_readable_version_holds_as_well_stays_and_that_is_said() {
     write_as(&workspace, "human:ada", "/a.md", &file("pin: SECRET7\n", "words"));
     write_as(&workspace, "human:bob", "/a.md", &file("pin: SECRET7\n", "SECRET8 words"));
     write_as(&workspace, "human:eve", "/a.md", &file("", "words"));
-    let redacted = workspace.redact(&at("/a.md"), RedactionScope::Version(2), None).unwrap();
+    let redacted =
+        workspace.history().redact(&at("/a.md"), RedactionScope::Version(2), None).unwrap();
     assert_eq!(redacted.held_by, [1]);
     assert!(redacted.pieces.concat().contains("SECRET8"));
-    let said = workspace.version_content(&at("/a.md"), 1).unwrap();
+    let said = workspace.history().version_content(&at("/a.md"), 1).unwrap();
     assert_eq!(said, file("pin: SECRET7\n", "words").as_bytes());
-    assert!(workspace.version_content(&at("/a.md"), 2).is_err());
-    let redacted = workspace.redact(&at("/a.md"), RedactionScope::Version(1), None).unwrap();
+    assert!(workspace.history().version_content(&at("/a.md"), 2).is_err());
+    let redacted =
+        workspace.history().redact(&at("/a.md"), RedactionScope::Version(1), None).unwrap();
     assert_eq!(redacted.held_by, Vec::<u64>::new());
     let id = now(workspace.fs().stat(&at("/a.md"))).unwrap().id;
-    let state = workspace.port(id.as_str()).unwrap().diff(&[0]).unwrap();
+    let state = workspace.documents().port(id.as_str()).unwrap().diff(&[0]).unwrap();
     assert!(!state.windows(6).any(|bytes| bytes == b"SECRET"));
 }
 
@@ -499,9 +546,9 @@ fn what_was_a_text_before_it_was_bytes_is_a_version_and_the_reverse() {
         now(workspace.fs().write(&at("/a.txt"), data.to_vec().into(), &options)).unwrap();
     };
     let said = || {
-        let versions = workspace.versions(&at("/a.txt")).unwrap();
+        let versions = workspace.history().versions(&at("/a.txt")).unwrap();
         let said = versions.iter().map(|it| {
-            let content = workspace.version_content(&at("/a.txt"), it.number).unwrap();
+            let content = workspace.history().version_content(&at("/a.txt"), it.number).unwrap();
             (String::from_utf8_lossy(&content).into_owned(), it.current)
         });
         said.collect::<Vec<_>>()
@@ -509,11 +556,11 @@ fn what_was_a_text_before_it_was_bytes_is_a_version_and_the_reverse() {
     write(b"a text\n");
     write(b"\xffbytes");
     assert_eq!(said(), [("a text\n".to_owned(), false), ("\u{fffd}bytes".to_owned(), true)]);
-    workspace.restore_version(&at("/a.txt"), 1).unwrap();
+    workspace.history().restore_version(&at("/a.txt"), 1).unwrap();
     assert_eq!(cat(&workspace, "/a.txt"), "a text\n");
     let now_said = said();
     assert_eq!(now_said[0], ("\u{fffd}bytes".to_owned(), false));
     assert_eq!(now_said.last().unwrap(), &("a text\n".to_owned(), true));
-    let blamed = workspace.blame(&at("/a.txt")).unwrap();
+    let blamed = workspace.history().blame(&at("/a.txt")).unwrap();
     assert_eq!(blamed[0].version, Some(now_said.len() as u64));
 }

@@ -36,7 +36,7 @@ impl Editor {
     fn open(workspace: &Workspace, id: &FileId) -> Self {
         let client = ClientId::new(77).expect("a client id");
         let mut doc = ContentDoc::new(id, client, GateLimits::default());
-        let port = workspace.port(id.as_str()).expect("a port");
+        let port = workspace.documents().port(id.as_str()).expect("a port");
         let all = port.diff(&doc.gate().state_vector()).expect("a state");
         doc.receive(&all, UpdateSource::Wire).expect("taken");
         Self { id: id.clone(), doc }
@@ -147,7 +147,7 @@ fn a_failing_append_changes_nothing() {
         put(&workspace, "/s", "new\n");
         put(&workspace, "/t", "old\n");
         let id = id_of(&workspace, "/t");
-        let port = workspace.port(id.as_str()).unwrap();
+        let port = workspace.documents().port(id.as_str()).unwrap();
         let mut follower = port.subscribe();
         let (cursor, vector) =
             (now(workspace.fs().cursor()).unwrap(), port.state_vector().unwrap());
@@ -161,7 +161,7 @@ fn a_failing_append_changes_nothing() {
         );
         assert_eq!(port.state_vector().unwrap(), vector);
         assert!(follower.try_recv().is_none());
-        assert!(workspace.trash().unwrap().is_empty());
+        assert!(workspace.trash().list().unwrap().is_empty());
         let changes = now(workspace.fs().changes(&cursor, &ChangesOptions::default())).unwrap();
         assert_eq!(changes.events, []);
 
@@ -181,7 +181,7 @@ fn who_has_the_target_open_gets_one_update_and_keeps_what_they_type() {
     put(&workspace, "/s", "one\ntwo\nTHREE\n");
     put(&workspace, "/t", "one\ntwo\nthree\n");
     let mut ada = Editor::open(&workspace, &id_of(&workspace, "/t"));
-    let port = workspace.port(ada.id.as_str()).unwrap();
+    let port = workspace.documents().port(ada.id.as_str()).unwrap();
     let mut follower = port.subscribe();
     let typed = ada.type_text("typed\n");
     mv(&workspace, "/s", "/t").unwrap();
@@ -201,7 +201,7 @@ fn what_is_typed_in_the_source_until_it_goes_is_in_the_target() {
     assert_eq!(cat(&workspace, "/s"), "draft\n");
     let mut ada = Editor::open(&workspace, &id_of(&workspace, "/s"));
     let typed = ada.type_text("typed\n");
-    workspace.port(ada.id.as_str()).unwrap().receive(&typed).unwrap();
+    workspace.documents().port(ada.id.as_str()).unwrap().receive(&typed).unwrap();
     mv(&workspace, "/s", "/t").unwrap();
     assert_eq!(cat(&workspace, "/t"), "draft\ntyped\n");
 }
@@ -247,7 +247,7 @@ fn of_two_processes_that_replace_one_file_each_does_so_whole() {
         let left = cat(&here, "/t");
         assert!(texts.iter().any(|(_, text)| *text == left), "round {round}: {left}");
     }
-    let trash = here.trash().unwrap();
+    let trash = here.trash().list().unwrap();
     assert_eq!(trash.len(), 40, "every source is in the trash");
 }
 
@@ -299,7 +299,7 @@ fn an_edit_that_comes_too_late_is_reported_until_somebody_looks() {
     mv(&workspace, "/s", "/t").unwrap();
     assert_eq!(workspace.conflicts().unwrap(), []);
     let typed = ada.type_text("typed offline\n");
-    workspace.port(ada.id.as_str()).unwrap().receive(&typed).unwrap();
+    workspace.documents().port(ada.id.as_str()).unwrap().receive(&typed).unwrap();
     let conflicts = workspace.conflicts().unwrap();
     let shown = conflicts.iter().map(|it| format!("{} {}", it.kind.as_str(), it.detail));
     expect!["late changed after it was moved over /t, which lacks that"]
@@ -307,7 +307,7 @@ fn an_edit_that_comes_too_late_is_reported_until_somebody_looks() {
     assert_eq!(conflicts[0].id, ada.id);
     assert_eq!(cat(&workspace, "/t"), "draft\n");
 
-    workspace.restore(&ada.id, Some(&at("/late"))).unwrap();
+    workspace.trash().restore(&ada.id, Some(&at("/late"))).unwrap();
     assert_eq!(cat(&workspace, "/late"), "draft\ntyped offline\n");
     append(&workspace, "/late", "and on\n");
     assert_eq!(workspace.conflicts().unwrap(), []);

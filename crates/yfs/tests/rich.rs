@@ -34,11 +34,11 @@ fn ada() -> RunAuthor {
 }
 
 fn id_of(workspace: &Workspace, path: &str) -> FileId {
-    workspace.document(&at(path)).expect("a document").guid
+    workspace.documents().info(&at(path)).expect("a document").guid
 }
 
 fn port(workspace: &Workspace, path: &str) -> DocPort {
-    workspace.port(id_of(workspace, path).as_str()).expect("a port")
+    workspace.documents().port(id_of(workspace, path).as_str()).expect("a port")
 }
 
 fn mv(workspace: &Workspace, from: &str, to: &str) {
@@ -46,7 +46,7 @@ fn mv(workspace: &Workspace, from: &str, to: &str) {
 }
 
 fn kind(workspace: &Workspace, path: &str) -> Option<ContentRoot> {
-    workspace.document(&at(path)).expect("a document").kind
+    workspace.documents().info(&at(path)).expect("a document").kind
 }
 
 const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
@@ -63,7 +63,7 @@ fn a_file_is_the_same_to_the_byte_and_in_size() {
     let both = FILE.replace("two", "2") + "* three\n";
     assert_eq!(cat(&b, "/plan.md"), both);
     assert_eq!(now(b.fs().stat(&at("/plan.md"))).expect("there").size, both.len() as u64);
-    let info = b.document(&at("/plan.md")).expect("a document");
+    let info = b.documents().info(&at("/plan.md")).expect("a document");
     assert_eq!(
         (info.category, info.kind, info.root()),
         (FileCategory::RichText, Some(RICH), Some("richtext"))
@@ -170,7 +170,7 @@ fn markdown_that_is_kept_as_text_is_read_and_converted_when_somebody_needs_it() 
     let Pair { a, b, .. } = Pair::new();
     put(&a, "/text.txt", FILE);
     // Only the row is renamed.
-    let main = a.port(a.id().as_str()).expect("the main document");
+    let main = a.documents().port(a.id().as_str()).expect("the main document");
     let renamed = rename_row(&a, &id_of(&a, "/text.txt"), "plain.md");
     main.receive(&renamed).expect("taken");
     assert_eq!(cat(&a, "/plain.md"), FILE);
@@ -193,7 +193,7 @@ fn rename_row(workspace: &Workspace, id: &FileId, name: &str) -> Vec<u8> {
     let [rows, cells, meta] = [901, 902, 903].map(|it| ClientId::new(it).expect("53 bits"));
     let mut peer =
         MainDoc::new(workspace.id(), WriterIds { rows, cells, meta }, GateLimits::default());
-    let main = workspace.port(workspace.id().as_str()).expect("the main document");
+    let main = workspace.documents().port(workspace.id().as_str()).expect("the main document");
     let all = main.diff(&peer.state_vector()).expect("a state");
     peer.receive(&all, UpdateSource::Wire).expect("taken");
     let changes = RowChanges { name: Some(name.into()), ..RowChanges::default() };
@@ -220,8 +220,8 @@ fn a_doubled_body_is_shown_and_repaired() {
         let found: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
         assert_eq!(found, [(ConflictKind::Doubled, "/a.md")]);
     }
-    assert!(workspace.repair(&at("/a.md")).expect("repaired"));
-    assert!(!workspace.repair(&at("/a.md")).expect("nothing to do"));
+    assert!(workspace.maintenance().repair(&at("/a.md")).expect("repaired"));
+    assert!(!workspace.maintenance().repair(&at("/a.md")).expect("nothing to do"));
     assert_eq!(cat(&workspace, "/a.md"), "# One\n\nTwo *three*.\n");
     assert_eq!(workspace.conflicts().expect("listed"), []);
 }
@@ -244,12 +244,67 @@ fn what_was_found_settled_is_kept_until_it_is_written() {
         let facts = store.doc_facts(&names).expect("facts");
         facts.iter().map(|fact| fact.is_some_and(|it| it.hash.is_some())).collect::<Vec<_>>()
     };
-    assert_eq!(are_settled(), [false; 3]);
+    assert_eq!(are_settled(), [false, false, true], "a writer of plain text knows that it is");
     assert_eq!(a.conflicts().expect("listed"), []);
-    assert_eq!(are_settled(), [true, true, false], "plain text was not looked at as rich text");
+    assert_eq!(are_settled(), [true; 3]);
     append(&a, "/one.md", "* three\n");
-    assert_eq!(are_settled(), [false, true, false]);
+    append(&a, "/three.txt", "* three\n");
+    assert_eq!(are_settled(), [false, true, true]);
     assert_eq!(now(b.fs().stat(&at("/two.md"))).expect("there").size, FILE.len() as u64 + 8);
+}
+
+/// An editor that was offline types on in the form that a file had before its name changed.
+#[test]
+fn late_work_is_listed_whatever_the_file_is_called() {
+    for (before, after) in [("/a.md", "/a.txt"), ("/a.txt", "/a.md")] {
+        let workspace = create();
+        put(&workspace, before, "One.\n\nTwo.\n");
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+        let old_kind = kind(&workspace, before).expect("a text");
+        let mut editor = open(&port(&workspace, before), 9, old_kind);
+        mv(&workspace, before, after);
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+        let typed = editor.edit("One", "One, late", false, &ada()).expect("edited").update;
+        port(&workspace, after).receive(&typed.expect("an update")).expect("taken");
+        let conflicts = workspace.conflicts().expect("listed");
+        let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+        assert_eq!(listed, [(ConflictKind::Unsettled, after)]);
+        assert!(workspace.maintenance().repair(&at(after)).expect("repaired"));
+        assert_eq!(cat(&workspace, after), "One, late.\n\nTwo.\n");
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+    }
+}
+
+/// The reference implementation keeps bytes in a root that no reader of ours shows.
+#[test]
+fn bytes_of_the_reference_implementation_are_listed() {
+    let workspace = create();
+    put(&workspace, "/a.txt", "");
+    // What Yjs encodes of a `Y.Map` with the bytes ff fe under `content`, in `Y.Array("timeline")`.
+    let update =
+        b"\x01\x02\x07\x00\x07\x01\x08timeline\x01\x23\x00\x07\x00\x07content\x02\xff\xfe\x00";
+    port(&workspace, "/a.txt").receive(update).expect("taken");
+    let conflicts = workspace.conflicts().expect("listed");
+    let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+    assert_eq!(listed, [(ConflictKind::Unsettled, "/a.txt")]);
+}
+
+/// A word that was typed into a deleted block is recorded with the update that brought it.
+#[test]
+fn words_that_were_set_aside_outlive_the_process() {
+    let store = Arc::new(MemoryStore::new());
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
+    let workspace = Workspace::create(store.clone(), options.clone()).expect("a workspace");
+    put(&workspace, "/a.md", "One.\n\nTwo.\n");
+    let port = port(&workspace, "/a.md");
+    let mut editor = open(&port, 9, RICH);
+    put(&workspace, "/a.md", "One.\n");
+    let typed = editor.edit("Two", "Two typed", false, &ada()).expect("edited").update;
+    port.receive(&typed.expect("an update")).expect("taken");
+    // Another process sees what the log holds, though this one never rested.
+    let other = Workspace::open(store, options).expect("it opens");
+    let conflicts = other.conflicts().expect("listed");
+    assert!(conflicts.iter().any(|it| it.detail.contains("typed")), "{conflicts:?}");
 }
 
 #[test]
@@ -260,11 +315,11 @@ fn a_document_is_found_by_its_id_as_by_its_path() {
     now(workspace.fs().write(&at("/d/c.md"), vec![0xff].into(), &WriteOptions::default()))
         .expect("written");
     for path in ["/d/a.md", "/d/b.txt", "/d/c.md"] {
-        let by_path = workspace.document(&at(path)).expect("there");
-        assert_eq!(workspace.document_of(&by_path.guid), Some(by_path), "{path}");
+        let by_path = workspace.documents().info(&at(path)).expect("there");
+        assert_eq!(workspace.documents().info_of(&by_path.guid), Some(by_path), "{path}");
     }
     let folder = now(workspace.fs().stat(&at("/d"))).expect("there").id;
-    assert_eq!(workspace.document_of(&folder), None);
+    assert_eq!(workspace.documents().info_of(&folder), None);
 }
 
 #[test]
@@ -281,13 +336,19 @@ fn the_profile_is_chosen_kept_and_changed() {
     let profile =
         |workspace: &Workspace| open(&port(workspace, "/a.md"), 9, RICH).evident_profile();
     assert_eq!(profile(&workspace), Some(SchemaProfile::CommonMark));
-    let report = workspace.convert_profile(SchemaProfile::Gfm, &mut |_, _| ()).expect("converted");
+    let report = workspace
+        .maintenance()
+        .convert_profile(SchemaProfile::Gfm, &mut |_, _| ())
+        .expect("converted");
     assert_eq!((report.n_files, report.n_converted), (1, 1));
     assert_eq!(
         (workspace.profile(), profile(&workspace)),
         (SchemaProfile::Gfm, Some(SchemaProfile::Gfm))
     );
     assert_eq!(cat(&workspace, "/a.md"), FILE);
-    let again = workspace.convert_profile(SchemaProfile::Gfm, &mut |_, _| ()).expect("converted");
+    let again = workspace
+        .maintenance()
+        .convert_profile(SchemaProfile::Gfm, &mut |_, _| ())
+        .expect("converted");
     assert_eq!(again.n_converted, 0);
 }

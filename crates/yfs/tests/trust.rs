@@ -5,6 +5,7 @@ mod support;
 
 use std::{
     io::{self, Write},
+    path::Path,
     sync::{
         Arc, Barrier,
         atomic::{AtomicBool, Ordering},
@@ -14,7 +15,10 @@ use std::{
 };
 
 use support::{append, at, cat, create, now, put, two_processes, until_equal};
-use yfs::{Workspace, WorkspaceError, WorkspaceOptions, replica::ReplicaUpdate};
+use yfs::{
+    Workspace, WorkspaceError, WorkspaceOptions, replica::ReplicaUpdate,
+    workspace::redact::RedactionScope,
+};
 use yfs_engine::{
     Any,
     content::{ContentDoc, RunAuthor},
@@ -23,8 +27,11 @@ use yfs_engine::{
     id::{ClientId, FileId, ItemId},
     time::Millis,
 };
-use yfs_store::{FaultStore, MemoryStore, SqliteStore, StoreError, StoreFault};
-use yfs_vfs::{CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
+use yfs_store::{DocName, FaultStore, MemoryStore, SqliteStore, Store, StoreError, StoreFault};
+use yfs_vfs::{
+    CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, VersionBase, VersionToken,
+    WriteOptions,
+};
 
 /// How long a test waits for what must come, before it fails. Nothing depends on its length.
 const WATCHDOG: Duration = Duration::from_secs(120);
@@ -39,7 +46,7 @@ struct Follower {
 impl Follower {
     fn open(workspace: &Workspace, path: &str) -> Self {
         let id = id_of(workspace, path);
-        let port = workspace.port(id.as_str()).expect("a port");
+        let port = workspace.documents().port(id.as_str()).expect("a port");
         let mut doc =
             ContentDoc::new(&id, ClientId::new(77).expect("an id"), GateLimits::default());
         let updates = port.subscribe();
@@ -80,7 +87,7 @@ fn a_follower_gets_what_others_log_whatever_is_in_memory() {
                 for n in 0..100 {
                     let read = now(here.fs().read(&at("/f.txt"))).expect("read");
                     let mine = [&read.data[..], format!("{writer}.{n}\n").as_bytes()].concat();
-                    let base = Some(yfs_vfs::VersionBase::Version(read.version));
+                    let base = Some(VersionBase::Version(read.version));
                     let options = WriteOptions { base, ..WriteOptions::default() };
                     now(here.fs().write(&at("/f.txt"), mine.into(), &options)).expect("merged");
                 }
@@ -147,7 +154,7 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
 }
 
 /// Opens a workspace, closes it while two threads write to it, and returns what was acknowledged.
-fn live(file: &std::path::Path, process: usize, round: usize) -> Vec<String> {
+fn live(file: &Path, process: usize, round: usize) -> Vec<String> {
     let workspace = Workspace::open_at(file, WorkspaceOptions::default()).expect("a workspace");
     let begun = Barrier::new(3);
     thread::scope(|scope| {
@@ -176,7 +183,7 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
     let written = thread::scope(|scope| {
         let expiring = scope.spawn(|| {
             while !is_over.load(Ordering::Acquire) {
-                there.expire(Duration::ZERO).expect("expired");
+                there.trash().expire(Duration::ZERO).expect("expired");
             }
         });
         let writers = [0, 1].map(|writer| {
@@ -212,21 +219,24 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
 fn an_update_that_arrives_twice_is_logged_once() {
     let (here, there) = (create(), Arc::new(MemoryStore::new()));
     put(&here, "/f.txt", "one\n");
-    let (id, main) = (id_of(&here, "/f.txt"), here.port(here.id().as_str()).expect("a port"));
+    let (id, main) =
+        (id_of(&here, "/f.txt"), here.documents().port(here.id().as_str()).expect("a port"));
     let there = Workspace::create_replica(there, here.id(), WorkspaceOptions::default())
         .expect("a replica");
     let arrive = |doc: &FileId, update: Vec<u8>| {
         let arrival = ReplicaUpdate { doc: doc.clone(), update, is_new: true };
-        there.take(&[arrival]).expect("taken").n_new
+        there.replication().receive(&[arrival]).expect("taken").n_new
     };
     let empty = [0];
     let rows = main.diff(&empty).expect("rows");
     assert_eq!([arrive(here.id(), rows.clone()), arrive(here.id(), rows)], [1, 0]);
-    let content = here.port(id.as_str()).expect("a port").diff(&empty).expect("a state");
+    let content =
+        here.documents().port(id.as_str()).expect("a port").diff(&empty).expect("a state");
     assert_eq!([arrive(&id, content.clone()), arrive(&id, content)], [1, 0]);
-    let before = here.port(id.as_str()).expect("a port").state_vector().expect("a state vector");
+    let before =
+        here.documents().port(id.as_str()).expect("a port").state_vector().expect("a state vector");
     append(&here, "/f.txt", "two\n");
-    let edit = here.port(id.as_str()).expect("a port").diff(&before).expect("an edit");
+    let edit = here.documents().port(id.as_str()).expect("a port").diff(&before).expect("an edit");
     assert_eq!([arrive(&id, edit.clone()), arrive(&id, edit)], [1, 0]);
     assert_eq!(cat(&there, "/f.txt"), "one\ntwo\n");
 }
@@ -321,7 +331,7 @@ fn reading_again_what_was_evicted_costs_no_budget() {
     put(&workspace, "/f.txt", &"x".repeat(100_000));
     cat(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "y");
-    let (_, before) = workspace.loaded();
+    let (_, before) = workspace.documents().usage();
     for _ in 0..50 {
         store.fail(StoreFault::Append, 0, StoreError::Full { action: "append" });
         let refused =
@@ -330,7 +340,7 @@ fn reading_again_what_was_evicted_costs_no_budget() {
         store.fail(StoreFault::Append, u64::MAX, StoreError::Full { action: "append" });
         append(&workspace, "/f.txt", "y");
     }
-    let (_, after) = workspace.loaded();
+    let (_, after) = workspace.documents().usage();
     assert!(after < before * 2, "{before} bytes became {after}");
 }
 
@@ -344,7 +354,8 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     append(&workspace, "/f.txt", "AAAA");
     let id = id_of(&workspace, "/f.txt");
     // A peer that has all of it.
-    let state = workspace.port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
+    let state =
+        workspace.documents().port(id.as_str()).expect("a port").diff(&[0]).expect("a state");
     let mut peer = ContentDoc::new(&id, ClientId::new(5).expect("an id"), GateLimits::default());
     peer.receive(&state, UpdateSource::Wire).expect("a state that can be read");
     workspace.close().expect("closed");
@@ -352,7 +363,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     let workspace = Workspace::open_at(&file, options).expect("a workspace");
     assert_eq!(cat(&workspace, "/f.txt"), "base/");
     append(&workspace, "/f.txt", "BBBB");
-    let port = workspace.port(id.as_str()).expect("a port");
+    let port = workspace.documents().port(id.as_str()).expect("a port");
     let news = port.diff(&peer.gate().state_vector()).expect("news");
     peer.receive(&news, UpdateSource::Wire).expect("news that can be read");
     let known = port.state_vector().expect("a state vector");
@@ -363,7 +374,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
 }
 
 /// Flips a byte of the only place in a file where `what` stands.
-fn damage(file: &std::path::Path, what: &[u8]) {
+fn damage(file: &Path, what: &[u8]) {
     let mut bytes = std::fs::read(file).expect("a file");
     let wal = file.with_extension("db-wal");
     let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(what)).collect();
@@ -382,6 +393,7 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
     put(&workspace, "/f.txt", "start\n");
     let id = id_of(&workspace, "/f.txt");
     let port = workspace
+        .documents()
         .port(id.as_str())
         .expect("a port")
         .acting_for("human:ada".parse().expect("an actor"));
@@ -490,9 +502,9 @@ fn a_peer_that_may_not_read_every_blob_opens_none_by_its_hash() {
         .expect("written");
     let hash = ContentHash::of(&[0xff, 0]).to_string();
     put(&workspace, "/pub.txt", "public\n");
-    let versions = || workspace.versions(&at("/pub.txt")).expect("versions").len();
+    let versions = || workspace.history().versions(&at("/pub.txt")).expect("versions").len();
     let id = id_of(&workspace, "/pub.txt");
-    let port = || workspace.port(id.as_str()).expect("a port");
+    let port = || workspace.documents().port(id.as_str()).expect("a port");
     assert_eq!(versions(), 1);
     // At once, and after it waited for what it refers to.
     let confined = port().without_blobs();
@@ -503,4 +515,194 @@ fn a_peer_that_may_not_read_every_blob_opens_none_by_its_hash() {
     assert_eq!(versions(), 2);
     confined.receive(&listing(&hash, 3, None)).expect("accepted");
     assert_eq!(versions(), 2);
+}
+
+/// Writes with what was read as the base, and returns what the file says then.
+fn write_from(workspace: &Workspace, version: &VersionToken, text: &str) -> String {
+    let options = WriteOptions {
+        base: Some(VersionBase::Version(version.clone())),
+        ..WriteOptions::default()
+    };
+    let text = text.to_owned();
+    now(workspace.fs().write(&at("/f.md"), text.into(), &options)).expect("merged");
+    cat(workspace, "/f.md")
+}
+
+/// Copies the store of a workspace.
+fn back_up(file: &Path, copy: &Path) {
+    let store = SqliteStore::open(file).expect("opened");
+    store.backup(copy, &mut |_, _| ()).expect("copied");
+}
+
+fn version_of(workspace: &Workspace, path: &str) -> VersionToken {
+    now(workspace.fs().read(&at(path))).expect("read").version
+}
+
+#[test]
+fn a_version_merges_after_compaction_as_before() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // Nothing is compacted but where the test says so.
+    let options = || WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
+    let open = |name: &str, n_compactions: usize| {
+        let file = dir.path().join(name);
+        let workspace = Workspace::create_at(&file, options()).expect("a workspace");
+        put(&workspace, "/f.md", "# Title\n\nfirst *paragraph*\n\nsecond paragraph\n");
+        let mut read = Vec::new();
+        for n in 0..40 {
+            let text = cat(&workspace, "/f.md");
+            read.push((version_of(&workspace, "/f.md"), text.clone()));
+            match n % 4 {
+                0 => put(&workspace, "/f.md", &text.replace('o', "oo")),
+                1 => put(&workspace, "/f.md", &text.replace("oo", "o")),
+                _ => append(&workspace, "/f.md", &format!("\nline {n}\n")),
+            }
+            if n % 9 < n_compactions {
+                workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
+            }
+        }
+        workspace.close().expect("closed");
+        let workspace = Workspace::open_at(&file, options()).expect("opened again");
+        (workspace, read)
+    };
+    let (before, after) = (open("before.db", 0), open("after.db", 1));
+    after.0.maintenance().compact(&mut |_, _| ()).expect("compacted");
+    for n in [39, 20, 3, 0] {
+        let (version, text) = &after.1[n];
+        let text = text.replace("paragraph", &format!("paragraph from {n}"));
+        let expected = write_from(&before.0, &before.1[n].0, &text);
+        let merged = write_from(&after.0, version, &text);
+        assert_eq!(merged, expected, "version {n}");
+        assert!(merged.contains("line 39") && merged.contains("from 39"), "{merged}");
+    }
+}
+
+#[test]
+fn a_version_from_before_a_backup_was_put_back_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (file, copy) = (dir.path().join("w.db"), dir.path().join("copy.db"));
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
+    put(&workspace, "/f.md", "one\ntwo\n");
+    back_up(&file, &copy);
+    let in_copy = version_of(&workspace, "/f.md");
+    append(&workspace, "/f.md", "three\n");
+    append(&workspace, "/f.md", "four\n");
+    let lost = version_of(&workspace, "/f.md");
+    workspace.close().expect("closed");
+
+    // The same positions of the log go to other records.
+    let workspace = Workspace::open_at(&copy, WorkspaceOptions::default()).expect("opened");
+    append(&workspace, "/f.md", "drei\n");
+    append(&workspace, "/f.md", "vier\n");
+    append(&workspace, "/f.md", "five\n");
+    for _ in 0..2 {
+        let base = Some(VersionBase::Version(lost.clone()));
+        let options = WriteOptions { base, ..WriteOptions::default() };
+        let written = now(workspace.fs().write(&at("/f.md"), "one\n".into(), &options));
+        assert_eq!(written.expect_err("another text").code, FsCode::ESTALE);
+        workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
+    }
+    assert_eq!(write_from(&workspace, &in_copy, "ONE\ntwo\n"), "ONE\ntwo\ndrei\nvier\nfive\n");
+}
+
+#[test]
+fn an_expected_version_of_another_history_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (file, copy) = (dir.path().join("w.db"), dir.path().join("copy.db"));
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
+    put(&workspace, "/f.md", "one\n");
+    back_up(&file, &copy);
+    append(&workspace, "/f.md", "two\n");
+    let lost = version_of(&workspace, "/f.md");
+    let workspace = Workspace::open_at(&copy, WorkspaceOptions::default()).expect("opened");
+    append(&workspace, "/f.md", "zwei\n");
+    let options = WriteOptions { expected_version: Some(lost), ..WriteOptions::default() };
+    let written = now(workspace.fs().write(&at("/f.md"), "one\n".into(), &options));
+    assert_eq!(written.expect_err("another text").code, FsCode::ESTALE);
+    assert_eq!(cat(&workspace, "/f.md"), "one\nzwei\n");
+}
+
+#[test]
+fn a_version_that_was_redacted_is_refused_as_a_base() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("w.db");
+    let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("a workspace");
+    put(&workspace, "/f.md", "key: 7f3kSECRETd9\n");
+    let version = version_of(&workspace, "/f.md");
+    put(&workspace, "/f.md", "key: -\n");
+    workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
+    put(&workspace, "/f.md", "key: -\nmore\n");
+    let clean = version_of(&workspace, "/f.md");
+    append(&workspace, "/f.md", "end\n");
+    workspace.history().redact(&at("/f.md"), RedactionScope::History, None).expect("redacted");
+    let base = Some(VersionBase::Version(version));
+    let options = WriteOptions { base, ..WriteOptions::default() };
+    let written = now(workspace.fs().write(&at("/f.md"), "key: 7f3kSECRETd9\n".into(), &options));
+    assert_eq!(written.expect_err("it would come back").code, FsCode::ESTALE);
+    assert_eq!(write_from(&workspace, &clean, "key: +\nmore\n"), "key: +\nmore\nend\n");
+}
+
+#[test]
+fn a_record_that_waits_names_no_later_text() {
+    let workspace = create();
+    put(&workspace, "/f.txt", "one\n");
+    let mut peer = Follower::open(&workspace, "/f.txt");
+    let by = RunAuthor::new("human:ana".parse().expect("an actor"), Millis(1));
+    let edits: Vec<Vec<u8>> = ["one\ntwo\n", "one\ntwo\nthree\n"]
+        .iter()
+        .map(|text| peer.doc.write(text, None, &by).expect("typed").update.expect("an update"))
+        .collect();
+    // The second waits for the first, and stays in the log when what follows is compacted.
+    peer.port.receive(&edits[1]).expect("logged");
+    let read = version_of(&workspace, "/f.txt");
+    append(&workspace, "/f.txt", "later\n");
+    workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
+    let options =
+        WriteOptions { base: Some(VersionBase::Version(read)), ..WriteOptions::default() };
+    now(workspace.fs().write(&at("/f.txt"), "ONE\n".into(), &options)).expect("merged");
+    assert_eq!(cat(&workspace, "/f.txt"), "ONE\nlater\n");
+}
+
+#[test]
+fn what_is_kept_of_old_versions_is_bounded() {
+    let store = Arc::new(MemoryStore::new());
+    let workspace =
+        Workspace::create(store.clone(), WorkspaceOptions::default()).expect("a workspace");
+    put(&workspace, "/f.txt", "one\n");
+    let first = version_of(&workspace, "/f.txt");
+    for _ in 0..2 {
+        (0..40).for_each(|n| append(&workspace, "/f.txt", &format!("{n}\n")));
+        let big = "x".repeat(100);
+        // Deletions everywhere are what takes room.
+        let text = cat(&workspace, "/f.txt").replace('\n', &format!("{big}\n"));
+        put(&workspace, "/f.txt", &text);
+        workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");
+    }
+    let name = DocName::from(&id_of(&workspace, "/f.txt"));
+    let history = store.load_history(&name).expect("loaded");
+    let n_bytes: usize = history.past_heads.iter().map(|past| past.change.len()).sum();
+    assert!(history.past_heads.len() > 80 && n_bytes < 16_384, "{n_bytes}");
+    let base = Some(VersionBase::Version(first));
+    let options = WriteOptions { base, ..WriteOptions::default() };
+    now(workspace.fs().write(&at("/f.txt"), "ONE\n".into(), &options)).expect("merged");
+    assert!(cat(&workspace, "/f.txt").starts_with("ONE"));
+}
+
+#[test]
+fn a_read_and_a_stat_look_at_the_log_once() {
+    let store = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
+    let workspace = Workspace::create(store.clone(), options).expect("a workspace");
+    let (fs, bytes) = (workspace.fs(), &b"\xff\xfe"[..]);
+    put(&workspace, "/f.txt", "text\n");
+    now(fs.write(&at("/f.bin"), bytes.into(), &WriteOptions::default())).expect("written");
+    for path in ["/f.txt", "/f.bin"] {
+        now(fs.read(&at(path))).expect("read");
+        let before = store.n_head_reads();
+        now(fs.read(&at(path))).expect("read");
+        assert_eq!(store.n_head_reads() - before, 1, "reading {path}");
+        now(fs.stat(&at(path))).expect("stat");
+        assert_eq!(store.n_head_reads() - before, 2, "stat of {path}");
+        fs.version(&at(path)).expect("a version");
+        assert_eq!(store.n_head_reads() - before, 3, "version of {path}");
+    }
 }

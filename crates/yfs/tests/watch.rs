@@ -97,7 +97,7 @@ fn a_cursor_is_lost_where_nothing_tells_what_came_since() {
     assert!(is_lost(&workspace, &other));
     let from_the_future = old.as_str().rsplit_once('.').unwrap().0.to_owned() + ".999999";
     assert!(is_lost(&workspace, &ChangeCursor::new(from_the_future.replace('-', "0-"))));
-    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     workspace.close().unwrap();
     assert!(is_lost(&open(&store), &old));
 }

@@ -22,9 +22,9 @@ fn trash_brings_back_a_folder_with_all_that_is_in_it() {
     put(&workspace, "/a/two.txt", "2");
     rm(&workspace, "/a");
     assert_eq!(ls(&workspace), "");
-    let trash = workspace.trash().unwrap();
+    let trash = workspace.trash().list().unwrap();
     assert_eq!((trash.len(), trash[0].n_hidden, trash[0].original.as_str()), (1, 3, "/a"));
-    workspace.restore(&trash[0].id, None).unwrap();
+    workspace.trash().restore(&trash[0].id, None).unwrap();
     expect!["/a /a/b /a/b/one.txt /a/two.txt"].assert_eq(&ls(&workspace));
     assert_eq!(cat(&workspace, "/a/b/one.txt"), "1");
 }
@@ -34,14 +34,14 @@ fn what_was_purged_goes_after_its_retention_and_not_before() {
     let workspace = create();
     put(&workspace, "/a/one.txt", "1");
     rm(&workspace, "/a");
-    let id = workspace.trash().unwrap()[0].id.clone();
-    assert_eq!(workspace.purge(std::slice::from_ref(&id)).unwrap(), 2);
-    assert!(workspace.trash().unwrap().is_empty());
-    let kept = workspace.expire(Duration::from_secs(3600)).unwrap();
+    let id = workspace.trash().list().unwrap()[0].id.clone();
+    assert_eq!(workspace.trash().purge(std::slice::from_ref(&id)).unwrap(), 2);
+    assert!(workspace.trash().list().unwrap().is_empty());
+    let kept = workspace.trash().expire(Duration::from_secs(3600)).unwrap();
     assert_eq!(kept.n_rows, 0);
-    let gone = workspace.expire(Duration::ZERO).unwrap();
+    let gone = workspace.trash().expire(Duration::ZERO).unwrap();
     assert_eq!((gone.n_rows, gone.n_documents), (2, 1));
-    assert_eq!(workspace.stats().unwrap().n_files, 0);
+    assert_eq!(workspace.maintenance().stats().unwrap().n_files, 0);
 }
 
 #[test]
@@ -49,10 +49,10 @@ fn restoring_reverses_a_purge() {
     let workspace = create();
     put(&workspace, "/a/one.txt", "1");
     rm(&workspace, "/a");
-    let id = workspace.trash().unwrap()[0].id.clone();
-    workspace.purge(std::slice::from_ref(&id)).unwrap();
-    workspace.restore(&id, None).unwrap();
-    assert_eq!(workspace.expire(Duration::ZERO).unwrap().n_rows, 0);
+    let id = workspace.trash().list().unwrap()[0].id.clone();
+    workspace.trash().purge(std::slice::from_ref(&id)).unwrap();
+    workspace.trash().restore(&id, None).unwrap();
+    assert_eq!(workspace.trash().expire(Duration::ZERO).unwrap().n_rows, 0);
     assert_eq!(cat(&workspace, "/a/one.txt"), "1");
 }
 
@@ -61,9 +61,9 @@ fn unknown_ids_and_visible_files_are_refused_by_the_trash() {
     let workspace = create();
     put(&workspace, "/a.txt", "1");
     let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
-    assert!(workspace.restore(&id, None).is_err());
-    assert!(workspace.purge(&[id]).is_err());
-    assert!(workspace.restore(&FileId::parse("nobody").unwrap(), None).is_err());
+    assert!(workspace.trash().restore(&id, None).is_err());
+    assert!(workspace.trash().purge(&[id]).is_err());
+    assert!(workspace.trash().restore(&FileId::parse("nobody").unwrap(), None).is_err());
     assert_eq!(cat(&workspace, "/a.txt"), "1");
 }
 
@@ -77,11 +77,11 @@ fn every_actor_leaves_a_version_that_can_be_read_and_restored() {
     write("human:ada", "first\n");
     write("agent:bot", "first\nsecond\n");
     write("human:ada", "third\n");
-    let versions = workspace.versions(&at("/a.txt")).unwrap();
+    let versions = workspace.history().versions(&at("/a.txt")).unwrap();
     let shown: Vec<String> = versions
         .iter()
         .map(|it| {
-            let content = workspace.version_content(&at("/a.txt"), it.number).unwrap();
+            let content = workspace.history().version_content(&at("/a.txt"), it.number).unwrap();
             let actor = it.actor.as_ref().map(ToString::to_string).unwrap_or_default();
             format!("{} {actor} {:?}", it.number, String::from_utf8_lossy(&content))
         })
@@ -91,9 +91,9 @@ fn every_actor_leaves_a_version_that_can_be_read_and_restored() {
         2 agent:bot "first\nsecond\n"
         3 human:ada "third\n""#]]
     .assert_eq(&shown.join("\n"));
-    workspace.restore_version(&at("/a.txt"), 2).unwrap();
+    workspace.history().restore_version(&at("/a.txt"), 2).unwrap();
     assert_eq!(cat(&workspace, "/a.txt"), "first\nsecond\n");
-    assert!(workspace.version_content(&at("/a.txt"), 99).is_err());
+    assert!(workspace.history().version_content(&at("/a.txt"), 99).is_err());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_base_without_content_overwrites_nothing_even_after_compaction() {
     put(&workspace, "/a.txt", "");
     let read = now(workspace.fs().read(&at("/a.txt"))).unwrap();
     append(&workspace, "/a.txt", "one\n");
-    workspace.compact(&mut |_, _| ()).unwrap();
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     let options =
         WriteOptions { base: Some(VersionBase::Version(read.version)), ..WriteOptions::default() };
     now(workspace.fs().write(&at("/a.txt"), "two\n".into(), &options)).unwrap();
@@ -176,7 +176,7 @@ fn a_folder_moves_to_another_workspace_with_its_ids_and_history() {
     assert_eq!(ls(&here), "");
     assert_eq!(ls(&there), "/came /came/b.bin /came/one.txt");
     assert_eq!(now(there.fs().stat(&at("/came/one.txt"))).unwrap().id, id);
-    let first = there.version_content(&at("/came/one.txt"), 1).unwrap();
+    let first = there.history().version_content(&at("/came/one.txt"), 1).unwrap();
     assert_eq!(&first[..], b"first\n");
     assert_eq!(&now(there.fs().read(&at("/came/b.bin"))).unwrap().data[..], [0xff, 0]);
     there.move_to(&at("/came"), &here, &at("/back")).unwrap();
@@ -238,9 +238,9 @@ fn compaction_by_one_handle_loses_nothing_for_the_other() {
     for number in 0..30 {
         append(if number % 2 == 0 { &pair.a } else { &pair.b }, "/log", &format!("{number}\n"));
     }
-    pair.a.compact(&mut |_, _| ()).unwrap();
+    pair.a.maintenance().compact(&mut |_, _| ()).unwrap();
     append(&pair.b, "/log", "after\n");
-    pair.b.compact(&mut |_, _| ()).unwrap();
+    pair.b.maintenance().compact(&mut |_, _| ()).unwrap();
     let expected: String = (0..30).map(|number| format!("{number}\n")).collect();
     assert_eq!(cat(&pair.a, "/log"), format!("{expected}after\n"));
 }
@@ -276,4 +276,19 @@ fn a_reader_writes_nothing_and_is_told_so() {
 fn rm(workspace: &Workspace, path: &str) {
     let options = RemoveOptions { recursive: true, force: false };
     now(workspace.fs().rm(&at(path), &options)).expect("removed");
+}
+
+#[test]
+fn documents_are_kept_while_a_handle_is_held() {
+    let workspace = create();
+    put(&workspace, "/a.txt", "one");
+    let documents = workspace.documents();
+    assert_eq!(&*documents.load_and_cache(&at("/a.txt")).unwrap(), "one");
+    let handle = documents.acquire(&at("/a.txt")).unwrap();
+    assert!(documents.peek(&at("/a.txt")).unwrap().is_some());
+    assert_eq!(documents.usage().0, 1);
+    append(&workspace, "/a.txt", " two");
+    assert_eq!(&*documents.load_and_cache(&at("/a.txt")).unwrap(), "one two");
+    drop(handle);
+    assert!(documents.load_and_cache(&at("/missing")).is_err());
 }

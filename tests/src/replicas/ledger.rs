@@ -135,14 +135,17 @@ impl Ledger {
         lost
     }
 
-    /// Returns the marks of a document that are missing or there too often.
-    pub fn wrong_marks(&self, id: &FileId, text: &str) -> Vec<String> {
+    /// Returns the marks of a document that are missing or there too often. A mark that is missing
+    /// from the text may be among the words that were set `aside`.
+    pub fn wrong_marks(&self, id: &FileId, text: &str, aside: &str) -> Vec<String> {
         let found = count(text.as_bytes());
+        let aside = count(aside.as_bytes());
         let known = self.marks.range((id.clone(), '\0')..=(id.clone(), char::MAX));
         let mut wrong = Vec::new();
         for ((_, mark), what) in known {
             let n_found = found.get(mark).copied().unwrap_or(0);
-            let least = usize::from(!what.deleted && what.n_written > 0);
+            let is_wanted = !what.deleted && what.n_written > 0 && !aside.contains_key(mark);
+            let least = usize::from(is_wanted);
             let most = if what.loose { usize::MAX } else { what.n_written };
             if !(least..=most).contains(&n_found) {
                 wrong.push(format!("{id}: {mark} is there {n_found} times: {what:?}"));

@@ -69,7 +69,7 @@ struct Bound {
 
 impl Bound {
     fn open(workspace: &Workspace, guid: &FileId) -> Option<Self> {
-        let port = workspace.port(guid.as_str()).ok()?;
+        let port = workspace.documents().port(guid.as_str()).ok()?;
         let updates = port.subscribe();
         Some(Self { port, updates })
     }
@@ -124,7 +124,7 @@ impl Replica {
 
     /// Opens a port, unless the file is not known here.
     pub fn port(&self, guid: &FileId) -> Option<DocPort> {
-        self.workspace().port(guid.as_str()).ok()
+        self.workspace().documents().port(guid.as_str()).ok()
     }
 
     /// Returns how the content of a file is to be kept.

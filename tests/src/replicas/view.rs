@@ -57,7 +57,7 @@ pub fn look(workspace: &Workspace) -> View {
             },
         };
         let doc_head = workspace.store().doc_head(&DocName::from(&stat.id));
-        let is_here = doc_head.expect("a store has heads").0 > 0;
+        let is_here = doc_head.expect("a store has heads").seq.0 > 0;
         if let (FileKind::File, Some(content), true) = (stat.kind, &content, is_here) {
             assert_eq!(stat.size, content.len() as u64, "{at}: size is the length of the content");
         }

@@ -176,7 +176,7 @@ impl World {
     fn play(&mut self, at: usize) {
         self.number += 1;
         let replica = &self.replicas[at];
-        let trash = replica.workspace().trash().expect("a trash lists");
+        let trash = replica.workspace().trash().list().expect("a trash lists");
         let mut chooser = Chooser {
             rng: &mut self.rng,
             ledger: &mut self.ledger,
@@ -458,7 +458,7 @@ impl World {
     fn judge(&mut self) {
         let first = &self.replicas[0];
         let trash = |replica: &Replica| {
-            let listed = replica.workspace().trash().expect("a trash lists");
+            let listed = replica.workspace().trash().list().expect("a trash lists");
             format!("{listed:#?}")
         };
         for replica in &self.replicas {
@@ -483,7 +483,7 @@ impl World {
     /// What somebody wrote and nobody deleted is there once, on every replica (I9).
     fn judge_texts(&self) {
         for guid in self.replicas[0].rows().keys() {
-            let mut first = None;
+            let (mut first, mut aside) = (None, String::new());
             for replica in &self.replicas {
                 let Some(port) = replica.port(guid) else { continue };
                 let client = ClientId::new(1).expect("53 bits");
@@ -493,12 +493,15 @@ impl World {
                 doc.receive(&state, UpdateSource::Wire).expect("an honest state");
                 // What was typed into the form before a rename is merged when the file is next
                 // opened; until then `conflicts` lists it (decision 23).
+                // What was typed into a block that another replica deleted is listed there as well
+                // (decision 24).
+                aside = doc.set_aside().concat();
                 let settled = doc.repaired().expect("what was typed can be merged");
                 let text = settled.map_or_else(|| doc.text(), |settled| settled.text());
                 let first = first.get_or_insert_with(|| text.clone());
                 assert_eq!(text, *first, "{guid} on {}", replica.letter);
             }
-            let wrong = self.ledger.wrong_marks(guid, &first.unwrap_or_default());
+            let wrong = self.ledger.wrong_marks(guid, &first.unwrap_or_default(), &aside);
             assert!(wrong.is_empty(), "texts are wrong:\n{}", wrong.join("\n"));
         }
     }

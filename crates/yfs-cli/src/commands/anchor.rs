@@ -1,4 +1,4 @@
-//! `yfs anchor`: places that stay where they are while others write.
+//! `yfs anchor`: positions that move with their text while others write.
 
 use clap::Args;
 use serde_json::json;
@@ -24,25 +24,25 @@ Examples:
 JSON: {path, line, anchor}, or with --offset {path, offset, anchor}; of --resolve: {path, line, offset,
 exact}.";
 
-/// What can be typed.
+/// The arguments of `yfs anchor`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AnchorArgs {
-    /// The file, and the line; or the anchor
+    /// The file and the line; or the anchor
     #[arg(value_name = "PATH:LINE|ANCHOR")]
     place: String,
-    /// Find where an anchor is now
+    /// Print the present position of an anchor
     #[arg(long, conflicts_with_all = ["offset", "left"])]
     resolve: bool,
-    /// So many bytes from the beginning, instead of a line
+    /// A byte offset from the beginning of the file, instead of a line
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
-    /// Stay with the character before the place: what is inserted right there goes behind
+    /// Attach to the character before the position: text inserted there goes behind the anchor
     #[arg(long)]
     left: bool,
 }
 
-/// Does it.
+/// Runs `yfs anchor`.
 pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
     if args.resolve {
         return resolve(&args.place, context);
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
     };
     let path = context.path(typed)?;
     let stick = if args.left { AnchorSide::Left } else { AnchorSide::Right };
-    let anchor = context.readable()?.anchor(&path.path, spot, stick)?.to_string();
+    let anchor = context.readable()?.history().anchor(&path.path, spot, stick)?.to_string();
     if !context.out.json {
         return context.out.line(&anchor);
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
 fn resolve(text: &str, context: &mut CommandContext) -> Result {
     let anchor: FileAnchor =
         text.parse().map_err(|error| CommandError::other(format!("{text}: {error}")))?;
-    let place = context.readable()?.resolve_anchor(&anchor)?;
+    let place = context.readable()?.history().resolve_anchor(&anchor)?;
     if context.out.json {
         return context.out.json_line(&json!({
             "path": place.path.as_str(),

@@ -1,4 +1,4 @@
-//! `yfs append`: to the end of a file, beside all others who append.
+//! `yfs append`: appends to a file, also while others append.
 
 use clap::Args;
 use yfs_vfs::{CreateMode, WriteOptions};
@@ -18,17 +18,17 @@ Examples:
 
 JSON: {path, id, version, size, created, overlaps}.";
 
-/// What can be typed.
+/// The arguments of `yfs append`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AppendArgs {
-    /// The file; it and the directories above it are made
+    /// The file; it and the directories above it are created if they are missing
     #[arg(value_name = "PATH")]
     path: String,
-    /// Where the content comes from.
+    /// The source of the content.
     #[command(flatten)]
     content: ContentArgs,
-    /// Fail if nothing is there
+    /// Fail if the file does not exist
     #[arg(long)]
     no_create: bool,
     /// Fail if the directory above is missing
@@ -36,7 +36,7 @@ pub(crate) struct AppendArgs {
     no_parents: bool,
 }
 
-/// Appends.
+/// Appends the content to the file.
 pub(crate) async fn run(args: AppendArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let options = WriteOptions {

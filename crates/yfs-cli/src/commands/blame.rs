@@ -1,4 +1,4 @@
-//! `yfs blame`: who wrote each line.
+//! `yfs blame`: prints the author of each line.
 
 use std::{ops::RangeInclusive, str::FromStr};
 
@@ -22,7 +22,7 @@ Examples:
 JSON: one object a line: {line, text, actor, at, version, shares: [{actor, at, label, version,
 n_chars}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs blame`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct BlameArgs {
@@ -33,7 +33,7 @@ pub(crate) struct BlameArgs {
     lines: Option<LineSelection>,
 }
 
-/// Which lines are wanted.
+/// A range of lines.
 #[derive(Debug, Clone)]
 struct LineSelection(RangeInclusive<usize>);
 
@@ -52,10 +52,10 @@ impl FromStr for LineSelection {
     }
 }
 
-/// Does it.
+/// Runs `yfs blame`.
 pub(crate) fn run(args: &BlameArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
-    let mut lines = context.readable()?.blame(&path.path)?;
+    let mut lines = context.readable()?.history().blame(&path.path)?;
     if let Some(LineSelection(wanted)) = &args.lines {
         lines.retain(|line| wanted.contains(&line.number));
     }

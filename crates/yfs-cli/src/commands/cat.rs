@@ -1,4 +1,4 @@
-//! `yfs cat`: files, one after the other.
+//! `yfs cat`: prints files, one after the other.
 
 use clap::Args;
 use futures::StreamExt;
@@ -19,11 +19,11 @@ Examples:
 
 JSON: one object a line: {path, size, version, content} where the file is UTF-8, else base64 instead of content.";
 
-/// What can be typed.
+/// The arguments of `yfs cat`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CatArgs {
-    /// What to print
+    /// The files to print
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
     /// Number the lines
@@ -31,7 +31,7 @@ pub(crate) struct CatArgs {
     number: bool,
 }
 
-/// Prints.
+/// Prints the files.
 pub(crate) async fn run(args: CatArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let mut n_lines = 0;

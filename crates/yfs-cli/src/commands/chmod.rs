@@ -1,4 +1,4 @@
-//! `yfs chmod`: permission bits, which are kept and shown.
+//! `yfs chmod`: sets permission bits, which are stored and shown but not enforced.
 
 use clap::Args;
 use serde_json::json;
@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object a line: {path, mode}.";
 
-/// What can be typed.
+/// The arguments of `yfs chmod`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ChmodArgs {
@@ -31,15 +31,15 @@ pub(crate) struct ChmodArgs {
         allow_hyphen_values = true
     )]
     mode: String,
-    /// What to change
+    /// The files to change
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// What lies below directories, too
+    /// Also change everything below directories
     #[arg(short = 'R', long)]
     recursive: bool,
 }
 
-/// Changes modes.
+/// Changes the modes of the files.
 pub(crate) async fn run(args: ChmodArgs, context: &mut CommandContext) -> Result {
     let change = ModeChange::parse(&args.mode).map_err(CommandError::Usage)?;
     let fs = context.writer()?;

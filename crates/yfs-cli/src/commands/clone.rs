@@ -1,4 +1,4 @@
-//! `yfs clone`: a workspace of another machine, here as well.
+//! `yfs clone`: copies a workspace from another machine.
 
 use std::path::{Path, PathBuf};
 
@@ -31,26 +31,26 @@ Examples:
 
 JSON: {workspace, dir, received, bytes_received, blobs}.";
 
-/// What can be typed.
+/// The arguments of `yfs clone`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CloneArgs {
-    /// The server: what `yfs serve` prints
+    /// The URL of the server, as `yfs serve` prints it
     url: String,
-    /// The directory; it is made if need be, and may hold no workspace yet
+    /// The directory; it is created if it is missing, and must not contain a workspace
     dir: PathBuf,
     /// A token for the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Only the workspace, no files in DIR
+    /// Copy only the workspace, and write no files to DIR
     #[arg(long)]
     no_files: bool,
-    /// Take executable bits, and files that tools obey unasked
+    /// Accept executable bits, and files that tools obey unasked
     #[arg(long)]
     trust: bool,
 }
 
-/// Does it.
+/// Runs `yfs clone`.
 pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result {
     let file = discover::file_below(&args.dir);
     if file.exists() {
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     }
     let remote =
         RemoteServer::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
-    // First of all, so that nothing is made where nobody answers.
+    // First of all, so that nothing is created if the server does not respond.
     let id = remote.workspace_id().await.map_err(anyhow::Error::from)?;
     let workspace = make(&file, &id, context)?;
     remote.keep(&workspace).map_err(anyhow::Error::from)?;
@@ -83,7 +83,8 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     Ok(())
 }
 
-/// Brings everything here, and the files into the directory. What was in it goes to the server.
+/// Receives the whole workspace, and writes its files to the directory. Sends the files that were
+/// in the directory to the server.
 async fn fetch(
     args: &CloneArgs,
     remote: &RemoteServer,

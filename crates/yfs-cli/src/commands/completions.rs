@@ -1,4 +1,4 @@
-//! `yfs completions`: scripts for shells.
+//! `yfs completions`: prints completion scripts for shells.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -11,11 +11,11 @@ Examples:
   yfs completions zsh > ~/.zfunc/_yfs
   yfs completions fish > ~/.config/fish/completions/yfs.fish";
 
-/// What can be typed.
+/// The arguments of `yfs completions`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CompletionsArgs {
-    /// For which shell
+    /// The shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -1,4 +1,4 @@
-//! `yfs cp`: copying files and trees.
+//! `yfs cp`: copies files and trees.
 
 use clap::Args;
 use yfs_vfs::{CopyOptions, FileKind, FsCode, FsError, Op};
@@ -21,18 +21,18 @@ Examples:
 
 JSON: one object a line: {from, to}.";
 
-/// What can be typed.
+/// The arguments of `yfs cp`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CpArgs {
     #[command(flatten)]
     transfer: TransferArgs,
-    /// Directories with all they hold; links as links
+    /// Copy directories with all their content; copy links as links
     #[arg(short, short_alias = 'R', long, visible_short_alias = 'a')]
     recursive: bool,
 }
 
-/// Copies.
+/// Copies the files.
 pub(crate) async fn run(args: CpArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for transfer in args.transfer.transfers(context, &fs).await? {
@@ -49,7 +49,7 @@ async fn copy(
     transfer: PathTransfer,
 ) -> Result {
     let PathTransfer { from, to } = transfer;
-    // Without -r, what a link points to is copied.
+    // Without -r, the target of a link is copied.
     let source = match args.recursive {
         true => from.path.clone(),
         false => {
@@ -66,7 +66,7 @@ async fn copy(
     PathTransfer { from, to }.report(context)
 }
 
-/// Copies what is not there yet; directories are merged.
+/// Copies what does not exist yet, and merges directories.
 async fn copy_new(fs: &Fs, from: TypedPath, to: TypedPath) -> Result<(), FsError> {
     let options = CopyOptions { recursive: true, replace: false, parents: false };
     let mut pending = vec![(from, to)];

@@ -1,4 +1,4 @@
-//! `yfs du`: what trees add up to.
+//! `yfs du`: prints the total size of trees.
 
 use clap::Args;
 use serde_json::json;
@@ -23,29 +23,29 @@ Examples:
 
 JSON: one object a line: {path, kind, n_bytes, n_files, n_directories}.";
 
-/// What can be typed.
+/// The arguments of `yfs du`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct DuArgs {
-    /// What to add up; without it, /
+    /// The files and directories to add up; default: /
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// Files, too
+    /// Print files, too
     #[arg(short, long)]
     all: bool,
-    /// One line for each PATH
+    /// Print one line for each PATH
     #[arg(short, long, conflicts_with_all = ["all", "max_depth"])]
     summarize: bool,
-    /// In bytes
+    /// Print sizes in bytes
     #[arg(short, long)]
     bytes: bool,
-    /// Sizes such as 1.5K
+    /// Print sizes such as 1.5K
     #[arg(short, long)]
     human_readable: bool,
-    /// A line for the sum of all
+    /// Print a line with the sum of all
     #[arg(short = 'c', long)]
     total: bool,
-    /// Only what is at most so many levels down
+    /// Print only entries at most N levels down
     #[arg(short = 'd', long, value_name = "N")]
     max_depth: Option<usize>,
     /// Print help
@@ -53,7 +53,7 @@ pub(crate) struct DuArgs {
     help: Option<bool>,
 }
 
-/// What lies below a directory that is being added up.
+/// A directory that is being added up.
 struct OpenDirectory {
     shown: String,
     path: VPath,
@@ -63,7 +63,7 @@ struct OpenDirectory {
     n_directories: u64,
 }
 
-/// Adds up.
+/// Adds up the sizes of the operands, and prints them.
 pub(crate) async fn run(args: DuArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let operands =
@@ -124,8 +124,8 @@ async fn add_up(
     close_to(args, context, &mut open, 0)
 }
 
-/// Prints the directories that are complete, and adds them to those above, until `depth` are open.
-/// Returns the size of the last.
+/// Prints the complete directories, and adds each to the one above, until `depth` are open. Returns
+/// the size of the last one.
 fn close_to(
     args: &DuArgs,
     context: &mut CommandContext,

@@ -1,4 +1,4 @@
-//! `yfs edit`: find and replace, in one step that nothing comes between.
+//! `yfs edit`: replaces text in one atomic step.
 
 use std::path::PathBuf;
 
@@ -24,38 +24,38 @@ Examples:
 
 JSON: {path, n_replaced, version}.";
 
-/// What can be typed.
+/// The arguments of `yfs edit`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct EditArgs {
     /// The file
     #[arg(value_name = "PATH")]
     path: String,
-    /// The text to replace, and what takes its place
+    /// The text to replace, and the replacement
     #[arg(value_names = ["OLD", "NEW"], num_args = 2)]
     #[arg(conflicts_with_all = ["old", "new", "old_file", "new_file"])]
     texts: Vec<String>,
     /// The text to replace
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     old: Option<String>,
-    /// What takes its place
+    /// The replacement
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     new: Option<String>,
     /// A file on this machine with the text to replace; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "old")]
     old_file: Option<PathBuf>,
-    /// A file on this machine with what takes its place; - is standard input
+    /// A file on this machine with the replacement; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "new")]
     new_file: Option<PathBuf>,
     /// Replace every occurrence
     #[arg(long)]
     all: bool,
-    /// Fail unless this is the version now
+    /// Fail unless this is the current version
     #[arg(long, value_name = "VERSION", value_parser = version)]
     expect: Option<VersionToken>,
 }
 
-/// Edits.
+/// Replaces the text.
 pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let is_stdin = |file: &Option<PathBuf>| file.as_ref().is_some_and(|it| it.as_os_str() == "-");

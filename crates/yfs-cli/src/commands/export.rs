@@ -1,4 +1,4 @@
-//! `yfs export`: into a directory of this machine.
+//! `yfs export`: writes files to a directory of this machine.
 
 use std::path::PathBuf;
 
@@ -25,25 +25,25 @@ Examples:
 
 JSON: {n_written, n_unchanged, n_folders, n_bytes, skipped: [{path, why}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs export`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ExportArgs {
-    /// What to write
+    /// The file or directory to export
     #[arg(value_name = "PATH")]
     from: String,
-    /// The directory, which is made if it is missing
+    /// The directory, which is created if it is missing
     #[arg(value_name = "DIR")]
     to: PathBuf,
-    /// Replace files and links that are there and differ
+    /// Replace existing files and links that differ
     #[arg(long)]
     force: bool,
-    /// Also links that lead out of DIR
+    /// Also write links that lead out of DIR
     #[arg(long)]
     unsafe_links: bool,
 }
 
-/// Exports.
+/// Exports the files.
 pub(crate) fn run(args: ExportArgs, context: &mut CommandContext) -> Result {
     let from = context.path(&args.from)?;
     let options = ExportOptions {

@@ -1,4 +1,4 @@
-//! `yfs find`: what lies below, by name, kind, size or time, in the language of POSIX `find`.
+//! `yfs find`: finds files by name, kind, size or time, in the syntax of POSIX `find`.
 
 mod expression;
 mod parse;
@@ -28,11 +28,11 @@ Examples:
 
 JSON: one object a line: {path, name, id, kind, size, mode, mtime}.";
 
-/// What can be typed.
+/// The arguments of `yfs find`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct FindArgs {
-    /// Where to begin (without it, /), and what to find
+    /// Where to start (default: /), and what to find
     #[arg(value_name = "PATH... EXPRESSION", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
     /// Print help
@@ -40,9 +40,9 @@ pub(crate) struct FindArgs {
     help: Option<bool>,
 }
 
-/// Finds.
+/// Finds the files, and performs the actions.
 pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Result {
-    // What comes after the first path is the expression's; an option of every command is still one.
+    // All words after the first path belong to the expression, except the global option `--json`.
     let n_words = args.words.len();
     args.words.retain(|word| word != "--json");
     if args.words.len() < n_words {
@@ -77,7 +77,7 @@ async fn search(
     let mut items = vec![WalkEntry::new(root.path.clone(), entry)];
     let max_depth = plan.max_depth.unwrap_or(usize::MAX);
     if items[0].entry.kind == yfs_vfs::FileKind::Directory && max_depth > 0 {
-        // Whether a directory is empty is seen from what follows it, so one level more is listed.
+        // The entry that follows shows whether a directory is empty, so one level more is listed.
         let max_depth = max_depth.saturating_add(1);
         let options = WalkOptions { max_depth, ..WalkOptions::default() };
         items.extend(fs.walk(&root.path, &options).await?);
@@ -109,7 +109,7 @@ async fn search(
     Ok(FindOutcome::Done)
 }
 
-/// Returns the order in which what a directory holds comes before it.
+/// Returns the order that puts the content of each directory before the directory.
 fn postorder(items: &[WalkEntry]) -> Vec<usize> {
     let mut order = Vec::with_capacity(items.len());
     let mut open: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! `yfs glob`: paths by pattern.
+//! `yfs glob`: finds paths that match a pattern.
 
 use clap::Args;
 use yfs_vfs::GlobQuery;
@@ -17,34 +17,34 @@ Examples:
 
 JSON: one object a line: {path, name, id, kind, size, mode, mtime}.";
 
-/// What can be typed.
+/// The arguments of `yfs glob`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct GlobArgs {
-    /// What to find
+    /// The patterns
     #[arg(value_name = "PATTERN", required = true)]
     patterns: Vec<String>,
-    /// Where to look
+    /// The directory to search
     #[arg(long, value_name = "PATH", default_value = "/")]
     root: String,
-    /// Also names that begin with a dot
+    /// Also match names that begin with a dot
     #[arg(long)]
     hidden: bool,
-    /// Upper and lower case are the same
+    /// Ignore case
     #[arg(short, long)]
     ignore_case: bool,
-    /// Directories, too
+    /// Also match directories
     #[arg(short, long)]
     directories: bool,
-    /// At most so many for each pattern
+    /// Print at most N paths for each pattern
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// A NUL behind each path, instead of a newline
+    /// Terminate each path with NUL instead of a newline
     #[arg(short = '0', long)]
     null: bool,
 }
 
-/// Finds paths.
+/// Prints the matching paths.
 pub(crate) async fn run(args: GlobArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let root = context.path(&args.root)?;

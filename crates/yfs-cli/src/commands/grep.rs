@@ -1,4 +1,4 @@
-//! `yfs grep`: lines by pattern, printed as POSIX `grep` prints them.
+//! `yfs grep`: prints lines that match a pattern, in the format of POSIX `grep`.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -26,20 +26,20 @@ Examples:
 JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]}; with -l
 {path}; with -c {path, count}.";
 
-/// What can be typed.
+/// The arguments of `yfs grep`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct GrepArgs {
-    /// What to find
+    /// The pattern
     #[arg(value_name = "PATTERN", required_unless_present = "regexp", allow_hyphen_values = true)]
     pattern: Option<String>,
-    /// Where to look; without it, /
+    /// The files and directories to search; default: /
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// What to find, if it begins with a dash; several are joined by or
+    /// A pattern, which may begin with a dash; lines that match any of several are printed
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     regexp: Vec<String>,
-    /// Upper and lower case are the same
+    /// Ignore case
     #[arg(short, long)]
     ignore_case: bool,
     /// Print line numbers
@@ -48,22 +48,22 @@ pub(crate) struct GrepArgs {
     /// Print only the names of files with matches
     #[arg(short = 'l', long)]
     files_with_matches: bool,
-    /// Print only how many lines match
+    /// Print only the number of matching lines
     #[arg(short, long)]
     count: bool,
-    /// Print nothing; the exit status says it
+    /// Print nothing; only set the exit status
     #[arg(short = 'q', long)]
     silent: bool,
-    /// A match begins and ends at a word's border
+    /// Match only whole words
     #[arg(short, long)]
     word_regexp: bool,
-    /// The pattern is literal text
+    /// Take the pattern as literal text
     #[arg(short = 'F', long)]
     fixed_strings: bool,
-    /// Accepted: it is always so
+    /// Accepted for compatibility: always on
     #[arg(short = 'E', long, hide = true)]
     extended_regexp: bool,
-    /// Accepted: it is always so
+    /// Accepted for compatibility: always on
     #[arg(short = 'r', long, hide = true, short_alias = 'R')]
     recursive: bool,
     /// Lines to show after each match
@@ -75,22 +75,22 @@ pub(crate) struct GrepArgs {
     /// Lines to show around each match
     #[arg(short = 'C', long, value_name = "N")]
     context: Option<usize>,
-    /// Only files that this finds, as `yfs glob` does
+    /// Search only files that match, as in `yfs glob`
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
-    /// Not what this finds
+    /// Skip files that match
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
-    /// At most so many lines of each file
+    /// Print at most N lines of each file
     #[arg(short, long, value_name = "N")]
     max_count: Option<usize>,
-    /// Also names that begin with a dot
+    /// Also search names that begin with a dot
     #[arg(long)]
     hidden: bool,
-    /// Never print names of files
+    /// Never print file names
     #[arg(short = 'h', long)]
     no_filename: bool,
-    /// Always print names of files
+    /// Always print file names
     #[arg(short = 'H', long)]
     with_filename: bool,
     /// Print help
@@ -98,7 +98,7 @@ pub(crate) struct GrepArgs {
     help: Option<bool>,
 }
 
-/// Finds lines.
+/// Prints the matching lines.
 pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Result {
     if !args.regexp.is_empty() {
         // With -e the first operand is a path.
@@ -149,7 +149,7 @@ async fn is_directory(fs: &Fs, root: &TypedPath) -> bool {
 impl GrepArgs {
     fn joined_pattern(&self) -> String {
         let patterns = self.pattern.iter().chain(&self.regexp);
-        // A newline between patterns means or, as in POSIX.
+        // A newline separates alternative patterns, as in POSIX.
         let parts: Vec<&str> = patterns.flat_map(|pattern| pattern.split('\n')).collect();
         match parts.as_slice() {
             [one] => (*one).to_owned(),
@@ -186,11 +186,11 @@ impl GrepArgs {
     }
 }
 
-/// Prints what was found.
+/// A printer of matches.
 struct MatchPrinter<'a> {
     args: &'a GrepArgs,
     with_names: bool,
-    /// Whether nothing was printed yet, and so no `--` is needed before what comes.
+    /// Whether no group was printed yet, so that no `--` is needed before the next one.
     first: bool,
 }
 
@@ -212,7 +212,7 @@ impl MatchPrinter<'_> {
                 self.print_lines(context, file, &name)?;
             }
         }
-        // Only a file that was named is told to have none.
+        // The count 0 is printed only for a file that is an operand itself.
         if self.args.count && found.files.is_empty() && !is_directory {
             self.print_count(context, root.path.as_str(), &root.typed, 0)?;
         }

@@ -1,4 +1,4 @@
-//! `yfs head`: the beginning of files. What it shares with `tail` is here.
+//! `yfs head`: prints the beginning of files. The code shared with `tail` is here.
 
 use clap::Args;
 
@@ -19,24 +19,24 @@ Examples:
 
 JSON: one object a line: {path, size, content} or base64 instead of content.";
 
-/// What can be typed.
+/// The arguments of `yfs head`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct HeadArgs {
-    /// What to print
+    /// The files to print
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// How many lines; -N for all but the last N
+    /// The number of lines; -N for all but the last N
     #[arg(short = 'n', long, value_name = "N", default_value = "10", allow_hyphen_values = true)]
     lines: String,
-    /// How many bytes, instead of lines; -N for all but the last N
+    /// The number of bytes, instead of lines; -N for all but the last N
     #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
     bytes: Option<String>,
     #[command(flatten)]
     headings: HeadingMode,
 }
 
-/// Whether to print the names of files; if nothing is said, where there are several.
+/// Whether to print the names of files. The default is to print them if there are several files.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct HeadingMode {
     /// Never print the names of files
@@ -47,26 +47,26 @@ pub(crate) struct HeadingMode {
     verbose: bool,
 }
 
-/// How to take a part of a file.
+/// The functions that cut a part out of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CutRule {
-    /// So many lines.
+    /// Cuts by lines.
     pub(crate) lines: fn(&[u8], SignedCount) -> &[u8],
-    /// So many bytes.
+    /// Cuts by bytes.
     pub(crate) bytes: fn(&[u8], SignedCount) -> &[u8],
 }
 
 /// A count with its sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SignedCount {
-    /// The sign that was typed, if one was.
+    /// The sign in the text, if it has one.
     pub(crate) sign: Option<char>,
     /// The number.
     pub(crate) number: usize,
 }
 
 impl SignedCount {
-    /// Reads `10`, `-10`, `+10`, `1K`.
+    /// Parses `10`, `-10`, `+10`, `1K`.
     pub(crate) fn parse(text: &str, what: &str) -> Result<Self> {
         let sign = text.chars().next().filter(|char| matches!(char, '+' | '-'));
         let digits = text.trim_start_matches(['+', '-']);
@@ -79,14 +79,14 @@ impl SignedCount {
     }
 }
 
-/// Prints.
+/// Prints the beginning of each file.
 pub(crate) async fn run(args: HeadArgs, context: &mut CommandContext) -> Result {
     let cut = CutRule { lines: first_lines, bytes: first_bytes };
     print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut).await
 }
 
-/// Prints a part of each file, so many bytes if that is said and else so many lines, with names if
-/// there are several.
+/// Prints a part of each file: by bytes if a number of bytes is given, otherwise by lines. Prints
+/// names if there are several files.
 pub(crate) async fn print(
     context: &mut CommandContext,
     paths: &[String],
@@ -141,12 +141,12 @@ fn first_lines(data: &[u8], count: SignedCount) -> &[u8] {
     }
 }
 
-/// Returns where the first `n_lines` lines end.
+/// Returns the offset of the end of the first `n_lines` lines.
 pub(crate) fn end_of_first(data: &[u8], n_lines: usize) -> usize {
     data.split_inclusive(|byte| *byte == b'\n').take(n_lines).map(<[u8]>::len).sum()
 }
 
-/// Returns where the last `n_lines` lines begin.
+/// Returns the offset of the start of the last `n_lines` lines.
 pub(crate) fn start_of_last(data: &[u8], n_lines: usize) -> usize {
     let lines = data.split_inclusive(|byte| *byte == b'\n').rev().take(n_lines);
     data.len() - lines.map(<[u8]>::len).sum::<usize>()

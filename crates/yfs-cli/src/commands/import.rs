@@ -1,4 +1,4 @@
-//! `yfs import`: from a directory of this machine.
+//! `yfs import`: imports a directory of this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -36,23 +36,23 @@ A file that is no update changes nothing, whichever it is.
 JSON: {n_created, n_updated, n_unchanged, n_folders, n_links, n_bytes, skipped: [{path, why}]};
 with --yjs {n_changed, n_unchanged, n_bytes, skipped: [{path, why}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs import`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ImportArgs {
-    /// The directory, or one file
+    /// The directory, or a single file
     #[arg(value_name = "DIR")]
     from: PathBuf,
-    /// Where it goes
+    /// The destination
     #[arg(value_name = "PATH", default_value = "/")]
     to: String,
-    /// Also what .gitignore files name
+    /// Also import what .gitignore files exclude
     #[arg(long)]
     no_ignore: bool,
-    /// Not names that begin with a dot
+    /// Skip names that begin with a dot
     #[arg(long)]
     no_hidden: bool,
-    /// Leave larger files out
+    /// Skip larger files
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     max_size: u64,
     /// DIR holds Yjs documents, or is one
@@ -63,7 +63,7 @@ pub(crate) struct ImportArgs {
     root: Option<String>,
 }
 
-/// Imports.
+/// Imports the files.
 pub(crate) fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
     let to = context.path(&args.to)?;
     if args.yjs {
@@ -92,15 +92,15 @@ fn import_yjs(args: &ImportArgs, to: &VPath, context: &mut CommandContext) -> Re
                            leave out PATH and --root, or import one document";
             return Err(CommandError::usage(message));
         }
-        workspace.import_yjs_directory(&args.from)
+        workspace.documents().import_directory(&args.from)
     } else {
         let to = destination(&args.from, to, &workspace)?;
-        workspace.import_yjs_file(&args.from, &to, args.root.as_deref())
+        workspace.documents().import_file(&args.from, &to, args.root.as_deref())
     };
     tell_yjs(context, &report.map_err(with_hint)?)
 }
 
-/// Returns where one document goes: into a directory under the name of its file, without `.bin`.
+/// Returns the path of an imported document: in a directory, the name of its file without `.bin`.
 fn destination(from: &Path, to: &VPath, workspace: &Workspace) -> Result<VPath> {
     let is_directory = workspace.fs().is_directory(to);
     if !is_directory {
@@ -112,7 +112,7 @@ fn destination(from: &Path, to: &VPath, workspace: &Workspace) -> Result<VPath> 
     VPath::parse(&path).map_err(|error| CommandError::usage(error.to_string()))
 }
 
-/// Adds to a failure what the caller may do about it.
+/// Adds a hint to a failure.
 fn with_hint(error: WorkspaceError) -> CommandError {
     let hint = match &error {
         WorkspaceError::YjsImport { source: YjsImportError::NoMain, .. } => {
@@ -129,7 +129,7 @@ fn with_hint(error: WorkspaceError) -> CommandError {
     CommandError::Hinted(error, hint)
 }
 
-/// Tells what an import of Yjs documents did.
+/// Prints the report of an import of Yjs documents.
 fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
@@ -151,7 +151,7 @@ fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
     Ok(())
 }
 
-/// Tells what an import did.
+/// Prints the report of an import.
 fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
@@ -169,7 +169,7 @@ fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
     Ok(())
 }
 
-/// Says in one line what an import did.
+/// Returns a summary of an import in one line.
 pub(crate) fn summary(report: &ImportReport) -> String {
     let made = counted(report.n_created, "file", "files");
     let mut text = format!("{made} made, {} read", amount(report.n_bytes));
@@ -192,14 +192,14 @@ pub(crate) fn summary(report: &ImportReport) -> String {
     text
 }
 
-/// Reports what was left out; the command then exits with 1.
+/// Reports the skipped paths; the command then exits with 1.
 pub(crate) fn tell_skipped(context: &mut CommandContext, skipped: &[SkippedPath]) {
     for SkippedPath { path, why } in skipped {
         context.fail(&CommandError::other(format!("{path}: skipped: {why}")));
     }
 }
 
-/// Describes what was left out.
+/// Describes the skipped paths.
 pub(crate) fn skipped_json(skipped: &[SkippedPath]) -> serde_json::Value {
     let one = |it: &SkippedPath| json!({ "path": it.path, "why": it.why.to_string() });
     skipped.iter().map(one).collect()

@@ -1,4 +1,4 @@
-//! `yfs init`: an empty workspace.
+//! `yfs init`: creates an empty workspace.
 
 use std::{fs, path::PathBuf};
 
@@ -24,19 +24,19 @@ Examples:
 
 JSON: {id, file}.";
 
-/// What can be typed.
+/// The arguments of `yfs init`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct InitArgs {
-    /// Where; without it, here
+    /// The directory; default: the current one
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Which schema markdown keeps, for editors to bind to
+    /// The schema of markdown, for editors to bind to
     #[arg(long, value_enum, default_value = "gfm")]
     profile: ProfileName,
 }
 
-/// Makes a workspace.
+/// Creates the workspace.
 pub(crate) fn run(args: InitArgs, context: &mut CommandContext) -> Result {
     let named = context.globals.workspace.clone();
     let file = match (args.dir, named) {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: InitArgs, context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Makes a workspace in a file that does not exist yet, and the directory that holds it.
+/// Creates a workspace in a file that does not exist yet, and the directory that contains it.
 pub(crate) fn create(file: &std::path::Path, options: WorkspaceOptions) -> Result<Workspace> {
     if file.exists() {
         return Err(CommandError::other(format!(
@@ -72,7 +72,7 @@ pub(crate) fn create(file: &std::path::Path, options: WorkspaceOptions) -> Resul
         made = Some(dir);
     }
     Workspace::create_at(file, options).map_err(|error| {
-        // A refused command leaves nothing behind; what is not empty stays.
+        // A failed command leaves no new directory behind; one that is not empty stays.
         if let Some(dir) = made {
             fs::remove_dir(dir).ok();
         }

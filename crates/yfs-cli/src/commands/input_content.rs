@@ -1,4 +1,4 @@
-//! Where the content of a file comes from: an option, a file of the host's, standard input.
+//! The sources of file content: an option, a file of the host, standard input.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::errors::{CommandError, Result};
 
-/// Where content comes from.
+/// The source of the content.
 #[derive(Debug, Args)]
 pub(crate) struct ContentArgs {
     /// The content itself, instead of standard input; nothing is added to it
@@ -37,7 +37,7 @@ pub(crate) fn read_stdin() -> Result<Bytes> {
     Ok(data.into())
 }
 
-/// Reads a file of the host's, or standard input if it is `-`.
+/// Reads a file of the host, or standard input if it is `-`.
 pub(crate) fn read_host(path: &PathBuf) -> Result<Bytes> {
     if path.as_os_str() == "-" {
         return read_stdin();
@@ -45,7 +45,7 @@ pub(crate) fn read_host(path: &PathBuf) -> Result<Bytes> {
     fs::read(path).map(Bytes::from).map_err(|error| CommandError::host(path, &error))
 }
 
-/// Reads text from a file of the host's, or standard input if it is `-`.
+/// Reads text from a file of the host, or standard input if it is `-`.
 pub(crate) fn read_host_text(path: &PathBuf) -> Result<String> {
     let text = String::from_utf8(read_host(path)?.into());
     text.map_err(|_| CommandError::other(format!("{}: not UTF-8 text", path.display())))

@@ -1,4 +1,4 @@
-//! `yfs label`: names for versions.
+//! `yfs label`: names versions.
 
 use clap::Args;
 use serde_json::json;
@@ -19,7 +19,7 @@ Examples:
 
 JSON: {path, name, removed}.";
 
-/// What can be typed.
+/// The arguments of `yfs label`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LabelArgs {
@@ -27,18 +27,18 @@ pub(crate) struct LabelArgs {
     path: String,
     /// The name
     name: String,
-    /// Take the name away instead
+    /// Remove the name instead
     #[arg(long)]
     remove: bool,
 }
 
-/// Does it.
+/// Runs `yfs label`.
 pub(crate) fn run(args: &LabelArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let workspace = context.writable()?;
     if !args.remove {
-        workspace.name_version(&path.path, &args.name)?;
-    } else if !workspace.unname_version(&path.path, &args.name)? {
+        workspace.history().name_version(&path.path, &args.name)?;
+    } else if !workspace.history().unname_version(&path.path, &args.name)? {
         return Err(CommandError::other(format!(
             "{}: no version is named {:?}",
             path.typed, args.name

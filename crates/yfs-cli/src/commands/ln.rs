@@ -1,4 +1,4 @@
-//! `yfs ln`: symbolic links.
+//! `yfs ln`: creates symbolic links.
 
 use clap::Args;
 use serde_json::json;
@@ -19,28 +19,28 @@ Examples:
 
 JSON: {path, target}.";
 
-/// What can be typed.
+/// The arguments of `yfs ln`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LnArgs {
-    /// What the link says; it need not be there
+    /// The target of the link; it need not exist
     #[arg(value_name = "TARGET", allow_hyphen_values = true)]
     target: String,
-    /// Where the link is made; without it, under the target's name in /
+    /// The path of the link; default: the target's name in /
     #[arg(value_name = "LINK")]
     link: Option<String>,
-    /// A symbolic link
+    /// Create a symbolic link
     #[arg(short, long)]
     symbolic: bool,
-    /// Replace a file or link that is there
+    /// Replace an existing file or link
     #[arg(short, long)]
     force: bool,
-    /// Take LINK as itself even if it is a directory
+    /// Treat LINK as the link's own path even if it is a directory
     #[arg(short = 'T', long, visible_short_alias = 'n')]
     no_target_directory: bool,
 }
 
-/// Makes a link.
+/// Creates the link.
 pub(crate) async fn run(args: LnArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     let mut link = match &args.link {
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: LnArgs, context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Removes a file or link that is in the way; a directory stays, and then is.
+/// Removes a file or link at the link's path. Keeps a directory, so that creating the link fails.
 async fn clear(fs: &Fs, link: &TypedPath) -> Result<(), FsError> {
     match fs.lstat(&link.path).await {
         Ok(stat) if !stat.is_directory() => {

@@ -1,4 +1,4 @@
-//! `yfs ls`: names in directories, as POSIX `ls` lists them.
+//! `yfs ls`: lists directories, in the format of POSIX `ls`.
 
 use std::cmp::Reverse;
 
@@ -24,47 +24,47 @@ Examples:
 
 JSON: one object a line: {path, name, id, kind, size, mode, mtime[, target]}.";
 
-/// What can be typed.
+/// The arguments of `yfs ls`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct LsArgs {
-    /// What to list; without it, /
+    /// The files and directories to list; default: /
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// Also names that begin with a dot, and . and ..
+    /// Also list names that begin with a dot, and . and ..
     #[arg(short, long)]
     all: bool,
-    /// Also names that begin with a dot
+    /// Also list names that begin with a dot
     #[arg(short = 'A', long)]
     almost_all: bool,
-    /// Directories themselves, not what they hold
+    /// List directories themselves, not their content
     #[arg(short, long)]
     directory: bool,
-    /// Mode, size in bytes, time of the last change, name
+    /// Print mode, size in bytes, modification time and name
     #[arg(short)]
     long: bool,
-    /// One name a line
+    /// Print one name per line
     #[arg(short = '1')]
     one: bool,
-    /// What lies below, too
+    /// Also list everything below directories
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// Last changed first
+    /// Sort by time, the latest first
     #[arg(short = 't')]
     by_time: bool,
-    /// Largest first
+    /// Sort by size, the largest first
     #[arg(short = 'S')]
     by_size: bool,
-    /// The other way round
+    /// Reverse the order
     #[arg(short, long)]
     reverse: bool,
-    /// Sizes such as 1.5K
+    /// Print sizes such as 1.5K
     #[arg(short, long)]
     human_readable: bool,
-    /// A / behind directories, a @ behind links
+    /// Print / after directories and @ after links
     #[arg(short = 'F', long)]
     classify: bool,
-    /// The id of each file
+    /// Print the id of each file
     #[arg(short = 'i', long)]
     id: bool,
     /// Print help
@@ -72,16 +72,16 @@ pub(crate) struct LsArgs {
     help: Option<bool>,
 }
 
-/// One name to print.
+/// An entry of the listing.
 struct ListRow {
     path: VPath,
-    /// As it is printed.
+    /// The name, as it is printed.
     name: String,
     entry: DirEntry,
     target: Option<String>,
 }
 
-/// Lists.
+/// Lists the operands.
 pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let operands =
@@ -131,7 +131,7 @@ async fn look(args: &LsArgs, fs: &Fs, operand: &TypedPath) -> Result<Stat, yfs_v
     if stat.kind != FileKind::Symlink || args.long || args.directory || args.classify {
         return Ok(stat);
     }
-    // A link that leads nowhere is listed as itself.
+    // A dangling link is listed as itself.
     Ok(fs.stat(&operand.path).await.unwrap_or(stat))
 }
 
@@ -163,7 +163,7 @@ async fn row_of(fs: &Fs, shown: TypedPath, stat: Stat) -> ListRow {
 }
 
 async fn target_of(fs: &Fs, path: &VPath, kind: FileKind) -> Option<String> {
-    // A link that has just gone is listed without its target.
+    // A link that was removed meanwhile is listed without its target.
     if kind == FileKind::Symlink { fs.readlink(path).await.ok() } else { None }
 }
 

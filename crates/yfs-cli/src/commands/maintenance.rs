@@ -1,4 +1,4 @@
-//! The workspace as a whole: `info`, `conflicts`, `compact`, `fsck`, `backup`.
+//! Commands on the whole workspace: `info`, `conflicts`, `compact`, `fsck`, `backup`.
 
 use std::path::PathBuf;
 
@@ -15,11 +15,11 @@ use crate::{
     progress::CommandProgress,
 };
 
-/// What can be typed for a command without options.
+/// The arguments of a command without options.
 #[derive(Debug, Args)]
 pub(crate) struct NoArgs {}
 
-/// What can be typed for `backup`.
+/// The arguments of `yfs backup`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The copy is consistent, also while others write. It is a workspace of its own: open it with --workspace.
@@ -34,10 +34,10 @@ pub(crate) struct BackupArgs {
     to: PathBuf,
 }
 
-/// Prints what the workspace holds, in numbers.
+/// Prints statistics of the workspace.
 pub(crate) async fn info(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
-    let stats = workspace.stats()?;
+    let stats = workspace.maintenance().stats()?;
     let totals = workspace.fs().totals(&VPath::root()).await?;
     let file = context.file()?.display().to_string();
     let store = stats.store;
@@ -102,7 +102,7 @@ fn quarantine_summary(store: &StoreStats) -> String {
     summary
 }
 
-/// Lists what rules settled, and what looks wrong.
+/// Lists conflicts settled by rules, and content that needs a repair.
 pub(crate) fn conflicts(context: &mut CommandContext) -> Result {
     for conflict in context.readable()?.conflicts()? {
         if context.out.json {
@@ -121,11 +121,11 @@ pub(crate) fn conflicts(context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Replaces what was logged by what it came to.
+/// Replaces the log with snapshots.
 pub(crate) fn compact(context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let bar = CommandProgress::new(&context.globals, "compacting");
-    let report = workspace.compact(&mut |done, total| bar.set(done, total));
+    let report = workspace.maintenance().compact(&mut |done, total| bar.set(done, total));
     drop(bar);
     let report = report?;
     if context.out.json {
@@ -143,7 +143,7 @@ pub(crate) fn compact(context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Reads everything, and reports what is damaged.
+/// Reads everything, and reports damage.
 pub(crate) fn fsck(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
     let report = workspace.store().check().map_err(yfs::WorkspaceError::from)?;
@@ -177,7 +177,7 @@ pub(crate) fn fsck(context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Writes a consistent copy.
+/// Writes a consistent copy of the workspace.
 pub(crate) fn backup(args: BackupArgs, context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
     let bar = CommandProgress::new(&context.globals, "copying");

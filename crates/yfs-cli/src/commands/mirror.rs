@@ -1,4 +1,4 @@
-//! `yfs mirror`: a folder of this machine and a workspace, kept in step.
+//! `yfs mirror`: keeps a directory of this machine and a workspace in step.
 
 use std::path::{Path, PathBuf};
 
@@ -43,28 +43,28 @@ told and is no failure).
 JSON: while it runs lines of {path, why}; in the end {to_workspace, to_folder, n_matched, n_merged,
 skipped: [{path, why}]}, where the first two are {created, written, moved, deleted, touched}.";
 
-/// Where the workspace of a folder is, in the folder.
+/// The subdirectory of the mirrored directory that contains the workspace.
 const DIR: &str = ".yfs";
 
-/// Where the mirror of a folder keeps what it remembers, beside the workspace.
+/// The name of the mirror's database, beside the workspace.
 const MEMORY: &str = "mirror.db";
 
-/// What can be typed.
+/// The arguments of `yfs mirror`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MirrorArgs {
-    /// The folder, which is made if it is missing
+    /// The directory, which is created if it is missing
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Bring both sides together, and end
+    /// Synchronize both sides once, and exit
     #[arg(long)]
     once: bool,
-    /// Take executable bits, and files that tools obey unasked, from everybody
+    /// Accept executable bits, and files that tools obey unasked, from all writers
     #[arg(long)]
     trust: bool,
 }
 
-/// Mirrors.
+/// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
     let options = options(args.trust);
     let workspace = open(&args.dir, args.once, context)?;
@@ -77,20 +77,20 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
     Ok(workspace.close()?)
 }
 
-/// Returns how folders are mirrored.
+/// Returns the options of a mirror.
 pub(crate) fn options(trust: bool) -> MirrorOptions {
     let trust = if trust { TrustPolicy::Everybody } else { TrustPolicy::Folder };
     MirrorOptions { trust, ..MirrorOptions::default() }
 }
 
-/// Returns the folder that a workspace lies in, if it is one that is mirrored.
+/// Returns the directory that contains a workspace, if it is a mirrored one.
 pub(crate) fn mirrored(file: &Path) -> Option<&Path> {
     let own = file.parent().filter(|own| own.ends_with(DIR))?;
     own.join(MEMORY).is_file().then(|| own.parent())?
 }
 
-/// Brings the folder and the workspace together once, unless another process keeps them in step; tells what
-/// is left alone, and answers whether anything was brought to the workspace.
+/// Synchronizes the directory and the workspace once, unless another process keeps them in step.
+/// Prints what is left alone, and returns whether the workspace changed.
 pub(crate) fn meet(
     workspace: &Workspace,
     folder: &Path,
@@ -122,7 +122,7 @@ fn open(dir: &Path, once: bool, context: &mut CommandContext) -> Result<Workspac
     if file.is_file() { context.open_at(&file, options) } else { init::create(&file, options) }
 }
 
-/// Keeps both in step until it is told to end, and tells what is left alone.
+/// Keeps both sides in step until the process is asked to end, and prints what is left alone.
 async fn follow(
     workspace: &Workspace,
     dir: &Path,
@@ -149,7 +149,7 @@ async fn follow(
     Ok(mirror.stop().map_err(anyhow::Error::from)?)
 }
 
-/// Tells the owner of a folder something about it.
+/// Prints a notice for the owner of a directory.
 pub(crate) fn tell_notice(
     MirrorNotice { path, why, .. }: &MirrorNotice,
     context: &mut CommandContext,
@@ -164,7 +164,7 @@ pub(crate) fn tell_notice(
     Ok(())
 }
 
-/// Tells what was done.
+/// Prints what the mirror did.
 fn tell(report: &MirrorReport, once: bool, context: &mut CommandContext) -> Result {
     if once && !context.out.json {
         for notice in &report.told {

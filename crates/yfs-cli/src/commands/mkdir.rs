@@ -1,4 +1,4 @@
-//! `yfs mkdir`: directories.
+//! `yfs mkdir`: creates directories.
 
 use clap::Args;
 use serde_json::json;
@@ -19,14 +19,14 @@ Examples:
 
 JSON: one object a line: {path, id}.";
 
-/// What can be typed.
+/// The arguments of `yfs mkdir`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MkdirArgs {
-    /// What to make
+    /// The directories to create
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// Also what is missing above; no error if it is there
+    /// Also create missing directories above; no error if the directory exists
     #[arg(short, long)]
     parents: bool,
     /// Permission bits
@@ -34,11 +34,11 @@ pub(crate) struct MkdirArgs {
     mode: Option<String>,
 }
 
-/// Makes directories.
+/// Creates the directories.
 pub(crate) async fn run(args: MkdirArgs, context: &mut CommandContext) -> Result {
     let change =
         args.mode.as_deref().map(ModeChange::parse).transpose().map_err(CommandError::Usage)?;
-    // Symbolic modes count from what a directory has when nobody says anything.
+    // Symbolic modes apply to the default mode of directories.
     let mode = change.map(|it| it.apply(yfs_vfs::stat::DEFAULT_DIRECTORY_MODE, true));
     let options = MkdirOptions { recursive: args.parents, mode };
     let fs = context.writer()?;

@@ -1,4 +1,4 @@
-//! `yfs mv`: moving and renaming, which keeps history and who has the file open.
+//! `yfs mv`: moves and renames. Files keep their history, and stay open in editors.
 
 use clap::Args;
 use yfs_vfs::{FsCode, MoveOptions};
@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object a line: {from, to}.";
 
-/// What can be typed.
+/// The arguments of `yfs mv`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MvArgs {
@@ -29,7 +29,7 @@ pub(crate) struct MvArgs {
     transfer: TransferArgs,
 }
 
-/// Moves.
+/// Moves the files.
 pub(crate) async fn run(args: MvArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for transfer in args.transfer.transfers(context, &fs).await? {

@@ -1,4 +1,5 @@
-//! `yfs profile`: which schema rich text keeps. `yfs repair`: contents put where they belong, once.
+//! `yfs profile`: prints or converts the schema of rich text. `yfs repair`: moves misplaced content
+//! to where it belongs, once.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -21,26 +22,26 @@ Examples:
 
 JSON: {profile}; of convert: {profile, n_files, n_converted}.";
 
-/// What can be typed for `profile`.
+/// The arguments of `yfs profile`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ProfileArgs {
-    /// What to do; without it, print the profile.
+    /// The subcommand; without it, print the profile.
     #[command(subcommand)]
     command: Option<ProfileCommand>,
 }
 
-/// What to do with the profile.
+/// The subcommands of `yfs profile`.
 #[derive(Debug, Subcommand)]
 enum ProfileCommand {
-    /// Make all documents keep another schema
+    /// Convert all documents to another schema
     Convert {
         /// The schema
         profile: ProfileName,
     },
 }
 
-/// A profile as it is typed.
+/// The name of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
     /// The names of prosemirror-markdown
@@ -69,7 +70,8 @@ pub(crate) fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
     };
     let workspace = context.writable()?;
     let bar = CommandProgress::new(&context.globals, "converting");
-    let report = workspace.convert_profile(profile.into(), &mut |done, n| bar.set(done, n));
+    let report =
+        workspace.maintenance().convert_profile(profile.into(), &mut |done, n| bar.set(done, n));
     drop(bar);
     let (report, name) = (report?, profile_name(profile.into()));
     workspace.close()?;
@@ -95,24 +97,24 @@ Examples:
 
 JSON: one object for each file that changed: {path}.";
 
-/// What can be typed for `repair`.
+/// The arguments of `yfs repair`.
 #[derive(Debug, Args)]
 #[command(after_help = REPAIR_HELP)]
 pub(crate) struct RepairArgs {
     /// The files
     #[arg(value_name = "PATH", required_unless_present = "all")]
     paths: Vec<String>,
-    /// Whatever `yfs conflicts` lists
+    /// Repair all files that `yfs conflicts` lists
     #[arg(long, conflicts_with = "paths")]
     all: bool,
 }
 
-/// Repairs contents.
+/// Repairs the contents of files.
 pub(crate) fn repair(args: RepairArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let typed = if args.all { listed(&workspace)? } else { args.paths };
     for path in context.paths(&typed) {
-        match workspace.repair(&path.path) {
+        match workspace.maintenance().repair(&path.path) {
             Ok(false) => {}
             Ok(true) if context.out.json => {
                 context.out.json_line(&json!({ "path": path.path.as_str() }))?;

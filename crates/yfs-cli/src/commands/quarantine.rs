@@ -1,4 +1,4 @@
-//! `yfs quarantine`: the updates of peers that were refused.
+//! `yfs quarantine`: the rejected updates of peers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::{Args, Subcommand};
@@ -29,23 +29,23 @@ Examples:
 JSON of ls: one object a line: {number, doc, path, first_at, last_at, n_times, n_bytes, kept, reason}.
 JSON of show: the same, and the update as base64; of drop: {n_dropped}.";
 
-/// What can be typed.
+/// The arguments of `yfs quarantine`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct QuarantineArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: QuarantineCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs quarantine`.
 #[derive(Debug, Subcommand)]
 enum QuarantineCommand {
-    /// List the updates that were refused, in the order of their first refusal
+    /// List the rejected updates, in the order of their first rejection
     Ls,
-    /// Print what is known of one update
+    /// Print the metadata of one update
     Show {
-        /// Which
+        /// The number of the update
         #[arg(value_name = "NUMBER")]
         number: u64,
         /// Print its bytes instead
@@ -54,10 +54,10 @@ enum QuarantineCommand {
     },
     /// Delete updates for good
     Drop {
-        /// Which
+        /// The numbers of the updates
         #[arg(value_name = "NUMBER", required_unless_present = "all", conflicts_with = "all")]
         numbers: Vec<u64>,
-        /// All of them
+        /// Drop all updates
         #[arg(long)]
         all: bool,
     },
@@ -74,7 +74,7 @@ pub(crate) fn run(args: QuarantineArgs, context: &mut CommandContext) -> Result 
 
 fn list(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
-    for refused in workspace.quarantined()? {
+    for refused in workspace.maintenance().quarantined()? {
         if context.out.json {
             context.out.json_line(&describe(&workspace, &refused)?)?;
             continue;
@@ -91,9 +91,14 @@ fn list(context: &mut CommandContext) -> Result {
 
 fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     let workspace = context.readable()?;
-    let refused = workspace.quarantined()?.into_iter().find(|refused| refused.number == number);
+    let refused =
+        workspace.maintenance().quarantined()?.into_iter().find(|refused| refused.number == number);
     let refused = refused.ok_or_else(|| not_there(number))?;
-    let update = if raw || context.out.json { workspace.quarantined_update(number)? } else { None };
+    let update = if raw || context.out.json {
+        workspace.maintenance().quarantined_update(number)?
+    } else {
+        None
+    };
     if raw {
         let too_large =
             || CommandError::other(format!("{number}: too large, its bytes were not kept"));
@@ -124,9 +129,9 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
 
 fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Result {
     let workspace = context.writable()?;
-    let mut n_dropped = if all { workspace.drop_quarantined(None)? } else { 0 };
+    let mut n_dropped = if all { workspace.maintenance().drop_quarantined(None)? } else { 0 };
     for number in numbers {
-        match workspace.drop_quarantined(Some(*number))? {
+        match workspace.maintenance().drop_quarantined(Some(*number))? {
             0 => context.fail(&not_there(*number)),
             n => n_dropped += n,
         }
@@ -138,9 +143,9 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
     Ok(())
 }
 
-/// Returns the path of the document that an update was meant for, or its guid.
+/// Returns the path of the document that an update is for, or its guid.
 fn place(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<String> {
-    let path = workspace.path_of(&FileId::from(&refused.doc))?;
+    let path = workspace.nodes().path_of(&FileId::from(&refused.doc))?;
     Ok(path.map_or_else(|| refused.doc.to_string(), |path| path.to_string()))
 }
 
@@ -149,7 +154,7 @@ fn not_there(number: u64) -> CommandError {
 }
 
 fn describe(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<Value> {
-    let path = workspace.path_of(&FileId::from(&refused.doc))?;
+    let path = workspace.nodes().path_of(&FileId::from(&refused.doc))?;
     Ok(json!({
         "number": refused.number,
         "doc": refused.doc.as_str(),

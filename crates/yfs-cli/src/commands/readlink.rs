@@ -1,4 +1,4 @@
-//! `yfs readlink`: where links lead.
+//! `yfs readlink`: prints the targets of links.
 
 use clap::Args;
 use serde_json::json;
@@ -17,22 +17,22 @@ Examples:
 
 JSON: one object a line: {path, target}.";
 
-/// What can be typed.
+/// The arguments of `yfs readlink`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ReadlinkArgs {
-    /// What to read
+    /// The links to read
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
     /// Follow every link of the path; its last name may be missing
     #[arg(short = 'f', long)]
     canonicalize: bool,
-    /// No newline behind the last
+    /// Print no newline after the last target
     #[arg(short, long)]
     no_newline: bool,
 }
 
-/// Reads links.
+/// Prints the targets.
 pub(crate) async fn run(args: ReadlinkArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     for path in context.paths(&args.paths) {
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: ReadlinkArgs, context: &mut CommandContext) -> Res
 async fn canonical(fs: &Fs, path: &TypedPath) -> Result<String, FsError> {
     match (fs.realpath(&path.path).await, path.path.parent(), path.path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.code == FsCode::ENOENT => {
-            // A link that leads nowhere is followed as far as it goes by tools; here it is an error.
+            // Other tools follow a dangling link as far as possible; here it is an error.
             if fs.lstat(&path.path).await.is_ok() {
                 return Err(error);
             }

@@ -1,4 +1,4 @@
-//! `yfs redact`: erasing for good what a file held and holds no more.
+//! `yfs redact`: erases for good what a file contained and no longer contains.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -31,30 +31,30 @@ Examples:
 JSON: {path, erased, n_chars, pieces, blobs, kept}; of --list: lines of {at, actor, reason, n_chars,
 n_blobs}.";
 
-/// What can be typed.
+/// The arguments of `yfs redact`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RedactArgs {
     /// The file
     path: String,
-    /// Only what this version held: a number, a name or a time. Without it, all history
+    /// Erase only what this version contained: a number, a name or a time. Default: all history
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// Show what would be erased, and change nothing
+    /// Print what would be erased, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// List who erased what
+    /// List past erasures and their actors
     #[arg(long, conflicts_with_all = ["version", "dry_run", "yes", "reason"])]
     list: bool,
 }
 
-/// Does it.
+/// Runs `yfs redact`.
 pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     if args.list {
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
         Some(version) => RedactionScope::Version(pick(&workspace, &path, version)?.number),
         None => RedactionScope::History,
     };
-    let planned = workspace.redactable(&path.path, what)?;
+    let planned = workspace.history().redactable(&path.path, what)?;
     let is_empty = planned.pieces.is_empty() && planned.blobs.is_empty();
     if args.dry_run || (is_empty && what != RedactionScope::History) {
         return report(context, &path, &planned, false);
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
             return Ok(());
         }
     }
-    let redacted = workspace.redact(&path.path, what, args.reason.as_deref())?;
+    let redacted = workspace.history().redact(&path.path, what, args.reason.as_deref())?;
     if context.out.json {
         return report(context, &path, &redacted, true);
     }
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-/// Says what stays since versions hold it that can still be read.
+/// Prints a remark about content that stays because readable versions contain it.
 fn tell_held(context: &mut CommandContext, redacted: &RedactionReport) {
     let versions: Vec<String> = redacted.held_by.iter().map(ToString::to_string).collect();
     if !versions.is_empty() {
@@ -103,7 +103,7 @@ fn tell_held(context: &mut CommandContext, redacted: &RedactionReport) {
 }
 
 fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
-    for record in context.readable()?.redactions(&path.path)? {
+    for record in context.readable()?.history().redactions(&path.path)? {
         let (actor, reason) = (record.author.actor.to_string(), record.author.label.as_deref());
         if context.out.json {
             context.out.json_line(&json!({

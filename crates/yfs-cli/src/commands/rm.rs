@@ -1,4 +1,4 @@
-//! `yfs rm`: to the trash.
+//! `yfs rm`: moves files to the trash.
 
 use clap::Args;
 use serde_json::json;
@@ -20,25 +20,25 @@ Examples:
 
 JSON: one object a line: {path, removed}.";
 
-/// What can be typed.
+/// The arguments of `yfs rm`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RmArgs {
-    /// What to remove
+    /// The files to remove
     #[arg(value_name = "PATH", required_unless_present = "force")]
     paths: Vec<String>,
-    /// Directories with all they hold
+    /// Remove directories with all their content
     #[arg(short, long, short_alias = 'R')]
     recursive: bool,
-    /// Empty directories, too
+    /// Also remove empty directories
     #[arg(short, long)]
     dir: bool,
-    /// No error if nothing is there
+    /// Ignore missing files
     #[arg(short, long)]
     force: bool,
 }
 
-/// Removes.
+/// Removes the files.
 pub(crate) async fn run(args: RmArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for path in context.paths(&args.paths) {
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: RmArgs, context: &mut CommandContext) -> Result {
 
 async fn remove(args: &RmArgs, context: &mut CommandContext, fs: &Fs, path: &TypedPath) -> Result {
     if !args.recursive && !args.dir {
-        // The filesystem would take an empty directory; `rm` does not.
+        // The filesystem would remove an empty directory; `rm` does not.
         let is_directory = matches!(fs.lstat(&path.path).await, Ok(stat) if stat.is_directory());
         if is_directory {
             return Err(CommandError::Fs(FsError::new(FsCode::EISDIR, Op::Rm, &path.path)));

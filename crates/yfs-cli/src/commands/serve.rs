@@ -1,4 +1,4 @@
-//! `yfs serve`: a directory for editors.
+//! `yfs serve`: serves a directory to editors.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -28,15 +28,15 @@ use crate::{
     progress::CommandProgress,
 };
 
-/// The setting of the store that says how far the import of the directory is.
+/// The key of the store's setting with the state of the directory's import.
 const IMPORT_KEY: &str = "serve.import";
 const UNFINISHED: &[u8] = b"unfinished";
 const FINISHED: &[u8] = b"finished";
 
-/// How long what is on its way to the disk is waited for in the end.
+/// How long the command waits at its end for the mirror to settle.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether the mirror is still there.
+/// How often the command checks whether the mirror has ended.
 const LOOK: Duration = Duration::from_millis(500);
 
 const HELP: &str = "\
@@ -56,39 +56,39 @@ Examples:
 
 JSON: one object when it listens: {url, sync, collab, workspace, token}.";
 
-/// What can be typed.
+/// The arguments of `yfs serve`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ServeArgs {
-    /// The directory; without it, the workspace found from here upwards
+    /// The directory; default: that of the workspace found from here upwards
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The port; 0 for any that is free
+    /// The port; 0 for any free port
     #[arg(short, long, default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// Where to listen; 0.0.0.0 for all networks
+    /// The address to listen on; 0.0.0.0 for all networks
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
-    /// Leave the files in DIR as they are: what is edited is in the workspace only
+    /// Leave the files in DIR as they are: edits change only the workspace
     #[arg(long)]
     no_mirror: bool,
-    /// Take executable bits, and files that tools obey unasked, from everybody who can write
+    /// Accept executable bits, and files that tools obey unasked, from all writers
     #[arg(long)]
     trust: bool,
-    /// Ask for no token; for loopback addresses only
+    /// Require no token; for loopback addresses only
     #[arg(long)]
     open: bool,
-    /// Let pages of this origin in as well, as https://example.com; may be given several times
+    /// Also accept pages of this origin, such as https://example.com; may be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
-    /// How many connections there may be at once
+    /// The maximum number of connections
     #[arg(long, value_name = "N", default_value_t = 16_384)]
     max_connections: usize,
 }
 
-/// Serves until it is told to end.
+/// Serves until the process is asked to end.
 pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result {
-    // First of all, so that nothing is made where the port is taken.
+    // First of all, so that nothing is created if the port is in use.
     let options = ServeOptions {
         host: args.host,
         port: args.port,
@@ -109,7 +109,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     announce(&args, &workspace, server.address(), context)?;
     let served = serve(server, &workspace, mirror.as_ref(), context).await;
     if let Some(mirror) = mirror {
-        // What is on its way reaches the disk; what does not is brought there next time.
+        // Pending changes reach the disk; the next mirror applies the rest.
         tokio::time::timeout(SETTLE, mirror.settled()).await.ok();
         mirror.stop().map_err(anyhow::Error::from)?;
     }
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     Ok(())
 }
 
-/// Serves until it is told to end, or the mirror ends by itself.
+/// Serves until the process is asked to end, or the mirror ends by itself.
 async fn serve(
     server: Server,
     workspace: &Workspace,
@@ -137,14 +137,14 @@ async fn serve(
         tokio::select! {
             served = &mut serving => return Ok(served.map_err(anyhow::Error::from)?),
             Ok(notice) = notices.recv() => mirror::tell_notice(&notice, context)?,
-            // Then `stop` says why.
+            // Then `stop` returns why.
             _ = looks.tick() => if mirror.has_ended() { return Ok(()) },
         }
     }
 }
 
-/// Returns the folder that is to be in step with the workspace: the one that was named, or the one that the
-/// workspace lies in.
+/// Returns the directory to keep in step with the workspace: the named one, or the one that
+/// contains the workspace.
 fn folder(args: &ServeArgs, context: &CommandContext) -> Result<Option<PathBuf>> {
     if args.no_mirror {
         return Ok(None);
@@ -155,7 +155,7 @@ fn folder(args: &ServeArgs, context: &CommandContext) -> Result<Option<PathBuf>>
     }
 }
 
-/// Tells where it listens, and what to show there.
+/// Prints the addresses of the server and the token.
 fn announce(
     args: &ServeArgs,
     workspace: &Workspace,
@@ -192,14 +192,14 @@ fn announce(
     context.out.flush()
 }
 
-/// Allows as many open files as the system lets us: each connection is one.
+/// Raises the limit of open files as far as the system allows: each connection needs one.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // Where it may not be raised, fewer connections fit.
+    // If the limit cannot be raised, the server accepts fewer connections.
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
 }
 
-/// Opens the workspace of the directory, which is made from what is in it if there is none.
+/// Opens the workspace of the directory. Creates it from the directory's content if there is none.
 fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
     let options = WorkspaceOptions { actor: context.actor(), ..WorkspaceOptions::default() };
     let file = match &args.dir {
@@ -237,7 +237,7 @@ fn make(
     Ok(workspace)
 }
 
-/// Tells whether everything that the workspace is to begin with has been brought in.
+/// Reports whether the import of the directory is complete.
 fn is_whole(workspace: &Workspace) -> Result<bool> {
     let state = workspace.store().get_meta(IMPORT_KEY).map_err(WorkspaceError::from)?;
     Ok(state.is_none_or(|state| state != UNFINISHED))
@@ -248,7 +248,7 @@ fn set_whole(workspace: &Workspace, whole: bool) -> Result {
     Ok(workspace.store().set_meta(IMPORT_KEY, state).map_err(WorkspaceError::from)?)
 }
 
-/// Brings in what is in a directory.
+/// Imports the content of a directory.
 fn fill(workspace: &Workspace, dir: &Path, context: &mut CommandContext) -> Result {
     let bar = CommandProgress::new(&context.globals, "importing");
     let wanted = ImportOptions::default();
@@ -269,7 +269,7 @@ fn fill(workspace: &Workspace, dir: &Path, context: &mut CommandContext) -> Resu
 pub(crate) async fn told_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        // Then Ctrl-C alone ends it; without that, only the system does.
+        // Then only Ctrl-C ends it; without that, only the system does.
         tokio::signal::ctrl_c().await.ok();
         return;
     };

@@ -1,4 +1,4 @@
-//! `yfs stat`: what is known of a file without reading it.
+//! `yfs stat`: prints the metadata of files.
 
 use clap::Args;
 use yfs_vfs::{FileKind, FsError, Stat};
@@ -22,22 +22,22 @@ Examples:
 
 JSON: one object a line: {path, id, kind, size, mode, mtime, created, mime, version, metadata[, target]}.";
 
-/// What can be typed.
+/// The arguments of `yfs stat`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct StatArgs {
-    /// What to describe
+    /// The files to describe
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// Follow a link at the end
+    /// Follow a link at the end of the path
     #[arg(short = 'L', long)]
     dereference: bool,
-    /// Print this for each
+    /// Print this format for each file
     #[arg(short = 'c', long, value_name = "FORMAT")]
     format: Option<String>,
 }
 
-/// Describes.
+/// Prints the metadata.
 pub(crate) async fn run(args: StatArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     for path in context.paths(&args.paths) {

@@ -1,4 +1,4 @@
-//! `yfs sync`: exchanging what changed with a server.
+//! `yfs sync`: exchanges changes with a server.
 
 use std::path::Path;
 
@@ -35,24 +35,24 @@ Examples:
 Exit status: 1 if the server cannot be reached or refuses. JSON: {sent, received, new, bytes_sent,
 bytes_received, blobs, refused}; with --watch one such object whenever both have everything.";
 
-/// What can be typed.
+/// The arguments of `yfs sync`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct SyncArgs {
-    /// The server: what `yfs serve` prints
+    /// The URL of the server, as `yfs serve` prints it
     url: Option<String>,
     /// A token for the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Stay, and exchange changes as they are made
+    /// Keep running, and exchange changes as they are made
     #[arg(long)]
     watch: bool,
-    /// Take executable bits, and files that tools obey unasked, from the other side
+    /// Accept executable bits, and files that tools obey unasked, from the other side
     #[arg(long)]
     trust: bool,
 }
 
-/// Does it.
+/// Runs `yfs sync`.
 pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result {
     let options = if args.watch {
         WorkspaceOptions { actor: context.actor(), ..WorkspaceOptions::default() }
@@ -87,7 +87,7 @@ fn remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
     remote.ok_or_else(nowhere)
 }
 
-/// Exchanges everything once: what is in the folder first, and what came goes there.
+/// Exchanges everything once: imports the directory first, and writes received changes to it.
 async fn once(
     args: &SyncArgs,
     remote: &RemoteServer,
@@ -105,7 +105,8 @@ async fn once(
     tell(&progress, context)
 }
 
-/// Stays in step with the server, and the folder with the workspace unless another process sees to that.
+/// Keeps the workspace in step with the server, and the directory with the workspace unless another
+/// process does.
 async fn watch(
     args: &SyncArgs,
     remote: &RemoteServer,
@@ -129,7 +130,7 @@ async fn watch(
     done
 }
 
-/// Exchanges everything once, and shows how far it is.
+/// Exchanges everything once, and shows progress.
 pub(crate) async fn exchange(
     remote: &RemoteServer,
     workspace: &Workspace,
@@ -175,7 +176,7 @@ async fn follow(
                 context.remark(&format!("in step with {}", remote.url()));
                 lost = remote.keep(workspace).map_err(|error| anyhow::Error::from(error).into());
             }
-            // A reader that has gone is noticed when the command ends.
+            // If the reader of the output is gone, the end of the command reports it.
             if context.out.json {
                 context.out.json_line(&shown(progress)).and_then(|()| context.out.flush()).ok();
             }

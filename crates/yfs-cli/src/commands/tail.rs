@@ -1,4 +1,4 @@
-//! `yfs tail`: the end of files.
+//! `yfs tail`: prints the end of files.
 
 use clap::Args;
 
@@ -17,24 +17,24 @@ Examples:
 
 JSON: one object a line: {path, size, content} or base64 instead of content.";
 
-/// What can be typed.
+/// The arguments of `yfs tail`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TailArgs {
-    /// What to print
+    /// The files to print
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// How many lines; +N to begin with the Nth
+    /// The number of lines; +N to start at line N
     #[arg(short = 'n', long, value_name = "N", default_value = "10", allow_hyphen_values = true)]
     lines: String,
-    /// How many bytes, instead of lines; +N to begin with the Nth
+    /// The number of bytes, instead of lines; +N to start at byte N
     #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
     bytes: Option<String>,
     #[command(flatten)]
     headings: HeadingMode,
 }
 
-/// Prints.
+/// Prints the end of each file.
 pub(crate) async fn run(args: TailArgs, context: &mut CommandContext) -> Result {
     let cut = CutRule { lines: last_lines, bytes: last_bytes };
     head::print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut)

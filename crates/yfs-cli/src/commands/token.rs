@@ -1,4 +1,4 @@
-//! `yfs token`: who may use the server of a workspace.
+//! `yfs token`: manages access to the server of a workspace.
 
 use std::time::Duration;
 
@@ -25,59 +25,59 @@ Examples:
 
 JSON: new, owner and show: {id, token, rights, path, actor, expires}; revoke: {revoked}.";
 
-/// How long an id is: 60 bits suffice to tell grants apart, which are no secrets.
+/// The length of an id in characters: 60 bits distinguish all grants. Ids are not secret.
 const ID_LEN: usize = 10;
 
-/// What can be typed.
+/// The arguments of `yfs token`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TokenArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     what: TokenAction,
 }
 
-/// What to do.
+/// The subcommands of `yfs token`.
 #[derive(Debug, Subcommand)]
 enum TokenAction {
-    /// Make a token
+    /// Create a token
     New(NewArgs),
     /// Print the owner's token, which `serve` prints as well
     Owner,
-    /// Tell what a token grants
+    /// Print what a token grants
     Show {
         /// The token
         token: String,
     },
-    /// Take a token back, for good
+    /// Revoke a token for good
     Revoke {
         /// The id of the grant
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<String>,
-        /// All tokens of this workspace
+        /// Revoke all tokens of this workspace
         #[arg(long)]
         all: bool,
     },
 }
 
-/// What a new token grants.
+/// The permissions of a new token.
 #[derive(Debug, Args)]
 struct NewArgs {
-    /// Only reading
+    /// Grant only reading
     #[arg(long)]
     read: bool,
-    /// Only this folder or file, and what is below it
+    /// Grant only this directory or file, and everything below it
     #[arg(long, value_name = "PATH", default_value = "/")]
     path: String,
-    /// For how long: 7d, 12h; without it, until it is revoked
+    /// The lifetime: 7d, 12h; default: until it is revoked
     #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
     expires: Option<Duration>,
-    /// On whose behalf its holder acts: human:NAME or agent:NAME
+    /// The actor of the holder's changes: human:NAME or agent:NAME
     #[arg(long = "for", value_name = "KIND:NAME")]
     actor: Option<Actor>,
 }
 
-/// Does it.
+/// Runs `yfs token`.
 pub(crate) fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let keys = TokenKeys::of(workspace.store().clone());

@@ -1,4 +1,4 @@
-//! `yfs touch`: times.
+//! `yfs touch`: sets times, and creates missing files.
 
 use bytes::Bytes;
 use clap::Args;
@@ -21,14 +21,14 @@ Examples:
 
 JSON: one object a line, as of `yfs stat`.";
 
-/// What can be typed.
+/// The arguments of `yfs touch`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TouchArgs {
-    /// What to touch
+    /// The files to touch
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// This time: a date, a date and a time, @SECONDS, `3 days ago`
+    /// Set this time: a date, a date and a time, @SECONDS, `3 days ago`
     #[arg(short, long, value_name = "DATE", conflicts_with_all = ["stamp", "reference"])]
     date: Option<String>,
     #[arg(
@@ -38,18 +38,18 @@ pub(crate) struct TouchArgs {
         conflicts_with = "reference"
     )]
     stamp: Option<String>,
-    /// The time of this file
+    /// Set the time of this file
     #[arg(short, long, value_name = "PATH")]
     reference: Option<String>,
-    /// Create nothing
+    /// Do not create files
     #[arg(short = 'c', long)]
     no_create: bool,
-    /// Accepted: there is one time only
+    /// Accepted for compatibility: a file has only one time
     #[arg(short = 'm', hide = true)]
     modification: bool,
 }
 
-/// Touches.
+/// Touches the files.
 pub(crate) async fn run(args: TouchArgs, context: &mut CommandContext) -> Result {
     let now = parse_time::now();
     let time = match (&args.date, &args.stamp) {
@@ -96,7 +96,7 @@ async fn create(fs: &Fs, path: &TypedPath, time: Millis) -> Result<(), FsError> 
         ..WriteOptions::default()
     };
     match fs.write(&path.path, Bytes::new(), &options).await {
-        // Somebody was faster, which is as good; a link that leads nowhere is not.
+        // If another process created the file first, its time is set. A dangling link is an error.
         Err(error) if error.code == FsCode::EEXIST => fs.utimes(&path.path, time).await,
         done => done.map(drop),
     }

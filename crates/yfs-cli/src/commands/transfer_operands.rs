@@ -1,4 +1,5 @@
-//! Where `mv`, `cp` and `ln` put things: as POSIX has it, into a directory that exists, else there.
+//! The destinations of `mv`, `cp` and `ln`: as in POSIX, into a directory that exists, otherwise at
+//! the path itself.
 
 use clap::Args;
 use serde_json::json;
@@ -10,34 +11,34 @@ use crate::{
     typed_path::TypedPath,
 };
 
-/// What `mv` and `cp` are told alike.
+/// The arguments that `mv` and `cp` share.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
-    /// What, and where to
+    /// The sources, and the destination
     #[arg(value_name = "PATH", num_args = 2.., required = true)]
     paths: Vec<String>,
-    /// Leave alone what exists
+    /// Skip existing files
     #[arg(short, long)]
     pub(crate) no_clobber: bool,
-    /// Never into the destination, even if it is a directory
+    /// Do not treat the destination as a directory to move or copy into
     #[arg(short = 'T', long)]
     no_target_directory: bool,
-    /// Accepted, as nothing is ever asked
+    /// Accepted for compatibility: the command never asks
     #[arg(short, long, hide = true)]
     force: bool,
 }
 
-/// One thing to move or copy, and where to.
+/// A source and its destination.
 #[derive(Debug)]
 pub(crate) struct PathTransfer {
-    /// What.
+    /// The source.
     pub(crate) from: TypedPath,
-    /// Where to.
+    /// The destination.
     pub(crate) to: TypedPath,
 }
 
 impl TransferArgs {
-    /// Pairs what was typed.
+    /// Pairs the operands.
     pub(crate) async fn transfers(
         &self,
         context: &mut CommandContext,
@@ -48,7 +49,7 @@ impl TransferArgs {
 }
 
 impl PathTransfer {
-    /// Says that it was done, where that was asked for.
+    /// Prints a JSON line for a completed transfer, if JSON is requested.
     pub(crate) fn report(&self, context: &mut CommandContext) -> Result {
         if context.out.json {
             let (from, to) = (self.from.path.as_str(), self.to.path.as_str());
@@ -59,9 +60,9 @@ impl PathTransfer {
     }
 }
 
-/// Pairs sources with destinations; the last operand is where they go.
+/// Pairs sources with destinations; the last operand is the destination.
 ///
-/// With `as_itself` (`-T`), the last operand is never a directory to put things into.
+/// With `as_itself` (`-T`), the last operand is never a directory to transfer into.
 pub(crate) async fn transfers(
     context: &mut CommandContext,
     fs: &Fs,
@@ -78,7 +79,7 @@ pub(crate) async fn transfers(
     if !is_directory && (sources.len() > 1 || last.ends_with('/') && !as_itself) {
         let is_there = fs.stat(&to.path).await;
         let why = if is_there.is_ok() { "Not a directory" } else { "No such file or directory" };
-        // A directory may be given its new name with a slash behind; a file may not.
+        // The new name of a directory may end in a slash; that of a file may not.
         let names_directory = sources.len() == 1 && is_there.is_err() && {
             let from = context.path(&sources[0])?;
             matches!(fs.lstat(&from.path).await, Ok(stat) if stat.is_directory())
@@ -98,7 +99,7 @@ pub(crate) async fn transfers(
     Ok(transfers)
 }
 
-/// Tells whether a directory is there, also through a link.
+/// Reports whether a directory exists at a path, also through a link.
 pub(crate) async fn is_directory(fs: &Fs, path: &TypedPath) -> bool {
     matches!(fs.stat(&path.path).await, Ok(stat) if stat.kind == FileKind::Directory)
 }

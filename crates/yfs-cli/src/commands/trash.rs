@@ -1,4 +1,4 @@
-//! `yfs trash`: what was removed, how it comes back, and how it goes for good.
+//! `yfs trash`: lists, restores and purges removed files.
 
 use std::time::Duration;
 
@@ -26,47 +26,47 @@ Examples:
 JSON of ls: one object a line: {id, name, kind, original, trashed_at, n_hidden, stranded, purging}.
 JSON of restore: {id, path}; of purge: {n_marked}; of empty: {n_marked, n_rows, n_documents, n_bytes}.";
 
-/// What can be typed.
+/// The arguments of `yfs trash`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TrashArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: TrashCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs trash`.
 #[derive(Debug, Subcommand)]
 enum TrashCommand {
-    /// List what is in the trash: what others changed since comes first, then the latest
+    /// List the trash: first what others changed since its removal, then the latest
     Ls,
-    /// Put things back where they were
+    /// Restore items to where they were
     Restore {
-        /// What
+        /// The items
         #[arg(value_name = "ITEM", required = true)]
         items: Vec<String>,
-        /// Put it there instead
+        /// Restore to this path instead
         #[arg(long, value_name = "PATH")]
         to: Option<String>,
     },
-    /// Mark things to go for good; until then, restore still brings them back
+    /// Mark items for deletion; until they are deleted, restore still works
     Purge {
-        /// What
+        /// The items
         #[arg(value_name = "ITEM", required = true)]
         items: Vec<String>,
     },
-    /// Mark everything, and delete what was marked long enough ago
+    /// Mark everything for deletion, and delete what was marked long enough ago
     Empty {
-        /// Only what was trashed so long ago: 30d, 12h
+        /// Only items removed at least so long ago: 30d, 12h
         #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
         older_than: Option<Duration>,
-        /// How long what was marked is kept
+        /// How long marked items are kept
         #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_time::parse_duration)]
         keep: Duration,
     },
 }
 
-/// Does it.
+/// Runs `yfs trash`.
 pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
     match args.command {
         TrashCommand::Ls => list(context),
@@ -77,7 +77,7 @@ pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
 }
 
 fn list(context: &mut CommandContext) -> Result {
-    let trash = context.readable()?.trash()?;
+    let trash = context.readable()?.trash().list()?;
     for item in &trash {
         if context.out.json {
             context.out.json_line(&describe(item))?;
@@ -108,8 +108,8 @@ fn restore(context: &mut CommandContext, items: &[String], to: Option<&str>) -> 
     let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
     let workspace = context.writable()?;
     for item in items {
-        let restored =
-            find(&workspace, item).and_then(|id| Ok((workspace.restore(&id, to.as_ref())?, id)));
+        let restored = find(&workspace, item)
+            .and_then(|id| Ok((workspace.trash().restore(&id, to.as_ref())?, id)));
         match restored {
             Ok((path, id)) if context.out.json => {
                 let value = json!({ "id": id.as_str(), "path": path.as_str() });
@@ -131,7 +131,7 @@ fn purge(context: &mut CommandContext, items: &[String]) -> Result {
             Err(failure) => context.fail(&failure),
         }
     }
-    let n_marked = workspace.purge(&ids)?;
+    let n_marked = workspace.trash().purge(&ids)?;
     if context.out.json {
         return context.out.json_line(&json!({ "n_marked": n_marked }));
     }
@@ -146,9 +146,9 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
     let limit = parse_time::before(parse_time::now(), older_than.unwrap_or_default());
     let old = |item: &&TrashEntry| !item.purging && item.trashed_at <= limit;
     let ids: Vec<FileId> =
-        workspace.trash()?.iter().filter(old).map(|item| item.id.clone()).collect();
-    let n_marked = workspace.purge(&ids)?;
-    let expired = workspace.expire(keep)?;
+        workspace.trash().list()?.iter().filter(old).map(|item| item.id.clone()).collect();
+    let n_marked = workspace.trash().purge(&ids)?;
+    let expired = workspace.trash().expire(keep)?;
     if context.out.json {
         return context.out.json_line(&json!({
             "n_marked": n_marked,
@@ -161,9 +161,9 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
     Ok(())
 }
 
-/// Finds something in the trash, by id or by where it was.
+/// Finds an item of the trash, by its id or by its former path.
 fn find(workspace: &Workspace, item: &str) -> Result<FileId> {
-    let trash = workspace.trash()?;
+    let trash = workspace.trash().list()?;
     let by_id = trash.iter().find(|it| it.id.as_str() == item);
     let path = if item.starts_with('/') { item.to_owned() } else { format!("/{item}") };
     let at_path = trash.iter().filter(|it| it.original == path);

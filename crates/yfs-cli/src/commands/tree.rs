@@ -1,4 +1,4 @@
-//! `yfs tree`: a directory and what lies below, drawn.
+//! `yfs tree`: draws a directory tree.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -20,25 +20,25 @@ Examples:
 
 JSON: one nested object: {path, name, id, kind, size, mode, mtime[, children]}.";
 
-/// What can be typed.
+/// The arguments of `yfs tree`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TreeArgs {
-    /// Where to begin; without it, /
+    /// The directory to show; default: /
     #[arg(value_name = "PATH", default_value = "/", hide_default_value = true)]
     path: String,
-    /// Also names that begin with a dot
+    /// Also show names that begin with a dot
     #[arg(short, long)]
     all: bool,
-    /// Directories only
+    /// Show only directories
     #[arg(short, long)]
     dirs_only: bool,
-    /// How many levels to show
+    /// The number of levels to show
     #[arg(short = 'L', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     level: Option<u64>,
 }
 
-/// Draws.
+/// Draws the tree.
 pub(crate) async fn run(args: TreeArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let root = context.path(&args.path)?;
@@ -108,7 +108,7 @@ async fn print_json(
 ) -> Result {
     let mut top = json::stat(root.path.as_str(), &fs.stat(&root.path).await?, None);
     top["children"] = json!([]);
-    // The directories that are being filled, the root first.
+    // The directories that are being filled, from the root down.
     let mut open: Vec<Value> = vec![top];
     for item in entries {
         close_to(&mut open, depth(root, &item));
@@ -127,7 +127,7 @@ async fn print_json(
     }
 }
 
-/// Puts finished objects into their parents until `depth` are open.
+/// Adds completed objects to their parents until `depth` are open.
 fn close_to(open: &mut Vec<Value>, depth: usize) {
     while open.len() > depth {
         let (Some(done), Some(parent)) = (open.pop(), open.last_mut()) else { return };

@@ -1,4 +1,4 @@
-//! `yfs versions`: what a file was before, and who wrote it.
+//! `yfs versions`: earlier versions of a file, and their authors.
 
 mod compare;
 
@@ -35,23 +35,23 @@ Examples:
 JSON of ls: one object a line: {number, at, actor, label, names, redacted, current}; of show: {path,
 number, size, content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs write`.";
 
-/// What can be typed.
+/// The arguments of `yfs versions`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct VersionsArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     command: VersionsCommand,
 }
 
-/// What to do.
+/// The subcommands of `yfs versions`.
 #[derive(Debug, Subcommand)]
 enum VersionsCommand {
     /// List the versions of a file, oldest first
     Ls {
         /// The file
         path: String,
-        /// Only those that somebody named
+        /// List only named versions
         #[arg(long)]
         named: bool,
     },
@@ -67,17 +67,17 @@ enum VersionsCommand {
     Diff {
         /// The file
         path: String,
-        /// The first
+        /// The older version
         #[arg(value_name = "FROM")]
         from: String,
-        /// The second; without it, what the file holds now
+        /// The newer version; default: the current content
         #[arg(value_name = "TO")]
         to: Option<String>,
-        /// Mark words inside the lines
+        /// Mark changed words inside the lines
         #[arg(long)]
         word: bool,
     },
-    /// Make a version the content again, as the least edit
+    /// Restore the content of a version, with the smallest edit
     Restore {
         /// The file
         path: String,
@@ -87,7 +87,7 @@ enum VersionsCommand {
     },
 }
 
-/// Does it.
+/// Runs `yfs versions`.
 pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Result {
     match args.command {
         VersionsCommand::Ls { path, named } => list(context, &path, named),
@@ -99,15 +99,15 @@ pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Res
             let path = context.path(&path)?;
             let workspace = context.writable()?;
             let version = pick(&workspace, &path, &version)?;
-            let written = workspace.restore_version(&path.path, version.number)?;
+            let written = workspace.history().restore_version(&path.path, version.number)?;
             report(context, &path, &written)
         }
     }
 }
 
-/// Finds the version that somebody means by a number, a name or a time.
+/// Finds a version by a number, a name or a time.
 pub(crate) fn pick(workspace: &Workspace, path: &TypedPath, typed: &str) -> Result<VersionInfo> {
-    let find = |which| workspace.find_version(&path.path, &which);
+    let find = |which| workspace.history().find_version(&path.path, &which);
     let number = typed.parse().ok().map(VersionSelector::Number);
     if let Some(found) =
         find(number.clone().unwrap_or_else(|| VersionSelector::Name(typed.into())))?
@@ -115,7 +115,7 @@ pub(crate) fn pick(workspace: &Workspace, path: &TypedPath, typed: &str) -> Resu
         return Ok(found);
     }
     if let Some(VersionSelector::Number(number)) = number {
-        let latest = workspace.versions(&path.path)?.len();
+        let latest = workspace.history().versions(&path.path)?.len();
         let there = if latest == 0 { "it has none".to_owned() } else { format!("1 to {latest}") };
         return Err(CommandError::other(format!("{}: no version {number} ({there})", path.typed)));
     }
@@ -128,7 +128,7 @@ pub(crate) fn pick(workspace: &Workspace, path: &TypedPath, typed: &str) -> Resu
 
 fn list(context: &mut CommandContext, path: &str, named: bool) -> Result {
     let path = context.path(path)?;
-    let mut versions = context.readable()?.versions(&path.path)?;
+    let mut versions = context.readable()?.history().versions(&path.path)?;
     versions.retain(|version| !named || !version.names.is_empty());
     for version in versions {
         let actor = version.actor.as_ref().map(ToString::to_string);
@@ -169,7 +169,7 @@ fn show(context: &mut CommandContext, path: &str, version: &str) -> Result {
     let path = context.path(path)?;
     let workspace = context.readable()?;
     let number = pick(&workspace, &path, version)?.number;
-    let content = workspace.version_content(&path.path, number)?;
+    let content = workspace.history().version_content(&path.path, number)?;
     if context.out.json {
         let mut value = json::content(path.path.as_str(), &content);
         value["number"] = number.into();
@@ -190,10 +190,10 @@ fn diff(
     let from = pick(&workspace, &path, from)?.number;
     let to = match to {
         Some(to) => pick(&workspace, &path, to)?.number,
-        None => workspace.versions(&path.path)?.len() as u64,
+        None => workspace.history().versions(&path.path)?.len() as u64,
     };
     let text = |number: u64| -> Result<String> {
-        let content = workspace.version_content(&path.path, number)?;
+        let content = workspace.history().version_content(&path.path, number)?;
         String::from_utf8(content.into()).map_err(|_| {
             CommandError::other(format!("{}: version {number} is not text", path.typed))
         })

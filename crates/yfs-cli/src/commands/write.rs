@@ -1,4 +1,4 @@
-//! `yfs write`: the whole content of a file, merged with what others did meanwhile.
+//! `yfs write`: replaces the whole content of a file, merged with concurrent changes.
 
 use std::path::PathBuf;
 
@@ -28,32 +28,32 @@ Examples:
 
 JSON: {path, id, version, size, created, overlaps: [{offset, len, actor}]}.";
 
-/// What can be typed.
+/// The arguments of `yfs write`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WriteArgs {
-    /// The file; directories above it are made
+    /// The file; missing directories above it are created
     #[arg(value_name = "PATH")]
     path: String,
-    /// Where the content comes from.
+    /// The source of the content.
     #[command(flatten)]
     content: ContentArgs,
-    /// Fail if something is there already
+    /// Fail if the file exists
     #[arg(long, conflicts_with_all = ["no_create", "base", "base_version"])]
     create_new: bool,
-    /// Fail if nothing is there
+    /// Fail if the file does not exist
     #[arg(long)]
     no_create: bool,
     /// Fail if the directory above is missing
     #[arg(long)]
     no_parents: bool,
-    /// A file on this machine that holds what you had read
+    /// A file on this machine with the content that you had read
     #[arg(long, value_name = "FILE", conflicts_with = "base_version")]
     base: Option<PathBuf>,
     /// The version that you had read
     #[arg(long, value_name = "VERSION", value_parser = version)]
     base_version: Option<VersionToken>,
-    /// Fail unless this is the version now
+    /// Fail unless this is the current version
     #[arg(long, value_name = "VERSION", value_parser = version)]
     expect: Option<VersionToken>,
     /// Permission bits
@@ -61,7 +61,7 @@ pub(crate) struct WriteArgs {
     mode: Option<String>,
 }
 
-/// Writes.
+/// Writes the content.
 pub(crate) async fn run(args: WriteArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let base = match (&args.base, args.base_version) {
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: WriteArgs, context: &mut CommandContext) -> Result
     report(context, &path, &written)
 }
 
-/// Tells what a write did: nothing to people, unless it met somebody else's change.
+/// Prints the result of a write. People see it only if the write met a change by another author.
 pub(crate) fn report(
     context: &mut CommandContext,
     path: &TypedPath,
@@ -102,14 +102,14 @@ pub(crate) fn report(
     Ok(())
 }
 
-/// Reads permission bits for something new.
+/// Parses permission bits for a new file.
 pub(crate) fn mode_of(text: Option<&str>) -> Result<Option<u32>> {
     let Some(text) = text else { return Ok(None) };
     let change = ModeChange::parse(text).map_err(CommandError::Usage)?;
     Ok(Some(change.apply(yfs_vfs::stat::DEFAULT_FILE_MODE, false)))
 }
 
-/// Reads a version token.
+/// Parses a version token.
 pub(crate) fn version(text: &str) -> Result<VersionToken, std::convert::Infallible> {
     Ok(VersionToken::new(text))
 }

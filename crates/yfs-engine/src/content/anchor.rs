@@ -5,7 +5,7 @@
 //! theirs. It holds as long as the document does: across renames, restarts and compaction.
 
 use thiserror::Error;
-use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _};
+use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _, XmlElementRef};
 
 use super::{
     ContentDoc, ContentError, TEXT,
@@ -16,7 +16,7 @@ use crate::{
     id::{ClientId, ItemId},
     kind::ContentRoot,
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_int, write_var_uint},
-    rich::{LiveChild, ROOT, item_of, live},
+    rich::{LiveChild, ROOT, live},
 };
 
 /// The longest name of a root that an anchor may stand in.
@@ -299,7 +299,7 @@ pub(super) fn text_around(txn: &impl ReadTxn, item: ItemId) -> Option<ItemId> {
 
 /// Returns the child of a root that an item is in; of a child itself nothing. It is no answer where
 /// the item is gone.
-pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<ItemId>> {
+pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<XmlElementRef>> {
     let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
     let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
     if let BranchID::Root(_) = place.branch.id() {
@@ -309,12 +309,16 @@ pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<ItemId>>
     let mut top = None;
     // What peers send may be of any depth.
     for _ in 0..=yfs_markdown::tree::MAX_DEPTH + 2 {
-        let (id, parent) = match &at {
-            yrs::XmlOut::Element(element) => (item_of(element.as_ref()), element.parent()),
-            yrs::XmlOut::Text(text) => (item_of(text.as_ref()), text.parent()),
+        let parent = match &at {
+            yrs::XmlOut::Element(element) => element.parent(),
+            yrs::XmlOut::Text(text) => text.parent(),
             yrs::XmlOut::Fragment(_) => return Some(top),
         };
-        top = Some(id?);
+        top = match at {
+            yrs::XmlOut::Element(element) => Some(element),
+            // A text that is a child of the root is no block.
+            _ => None,
+        };
         // A root has no class here until it is asked for.
         let Some(parent) = parent else { return Some(top) };
         at = parent;

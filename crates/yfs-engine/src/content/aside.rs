@@ -86,8 +86,13 @@ impl ContentDoc {
         super::convert::merged(written.into_iter().chain(cleared).collect())
     }
 
-    /// Records words that arrived in deleted blocks.
-    pub(super) fn record_aside(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+    /// Records words that arrived in deleted blocks, and returns the update that says so; nothing
+    /// where there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn record_aside(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         let stranded = std::mem::take(&mut self.stranded);
         let new = stranded.diff(&self.recorded_aside());
         if new.is_empty() {

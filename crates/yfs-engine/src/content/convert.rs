@@ -22,7 +22,7 @@ mod tests;
 
 use yrs::{Any, IdSet, Map as _, Out, ReadTxn as _, Snapshot, updates::encoder::Encode as _};
 
-use super::{ContentDoc, ContentError, TEXT, Version, rich, version::read_deletes};
+use super::{ContentDoc, ContentError, TEXT, Version, reference, rich, version::read_deletes};
 use crate::{
     gate::{GateLimits, GatedDoc, UpdateSource, origins},
     id::ClientId,
@@ -60,6 +60,18 @@ pub fn is_rich_of_one<'a>(
     }
     has_rich
 }
+
+/// Reports whether updates, which are all of a document's, hold nothing but plain text and its
+/// history, in the root that plain text is read from. It needs no document.
+pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &GateLimits) -> bool {
+    updates.into_iter().all(|update| {
+        let Some(origins) = origins(update, limits) else { return false };
+        !origins.roots.iter().any(|root| NOT_OF_TEXT.contains(root))
+    })
+}
+
+/// The roots that no document has which was only ever plain text.
+const NOT_OF_TEXT: [&str; 4] = [ROOT, CONVERSIONS, reference::CONTENT, reference::TIMELINE];
 
 /// A record of a settlement.
 #[derive(Debug, Clone)]
@@ -107,6 +119,11 @@ impl ContentDoc {
         is_rich(self.held()) != is_rich(self.kind)
             || !self.rivals().is_empty()
             || self.reference_text().is_some()
+    }
+
+    /// Reports whether the document is plain text that was never anything else.
+    pub fn is_only_text(&self) -> bool {
+        self.kind == ContentRoot::Text && !NOT_OF_TEXT.iter().any(|root| self.gate.has_root(root))
     }
 
     /// Reports whether the document was ever converted.
@@ -167,9 +184,22 @@ impl ContentDoc {
         Ok(Some(copy))
     }
 
+    /// Returns what the file says with what rival settlements hold; nothing where there are none.
+    pub(super) fn text_of_rivals(&self) -> Option<String> {
+        let merge = || {
+            let is_merged = !self.rivals().is_empty() && self.gate.health().is_ok();
+            let pending = is_merged.then(|| self.pending().ok()).flatten();
+            pending.flatten().map(|pending| pending.text)
+        };
+        self.merged_text.get_or_init(merge).clone()
+    }
+
     /// Reports whether a version was read from the root that is current now.
     pub(super) fn is_of_now(&self, version: &Version) -> bool {
         let Some(last) = self.last_settlement() else { return true };
+        if self.had_rivals_at(version) {
+            return false;
+        }
         if last.is_known_to(version) {
             return true;
         }
@@ -225,10 +255,15 @@ impl ContentDoc {
     /// Returns the settlements that the last one did not know of.
     fn rivals(&self) -> Vec<ConversionSettlement> {
         let Some((last, others)) = self.settlements().split_last() else { return Vec::new() };
-        let is_rival = |it: &&ConversionSettlement| {
-            !it.is_note && it.client != last.client && !it.is_known_to(&last.from)
-        };
-        others.iter().filter(is_rival).cloned().collect()
+        others.iter().filter(|it| it.is_rival_of(last)).cloned().collect()
+    }
+
+    /// Reports whether peers had settled the document at the same time when it was at a version.
+    fn had_rivals_at(&self, version: &Version) -> bool {
+        let known: Vec<&ConversionSettlement> =
+            self.settlements().iter().filter(|it| it.is_known_to(version)).collect();
+        let Some((last, others)) = known.split_last() else { return false };
+        others.iter().any(|it| it.is_rival_of(last))
     }
 
     /// Returns all settlements, in order.
@@ -305,6 +340,11 @@ impl ConversionSettlement {
     /// Reports whether a version has the record of the settlement.
     fn is_known_to(&self, version: &Version) -> bool {
         version.knows(self.client, self.len.saturating_add(1))
+    }
+
+    /// Reports whether a settlement was made apart from a later one.
+    fn is_rival_of(&self, last: &Self) -> bool {
+        !self.is_note && self.client != last.client && !self.is_known_to(&last.from)
     }
 
     /// Returns the record as it is listed.

@@ -319,6 +319,8 @@ pub struct RedactedMerge {
     pub absorbed: Vec<bool>,
     /// Updates that must stay, by their place, as they are without what was erased.
     pub rewritten: Vec<(usize, Vec<u8>)>,
+    /// What each of the updates changed, encoded: see [`Version::before`].
+    pub changes: Vec<Vec<u8>>,
     /// Whether there are records of what was erased.
     pub has_redactions: bool,
 }
@@ -333,12 +335,14 @@ pub fn compact(
     snapshot: Option<&[u8]>,
     updates: &[Vec<u8>],
 ) -> Result<RedactedMerge, GateRejection> {
-    use crate::gate::{DocRole, GateLimits, MergedUpdate, UpdateSource, merge};
+    use crate::gate::{DocRole, GateLimits, MergedUpdate, StateChange, UpdateSource, merge};
     let merged = merge(DocRole::Content, snapshot, updates)?;
+    let changes = merged.changes.iter().map(StateChange::encode).collect();
     let name = RootIx::Redactions.name().as_bytes();
     if !merged.state.windows(name.len()).any(|bytes| bytes == name) {
-        let MergedUpdate { state, absorbed } = merged;
-        return Ok(RedactedMerge { state, absorbed, rewritten: Vec::new(), has_redactions: false });
+        let MergedUpdate { state, absorbed, .. } = merged;
+        let rewritten = Vec::new();
+        return Ok(RedactedMerge { state, absorbed, rewritten, changes, has_redactions: false });
     }
     let id = crate::id::FileId::from_bytes([0; 16]);
     let mut doc = ContentDoc::new(&id, ClientId::from_random(0), GateLimits::default());
@@ -352,6 +356,7 @@ pub fn compact(
         rewritten: rewritten.collect(),
         state: doc.gate.encode_state(),
         absorbed: merged.absorbed,
+        changes,
         has_redactions: doc.n_redactions() > 0,
     })
 }

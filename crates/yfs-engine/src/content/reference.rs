@@ -17,10 +17,10 @@ use crate::{
 };
 
 /// The root of one version.
-const CONTENT: &str = "content";
+pub(super) const CONTENT: &str = "content";
 
 /// The root of the other.
-const TIMELINE: &str = "timeline";
+pub(super) const TIMELINE: &str = "timeline";
 
 /// What a document of the reference implementation holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -48,6 +48,7 @@ use self::{
 };
 use super::{
     ContentDoc, ContentError, ContentWriteResult, RunAuthor, TEXT, Version,
+    classify::becomes_heavy,
     diff::{diff, utf16_len},
     rebase::TextOverlap,
     timeline::is_sweeping,
@@ -150,6 +151,9 @@ impl ContentDoc {
         profile: SchemaProfile,
         author: &RunAuthor,
     ) -> Result<ContentWriteResult, ContentError> {
+        if !self.by_rule && becomes_heavy(new, || self.text()) {
+            return Err(ContentError::TooHeavy);
+        }
         if base.is_none() && !self.by_rule && self.gate.is_blank() {
             return self.write_first(new, profile, author);
         }
@@ -159,6 +163,8 @@ impl ContentDoc {
         {
             return Ok(written);
         }
+        #[cfg(test)]
+        self.blocks.note_whole_write();
         let fork = base.map(|version| self.fork_here(version)).transpose()?;
         let read = match &fork {
             None => {
@@ -222,6 +228,7 @@ impl ContentDoc {
     ) -> Result<ContentWriteResult, ContentError> {
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
         let mut plan = RichEditPlan::new(self.client, clock);
+        let is_copy = self.by_rule;
         let (memory, _) = self.gate.edit(|txn| {
             let now;
             let (live, memory) = match base {
@@ -232,7 +239,7 @@ impl ContentDoc {
                 }
             };
             let version = base.map(Version::snapshot);
-            let mut beside = BaseAlignment { txn, version, profile };
+            let mut beside = BaseAlignment { txn, version, profile, is_copy };
             plan.document(&mut beside, &read.kids, live, &wanted);
             memory
         });

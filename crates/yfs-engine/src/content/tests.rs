@@ -2,6 +2,7 @@
 //! [`replicas`].
 
 mod aside;
+mod before;
 mod history;
 mod reference;
 mod replicas;
@@ -18,7 +19,7 @@ use yrs::{
 
 use super::{
     ByteClassification, ContentBase, ContentDoc, ContentError, MAX_RUN_MS, MAX_TEXT_BYTES, NewBlob,
-    PendingTruncate, RunAuthor, Version, classify, diff::tests::awkward_text, line_range,
+    RunAuthor, Version, classify, diff::tests::awkward_text, line_range,
 };
 use crate::{
     actor::{Actor, ActorKind},
@@ -218,18 +219,6 @@ fn a_base_may_be_a_text() {
         doc.write("A\nb\nc\n", Some(ContentBase::Text("a\nb\nc\n")), &author("y")).unwrap();
     assert_eq!(written.overlaps, []);
     assert_eq!(doc.text(), "A\nb\nc\nd\n");
-}
-
-#[test]
-fn a_truncation_and_the_write_behind_it_are_one_edit() {
-    let mut doc = doc_with(1, "one\ntwo\nthree\n");
-    let pending = PendingTruncate::new(&doc);
-    doc.edit("one", "one (typed meanwhile)", false, &author("human")).unwrap().update.unwrap();
-    let written = pending.write(&mut doc, "one\n2\nthree\n", &author("shell")).unwrap();
-    assert!(written.update.unwrap().len() < 130);
-    assert_eq!(doc.text(), "one (typed meanwhile)\n2\nthree\n");
-    PendingTruncate::new(&doc).truncate(&mut doc, &author("shell")).unwrap().update.unwrap();
-    assert_eq!(doc.text(), "");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use thiserror::Error;
 use yrs::{ClientID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
 
 use crate::{
+    gate::StateChange,
     id::{ClientId, FileId},
     lib0::{Lib0Error, Lib0Reader, write_var_uint},
 };
@@ -83,6 +85,39 @@ impl Version {
         Self::noted(Snapshot::new(clocks, delete_set))
     }
 
+    /// Returns the version before some changes, in any order, which together led from there to
+    /// this one.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not changes, or added more than the version has.
+    pub fn before<'a>(
+        &self,
+        changes: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Self, VersionError> {
+        let mut clocks: HashMap<ClientID, u32> =
+            self.snapshot.state_map.iter().map(|(client, clock)| (*client, *clock)).collect();
+        let mut revived = IdSet::new();
+        for bytes in changes {
+            let invalid = |source| VersionError { at: 0, source };
+            let change = StateChange::decode(bytes).map_err(invalid)?;
+            for range in &change.grown {
+                let clock = clocks.entry(ClientID::new(range.client.get())).or_default();
+                let before = clock.checked_sub(range.len);
+                *clock = before.ok_or_else(|| invalid(Lib0Error::Number))?;
+            }
+            for range in &change.deleted {
+                let client = ClientID::new(range.client.get());
+                revived.range_mut(client).insert(range.start..range.end());
+            }
+        }
+        let mut deleted = self.snapshot.delete_set.clone();
+        deleted.diff_with(&revived);
+        let clocks = clocks.into_iter().filter(|(_, clock)| *clock > 0).collect();
+        let delete_set = known_deletions(&deleted, &clocks);
+        Ok(Self::noted(Snapshot::new(clocks, delete_set)))
+    }
+
     /// Tells whether the version has so many items of a client.
     pub(super) fn knows(&self, client: ClientId, n_items: u32) -> bool {
         self.snapshot.state_map.get(&ClientID::new(client.get())) >= n_items
@@ -132,14 +167,20 @@ impl Eq for Version {}
 /// Reads a snapshot, and drops what it cannot have.
 pub(super) fn read_snapshot(reader: &mut Lib0Reader<'_>) -> Result<Snapshot, Lib0Error> {
     let read = read_partial(reader)?;
-    let mut delete_set = IdSet::new();
-    for (client, ranges) in read.delete_set.iter() {
-        let end = read.state_map.get(client);
+    let delete_set = known_deletions(&read.delete_set, &read.state_map);
+    Ok(Snapshot::new(read.state_map, delete_set))
+}
+
+/// Returns what is deleted of the items that there are.
+fn known_deletions(deleted: &IdSet, clocks: &StateVector) -> IdSet {
+    let mut known = IdSet::new();
+    for (client, ranges) in deleted.iter() {
+        let end = clocks.get(client);
         for range in ranges.iter().filter(|range| range.start < end) {
-            delete_set.range_mut(*client).insert(range.start..range.end.min(end));
+            known.range_mut(*client).insert(range.start..range.end.min(end));
         }
     }
-    Ok(Snapshot::new(read.state_map, delete_set))
+    known
 }
 
 /// Reads a snapshot that is one only together with others: it may delete what it does not have.

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use hashbrown::{HashMap, HashSet};
-use yrs::{ClientID, IdSet, ReadTxn, Snapshot, StateVector, Transact};
+use yrs::{ClientID, ReadTxn, Snapshot, StateVector, Transact};
 
 use super::{
     GateRejection,
@@ -167,11 +167,14 @@ impl GatedDoc {
 
     /// Returns what the document is now: what it has of whom, and what of that is deleted.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // What waits deletes nothing, and yrs will find nothing in it to delete.
-        if self.role == DocRole::Content && self.doc.is_waiting() {
-            let clients = self.places.clients.iter();
-            let clocks = clients.map(|(id, client)| (ClientID::new(id.get()), client.end));
-            return Snapshot::new(clocks.collect(), IdSet::default());
+        if self.role == DocRole::Content && self.health().is_ok() {
+            let snapshot = self.places.snapshot();
+            // What waits deletes nothing, and yrs will find nothing in it to delete.
+            debug_assert!(
+                self.doc.is_waiting() || snapshot == self.read(|txn| txn.snapshot()),
+                "the gate knows what is deleted"
+            );
+            return snapshot;
         }
         self.read(|txn| txn.snapshot())
     }
@@ -268,17 +271,11 @@ impl GatedDoc {
         self.places.roots.contains_key(name)
     }
 
-    /// Returns the names of the roots that anything was ever put into, in order.
+    /// Returns the names of the roots that ever held an item, in order.
     pub fn root_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.places.roots.keys().map(ToString::to_string).collect();
         names.sort_unstable();
         names
-    }
-
-    /// Returns how many of the first `len` items of a client are there and not deleted.
-    pub fn n_live(&self, client: ClientId, len: u32) -> u32 {
-        let known = len.min(self.places.end(client));
-        known - self.places.n_deleted(client, known)
     }
 
     /// Returns what waits for something that has not arrived.

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
+use yrs::{ClientID, ID, IdSet, Snapshot};
 
 use super::{
     role::DocRole,
@@ -55,6 +56,8 @@ impl ListTag {
 pub(crate) struct ItemList {
     pub(crate) depth: u16,
     pub(crate) root: Option<Box<str>>,
+    /// Of a type: the place of the root that it is in.
+    pub(crate) top: u32,
     /// Which of the arrays that we read it is.
     pub(crate) read: Option<RootIx>,
     /// Whether it is the root `text` of a content document.
@@ -72,6 +75,7 @@ impl ItemList {
         Self {
             depth: 0,
             root: Some(name.into()),
+            top: 0,
             read: RootIx::of(role, name),
             is_text: role == DocRole::Content && name == "text",
             is_ours: RootIx::of(role, name).is_some()
@@ -79,8 +83,8 @@ impl ItemList {
         }
     }
 
-    pub(crate) fn of_type(depth: u16, is_ours: bool) -> Self {
-        Self { depth, root: None, read: None, is_text: false, is_ours }
+    pub(crate) fn of_type(depth: u16, is_ours: bool, top: u32) -> Self {
+        Self { depth, root: None, top, read: None, is_text: false, is_ours }
     }
 }
 
@@ -112,7 +116,7 @@ impl Default for ItemLists {
     fn default() -> Self {
         Self {
             clients: HashMap::new(),
-            table: vec![ItemList::of_type(0, false)],
+            table: vec![ItemList::of_type(0, false, 0)],
             roots: HashMap::new(),
             types: HashMap::new(),
         }
@@ -124,19 +128,29 @@ impl ItemLists {
         self.clients.get(&client).map_or(0, |client| client.end)
     }
 
+    /// Returns the root that a place is or is in; nowhere if it is in none.
+    pub(crate) fn top_of(&self, place: u32) -> u32 {
+        let around = &self.table[place as usize];
+        if around.root.is_some() { place } else { around.top }
+    }
+
     /// Tells where an item of the document is.
     pub(crate) fn tag(&self, id: ItemId) -> Option<ListTag> {
         let client = self.clients.get(&id.client)?;
         if id.clock < client.end { find(&client.spans, id.clock) } else { None }
     }
 
-    /// Counts the deleted among the first `len` items of a client.
-    pub(crate) fn n_deleted(&self, client: ClientId, len: u32) -> u32 {
-        let Some(client) = self.clients.get(&client) else { return 0 };
-        let mut live = Vec::new();
-        let all = IdRange { client: ClientId::from_random(0), start: 0, len };
-        uncovered(&client.deleted, all, &mut live);
-        len - live.iter().map(|range| range.len).sum::<u32>()
+    /// Returns what the document is, without a walk over its items.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let clients = self.clients.iter().filter(|(_, client)| client.end > 0);
+        let clients = clients.map(|(id, client)| (ClientID::new(id.get()), client));
+        let mut deleted = IdSet::new();
+        for (id, client) in clients.clone() {
+            for (start, end) in &client.deleted {
+                deleted.insert(ID::new(id, *start), end - start);
+            }
+        }
+        Snapshot::new(clients.map(|(id, client)| (id, client.end)).collect(), deleted)
     }
 
     /// Returns the parts of a range that are not deleted.

@@ -49,7 +49,7 @@ impl GatedDoc {
         for run in &parsed.runs {
             for item in &parsed.structs[run.first..run.end] {
                 let id = ItemId::new(run.client, item.clock);
-                if !has_content(item.kind) || !roots.hold(&self.places, id) {
+                if !has_content(item.kind) || !roots.hold(id) {
                     continue;
                 }
                 let is_entry =
@@ -72,6 +72,18 @@ impl GatedDoc {
         }
         living.sort_by_key(|it| it.range);
         Ok(living)
+    }
+
+    /// Reports whether some items of ranges are children of a root, and not only below one.
+    pub fn has_direct_parts(&self, ranges: &[IdRange], root: &str) -> bool {
+        let Some(root) = self.places.roots.get(root) else { return false };
+        ranges.iter().any(|range| {
+            let Some(client) = self.places.clients.get(&range.client) else { return false };
+            let first = client.spans.partition_point(|(start, _)| *start <= range.start);
+            let spans = client.spans[first.max(1) - 1..].iter();
+            let mut spans = spans.take_while(|(start, _)| *start < range.end());
+            spans.any(|(_, tag)| tag.place() == *root)
+        })
     }
 
     /// Returns the parts of ranges whose items are in some roots.
@@ -114,38 +126,23 @@ pub(crate) fn atoms_of(value: &Any, atoms: &mut Vec<String>) {
     }
 }
 
-/// Which lists are in some roots.
-struct RootLists {
-    are_in: Vec<bool>,
+/// Some roots.
+struct RootLists<'a> {
+    places: &'a ItemLists,
+    tops: Vec<u32>,
 }
 
-impl RootLists {
-    fn new(places: &ItemLists, names: &[&str]) -> Self {
-        // The list that each list is in.
-        let mut around = vec![0; places.table.len()];
-        for (item, place) in &places.types {
-            around[*place as usize] =
-                places.tag(*item).map_or(0, super::item_lists::ListTag::place);
-        }
-        let is_in = |place: usize| {
-            let mut at = place;
-            // As many steps as there are lists at most.
-            for _ in 0..places.table.len() {
-                if let Some(root) = &places.table[at].root {
-                    return names.contains(&&**root);
-                }
-                at = around[at] as usize;
-            }
-            false
-        };
-        Self { are_in: (0..places.table.len()).map(is_in).collect() }
+impl<'a> RootLists<'a> {
+    fn new(places: &'a ItemLists, names: &[&str]) -> Self {
+        let tops = names.iter().filter_map(|name| places.roots.get(*name).copied()).collect();
+        Self { places, tops }
     }
 
-    fn hold(&self, places: &ItemLists, id: ItemId) -> bool {
-        places.tag(id).is_some_and(|tag| self.hold_place(tag.place()))
+    fn hold(&self, id: ItemId) -> bool {
+        self.places.tag(id).is_some_and(|tag| self.hold_place(tag.place()))
     }
 
     fn hold_place(&self, place: u32) -> bool {
-        self.are_in.get(place as usize).is_some_and(|is_in| *is_in)
+        self.tops.contains(&self.places.top_of(place))
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     GateRejection,
     canonical::canonical,
+    change::StateChange,
     doc::GatedDoc,
     limits::GateLimits,
     role::{DocRole, UpdateSource},
@@ -17,6 +18,8 @@ pub struct MergedUpdate {
     /// Which of the updates are in the state, whole. Of the others something waits or was refused,
     /// and they must be kept.
     pub absorbed: Vec<bool>,
+    /// What each of the updates changed when its turn came.
+    pub changes: Vec<StateChange>,
 }
 
 /// Merges a snapshot and updates into one state, and verifies it: in an empty document the state
@@ -35,12 +38,14 @@ pub fn merge(
         load(&mut doc, snapshot)?;
     }
     let mut absorbed = Vec::with_capacity(updates.len());
+    let mut changes = Vec::with_capacity(updates.len());
     for update in updates {
-        match doc.receive(update, UpdateSource::Store) {
-            Ok(_) => absorbed.push(true),
+        let received = match doc.receive(update, UpdateSource::Store) {
             Err(refusal @ GateRejection::Poisoned { .. }) => return Err(refusal),
-            Err(_) => absorbed.push(false),
-        }
+            received => received,
+        };
+        absorbed.push(received.is_ok());
+        changes.push(received.map_or_else(|_| StateChange::default(), StateChange::of));
     }
     // Some of an update may wait still, or have been refused when what it waited for was there.
     for (update, absorbed) in updates.iter().zip(&mut absorbed) {
@@ -55,7 +60,7 @@ pub fn merge(
     {
         return Err(GateRejection::Poisoned { reason: "the merged state differs".to_owned() });
     }
-    Ok(MergedUpdate { state, absorbed })
+    Ok(MergedUpdate { state, absorbed, changes })
 }
 
 fn new_doc(role: DocRole) -> GatedDoc {

@@ -247,7 +247,10 @@ impl GatedDoc {
                 let (changed, deleted) = self.apply(updates)?;
                 received.changed |= changed;
                 received.scans.push(self.commit(overlay, &deletes));
-                self.places.delete(&deleted);
+                let implied = self.places.delete(&deleted);
+                if let Some(scan) = received.scans.last_mut() {
+                    scan.implied = implied;
+                }
             }
         }
         for RunCut { run, first, refusal } in cut {
@@ -270,8 +273,16 @@ impl GatedDoc {
         let values = std::mem::take(&mut overlay.values);
         self.newest.extend(elements.iter().map(|element| (element.root, element.id.client)));
         let n_structs = overlay.order.iter().map(|segment| segment.end - segment.first).sum();
+        let grown = overlay.clients.iter().filter(|new| new.end > new.known);
+        let grown = grown.map(|new| IdRange {
+            client: new.client,
+            start: new.known,
+            len: new.end - new.known,
+        });
+        let grown = grown.collect();
         self.places.commit(overlay);
-        UpdateScan { elements, values, deleted: self.places.delete(deletes), n_structs }
+        let deleted = self.places.delete(deletes);
+        UpdateScan { elements, values, deleted, implied: Vec::new(), grown, n_structs }
     }
 
     fn park(

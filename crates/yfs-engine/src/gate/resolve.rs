@@ -502,10 +502,11 @@ impl<'q, 'p, 'a> UpdateResolver<'q, 'p, 'a> {
         if item.kind == StructKind::Type && !tag.is_gone() {
             let around = self.place_of(tag);
             let (depth, is_ours) = (around.depth + 1, around.is_ours);
+            let top = if around.root.is_some() { tag.place() } else { around.top };
             if depth > self.question.limits.type_depth {
                 return Err(GateRejection::TooDeep { id });
             }
-            let place = self.add_place(ItemList::of_type(depth, is_ours));
+            let place = self.add_place(ItemList::of_type(depth, is_ours, top));
             self.overlay.types.insert(id, place);
         }
         Ok(tag)

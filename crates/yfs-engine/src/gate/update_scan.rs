@@ -18,6 +18,11 @@ pub struct UpdateScan {
     pub(super) values: Vec<u8>,
     /// What it deletes, also outside the roots that we read.
     pub deleted: Vec<IdRange>,
+    /// What yrs deleted beside that: entries of maps that were replaced, and what was in deleted
+    /// types.
+    pub implied: Vec<IdRange>,
+    /// The items that it adds, those of each client in one range.
+    pub grown: Vec<IdRange>,
     /// How many structs it holds.
     pub n_structs: usize,
 }

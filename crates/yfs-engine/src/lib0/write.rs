@@ -2,40 +2,7 @@
 
 use yrs::{Any, any::Number};
 
-/// Appends an unsigned integer of variable length.
-pub fn write_var_uint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Appends a signed integer of variable length.
-pub fn write_var_int(out: &mut Vec<u8>, number: i64) {
-    let mut rest = number.unsigned_abs();
-    let sign = if number < 0 { 0x40 } else { 0 };
-    let more = |rest: u64| if rest > 0 { 0x80 } else { 0 };
-    let first = rest as u8 & 0x3f;
-    rest >>= 6;
-    out.push(more(rest) | sign | first);
-    while rest > 0 {
-        let digit = rest as u8 & 0x7f;
-        rest >>= 7;
-        out.push(more(rest) | digit);
-    }
-}
-
-/// Appends a string, preceded by its length in bytes.
-pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    write_buffer(out, text.as_bytes());
-}
-
-/// Appends bytes, preceded by their number.
-pub fn write_buffer(out: &mut Vec<u8>, bytes: &[u8]) {
-    write_var_uint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
+use super::{write_buffer, write_string, write_var_int, write_var_uint};
 
 /// Appends a value.
 ///

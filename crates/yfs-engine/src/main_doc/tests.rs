@@ -5,6 +5,7 @@ use crate::{
     id::ClientId,
     path::VPath,
     table::{NodeKind, RowChanges},
+    tree::TreeConflict,
 };
 
 fn main_doc(number: u64) -> MainDoc {
@@ -79,4 +80,45 @@ fn own_log_brings_everything_back_and_the_chain_goes_on() {
     assert_eq!(main.state_vector(), again.state_vector());
     assert_eq!(path_of(&main, "g").as_deref(), Some("/b"));
     assert_eq!(main.commit(EMPTY_UPDATE), MainDocChanges::default());
+}
+
+/// The whole way of a chain that a peer sends in one message: received, listed, asked for.
+#[test]
+fn a_chain_of_100_000_directories_is_received_and_listed() {
+    let n_nodes = 100_000;
+    let key = |at: usize| format!("c{at}");
+    let parent = |at: usize| at.checked_sub(1).map(key);
+    let row = |at: usize| create(&key(at), "d", parent(at).as_deref(), NodeKind::Folder);
+    let [mut theirs, mut ours, mut third] = [1, 2, 3].map(main_doc);
+    let rows: Vec<RowWrite> = (0..n_nodes).rev().map(row).collect();
+    let update = theirs.plan(&rows, Millis(1)).unwrap();
+    let n_steps = crate::steps::of(|| {
+        ours.receive(&update, UpdateSource::Wire).unwrap();
+        assert_eq!(ours.tree().conflicts(Millis(1000)).len(), 0);
+        assert_eq!(ours.tree().visible().count(), n_nodes);
+        for at in (0..n_nodes).step_by(n_nodes / 100) {
+            let path = path_of(&ours, &key(at)).unwrap();
+            assert!(path.len() <= crate::path::MAX_PATH_LEN);
+            assert!(ours.tree().lookup(&VPath::parse(&path).unwrap()).is_ok());
+        }
+    });
+    assert!(n_steps <= 20 * n_nodes, "{n_steps} steps");
+
+    // The last holds the first, which breaks the cycle and stays at the root.
+    theirs.commit(&update);
+    let changes = RowChanges { parent: Some(Some(id(&key(n_nodes - 1)))), ..RowChanges::default() };
+    let close = theirs.plan(&[RowWrite::Update { id: id("c0"), changes }], Millis(2)).unwrap();
+    let n_steps = crate::steps::of(|| {
+        ours.receive(&close, UpdateSource::Wire).unwrap();
+        let [TreeConflict::Cycle { members, shown_in, .. }] = &ours.tree().conflicts(Millis(3))[..]
+        else {
+            panic!("one cycle");
+        };
+        assert_eq!((members.len(), shown_in), (n_nodes, &None));
+        assert_eq!(ours.tree().visible().count(), n_nodes);
+    });
+    assert!(n_steps <= 20 * n_nodes, "{n_steps} steps");
+    theirs.commit(&close);
+    third.receive(&theirs.encode_state(), UpdateSource::Wire).unwrap();
+    assert_eq!(third.tree().visible().count(), n_nodes);
 }

@@ -134,7 +134,7 @@ impl<'a> TreeCopier<'a, '_> {
                     (true, false) => return fail(OpCode::NotADirectory),
                     (false, true) => return fail(OpCode::IsADirectory),
                     (true, true) => {
-                        self.open.push((source.children(), CopyParent::Existing(target)))
+                        self.open.push((source.children(), CopyParent::Existing(target)));
                     }
                     (false, false) if source == target => {
                         return Err(OpError::invalid(OpReason::SameFile, to));

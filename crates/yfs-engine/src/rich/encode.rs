@@ -29,10 +29,10 @@ const XML_TEXT: u8 = 6;
 ///
 /// ```
 /// use yfs_engine::{id::ClientId, rich::encode};
-/// use yfs_markdown::tree::{Element, Node};
+/// use yfs_markdown::tree::{TreeElement, MarkdownNode};
 ///
-/// let paragraph = Element::new("paragraph").holding(vec![Node::text("Hi", vec![])]);
-/// let document = Element::new("doc").holding(vec![paragraph.into()]);
+/// let paragraph = TreeElement::new("paragraph").holding(vec![MarkdownNode::text("Hi", vec![])]);
+/// let document = TreeElement::new("doc").holding(vec![paragraph.into()]);
 /// let update = encode(&document, ClientId::new(1)?);
 /// assert_eq!(update, b"\x01\x03\x01\x00\x07\x01\x08richtext\x03\x09paragraph\x07\x00\x01\x00\x06\x04\x00\x01\x01\x02Hi\x00");
 /// # Ok::<(), yfs_engine::id::IdError>(())

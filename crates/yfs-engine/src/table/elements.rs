@@ -1,13 +1,14 @@
 //! The live elements of one array, and which of them wins.
 //!
 //! Elements with one key form a group: a list whose head is the winner. Finding the winner of a
-//! group whose timestamps are finite numbers with one maximum needs no order. Where it does (ties,
-//! and timestamps that are no numbers), [`rank`] walks the array once for all groups that a change
-//! touched; ranks are kept, because elements never change places.
+//! group whose timestamps are finite numbers with one maximum needs no order, and one look-up.
+//! Where it does need an order (ties at the maximum, and timestamps that are no numbers), [`rank`]
+//! walks the array once for all groups that a change touched; ranks are kept, because elements never
+//! change places.
 
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     iter, mem,
 };
 
@@ -29,9 +30,22 @@ pub(super) struct LiveElements<V> {
     slab: ValueSlab<TableElement<V>>,
     /// Where each live element is, by client and clock.
     by_id: BTreeMap<ClientId, BTreeMap<u32, u32>>,
-    /// The place in the array of elements whose groups need one. Ranks of one group come from one
-    /// walk and can be compared.
+    /// The place in the array of elements whose groups need one. Ranks of the contenders of one
+    /// group come from one walk and can be compared.
     ranks: HashMap<u32, u32>,
+    /// The groups of several elements.
+    contests: ValueSlab<Contest>,
+}
+
+/// The elements of a group, by what they need to win.
+#[derive(Debug, Default)]
+struct Contest {
+    /// Those with finite timestamps, by these (see [`sortable`]).
+    timed: BTreeSet<(u64, u32)>,
+    /// The others. While there are any, all elements contend.
+    odd: BTreeSet<u32>,
+    /// Whether a ranked element is gone. It may have been mistaken for another that says the same.
+    has_lost: bool,
 }
 
 /// One element.
@@ -44,6 +58,8 @@ pub(super) struct TableElement<V> {
     pub(super) value: V,
     previous: u32,
     next: u32,
+    /// The contest of its group, or [`NONE`] if the group never held two.
+    contest: u32,
     /// Of the head of a group: the head of the next group of the same owner.
     pub(super) sibling: u32,
 }
@@ -59,7 +75,12 @@ pub(super) struct UnlinkedElement {
 
 impl<V> LiveElements<V> {
     pub(super) fn new() -> Self {
-        Self { slab: ValueSlab::new(), by_id: BTreeMap::new(), ranks: HashMap::new() }
+        Self {
+            slab: ValueSlab::new(),
+            by_id: BTreeMap::new(),
+            ranks: HashMap::new(),
+            contests: ValueSlab::new(),
+        }
     }
 
     pub(super) fn get(&self, ix: u32) -> &TableElement<V> {
@@ -80,8 +101,11 @@ impl<V> LiveElements<V> {
         value: V,
     ) -> u32 {
         let next = if head == NONE { NONE } else { self.get(head).next };
-        let element = TableElement { id, owner, stamp, value, previous: head, next, sibling: NONE };
+        let contest = if head == NONE { NONE } else { self.contest_of(head) };
+        let (previous, sibling) = (head, NONE);
+        let element = TableElement { id, owner, stamp, value, previous, next, contest, sibling };
         let ix = self.slab.insert(element);
+        self.contend(ix);
         self.by_id.entry(id.client).or_default().insert(id.clock, ix);
         if next != NONE {
             self.get_mut(next).previous = ix;
@@ -91,6 +115,28 @@ impl<V> LiveElements<V> {
         }
         self.get_mut(head).next = ix;
         head
+    }
+
+    /// Returns the contest of a group; it holds at least the group's head.
+    fn contest_of(&mut self, head: u32) -> u32 {
+        if self.get(head).contest == NONE {
+            self.get_mut(head).contest = self.contests.insert(Contest::default());
+            self.contend(head);
+        }
+        self.get(head).contest
+    }
+
+    /// Adds an element to the contest of its group.
+    fn contend(&mut self, ix: u32) {
+        let element = self.slab.get(ix);
+        if element.contest == NONE {
+            return;
+        }
+        let contest = self.contests.get_mut(element.contest);
+        match element.stamp {
+            ElementTimestamp::Finite(ts) => drop(contest.timed.insert((sortable(ts), ix))),
+            ElementTimestamp::Odd(_) => drop(contest.odd.insert(ix)),
+        }
     }
 
     /// Takes the live elements in a range of clocks out of the index. Each must then be passed to
@@ -111,8 +157,19 @@ impl<V> LiveElements<V> {
 
     /// Removes an element from its group and for good.
     pub(super) fn unlink(&mut self, ix: u32) -> UnlinkedElement {
-        self.ranks.remove(&ix);
+        let was_ranked = self.ranks.remove(&ix).is_some();
         let element = self.slab.remove(ix);
+        if element.contest != NONE {
+            let contest = self.contests.get_mut(element.contest);
+            contest.has_lost |= was_ranked;
+            match element.stamp {
+                ElementTimestamp::Finite(ts) => drop(contest.timed.remove(&(sortable(ts), ix))),
+                ElementTimestamp::Odd(_) => drop(contest.odd.remove(&ix)),
+            }
+            if contest.timed.is_empty() && contest.odd.is_empty() {
+                self.contests.remove(element.contest);
+            }
+        }
         if element.next != NONE {
             self.get_mut(element.next).previous = element.previous;
         }
@@ -150,43 +207,55 @@ impl<V> LiveElements<V> {
         })
     }
 
-    /// Tells whether the winner of a group depends on the order of its elements.
-    fn needs_order(&self, head: u32) -> bool {
-        if self.get(head).next == NONE {
-            return false;
-        }
-        let (mut greatest, mut n_greatest) = (f64::NEG_INFINITY, 0);
-        for (_, element) in self.group(head) {
-            let ElementTimestamp::Finite(ts) = element.stamp else { return true };
-            match ts.partial_cmp(&greatest) {
-                Some(Ordering::Greater) => (greatest, n_greatest) = (ts, 1),
-                Some(Ordering::Equal) => n_greatest += 1,
-                _ => (),
-            }
-        }
-        n_greatest > 1
+    /// Returns the elements of a group of which one wins, in no order: those with the greatest
+    /// timestamp, or all where one has a timestamp that is no number.
+    fn contenders(&self, head: u32) -> impl Iterator<Item = u32> {
+        let contest = self.get(head).contest;
+        let contest = (contest != NONE).then(|| self.contests.get(contest)).into_iter();
+        contest.flat_map(|contest| {
+            let greatest = contest.timed.last().filter(|_| contest.odd.is_empty());
+            let least = greatest.map_or((0, 0), |(ts, _)| (*ts, 0));
+            let timed = contest.timed.range(least..).map(|(_, ix)| *ix);
+            timed.chain(contest.odd.iter().copied())
+        })
     }
 
     /// Tells whether a group must be ranked before its winner can be told.
     pub(super) fn needs_rank(&self, head: u32) -> bool {
-        self.needs_order(head) && self.group(head).any(|(ix, _)| !self.ranks.contains_key(&ix))
+        let contest = self.get(head).contest;
+        let has_lost = contest != NONE && self.contests.get(contest).has_lost;
+        let is_ranked = |ix: u32| !has_lost && self.ranks.contains_key(&ix);
+        self.contenders(head).nth(1).is_some() && !self.contenders(head).all(is_ranked)
     }
 
     /// Puts the winner at the head of its group and returns it. The group must have been ranked if
     /// it needs to be.
     pub(super) fn elect(&mut self, head: u32) -> u32 {
-        if self.get(head).next == NONE {
-            return head;
+        let mut contenders: Vec<u32> = self.contenders(head).collect();
+        #[cfg(test)]
+        crate::steps::count(contenders.len());
+        if contenders.len() > 1 {
+            contenders.sort_by_key(|ix| self.ranks.get(ix).copied().unwrap_or(0));
         }
-        let mut members: Vec<u32> = self.group(head).map(|(ix, _)| ix).collect();
-        members.sort_by_key(|ix| self.ranks.get(ix).copied().unwrap_or(0));
-        let winner = members.into_iter().reduce(|best, next| {
+        let winner = contenders.into_iter().reduce(|best, next| {
             let order = self.get(next).stamp.compare(&self.get(best).stamp);
             if order == Ordering::Less { best } else { next }
         });
         let winner = winner.unwrap_or(head);
         self.move_to_head(head, winner);
         winner
+    }
+
+    /// Forgets the ranks of a group that lost a ranked element.
+    fn forget_doubtful_ranks(&mut self, head: u32) {
+        let contest = self.get(head).contest;
+        if contest == NONE || !mem::take(&mut self.contests.get_mut(contest).has_lost) {
+            return;
+        }
+        let members: Vec<u32> = self.group(head).map(|(ix, _)| ix).collect();
+        for member in members {
+            self.ranks.remove(&member);
+        }
     }
 
     fn move_to_head(&mut self, head: u32, ix: u32) {
@@ -215,7 +284,14 @@ impl<V> LiveElements<V> {
     }
 }
 
-/// Numbers the elements of the groups with the given keys from left to right, in one walk over the
+/// Returns a finite timestamp as an integer that orders as it does.
+fn sortable(ts: f64) -> u64 {
+    // Both zeros are one timestamp.
+    let bits = (ts + 0.0).to_bits();
+    if ts.is_sign_negative() && ts != 0.0 { !bits } else { bits | 1 << 63 }
+}
+
+/// Numbers the contenders of the groups with the given keys from left to right, in one walk over the
 /// array.
 ///
 /// yrs shows values, not ids, so elements are recognised by what they say. Two that say the same
@@ -236,7 +312,9 @@ pub(super) fn rank<V>(
     };
     let mut waiting: HashMap<(&str, Vec<u8>), VecDeque<u32>> = HashMap::new();
     for (key, head) in groups {
-        for (ix, element) in elements.group(*head) {
+        elements.forget_doubtful_ranks(*head);
+        for ix in elements.contenders(*head) {
+            let element = elements.get(ix);
             let print = print(key, &element.stamp, &element.value);
             waiting.entry((key, print)).or_default().push_back(ix);
         }
@@ -245,6 +323,8 @@ pub(super) fn rank<V>(
     doc.read(|txn| {
         let Some(array) = txn.get_array(root) else { return };
         for (rank, out) in (0..).zip(array.iter(txn)) {
+            #[cfg(test)]
+            crate::steps::count(1);
             let Out::Any(Any::Map(element)) = out else { continue };
             let Some(Any::String(key)) = element.get("key") else { continue };
             let Some((key, _)) = groups.get_key_value(key.as_ref()) else { continue };

@@ -1,5 +1,6 @@
 //! Tests of the files table, on real documents behind the gate.
 
+mod bounds;
 mod history;
 mod javascript;
 mod peers;

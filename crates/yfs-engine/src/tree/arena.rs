@@ -146,8 +146,8 @@ impl ArenaNode {
     }
 
     /// Orders siblings: the first one that stores a name has it.
-    pub(super) fn seniority(&self) -> (Millis, &FileId) {
-        (self.created_at, &self.id)
+    pub(super) fn seniority(&self) -> (Millis, FileId) {
+        (self.created_at, self.id.clone())
     }
 }
 
@@ -212,6 +212,11 @@ impl NodeArena {
     /// Returns how many ids have a slot.
     pub(super) fn n_used(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// Returns how many slots there are, free ones and the root among them.
+    pub(super) fn n_slots(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Returns every slot that has a row.

@@ -1,12 +1,13 @@
 //! What peers did to each other, as data: how it was settled, for people to look at and mend.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use smol_str::SmolStr;
 
 use super::{
     NodeRef, TreeIndex,
     arena::{NodeSlot, SlotKind},
+    visibility::Hiders,
 };
 use crate::{id::FileId, time::Millis};
 
@@ -89,20 +90,30 @@ impl TreeIndex {
         let mut conflicts = self.name_conflicts();
         conflicts.extend(self.cycle_conflicts());
         conflicts.extend(self.orphans());
-        let stranded = self.trash().into_iter().filter(|item| !item.stranded.is_empty());
-        conflicts.extend(
-            stranded.map(|item| TreeConflict::Stranded { trashed: item.id, ids: item.stranded }),
-        );
+        conflicts.extend(self.stranded_work());
         conflicts.extend(self.odd_nodes(now));
         conflicts
+    }
+
+    /// Returns what is stranded, first in what was trashed last.
+    fn stranded_work(&self) -> impl Iterator<Item = TreeConflict> {
+        let trashed = self.trashed.iter().map(|slot| self.node_at(*slot));
+        let holds_work = trashed.filter_map(|node| {
+            let ids = node.stranded();
+            let order = (Reverse(node.trashed_at().unwrap_or_default()), node.id()?.clone());
+            (!ids.is_empty()).then_some((order, ids))
+        });
+        let by_time: BTreeMap<_, Vec<FileId>> = holds_work.collect();
+        by_time.into_iter().map(|((_, trashed), ids)| TreeConflict::Stranded { trashed, ids })
     }
 
     fn name_conflicts(&self) -> Vec<TreeConflict> {
         let folders = std::iter::once(self.root()).chain(self.nodes());
         let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
+        let mut hiders = Hiders::new(self);
         for folder in folders {
             let has_groups = folder.raw().dir.as_ref().is_some_and(|dir| !dir.groups.is_empty());
-            if has_groups && folder.is_visible() {
+            if has_groups && hiders.of(folder.slot()).is_none() {
                 crowded.insert(folder.id(), folder);
             }
         }
@@ -112,7 +123,7 @@ impl TreeIndex {
         });
         groups
             .filter_map(|(parent, name, members)| {
-                let mut members = members.iter().map(|slot| &self.arena[*slot]);
+                let mut members = members.values().map(|slot| &self.arena[*slot]);
                 let winner = members.next()?.id.clone();
                 let others =
                     members.map(|node| (node.id.clone(), node.display().clone())).collect();

@@ -6,35 +6,47 @@
 //! order of (timestamp, id), each under the choices already made; otherwise two cycles could mend
 //! into a third.
 
-use std::collections::{BTreeMap, BTreeSet};
+use hashbrown::HashMap;
 
 use super::{
     TreeIndex,
     arena::{NodeSlot, ROOT, SlotKind},
 };
 
-/// Where each breaker goes; nothing until it has chosen.
-type Choices = BTreeMap<NodeSlot, Option<NodeSlot>>;
+/// Where breakers go, and what is known of the way from folders to the root.
+///
+/// Once a breaker has chosen, it keeps its choice. So a walk that was made need not be made again:
+/// each folder on it leads to where the walk ended.
+struct Ways {
+    /// Where each breaker goes; nothing until it has chosen.
+    choices: HashMap<NodeSlot, Option<NodeSlot>>,
+    /// An ancestor of each folder that a walk passed, by effective parents.
+    above: HashMap<NodeSlot, NodeSlot>,
+}
 
 impl TreeIndex {
     /// Works out anew which folders are detached, and where they show.
     pub(super) fn break_cycles(&mut self) {
-        let mut breakers: Vec<NodeSlot> =
-            self.cycles().iter().map(|cycle| self.breaker(cycle)).collect();
+        let cycles = match self.walked {
+            Some(_) => self.cycles(),
+            None => self.cycles_from(self.folders()),
+        };
+        let mut breakers: Vec<NodeSlot> = cycles.iter().map(|cycle| self.breaker(cycle)).collect();
         breakers.sort_by(|a, b| self.by_move_time(*a, *b));
 
-        let mut choices: Choices = breakers.iter().map(|breaker| (*breaker, None)).collect();
-        for breaker in breakers {
-            let choice = self.fall_back(breaker, &choices);
-            choices.insert(breaker, Some(choice));
+        let choices = breakers.iter().map(|breaker| (*breaker, None)).collect();
+        let mut ways = Ways { choices, above: HashMap::new() };
+        for breaker in &breakers {
+            let choice = self.fall_back(*breaker, &mut ways);
+            ways.choices.insert(*breaker, Some(choice));
         }
 
-        let detached = choices.keys().map(|slot| (self.arena[*slot].stored_in, *slot)).collect();
+        let detached = breakers.iter().map(|slot| (self.arena[*slot].stored_in, *slot)).collect();
         let healed = std::mem::replace(&mut self.detached, detached);
         let healed =
-            healed.into_iter().map(|(_, slot)| slot).filter(|slot| !choices.contains_key(slot));
+            healed.into_iter().map(|(_, slot)| slot).filter(|it| !ways.choices.contains_key(it));
         let homes = healed.map(|slot| (slot, self.parent_of(slot)));
-        let chosen = choices.iter().filter_map(|(slot, choice)| Some((*slot, (*choice)?)));
+        let chosen = breakers.iter().filter_map(|slot| Some((*slot, ways.choices[slot]?)));
         let homes: Vec<(NodeSlot, NodeSlot)> = homes.chain(chosen).collect();
         for (slot, home) in homes {
             if self.arena[slot].shown_in != home {
@@ -46,20 +58,33 @@ impl TreeIndex {
 
     /// Returns the nodes of each cycle of stored parents.
     pub(super) fn cycles(&self) -> Vec<Vec<NodeSlot>> {
+        self.cycles_from(self.detached.iter().map(|(_, slot)| *slot))
+    }
+
+    /// Returns the nodes of each cycle of stored parents that some nodes lead to.
+    fn cycles_from(&self, starts: impl Iterator<Item = NodeSlot>) -> Vec<Vec<NodeSlot>> {
         let mut cycles = Vec::new();
-        let mut seen = BTreeSet::from([ROOT]);
-        for &(_, start) in &self.detached {
+        let mut seen = vec![false; self.arena.n_slots()];
+        seen[ROOT.index() as usize] = true;
+        for start in starts {
             let mut walk = Vec::new();
             let mut slot = start;
-            while seen.insert(slot) {
+            while !std::mem::replace(&mut seen[slot.index() as usize], true) {
                 walk.push(slot);
                 slot = self.parent_of(slot);
+                #[cfg(test)]
+                crate::steps::count(1);
             }
+            // A walk that ends where an earlier one was has found no new cycle.
             if let Some(at) = walk.iter().position(|passed| *passed == slot) {
                 cycles.push(walk.split_off(at));
             }
         }
         cycles
+    }
+
+    fn folders(&self) -> impl Iterator<Item = NodeSlot> {
+        self.arena.present().filter(|slot| self.arena[*slot].kind == SlotKind::Folder)
     }
 
     fn breaker(&self, cycle: &[NodeSlot]) -> NodeSlot {
@@ -72,27 +97,34 @@ impl TreeIndex {
         a.parent_ts.total_cmp(&b.parent_ts).then_with(|| a.id.cmp(&b.id))
     }
 
-    fn fall_back(&self, breaker: NodeSlot, choices: &Choices) -> NodeSlot {
+    fn fall_back(&self, breaker: NodeSlot, ways: &mut Ways) -> NodeSlot {
         for prev in self.arena[breaker].prev_parents() {
             let Some(id) = prev else { return ROOT };
             let Some(slot) = self.arena.find(id.as_str()) else { continue };
-            if self.arena[slot].kind == SlotKind::Folder && self.reaches_root(slot, choices) {
+            if self.arena[slot].kind == SlotKind::Folder && self.top_of(slot, ways) == ROOT {
                 return slot;
             }
         }
         ROOT
     }
 
-    /// Tells whether the root is reached from `slot` without passing a trashed folder or a breaker
-    /// that has not chosen yet. Every cycle holds a breaker, so the walk ends.
-    fn reaches_root(&self, mut slot: NodeSlot, choices: &Choices) -> bool {
-        while slot != ROOT && !self.arena[slot].trashed {
-            slot = match choices.get(&slot) {
-                Some(Some(choice)) => *choice,
-                Some(None) => return false,
-                None => self.parent_of(slot),
+    /// Returns the root, or the first trashed folder or breaker that has not chosen yet on the way
+    /// from `slot` to it. Every cycle holds a breaker, so the walk ends.
+    fn top_of(&self, slot: NodeSlot, ways: &mut Ways) -> NodeSlot {
+        let (mut top, mut passed) = (slot, Vec::new());
+        while top != ROOT && !self.arena[top].trashed {
+            let above = match (ways.above.get(&top), ways.choices.get(&top)) {
+                (Some(above), _) => *above,
+                (None, Some(Some(choice))) => *choice,
+                (None, Some(None)) => break,
+                (None, None) => self.parent_of(top),
             };
+            passed.push(top);
+            top = above;
+            #[cfg(test)]
+            crate::steps::count(1);
         }
-        slot == ROOT
+        ways.above.extend(passed.into_iter().map(|slot| (slot, top)));
+        top
     }
 }

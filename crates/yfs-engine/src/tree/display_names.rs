@@ -19,6 +19,7 @@ use super::{
 use crate::{
     id::FileId,
     name::{MAX_NAME_LEN, NodeName, split_extension},
+    time::Millis,
 };
 
 /// The longest extension that is kept when a name is cut to make room for a suffix.
@@ -32,11 +33,14 @@ const CUT_MARK: &str = " (~";
 pub(super) struct DirectoryNames {
     /// Display name to entry. Invariant: an entry that stores a name is under it.
     pub(super) names: BTreeMap<SmolStr, NodeSlot>,
-    /// The names that several entries store, and all of those, first the one that has it.
-    pub(super) groups: BTreeMap<SmolStr, Vec<NodeSlot>>,
+    /// The names that several entries store, and all of those.
+    pub(super) groups: BTreeMap<SmolStr, Namesakes>,
     /// Entries that are themselves trashed. They have no display name.
     pub(super) trashed: BTreeMap<FileId, NodeSlot>,
 }
+
+/// The entries of a directory that store one name, by seniority: the first has the name.
+pub(super) type Namesakes = BTreeMap<(Millis, FileId), NodeSlot>;
 
 impl DirectoryNames {
     fn is_empty(&self) -> bool {
@@ -61,8 +65,10 @@ impl TreeIndex {
         let holder = dir.names.get(&wanted).copied();
         match holder {
             Some(holder) if wanted_name(&self.arena[holder]) == wanted => {
+                let [member, first] =
+                    [slot, holder].map(|slot| (self.arena[slot].seniority(), slot));
                 let dir = self.arena[home].dir.get_or_insert_default();
-                dir.groups.entry(wanted.clone()).or_insert_with(|| vec![holder]).push(slot);
+                dir.groups.entry(wanted.clone()).or_default().extend([member, first]);
                 self.crowded.insert((home, wanted));
                 return;
             }
@@ -86,7 +92,7 @@ impl TreeIndex {
         let wanted = wanted_name(node);
         let display = node.display().clone();
         node.set_display(None);
-        let id = node.id.clone();
+        let (id, seniority) = (node.id.clone(), node.seniority());
         let trashed = node.trashed;
         let dir = self.arena[home].dir.as_mut().expect("a node is in its directory");
         if trashed {
@@ -99,8 +105,8 @@ impl TreeIndex {
             }
             let members = dir.groups.get_mut(&wanted);
             let heir = members.and_then(|members| {
-                members.retain(|member| *member != slot);
-                members.first().copied()
+                members.remove(&seniority);
+                members.first_key_value().map(|(_, heir)| *heir)
             });
             if let Some(heir) = heir {
                 dir.names.entry(wanted.clone()).or_insert(heir);
@@ -118,13 +124,21 @@ impl TreeIndex {
     pub(super) fn entries_of(&self, slot: NodeSlot) -> impl Iterator<Item = NodeSlot> {
         let dirs = self.arena[slot].dir.iter();
         dirs.flat_map(|dir| {
-            let named = dir.names.values().chain(dir.groups.values().flatten());
+            let named = dir.names.values().chain(dir.groups.values().flat_map(Namesakes::values));
             named.chain(dir.trashed.values()).copied()
         })
     }
 
     /// Gives out the names that changed hands.
     pub(super) fn give_out_names(&mut self) {
+        for home in std::mem::take(&mut self.freed_cuts) {
+            let dir = self.arena[home].dir.iter();
+            let names = dir.flat_map(|dir| dir.groups.keys());
+            let long = names.filter(|name| name.len() > MAX_NAME_LEN / 2);
+            #[cfg(test)]
+            let long = long.inspect(|_| crate::steps::count(1));
+            self.crowded.extend(long.map(|name| (home, name.clone())));
+        }
         while let Some((home, name)) = self.crowded.pop_first() {
             self.give_out(home, &name);
         }
@@ -142,16 +156,15 @@ impl TreeIndex {
             self.crowded.insert((home, source));
         }
         if name.contains(CUT_MARK) {
-            let long = dir.groups.keys().filter(|group| group.len() > MAX_NAME_LEN / 2);
-            self.crowded.extend(long.map(|group| (home, group.clone())));
+            self.freed_cuts.insert(home);
         }
     }
 
     fn give_out(&mut self, home: NodeSlot, name: &SmolStr) {
         let Some(dir) = &mut self.arena[home].dir else { return };
-        let Some(mut members) = dir.groups.remove(name) else { return };
+        let Some(members) = dir.groups.remove(name) else { return };
         // Stale names first, so that what is left in the way is really stored by somebody.
-        for &member in &members {
+        for &member in members.values() {
             let display = self.arena[member].display().clone();
             let dir = self.arena[home].dir.get_or_insert_default();
             if dir.names.get(&display) == Some(&member) {
@@ -159,9 +172,10 @@ impl TreeIndex {
             }
             self.arena[member].set_display(None);
         }
-        members.sort_by(|a, b| self.arena[*a].seniority().cmp(&self.arena[*b].seniority()));
         let mut number = 0;
-        for (at, &member) in members.iter().enumerate() {
+        for (at, &member) in members.values().enumerate() {
+            #[cfg(test)]
+            crate::steps::count(1);
             let display = if at == 0 {
                 name.clone()
             } else {
@@ -214,7 +228,7 @@ impl TreeIndex {
         });
         let holders = names.flat_map(|name| {
             let alone = dir.names.get(&name).copied();
-            let group = dir.groups.get(&name).into_iter().flatten().copied();
+            let group = dir.groups.get(&name).into_iter().flat_map(Namesakes::values).copied();
             alone.into_iter().chain(group)
         });
         holders.filter(|slot| self.arena[*slot].alias() == component).min_by(senior)

@@ -3,6 +3,7 @@
 //! made, `moved=` when the parent was written, `prev=` the parents before (`-` is the root),
 //! `trashed=` and `touched=` when it was trashed and last changed, `link=`, `purged`.
 
+mod bounds;
 mod cases;
 mod lookup;
 mod model;

@@ -7,7 +7,7 @@
 use smol_str::SmolStr;
 use yrs::Any;
 
-use super::{NodeRef, TreeIndex, arena::NodeSlot};
+use super::{NodeRef, TreeIndex, arena::NodeSlot, visibility::Hiders};
 use crate::{
     id::FileId,
     path::VPath,
@@ -45,7 +45,8 @@ impl TreeIndex {
     ///
     /// What was purged is left out, unless work is stranded in it. Costs a walk of what is hidden.
     pub fn trash(&self) -> Vec<TrashItem> {
-        let items = self.trashed.iter().map(|slot| self.trash_item(*slot));
+        let mut hiders = Hiders::new(self);
+        let items = self.trashed.iter().map(|slot| self.trash_item(*slot, &mut hiders));
         let mut items: Vec<TrashItem> =
             items.filter(|item| !item.purged || !item.stranded.is_empty()).collect();
         items.sort_by(|a, b| {
@@ -60,27 +61,17 @@ impl TreeIndex {
         self.trashed.len()
     }
 
-    /// Finds a node that is hidden by its path below the trashed node `root`; an empty path is that
-    /// node itself. Other trashed nodes on the way are found by their stored names.
-    pub fn lookup_in_trash(&self, root: &FileId, path: &str) -> Option<NodeRef<'_>> {
-        let mut node = self.node(root).filter(|node| !node.is_visible())?;
-        for component in path.split('/').filter(|component| !component.is_empty()) {
-            node = self.child(node, component).or_else(|| node.trashed_child(component))?;
-        }
-        Some(node)
-    }
-
-    fn trash_item(&self, slot: NodeSlot) -> TrashItem {
+    fn trash_item(&self, slot: NodeSlot, hiders: &mut Hiders<'_>) -> TrashItem {
         let node = self.node_at(slot);
         let raw = node.raw();
-        let inside = node.parent().and_then(|parent| parent.trashed_ancestor());
+        let inside = hiders.of(raw.shown_in);
         TrashItem {
             id: raw.id.clone(),
             kind: node.kind(),
             name: raw.name.clone(),
             trashed_at: node.trashed_at().unwrap_or_default(),
             original: node.path(),
-            inside: inside.and_then(|node| node.id().cloned()),
+            inside: inside.map(|slot| self.arena[slot].id.clone()),
             purged: raw.purged,
             stranded: node.stranded(),
         }
@@ -128,11 +119,6 @@ impl<'a> NodeRef<'a> {
             .collect();
         names.reverse();
         Some((root.id()?.clone(), names.join("/")))
-    }
-
-    fn trashed_child(&self, name: &str) -> Option<Self> {
-        let trashed = self.trashed_children().filter(|node| node.name() == name);
-        trashed.max_by_key(|node| (node.trashed_at(), node.id()))
     }
 }
 

@@ -10,7 +10,12 @@ use super::{
     arena::{ArenaNode, NodeSlot, ROOT, SlotKind},
     display_names::DirectoryNames,
 };
-use crate::{id::FileId, path::VPath, table::NodeKind, time::Millis};
+use crate::{
+    id::FileId,
+    path::{MAX_PATH_LEN, VPath},
+    table::NodeKind,
+    time::Millis,
+};
 
 /// The name in the root under which every visible node is found by its id. It is never listed.
 const BY_ID: &str = ".id";
@@ -231,12 +236,23 @@ impl<'a> NodeRef<'a> {
     /// Returns the path, as if nothing were trashed. Where it would be longer than paths may be, it
     /// is `/.id/{id}`.
     pub fn path(&self) -> VPath {
-        let mut names = vec![self.name()];
-        names.extend(self.ancestors().map(|node| node.name()));
+        if self.is_root() {
+            return VPath::root();
+        }
+        let by_id = || VPath::root().join(BY_ID).join(self.raw().id.as_str());
+        let (mut names, mut len) = (Vec::new(), 0);
+        for node in std::iter::once(*self).chain(self.ancestors()).filter(|node| !node.is_root()) {
+            #[cfg(test)]
+            crate::steps::count(1);
+            len += 1 + node.name().len();
+            if len > MAX_PATH_LEN {
+                return by_id();
+            }
+            names.push(node.name());
+        }
+        names.push("");
         names.reverse();
-        let text = names.join("/");
-        let path = if self.is_root() { Ok(VPath::root()) } else { VPath::parse(&text) };
-        path.unwrap_or_else(|_| VPath::root().join(BY_ID).join(self.raw().id.as_str()))
+        VPath::parse(&names.join("/")).unwrap_or_else(|_| by_id())
     }
 
     /// Returns its entries that are not trashed, in byte order of their display names.

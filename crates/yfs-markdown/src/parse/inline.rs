@@ -124,7 +124,7 @@ impl<'a> InlineCollector<'a> {
     fn soft_break(&mut self) {
         match (self.mode.profile, self.mode.strict) {
             (SchemaProfile::Gfm, _) => {
-                self.element(TreeElement::new("hardbreak").with("isInline", true))
+                self.element(TreeElement::new("hardbreak").with("isInline", true));
             }
             (SchemaProfile::CommonMark, strict) => {
                 self.push(if strict { " " } else { "\n" });

@@ -97,6 +97,23 @@ impl SourceMap {
 impl RenderedBlocks {
     /// Renders a document. Returns nothing if its text cannot be brought up to date by blocks.
     pub fn new(document: &TreeElement, map: &SourceMap, profile: SchemaProfile) -> Option<Self> {
+        let rendered = Self::written(document, map, profile)?;
+        reads_back(&rendered.text, &document.children, profile).then_some(rendered)
+    }
+
+    /// Divides a text into blocks that is known to be what [`render`](super::render) returns for a
+    /// document, so that it need not be read back.
+    pub fn of_text(
+        document: &TreeElement,
+        map: &SourceMap,
+        profile: SchemaProfile,
+        text: &str,
+    ) -> Option<Self> {
+        Self::written(document, map, profile).filter(|rendered| rendered.text == text)
+    }
+
+    /// Writes a document that is not read back yet.
+    fn written(document: &TreeElement, map: &SourceMap, profile: SchemaProfile) -> Option<Self> {
         let is_block = |node: &MarkdownNode| node.as_element().is_some();
         let is_text = |node: &MarkdownNode| !is_silent(node);
         if !map.is_local() || !document.children.iter().all(is_block) {
@@ -109,9 +126,6 @@ impl RenderedBlocks {
         let keys = LeafKey::of_leaves(&outline);
         let n_by_key = count(&keys);
         let (text, blocks) = write_blocks(&outline, &keys, map, profile, &n_by_key)?;
-        if !reads_back(&text, &document.children, profile) {
-            return None;
-        }
         let n_silent = document.children.iter().filter(|node| is_silent(node)).count();
         Some(Self { text, blocks, n_by_key, n_silent })
     }

@@ -24,11 +24,11 @@ use crate::{
 /// Elements of the tree are without marks, since Yjs keeps none: a link around an image is remembered.
 ///
 /// ```
-/// use yfs_markdown::{schema::Profile, source::{remember, render}};
+/// use yfs_markdown::{schema::SchemaProfile, source::{remember, render}};
 ///
 /// let text = "Title\r\n=====\r\n\r\n * one\r\n * two";
-/// let (doc, map) = remember(text, Profile::Gfm);
-/// assert_eq!(render(&doc, &map, Profile::Gfm), text);
+/// let (doc, map) = remember(text, SchemaProfile::Gfm);
+/// assert_eq!(render(&doc, &map, SchemaProfile::Gfm), text);
 /// ```
 pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) {
     let body = text.strip_prefix(MARK).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! The plans against a naive model: a disk that refuses what a disk refuses.
+//! Tests of the plans against a naive model: a disk that rejects what a real disk rejects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,14 @@ fn number(id: &FileId) -> u8 {
     id.as_str()[1..].parse().unwrap()
 }
 
-/// Makes a tree of what was drawn: an object goes into an earlier folder, names are few, so they meet.
+/// Builds a tree from random values. An object goes into an earlier directory; names are few, so
+/// that they collide.
 fn tree(drawn: &[(u8, u8, u8)]) -> Tree {
     let mut tree = Tree::new();
     for (object, home, name) in drawn {
         let folders: Vec<u8> = tree.iter().filter(|(_, it)| it.2).map(|(id, _)| *id).collect();
         let home = folders.get(usize::from(*home) % (folders.len() + 1)).copied();
-        // What an object is it stays.
+        // An object keeps its kind.
         let is_folder = object % 2 == 0;
         let is_free = tree.values().all(|it| (it.0, it.1) != (home, *name));
         if is_free && !tree.contains_key(object) {
@@ -46,7 +47,7 @@ fn place(of: &(Option<u8>, u8, bool)) -> ObjectLocation {
     ObjectLocation { parent: of.0.map(id), name: of.1.to_string().into() }
 }
 
-/// A disk by paths, which does only what a disk does.
+/// A disk modeled by paths, which does only what a real disk does.
 #[derive(Debug, Default, PartialEq)]
 struct Disk {
     places: BTreeMap<u8, ObjectLocation>,
@@ -122,7 +123,8 @@ fn steps_between(from: &Tree, to: &Tree) -> Vec<LayoutStep> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// Any tree becomes any other, by steps of which each is possible and none replaces anything.
+    /// Any tree can be turned into any other. Each step is possible, and no step replaces an
+    /// object.
     #[test]
     fn every_tree_becomes_every_other(
         from in prop::collection::vec((0u8..12, any::<u8>(), 0u8..4), 0..14),
@@ -137,7 +139,7 @@ proptest! {
         prop_assert_eq!(steps_between(&to, &to), []);
     }
 
-    /// Both sides come to the same value, and what one side alone changed holds.
+    /// Both sides get the same value, and the change of one side alone wins.
     #[test]
     fn a_value_is_decided_once(base in 0u8..3, disk in 0u8..3, work in 0u8..3) {
         let agreed = match decide(&base, &disk, &work) {

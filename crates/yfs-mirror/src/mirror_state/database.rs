@@ -1,9 +1,9 @@
-//! Where the state is kept: `.yfs/mirror.db` in the mirrored folder, an SQLite file of our own, and the lock
-//! beside it. `docs/format/mirror.md` describes the tables.
+//! Storage of the state: `.yfs/mirror.db` in the mirrored directory, an SQLite database, and the
+//! lock file beside it. `docs/format/mirror.md` describes the tables.
 //!
-//! Beside the nodes are *intents*: what the mirror was about to do when it was last heard of, written before it
-//! is done and forgotten after. After a crash they say whose bytes stand on the disk, and whether an edit has
-//! reached the workspace.
+//! Besides the nodes the database stores *intents*: operations that the mirror was about to
+//! perform, written before the operation and deleted after it. After a crash they show whose bytes
+//! are on disk, and whether an edit reached the workspace.
 
 use std::{
     ffi::OsString,
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::error::{MirrorError, Result};
 
-/// The directory in the folder that belongs to yfs.
+/// The subdirectory of the mirrored directory that belongs to yfs.
 pub const DIR: &str = ".yfs";
 
 const DATABASE: &str = "mirror.db";
@@ -58,49 +58,49 @@ CREATE TABLE IF NOT EXISTS superseded (
     edit BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// The kinds, as they are written.
+/// The kinds of objects, in the order of their numbers in the database.
 const KINDS: [FileKind; 3] = [FileKind::File, FileKind::Directory, FileKind::Symlink];
 
-/// The file that keeps the state.
+/// The database that stores the state.
 #[derive(Debug)]
 pub struct MirrorDatabase {
     connection: Connection,
-    /// Held for as long as the mirror lives.
+    /// The exclusive lock, held while the mirror exists.
     _lock: File,
 }
 
-/// What the mirror is about to do to a file.
+/// An operation that the mirror is about to perform on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteIntent {
-    /// Give the file on disk other bytes, by way of a file in the making.
+    /// Replace the bytes of the file on disk, by exchanging it with a temporary file.
     Replace {
-        /// The name of that, in the same directory.
+        /// The name of the temporary file, in the same directory.
         temporary: String,
         /// The hash of the new bytes.
         hash: ContentHash,
-        /// The version that they are.
+        /// The version with the new bytes.
         version: String,
-        /// The same, to be kept.
+        /// The same version, as a base.
         base: VersionToken,
     },
-    /// Bring what is on disk into the workspace.
+    /// Write the bytes on disk to the workspace.
     Ingest {
         /// The hash of the bytes.
         hash: ContentHash,
         /// The bytes.
         bytes: Arc<[u8]>,
-        /// How much the mirror had ever written to the file before.
+        /// The result of `n_written_by` for the mirror's actor before the edit.
         written: u64,
     },
-    /// Give the file on disk other bytes in the same inode.
+    /// Replace the bytes of the file on disk in the same inode.
     Overwrite {
-        /// The version that the new bytes are.
+        /// The version with the new bytes.
         version: String,
-        /// The same, to be kept.
+        /// The same version, as a base.
         base: VersionToken,
-        /// The bytes that it has.
+        /// The current bytes.
         old: Arc<[u8]>,
-        /// The bytes that it is to have.
+        /// The new bytes.
         new: Arc<[u8]>,
     },
 }
@@ -119,11 +119,12 @@ fn private_file(path: &Path) -> std::io::Result<File> {
 }
 
 impl MirrorDatabase {
-    /// Opens the memory of a folder for a workspace, and reads what it knows.
+    /// Opens the database of a directory for a workspace, and reads the state.
     ///
     /// # Errors
     ///
-    /// [`MirrorError::Busy`] while another mirror has it; [`MirrorError::OtherWorkspace`].
+    /// [`MirrorError::Busy`] while another mirror has the lock; [`MirrorError::OtherWorkspace`] if
+    /// the directory is a mirror of another workspace.
     pub fn open(folder: &Path, workspace: &WorkspaceId) -> Result<(Self, MirrorState)> {
         let dir = folder.join(DIR);
         let host = |path: &Path, source| MirrorError::Host {
@@ -131,11 +132,12 @@ impl MirrorDatabase {
             path: path.to_owned(),
             source,
         };
-        // It says what is in the folder, whatever the modes there.
+        // Private, because the database reveals the content of the directory, whatever the modes
+        // there.
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
         builder.create(&dir).map_err(|error| host(&dir, error))?;
-        // What is in it changes all the time, and is nothing for git. What somebody put there stays.
+        // The database changes all the time, so git ignores it. An existing `.gitignore` stays.
         let ignored = dir.join(".gitignore");
         if !ignored.exists() {
             std::fs::write(&ignored, "*\n").map_err(|error| host(&ignored, error))?;
@@ -177,8 +179,9 @@ impl MirrorDatabase {
         }
     }
 
-    /// Returns the name under which the folder's changes are made where nobody gave it one: always the
-    /// same, and of no other folder, so that what is written under it was written by this mirror.
+    /// Returns the actor name for changes of the directory where the options give none. It never
+    /// changes, and no other directory has it, so every write under this name was made by this
+    /// mirror.
     pub fn own_name(&self) -> Result<String> {
         let find = "SELECT value FROM meta WHERE key = 'name'";
         let known = self.connection.query_row(find, [], |row| row.get(0)).optional()?;
@@ -196,7 +199,8 @@ impl MirrorDatabase {
         let mut select = self.connection.prepare("SELECT * FROM node")?;
         let nodes = select.query_map([], |row| Ok(read_node(row)))?;
         for node in nodes {
-            // What cannot be read is forgotten: it is found again by its path and content.
+            // Rows that cannot be read are skipped: their objects are matched again by path and
+            // content.
             if let Ok(node) = node? {
                 state.put(node);
             }
@@ -215,7 +219,8 @@ impl MirrorDatabase {
         Ok(state)
     }
 
-    /// Writes what was changed, and forgets these intents, in one transaction.
+    /// Writes the changed nodes and superseded files, and deletes the intents of the settled
+    /// objects, in one transaction.
     pub fn commit(&mut self, state: &mut MirrorState, settled: &[FileId]) -> Result<()> {
         let changed = state.take_changed();
         let superseded: Vec<String> = state.superseded.changed.drain().collect();
@@ -248,7 +253,7 @@ impl MirrorDatabase {
         Ok(transaction.commit()?)
     }
 
-    /// Writes what is about to be done.
+    /// Records operations that are about to be performed.
     pub fn intend(&mut self, intents: &[(FileId, WriteIntent)]) -> Result<()> {
         let transaction = self.connection.transaction()?;
         {
@@ -286,7 +291,7 @@ impl MirrorDatabase {
         Ok(transaction.commit()?)
     }
 
-    /// Returns what was about to be done when the mirror was last heard of.
+    /// Returns the operations that were recorded and not settled.
     pub fn intents(&self) -> Result<Vec<(FileId, WriteIntent)>> {
         let mut select = self.connection.prepare("SELECT * FROM intent")?;
         let rows = select.query_map([], |row| Ok(read_intent(row)))?;
@@ -307,7 +312,7 @@ impl MirrorDatabase {
     }
 }
 
-/// Drops nodes whose folder is not there, or that are in a circle.
+/// Drops nodes whose directory does not exist, or that form a cycle.
 fn drop_strays(state: &mut MirrorState) {
     let reached: std::collections::HashSet<FileId> = state.below(None).into_iter().collect();
     let all: Vec<FileId> = state.nodes().map(|node| node.id.clone()).collect();
@@ -347,7 +352,7 @@ fn write_node(
     Ok(())
 }
 
-/// Writes what is known of a superseded file, or forgets it.
+/// Writes or deletes the row of a superseded file.
 fn write_superseded(
     connection: &Connection,
     name: &str,

@@ -7,29 +7,31 @@ use yfs_engine::{hash::ContentHash, id::FileId};
 
 use super::{EditBase, MirrorNode, MirrorState};
 
-/// An inode whose name a newer one has, kept in `.yfs/superseded` until no program can write to it.
+/// An inode whose name a newer inode has, kept in `.yfs/superseded` until no program can write to
+/// it.
 ///
-/// What arrives there is an edit of what the inode held, whatever the newer one holds.
+/// Bytes that arrive there are an edit of what the inode held, whatever the newer inode holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SupersededFile {
-    /// The object whose content it is.
+    /// The object that it was the content of.
     pub id: FileId,
     /// Its length when its bytes were those of `hash`.
     pub size: u64,
-    /// The hash of the bytes that were last brought into the workspace.
+    /// The hash of the bytes that the mirror last wrote to the workspace.
     pub hash: ContentHash,
-    /// From what further bytes are an edit.
+    /// The base of further edits.
     pub base: EditBase,
-    /// What is about to be written to the workspace.
+    /// The edit that is about to be written to the workspace.
     pub edit: Option<PendingEdit>,
 }
 
-/// An edit that was noted before it is written, to find out after a crash whether it was.
+/// An edit that is recorded before it is written, so that recovery after a crash finds out whether
+/// it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingEdit {
     /// The bytes that the inode holds.
     pub bytes: Arc<[u8]>,
-    /// How many items the mirror's actor had written to the document before.
+    /// The result of `n_written_by` for the mirror's actor before the edit.
     pub written: u64,
 }
 
@@ -41,8 +43,8 @@ impl SupersededFile {
     }
 }
 
-/// The superseded files by name in `.yfs/superseded`, and which of them are to be written to the
-/// store.
+/// The superseded files by name in `.yfs/superseded`, and the names that are to be written to the
+/// database.
 #[derive(Debug, Default)]
 pub(super) struct SupersededFiles {
     pub(super) by_name: BTreeMap<String, SupersededFile>,

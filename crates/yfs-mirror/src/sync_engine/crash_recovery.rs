@@ -1,4 +1,4 @@
-//! Finding out what a mirror was doing when it was last heard of, by what stands on the disk.
+//! Recovery after a crash: finds out from the disk what the last mirror had completed.
 
 use std::{ffi::OsStr, io, path::Path, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl MirrorEngine {
-    /// Settles what was intended, and notes what was left half way.
+    /// Completes or drops the recorded intents, and notes interrupted moves.
     pub(crate) fn recover(&mut self) -> Result<()> {
         self.recover_superseded()?;
         let intents = self.memory.intents()?;
@@ -42,7 +42,8 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Tells whether a name on disk is not the one that the workspace was last known to have.
+    /// Reports whether a name on disk differs from the name that the workspace was last known to
+    /// have.
     fn is_renamed(&self, node: &MirrorNode) -> bool {
         let path = self.state.path(&node.id);
         let shown = self.work_name(node.parent.as_ref(), &path).ok().flatten();
@@ -61,10 +62,11 @@ impl MirrorEngine {
         if self.object(&node.id)?.is_none() || node.hash == hash {
             return Ok(());
         }
-        if self.workspace.n_written_by(&node.id, &self.actor).is_ok_and(|now| now > written) {
+        if self.workspace.nodes().n_written_by(&node.id, &self.actor).is_ok_and(|now| now > written)
+        {
             self.state.update(&node.id, |node| {
                 (node.hash, node.base) = (hash, EditBase::Bytes(bytes));
-                // Whatever the disk shows is to be compared with these bytes.
+                // The next scan compares the disk with these bytes.
                 node.stamp.mtime_ns = 0;
                 node.work.version = SmolStr::default();
             });
@@ -85,7 +87,8 @@ impl MirrorEngine {
         let Ok(dir) = self.root.dir(above) else { return Ok(()) };
         let here = self.hash_at(&dir, &node.name);
         let aside = self.hash_at(&dir, &parked(&node.id));
-        // The file in the making is made before it is noted, and goes when the two have changed places.
+        // The temporary file is created before the intent is recorded, and removed when the two
+        // have been exchanged.
         let is_done = here == Some(hash) || aside != Some(hash);
         if !is_done {
             dir.remove_file(&parked(&node.id)).ok();
@@ -93,7 +96,7 @@ impl MirrorEngine {
         }
         let is_stray = aside.is_some() && self.supersede(&dir, &parked(&node.id), node).is_err();
         if is_stray {
-            // The host refuses to move it: it is looked after as any other stray.
+            // The host rejects the move, so the file is handled like other strays.
             self.strays.push(above.join(parked(&node.id)));
         }
         self.state.update(&node.id, |node| {
@@ -109,7 +112,7 @@ impl MirrorEngine {
         Some(ContentHash::of(&data))
     }
 
-    /// Looks after files and directories in the making that nobody makes any more.
+    /// Handles temporary files and directories that no operation uses any more.
     pub(super) fn take_strays(&mut self) -> Result<()> {
         for path in std::mem::take(&mut self.strays) {
             let name = path.file_name().unwrap_or(OsStr::new(""));
@@ -145,7 +148,7 @@ impl MirrorEngine {
             && node.kind == facts.kind
             && node.stamp.is_same_inode(&DiskStamp::of(&facts))
         {
-            // It stepped aside, and nobody could say so any more.
+            // It was parked, and the state was not written afterwards.
             let parent = self.state.folder(above).flatten();
             self.state.update(id, |node| (node.parent, node.name) = (parent, name.to_owned()));
             self.missing.remove(id);
@@ -164,16 +167,16 @@ impl MirrorEngine {
         };
         let hash = ContentHash::of(&data);
         let is_known = node.is_some_and(|node| node.hash == hash)
-            || self.workspace.held(id).is_ok_and(|held| held.data == data)
-            || self.workspace.find_base(id, &data).is_ok_and(|base| base.is_some());
+            || self.workspace.nodes().held(id).is_ok_and(|held| held.data == data)
+            || self.workspace.nodes().find_base(id, &data).is_ok_and(|base| base.is_some());
         if is_known {
             return Ok(dir.remove_file(name));
         }
         Ok(self.recovered(&dir, name, above))
     }
 
-    /// Gives a file whose bytes are in no version a name of its own in a directory of the folder,
-    /// where it is found and mirrored.
+    /// Renames a file whose bytes are in no version to a free name in a directory of the mirror,
+    /// where the next scan finds and imports it.
     pub(super) fn recovered(
         &mut self,
         dir: &ConfinedDir,
@@ -195,7 +198,7 @@ impl MirrorEngine {
     }
 }
 
-/// Returns how a base is passed to a write.
+/// Converts a base to the option of a write.
 pub(super) fn base_of(base: &EditBase) -> Option<WriteBase> {
     match base {
         EditBase::Version(token) => Some(WriteBase::Version(token.clone())),

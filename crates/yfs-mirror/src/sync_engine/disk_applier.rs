@@ -1,8 +1,8 @@
-//! Making the disk what the workspace is: names first, then contents, then bits and times.
+//! Applying the workspace to the disk: names first, then contents, then permission bits and times.
 //!
-//! Nothing is replaced by a rename: every name that something gets is free, and what is in the way steps
-//! aside. Nothing is removed that is not what the state says: it is put out of the way, looked at, and
-//! put back if it is news.
+//! A rename never replaces an object: each target name is free, and an object in the way is parked
+//! first. The mirror removes nothing that differs from the state: it moves a file out of the way,
+//! checks its content, and puts it back if the content is new.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,19 +30,19 @@ use crate::{
     untrusted_files,
 };
 
-/// What a mirror may do with something of the workspace.
+/// What a mirror may do on disk with an object of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DiskPermission {
-    /// All.
+    /// It may change the name and the content.
     All,
-    /// It stays as it is on disk.
+    /// It leaves the object on disk as it is.
     None,
-    /// It may stand where it is to stand, with the content that it has.
+    /// It may leave or put the object at its target location, with its present content.
     Place,
 }
 
 impl MirrorEngine {
-    /// Brings to the disk what changed in the workspace.
+    /// Applies the changes of the workspace to the disk.
     pub(super) fn emit(&mut self) -> Result<()> {
         let dirty = self.expand()?;
         if dirty.is_empty() {
@@ -54,20 +54,21 @@ impl MirrorEngine {
         let mut objects: Vec<(usize, FileId, TreeNode)> = Vec::new();
         for (id, object) in dirty {
             if self.missing.contains_key(&id) || self.moved.contains(&id) {
-                // The disk has the word first.
+                // The change on disk is imported first.
                 self.dirty_work.insert(id);
                 continue;
             }
             match object {
                 None => wanted.extend(self.unwanted(&id)),
                 Some(object) => {
-                    let path = self.workspace.path_of(&id)?;
+                    let path = self.workspace.nodes().path_of(&id)?;
                     let depth = path.as_ref().map_or(0, |path| path.components().count());
                     objects.push((depth, id, object));
                 }
             }
         }
-        // From the top, so that a folder is known to be left alone before what is in it.
+        // From the top, so that a directory is known to be left alone before its content is
+        // considered.
         objects.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         let mut placed: HashSet<FileId> = HashSet::new();
         let mut given: HashMap<(Option<FileId>, Vec<u8>), FileId> = HashMap::new();
@@ -115,7 +116,8 @@ impl MirrorEngine {
         self.emit_looks(&standing)
     }
 
-    /// Returns what is to be looked at in the workspace, with what it is there.
+    /// Returns the objects of the workspace to compare with the state, none for those that are
+    /// gone.
     fn expand(&mut self) -> Result<HashMap<FileId, Option<TreeNode>>> {
         let mut queue: Vec<FileId> = self.dirty_work.drain().collect();
         let mut found: HashMap<FileId, Option<TreeNode>> = HashMap::new();
@@ -135,7 +137,7 @@ impl MirrorEngine {
                 (Some(object), None) => {
                     homes.insert(object.parent.clone());
                     if object.kind == FileKind::Directory {
-                        for object in self.workspace.objects(Some(&id))? {
+                        for object in self.workspace.nodes().objects(Some(&id))? {
                             found.entry(object.id.clone()).or_insert(Some(object));
                         }
                     }
@@ -148,7 +150,7 @@ impl MirrorEngine {
             }
             found.insert(id, object);
         }
-        // Names that were given a number may be free of it now, and the reverse.
+        // A name with a number may get the plain name now, and the reverse.
         for id in self.state.numbered(&homes) {
             let object = self.object(&id)?;
             found.entry(id).or_insert(object);
@@ -161,7 +163,7 @@ impl MirrorEngine {
         let is_folder = node.kind == FileKind::Directory;
         let path = self.state.path(id);
         if self.ignores.is_ignored(&self.root, &path, is_folder) {
-            // It belongs to nobody but the disk now.
+            // The workspace no longer has it, and its file on disk is ignored.
             self.forget(id);
             return None;
         }
@@ -169,13 +171,13 @@ impl MirrorEngine {
         Some(TargetLocation { id: id.clone(), place: None, depth, is_folder })
     }
 
-    /// Returns where something of the workspace is shown, relative to the root.
+    /// Returns the path of an object in the workspace, relative to the root.
     fn shown_path(&self, id: &FileId) -> Result<PathBuf> {
-        let path = self.workspace.path_of(id)?.unwrap_or_else(VPath::root);
+        let path = self.workspace.nodes().path_of(id)?.unwrap_or_else(VPath::root);
         Ok(path.as_str().trim_start_matches('/').into())
     }
 
-    /// Decides what may be done on disk with something of the workspace.
+    /// Decides what the mirror may do on disk with an object of the workspace.
     fn leave(&mut self, id: &FileId, object: &TreeNode) -> Result<DiskPermission> {
         let path = self.shown_path(id)?;
         let is_dir = object.kind == FileKind::Directory;
@@ -217,8 +219,8 @@ impl MirrorEngine {
         Ok(DiskPermission::All)
     }
 
-    /// Returns what the disk is to call something.
-    /// Names that others get at the same time are `given`.
+    /// Returns the name that an object is to have on disk. `given` has the names that other objects
+    /// get in the same pass.
     fn host_name(
         &self,
         id: &FileId,
@@ -262,8 +264,9 @@ impl MirrorEngine {
             };
             steps(wanted, &stands, &at)
         };
-        // Names that something left since the state was last written. Before another gets one that is
-        // written, or after a crash the other would be taken for an edit of what stood there.
+        // Names that became free since the state was last written. The state is written before
+        // another object gets one of them; otherwise, after a crash, that object would count as an
+        // edit of the one that had the name.
         let mut left: HashSet<ObjectLocation> = HashSet::new();
         for step in ordered {
             if let LayoutStep::Move(_, place) | LayoutStep::Make(_, place) = &step
@@ -291,7 +294,7 @@ impl MirrorEngine {
             if let Err(error) = self.run_step(&step, objects) {
                 self.dirty_work.extend(objects.contains_key(id).then(|| id.clone()));
                 if is_absent(&error) || error.kind() == io::ErrorKind::AlreadyExists {
-                    // Somebody was faster, and is to be heard first.
+                    // Another program changed the disk first, and its change is imported first.
                     self.later.insert(path.clone(), true);
                     if let LayoutStep::Move(_, place) = &step {
                         self.later.insert(self.path_in(place), true);
@@ -303,7 +306,7 @@ impl MirrorEngine {
                 }
             }
         }
-        // What is right on disk agrees with the workspace now.
+        // Objects whose name on disk is right agree with the workspace now.
         for (id, object) in objects {
             let Some(node) = self.state.get(id) else { continue };
             let stands = node.parent == object.parent && node.name != parked(id);
@@ -318,7 +321,8 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Gives up on something that somebody else is always faster at.
+    /// Counts a failure, and gives up after 20 of them on an object that other programs keep
+    /// changing.
     fn count_failure(&mut self, id: &FileId, path: &Path, error: &io::Error) {
         let n_times = self.failed.entry(path.to_owned()).or_default();
         *n_times += 1;
@@ -368,7 +372,7 @@ impl MirrorEngine {
             LayoutStep::RemoveFolder(id) => self.remove_folder(id),
             LayoutStep::Park(id) => {
                 let Some(node) = self.state.get(id).cloned() else { return Ok(()) };
-                // If nobody wants it elsewhere, it is looked for there.
+                // If no other step moves it from there, the next pass does.
                 self.dirty_work.insert(id.clone());
                 let place = ObjectLocation { parent: node.parent, name: parked(id) };
                 match self.rename(id, &place) {
@@ -392,7 +396,7 @@ impl MirrorEngine {
         }
     }
 
-    /// Renames something on disk, if it is what the state says.
+    /// Renames an object on disk, if it is the one in the state.
     fn rename(&mut self, id: &FileId, place: &ObjectLocation) -> io::Result<()> {
         let Some(node) = self.state.get(id).cloned() else { return Ok(()) };
         let old = self.state.path(id);
@@ -406,7 +410,7 @@ impl MirrorEngine {
         if self.options.sync {
             to.sync()?;
         }
-        // Renaming changes the time of the inode, and nothing else.
+        // Renaming changes the change time of the inode, and nothing else.
         let facts = to.facts(&place.name)?.filter(|facts| facts.place == there.place);
         self.state.update(id, |node| {
             (node.parent, node.name) = (place.parent.clone(), place.name.clone());
@@ -430,12 +434,12 @@ impl MirrorEngine {
         self.ignores.forget(&new);
         if let Some(watch) = &mut self.watch {
             watch.forget(old);
-            // Watched anew, and looked through for what was not told meanwhile.
+            // It is watched again, and scanned for changes that were not reported meanwhile.
             self.dirty_disk.insert(new, true);
         }
     }
 
-    /// Makes something on disk, under a name that is free.
+    /// Creates an object on disk, under a free name.
     fn make(&mut self, object: &TreeNode, place: &ObjectLocation) -> io::Result<()> {
         let dir = self.dir_of(place.parent.as_ref())?;
         let path = self.path_in(place);
@@ -444,8 +448,8 @@ impl MirrorEngine {
         let mut work = work_of(object);
         match object.kind {
             FileKind::Directory => {
-                // At once with its bits, as far as the process may give them: the next mirror takes
-                // over what a crash leaves.
+                // The mode is set at once, as far as the umask allows, because after a crash the
+                // next mirror takes over the directory as it is.
                 dir.make_dir(&place.name, object.mode | 0o700)?;
                 crate::crash_points::point("made-directory");
                 dir.set_mode(&place.name, object.mode | 0o700)?;
@@ -456,7 +460,7 @@ impl MirrorEngine {
                 hash = ContentHash::of(text.as_bytes());
             }
             _ => {
-                let held = match self.workspace.held(id) {
+                let held = match self.workspace.nodes().held(id) {
                     Ok(held) => held,
                     Err(error) => {
                         self.note_unread(id, &path, &error);
@@ -507,7 +511,8 @@ impl MirrorEngine {
         }
     }
 
-    /// Returns the permission bits that something gets which had `old` ones, if the workspace wants `mode`.
+    /// Returns the permission bits for an object that has the bits `old`, if the workspace has
+    /// `mode`.
     pub(super) fn mode_for(&mut self, path: &Path, mode: u32, old: u32) -> u32 {
         let added = mode & 0o111 & !old;
         if self.options.trust == TrustPolicy::Everybody || added == 0 {
@@ -517,7 +522,7 @@ impl MirrorEngine {
         mode & !added
     }
 
-    /// Removes a file or link that the workspace no longer has, if it is what the state says.
+    /// Removes a file or link that the workspace no longer has, if it is the one in the state.
     fn remove_file(&mut self, id: &FileId) -> io::Result<()> {
         let Some(node) = self.state.get(id).cloned() else { return Ok(()) };
         let path = self.state.path(id);
@@ -540,7 +545,7 @@ impl MirrorEngine {
         }
         crate::crash_points::point("aside");
         if !self.is_recorded(&dir, &aside, &node)? {
-            // News: it goes back, and into the workspace.
+            // The content is new: it goes back to its name, and is imported.
             dir.rename_new(&aside, &dir, &node.name)?;
             self.later.insert(path, true);
             self.racy.insert(id.clone());
@@ -560,7 +565,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Tells whether what is under a name has the bytes that the state has of a node.
+    /// Reports whether the object under a name has the bytes that the state records for a node.
     pub(super) fn is_recorded(
         &self,
         dir: &ConfinedDir,
@@ -585,12 +590,12 @@ impl MirrorEngine {
         Ok(ContentHash::of(&data) == node.hash)
     }
 
-    /// Removes a folder that the workspace no longer has, if nothing is left in it.
+    /// Removes a directory that the workspace no longer has, if it is empty.
     fn remove_folder(&mut self, id: &FileId) -> io::Result<()> {
         let Some(node) = self.state.get(id).cloned() else { return Ok(()) };
         let path = self.state.path(id);
         if self.state.children(Some(id)).next().is_some() {
-            // Something in it is news, and comes first.
+            // A new object in it is imported first.
             self.dirty_work.insert(id.clone());
             return Ok(());
         }
@@ -616,7 +621,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Gives a directory that stepped aside its name again, or one like it.
+    /// Gives a parked directory its name again, or a numbered variant.
     fn put_back(&self, node: &MirrorNode, name: &str) {
         let Ok(dir) = self.dir_of(node.parent.as_ref()) else { return };
         for number in 0..100 {
@@ -627,7 +632,7 @@ impl MirrorEngine {
         }
     }
 
-    /// Gives files the content that they have in the workspace.
+    /// Replaces the content of files by that in the workspace.
     fn emit_contents(&mut self, standing: &[TreeNode]) -> Result<()> {
         let mut news = Vec::new();
         for object in standing.iter().filter(|object| object.kind == FileKind::File) {
@@ -642,7 +647,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Gives what stands on disk the permission bits and the time that it has in the workspace.
+    /// Applies the permission bits and times of the workspace to objects on disk.
     fn emit_looks(&mut self, standing: &[TreeNode]) -> Result<()> {
         for object in standing {
             let Some(node) = self.state.get(&object.id).cloned() else { continue };
@@ -720,7 +725,7 @@ impl MirrorEngine {
     }
 }
 
-/// Tells whether the workspace has another content than the state says, as far as its version tells.
+/// Reports whether the workspace has a different version of the content than the state.
 fn is_other_content(node: &MirrorNode, object: &TreeNode) -> bool {
     let version = object.version.as_ref().map_or("", |version| version.as_str());
     object.kind == FileKind::File && node.work.version != SmolStr::new(version)

@@ -1,8 +1,9 @@
-//! Bringing contents from the disk into the workspace: new files, and edits of known ones.
+//! Importing contents from the disk into the workspace: new files, and edits of known files.
 //!
-//! An edit is written with what the disk last showed as its base, so that what others wrote meanwhile stays.
-//! Before it is written it is noted what is about to be written and how much the mirror had written before;
-//! whoever finds the note after a crash can tell whether it was done, and does not do it twice.
+//! An edit is written with the bytes that the disk last showed as its base, so that the text that
+//! others wrote meanwhile stays. Before the write the mirror records the bytes and how much it had
+//! written to the document before. After a crash, recovery finds out from this record whether the
+//! write was completed, and does not repeat it.
 
 use std::{
     collections::HashMap,
@@ -34,13 +35,13 @@ use crate::{
     report::NoticeReason,
 };
 
-/// How many new files are made in one transaction at most.
+/// The maximum number of new files that one transaction creates.
 const MAX_FILES: usize = 500;
 
-/// How many bytes are read at most before they are written.
+/// The maximum number of bytes that are read before they are written.
 const MAX_BYTES: usize = 16 << 20;
 
-/// A file as it was read.
+/// The content of a file as it was read from the disk.
 pub(super) struct DiskFileContent {
     pub(super) data: Bytes,
     pub(super) hash: ContentHash,
@@ -49,7 +50,7 @@ pub(super) struct DiskFileContent {
     pub(super) has_writer: bool,
 }
 
-/// A new file that waits to be made.
+/// A new file that waits to be created in the workspace.
 struct PendingFile {
     path: PathBuf,
     parent: Option<FileId>,
@@ -59,7 +60,8 @@ struct PendingFile {
 }
 
 impl MirrorEngine {
-    /// Reads a file or the text of a link; nothing if it is not there, or not to be mirrored.
+    /// Reads a file or the target of a link. Returns none if it does not exist, or cannot be
+    /// imported now.
     pub(super) fn read(&mut self, path: &Path, kind: FileKind) -> Option<DiskFileContent> {
         match self.try_read(path, kind) {
             Ok(read) => Some(read),
@@ -72,7 +74,7 @@ impl MirrorEngine {
                 None
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                // Somebody is writing it: there will be more to tell.
+                // A program is writing the file, so more changes follow.
                 self.later.insert(path.to_owned(), true);
                 None
             }
@@ -104,8 +106,8 @@ impl MirrorEngine {
         Ok(DiskFileContent { data: data.into(), hash, stamp: DiskStamp::of(&facts), has_writer })
     }
 
-    /// Keeps writers out of a file if none has it open, and readers as well where it matters who
-    /// reads it.
+    /// Keeps writers out of a file if no program has it open for writing, and readers as well if
+    /// the mirror watches for the file's first reader.
     pub(super) fn lease<'a>(&self, id: Option<&FileId>, file: &'a File) -> OpenWriters<'a> {
         match id.is_some_and(|id| self.unread.is_watched(id)) {
             true => OpenWriters::alone(file),
@@ -113,7 +115,7 @@ impl MirrorEngine {
         }
     }
 
-    /// Reads a file, so that it does not look as if a program had read it.
+    /// Reads a file, without counting as the program that first reads it.
     pub(super) fn read_open(
         &mut self,
         id: Option<&FileId>,
@@ -130,7 +132,7 @@ impl MirrorEngine {
         read
     }
 
-    /// Brings new files and links into the workspace.
+    /// Imports new files and links into the workspace.
     pub(super) fn ingest_fresh(&mut self, fresh: Vec<(PathBuf, HostStat)>) -> Result<()> {
         let mut gone = self.missing_by_hash(fresh.len());
         let mut batch: Vec<PendingFile> = Vec::new();
@@ -162,7 +164,7 @@ impl MirrorEngine {
         self.make_files(batch)
     }
 
-    /// Returns what is missing by its content, to know it again under another inode.
+    /// Returns the missing files by content, to recognize them under another inode.
     fn missing_by_hash(&self, n_fresh: usize) -> HashMap<ContentHash, Vec<FileId>> {
         let mut gone: HashMap<ContentHash, Vec<FileId>> = HashMap::new();
         if n_fresh > 0 {
@@ -175,7 +177,7 @@ impl MirrorEngine {
         gone
     }
 
-    /// Finds out which missing file it is that came back under another name, with the same content.
+    /// Returns the missing file that came back under another name, with the same content.
     fn returned(
         &self,
         gone: &mut HashMap<ContentHash, Vec<FileId>>,
@@ -192,8 +194,8 @@ impl MirrorEngine {
         Some(candidates.swap_remove(at))
     }
 
-    /// Finds out what is to become of a new file: it waits to be made, or is something that the workspace
-    /// has already.
+    /// Decides about a new file: returns it if it is to be created, or matches it with an object of
+    /// the workspace.
     fn place(
         &mut self,
         path: PathBuf,
@@ -227,8 +229,8 @@ impl MirrorEngine {
         Ok(Some(PendingFile { path, parent, name, kind, read }))
     }
 
-    /// Takes something on disk for something that the workspace has under the same name, where both are the
-    /// same, or can be told to be. Answers whether they are one now.
+    /// Matches an object on disk with one that the workspace has under the same name, if both have
+    /// the same content or one descends from the other. Returns whether they are one object now.
     fn join(
         &mut self,
         there: &TreeNode,
@@ -245,7 +247,7 @@ impl MirrorEngine {
             }
             return Ok(is_same);
         }
-        let held = match self.workspace.held(id) {
+        let held = match self.workspace.nodes().held(id) {
             Ok(held) => held,
             Err(error) => {
                 self.note_unread(id, path, &error);
@@ -256,8 +258,8 @@ impl MirrorEngine {
             self.report.n_matched += 1;
             Some(held.base)
         } else {
-            // An earlier state of the file: then it is the workspace that went on.
-            self.workspace.find_base(id, &read.data)?
+            // An earlier version of the file: then only the workspace changed it since.
+            self.workspace.nodes().find_base(id, &read.data)?
         };
         if let Some(base) = base {
             let base = EditBase::Version(base);
@@ -266,7 +268,8 @@ impl MirrorEngine {
             return Ok(true);
         }
         if !self.is_first {
-            // Two people made two files at once: both stay, one under another name.
+            // Two users created different files at the same time: both stay, one under another
+            // name.
             return Ok(false);
         }
         self.tell(path, NoticeReason::Joined);
@@ -284,7 +287,7 @@ impl MirrorEngine {
         Ok(true)
     }
 
-    /// Has the workspace's content looked at, whatever version it has.
+    /// Schedules the workspace's content for a comparison, whatever its version.
     pub(super) fn look_again(&mut self, id: &FileId) {
         self.state.update(id, |node| node.work.version = SmolStr::default());
         self.dirty_work.insert(id.clone());
@@ -303,11 +306,11 @@ impl MirrorEngine {
                     self.add(&id, parent, &path, kind, read.stamp, read.hash, base)?;
                     self.note_open(&id, &read, true);
                     if kind == FileKind::File {
-                        // Somebody may have written to it since.
+                        // Another writer may have changed it since.
                         self.state.update(&id, |node| node.work.version = version);
                     }
                 }
-                // Somebody was faster: then they are compared.
+                // Another writer created the file first: the next pass compares them.
                 Err(error) if error.code == FsCode::EEXIST => self.retry(&path, 20),
                 Err(error) => {
                     self.failed_in_workspace(&path, &error);
@@ -317,7 +320,7 @@ impl MirrorEngine {
         self.commit(&[])
     }
 
-    /// Returns the version of a file that is what was read, as a base and as a stat tells it.
+    /// Returns the version of a file that has the bytes read, as a base and as `stat` reports it.
     fn base_of(
         &self,
         id: &FileId,
@@ -327,7 +330,7 @@ impl MirrorEngine {
         if kind != FileKind::File {
             return Ok((EditBase::Unknown, SmolStr::default()));
         }
-        Ok(match self.workspace.held(id) {
+        Ok(match self.workspace.nodes().held(id) {
             Ok(held) if held.data == read.data => {
                 (EditBase::Version(held.base), held.version.as_str().into())
             }
@@ -335,7 +338,7 @@ impl MirrorEngine {
         })
     }
 
-    /// Brings what changed on disk into the workspace.
+    /// Imports changed files into the workspace.
     pub(super) fn ingest_changed(&mut self, changed: Vec<FileId>) -> Result<()> {
         let mut batch: Vec<(FileId, DiskFileContent)> = Vec::new();
         let mut n_bytes = 0;
@@ -359,7 +362,7 @@ impl MirrorEngine {
         }
     }
 
-    /// Reads something whose stamp changed; returns it if its bytes did.
+    /// Reads an object whose stamp changed; returns it if its bytes changed, too.
     fn news_of(&mut self, id: &FileId) -> Result<Option<DiskFileContent>> {
         let Some(kind) = self.state.get(id).map(|node| node.kind) else { return Ok(None) };
         if self.missing.contains_key(id) {
@@ -392,7 +395,7 @@ impl MirrorEngine {
             return Ok(None);
         }
         if node.kind == FileKind::Symlink {
-            // A link is what it says: another text is another link.
+            // The target identifies a link: another target is another link.
             self.trash(id)?;
             self.later.insert(path, true);
             return Ok(None);
@@ -415,7 +418,7 @@ impl MirrorEngine {
         Ok(Some(read))
     }
 
-    /// Takes over permission bits and time of something whose bytes are the same.
+    /// Imports permission bits and time of an object whose bytes are unchanged.
     fn looks_changed(&mut self, id: &FileId, stamp: DiskStamp) -> Result<()> {
         let Some(node) = self.state.get(id) else { return Ok(()) };
         let old = node.stamp;
@@ -449,16 +452,16 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Writes contents into the workspace, after noting what is about to be written.
+    /// Writes contents into the workspace, after recording the intents.
     pub(super) fn write(&mut self, batch: Vec<(FileId, DiskFileContent)>) -> Result<()> {
         let mut intents = Vec::new();
         let mut writable = Vec::with_capacity(batch.len());
         for (id, read) in batch {
             if std::str::from_utf8(&read.data).is_ok() {
-                let written = match self.workspace.n_written_by(&id, &self.actor) {
+                let written = match self.workspace.nodes().n_written_by(&id, &self.actor) {
                     Ok(written) => written,
                     Err(error) => {
-                        // One document that cannot be read does not keep others from being written.
+                        // A document that cannot be read does not keep others from being written.
                         let path = self.state.path(&id);
                         self.note_unread(&id, &path, &error);
                         continue;
@@ -490,7 +493,7 @@ impl MirrorEngine {
             None => None,
         };
         let Some(before) = before else {
-            // Gone for good: it is a new file.
+            // It was purged from the trash: it is imported as a new file.
             self.forget(id);
             self.later.insert(path, true);
             return Ok(());
@@ -513,11 +516,13 @@ impl MirrorEngine {
         is_known: bool,
     ) -> Result<(), FsError> {
         let mode = Some(read.stamp.mode).filter(|mode| *mode != node.stamp.mode);
-        // A program that cannot have read what the disk shows has edited what was there before.
+        // The base of a save by a program that cannot have read the current bytes is what was there
+        // before.
         let unread = self.unread.base_of_save(&node.id, &read.data);
         let base = base_of(unread.as_ref().unwrap_or(&node.base));
-        // Each save is a version of its own: what it took away can be found again, however soon it came. Clocks
-        // of filesystems tick every few milliseconds, so the time alone does not tell two apart.
+        // Each save is a version of its own, so that the content it removed can be found again,
+        // however soon the next save came. Clocks of filesystems tick every few milliseconds, so
+        // the label contains the hash as well as the time.
         let hash = read.hash.to_string();
         let label = Some(format_smolstr!("save {} {}", read.stamp.mtime_ms(), &hash[..8]));
         let options = WriteOptions {
@@ -533,7 +538,8 @@ impl MirrorEngine {
         let written = ready(self.fs.write(&path, read.data.clone(), &options));
         match written {
             Err(error) if error.code == FsCode::ESTALE => {
-                // Bytes, or a state that cannot be found again: what was there stays in the versions.
+                // The content is not text, or its base cannot be found again: the workspace's
+                // content stays in the versions.
                 let options = WriteOptions { base: None, ..options };
                 ready(self.fs.write(&path, read.data.clone(), &options))?;
                 if !is_known {
@@ -545,14 +551,15 @@ impl MirrorEngine {
         }
     }
 
-    /// Notes what an edit came to: the disk shows the workspace's version, or what was merged into it.
+    /// Records the result of an edit: the disk shows the workspace's version, or bytes that were
+    /// merged into it.
     fn written(&mut self, node: &MirrorNode, path: &Path, read: DiskFileContent) -> Result<()> {
         let id = &node.id;
         self.unread.note_saved(id);
         self.n_done += 1;
         self.report.to_workspace.written += 1;
         self.unskip(path);
-        let held = self.workspace.held(id).ok();
+        let held = self.workspace.nodes().held(id).ok();
         let mut work = node.work.clone();
         work.mtime_ms = read.stamp.mtime_ms();
         if read.stamp.mode != node.stamp.mode {

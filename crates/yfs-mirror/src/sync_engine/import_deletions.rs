@@ -1,5 +1,5 @@
-//! Believing that something is gone from the disk, and taking it out of the workspace: into the trash, and
-//! only what is there as the disk last showed it.
+//! Importing deletions from the disk: moves the objects into the workspace's trash, if they are
+//! there as the disk last showed them.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl MirrorEngine {
-    /// Deletes in the workspace what has been missing for long enough.
+    /// Deletes in the workspace what has been missing for the grace period.
     pub(super) fn believe_missing(&mut self) -> Result<()> {
         let grace = self.options.grace;
         let due = self.missing.iter().filter(|(_, since)| since.elapsed() >= grace);
@@ -42,7 +42,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Looks once more, and forgets the alarm where something is back.
+    /// Checks the paths again, and returns the objects that are still missing.
     fn still_missing(&mut self, due: Vec<FileId>) -> Vec<FileId> {
         let mut missing = Vec::with_capacity(due.len());
         for id in due {
@@ -63,7 +63,7 @@ impl MirrorEngine {
         missing
     }
 
-    /// Takes something that is gone from the disk out of the workspace, unless somebody changed it there.
+    /// Deletes an object that is gone from the disk, unless it changed in the workspace.
     fn delete(&mut self, id: &FileId) -> Result<()> {
         let object = self.object(id)?;
         let side = match &object {
@@ -81,21 +81,22 @@ impl MirrorEngine {
         }
     }
 
-    /// Deletes of a folder what nobody changed, and has the rest made on disk again.
+    /// Deletes the unchanged content of a directory, and schedules the rest to be restored on disk.
     fn delete_in_part(&mut self, id: &FileId) -> Result<()> {
         let children: Vec<FileId> =
             self.state.children(Some(id)).map(|child| child.id.clone()).collect();
         for child in children {
             self.delete(&child)?;
         }
-        let below = self.workspace.objects(Some(id))?;
+        let below = self.workspace.nodes().objects(Some(id))?;
         self.dirty_work.extend(below.into_iter().map(|object| object.id));
         self.dirty_work.insert(id.clone());
         self.forget(id);
         Ok(())
     }
 
-    /// Tells whether the workspace has something as the disk last showed it, with all that is in it.
+    /// Reports whether an object of the workspace, with all its content, is as the disk last showed
+    /// it.
     fn is_unchanged(&self, object: &TreeNode) -> Result<bool> {
         if !self.is_as_recorded(object) {
             return Ok(false);
@@ -103,7 +104,7 @@ impl MirrorEngine {
         if object.kind != FileKind::Directory {
             return Ok(true);
         }
-        let below = self.workspace.objects(Some(&object.id))?;
+        let below = self.workspace.nodes().objects(Some(&object.id))?;
         let is_here =
             |it: &TreeNode| self.is_as_recorded(it) && self.state.is_within(&it.id, &object.id);
         Ok(below.iter().all(is_here))

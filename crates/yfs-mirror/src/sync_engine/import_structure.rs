@@ -1,8 +1,8 @@
-//! Bringing folders and names from the disk into the workspace.
+//! Importing directories and names from the disk into the workspace.
 //!
-//! Moves and new folders wait for each other: a name must be free in the workspace, and the folder above must
-//! be there. So they are done in rounds; where a round gets nowhere, two things change places, and one of
-//! them gets a name of its own for a moment.
+//! Moves and new directories depend on each other: a name must be free in the workspace, and its
+//! parent directory must exist. So the import proceeds in rounds. If a round makes no progress, two
+//! objects exchange places, and one of them gets a temporary name.
 
 use std::path::{Path, PathBuf};
 
@@ -18,20 +18,21 @@ use crate::{
     report::NoticeReason,
 };
 
-/// What a name in the workspace is taken by, for something that is to have it.
+/// The holder of a name in the workspace that another object is to get.
 pub(super) enum NameHolder {
-    /// Nothing.
+    /// No object has the name.
     Free,
-    /// Something that the mirror does not know: the same thing, met for the first time.
+    /// An object that the mirror does not know has the name: the same object, met for the first
+    /// time.
     Stranger(TreeNode),
-    /// Something that will go away from there, since it did on disk.
+    /// An object that is about to leave the name, as it did on disk.
     Leaving(FileId),
-    /// Something that stays.
+    /// An object that keeps the name.
     Taken,
 }
 
 impl MirrorEngine {
-    /// Brings all moves and new folders into the workspace.
+    /// Imports all moves and new directories into the workspace.
     pub(super) fn settle(
         &mut self,
         mut folders: Vec<PathBuf>,
@@ -50,7 +51,7 @@ impl MirrorEngine {
             if self.moved.len() + folders.len() < n_before {
                 continue;
             }
-            // Two things change places: one of them steps aside.
+            // Two objects exchange places: one of them moves to a temporary name.
             match self.moved_in_order().first() {
                 Some(id) => self.settle_move(&id.clone(), true)?,
                 None => {
@@ -60,7 +61,8 @@ impl MirrorEngine {
         }
     }
 
-    /// Notes that something stands in a new folder, once that is there; what is in it is looked at later.
+    /// Notes that an object is in a new directory, as soon as that directory is known. Its content
+    /// is scanned later.
     fn arrive(&mut self, id: &FileId, path: &Path) -> bool {
         let is_there = self.state.folder(path.parent().unwrap_or(Path::new(""))).is_some();
         if is_there && self.known(path).is_none() {
@@ -80,9 +82,11 @@ impl MirrorEngine {
         moved.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Tells what stands under a name in the workspace.
+    /// Returns the holder of a name in the workspace.
     pub(super) fn spot(&self, parent: Option<&FileId>, name: &str) -> Result<NameHolder> {
-        let Some(there) = self.workspace.child(parent, name)? else { return Ok(NameHolder::Free) };
+        let Some(there) = self.workspace.nodes().child(parent, name)? else {
+            return Ok(NameHolder::Free);
+        };
         let id = &there.id;
         Ok(match self.state.get(id) {
             None => NameHolder::Stranger(there),
@@ -93,14 +97,15 @@ impl MirrorEngine {
         })
     }
 
-    /// Returns what the workspace is to call something on disk, unless it has a name already.
+    /// Returns the name that the workspace is to have for an object on disk, or none if it cannot
+    /// store one.
     pub(super) fn work_name(
         &self,
         parent: Option<&FileId>,
         path: &Path,
     ) -> Result<Option<SmolStr>> {
         let Some(host) = path.file_name() else { return Ok(None) };
-        // Of two names on disk that the workspace takes for one, the one that is there keeps it.
+        // Of two names on disk that are one name in the workspace, the existing one keeps it.
         let mut siblings = self.state.children(parent).filter(|it| it.name != host);
         let needs_spelling = host.to_str().is_none_or(|name| !name.is_ascii());
         let siblings: Vec<&MirrorNode> =
@@ -109,7 +114,8 @@ impl MirrorEngine {
         Ok(self.rules.to_workspace(host, &is_taken))
     }
 
-    /// Moves in the workspace what was moved on disk; `aside` where it must not wait.
+    /// Repeats a move on disk in the workspace. With `aside` it uses a free name rather than wait
+    /// for another move.
     fn settle_move(&mut self, id: &FileId, aside: bool) -> Result<()> {
         let path = self.state.path(id);
         let Some(node) = self.state.get(id).cloned() else {
@@ -135,7 +141,7 @@ impl MirrorEngine {
             self.skip(&path, NoticeReason::BadName);
             return Ok(());
         };
-        let spot = match self.workspace.child(parent, &name)? {
+        let spot = match self.workspace.nodes().child(parent, &name)? {
             Some(there) if there.id == *id => return self.settled_move(id, &path),
             _ => self.spot(parent, &name)?,
         };
@@ -156,7 +162,7 @@ impl MirrorEngine {
                 self.settled_move(id, &path)
             }
             Err(error) => {
-                // It will be looked at from the other side, and once more from here.
+                // The next passes apply the workspace's name to the disk, and retry the import.
                 self.moved.remove(id);
                 self.dirty_work.insert(id.clone());
                 self.failed_in_workspace(&path, &error);
@@ -168,7 +174,7 @@ impl MirrorEngine {
     fn settled_move(&mut self, id: &FileId, path: &Path) -> Result<()> {
         self.moved.remove(id);
         self.unskip(path);
-        // Its name may be another by now, and its content may be kept otherwise.
+        // The workspace may have chosen another name, and may store the content differently.
         self.dirty_work.insert(id.clone());
         if let Some(object) = self.object(id)? {
             let name = self.agreed_name(&object, path)?;
@@ -179,14 +185,14 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Returns the name that something on disk stands for: where the workspace had to give it another, the
-    /// disk is to follow.
+    /// Returns the workspace name that matches the name on disk. Where the workspace had to choose
+    /// another name, the disk is to follow.
     fn agreed_name(&self, object: &TreeNode, path: &Path) -> Result<SmolStr> {
         let name = self.work_name(object.parent.as_ref(), path)?;
         Ok(name.unwrap_or_else(|| object.name.clone()))
     }
 
-    /// Makes the folders of a round, and returns those that must wait.
+    /// Creates the directories of a round, and returns those that must wait.
     fn settle_folders(&mut self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
         let mut waiting = Vec::new();
         let mut batch: Vec<(PathBuf, Option<FileId>, SmolStr, DiskStamp)> = Vec::new();
@@ -198,7 +204,8 @@ impl MirrorEngine {
             };
             let facts = match self.facts(&path) {
                 Ok(Some(facts)) if facts.kind == FileKind::Directory => facts,
-                // Gone, or another thing: whoever told of that has it looked at.
+                // It disappeared, or is another kind of object: the event that reports that has it
+                // scanned.
                 _ => continue,
             };
             let Some(name) = self.work_name(parent.as_ref(), &path)? else {
@@ -276,7 +283,7 @@ impl MirrorEngine {
         )
     }
 
-    /// Notes that something is in both trees.
+    /// Adds a node for an object that is in both trees.
     #[expect(clippy::too_many_arguments, reason = "a node has as many parts")]
     pub(super) fn add(
         &mut self,
@@ -299,7 +306,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Puts something into the workspace's trash, with all that is in it.
+    /// Moves an object into the workspace's trash, with all its content.
     pub(super) fn trash(&mut self, id: &FileId) -> Result<()> {
         let options = RemoveOptions { recursive: true, force: true };
         ready(yfs_vfs::FileSystem::rm(&self.fs, &by_id(id), &options))?;
@@ -309,7 +316,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Forgets something, and all that is in it.
+    /// Forgets an object and all its content.
     pub(super) fn forget(&mut self, id: &FileId) {
         let path = self.state.path(id);
         if let Some(watch) = &mut self.watch {
@@ -328,13 +335,13 @@ impl MirrorEngine {
         }
     }
 
-    /// Notes that the workspace refused something, and has it looked at again a few times.
+    /// Notes that an operation in the workspace failed, and schedules up to 5 retries.
     pub(super) fn failed_in_workspace(&mut self, path: &Path, error: &FsError) {
         self.retry(path, 5);
         self.skip(path, NoticeReason::Failed(error.to_string()));
     }
 
-    /// Has a path looked at again, unless that was done so many times in vain.
+    /// Schedules a path for another scan, unless it has been scheduled `limit` times.
     pub(super) fn retry(&mut self, path: &Path, limit: u32) {
         let n_times = self.failed.entry(path.to_owned()).or_default();
         *n_times += 1;
@@ -344,7 +351,7 @@ impl MirrorEngine {
     }
 }
 
-/// Returns what the workspace has of an object.
+/// Converts an object of the workspace to the workspace side of a node.
 pub(super) fn work_of(object: &TreeNode) -> WorkspaceSide {
     WorkspaceSide {
         parent: object.parent.clone(),

@@ -1,8 +1,8 @@
 //! Files that programs lock: the mirror locks them, too, and writes in place.
 //!
-//! Programs that agree on `flock` or `fcntl` locks count on the inode, so another one must not take
-//! its place while some of them wait for the lock. The mirror waits for it like them, takes in what
-//! is there, and gives the same inode the merged bytes before it lets go.
+//! Programs that cooperate by `flock` or `fcntl` locks rely on the inode, so no other inode may
+//! replace it while some of them wait for the lock. The mirror waits for the lock like them,
+//! imports the content, and writes the merged bytes to the same inode before it releases the lock.
 
 use std::{
     fs::File,
@@ -26,17 +26,16 @@ use crate::{
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
 };
 
-/// How long a lock is tried for in one pass, and how often.
+/// How long one pass tries to get a lock, and how often.
 const TRY_FOR: Duration = Duration::from_millis(50);
 const TRY_EVERY: Duration = Duration::from_micros(100);
 
-/// Larger files are not written in place, because both texts are noted before.
+/// The maximum length of a file written in place, in bytes: both texts are recorded before.
 const MAX_LEN: u64 = 16 << 20;
 
 impl MirrorEngine {
-    /// Brings a file that programs lock into step while it holds their locks; `both_ways` if the
-    /// file may be written to as well. Reports whether it did: it does not if no program locks the
-    /// file.
+    /// Synchronizes a file that programs lock while it holds their locks. Writes to the file only
+    /// if `both_ways`. Returns whether it did: it does not if no program locks the file.
     pub(super) fn merge_locked(&mut self, id: &FileId, both_ways: bool) -> Result<bool> {
         let Some(node) = self.state.get(id).cloned() else { return Ok(false) };
         let path = self.state.path(id);
@@ -60,7 +59,7 @@ impl MirrorEngine {
                 DiskFileContent { data: data.clone().into(), hash, stamp, has_writer: false };
             self.write(vec![(id.clone(), read)])?;
         }
-        if both_ways && let Ok(held) = self.workspace.held(id) {
+        if both_ways && let Ok(held) = self.workspace.nodes().held(id) {
             let is_written = held.data != data && held.data.len() as u64 <= MAX_LEN;
             if is_written && let Err(error) = self.overwrite(&file, id, &data, held)? {
                 self.failed_on_disk(&path, &error);
@@ -78,7 +77,7 @@ impl MirrorEngine {
         read
     }
 
-    /// Gives a file the bytes of the workspace, in the same inode.
+    /// Writes the bytes of the workspace to a file, in the same inode.
     fn overwrite(
         &mut self,
         file: &File,
@@ -116,8 +115,8 @@ impl MirrorEngine {
         Ok(Ok(()))
     }
 
-    /// Finds out how far a file was written in place, and completes it if no other program wrote to
-    /// it since.
+    /// Finds out how far an interrupted write in place got, and completes it if no other program
+    /// wrote to the file since.
     pub(super) fn recover_overwrite(
         &mut self,
         node: &MirrorNode,
@@ -129,7 +128,7 @@ impl MirrorEngine {
         let Ok(dir) = self.root.dir(path.parent().unwrap_or(Path::new(""))) else { return Ok(()) };
         let Ok(file) = dir.open_file(&node.name, true) else { return Ok(()) };
         let Ok((here, _)) = read_open_file(&file, self.options.max_file_len) else { return Ok(()) };
-        // What is old stays so; what another program wrote since is an edit of that.
+        // Unchanged bytes stay; bytes that another program wrote since are an edit of them.
         if here == old || !is_torn(&here, old, new) {
             return Ok(());
         }
@@ -154,8 +153,8 @@ fn wait_for_locks(file: &File) -> Option<ProgramLocks<'_>> {
     }
 }
 
-/// Reports whether bytes begin as the new ones and go on as the old ones, as when writing was
-/// interrupted.
+/// Reports whether bytes begin as the new ones and continue as the old ones, as after an
+/// interrupted write.
 fn is_torn(here: &[u8], old: &[u8], new: &[u8]) -> bool {
     let n_new = here.iter().zip(new).take_while(|(here, new)| here == new).count();
     let rest = &here[n_new..];

@@ -1,9 +1,9 @@
 //! Waiting for programs that have a file open for writing.
 //!
-//! What such a program has written may be half of a save, so the mirror takes it in, or puts
-//! another file in its place, only when the file rests: when no program has it open any more, when
-//! nothing was written for `open_idle`, or when the mirror has waited for `open_patience`. Bytes
-//! that were added at the end are taken in at once, because nothing is deleted by that.
+//! The bytes of such a file may be an incomplete save. So the mirror imports or replaces the file
+//! only when it rests: when no program has it open any more, when it was unchanged for `open_idle`,
+//! or when the mirror has waited for `open_patience`. It imports bytes appended at the end at once,
+//! because this deletes nothing.
 
 use std::{
     path::Path,
@@ -15,24 +15,24 @@ use yfs_engine::{hash::ContentHash, id::FileId};
 use super::{MirrorEngine, import_content::DiskFileContent, superseded::InodePoll};
 use crate::mirror_state::DiskStamp;
 
-/// How often a file is checked that the mirror waits for.
+/// How often the mirror checks a file that it waits for.
 pub(super) const CHECK: Duration = Duration::from_millis(100);
 
-/// What is known of a file that a program has open for writing.
+/// What the mirror knows of a file that a program has open for writing.
 #[derive(Debug)]
 pub(super) struct OpenFileWait {
-    /// When the mirror began to wait.
+    /// When the mirror started to wait.
     since: Instant,
     /// When the file was last seen to change.
     changed: Instant,
-    /// Its length and time then.
+    /// Its length and modification time then.
     seen: (u64, i64),
 }
 
 impl MirrorEngine {
-    /// Reports whether a file that a program has open for writing is to be left alone for now.
+    /// Reports whether the mirror leaves alone a file that a program has open for writing.
     ///
-    /// A file that a program locks is used even if it rests.
+    /// A file that programs lock counts as in use even if it is unchanged.
     pub(super) fn must_wait(&mut self, stamp: &DiskStamp, is_locked: bool) -> bool {
         let (now, seen) = (Instant::now(), (stamp.size, stamp.mtime_ns));
         let first = OpenFileWait { since: now, changed: now, seen };
@@ -44,21 +44,21 @@ impl MirrorEngine {
             return false;
         }
         if now.duration_since(wait.since) >= self.options.open_patience {
-            // The next change waits as long again.
+            // After this change, the mirror waits for the next one as long again.
             wait.since = now;
             return false;
         }
         true
     }
 
-    /// Forgets that a file was waited for, because no program has it open for writing.
+    /// Forgets that the mirror waited for a file, because no program has it open for writing.
     pub(super) fn note_closed(&mut self, stamp: &DiskStamp) {
         self.waits.remove(&stamp.place);
     }
 
-    /// Reports whether what was read may be half of a save, and has it read again later if so.
+    /// Reports whether the bytes read may be an incomplete save. If so, schedules another read.
     ///
-    /// `size` and `hash` are those of the bytes that are known.
+    /// `size` and `hash` are those of the known bytes.
     pub(super) fn is_half_written(
         &mut self,
         path: &Path,
@@ -77,8 +77,8 @@ impl MirrorEngine {
         true
     }
 
-    /// Has a file read again, and again, until no program has it open for writing: memory that is
-    /// mapped changes without a sign.
+    /// Schedules reads of a file until no program has it open for writing, because changes of
+    /// mapped memory raise no event.
     pub(super) fn note_open(&mut self, id: &FileId, read: &DiskFileContent, is_changed: bool) {
         if !read.has_writer {
             self.open_files.remove(id);
@@ -89,7 +89,7 @@ impl MirrorEngine {
         self.racy.insert(id.clone());
     }
 
-    /// Has files looked at again that were left alone until now.
+    /// Schedules the files whose wait is over, and returns the open files that are due to be read.
     pub(super) fn take_held_back(&mut self) -> Vec<FileId> {
         let now = Instant::now();
         let due = self.held_back_disk.extract_if(.., |_, next| *next <= now);
@@ -105,7 +105,7 @@ impl MirrorEngine {
         self.open_files.iter().filter(is_due).map(|(id, _)| id.clone()).collect()
     }
 
-    /// Returns when a file is due that was left alone, or is read again and again.
+    /// Returns when files are due that were left alone, or that are read periodically.
     pub(super) fn next_of_open_files(&self) -> impl Iterator<Item = Instant> {
         let held_back = self.held_back_disk.values().chain(self.held_back_work.values()).copied();
         held_back.chain(self.open_files.values().map(|poll| poll.next))
@@ -117,11 +117,11 @@ fn known_at(state: &crate::mirror_state::MirrorState, path: &Path) -> Option<Fil
     state.child(parent.as_ref(), path.file_name()?).map(|node| node.id.clone())
 }
 
-/// Reports whether bytes begin with known ones, and are text as far as they go.
+/// Reports whether bytes begin with the known ones, and are UTF-8 to their end.
 pub(super) fn is_extension(data: &[u8], size: u64, hash: ContentHash) -> bool {
     let Some(begin) = usize::try_from(size).ok().and_then(|size| data.get(..size)) else {
         return false;
     };
-    // A character may be half written.
+    // The last character may be incomplete.
     ContentHash::of(begin) == hash && std::str::from_utf8(data).is_ok()
 }

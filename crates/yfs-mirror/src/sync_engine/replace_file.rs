@@ -1,9 +1,10 @@
-//! Giving files on disk other bytes, of which none that are not in the workspace are lost.
+//! Replacing the bytes of files on disk, without losing bytes that are not in the workspace.
 //!
-//! The new file is made beside the old one, noted as about to be there, and the two change places
-//! at once, while a lease keeps writers out of the old one. That is kept until no program can write
-//! to it (`superseded`). A file that a program has open for writing is left alone until it rests
-//! (`open_files`), and one that programs lock is written in place (`locked`).
+//! The mirror writes the new file beside the old one, records the intent, and exchanges the two
+//! atomically, while a lease keeps writers out of the old one. It keeps the old file until no
+//! program can write to it (`superseded`). It leaves a file alone that a program has open for
+//! writing until the file rests (`open_files`), and writes a file in place that programs lock
+//! (`locked`).
 
 use std::{fs::File, io, path::Path, time::Instant};
 
@@ -23,10 +24,11 @@ use crate::{
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
 };
 
-/// Longer files are compared by length and time with what the state says, if those cannot deceive.
+/// The length in bytes above which a file is compared with the state by length and time, if those
+/// are reliable.
 pub(super) const MAX_COMPARED: u64 = 1 << 20;
 
-/// A file that is about to take the place of another.
+/// A new file that is about to replace another.
 struct PreparedReplacement {
     node: MirrorNode,
     object: TreeNode,
@@ -38,7 +40,7 @@ struct PreparedReplacement {
 }
 
 impl MirrorEngine {
-    /// Gives files the content that they have in the workspace.
+    /// Replaces the content of files by that in the workspace.
     pub(super) fn replace(&mut self, objects: &[TreeNode]) -> Result<()> {
         let mut prepared = Vec::with_capacity(objects.len());
         for object in objects {
@@ -76,21 +78,22 @@ impl MirrorEngine {
         }
         crate::crash_points::point("replaced");
         self.commit(&settled)?;
-        // Not before: that a file in the making is gone says that it is made.
+        // Only now: recovery takes a missing temporary file as a sign that the exchange was
+        // completed.
         for (dir, id) in std::mem::take(&mut self.unused) {
             dir.remove_file(&parked(&id)).ok();
         }
         Ok(())
     }
 
-    /// Makes the new file beside the old one; nothing where they are the same.
+    /// Creates the new file beside the old one; returns none if their bytes are equal.
     fn prepare(
         &mut self,
         object: &TreeNode,
         node: MirrorNode,
         path: &Path,
     ) -> Result<io::Result<Option<PreparedReplacement>>> {
-        let held = match self.workspace.held(&object.id) {
+        let held = match self.workspace.nodes().held(&object.id) {
             Ok(held) => held,
             Err(error) => {
                 self.note_unread(&object.id, path, &error);
@@ -132,7 +135,7 @@ impl MirrorEngine {
         }))
     }
 
-    /// Opens the directory of a file, and reports whether another file may take its place there.
+    /// Opens the directory of a file, and reports whether the file may be replaced.
     fn open_replaced(&mut self, node: &MirrorNode, path: &Path) -> io::Result<(ConfinedDir, bool)> {
         let dir = self.root.dir(path.parent().unwrap_or(Path::new("")))?;
         let old = open_known(&dir, node)?;
@@ -141,7 +144,7 @@ impl MirrorEngine {
         Ok((dir, is_free))
     }
 
-    /// Reports whether another file may take the place of an open one; if not, has it tried again.
+    /// Reports whether an open file may be replaced; if not, schedules another attempt.
     fn may_replace(
         &mut self,
         id: &FileId,
@@ -181,12 +184,12 @@ impl MirrorEngine {
                 crate::crash_points::point("exchanged");
                 let there = dir.facts(&temporary)?.ok_or(io::ErrorKind::NotFound)?;
                 if there.kind != FileKind::File {
-                    // Another kind of object took the name in the last moment.
+                    // An object of another kind took the name in the last moment.
                     return self.change_back(one, path);
                 }
                 self.supersede(dir, &temporary, node)?;
             }
-            // Filesystems that cannot exchange names.
+            // Some filesystems cannot exchange names.
             Err(error) if cannot(&error) => dir.rename_over(&temporary, name)?,
             Err(error) => return Err(error),
         }
@@ -194,7 +197,8 @@ impl MirrorEngine {
         self.finish_exchange(one, path)
     }
 
-    /// Reports whether a file is what the state says, and begins to watch who reads the new one.
+    /// Reports whether a file has the bytes in the state, and starts to watch for readers of the
+    /// new one.
     fn holds_recorded(
         &mut self,
         one: &PreparedReplacement,
@@ -210,14 +214,14 @@ impl MirrorEngine {
             self.unread.note_saved(&node.id);
             return self.is_recorded(dir, &node.name, node);
         }
-        // A file that changes while it is read is news as well.
+        // A file that changes while it is read has new content as well.
         let Ok((data, _)) = self.read_open(Some(&node.id), old, writers) else { return Ok(false) };
         let new = dir.open_file(&parked(&node.id), false)?;
         self.unread.will_write(&node.id, (&data, &node.base), (&one.held.data, &new));
         Ok(ContentHash::of(&data) == node.hash)
     }
 
-    /// Notes what stands on disk after names were exchanged.
+    /// Records what is on disk after the exchange.
     fn finish_exchange(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
         let (node, dir, name) = (&one.node, &one.dir, &one.node.name);
         if self.options.sync {
@@ -248,7 +252,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Puts back what is no file.
+    /// Undoes an exchange with an object that is not a file.
     fn change_back(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
         let temporary = parked(&one.node.id);
         one.dir.exchange(&temporary, &one.node.name)?;
@@ -260,14 +264,15 @@ impl MirrorEngine {
         if is_ours {
             self.unused.push((one.dir.clone(), one.node.id.clone()));
         } else {
-            // Somebody wrote to ours while it stood there.
+            // Another program wrote to the new file while it had the name.
             self.strays.push(path.with_file_name(temporary));
         }
         self.news_on_disk(&one.node.id, path);
         Ok(())
     }
 
-    /// Has something looked at whose bytes are news, and then made what the workspace comes to.
+    /// Schedules an object whose bytes on disk are new for import, and then for the result of the
+    /// merge.
     fn news_on_disk(&mut self, id: &FileId, path: &Path) {
         self.racy.insert(id.clone());
         self.later.insert(path.to_owned(), true);
@@ -287,7 +292,7 @@ impl PreparedReplacement {
     }
 }
 
-/// Opens the file that a node stands for.
+/// Opens the file of a node.
 fn open_known(dir: &ConfinedDir, node: &MirrorNode) -> io::Result<File> {
     dir.open_file(&node.name, false).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => io::ErrorKind::NotFound.into(),

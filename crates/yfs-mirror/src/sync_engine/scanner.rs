@@ -1,8 +1,9 @@
-//! Looking at the disk: what is new, what changed, what moved and what is missing, compared with the state.
+//! Scanning the disk: finds what is new, changed, moved or missing compared with the state.
 //!
-//! A path goes before an inode: what stands where a file stood is that file, edited, however it came there. So
-//! editors that write beside and rename keep the file what it is. For directories it is the other way
-//! round: an inode that turns up elsewhere has moved, with all that is in it.
+//! A path takes precedence over an inode: a file at the path of a known file is that file, edited,
+//! whatever its inode. So an editor that writes a temporary file and renames it keeps the file's
+//! identity. For directories it is the reverse: an inode that appears at another path has moved,
+//! with all its content.
 
 use std::{
     collections::HashSet,
@@ -25,23 +26,23 @@ use crate::{
     untrusted_files,
 };
 
-/// What a look at the disk found.
+/// The result of a scan of the disk.
 #[derive(Debug, Default)]
 pub(super) struct DiskScan {
-    /// New directories, each before what it holds.
+    /// New directories, each before its content.
     pub(super) folders: Vec<PathBuf>,
-    /// Known objects that stand in new directories now.
+    /// Known objects that are in new directories now.
     pub(super) arrived: Vec<(FileId, PathBuf)>,
     /// New files and links.
     pub(super) fresh: Vec<(PathBuf, HostStat)>,
-    /// Known ones whose stamp is another.
+    /// Known objects whose stamp differs.
     pub(super) changed: Vec<FileId>,
-    /// All that is new, to see it once.
+    /// All new paths, to report each once.
     new: HashSet<PathBuf>,
 }
 
 impl MirrorEngine {
-    /// Looks at everything that may have changed on disk.
+    /// Scans all paths on disk that may have changed.
     pub(super) fn observe(&mut self) -> Result<DiskScan> {
         let mut seen = DiskScan::default();
         let mut emptied: Vec<FileId> = self.emptied.keys().cloned().collect();
@@ -58,13 +59,13 @@ impl MirrorEngine {
         Ok(seen)
     }
 
-    /// Returns what the state has at a path.
+    /// Returns the node at a path.
     pub(super) fn known(&self, path: &Path) -> Option<&MirrorNode> {
         let parent = self.state.folder(path.parent()?)?;
         self.state.child(parent.as_ref(), path.file_name()?)
     }
 
-    /// Looks at one path.
+    /// Scans one path.
     fn look(&mut self, path: &Path, all_below: bool, seen: &mut DiskScan) -> io::Result<()> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return self.look_into(Path::new(""), all_below, seen).map(drop);
@@ -75,12 +76,13 @@ impl MirrorEngine {
             }
             return Ok(());
         }
-        // What stands in a directory that stepped aside may be news all the same, and keep it from going.
+        // A new file in a parked directory keeps that directory from being removed, so it is
+        // scanned all the same.
         if is_hidden_above(above) && self.state.folder(above).is_none() {
             return Ok(());
         }
         let Some(parent) = self.state.folder(above) else {
-            // New itself, or about to be found missing.
+            // The directory is new itself, or about to be found missing.
             if !seen.folders.iter().any(|folder| folder == above) {
                 return self.look(above, true, seen);
             }
@@ -97,17 +99,18 @@ impl MirrorEngine {
         self.compare(parent.as_ref(), path, name, facts, all_below, seen).map(drop)
     }
 
-    /// Rules changed: what is below the directory may be in or out now, on both sides.
+    /// Handles changed rules: paths below the directory may be included or excluded now, on both
+    /// sides.
     pub(super) fn reread_rules(&mut self, dir: &Path) {
         self.ignores.forget(dir);
         self.dirty_disk.insert(dir.to_owned(), true);
         let Some(folder) = self.state.folder(dir) else { return };
-        // What cannot be listed now is listed when everything is looked at.
-        let below = self.workspace.objects(folder.as_ref()).unwrap_or_default();
+        // What cannot be listed now is listed in the next full scan.
+        let below = self.workspace.nodes().objects(folder.as_ref()).unwrap_or_default();
         self.dirty_work.extend(below.into_iter().map(|object| object.id));
     }
 
-    /// Compares what is at a path with what the state has there; tells whether it is mirrored.
+    /// Compares the object at a path with the state. Reports whether the object is mirrored.
     fn compare(
         &mut self,
         parent: Option<&FileId>,
@@ -128,7 +131,7 @@ impl MirrorEngine {
         let now = DiskStamp::of(&facts);
         let is_dir = facts.kind == FileKind::Directory;
         if kind != facts.kind || is_dir && self.is_another(&id, &now) {
-            // Something else took its place.
+            // A different object took its place.
             self.displace(&id);
             return self.look_at_new(path, &facts, seen);
         }
@@ -152,15 +155,15 @@ impl MirrorEngine {
         Ok(true)
     }
 
-    /// Tells whether the state knows an inode as something else than this.
+    /// Reports whether the state knows an inode as a different object.
     fn is_another(&self, id: &FileId, now: &DiskStamp) -> bool {
         let other = self.state.at_place(now.place);
         other.is_some_and(|it| it.id != *id && it.stamp.is_same_inode(now))
     }
 
-    /// Looks at all that is in a known directory.
+    /// Scans the content of a known directory.
     fn look_into(&mut self, path: &Path, all_below: bool, seen: &mut DiskScan) -> io::Result<()> {
-        // Watched first, so that what comes while we look is told.
+        // The watch comes first, so that it reports changes made during the scan.
         if let Some(watch) = &mut self.watch {
             watch.watch(path);
         }
@@ -194,7 +197,8 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Looks at something that the state does not have there: new, or moved. Tells whether it is mirrored.
+    /// Scans an object that the state does not have at a path: it is new, or moved. Reports whether
+    /// it is mirrored.
     fn look_at_new(
         &mut self,
         path: &Path,
@@ -237,7 +241,7 @@ impl MirrorEngine {
         self.look_into_new(path, seen)
     }
 
-    /// Looks through a new directory. One that holds nothing but what is left out is left out, too.
+    /// Scans a new directory. A directory with nothing but excluded content is excluded, too.
     fn look_into_new(&mut self, path: &Path, seen: &mut DiskScan) -> io::Result<bool> {
         if let Some(watch) = &mut self.watch {
             watch.watch(path);
@@ -250,7 +254,8 @@ impl MirrorEngine {
         let at = seen.folders.len();
         seen.folders.push(path.to_owned());
         let mut names = dir.names()?;
-        // What a mirror that died had begun there is ours: the directory is looked into once it is known.
+        // Temporary files there belong to a mirror that died: they are handled once the directory
+        // is known.
         names.retain(|name| parked_id(name).is_none());
         let mut any = names.is_empty();
         for name in names.iter().filter(|name| !is_reserved(name)) {
@@ -264,7 +269,7 @@ impl MirrorEngine {
         Ok(any)
     }
 
-    /// Finds out which object it is that turned up at a path, if the state knows its inode.
+    /// Returns the known object that moved to a path, if the state knows the inode there.
     fn claimed(&self, path: &Path, facts: &HostStat) -> io::Result<Option<FileId>> {
         let stamp = DiskStamp::of(facts);
         let Some(node) = self.state.at_place(facts.place) else { return Ok(None) };
@@ -277,7 +282,7 @@ impl MirrorEngine {
         }
         let is_free = match self.facts(&old)? {
             None => true,
-            // Another name of the same file; or the same name, where the host does not tell case.
+            // A hard link to the same file; or the same name, where the host ignores case.
             Some(there) if there.place == facts.place => {
                 self.rules.folds()
                     && old.parent() == path.parent()
@@ -289,7 +294,7 @@ impl MirrorEngine {
         Ok(is_free.then(|| node.id.clone()))
     }
 
-    /// Notes that something stands elsewhere on disk.
+    /// Notes that an object is at another path on disk.
     pub(super) fn relocate(&mut self, id: &FileId, path: &Path) {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
         let Some(parent) = self.state.folder(above) else { return };
@@ -302,13 +307,13 @@ impl MirrorEngine {
         self.state.update(id, |node| (node.parent, node.name) = (parent, name.to_owned()));
         self.missing.remove(id);
         self.moved.insert(id.clone());
-        // Something else may stand there by now.
+        // A different object may have the old path now.
         self.dirty_disk.insert(old, true);
     }
 
-    /// Notes that something is not where it was. It may turn up elsewhere, or come back.
+    /// Notes that an object is not at its path. It may appear elsewhere, or come back.
     ///
-    /// Nothing is missed that is left out: it stays in the workspace.
+    /// An excluded object does not count as missing: it stays in the workspace.
     pub(super) fn lose(&mut self, id: FileId) {
         let is_dir = self.state.get(&id).is_some_and(|it| it.kind == FileKind::Directory);
         if self.ignores.is_ignored(&self.root, &self.state.path(&id), is_dir) {
@@ -317,7 +322,7 @@ impl MirrorEngine {
         self.missing.entry(id).or_insert_with(Instant::now);
     }
 
-    /// Notes that something lost its place to something else.
+    /// Notes that a different object took the place of an object.
     pub(super) fn displace(&mut self, id: &FileId) {
         let old = self.state.path(id);
         if let Some(watch) = &mut self.watch {
@@ -328,7 +333,7 @@ impl MirrorEngine {
     }
 }
 
-/// Tells whether nothing of this name is mirrored.
+/// Reports whether a name is excluded from mirroring.
 fn is_reserved(name: &OsStr) -> bool {
     name.to_str().is_some_and(untrusted_files::is_reserved)
 }

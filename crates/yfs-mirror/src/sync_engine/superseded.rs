@@ -1,12 +1,12 @@
 //! Keeping inodes that lost their name to a newer one until no program can write to them, and
-//! bringing into the workspace what still arrives there.
+//! importing what still arrives there.
 //!
-//! A shell that had opened a file for `>>` before the mirror put a newer one in its place appends
-//! to the old inode. So the old inode moves to `.yfs/superseded`, with a row of the state that says
-//! what it held. Whatever it holds later is an edit of that, and merges. The inode is removed once
-//! no process has it open for writing and a moment has passed in which an `open` that was under way
-//! must have ended. One that a crash left behind is found by its name, which begins with the id of
-//! its object.
+//! A shell that opened a file for `>>` before the mirror replaced it appends to the old inode. So
+//! the mirror moves the old inode to `.yfs/superseded`, and the state gets a row with the content
+//! that it had. Different content is an edit of that, and merges. The mirror removes the inode once
+//! no process has it open for writing and 1 s (50 ms if it synchronizes once) has passed, in which
+//! any `open` under way must have ended. An inode that a crash left behind is found by its name,
+//! which begins with the id of its object.
 
 use std::{
     ffi::OsStr,
@@ -37,40 +37,41 @@ use crate::{
     report::NoticeReason,
 };
 
-/// The directory of superseded files, in that of yfs.
+/// The subdirectory of [`DIR`] with the superseded files.
 pub(crate) const SUPERSEDED: &str = "superseded";
 
-/// How long a superseded file is kept at least while the mirror runs, and when it brings both sides
-/// together once.
+/// The minimum time that a superseded file is kept: while the mirror runs, and when it synchronizes
+/// once.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_ONCE: Duration = Duration::from_millis(50);
 
-/// How long it is kept since its last change where the host cannot say whether a program has it
-/// open.
+/// The minimum time that it is kept since its last change if the host cannot report whether a
+/// program has it open.
 const LINGER_UNKNOWN: Duration = Duration::from_secs(10 * 60);
 
-/// How often a file that a program has open is read at first, and at least.
+/// The first and the longest interval between two reads of a file that a program has open.
 const POLL_FIRST: Duration = Duration::from_millis(250);
 const POLL_LAST: Duration = Duration::from_secs(5);
 
-/// How many bytes are read in a second at most to find changes that give no sign.
+/// The maximum rate, in bytes per second, at which files are read to find changes that raise no
+/// event.
 const POLL_RATE: u64 = 16 << 20;
 
-/// When a file is read next that gives no sign of changes.
+/// The schedule of reading a file whose changes raise no event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InodePoll {
     pub(super) next: Instant,
     interval: Duration,
 }
 
-/// When a superseded file is checked next.
+/// The schedule of checking a superseded file.
 #[derive(Debug, Clone)]
 pub(super) struct SupersededCheck {
     /// When it lost its name, or last changed.
     since: Instant,
     poll: InodePoll,
-    /// Its length and time when its bytes were known; nothing if they cannot be told from later
-    /// ones.
+    /// Its length and modification time when its bytes were known; none if later bytes could have
+    /// the same.
     seen: Option<(u64, i64)>,
 }
 
@@ -81,7 +82,8 @@ impl Default for InodePoll {
 }
 
 impl InodePoll {
-    /// Sets the next time: soon after a change, and less often the longer there is none.
+    /// Schedules the next read: soon after a change, and less often the longer the file is
+    /// unchanged.
     pub(super) fn set_next(&mut self, is_changed: bool, size: u64) {
         let by_size = Duration::from_millis(size.saturating_mul(1_000) / POLL_RATE);
         let doubled = if is_changed { POLL_FIRST } else { self.interval * 2 };
@@ -98,18 +100,18 @@ impl Default for SupersededCheck {
 }
 
 impl SupersededCheck {
-    /// Has the file checked with the next pass.
+    /// Schedules the file for the next pass.
     pub(super) fn make_due(&mut self) {
         self.poll.next = Instant::now();
     }
 }
 
 impl MirrorEngine {
-    /// Takes a file out of a directory that a node had until now, and keeps it.
+    /// Moves a file, which a node had until now, from its directory to the superseded files.
     ///
     /// # Errors
     ///
-    /// As the host reports it; the file then stays where it is.
+    /// The error of the host; the file then stays where it is.
     pub(super) fn supersede(
         &mut self,
         dir: &ConfinedDir,
@@ -144,19 +146,18 @@ impl MirrorEngine {
         check.poll.next = Instant::now();
     }
 
-    /// Returns when a superseded file is to be checked.
+    /// Returns when the next superseded file is due.
     pub(super) fn next_superseded(&self) -> Option<Instant> {
         self.superseded.values().map(|check| check.poll.next).min()
     }
 
-    /// Reports whether a superseded file is still to be checked before the mirror may end.
+    /// Reports whether a superseded file must still be checked before the mirror may end.
     pub(super) fn is_superseding(&self) -> bool {
         let since = |check: &SupersededCheck| check.since.elapsed() < LINGER_ONCE;
         self.is_once && self.superseded.values().any(since)
     }
 
-    /// Brings into the workspace what arrived in superseded files, and removes those that are done
-    /// with.
+    /// Imports what arrived in superseded files, and removes those that no program can write to.
     pub(super) fn check_superseded(&mut self) -> Result<()> {
         let now = Instant::now();
         let due = self.superseded.iter().filter(|(_, check)| check.poll.next <= now);
@@ -225,8 +226,8 @@ impl MirrorEngine {
         Ok(self.keep_superseded(dir, name, &writers, &stamp))
     }
 
-    /// Removes a superseded file whose bytes are known if no program can write to it, or has it
-    /// checked again.
+    /// Removes a superseded file whose bytes are known if no program can write to it; otherwise
+    /// schedules another check.
     fn keep_superseded(
         &mut self,
         dir: &ConfinedDir,
@@ -254,7 +255,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Writes what a superseded file holds into the workspace, as an edit of what it held.
+    /// Writes the content of a superseded file into the workspace, as an edit of its known content.
     fn write_superseded(
         &mut self,
         dir: &ConfinedDir,
@@ -265,7 +266,7 @@ impl MirrorEngine {
     ) -> Result<()> {
         let id = known.id.clone();
         if self.object(&id)?.is_none() && !self.revive(&id)? {
-            // Gone for good: the bytes become a file of their own.
+            // The object was purged from the trash: the bytes become a new file.
             let kept = self.recovered(dir, OsStr::new(name), Path::new(""));
             match kept {
                 Ok(()) => self.forget_superseded(name),
@@ -273,7 +274,7 @@ impl MirrorEngine {
             }
             return Ok(());
         }
-        let written = match self.workspace.n_written_by(&id, &self.actor) {
+        let written = match self.workspace.nodes().n_written_by(&id, &self.actor) {
             Ok(written) => written,
             Err(error) => {
                 let path = superseded_path(name);
@@ -302,7 +303,7 @@ impl MirrorEngine {
         let path = by_id(&id);
         let mut done = ready(self.fs.write(&path, data.to_vec().into(), &options));
         if done.as_ref().is_err_and(|error| error.code == FsCode::ESTALE) {
-            // Bytes cannot be merged: the last ones that were written hold, the others stay in the
+            // Bytes cannot be merged: the last ones written are current, the others stay in the
             // versions.
             let options = WriteOptions { base: None, ..options };
             done = ready(self.fs.write(&path, data.to_vec().into(), &options));
@@ -316,7 +317,7 @@ impl MirrorEngine {
             Ok(_) => {
                 crate::crash_points::point("ingested-superseded");
                 (known.hash, known.size) = (ContentHash::of(data), data.len() as u64);
-                let held = self.workspace.held(&id).ok().filter(|held| held.data == data);
+                let held = self.workspace.nodes().held(&id).ok().filter(|held| held.data == data);
                 known.base =
                     held.map_or(EditBase::Bytes(data.into()), |it| EditBase::Version(it.base));
                 self.n_done += 1;
@@ -332,7 +333,8 @@ impl MirrorEngine {
         self.commit(&[])
     }
 
-    /// Finds superseded files again that an earlier mirror kept, before anything else is recovered.
+    /// Registers the superseded files that an earlier mirror kept, before anything else is
+    /// recovered.
     pub(super) fn recover_superseded(&mut self) -> Result<()> {
         let host = |source| MirrorError::Host { action: "open", path: PathBuf::from(DIR), source };
         let dir = open_dir(&self.root).map_err(host)?;
@@ -359,7 +361,7 @@ impl MirrorEngine {
             }
             if let Some(edit) = file.edit.take() {
                 let is_there = self.object(&file.id)?.is_some();
-                let now = self.workspace.n_written_by(&file.id, &self.actor);
+                let now = self.workspace.nodes().n_written_by(&file.id, &self.actor);
                 if is_there && now.is_ok_and(|now| now > edit.written) {
                     (file.hash, file.size) =
                         (ContentHash::of(&edit.bytes), edit.bytes.len() as u64);
@@ -373,7 +375,7 @@ impl MirrorEngine {
     }
 }
 
-/// Opens the directory of superseded files, which is made if it is missing.
+/// Opens the directory of superseded files. Creates it if it is missing.
 pub(super) fn open_dir(root: &ConfinedRoot) -> io::Result<ConfinedDir> {
     let dir = root.dir(Path::new(DIR))?;
     let name = OsStr::new(SUPERSEDED);

@@ -1,4 +1,4 @@
-//! Everything in the folder appears in the workspace, and the reverse.
+//! Each change in the directory appears in the workspace, and the reverse.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ fn what_is_made_on_either_side_is_on_the_other() {
     assert_eq!(fs::read(pair.at("notes/raw")).unwrap(), [255, 0, 255]);
 }
 
-/// Nobody asks the mirror for anything: it notices by itself.
+/// The test sends the mirror no request: the mirror notices the changes by itself.
 #[test]
 fn news_travel_by_themselves() {
     let pair = Pair::new();
@@ -77,7 +77,7 @@ fn a_renamed_file_stays_the_same_file() {
         (a.clone(), "fn a() {}\nfn c() {}\n".into())
     );
 
-    // A directory is one move, whatever is in it.
+    // Moving a directory is one move, whatever its content.
     let before = pair.settle().to_workspace.moved;
     fs::create_dir(pair.at("lib")).unwrap();
     fs::rename(pair.at("src"), pair.at("lib/source")).unwrap();
@@ -85,7 +85,7 @@ fn a_renamed_file_stays_the_same_file() {
     assert_eq!((pair.id("/lib/source"), pair.id("/lib/source/b.rs")), (src.clone(), b.clone()));
     assert_eq!(report.to_workspace.moved - before, 1);
 
-    // And so from the other side.
+    // The same in the other direction.
     pair.mv("/lib/source", "/src");
     pair.mv("/src/b.rs", "/lib/b.rs");
     let report = pair.check();
@@ -115,7 +115,7 @@ fn two_things_change_places_on_either_side() {
     assert_eq!((pair.id("/a"), pair.id("/b")), (a, b));
     assert_eq!(pair.text("a/file.txt"), "in a\n");
 
-    // One into the other, and out again.
+    // One directory moves into the other, and out again.
     pair.mv("/a", "/b/a");
     pair.mv("/b/a", "/c");
     pair.mv("/b", "/c/b");
@@ -129,7 +129,7 @@ fn an_atomic_save_is_an_edit_of_the_same_file() {
     pair.put("notes.md", "one\n\ntwo\n");
     pair.check();
     let id = pair.id("/notes.md");
-    // As most editors do it.
+    // Most editors save in this way.
     pair.put(".notes.md.tmp", "one\n\ntwo\n\nthree\n");
     fs::rename(pair.at(".notes.md.tmp"), pair.at("notes.md")).unwrap();
     pair.check();
@@ -137,19 +137,19 @@ fn an_atomic_save_is_an_edit_of_the_same_file() {
         (pair.id("/notes.md"), pair.read("/notes.md")),
         (id.clone(), "one\n\ntwo\n\nthree\n".into())
     );
-    // With a backup, as vim does it.
+    // With a backup, as vim saves.
     fs::rename(pair.at("notes.md"), pair.at("notes.md~")).unwrap();
     pair.put("notes.md", "one\n\nfour\n");
     fs::remove_file(pair.at("notes.md~")).unwrap();
     pair.check();
     assert_eq!(pair.id("/notes.md"), id);
-    // Deleted and made again at once.
+    // Deleted and created again at once.
     fs::remove_file(pair.at("notes.md")).unwrap();
     pair.put("notes.md", "five\n");
     pair.check();
     assert_eq!((pair.id("/notes.md"), pair.read("/notes.md")), (id, "five\n".into()));
     assert_eq!(
-        pair.workspace.trash().unwrap().iter().filter(|it| it.name == "notes.md").count(),
+        pair.workspace.trash().list().unwrap().iter().filter(|it| it.name == "notes.md").count(),
         0
     );
 }
@@ -180,10 +180,10 @@ fn times_bits_and_links_are_kept() {
     let since = meta.modified().unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(since.as_millis(), 987_654_321_000);
 
-    // A link that says something else is another link.
+    // A link with another target is another link.
     fs::remove_file(pair.at("start")).unwrap();
     symlink("dir/up", pair.at("start")).unwrap();
-    // One kind of thing in the place of another.
+    // An object takes the place of an object of another kind.
     fs::remove_dir_all(pair.at("dir")).unwrap();
     pair.put("dir", "now a file\n");
     pair.check();
@@ -226,7 +226,7 @@ fn a_change_goes_before_a_deletion() {
     assert_eq!(pair.read("/a/gone.txt"), "(ENOENT)");
 }
 
-/// Even what nobody tells of is found in the end.
+/// A periodic scan finds changes that the host does not report.
 #[test]
 fn everything_is_looked_at_now_and_then() {
     let mut pair = Pair::apart();
@@ -235,13 +235,13 @@ fn everything_is_looked_at_now_and_then() {
     pair.put("a.txt", "one\n");
     fs::hard_link(pair.at("a.txt"), pair.at("b.txt")).unwrap();
     pair.check();
-    // The host tells only of the name that was written to.
+    // The host reports only the name that was written to.
     pair.put("a.txt", "two\n");
     pair.wait("the other name", |pair| pair.read("/b.txt") == "two\n");
 }
 
-/// Names that change places on disk, many at once and while the mirror looks, leave nothing that
-/// two files want.
+/// Names that change places on disk, many at once and while the mirror scans, cause no conflict
+/// about a name.
 #[test]
 fn renames_on_disk_leave_no_conflict() {
     let mut pair = Pair::new();
@@ -262,7 +262,7 @@ fn renames_on_disk_leave_no_conflict() {
         );
     };
     for round in 0..9 {
-        // Some of the time no mirror runs, and some of the time it is not waited for.
+        // In some rounds no mirror runs, and in some the test does not wait for it.
         if round % 3 == 0 {
             pair.stop();
         }

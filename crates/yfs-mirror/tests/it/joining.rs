@@ -1,4 +1,4 @@
-//! A folder and a workspace that both hold something when they first meet.
+//! A directory and a workspace that both have content when they first meet.
 
 use std::sync::Arc;
 
@@ -32,11 +32,16 @@ fn nothing_of_the_folder_is_overwritten_or_deleted() {
         (pair.text("kind (1)"), pair.text("kind/in.txt")),
         ("a file here\n".into(), "a folder there\n".into())
     );
-    // What the workspace had is a version of the same file.
+    // The workspace's text is a version of the same file.
     assert_eq!(pair.id("/differs.txt"), id);
-    let versions = pair.workspace.versions(&VPath::parse("/differs.txt").unwrap()).unwrap();
+    let versions =
+        pair.workspace.history().versions(&VPath::parse("/differs.txt").unwrap()).unwrap();
     assert_eq!(versions.len(), 2);
-    let first = pair.workspace.version_content(&VPath::parse("/differs.txt").unwrap(), 1).unwrap();
+    let first = pair
+        .workspace
+        .history()
+        .version_content(&VPath::parse("/differs.txt").unwrap(), 1)
+        .unwrap();
     assert_eq!(&first[..], b"theirs\n");
 }
 
@@ -57,12 +62,12 @@ fn two_who_brought_the_same_checkout_have_each_file_once() {
     assert_eq!(report.to_folder, Default::default());
 }
 
-/// A copy that is behind is no edit: the workspace's text stays, and the copy is brought up to it.
+/// An outdated copy is not an edit: the workspace's text stays, and the copy is updated.
 #[test]
 fn an_earlier_state_is_brought_up_to_date() {
     let mut pair = Pair::apart();
     pair.write("/a.txt", "one\n");
-    pair.workspace.name_version(&VPath::parse("/a.txt").unwrap(), "first").unwrap();
+    pair.workspace.history().name_version(&VPath::parse("/a.txt").unwrap(), "first").unwrap();
     pair.write("/a.txt", "one\ntwo\n");
     pair.put("a.txt", "one\n");
     pair.start();

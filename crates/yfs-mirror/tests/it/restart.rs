@@ -1,4 +1,4 @@
-//! What happens while no mirror runs.
+//! Changes made while no mirror runs.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ fn a_second_start_finds_nothing_to_do() {
     assert_eq!(report.to_folder, Default::default());
 }
 
-/// What merging goes back to is found even when the log was compacted meanwhile.
+/// The base of a merge is found even if the log was compacted meanwhile.
 #[test]
 fn the_base_outlives_the_log() {
     let mut pair = Pair::new();
@@ -66,7 +66,7 @@ fn the_base_outlives_the_log() {
         let text = pair.read("/list.txt");
         pair.write("/list.txt", format!("{text}{number}\n"));
     }
-    pair.workspace.compact(&mut |_, _| ()).unwrap();
+    pair.workspace.maintenance().compact(&mut |_, _| ()).unwrap();
     pair.put("list.txt", "zero\none\ntwo\nthree\n");
     pair.start();
     pair.check();
@@ -83,7 +83,7 @@ fn what_was_written_in_a_directory_that_stepped_aside_is_news() {
     pair.stop();
     pair.rm("/d");
     pair.write("/d/two.txt", "two\n");
-    // As a mirror leaves it that dies on the way, while somebody works in there.
+    // A mirror that was killed left this, while a program works in the directory.
     let aside = format!(".yfs-tmp-{id}");
     fs::rename(pair.at("d"), pair.at(&aside)).unwrap();
     pair.put(&format!("{aside}/one.txt"), "one\nnews\n");

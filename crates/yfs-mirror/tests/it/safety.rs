@@ -1,4 +1,5 @@
-//! What must not happen, whoever writes into the workspace and whatever is in the folder.
+//! What must not happen, whatever other writers write into the workspace and whatever is in the
+//! directory.
 
 use std::{
     ffi::OsStr,
@@ -34,10 +35,10 @@ fn what_tools_obey_does_not_come_from_elsewhere() {
     assert_eq!(pair.at("tool.sh").metadata().unwrap().permissions().mode() & 0o777, 0o644);
     assert_eq!(report.skipped[Path::new("tool.sh")], NoticeReason::Executable);
     assert_eq!(report.skipped[Path::new(".npmrc")], NoticeReason::Risky);
-    // The bits stay as they are in the workspace: nobody took them away.
+    // The bits stay as they are in the workspace: the mirror did not remove them.
     assert_eq!(pair.run(pair.fs().stat(&v("/tool.sh"))).unwrap().mode, 0o755);
 
-    // With trust everything comes but what is never mirrored.
+    // With trust everything arrives except what is never mirrored.
     pair.stop();
     pair.options.trust = TrustPolicy::Everybody;
     pair.write("/tool.sh", "#!/bin/sh\necho\n");
@@ -58,7 +59,7 @@ fn what_is_done_in_the_folder_needs_no_trust() {
     fs::set_permissions(pair.at("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     pair.check();
     assert_eq!(pair.read("/.envrc"), "export A=1\n");
-    // Edits of others reach the script, which stays executable, and not the file that tools obey.
+    // Edits of others reach the script, which stays executable, but not the file that tools obey.
     pair.write("/run.sh", "#!/bin/sh\necho\n");
     pair.write("/.envrc", "export A=evil\n");
     let report = pair.settle();
@@ -81,7 +82,7 @@ fn links_that_lead_out_are_not_made_and_not_followed() {
     assert_eq!(report.skipped[Path::new("abs")], NoticeReason::Escapes);
     assert_eq!(fs::read_link(pair.at("a/fine")).unwrap(), Path::new("inside"));
 
-    // A directory turns into a link while files of the workspace are to be written into it.
+    // A directory is replaced by a link while files of the workspace are to be written into it.
     pair.write("/b/one.txt", "one\n");
     pair.check_but(&["abs", "a/up"]);
     fs::remove_dir_all(pair.at("b")).unwrap();
@@ -118,12 +119,12 @@ fn git_is_never_touched_and_what_is_ignored_stays_where_it_is() {
     pair.settle();
     let names: Vec<String> = pair.tree().into_keys().collect();
     assert_eq!(names, [".gitignore", ".yfsignore", "kept.txt"]);
-    // Neither does what is ignored come to the disk.
+    // Ignored files of the workspace do not reach the disk either.
     pair.write("/target/from-elsewhere", "x\n");
     pair.settle();
     assert!(!pair.at("target/from-elsewhere").exists());
 
-    // What becomes ignored stays on both sides, as it is.
+    // A file that becomes ignored stays on both sides, as it is.
     pair.put(".gitignore", "target/\n*.log\nkept.txt\n");
     pair.settle();
     pair.write("/kept.txt", "kept\nedited\n");
@@ -135,7 +136,7 @@ fn git_is_never_touched_and_what_is_ignored_stays_where_it_is() {
     fs::remove_file(pair.at("kept.txt")).unwrap();
     pair.settle();
     assert_eq!(pair.read("/kept.txt"), "kept\nedited\n");
-    // What is no longer ignored is brought together.
+    // A file that is no longer ignored is synchronized.
     pair.put(".gitignore", "");
     pair.put("kept.txt", "kept\n");
     pair.settle();
@@ -168,7 +169,7 @@ fn names_that_one_side_cannot_hold_are_spelt_otherwise() {
     assert_eq!(pair.disk().len(), 4, "{:?}", pair.disk());
 }
 
-/// As on a host that takes `Foo` for `foo` and keeps `aux` for itself.
+/// The rules are those of a host that takes `Foo` for `foo` and reserves `aux`.
 #[test]
 fn names_that_the_host_takes_for_one_are_told_apart() {
     let mut pair = Pair::apart();
@@ -221,17 +222,17 @@ fn what_is_deleted_or_replaced_can_be_restored() {
     pair.check();
     fs::remove_dir_all(pair.at("dir")).unwrap();
     pair.check();
-    let trash = pair.workspace.trash().unwrap();
+    let trash = pair.workspace.trash().list().unwrap();
     assert_eq!(
         (trash.len(), trash[0].name.as_str(), trash[0].kind),
         (1, "dir", FileKind::Directory)
     );
-    pair.workspace.restore(&trash[0].id, None).unwrap();
+    pair.workspace.trash().restore(&trash[0].id, None).unwrap();
     pair.check();
     assert_eq!(pair.text("dir/b.txt"), "b\n");
 }
 
-/// Also what stood there for a moment only, between two saves.
+/// Even content that stood in the file only for a moment, between two saves.
 #[test]
 fn each_save_is_a_version() {
     let pair = Pair::new();
@@ -239,13 +240,14 @@ fn each_save_is_a_version() {
         pair.put("a.txt", text);
         pair.check();
     }
-    let versions = pair.workspace.versions(&v("/a.txt")).unwrap();
-    let said = |number| pair.workspace.version_content(&v("/a.txt"), number).unwrap();
+    let versions = pair.workspace.history().versions(&v("/a.txt")).unwrap();
+    let said = |number| pair.workspace.history().version_content(&v("/a.txt"), number).unwrap();
     let said: Vec<_> = versions.iter().map(|version| said(version.number)).collect();
     assert_eq!(said, [&b"one\n"[..], b"two\n", b"three\n"]);
 }
 
-/// A damaged record or a failing disk: what the workspace cannot read is not what the file holds.
+/// After a damaged record or a disk error the workspace cannot read a content. The file keeps its
+/// own.
 #[test]
 fn a_content_that_cannot_be_read_is_not_written_to_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -279,7 +281,7 @@ fn a_content_that_cannot_be_read_is_not_written_to_disk() {
         "{report:?}"
     );
     assert_eq!(fs::read_to_string(folder.path().join("b.txt")).unwrap(), "b\nmore\n");
-    // Neither does what is there keep others from being brought over.
+    // An unreadable document does not keep other files from being synchronized either.
     fs::write(&at, format!("{text}and more\n")).unwrap();
     fs::write(folder.path().join("b.txt"), "b\nmore\nand more\n").unwrap();
     Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();

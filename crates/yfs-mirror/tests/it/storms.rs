@@ -1,4 +1,4 @@
-//! Many changes at once, as tools make them: it converges, and then it is quiet.
+//! Many changes at once, as tools make them: both sides converge, and then stay quiet.
 
 use std::{
     fs,
@@ -51,7 +51,7 @@ fn settled_but_git(pair: &Pair) {
     assert_eq!(disk, pair.tree());
 }
 
-/// As a formatter over everything does it, while somebody types into the same files.
+/// A formatter rewrites all files, while a user types into the same files.
 #[test]
 fn all_files_are_rewritten_while_others_write() {
     let pair = Pair::new();
@@ -84,7 +84,7 @@ fn all_files_are_rewritten_while_others_write() {
     }
 }
 
-/// As a package manager does it: many small directories, made, moved into place and taken away.
+/// A package manager creates many small directories, moves them into place and removes them.
 #[test]
 fn packages_come_and_go() {
     let pair = Pair::new();

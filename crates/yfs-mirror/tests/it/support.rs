@@ -1,4 +1,4 @@
-//! A folder, a workspace and a mirror between them, and what a test does with them.
+//! A directory, a workspace and a mirror between them, with the operations of the tests.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use yfs_mirror::{Mirror, MirrorOptions, MirrorReport};
 use yfs_store::MemoryStore;
 use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions, WriteOptions};
 
-/// How long a test waits for what must come.
+/// How long a test waits for an expected change.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(crate) struct Pair {
@@ -29,7 +29,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// An empty folder and an empty workspace, and no mirror yet.
+    /// An empty directory and an empty workspace, and no mirror yet.
     pub(crate) fn apart() -> Self {
         let workspace =
             Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default());
@@ -43,7 +43,7 @@ impl Pair {
         }
     }
 
-    /// An empty folder and an empty workspace, mirrored.
+    /// An empty directory and an empty workspace, mirrored.
     pub(crate) fn new() -> Self {
         let mut pair = Self::apart();
         pair.start();
@@ -65,7 +65,7 @@ impl Pair {
         self.runtime.block_on(self.mirror.as_ref().unwrap().settled()).unwrap()
     }
 
-    /// Waits, without asking the mirror for anything, until something is so.
+    /// Waits, without a request to the mirror, until a condition holds.
     pub(crate) fn wait(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let start = Instant::now();
         while !is_so(self) {
@@ -78,7 +78,7 @@ impl Pair {
         self.folder.path().join(path)
     }
 
-    /// Writes on disk, with the folders above.
+    /// Writes a file on disk, with the directories above it.
     pub(crate) fn put(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -93,7 +93,7 @@ impl Pair {
         self.workspace.fs()
     }
 
-    /// Writes in the workspace, with the folders above.
+    /// Writes a file in the workspace, with the directories above it.
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let data = text.as_ref().to_vec().into();
         self.run(self.fs().write(&v(path), data, &WriteOptions::default())).unwrap();
@@ -124,18 +124,18 @@ impl Pair {
         stat.map_or_else(|error| error.to_string(), |stat| stat.id.to_string())
     }
 
-    /// What is on disk, by path: the kind, permission bits and content of each object.
+    /// Returns the kind, permission bits and content of each object on disk, by path.
     pub(crate) fn disk(&self) -> BTreeMap<String, String> {
         tree_on_disk(self.folder.path())
     }
 
-    /// What is in the workspace, told alike.
+    /// Returns the same of each object in the workspace.
     pub(crate) fn tree(&self) -> BTreeMap<String, String> {
         let fs = self.fs();
         self.run(tree_in_workspace(&fs))
     }
 
-    /// Settles, and holds both sides against each other but for what is left alone.
+    /// Settles, and compares both sides except for the paths that are left alone.
     pub(crate) fn check_but(&self, left_alone: &[&str]) {
         self.settle();
         let mut tree = self.tree();
@@ -143,7 +143,7 @@ impl Pair {
         assert_eq!(self.disk(), tree);
     }
 
-    /// Settles, and holds both sides against each other.
+    /// Settles, and compares both sides.
     pub(crate) fn check(&self) -> MirrorReport {
         let report = self.settle();
         assert_eq!(self.disk(), self.tree());

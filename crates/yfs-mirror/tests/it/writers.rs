@@ -1,4 +1,4 @@
-//! Programs that write to files of the folder in every way there is, while the workspace changes
+//! Programs that write to files of the directory in all the usual ways, while the workspace changes
 //! the same files.
 
 use std::{
@@ -17,7 +17,7 @@ use yfs_vfs::{FileSystem, WriteOptions};
 
 use crate::support::{Pair, v};
 
-/// A mirrored file that an editor of the workspace is about to change.
+/// Returns a mirrored file that an editor of the workspace is about to change.
 fn pair_with(text: &str) -> Pair {
     let pair = Pair::new();
     pair.put("a.txt", text);
@@ -29,15 +29,15 @@ fn open(pair: &Pair, options: &mut fs::OpenOptions) -> File {
     options.open(pair.at("a.txt")).unwrap()
 }
 
-/// Adds a line at the beginning, in the workspace, and waits until the mirror has done all that it
-/// will.
+/// Inserts a line at the beginning, in the workspace, and waits until the mirror has done all that
+/// it will.
 fn type_line(pair: &Pair, line: &str) {
     let text = pair.read("/a.txt");
     pair.write("/a.txt", format!("{line}\n{text}"));
     pair.settle();
 }
 
-/// Checks that a text of the workspace and the file on disk are this.
+/// Checks that the workspace and the file on disk have this text.
 fn expect(pair: &Pair, text: &str) {
     pair.wait("both sides have it", |pair| pair.read("/a.txt") == text);
     pair.check();
@@ -93,7 +93,7 @@ fn a_file_that_was_truncated_and_written_later_arrives() {
     expect(&pair, "typed\none\ntwo\nthree\n");
 }
 
-/// As `flock` on the file itself promises: one at a time, also for what counts on it.
+/// `flock` on the file itself promises mutual exclusion, also for changes that rely on the content.
 #[test]
 fn locked_changes_by_many_lose_nothing() {
     const N_WORKERS: usize = 8;
@@ -139,8 +139,8 @@ fn counted(line: &str) -> Option<usize> {
     line.strip_prefix("count ")?.parse().ok()
 }
 
-/// A program read the file, and the mirror wrote to it before the program saved: the program saved
-/// what it had read.
+/// A program read the file, and the mirror wrote to it before the program saved the text that it
+/// had read.
 #[test]
 fn a_save_by_a_program_that_read_an_earlier_text_takes_nothing_away() {
     let pair = pair_with("one\ntwo\n");
@@ -150,14 +150,14 @@ fn a_save_by_a_program_that_read_an_earlier_text_takes_nothing_away() {
     pair.put("a.txt", format!("{text}three\n"));
     pair.settle();
     assert_eq!(pair.read("/a.txt"), "again\ntyped\none\ntwo\nthree\n");
-    // What a program has read and left out it has deleted.
+    // Text that a program has read and left out is deleted.
     let text = pair.text("a.txt").replace("typed\n", "");
     pair.put("a.txt", text);
     pair.check();
     assert_eq!(pair.read("/a.txt"), "again\none\ntwo\nthree\n");
 }
 
-/// As before, of a save by renaming.
+/// The same for a save by renaming.
 #[test]
 fn a_rename_over_an_unread_text_takes_nothing_away() {
     let pair = pair_with("one\ntwo\n");
@@ -193,7 +193,7 @@ fn what_is_written_while_no_mirror_runs_arrives() {
     expect(&pair, "typed\none\nappended\n");
 }
 
-/// While a program has a file open, what it has written so far is not the file.
+/// While a program has a file open, what it has written so far is not imported as the file.
 #[test]
 fn half_of_a_save_is_not_taken_in() {
     let mut pair = pair_with("one\ntwo\n");
@@ -218,7 +218,7 @@ fn half_of_a_save_is_not_taken_in() {
     expect(&pair, "typed\none\ntwo\nthree\n");
 }
 
-/// Lines of a log that stays open arrive, however long it does.
+/// Lines of a log that stays open arrive, however long it stays open.
 #[test]
 fn appends_of_a_program_that_never_closes_arrive_at_once() {
     let mut pair = pair_with("one\n");
@@ -255,7 +255,7 @@ fn mapped_memory_arrives() {
     expect(&pair, "typed\nslot 1: full\nslot 2: late\n");
 }
 
-/// As shells do it: each line is a program that opens, appends and closes.
+/// Each line is written as by a shell: a program opens the file, appends and closes it.
 #[test]
 fn lines_that_shells_append_beside_typing_arrive_once() {
     const N_SHELLS: usize = 4;

@@ -37,7 +37,7 @@ export class Contents {
   }
 
   #keep(text: Text): void {
-    const state = Number(text.version)
+    const state = Number.parseInt(text.version, 10)
     this.#drop(this.#states.get(text.id))
     this.#states.set(text.id, state)
     this.#texts.set(state, text)

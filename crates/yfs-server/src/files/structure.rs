@@ -89,7 +89,7 @@ pub(super) async fn symlink(caller: RequestCaller, Json(body): Json<SymlinkReque
 /// Answers `GET /api/trash`.
 pub(super) async fn trash(caller: RequestCaller) -> Result {
     caller.needs_whole()?;
-    let trashed = apart(async { caller.app.workspace.trash() }).await?;
+    let trashed = apart(async { caller.app.workspace.trash() }).await.list()?;
     let entries = trashed.iter().map(|it| {
         json!({
             "id": it.id.to_string(),
@@ -109,7 +109,7 @@ pub(super) async fn restore(caller: RequestCaller, Json(body): Json<RestoreReque
     let id =
         FileId::parse(&body.id).map_err(|error| HttpProblem::bad_request(error.to_string()))?;
     let to = body.to.as_deref().map(path_of).transpose()?;
-    let path = apart(async { caller.app.workspace.restore(&id, to.as_ref()) }).await?;
+    let path = apart(async { caller.app.workspace.trash().restore(&id, to.as_ref()) }).await?;
     Ok(Json(json!({ "path": path.to_string() })).into_response())
 }
 

@@ -75,7 +75,7 @@ async fn no_update_falls_between_entering_and_the_first_state() {
     let guid = guid_of(&workspace, "/a.txt", "").await;
     // Long enough for its states to be shared.
     let long = "x".repeat(20 << 10);
-    workspace.port(&guid).unwrap();
+    workspace.documents().port(&guid).unwrap();
     let (rooms, barrier) = (rooms(), Arc::new(Barrier::new(N_WRITERS + N_JOINERS)));
     let n_written = Arc::new(AtomicUsize::new(0));
     let mut first = editor(1);
@@ -83,9 +83,9 @@ async fn no_update_falls_between_entering_and_the_first_state() {
         use yrs::{Text, WriteTxn};
         txn.get_or_insert_text("text").insert(txn, 0, &long);
     });
-    workspace.port(&guid).unwrap().receive(&update.unwrap()).unwrap();
+    workspace.documents().port(&guid).unwrap().receive(&update.unwrap()).unwrap();
     let writers = (0..N_WRITERS).map(|number| {
-        let (port, barrier) = (workspace.port(&guid).unwrap(), barrier.clone());
+        let (port, barrier) = (workspace.documents().port(&guid).unwrap(), barrier.clone());
         let n_written = n_written.clone();
         thread::spawn(move || {
             let mut doc = editor(100 + number as u64);
@@ -114,7 +114,7 @@ async fn no_update_falls_between_entering_and_the_first_state() {
                 }
             });
             let outbox = Arc::<ConnectionOutbox>::default();
-            let seat = rooms.enter(workspace.port(&guid).unwrap(), &outbox, &[]);
+            let seat = rooms.enter(workspace.documents().port(&guid).unwrap(), &outbox, &[]);
             let diff = seat.diff(&[0]).unwrap();
             let mut doc = editor(200 + number as u64);
             doc.receive(&diff.update, UpdateSource::Wire).unwrap();
@@ -141,10 +141,10 @@ async fn everybody_is_sent_the_same_in_the_same_order() {
     let rooms = rooms();
     let enter = |prefix: &[u8]| {
         let outbox = Arc::<ConnectionOutbox>::default();
-        (rooms.enter(workspace.port(&guid).unwrap(), &outbox, prefix), outbox)
+        (rooms.enter(workspace.documents().port(&guid).unwrap(), &outbox, prefix), outbox)
     };
     let members = [enter(&[]), enter(&[]), enter(b"key")];
-    let port = workspace.port(&guid).unwrap();
+    let port = workspace.documents().port(&guid).unwrap();
     let writers = (0..N_WRITERS).map(|number| {
         let port = port.clone();
         thread::spawn(move || {
@@ -183,7 +183,7 @@ async fn who_leaves_is_told_to_who_stays() {
     let guid = guid_of(&workspace, "/a.txt", "text").await;
     let rooms = rooms();
     let (stays, goes) = (Arc::<ConnectionOutbox>::default(), Arc::<ConnectionOutbox>::default());
-    let port = || workspace.port(&guid).unwrap();
+    let port = || workspace.documents().port(&guid).unwrap();
     let one = rooms.enter(port(), &stays, &[]);
     let mut two = rooms.enter(port(), &goes, &[]);
     let said = encode(&[PresenceEntry { id: 7, clock: 1, state: "{}" }]);

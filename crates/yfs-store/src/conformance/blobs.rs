@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{Case, Open, batch};
 use crate::{AppendBatch, Store, StoreError, StoreExt};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use super::{Case, Open, batch, doc, join, join_unless, tail_of, text};
-use crate::{AppendBatch, CompactionOutcome, Seq, StoreError};
+use crate::{AppendBatch, CompactionOutcome, DocHead, DocHistory, Seq, Store, StoreError};
 
 pub(super) const CASES: &[Case] = &[
     ("a store that is new is empty", new_is_empty),
@@ -21,6 +21,8 @@ pub(super) const CASES: &[Case] = &[
     ("a tailer that is behind a compaction is told to reload", compact_and_tail),
     ("a compaction of what stayed hides no earlier one", compact_of_what_stayed),
     ("a compaction moves no head", compact_moves_no_head),
+    ("a compaction keeps the heads that it covers", compact_keeps_heads),
+    ("of a forgotten document no head is kept", forget_drops_heads),
     ("a failed merge changes nothing", compact_failure),
     ("of two compactions at once one wins", compact_race),
     ("positions are never given twice", seqs_are_never_reused),
@@ -52,8 +54,8 @@ fn append_load_tail(open: &Open) {
     for store in [&here, &there, &open()] {
         let loaded = store.load(&doc("a")).expect("load");
         assert_eq!(text(&loaded), "onetwo");
-        assert_eq!((loaded.head, loaded.upto), (second.last, other.last));
-        assert_eq!(store.doc_head(&doc("a")).expect("head"), second.last);
+        assert_eq!((loaded.head.seq, loaded.upto), (second.last, other.last));
+        assert_eq!(store.doc_head(&doc("a")).expect("head").seq, second.last);
         let origins: Vec<_> = loaded.updates.iter().map(|record| record.origin).collect();
         assert_eq!(origins, [here.origin(), there.origin()]);
         assert!(loaded.updates.iter().all(|record| record.at == Millis(1000)));
@@ -74,7 +76,7 @@ fn no_handle_lags(open: &Open) {
         let writer = writers.next().expect("it never ends");
         let written = writer.append(batch(name, "x")).expect("append").last;
         for reader in [&here, &there] {
-            assert_eq!(reader.doc_head(&doc(name)).expect("head"), written, "round {round}");
+            assert_eq!(reader.doc_head(&doc(name)).expect("head").seq, written, "round {round}");
             assert_eq!(reader.head().expect("head"), written, "round {round}");
             let stats = reader.doc_stats(&doc(name)).expect("stats").expect("it was written");
             assert_eq!(stats.head, written, "round {round}");
@@ -120,7 +122,7 @@ fn conditional_append(open: &Open) {
     let one_of_two =
         batch("c", "three").expecting(doc("a"), first.last).expecting(doc("b"), Seq(9));
     assert!(there.append(one_of_two).is_err(), "all conditions must hold");
-    assert_eq!(here.doc_head(&doc("c")).expect("head"), Seq::ZERO);
+    assert_eq!(here.doc_head(&doc("c")).expect("head").seq, Seq::ZERO);
 
     // What was compacted away has happened as well.
     let last = here.append(batch("a", "three")).expect("append");
@@ -252,18 +254,67 @@ fn compact_of_what_stayed(open: &Open) {
         assert_eq!(reload.len(), 1, "a tailer that has not seen the second record must reload");
         assert_eq!(reload[0].upto, last);
         let loaded = store.load(&doc("a")).expect("load");
-        assert_eq!((text(&loaded).as_str(), loaded.head), ("twoparked", last));
+        assert_eq!((text(&loaded).as_str(), loaded.head.seq), ("twoparked", last));
     }
+}
+
+fn compact_keeps_heads(open: &Open) {
+    let (here, there) = (open(), open());
+    let by = |store: &dyn Store, data: &str| {
+        let seq = store.append(batch("a", data)).expect("append").last;
+        DocHead { seq, origin: store.origin() }
+    };
+    let heads = |store: &dyn Store| {
+        let DocHistory { loaded, past_heads } = store.load_history(&doc("a")).expect("history");
+        assert_eq!(Some(loaded.clone()), store.load(&doc("a")).ok());
+        let kept = past_heads.into_iter().map(|past| (past.head, past.change));
+        (loaded.snapshot_upto, kept.collect::<Vec<_>>())
+    };
+    let known = |head: DocHead, change: &str| (head, change.as_bytes().to_vec());
+    let (one, parked) = (by(&*here, "one"), by(&*there, "parked"));
+    assert_eq!(heads(&*here), (Seq::ZERO, vec![]));
+    let park = |snapshot: Option<&[u8]>, records: &[_]| {
+        join_unless(snapshot, records, |data| data == b"parked")
+    };
+    here.compact(&doc("a"), &park).expect("compact");
+    let mut expected = vec![known(one, "one"), known(parked, "")];
+    for store in [&here, &there, &open()] {
+        assert_eq!(heads(&**store), (parked.seq, expected.clone()));
+        assert_eq!(store.doc_head(&doc("a")).expect("head"), parked, "there appended it");
+        assert_eq!(store.tailed_doc_head(&doc("a")).expect("head"), parked);
+    }
+    let two = by(&*there, "two");
+    there.compact(&doc("a"), &park).expect("compact");
+    expected.push(known(two, "two"));
+    assert_eq!(heads(&*here), (two.seq, expected));
+    // What waited is merged now: who read before cannot be told from who reads now.
+    let three = by(&*here, "three");
+    here.compact(&doc("a"), &join).expect("compact");
+    for store in [&here, &there, &open()] {
+        assert_eq!(heads(&**store), (three.seq, vec![known(three, "three")]));
+        assert_eq!(store.load(&doc("a")).expect("load").head, three);
+    }
+}
+
+fn forget_drops_heads(open: &Open) {
+    let store = open();
+    store.append(batch("a", "one")).expect("append");
+    store.compact(&doc("a"), &join).expect("compact");
+    let head = store.doc_head(&doc("a")).expect("head");
+    store.forget(&doc("a"), head.seq).expect("forget");
+    let history = open().load_history(&doc("a")).expect("history");
+    assert_eq!((history.past_heads, history.loaded.snapshot_upto), (vec![], Seq::ZERO));
+    assert_eq!(open().doc_head(&doc("a")).expect("head"), head);
 }
 
 fn compact_moves_no_head(open: &Open) {
     let (here, there) = (open(), open());
     let written = here.append(batch("a", "one")).expect("append");
-    assert_eq!(there.doc_head(&doc("a")).expect("head"), written.last);
+    assert_eq!(there.doc_head(&doc("a")).expect("head").seq, written.last);
     here.compact(&doc("a"), &join).expect("compact");
     for store in [&here, &there, &open()] {
-        assert_eq!(store.doc_head(&doc("a")).expect("head"), written.last);
-        assert_eq!(store.load(&doc("a")).expect("load").head, written.last);
+        assert_eq!(store.doc_head(&doc("a")).expect("head").seq, written.last);
+        assert_eq!(store.load(&doc("a")).expect("load").head.seq, written.last);
         let timely = batch("b", "x").expecting(doc("a"), written.last);
         store.append(timely).expect("a compaction is not news");
     }
@@ -332,7 +383,7 @@ fn forget(open: &Open) {
     assert_eq!(here.forget(&doc("nothing"), Seq::ZERO).expect("forget"), 0);
     for store in [&here, &there, &open()] {
         assert_eq!(text(&store.load(&doc("a")).expect("load")), "");
-        assert_eq!(store.doc_head(&doc("a")).expect("head"), last.last);
+        assert_eq!(store.doc_head(&doc("a")).expect("head").seq, last.last);
         let reload = tail_of(&**store, Seq::ZERO).reload;
         assert!(reload.iter().any(|reload| reload.doc == doc("a") && reload.forgotten));
         assert_eq!(text(&store.load(&doc("b")).expect("load")), "other");

@@ -1,6 +1,6 @@
 //! Cases about the local tables.
 
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{Case, Open, batch, doc, join};
 use crate::{DocFact, Seq};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use crate::{
     DocName, QuarantinedUpdate, StoreStats,

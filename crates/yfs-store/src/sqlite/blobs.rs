@@ -16,7 +16,7 @@ use std::{
 
 use fastcdc::v2020::{Error as CutError, StreamCDC};
 use rusqlite::{Connection, OptionalExtension};
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{SqliteInner, schema::failed, wipe::PAUSE};
 use crate::{BlobInfo, BlobMark, HandleOrigin, StoreError};

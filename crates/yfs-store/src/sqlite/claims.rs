@@ -19,7 +19,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension};
-use yfs_engine::id::ClientId;
+use yfs_types::id::ClientId;
 
 use super::{SqliteInner, schema::failed};
 use crate::{StoreError, WriterClaim, record::new_ids};

@@ -1,17 +1,17 @@
 //! Compaction: snapshots in place of records.
 
 use rusqlite::{Connection, OptionalExtension};
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
     index::{IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
-    log::checksum,
+    log::{checksum, read_past_heads},
     schema::{INLINE_LEN, failed},
 };
 use crate::{
-    CompactionOutcome, DocName, HandleOrigin, MergeFn, MergedSnapshot, Seq, StoreError,
-    StoredDocument,
+    CompactionOutcome, DocHead, DocName, HandleOrigin, MergeFn, MergedSnapshot, Seq, StoreError,
+    StoredDocument, past_heads,
 };
 
 const COMPACT: &str = "compact a document";
@@ -28,7 +28,7 @@ impl SqliteInner {
     ) -> Result<CompactionOutcome, StoreError> {
         let before = self.load(name)?;
         let Some(last) = before.updates.last() else { return Ok(CompactionOutcome::Nothing) };
-        let (reaches, at) = (last.seq.0, last.at);
+        let (last, at) = (last.head(), last.at);
         if before.snapshot.is_none() && !before.damaged.is_empty() {
             // The damaged snapshot may be worth more to a person than a new one without it.
             let detail = format!("document {name}: {}", before.damaged[0].reason);
@@ -46,7 +46,7 @@ impl SqliteInner {
         if absorbed.is_empty() {
             return Ok(CompactionOutcome::Nothing);
         }
-        self.replace(name, &before, &absorbed, &merged, reaches, at)
+        self.replace(name, &before, &absorbed, &merged, last, at)
     }
 
     /// Puts a snapshot in place of records, unless somebody else did since `before` was loaded.
@@ -56,7 +56,7 @@ impl SqliteInner {
         before: &StoredDocument,
         absorbed: &[(u64, u32)],
         merged: &MergedSnapshot,
-        reaches: u64,
+        last: DocHead,
         at: Millis,
     ) -> Result<CompactionOutcome, StoreError> {
         let state = &merged.state;
@@ -72,12 +72,15 @@ impl SqliteInner {
             if doc.marker > before.upto.0 {
                 return Ok(CompactionOutcome::Raced);
             }
-            (number, doc.records.len() as u64, doc.compacted)
+            (number, doc.records.len() as u64, doc.compacted_head())
         };
         // What stayed may be older than what an earlier compaction took, of which only its marker
         // tells, and that one goes.
-        let reaches = reaches.max(compacted);
+        let reaches = last.max(compacted);
         let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
+            .and_then(|marker| {
+                write_past_heads(&tx, number, before, &merged.changes).map(|()| marker)
+            })
             .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
             .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
             .map_err(failed(COMPACT))?;
@@ -119,10 +122,10 @@ impl SqliteInner {
         let forget = || -> rusqlite::Result<IndexRow> {
             delete_records(&tx, number, &doc.records)?;
             delete_old_marker(&tx, number, doc.marker)?;
-            for table in ["snapshot", "snapshot_body", "fact"] {
+            for table in ["snapshot", "snapshot_body", "past_head", "fact"] {
                 tx.execute(&format!("DELETE FROM {table} WHERE doc = ?1"), [number])?;
             }
-            write_marker(&tx, number, KIND_FORGOTTEN, doc.head, 0, Millis(0), self.origin)
+            write_marker(&tx, number, KIND_FORGOTTEN, doc.doc_head(), 0, Millis(0), self.origin)
         };
         // Clearing what is freed would write all of it, which a full disk has no room for; wiping
         // does it, where that is asked for.
@@ -150,7 +153,7 @@ fn write_snapshot(
     number: u32,
     state: &[u8],
     hash: &ContentHash,
-    reaches: u64,
+    reaches: DocHead,
     at: Millis,
     origin: HandleOrigin,
 ) -> rusqlite::Result<IndexRow> {
@@ -164,7 +167,7 @@ fn write_snapshot(
     )?
     .execute((
         number,
-        reaches.cast_signed(),
+        reaches.seq.0.cast_signed(),
         marker.seq.cast_signed(),
         at.0,
         state.len() as i64,
@@ -180,12 +183,14 @@ fn write_marker(
     tx: &Connection,
     number: u32,
     kind: i64,
-    reaches: u64,
+    reaches: DocHead,
     snapshot_len: usize,
     at: Millis,
     origin: HandleOrigin,
 ) -> rusqlite::Result<IndexRow> {
-    let data = reaches.to_le_bytes();
+    let mut data = [0; 16];
+    data[..8].copy_from_slice(&reaches.seq.0.to_le_bytes());
+    data[8..].copy_from_slice(&reaches.origin.0.to_le_bytes());
     let len = u32::try_from(snapshot_len).unwrap_or(u32::MAX);
     let crc = checksum(number, kind, origin, at, &data);
     let seq = tx
@@ -199,10 +204,29 @@ fn write_marker(
         doc: number,
         kind,
         own: true,
+        origin: reaches.origin,
         len,
-        reaches,
+        reaches: reaches.seq.0,
         sound: true,
     })
+}
+
+/// Adds the heads that the snapshot covers to those that the one before it covered.
+fn write_past_heads(
+    tx: &Connection,
+    number: u32,
+    before: &StoredDocument,
+    changes: &[Vec<u8>],
+) -> rusqlite::Result<()> {
+    let heads = past_heads::extended(read_past_heads(tx, number)?, before, changes);
+    if heads.is_empty() {
+        return tx.execute("DELETE FROM past_head WHERE doc = ?1", [number]).map(drop);
+    }
+    let data = past_heads::encode(&heads)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    tx.prepare_cached("INSERT OR REPLACE INTO past_head (doc, crc, data) VALUES (?1, ?2, ?3)")?
+        .execute((number, crc32fast::hash(&data), data))?;
+    Ok(())
 }
 
 fn delete_old_marker(tx: &Connection, number: u32, marker: u64) -> rusqlite::Result<()> {

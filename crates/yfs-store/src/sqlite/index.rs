@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension};
 
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use super::{log::checksum, schema::failed};
-use crate::{DocName, HandleOrigin, StoreError};
+use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
 
 /// An update.
 pub(super) const KIND_UPDATE: i64 = 0;
@@ -56,10 +56,14 @@ pub(super) struct DocEntry {
     pub(super) bytes: u64,
     /// The last position that ever held a record.
     pub(super) head: u64,
+    /// Which handle appended that record.
+    pub(super) head_origin: HandleOrigin,
     /// The last position that may have held a record of another handle.
     pub(super) foreign_head: u64,
     /// What compaction, or forgetting, has reached up to.
     pub(super) compacted: u64,
+    /// Which handle appended the record there.
+    pub(super) compacted_origin: HandleOrigin,
     /// Where the log says so.
     pub(super) marker: u64,
     pub(super) forgotten: bool,
@@ -73,11 +77,25 @@ pub(super) struct IndexRow {
     pub(super) doc: u32,
     pub(super) kind: i64,
     pub(super) own: bool,
+    /// Which handle appended it; for a marker, which one appended the record that it reaches.
+    pub(super) origin: HandleOrigin,
     pub(super) len: u32,
     /// For a marker, what it reaches up to.
     pub(super) reaches: u64,
     /// Whether the row can be understood. Of updates the data is checked when it is read.
     pub(super) sound: bool,
+}
+
+impl DocEntry {
+    /// Returns the last record that the document ever had.
+    pub(super) fn doc_head(&self) -> DocHead {
+        DocHead { seq: Seq(self.head), origin: self.head_origin }
+    }
+
+    /// Returns the last record that compaction, or forgetting, has reached.
+    pub(super) fn compacted_head(&self) -> DocHead {
+        DocHead { seq: Seq(self.compacted), origin: self.compacted_origin }
+    }
 }
 
 impl LogIndex {
@@ -117,7 +135,7 @@ impl LogIndex {
         if row.kind == KIND_UPDATE {
             doc.records.push((row.seq, row.len));
             doc.bytes += u64::from(row.len);
-            doc.head = row.seq;
+            (doc.head, doc.head_origin) = (row.seq, row.origin);
             if !row.own {
                 doc.foreign_head = row.seq;
             }
@@ -126,9 +144,11 @@ impl LogIndex {
         if row.reaches > doc.head {
             // There were records that we never saw, so we cannot say that they were ours.
             doc.foreign_head = row.reaches;
+            (doc.head, doc.head_origin) = (row.reaches, row.origin);
         }
-        doc.head = doc.head.max(row.reaches);
-        doc.compacted = doc.compacted.max(row.reaches);
+        if row.reaches >= doc.compacted {
+            (doc.compacted, doc.compacted_origin) = (row.reaches, row.origin);
+        }
         doc.snapshot_bytes = u64::from(row.len);
         doc.forgotten = row.kind == KIND_FORGOTTEN;
         if doc.marker > 0 {
@@ -248,6 +268,7 @@ fn read_rows(
             doc: doc.unwrap_or(0),
             kind,
             own: origin == own,
+            origin,
             len: len.unwrap_or(0),
             reaches: 0,
             sound: doc.is_ok() && len.is_ok(),
@@ -255,8 +276,14 @@ fn read_rows(
         if kind != KIND_UPDATE {
             let data = row.get_ref(7)?.as_blob().unwrap_or_default();
             let crc = checksum(found.doc, kind, origin, Millis(number(5)?), data);
-            found.reaches = data.try_into().map_or(0, u64::from_le_bytes);
-            found.sound &= data.len() == 8 && i64::from(crc) == number(6)?;
+            let number_at = |at: usize| {
+                let bytes = data.get(at..at + 8)?;
+                bytes.try_into().ok().map(u64::from_le_bytes)
+            };
+            found.reaches = number_at(0).unwrap_or(0);
+            // Stores of the formats 1 and 2 did not say whose record it was.
+            found.origin = HandleOrigin(number_at(8).unwrap_or(0));
+            found.sound &= matches!(data.len(), 8 | 16) && i64::from(crc) == number(6)?;
         }
         Ok(found)
     })?;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use rusqlite::OptionalExtension;
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{SqliteInner, log::write_fact, schema::failed};
 use crate::{DocFact, DocName, Seq, StoreError, StoreStats};

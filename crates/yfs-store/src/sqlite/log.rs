@@ -4,20 +4,20 @@ use std::{collections::HashMap, mem, sync::Arc};
 
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
-use yfs_engine::{hash::ContentHash, time::Millis};
+use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     KnownHead, SqliteInner, SqliteWriter,
     blobs::renew_blob,
-    index::{IndexRow, KIND_UPDATE, LogIndex},
+    index::{DocEntry, IndexRow, KIND_UPDATE, LogIndex},
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, failed},
     transaction::SqliteTransaction,
 };
 use crate::{
-    AppendBatch, AppendReceipt, DamagedRecord, DocFact, DocName, DocStats, Durability,
-    HandleOrigin, HeadPrecondition, LogRecord, ReloadNotice, Seq, StoreError, StoredDocument,
-    TailPage, TouchedDocument,
+    AppendBatch, AppendReceipt, DamagedRecord, DocFact, DocHead, DocHistory, DocName, DocStats,
+    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, ReloadNotice, Seq, StoreError,
+    StoredDocument, TailPage, TouchedDocument, past_heads,
 };
 
 /// The most bytes of records in one page of the tail, and the most records.
@@ -219,8 +219,14 @@ impl SqliteInner {
         }
     }
 
-    pub(super) fn doc_head(&self, doc: &DocName) -> Result<Seq, StoreError> {
-        self.with_index(|index| Seq(index.doc_named(doc).map_or(0, |entry| entry.head)))
+    pub(super) fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.with_index(|index| index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
+    }
+
+    pub(super) fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
+        self.ensure_open()?;
+        let index = self.index.lock();
+        Ok(index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
     }
 
     /// Looks something up in an index that holds all that was committed before the call.
@@ -257,6 +263,19 @@ impl SqliteInner {
         }
     }
 
+    pub(super) fn load_history(&self, name: &DocName) -> Result<DocHistory, StoreError> {
+        let reader = self.reader()?;
+        loop {
+            let tx = SqliteTransaction::read(&reader).map_err(failed(LOAD))?;
+            if let Some(loaded) = self.load_in(&tx, name)? {
+                let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
+                let past_heads = number.map(|number| read_past_heads(&tx, number)).transpose();
+                let past_heads = past_heads.map_err(failed(LOAD))?.unwrap_or_default();
+                return Ok(DocHistory { loaded, past_heads });
+            }
+        }
+    }
+
     /// Loads a document in the view of a transaction, or nothing if that view is too old: the
     /// index knows of a compaction that the view does not, and has dropped what it took.
     fn load_in(
@@ -275,7 +294,7 @@ impl SqliteInner {
             if doc.marker > upto {
                 return Ok(None);
             }
-            loaded.head.0 = doc.compacted;
+            loaded.head = doc.compacted_head();
             let records = doc.records.iter().map(|(seq, _)| *seq);
             // The index may know more than this view, and must not be blamed for it.
             (number, records.take_while(|seq| *seq <= upto).collect::<Vec<_>>())
@@ -284,7 +303,8 @@ impl SqliteInner {
         let mut missing = Vec::new();
         read_records(tx, number, &seqs, &mut |found| match found {
             Ok(raw) => {
-                loaded.head.0 = loaded.head.0.max(raw.seq);
+                let head = DocHead { seq: Seq(raw.seq), origin: raw.origin };
+                loaded.head = loaded.head.max(head);
                 match raw.verify(name) {
                     Ok(record) => loaded.updates.push(record),
                     Err(damage) => loaded.damaged.push(damage),
@@ -389,7 +409,7 @@ impl SqliteWriter {
     }
 }
 
-impl super::index::DocEntry {
+impl DocEntry {
     fn stats(&self, name: &DocName) -> DocStats {
         DocStats {
             doc: name.clone(),
@@ -460,6 +480,7 @@ impl<'a> InsertUpdate<'a> {
         let inline = (data.len() <= INLINE_LEN).then_some(data);
         let crc = checksum(doc, KIND_UPDATE, origin, at, data);
         let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let whose = origin;
         let origin = origin.0.cast_signed();
         let seq = self.log.insert((doc, origin, at.0, crc, len, inline))?;
         if inline.is_none() {
@@ -470,6 +491,7 @@ impl<'a> InsertUpdate<'a> {
             doc,
             kind: KIND_UPDATE,
             own: true,
+            origin: whose,
             len,
             reaches: 0,
             sound: true,
@@ -535,12 +557,23 @@ fn read_snapshot(
         .map_err(failed(LOAD))?;
     let Some((upto, hash, data)) = found else { return Ok(()) };
     let upto = upto.cast_unsigned();
+    loaded.snapshot_upto = Seq(upto);
     loaded.snapshot = data.filter(|data| hash == ContentHash::of(data).as_bytes());
     if loaded.snapshot.is_none() {
         let reason = "the snapshot's hash is wrong".to_owned();
         loaded.damaged.push(DamagedRecord { doc: name.clone(), seq: Seq(upto), reason });
     }
     Ok(())
+}
+
+/// Reads the heads that the snapshot of a document covers. Those that cannot be read are forgotten:
+/// they are of use only to a writer who comes back.
+pub(super) fn read_past_heads(tx: &Connection, number: u32) -> rusqlite::Result<Vec<PastHead>> {
+    let mut statement = tx.prepare_cached("SELECT crc, data FROM past_head WHERE doc = ?1")?;
+    let found: Option<(u32, Vec<u8>)> =
+        statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let sound = found.filter(|(crc, data)| crc32fast::hash(data) == *crc);
+    Ok(sound.and_then(|(_, data)| past_heads::decode(&data)).unwrap_or_default())
 }
 
 /// Returns the last position that was given, in the view of a transaction.

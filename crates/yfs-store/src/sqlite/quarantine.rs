@@ -1,7 +1,7 @@
 //! Updates that were refused, each kept once, within limits.
 
 use rusqlite::{Connection, OptionalExtension};
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use super::{SqliteInner, schema::failed};
 use crate::{

@@ -24,7 +24,7 @@ use crate::StoreError;
 pub(super) const APPLICATION_ID: i32 = 0x7966_7331;
 
 /// The format that this program writes.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// Updates up to this size stand in the log itself, larger ones in a table of their own, so that a
 /// pass over the log reads little else than positions.
@@ -64,6 +64,12 @@ CREATE TABLE blob (
 CREATE TABLE chunk (
     n INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, at INTEGER NOT NULL,
     len INTEGER NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
+";
+
+/// Heads that documents had before they were compacted; since format 3.
+const PAST_HEAD_TABLE: &str = "
+CREATE TABLE past_head (
+    doc INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
 ";
 
 /// Opens the writing connection, and makes the store if `options` say so.
@@ -219,6 +225,7 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
     tx.execute_batch(TABLES).map_err(failed(ACTION))?;
     tx.execute_batch(quarantine::TABLE).map_err(failed(ACTION))?;
     tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
+    tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
     tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     tx.commit().map_err(failed(ACTION))?;
@@ -231,10 +238,14 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let behavior = TransactionBehavior::Immediate;
     let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
     // Another process may have been faster.
-    if format(&tx, path)? == Some(1) {
+    let found = format(&tx, path)?;
+    if found == Some(1) {
         quarantine::upgrade(&tx).map_err(failed(ACTION))?;
         tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
         wipe::note_rewrite(&tx).map_err(failed(ACTION))?;
+    }
+    if found.is_some_and(|found| found < FORMAT) {
+        tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
         tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     }
     tx.commit().map_err(failed(ACTION))

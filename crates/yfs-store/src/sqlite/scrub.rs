@@ -300,7 +300,7 @@ fn u32_at(data: &[u8], at: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use yfs_engine::time::Millis;
+    use yfs_types::time::Millis;
 
     use super::*;
     use crate::{AppendBatch, DocName, SqliteStore, Store};

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use super::{
     CaseFailure,
@@ -281,7 +281,7 @@ async fn agreement(fs: Fs) -> Outcome {
 async fn times(fs: Fs) -> Outcome {
     let file = path("/a")?;
     let options =
-        WriteOptions { mtime: Some(yfs_engine::time::Millis(86_400_123)), ..Default::default() };
+        WriteOptions { mtime: Some(yfs_types::time::Millis(86_400_123)), ..Default::default() };
     fs.write(&file, Bytes::from_static(b"x"), &options).await?;
     same("time", fs.stat(&file).await?.mtime.0, 86_400_123)?;
     put(&fs, "/a", "y").await?;

@@ -18,7 +18,7 @@ mod words;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use self::words::{ScriptLine, parse};
 use crate::{

@@ -6,7 +6,7 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 use thiserror::Error;
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use super::GlobQuery;
 use crate::error::{FsCode, FsError, Op};

@@ -1,6 +1,6 @@
 //! Tests are a pattern, where the search begins, and the paths that it finds among a few.
 
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use super::*;
 

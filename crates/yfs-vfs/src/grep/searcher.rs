@@ -5,7 +5,7 @@ use std::{io, ops::Range};
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use yfs_engine::{id::FileId, path::VPath};
+use yfs_types::{id::FileId, path::VPath};
 
 use super::{FileMatches, GrepLine, GrepQuery, MAX_PATTERN_BYTES};
 use crate::{

@@ -1,6 +1,6 @@
 //! Tests are a query, a file's bytes, and the lines found: `3:text` matched, `3-text` stands beside.
 
-use yfs_engine::{id::FileId, path::VPath};
+use yfs_types::{id::FileId, path::VPath};
 
 use super::*;
 

@@ -21,11 +21,11 @@ use rustix::{
     fs::{
         AtFlags, CWD, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Timespec,
         Timestamps, UTIME_OMIT, fchmod, fsync, futimens, linkat, mkdirat, openat, openat2,
-        readlinkat, renameat, renameat_with, symlinkat, unlinkat, utimensat,
+        readlinkat, renameat, renameat_with, symlinkat, unlinkat,
     },
     io::Errno,
 };
-use yfs_engine::time::Millis;
+use yfs_types::time::Millis;
 
 use super::host_stat::HostStat;
 
@@ -232,11 +232,6 @@ impl ConfinedDir {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.fd, name, flags, Mode::empty())?;
         Ok(fchmod(&file, Mode::from_raw_mode(mode & 0o777))?)
-    }
-
-    /// Sets the time of a link itself.
-    pub fn set_link_time(&self, name: &OsStr, looks: CreationAttributes) -> io::Result<()> {
-        Ok(utimensat(&self.fd, name, &looks.times(), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Renames something to a name that must be free.

@@ -13,7 +13,7 @@ use rustix::{
     },
     io::Errno,
 };
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use super::{
     host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},

@@ -19,7 +19,7 @@ use rustix::{
     io::Errno,
 };
 use smol_str::SmolStr;
-use yfs_engine::{name::MAX_NAME_LEN, path::VPath};
+use yfs_types::{name::MAX_NAME_LEN, path::VPath};
 
 use super::{
     host_stat::HostStat,

@@ -6,7 +6,7 @@ use rustix::{
     io::Errno,
     path::Arg,
 };
-use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
+use yfs_types::{hash::ContentHash, id::FileId, time::Millis};
 
 use crate::stat::{DirEntry, FileKind, SYMLINK_MODE, Stat, VersionToken, mime_of};
 

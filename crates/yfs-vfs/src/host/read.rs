@@ -9,7 +9,7 @@ use rustix::{
     fs::{Dir, Mode, OFlags, openat},
 };
 use tokio::task;
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use super::{
     host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink},

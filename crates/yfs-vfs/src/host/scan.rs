@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use rustix::fs::OFlags;
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_types::{id::FileId, path::VPath, time::Millis};
 
 use super::{
     host_lookup::{HostDisk, HostError, HostFinalLink},

@@ -8,7 +8,7 @@ use rustix::{
         AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, symlinkat, unlinkat, utimensat,
     },
 };
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_types::{path::VPath, time::Millis};
 
 use super::{
     host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},

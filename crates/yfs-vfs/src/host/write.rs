@@ -15,7 +15,7 @@ use rustix::{
     },
     io::Errno,
 };
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_types::{path::VPath, time::Millis};
 
 use super::{
     host_lookup::{

@@ -66,7 +66,7 @@ async fn cursor_is_lost_when_the_log_has_gone_on() {
 
 #[tokio::test]
 async fn changes_name_their_actor() {
-    use yfs_engine::actor::{Actor, ActorKind};
+    use yfs_types::actor::{Actor, ActorKind};
 
     let fs = limited(MemoryLimits::default());
     let cursor = fs.cursor().await.unwrap();

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use smol_str::SmolStr;
-use yfs_engine::{actor::Actor, id::FileId, path::VPath, time::Millis};
+use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 
 pub(super) use self::lookup::MemoryFinalLink;
 use self::lookup::{MemoryLookup, MemoryMissingPath, MemorySlot};

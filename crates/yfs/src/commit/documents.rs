@@ -13,13 +13,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use yfs_engine::{actor::Actor, id::FileId, time::Millis};
-use yfs_store::{AppendBatch, AppendReceipt, DocFact, DocName, Seq};
+use yfs_store::{AppendBatch, AppendReceipt, DocFact, DocHead, DocName, Seq};
 
 use super::{ChangeEffect, CommittedDocument, ContentPrecondition, DocumentChange};
 use crate::{
     cache::CachedText,
     documents::{DocHandle, DocumentGuard},
     error::{Result, WorkspaceError},
+    settled_form::SettledForm,
     state::WorkspaceState,
 };
 
@@ -33,7 +34,7 @@ pub(super) struct LockedDocuments<'a> {
 struct LockedDocument<'a> {
     guard: DocumentGuard<'a>,
     /// The head before the transaction, if the document is loaded.
-    head: Seq,
+    head: DocHead,
     /// Whether the transaction was planned from the content.
     is_expected: bool,
     /// What has to follow the change; nothing if there is none.
@@ -96,7 +97,9 @@ impl<'a> LockedDocuments<'a> {
             };
             document.place = batch.updates.len() as u64;
             if let Some(text) = document.text.as_ref().filter(|_| !document.updates.is_empty()) {
-                let fact = DocFact { upto: document.head, size: text.len() as u64, hash: None };
+                let is_text = document.guard.loaded().is_some_and(|it| it.doc.is_only_text());
+                let hash = is_text.then(|| SettledForm::PlainText.mark());
+                let fact = DocFact { upto: document.head.seq, size: text.len() as u64, hash };
                 batch.facts.push((name.clone(), fact));
             }
             let updates = document.updates.iter();
@@ -131,14 +134,14 @@ impl<'a> LockedDocument<'a> {
         let unloaded = handle.lock_slot();
         let is_first = may_skip_load
             && !unloaded.is_loaded()
-            && state.store.doc_head(&DocName::from(handle.id()))? == Seq::ZERO;
+            && state.store.doc_head(&DocName::from(handle.id()))? == DocHead::ZERO;
         let mut guard = if is_first {
             unloaded
         } else {
             drop(unloaded);
             handle.lock()?
         };
-        let head = guard.loaded().map_or(Seq::ZERO, |loaded| loaded.head);
+        let head = guard.loaded().map_or(DocHead::ZERO, |loaded| loaded.head);
         Ok(Self {
             guard,
             head,
@@ -203,7 +206,8 @@ impl<'a> LockedDocument<'a> {
         if let Some(appended) = appended.filter(|_| committed.is_changed) {
             let first = appended.first.0 + self.place;
             committed.records = (first..first + self.updates.len() as u64).map(Seq).collect();
-            committed.head = committed.records.last().copied().unwrap_or(self.head);
+            let last = committed.records.last().map(|seq| state.own_head(*seq));
+            committed.head = last.unwrap_or(self.head);
             for update in &self.updates {
                 handle.charge(update);
             }
@@ -226,6 +230,11 @@ impl<'a> LockedDocument<'a> {
 }
 
 impl WorkspaceState {
+    /// Returns the head of a document whose last record this handle appended.
+    pub(crate) fn own_head(&self, seq: Seq) -> DocHead {
+        DocHead { seq, origin: self.store.origin() }
+    }
+
     /// Brings caches and reports up to date with a change of a document, whose lock is held.
     fn follow_change(
         &self,

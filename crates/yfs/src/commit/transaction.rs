@@ -3,15 +3,16 @@
 use std::{fmt, sync::Arc};
 
 use yfs_engine::{
-    content::{ContentDoc, NewBlob, RunAuthor},
+    content::{ContentDoc, NewBlob, RunAuthor, is_only_text},
+    gate::GateLimits,
     hash::ContentHash,
     id::FileId,
     kind::ContentRoot,
     table::RowWrite,
 };
-use yfs_store::{DocFact, DocName, Seq};
+use yfs_store::{DocFact, DocHead, DocName, Seq};
 
-use crate::error::Result;
+use crate::{error::Result, settled_form::SettledForm};
 
 /// A set of changes that the log takes whole or not at all.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ pub(crate) struct ContentPrecondition {
     /// The file.
     pub(crate) id: FileId,
     /// The last record of the content that the transaction was planned from.
-    pub(crate) head: Seq,
+    pub(crate) head: DocHead,
 }
 
 /// A change of one document.
@@ -145,9 +146,11 @@ impl MainChange {
 impl NewDocument {
     /// Returns what a listing needs to know of the document, so that it need not be loaded for
     /// that.
-    pub(super) fn fact(&self) -> Option<(DocName, DocFact)> {
+    pub(super) fn fact(&self, limits: &GateLimits) -> Option<(DocName, DocFact)> {
         let size = self.text_size?;
-        Some((DocName::from(&self.id), DocFact { upto: Seq::ZERO, size, hash: None }))
+        let is_text = is_only_text([self.update.as_slice()], limits);
+        let hash = is_text.then(|| SettledForm::PlainText.mark());
+        Some((DocName::from(&self.id), DocFact { upto: Seq::ZERO, size, hash }))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use parking_lot::MutexGuard;
 use yfs_engine::content::ContentDoc;
-use yfs_store::{AppendReceipt, Seq};
+use yfs_store::{AppendReceipt, DocHead};
 
 use super::{DocHandle, LoadedDocument};
 
@@ -57,7 +57,7 @@ impl<'a> DocumentGuard<'a> {
     /// States that the change was logged as the record `head`. Returns whether other processes had
     /// appended to the document in between; their records are then applied as well, so that the
     /// document is what the log holds up to its head.
-    pub(crate) fn confirm(&mut self, head: Seq, appended: &AppendReceipt) -> bool {
+    pub(crate) fn confirm(&mut self, head: DocHead, appended: &AppendReceipt) -> bool {
         self.is_ahead_of_log = false;
         let Some(loaded) = self.slot.as_mut() else { return appended.overtaken };
         loaded.head = loaded.head.max(head);

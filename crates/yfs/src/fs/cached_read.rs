@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 use yfs_engine::{id::FileId, path::VPath, time::Millis, tree::FinalLink};
-use yfs_store::Seq;
+use yfs_store::DocHead;
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
 
 use super::{
@@ -89,16 +89,6 @@ impl WorkspaceFs {
         Ok(found)
     }
 
-    /// Returns the path of the same object without any link, as
-    /// [`FileSystem::realpath`](yfs_vfs::FileSystem::realpath) does.
-    ///
-    /// # Errors
-    ///
-    /// The same.
-    pub fn real_path(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.realpath_now(path)
-    }
-
     /// Returns where a link points, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
     ///
     /// # Errors
@@ -116,7 +106,7 @@ impl WorkspaceFs {
     pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
         self.refreshed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
-        self.version_of(&found, path)
+        self.refreshed_version_of(&found, path)
     }
 
     /// Returns the id and the text of a file, and the version of that, if it is a text that is in the cache and no
@@ -147,7 +137,7 @@ pub struct TextInMemory {
     pub id: FileId,
     /// What it says.
     pub content: Arc<str>,
-    head: Seq,
+    head: DocHead,
 }
 
 impl TextInMemory {
@@ -159,6 +149,6 @@ impl TextInMemory {
     /// Returns a number that no other file of the store has, nor this one for another text; nothing of a
     /// text that is not in the log.
     pub fn state(&self) -> Option<u64> {
-        (self.head != Seq::ZERO).then_some(self.head.0)
+        (self.head != DocHead::ZERO).then_some(self.head.seq.0)
     }
 }

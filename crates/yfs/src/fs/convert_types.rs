@@ -12,7 +12,7 @@ use yfs_engine::{
     table::{BlobRef, FileRow, NodeKind, RowAttributes},
     tree::{FinalLink, LookupError, NodeRef},
 };
-use yfs_store::{Seq, StoreError};
+use yfs_store::{DocHead, HandleOrigin, Seq, StoreError};
 use yfs_vfs::{
     FileKind, FsCode, FsError, Op, VersionToken,
     stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE, SYMLINK_MODE},
@@ -103,20 +103,21 @@ pub(crate) fn fs_error(error: WorkspaceError, op: Op, path: &VPath) -> FsError {
 
 fn content_code(error: &ContentError) -> FsCode {
     match error {
-        ContentError::TooLarge { .. } => FsCode::EFBIG,
-        ContentError::UnknownVersion { .. } => FsCode::ESTALE,
+        ContentError::TooLarge { .. } | ContentError::TooHeavy => FsCode::EFBIG,
+        ContentError::UnknownVersion { .. } | ContentError::Redacted => FsCode::ESTALE,
         ContentError::NotText | ContentError::Refused(_) => FsCode::EIO,
         _ => FsCode::EINVAL,
     }
 }
 
 /// What marks a state of a file: the last record of its document, and the blob if there is one.
-pub(crate) fn version_token(head: Seq, holds: &ContentLocation) -> VersionToken {
+pub(crate) fn version_token(head: DocHead, holds: &ContentLocation) -> VersionToken {
+    let DocHead { seq, origin } = head;
     match holds {
-        ContentLocation::Text => VersionToken::new(format_smolstr!("{}", head.0)),
+        ContentLocation::Text => VersionToken::new(format_smolstr!("{seq}-{:x}", origin.0)),
         ContentLocation::Blob(blob) => {
             let hash = blob.hash.to_string();
-            VersionToken::new(format!("{}.{}", head.0, &hash[..16]))
+            VersionToken::new(format!("{seq}-{:x}.{}", origin.0, &hash[..16]))
         }
     }
 }
@@ -127,9 +128,10 @@ pub(crate) fn is_of_blob(token: &VersionToken) -> bool {
 }
 
 /// Reads the record that a token names.
-pub(crate) fn head_of_token(token: &VersionToken) -> Option<Seq> {
-    let number = token.as_str().split('.').next()?;
-    number.parse().ok().map(Seq)
+pub(crate) fn head_of_token(token: &VersionToken) -> Option<DocHead> {
+    let (seq, origin) = token.as_str().split('.').next()?.split_once('-')?;
+    let origin = u64::from_str_radix(origin, 16).ok()?;
+    Some(DocHead { seq: Seq(seq.parse().ok()?), origin: HandleOrigin(origin) })
 }
 
 pub(crate) fn file_kind(row: &RowAttributes<'_>) -> FileKind {

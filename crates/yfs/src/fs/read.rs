@@ -10,7 +10,7 @@ use yfs_engine::{
     time::Millis,
     tree::{FinalLink, NodeRef},
 };
-use yfs_store::DocName;
+use yfs_store::{DocHead, DocName};
 use yfs_vfs::{
     DirEntry, FileContent, FileKind, FsCode, FsError, Op, Stat, TreeTotals, WalkEntry, WalkOptions,
     stat::{DEFAULT_DIRECTORY_MODE, mime_of},
@@ -59,7 +59,7 @@ impl WorkspaceFs {
                 Ok(FileContent { data: bytes_of(text.content), version })
             }
             ContentLocation::Blob(blob) => {
-                let version = self.version_of(found, path)?;
+                let version = self.refreshed_version_of(found, path)?;
                 let data = self.read_blob(path, blob, 0, blob.size)?;
                 Ok(FileContent { data, version })
             }
@@ -109,6 +109,18 @@ impl WorkspaceFs {
         Ok(version_token(head, &found.holds))
     }
 
+    /// Returns the token of a file's state as of the last [refresh](Self::refreshed), without
+    /// reading the log once more.
+    pub(super) fn refreshed_version_of(
+        &self,
+        found: &ResolvedFile,
+        path: &VPath,
+    ) -> Result<yfs_vfs::VersionToken, FsError> {
+        let head = self.state.store.tailed_doc_head(&DocName::from(&found.id));
+        let head = head.map_err(|error| fs_error(error.into(), Op::Stat, path))?;
+        Ok(version_token(head, &found.holds))
+    }
+
     pub(crate) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
         self.refreshed(op)?;
         let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
@@ -152,7 +164,7 @@ impl WorkspaceFs {
         }
         if stat.kind == FileKind::File {
             let found = ResolvedFile { holds, id: stat.id.clone() };
-            stat.version = Some(self.version_of(&found, path)?);
+            stat.version = Some(self.refreshed_version_of(&found, path)?);
         }
         Ok(stat)
     }
@@ -321,7 +333,7 @@ impl WorkspaceState {
 
     /// Returns the length of a text that may not have arrived: then what its author reported.
     fn text_size_or(&self, id: &FileId, reported: u64) -> Result<u64, WorkspaceError> {
-        let is_here = self.store.doc_head(&DocName::from(id))? != yfs_store::Seq::ZERO;
+        let is_here = self.store.tailed_doc_head(&DocName::from(id))? != DocHead::ZERO;
         if is_here { self.text_size(id) } else { Ok(reported) }
     }
 

@@ -75,7 +75,8 @@ impl WorkspaceFs {
             self.state.live.set_size(&id, size);
         }
         let holds = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
-        let head = created.new_documents.get(&id).copied().unwrap_or_default();
+        let head = created.new_documents.get(&id).map(|seq| self.state.own_head(*seq));
+        let head = head.unwrap_or_default();
         Ok(Some(WriteOutcome::new(id, version_token(head, &holds), size, true)))
     }
 

@@ -10,7 +10,7 @@ use yfs_engine::{
     path::VPath,
     table::{BlobRef, RowChanges, RowWrite},
 };
-use yfs_store::{Seq, StoreError};
+use yfs_store::{DocHead, StoreError};
 use yfs_vfs::{
     ChangeAuthor, EditOutcome, EditOverlap, EditRefusal, FsCode, FsError, Op, TextReplacement,
     VersionBase, WriteOptions, WriteOutcome,
@@ -54,7 +54,7 @@ pub(super) struct WriteTarget<'a> {
     /// How the path leads to the file.
     pub(super) target: &'a WriteOptions,
     /// The last record that its document may have.
-    pub(super) expected: Option<Seq>,
+    pub(super) expected: Option<DocHead>,
     pub(super) by: &'a ChangeAuthor,
 }
 
@@ -104,7 +104,7 @@ impl WorkspaceFs {
         path: &VPath,
         found: &ResolvedFile,
         options: &WriteOptions,
-    ) -> Result<Option<Seq>, FsError> {
+    ) -> Result<Option<DocHead>, FsError> {
         let Some(token) = &options.expected_version else { return Ok(None) };
         if self.version_of(found, path)? != *token {
             return Err(FsError::new(FsCode::ESTALE, op, path));
@@ -120,7 +120,9 @@ impl WorkspaceFs {
         data: &[u8],
         base: Option<&VersionBase>,
     ) -> Result<WriteOutcome, FsError> {
-        match (&it.found.holds, content::classify(data)) {
+        let kind = self.state.main.read_recursive().content_kind(&it.found.id);
+        let form = content::classify_as(data, kind.unwrap_or(ContentRoot::Text));
+        match (&it.found.holds, form) {
             (ContentLocation::Text, ByteClassification::Text(text)) => {
                 self.replace_text(it, text, base)
             }
@@ -207,9 +209,9 @@ impl WorkspaceFs {
                 if self.version_of(it.found, it.path)? == *token {
                     return Ok(Some(OwnedBase::Current(head)));
                 }
-                let doc = self.state.doc_at(&it.found.id, head);
-                let doc = doc.map_err(|error| it.lift(error))?.ok_or_else(stale)?;
-                Ok(Some(OwnedBase::Version(doc.version())))
+                let version = self.state.version_at(&it.found.id, head);
+                let version = version.map_err(|error| it.lift(error))?.ok_or_else(stale)?;
+                Ok(Some(OwnedBase::Version(version)))
             }
         }
     }
@@ -220,7 +222,7 @@ impl WorkspaceFs {
         &self,
         it: WriteTarget<'_>,
         base: Option<&VersionBase>,
-    ) -> Result<Option<Seq>, FsError> {
+    ) -> Result<Option<DocHead>, FsError> {
         let Some(base) = base else { return Ok(None) };
         let version = self.version_of(it.found, it.path)?;
         let is_current = match base {
@@ -367,7 +369,7 @@ impl WorkspaceFs {
         let kind = ContentRoot::of(FileCategory::of(name), profile);
         let mut doc = self.state.new_doc(id, kind);
         let failed = |error: ContentError| fs_error(error.into(), op, path);
-        match content::classify(data) {
+        match content::classify_as(data, kind) {
             ByteClassification::Text(text) => {
                 let update = doc.write(text, None, &author).map_err(failed)?.update;
                 Ok(NewFileContent::Text { update, size: text.len() as u64 })
@@ -426,7 +428,7 @@ impl WorkspaceFs {
 /// What a writer had read, kept while the document is looked for.
 enum OwnedBase {
     /// What the file holds up to this record, which was the last when one looked.
-    Current(Seq),
+    Current(DocHead),
     Version(content::Version),
     Text(String),
 }

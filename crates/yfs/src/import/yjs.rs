@@ -30,7 +30,7 @@ use yfs_vfs::{VersionBase, WriteOptions};
 use self::files::{Found, Role};
 use super::{SkipReason, SkippedPath};
 use crate::{
-    Workspace,
+    Documents,
     error::{Result, WorkspaceError},
     replica::{ReceivedUpdates, ReplicaUpdate},
 };
@@ -90,7 +90,7 @@ struct ContentUpdate {
     before: Option<ReferenceContent>,
 }
 
-impl Workspace {
+impl Documents<'_> {
     /// Merges the documents of a workspace that are in a directory: the main document in `main.bin`,
     /// contents in files that are named by their guid, `<guid>.bin`, all as update v1 or v2. Of a
     /// guid such as `{workspace}.files.{id}.content` the id counts.
@@ -99,7 +99,7 @@ impl Workspace {
     ///
     /// [`WorkspaceError::YjsImport`] if a file is refused, and [`WorkspaceError::Host`] if one cannot
     /// be read; then nothing has changed.
-    pub fn import_yjs_directory(&self, from: &Path) -> Result<YjsImportReport> {
+    pub fn import_directory(&self, from: &Path) -> Result<YjsImportReport> {
         self.state.check_writable()?;
         let mut report = YjsImportReport::default();
         let found = files::read_directory(from, &self.state.options.limits)?;
@@ -129,7 +129,7 @@ impl Workspace {
     ///
     /// [`WorkspaceError::YjsImport`] if the file is refused or holds no content, else as a write;
     /// then nothing has changed.
-    pub fn import_yjs_file(
+    pub fn import_file(
         &self,
         from: &Path,
         to: &VPath,
@@ -137,8 +137,10 @@ impl Workspace {
     ) -> Result<YjsImportReport> {
         self.state.check_writable()?;
         let found = files::read_file(from, &self.state.options.limits)?;
-        let kind =
-            ContentRoot::of(FileCategory::of(to.file_name().unwrap_or_default()), self.profile());
+        let kind = ContentRoot::of(
+            FileCategory::of(to.file_name().unwrap_or_default()),
+            self.workspace().profile(),
+        );
         let doc = self.scratch(&self.state.options.ids.file_id(), kind, &found)?;
         let content = match root {
             Some(root) => doc.named_content(root).map(String::into_bytes),
@@ -149,7 +151,7 @@ impl Workspace {
             YjsImportError::NoContent { roots }.in_file(from)
         };
         let content = content.ok_or_else(no_content)?;
-        let fs = self.fs().for_operation("import");
+        let fs = self.workspace().fs().for_operation("import");
         let mut report = YjsImportReport { n_bytes: found.n_bytes, ..YjsImportReport::default() };
         if fs.look(to)?.is_some() && fs.holds(to, &content)? {
             report.n_unchanged = 1;
@@ -236,8 +238,8 @@ impl Workspace {
         };
         let mut arrivals = vec![arrival(&self.state.id, &main.update)];
         arrivals.extend(contents.iter().map(|(id, content)| arrival(id, &content.update)));
-        let taken = self.take(&arrivals)?;
-        self.settle(&taken)?;
+        let taken = self.workspace().replication().receive(&arrivals)?;
+        self.workspace().replication().settle_contents(&taken)?;
         Ok(taken)
     }
 
@@ -271,10 +273,10 @@ impl Workspace {
 
     fn rewrite(&self, id: &FileId, data: Vec<u8>, base: Option<Vec<u8>>) -> Result<()> {
         // What is in the trash stays as it is.
-        let Some(path) = self.path_of(id)? else { return Ok(()) };
+        let Some(path) = self.workspace().nodes().path_of(id)? else { return Ok(()) };
         let base = base.map(|base| VersionBase::Content(base.into()));
         let options = WriteOptions { base, ..WriteOptions::default() };
-        self.fs().for_operation("import").write_sync(&path, &data, &options)?;
+        self.workspace().fs().for_operation("import").write_sync(&path, &data, &options)?;
         Ok(())
     }
 }

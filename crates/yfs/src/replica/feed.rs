@@ -9,7 +9,7 @@ use yfs_engine::id::FileId;
 use yfs_store::{DocName, LogRecord, Seq, TailPage};
 
 use super::log_mark::LogCursor;
-use crate::{Workspace, error::Result, state::WorkspaceState};
+use crate::{Replication, error::Result, state::WorkspaceState};
 
 /// Reads the log for one replica, piece by piece. What it holds in memory is a page of the log at most.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub enum FeedPiece {
     },
 }
 
-impl Workspace {
+impl Replication<'_> {
     /// Begins to read the log behind a place, or from its beginning.
     ///
     /// Answers nothing if the place is not one of this log's: it was restored from an older copy, or is

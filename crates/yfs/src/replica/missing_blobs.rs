@@ -6,13 +6,13 @@ use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_store::StoreExt;
 
 use super::receive::ReceivedUpdates;
-use crate::{Workspace, error::Result};
+use crate::{Replication, error::Result};
 
 /// The setting of the store that says that blobs may be missing: rows were taken in, and what they name was
 /// not there yet when that was last looked at.
 const UNSETTLED_SETTING: &str = "replica.unsettled";
 
-impl Workspace {
+impl Replication<'_> {
     /// Notes that rows are about to be taken in whose blobs have not arrived, or that all have. It is kept, so
     /// that a line that is cut in between, or a crash, leaves no file without its bytes.
     pub fn set_unsettled(&self, is_unsettled: bool) -> Result<()> {
@@ -35,7 +35,7 @@ impl Workspace {
         self.missing_blobs(ids.iter())
     }
 
-    /// Returns the blobs that files need which [`take`](Self::take) changed, of all their versions, and that
+    /// Returns the blobs that files need which [`receive`](Self::receive) changed, of all their versions, and that
     /// are not here, with the sizes that rows and versions name.
     pub fn wanted_blobs(&self, taken: &ReceivedUpdates) -> Result<BTreeMap<ContentHash, u64>> {
         let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();

@@ -17,7 +17,7 @@ use yfs_engine::{
 use yfs_store::{DocName, Seq};
 
 use crate::{
-    Workspace,
+    Replication,
     commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
     error::{Result, WorkspaceError},
     state::WorkspaceState,
@@ -59,14 +59,14 @@ pub struct ReplicaUpdate {
     pub is_new: bool,
 }
 
-impl Workspace {
+impl Replication<'_> {
     /// Logs updates that were logged in another store of this workspace. When it returns they are
     /// in this log.
     ///
     /// # Errors
     ///
     /// If the log takes nothing; then what was logged before may be passed again.
-    pub fn take(&self, updates: &[ReplicaUpdate]) -> Result<ReceivedUpdates> {
+    pub fn receive(&self, updates: &[ReplicaUpdate]) -> Result<ReceivedUpdates> {
         self.state.check_writable()?;
         let mut taken = ReceivedUpdates::default();
         let (mains, contents): (Vec<&ReplicaUpdate>, Vec<&ReplicaUpdate>) =
@@ -89,12 +89,12 @@ impl Workspace {
         Ok(taken)
     }
 
-    /// Puts contents where their files' names say, of those that [`take`](Self::take) changed and that were
+    /// Puts contents where their files' names say, of those that [`receive`](Self::receive) changed and that were
     /// kept in another way before: what somebody wrote meanwhile where the content was.
     ///
     /// It is for whoever others meet at. What several merge by themselves may be there twice
     /// (decision 23).
-    pub fn settle(&self, taken: &ReceivedUpdates) -> Result<()> {
+    pub fn settle_contents(&self, taken: &ReceivedUpdates) -> Result<()> {
         let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
         for id in ids {
             if self.state.is_file(id) && self.state.is_converted(id)? {

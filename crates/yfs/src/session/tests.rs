@@ -89,7 +89,7 @@ fn what_was_read_stays_a_base_after_compaction() {
         let options = WriteOptions::default();
         scene.person.append(&path(), format!("{key} ").as_bytes(), &options).expect("appended");
     }
-    scene.workspace.compact(&mut |_, _| {}).expect("compacted");
+    scene.workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
     scene.agent_writes(&read.replace("paragraph", "paragraph, improved"));
     let text = scene.text();
     assert!(text.starts_with("# Title\nagent paragraph, improved\n0 1 2 "), "{text}");
@@ -187,7 +187,7 @@ fn a_version_that_was_handed_out_stays_a_base_after_compaction() {
         let line = format!("ana {n}\n");
         scene.person.append(&path(), line.as_bytes(), &WriteOptions::default()).expect("appended");
     }
-    scene.workspace.compact(&mut |_, _| {}).expect("compacted");
+    scene.workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
     let base = Some(VersionBase::Version(read.version));
     let options = WriteOptions { base, ..WriteOptions::default() };
     scene.agent.write(&path(), b"TITLE\nbody\n", &options).expect("written");
@@ -221,7 +221,7 @@ fn a_long_log_that_only_one_session_writes_is_replaced() {
         let line = "line\n".repeat(30_000);
         scene.agent.append(&log, line.as_bytes(), &options).expect("appended");
     }
-    scene.workspace.compact(&mut |_, _| {}).expect("compacted");
+    scene.workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
     scene.agent.write(&log, b"", &options).expect("written");
     assert_eq!(&scene.person.read(&log).expect("read").data[..], b"");
 }

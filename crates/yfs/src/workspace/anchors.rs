@@ -14,8 +14,7 @@ use yfs_engine::{
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
-use super::Workspace;
-use crate::{error::Result, fs::ContentLocation};
+use crate::{History, error::Result, fs::ContentLocation};
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,7 @@ pub struct ResolvedFileAnchor {
     pub exact: bool,
 }
 
-impl Workspace {
+impl History<'_> {
     /// Anchors a place in a file. It stays with the character behind it, or with the one before it.
     ///
     /// # Errors

@@ -16,8 +16,8 @@ use yfs_engine::{
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
-use super::{Workspace, versions::n_before};
-use crate::{error::Result, fs::ContentLocation};
+use super::versions::n_before;
+use crate::{History, error::Result, fs::ContentLocation};
 
 /// One line of a file and who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct BlameShare {
     pub n_chars: usize,
 }
 
-impl Workspace {
+impl History<'_> {
     /// Tells who wrote each line of a file.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Compaction: replacing what was logged by what it came to.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc};
 
 use yfs_engine::{
     content,
@@ -8,14 +8,16 @@ use yfs_engine::{
 };
 use yfs_store::{CompactionOutcome, DocName, DocStats, LogRecord, MergeError, MergedSnapshot};
 
-use super::Workspace;
 use crate::{error::Result, state::WorkspaceState};
 
 /// A document is due when it has more records than this…
 const MANY_RECORDS: u64 = 64;
 
-/// …and they are larger than its snapshot, so that a large document is not rewritten for little.
+/// …and they are larger than its snapshot, so that a large document is not rewritten for little…
 const MIN_SHARE: u64 = 1;
+
+/// …or when it has more records than this: each of them is applied when the document is loaded.
+const TOO_MANY_RECORDS: u64 = 8192;
 
 /// What compaction came to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +36,14 @@ pub struct CompactReport {
     pub bytes_after: u64,
 }
 
-impl Workspace {
+/// The upkeep of a workspace: sizes, compaction, quarantine, repairs
+/// ([`Workspace::maintenance`](crate::Workspace::maintenance)).
+#[derive(Debug, Clone, Copy)]
+pub struct Maintenance<'w> {
+    pub(super) state: &'w Arc<WorkspaceState>,
+}
+
+impl Maintenance<'_> {
     /// Compacts every document that has records beside its snapshot, while others go on.
     ///
     /// `progress` is told how many documents are done, and of how many.
@@ -129,7 +138,8 @@ impl WorkspaceState {
 }
 
 fn is_due(stats: &DocStats) -> bool {
-    stats.n_records > MANY_RECORDS && stats.bytes > stats.snapshot_bytes * MIN_SHARE
+    let is_worth_it = stats.bytes > stats.snapshot_bytes * MIN_SHARE;
+    stats.n_records > MANY_RECORDS && (is_worth_it || stats.n_records > TOO_MANY_RECORDS)
 }
 
 /// Merges records, and tells whether the document has records of what was erased for good.
@@ -142,9 +152,34 @@ fn merge_records(
     if role == DocRole::Main {
         let merged = merge(role, snapshot, &updates)?;
         let (state, absorbed) = (merged.state, merged.absorbed);
-        return Ok((MergedSnapshot { state, absorbed, rewritten: Vec::new() }, false));
+        return Ok((
+            MergedSnapshot { state, absorbed, rewritten: Vec::new(), changes: Vec::new() },
+            false,
+        ));
     }
     let compacted = content::compact(snapshot, &updates)?;
-    let content::RedactedMerge { state, absorbed, rewritten, has_redactions } = compacted;
-    Ok((MergedSnapshot { state, absorbed, rewritten }, has_redactions))
+    let content::RedactedMerge { state, absorbed, rewritten, changes, has_redactions } = compacted;
+    Ok((MergedSnapshot { state, absorbed, rewritten, changes }, has_redactions))
+}
+
+#[cfg(test)]
+mod tests {
+    use yfs_store::Seq;
+
+    use super::*;
+
+    #[test]
+    fn a_large_document_does_not_keep_any_number_of_keystrokes() {
+        let stats = |n_records, snapshot_bytes| DocStats {
+            doc: DocName::parse("4f7c2a9e1b3d5f0").expect("a name"),
+            n_records,
+            bytes: n_records * 24,
+            snapshot_bytes,
+            head: Seq(n_records),
+        };
+        let large = 8 << 20;
+        assert!(!is_due(&stats(64, 0)) && is_due(&stats(65, 0)));
+        assert!(!is_due(&stats(1000, large)), "it would be rewritten for little");
+        assert!(is_due(&stats(10_000, large)), "a load would apply them one by one");
+    }
 }

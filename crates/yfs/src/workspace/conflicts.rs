@@ -3,22 +3,18 @@
 use smol_str::SmolStr;
 use yfs_engine::{
     Any,
-    content::{ContentDoc, is_rich_of_one},
+    content::{ContentDoc, ReferenceContent, is_only_text, is_rich_of_one},
     hash::ContentHash,
     id::FileId,
-    kind::FileCategory,
     main_doc::MainDoc,
     ops,
     table::FileRow,
     tree::{OrphanReason, TreeConflict},
 };
-use yfs_store::{DocFact, DocName, Seq};
+use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use super::{Workspace, move_between::MOVED_KEY};
-use crate::{error::Result, state::WorkspaceState};
-
-/// What facts say, as its hash, of documents that were looked at as rich text and found settled.
-const SETTLED: &str = "rich text that is settled";
+use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
 
 /// One thing that rules settled, or that looks wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +49,10 @@ pub enum ConflictKind {
     /// It was replaced by several people at once; the other contents are among its versions.
     Blob,
     /// It holds everything twice, since peers that keep no rules converted it at once:
-    /// [`Workspace::repair`] keeps one half.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) keeps one half.
     Doubled,
     /// It was written to where its content no longer is, or its content is not where its name says:
-    /// [`Workspace::repair`] merges it.
+    /// [`Maintenance::repair`](crate::Maintenance::repair) merges it.
     Unsettled,
     /// It was moved over another file, is in the trash, and was edited by somebody who did not know:
     /// the other file lacks that.
@@ -99,18 +95,19 @@ impl ConflictKind {
 }
 
 impl Workspace {
-    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, a look at rich text that was written since
-    /// it was last looked at, and reads what was moved over other files and is still in the trash.
+    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, a check of each text
+    /// that peers wrote since it was last checked, and reads what was moved over other files and is
+    /// still in the trash.
     pub fn conflicts(&self) -> Result<Vec<ConflictReport>> {
         let state = &self.state;
         state.refresh()?;
         let now = state.now();
-        let (mut conflicts, blobs, rich, replaced) = {
+        let (mut conflicts, blobs, texts, replaced) = {
             let main = state.main.read();
             let settled = main.tree().conflicts(now);
             let conflicts: Vec<ConflictReport> =
                 settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
-            (conflicts, visible_blobs(&main), rich_files(&main), replaced_files(&main))
+            (conflicts, visible_blobs(&main), text_files(&main), replaced_files(&main))
         };
         for id in blobs {
             let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
@@ -120,7 +117,7 @@ impl Workspace {
                 conflicts.push(ConflictReport { kind: ConflictKind::Blob, id, path, detail });
             }
         }
-        conflicts.extend(state.unsettled_among(&rich)?);
+        conflicts.extend(state.unsettled_among(&texts)?);
         for file in replaced {
             if state.holds_more(&file)? {
                 let main = state.main.read();
@@ -148,7 +145,7 @@ impl WorkspaceState {
         let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
-            if self.store.doc_head(&DocName::from(id))? > upto {
+            if self.store.doc_head(&DocName::from(id))?.seq > upto {
                 let path = path_of(&self.main.read(), id);
                 let home = &moved.home;
                 let detail =
@@ -164,66 +161,65 @@ impl WorkspaceState {
         Ok(conflicts)
     }
 
-    /// Says what is wrong with how rich text is kept, and keeps in mind of which nothing is.
-    fn unsettled_among(&self, rich: &[FileId]) -> Result<Vec<ConflictReport>> {
-        let names: Vec<DocName> = rich.iter().map(DocName::from).collect();
+    /// Returns the texts that hold work outside their current root, or hold it twice. Remembers of
+    /// the others that they are settled, until their next update.
+    fn unsettled_among(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
+        let names: Vec<DocName> = texts.iter().map(|(id, _)| DocName::from(id)).collect();
         let facts = self.store.doc_facts(&names)?;
-        let settled = ContentHash::of(SETTLED.as_bytes());
         let (mut conflicts, mut found) = (Vec::new(), Vec::new());
-        for ((id, name), fact) in rich.iter().zip(names).zip(facts) {
-            if fact.is_some_and(|fact| fact.hash == Some(settled)) {
+        for (((id, form), name), fact) in texts.iter().zip(names).zip(facts) {
+            let mark = form.mark();
+            if fact.is_some_and(|fact| fact.hash == Some(mark)) {
                 continue;
             }
-            let upto = match fact {
-                Some(fact) if self.is_of_one_writer(&name, fact.upto)? => fact.upto,
+            let measured = match fact {
+                Some(fact) if self.is_of_one_form(&name, *form, fact.upto)? => fact,
                 _ => match self.unsettled(id)? {
-                    Ok(head) => head,
+                    Ok(measured) => measured,
                     Err(conflict) => {
                         conflicts.push(conflict);
                         continue;
                     }
                 },
             };
-            let size = fact.filter(|fact| fact.upto == upto).map(|fact| fact.size);
-            found.extend(size.map(|size| (name, DocFact { upto, size, hash: Some(settled) })));
+            found.push((name, DocFact { hash: Some(mark), ..measured }));
         }
         if !found.is_empty() && !self.options.read_only {
-            // Only the next look would be the faster for it.
+            // Only the next call would be the faster for it.
             self.store.set_doc_facts(&found).ok();
         }
         Ok(conflicts)
     }
 
-    /// Tells whether a document is, up to its head, rich text of one writer.
-    fn is_of_one_writer(&self, name: &DocName, head: Seq) -> Result<bool> {
+    /// Reports whether a document is, up to its head, plain text that was never anything else, or
+    /// rich text of one writer.
+    fn is_of_one_form(&self, name: &DocName, form: SettledForm, head: Seq) -> Result<bool> {
         let stored = self.store.load(name)?;
         let updates = stored.updates.iter().map(|record| record.data.as_slice());
         let updates = stored.snapshot.as_deref().into_iter().chain(updates);
-        Ok(stored.head == head && is_rich_of_one(updates, &self.options.limits))
+        let limits = &self.options.limits;
+        let is_settled = match form {
+            SettledForm::PlainText => is_only_text(updates, limits),
+            SettledForm::RichText => is_rich_of_one(updates, limits),
+        };
+        Ok(stored.head.seq == head && is_settled)
     }
 
-    /// Says what is wrong with how a content is kept; where nothing is, up to which head that is so.
-    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<Seq, ConflictReport>> {
-        let (is_doubled, is_unsettled, aside, head) =
-            self.documents.acquire(id).with(|loaded| {
-                let doc = &loaded.doc;
-                let is_unsettled = doc.needs_conversion() || doc.needs_repair();
-                (doc.is_doubled(), is_unsettled, doc.set_aside(), loaded.head)
-            })?;
-        let (kind, detail) = match (is_doubled, is_unsettled) {
-            (true, _) => (ConflictKind::Doubled, "holds everything twice".to_owned()),
-            (false, _) if !aside.is_empty() => {
-                let words = aside.join("\", \"");
-                let detail = format!("a block was deleted while \"{words}\" was typed into it");
-                (ConflictKind::Unsettled, detail)
+    /// Says what is wrong with how a content is kept; where nothing is, up to which head that is
+    /// so, and how long the text is.
+    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, ConflictReport>> {
+        let (described, measured) = self.documents.acquire(id).with(|loaded| {
+            let described = describe_unsettled(&loaded.doc);
+            let size = if described.is_none() { loaded.doc.len_utf8() as u64 } else { 0 };
+            (described, DocFact { upto: loaded.head.seq, size, hash: None })
+        })?;
+        Ok(match described {
+            None => Ok(measured),
+            Some((kind, detail)) => {
+                let path = path_of(&self.main.read(), id);
+                Err(ConflictReport { kind, id: id.clone(), path, detail })
             }
-            (false, true) => {
-                (ConflictKind::Unsettled, "was written to where its content is not".to_owned())
-            }
-            (false, false) => return Ok(Ok(head)),
-        };
-        let path = path_of(&self.main.read(), id);
-        Ok(Err(ConflictReport { kind, id: id.clone(), path, detail }))
+        })
     }
 
     /// Tells whether a file in the trash holds anything else than what was taken over from it.
@@ -232,12 +228,32 @@ impl WorkspaceState {
             return Ok(blob.hash.to_string() != file.held);
         }
         // What has not arrived says nothing.
-        if self.store.doc_head(&DocName::from(&file.row.id))? == Seq::ZERO {
+        if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
             return Ok(false);
         }
         let text = self.text(&file.row.id)?;
         Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.held)
     }
+}
+
+/// Says what is wrong with how a document keeps its content; nothing where all is well.
+fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
+    if doc.is_doubled() {
+        return Some((ConflictKind::Doubled, "holds everything twice".to_owned()));
+    }
+    let aside = doc.set_aside();
+    if !aside.is_empty() {
+        let words = aside.join("\", \"");
+        let detail = format!("a block was deleted while \"{words}\" was typed into it");
+        return Some((ConflictKind::Unsettled, detail));
+    }
+    if let Some(ReferenceContent::Bytes(bytes)) = doc.reference_content() {
+        let n_bytes = bytes.len();
+        let detail = format!("{n_bytes} bytes are in the root `timeline`, which no reader shows");
+        return Some((ConflictKind::Unsettled, detail));
+    }
+    (doc.needs_conversion() || doc.needs_repair())
+        .then(|| (ConflictKind::Unsettled, "was written to where its content is not".to_owned()))
 }
 
 fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
@@ -296,19 +312,22 @@ fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
         .collect()
 }
 
-/// Returns the files that are kept as rich text.
-pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
+/// Returns the files that are kept as text of any form.
+fn text_files(main: &MainDoc) -> Vec<(FileId, SettledForm)> {
     let visible = main.tree().nodes().filter(|node| node.is_visible() && !node.is_folder());
     let ids = visible.filter_map(|node| node.id());
-    let is_rich = |id: &&FileId| {
-        let row = main.files().get(id).map(|entry| entry.row);
-        row.is_some_and(|row| {
-            row.blob.is_none()
-                && row.link.is_none()
-                && FileCategory::of(&row.name) == FileCategory::RichText
-        })
+    let text = |id: &FileId| {
+        let row = main.files().get(id)?.row;
+        let is_text = row.blob.is_none() && row.link.is_none();
+        is_text.then(|| (id.clone(), SettledForm::of_name(&row.name)))
     };
-    ids.filter(is_rich).cloned().collect()
+    ids.filter_map(text).collect()
+}
+
+/// Returns the files that are kept as rich text.
+pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
+    let texts = text_files(main).into_iter();
+    texts.filter(|(_, form)| *form == SettledForm::RichText).map(|(id, _)| id).collect()
 }
 
 fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {

@@ -1,5 +1,7 @@
 //! What an editor must know of a file to open it, and the upkeep of how contents are kept.
 
+use std::sync::Arc;
+
 use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     id::FileId,
@@ -9,11 +11,14 @@ use yfs_engine::{
 };
 use yfs_vfs::Op;
 
-use super::{Workspace, conflicts::rich_files};
+use super::conflicts::rich_files;
 use crate::{
+    DocHandle, DocPort, Maintenance,
     commit::ChangeEffect,
     error::Result,
     fs::{ContentLocation, WorkspaceFs, resolve_file},
+    state::WorkspaceState,
+    workspace::Workspace,
 };
 
 /// What an editor must know of a file to open it.
@@ -57,7 +62,7 @@ pub struct ProfileReport {
 }
 
 impl WorkspaceFs {
-    /// Returns what an editor must know of a file, as [`Workspace::document`] does.
+    /// Returns what an editor must know of a file, as [`Documents::info`] does.
     ///
     /// # Errors
     ///
@@ -70,21 +75,73 @@ impl WorkspaceFs {
     }
 }
 
-impl Workspace {
+/// The content documents of a workspace, as editors and servers use them
+/// ([`Workspace::documents`](crate::Workspace::documents)).
+#[derive(Debug, Clone, Copy)]
+pub struct Documents<'w> {
+    pub(crate) state: &'w Arc<WorkspaceState>,
+}
+
+impl Documents<'_> {
+    /// Opens a document for a server of the sync protocol: the main document by the workspace's id,
+    /// or a file's content by the file's id.
+    pub fn port(&self, guid: &str) -> Result<DocPort> {
+        DocPort::open(self.state, guid)
+    }
+
+    /// Returns how many content documents are in memory, and their estimated size in bytes.
+    pub fn usage(&self) -> (usize, u64) {
+        self.state.documents.usage()
+    }
+
+    /// Returns a handle that keeps a file's content document in memory (seed 001, `acquire`).
+    ///
+    /// # Errors
+    ///
+    /// As looking up a path; [`NoFile`](crate::WorkspaceError::NoFile) for what has no document.
+    pub fn acquire(&self, path: &VPath) -> Result<DocHandle> {
+        let id = self.file_id(path)?;
+        Ok(self.state.documents.acquire(&id))
+    }
+
+    /// Returns a handle if the content document is in memory (seed 001, `peek`).
+    pub fn peek(&self, path: &VPath) -> Result<Option<DocHandle>> {
+        let id = self.file_id(path)?;
+        Ok(self.state.documents.peek(&id))
+    }
+
+    /// Reads a file's text into the cache and returns it; the document does not stay (seed 001,
+    /// `loadAndCache`).
+    pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
+        let id = self.file_id(path)?;
+        Ok(self.state.text(&id)?.content)
+    }
+
+    pub(crate) fn workspace(&self) -> Workspace {
+        Workspace::of(self.state.clone())
+    }
+
+    fn file_id(&self, path: &VPath) -> Result<FileId> {
+        self.state.refresh()?;
+        Ok(self.state.resolve_file(path)?)
+    }
+
     /// Tells what an editor must know of a file. When a file is renamed its guid stays; ask again after each
     /// [`Moved`](yfs_vfs::ChangeKind::Moved), since the root to bind to may be another.
-    pub fn document(&self, path: &VPath) -> Result<DocumentInfo> {
-        self.fs().document(path)
+    pub fn info(&self, path: &VPath) -> Result<DocumentInfo> {
+        self.workspace().fs().document(path)
     }
 
     /// Tells the same of a file by its id, which costs no look-up of a path. Answers nothing of what is no file.
-    pub fn document_of(&self, id: &FileId) -> Option<DocumentInfo> {
+    pub fn info_of(&self, id: &FileId) -> Option<DocumentInfo> {
         let main = self.state.main.read();
         let attributes = main.files().attributes(id)?;
         let kind = main.content_kind(id).filter(|_| attributes.kind == NodeKind::File)?;
         Some(DocumentInfo::new(id.clone(), kind, attributes.blob.is_none()))
     }
+}
 
+impl Maintenance<'_> {
     /// Puts a content where its file's name says, once: merges what was written where it no longer is, and keeps one
     /// half of a body that is there twice. Answers whether there was anything to do.
     ///
@@ -130,7 +187,7 @@ impl Workspace {
         let files = rich_files(&self.state.main.read());
         let n_files = files.len() as u64;
         let mut report = ProfileReport { n_files, n_converted: 0 };
-        if self.profile() != profile {
+        if self.state.main.read().profile() != profile {
             self.state.set_profile(profile)?;
         }
         for (done, id) in files.iter().enumerate() {

@@ -1,10 +1,19 @@
 //! What the calls on a file's history share.
 
+use std::sync::Arc;
+
 use yfs_engine::content::RunAuthor;
 
-use super::Workspace;
+use crate::state::WorkspaceState;
 
-impl Workspace {
+/// The history of the files of a workspace: versions, authors, anchors, redaction
+/// ([`Workspace::history`](crate::Workspace::history)).
+#[derive(Debug, Clone, Copy)]
+pub struct History<'w> {
+    pub(super) state: &'w Arc<WorkspaceState>,
+}
+
+impl History<'_> {
     /// Returns of changes that are made now on behalf of [`Options::actor`](crate::WorkspaceOptions::actor).
     pub(super) fn author(&self) -> RunAuthor {
         RunAuthor::new(self.state.options.actor.clone(), self.state.now())

@@ -11,7 +11,7 @@ use yfs_engine::{
     table::{FileRow, RowChanges, RowWrite},
     tree::{FinalLink, PathTarget},
 };
-use yfs_store::Seq;
+use yfs_store::{DocHead, Seq};
 use yfs_vfs::{FsCode, FsError, Op};
 
 use super::Workspace;
@@ -42,7 +42,7 @@ struct SubtreeTransfer {
 struct PackedFile {
     id: FileId,
     /// The last record of its document.
-    head: Seq,
+    head: DocHead,
 }
 
 impl Workspace {

@@ -2,6 +2,8 @@
 //!
 //! Paths change under whoever holds one; an id does not. Calls on files take the path `/.id/{id}`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
@@ -10,7 +12,6 @@ use yfs_engine::{
 use yfs_store::DocName;
 use yfs_vfs::{FileKind, FsError, VersionToken};
 
-use super::Workspace;
 use crate::{
     WorkspaceFs,
     error::{Result, WorkspaceError},
@@ -21,6 +22,7 @@ use crate::{
         durable_version::DurableVersion,
         file_kind, mode_of, version_token,
     },
+    state::WorkspaceState,
 };
 
 /// How many versions of a file are compared at most to find one of certain bytes.
@@ -84,9 +86,22 @@ pub enum NewNodeContent {
     File(Bytes),
 }
 
-impl Workspace {
+/// The files, directories and links of a workspace by their ids, for programs that keep a second
+/// tree beside it ([`Workspace::nodes`](crate::Workspace::nodes)).
+#[derive(Debug, Clone, Copy)]
+pub struct Nodes<'w> {
+    pub(super) state: &'w Arc<WorkspaceState>,
+}
+
+impl Nodes<'_> {
+    /// Returns the path of a node; none if it is in the trash or unknown.
+    pub fn path_of(&self, id: &FileId) -> Result<Option<VPath>> {
+        self.state.refresh()?;
+        Ok(self.state.main.read().tree().path_of(id))
+    }
+
     /// Describes what an id names, if it is visible.
-    pub fn object(&self, id: &FileId) -> Result<Option<TreeNode>> {
+    pub fn get(&self, id: &FileId) -> Result<Option<TreeNode>> {
         self.state.refresh()?;
         let found = {
             let main = self.state.main.read();

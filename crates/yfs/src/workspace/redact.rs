@@ -18,11 +18,9 @@ use yfs_engine::{
 use yfs_store::{CompactionOutcome, DocName};
 use yfs_vfs::{FsCode, FsError, Op};
 
-use super::{
-    Workspace,
-    versions::{StoredVersion, list, n_before},
-};
+use super::versions::{StoredVersion, list, n_before};
 use crate::{
+    History,
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile},
 };
@@ -68,7 +66,7 @@ pub struct RedactionInfo {
     pub n_blobs: usize,
 }
 
-impl Workspace {
+impl History<'_> {
     /// Returns what a redaction would erase; changes nothing.
     ///
     /// # Errors
@@ -96,7 +94,7 @@ impl Workspace {
     ///
     /// As [`redactable`](Self::redactable). If the store could not be wiped since somebody reads it,
     /// [`yfs_store::StoreError::Locked`]: the content is erased then, but its bytes may still be in a
-    /// file; [`compact`](Self::compact) wipes as well.
+    /// file; [`compact`](crate::Maintenance::compact) wipes as well.
     pub fn redact(
         &self,
         path: &VPath,

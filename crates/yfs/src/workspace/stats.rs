@@ -1,9 +1,9 @@
 //! What a workspace holds, in numbers.
 
+use crate::Maintenance;
 use yfs_engine::id::WorkspaceId;
 use yfs_store::{QuarantinedUpdate, StoreStats};
 
-use super::Workspace;
 use crate::error::Result;
 
 /// What a workspace holds, in numbers. Sizes are in bytes.
@@ -34,7 +34,7 @@ pub struct WorkspaceStats {
     pub store: StoreStats,
 }
 
-impl Workspace {
+impl Maintenance<'_> {
     /// Counts what there is.
     pub fn stats(&self) -> Result<WorkspaceStats> {
         let state = &self.state;

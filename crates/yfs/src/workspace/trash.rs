@@ -1,10 +1,10 @@
 //! The trash: what is in it, how it comes back, and how it goes for good.
 //!
-//! Deleting for good has two phases (DESIGN, "Permanent delete"). [`Workspace::purge`] marks what goes;
-//! a restore still reverses it. [`Workspace::expire`] deletes what was marked long enough ago, counted
+//! Deleting for good has two phases (DESIGN, "Permanent delete"). [`Trash::purge`] marks what goes;
+//! a restore still reverses it. [`Trash::expire`] deletes what was marked long enough ago, counted
 //! from when this store first saw the mark, never from a peer's clock.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use yfs_engine::{
     content::{BlobVersion, ContentDoc},
@@ -19,7 +19,6 @@ use yfs_engine::{
 };
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
-use super::Workspace;
 use crate::{
     commit::{StructureAccess, Transaction},
     error::{Result, WorkspaceError},
@@ -66,9 +65,16 @@ pub struct ExpireReport {
     pub n_bytes: u64,
 }
 
-impl Workspace {
+/// The trash of a workspace: what was removed and can be restored
+/// ([`Workspace::trash`](crate::Workspace::trash)).
+#[derive(Debug, Clone, Copy)]
+pub struct Trash<'w> {
+    pub(super) state: &'w Arc<WorkspaceState>,
+}
+
+impl Trash<'_> {
     /// Lists the trash: first what holds work that somebody did meanwhile, then the latest.
-    pub fn trash(&self) -> Result<Vec<TrashEntry>> {
+    pub fn list(&self) -> Result<Vec<TrashEntry>> {
         self.state.refresh()?;
         let main = self.state.main.read();
         Ok(main.tree().trash().iter().map(|item| describe(&main, item)).collect())

@@ -15,6 +15,7 @@ use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 
 use super::Workspace;
 use crate::{
+    History,
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile, WorkspaceFs, resolve_file},
 };
@@ -56,10 +57,10 @@ pub(super) enum StoredVersion {
     Blob(BlobVersion),
 }
 
-impl Workspace {
+impl History<'_> {
     /// Lists the versions of a file, oldest first; the last is what it holds now.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
-        self.fs().versions(path)
+        Workspace::of(self.state.clone()).fs().versions(path)
     }
 
     /// Finds a version of a file, or nothing if there is no such one.
@@ -82,14 +83,15 @@ impl Workspace {
     ///
     /// As [`WorkspaceFs::version_content`].
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
-        self.fs().version_content(path, number)
+        Workspace::of(self.state.clone()).fs().version_content(path, number)
     }
 
     /// Makes a version the content of its file again, as the least edit of what is there; nothing is
     /// taken back, and what others write meanwhile is kept.
     pub fn restore_version(&self, path: &VPath, number: u64) -> Result<WriteOutcome> {
         let data = self.version_content(path, number)?;
-        let fs = self.fs().labelled(&format!("restore version {number}"));
+        let fs =
+            Workspace::of(self.state.clone()).fs().labelled(&format!("restore version {number}"));
         Ok(fs.write_sync(path, &data, &WriteOptions::default())?)
     }
 

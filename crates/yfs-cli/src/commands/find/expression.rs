@@ -1,4 +1,4 @@
-//! The tests and actions of `find`, and how they are put together.
+//! The tests and actions of `find`, and their evaluation.
 
 use regex::Regex;
 use yfs_engine::time::Millis;
@@ -9,125 +9,127 @@ use crate::{
     errors::Result,
 };
 
-/// What `find` was asked to do.
+/// A parsed command line of `find`.
 #[derive(Debug)]
 pub(crate) struct FindPlan {
     /// The expression.
     pub(crate) root: FindExpression,
-    /// How deep to look.
+    /// The maximum depth of the search.
     pub(crate) max_depth: Option<usize>,
-    /// From which depth on to look.
+    /// The minimum depth of the entries to test.
     pub(crate) min_depth: usize,
-    /// Whether what a directory holds comes before it.
+    /// Whether the content of a directory comes before the directory.
     pub(crate) depth_first: bool,
-    /// What the time is, for tests of age.
+    /// The current time, for tests of age.
     pub(crate) now: Millis,
 }
 
 /// A part of an expression.
 #[derive(Debug)]
 pub(crate) enum FindExpression {
-    /// All of them, in order, until one is false.
+    /// True if all are; evaluated in order, until one is false.
     And(Vec<Self>),
-    /// All of them, in order, until one is true.
+    /// True if one is; evaluated in order, until one is true.
     Or(Vec<Self>),
-    /// The contrary.
+    /// True if the part is false.
     Not(Box<Self>),
-    /// A question about an object.
+    /// A test of an object.
     Test(FindTest),
-    /// Something to do; true.
+    /// An action; true.
     Action(FindAction),
-    /// Not to look below; true.
+    /// Does not descend into the directory; true.
     Prune,
-    /// To end; true.
+    /// Ends the search; true.
     Quit,
 }
 
-/// A question about an object.
+/// A test of an object.
 #[derive(Debug)]
 pub(crate) enum FindTest {
-    /// Always this.
+    /// Always has this result.
     Constant(bool),
     /// Whether the name matches.
     Name(Regex),
     /// Whether the path, as printed, matches.
     Path(Regex),
-    /// Whether it is of one of these kinds.
+    /// Whether the object is of one of these kinds.
     Kind(Vec<FileKind>),
-    /// How many units of so many bytes it takes, rounded up.
+    /// Whether the size is in the range, in units of so many bytes, rounded up.
     Size(NumberRange, u64),
-    /// Whether it holds nothing.
+    /// Whether the file or directory is empty.
     Empty,
-    /// How many units of so many milliseconds old it is, rounded down (or up, for minutes).
+    /// Whether the age is in the range, in units of so many milliseconds, rounded down (or up, for
+    /// minutes).
     Age(NumberRange, i64),
-    /// Whether it changed after this path did, and when that was, once it is known.
+    /// Whether the object changed after the object at this path did, and the time of that change,
+    /// once it is known.
     Newer(String, Option<Millis>),
-    /// Whether it changed after this time.
+    /// Whether the object changed after this time.
     NewerThan(Millis),
-    /// Whether it has these bits: exactly, all of them (`-`), or any of them (`/`).
+    /// Whether the object has these bits: exactly, all of them (`-`), or any of them (`/`).
     Mode(char, u32),
 }
 
-/// A number to compare with: `+5` is more, `-5` is less, `5` is exactly.
+/// A number to compare with: `+5` is more than 5, `-5` is less, `5` is exactly 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NumberRange {
     /// More than this.
     Above(u64),
     /// Less than this.
     Below(u64),
-    /// This.
+    /// Exactly this.
     Exactly(u64),
 }
 
-/// Something to do with what was found.
+/// An action on a matching object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FindAction {
     /// Print the path.
     Print,
-    /// Print the path with a NUL behind.
+    /// Print the path, terminated by NUL.
     Print0,
-    /// Move it to the trash.
+    /// Move the object to the trash.
     Delete,
 }
 
-/// An object to be judged.
+/// An object to evaluate the expression for.
 #[derive(Debug)]
 pub(crate) struct FindCandidate<'a> {
-    /// Its path, as it is printed.
+    /// The path, as it is printed.
     pub(crate) shown: &'a str,
-    /// What is there.
+    /// The entry of the object.
     pub(crate) item: &'a WalkEntry,
-    /// Whether something lies below it.
+    /// Whether the object is a directory with content.
     pub(crate) has_children: bool,
 }
 
-/// What is to be done about an object.
+/// The result of the expression for an object.
 #[derive(Debug, Default)]
 pub(crate) struct FindVerdict {
-    /// What to do, in order.
+    /// The actions to perform, in order.
     pub(crate) actions: Vec<FindAction>,
-    /// Whether not to look below it.
+    /// Whether the search skips the content of the object.
     pub(crate) prunes: bool,
-    /// Whether to end.
+    /// Whether the search ends.
     pub(crate) quits: bool,
 }
 
-/// How a search ended.
+/// The end of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FindOutcome {
-    /// Everything was looked at.
+    /// All objects were tested.
     Done,
-    /// `-quit`.
+    /// `-quit` ended it.
     Quit,
 }
 
 impl FindPlan {
-    /// Tells whether something may be removed.
+    /// Reports whether the search may delete objects.
     pub(crate) fn deletes(&self) -> bool {
         self.root.any(&|node| matches!(node, FindExpression::Action(FindAction::Delete)))
     }
 
-    /// Looks up the files that tests compare with.
+    /// Reads the times of the files that tests compare with.
     pub(crate) async fn resolve(&mut self, fs: &Fs, context: &CommandContext) -> Result {
         let mut wanted = Vec::new();
         self.root.each_test(&mut |test| {
@@ -148,14 +150,14 @@ impl FindPlan {
         Ok(())
     }
 
-    /// Judges an object.
+    /// Evaluates the expression for an object.
     pub(crate) fn judge(&self, candidate: &FindCandidate<'_>) -> FindVerdict {
         let mut verdict = FindVerdict::default();
         self.eval(&self.root, candidate, &mut verdict);
         verdict
     }
 
-    // Recursive, but no deeper than the parser let it become.
+    // Recursive, but no deeper than the nesting limit of the parser.
     fn eval(
         &self,
         node: &FindExpression,
@@ -188,7 +190,7 @@ impl FindPlan {
 }
 
 impl FindExpression {
-    /// Tells whether a part of the expression is so.
+    /// Reports whether a condition holds for a part of the expression.
     pub(crate) fn any(&self, is_so: &dyn Fn(&Self) -> bool) -> bool {
         is_so(self)
             || match self {
@@ -242,7 +244,7 @@ impl FindTest {
 }
 
 impl NumberRange {
-    /// Tells whether a number is in the range.
+    /// Reports whether a number is in the range.
     pub(crate) fn contains(self, number: u64) -> bool {
         match self {
             Self::Above(limit) => number > limit,

@@ -1,19 +1,19 @@
-//! Reading the words of a `find` expression.
+//! The parser of `find` expressions.
 
 use yfs_vfs::FileKind;
 
 use super::expression::{FindAction, FindExpression, FindPlan, FindTest, NumberRange};
 use crate::{mode::ModeChange, parse_time, pattern::fnmatch};
 
-/// How deep parentheses and negations may nest.
+/// The maximum nesting of parentheses and negations.
 const MAX_NESTING: usize = 256;
 
-/// Tells whether the expression begins with this word; what comes before are paths.
+/// Reports whether a word starts the expression; the words before it are paths.
 pub(super) fn begins_expression(word: &str) -> bool {
     word == "!" || word == "(" || (word.len() > 1 && word.starts_with('-'))
 }
 
-/// Reads an expression.
+/// Parses an expression.
 pub(super) fn parse(words: &[String]) -> Result<FindPlan, String> {
     let now = parse_time::now();
     let root = FindExpression::And(Vec::new());

@@ -1,19 +1,19 @@
-//! How two versions differ: line by line, or word by word.
+//! Differences of two versions: by lines, or by words.
 
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 
 use crate::{context::CommandContext, errors::Result, output::TextRole};
 
-/// How many unchanged lines stand around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// What is compared, and what the two sides are called.
+/// The two sides of a comparison, with their names.
 pub(super) struct ComparedSides<'a> {
     pub(super) names: [String; 2],
     pub(super) texts: [&'a str; 2],
 }
 
-/// Returns a unified diff; nothing if the sides are equal.
+/// Returns a unified diff; empty if the sides are equal.
 pub(super) fn unified(sides: &ComparedSides<'_>) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let mut unified = diff.unified_diff();
@@ -36,7 +36,7 @@ pub(super) fn print_unified(context: &mut CommandContext, sides: &ComparedSides<
     Ok(())
 }
 
-/// Returns the places that differ as they read, with what went and what came marked inside the lines.
+/// Returns the hunks that differ, with deleted and inserted words marked inside the lines.
 pub(super) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let (old, new) = (lines_of(sides.texts[0]), lines_of(sides.texts[1]));
@@ -57,7 +57,7 @@ pub(super) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) ->
     out
 }
 
-/// Prints the places that differ word by word: in colours, or in brackets where there are none.
+/// Prints the hunks that differ by words: in colors, or with brackets if colors are off.
 pub(super) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
     if sides.texts[0] == sides.texts[1] {
         return Ok(());
@@ -105,7 +105,7 @@ fn of_op(
     }
     let mut out = String::new();
     for (tag, text) in pieces {
-        // The end of a line stays outside, so that lines stay lines.
+        // The line end stays outside the marks, so that lines stay intact.
         for line in text.split_inclusive('\n') {
             let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
             if !text.is_empty() {

@@ -17,6 +17,7 @@ use super::{
         edit::applied,
         item_spans::{ItemSpan, spans_of_blocks},
         rebase::{RunAlignment, rebase_all},
+        redact::to_ranges,
     },
     ConversionSettlement,
     align_items::beside,
@@ -144,6 +145,28 @@ impl ContentDoc {
     }
 }
 
+/// Returns those orphans that a version does not show. It does show what was typed into a block that
+/// only a rival deleted.
+pub(super) fn hidden_at(version: &Version, orphans: Vec<OrphanedItem>) -> Vec<OrphanedItem> {
+    let deleted = &version.snapshot().delete_set;
+    let mut hidden = Vec::with_capacity(orphans.len());
+    for orphan in orphans {
+        if orphan.around.iter().any(|id| holds(deleted, *id)) {
+            hidden.push(orphan);
+            continue;
+        }
+        let whole = to_set([orphan.range].into_iter());
+        for range in to_ranges(&whole.diff(&whole.diff(deleted))) {
+            hidden.push(OrphanedItem {
+                range,
+                around: orphan.around.clone(),
+                by: orphan.by.clone(),
+            });
+        }
+    }
+    hidden
+}
+
 /// Merges what some blocks say now and did not say before into a file, one change after the other.
 fn merged_into(
     mut text: String,
@@ -174,8 +197,7 @@ fn merged_into(
         let goes_on = begun.is_empty() || merged.contains(&[&begun, words].concat());
         if !is_apart && goes_on || words.trim().is_empty() {
             text = merged;
-        } else if !begun.is_empty() && text.matches(&begun).count() == 1 {
-            let at = text.find(&begun).map_or(text.len(), |at| at + begun.len());
+        } else if let Some(at) = end_of_begun(&text, &begun) {
             text.insert_str(at, words);
         } else if is_apart {
             add_paragraph(&mut text, words.trim());
@@ -185,6 +207,17 @@ fn merged_into(
         base = said;
     }
     text
+}
+
+/// Returns where the beginning of a word ends in a file. Of what stood before the rest of the word,
+/// the file may have only the end: the same client may have deleted the letters before it.
+fn end_of_begun(text: &str, begun: &str) -> Option<usize> {
+    let suffixes = begun.char_indices().map(|(at, _)| &begun[at..]);
+    let found = suffixes.filter_map(|it| Some((text.find(it)?, it))).next();
+    let (at, suffix) = found?;
+    let is_only = text.matches(suffix).count() == 1;
+    let is_whole = suffix.len() == begun.len() || !text[..at].ends_with(char::is_alphanumeric);
+    (is_only && is_whole).then(|| at + suffix.len())
 }
 
 /// Adds what stands beside nothing any more.

@@ -17,7 +17,7 @@ use super::{
     CONVERSIONS, ConversionSettlement, MARK,
     align_items::{SharedItemRange, beside, beside_at},
     is_rich,
-    late::{ancestors, holds},
+    late::{ancestors, hidden_at, holds},
     merged, with_deleted,
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Changes whenever the same state is settled by other items.
-const VERSION: &str = "yfs settlement 2";
+const VERSION: &str = "yfs settlement 3";
 
 /// What a file is to say.
 pub(super) struct PendingConversion {
@@ -179,7 +179,7 @@ impl ContentDoc {
         let rivals = self.rivals();
         let after = self.after(last);
         let now = self.without_rivals(&rivals, &after);
-        let orphans = self.orphans(&after, &rivals);
+        let orphans = hidden_at(&now, self.orphans(&after, &rivals));
         let mut then = self.fork_at(&after)?;
         let is_stale_same = || {
             let base = then.read(|txn| root_text(txn, !last.is_to_rich));
@@ -198,8 +198,11 @@ impl ContentDoc {
         let (ops, _) = rebase_all(&runs, &late.splices, &late.base, &current.now, &late.now);
         let mut merged = applied(&current.now, &late.now, &ops);
         let mut kept = Vec::new();
-        if orphans.is_empty() && rivals.is_empty() && last.is_to_rich {
-            kept = inserted_at(&ops);
+        if orphans.is_empty() && rivals.is_empty() {
+            kept = match last.is_to_rich {
+                true => inserted_at(&ops),
+                false => kept_around(&ops, current.now.len()),
+            };
         } else {
             merged = self.with_orphans(merged, &orphans, &rivals)?;
         }
@@ -254,6 +257,22 @@ fn inserted_at(ops: &[RebaseOp]) -> Vec<(usize, usize, usize)> {
         grown += op.insert.len() as isize - op.delete.bytes as isize;
     }
     inserted
+}
+
+/// Returns what changes leave of a text: where that is in the text that comes of them, where it was,
+/// and its length.
+fn kept_around(ops: &[RebaseOp], len: usize) -> Vec<(usize, usize, usize)> {
+    let (mut new, mut old) = (0, 0);
+    let mut kept = Vec::with_capacity(ops.len() + 1);
+    for op in ops {
+        let n_kept = op.at.bytes - old;
+        kept.push((new, old, n_kept));
+        new += n_kept + op.insert.len();
+        old = op.at.bytes + op.delete.bytes;
+    }
+    kept.push((new, old, len - old));
+    kept.retain(|(.., len)| *len > 0);
+    kept
 }
 
 /// Compares what a root said at a version with what it says.

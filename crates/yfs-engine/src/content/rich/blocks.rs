@@ -9,13 +9,13 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use yfs_markdown::{
     schema::SchemaProfile,
     source::{RenderedBlocks, SourceMap},
     tree::TreeElement,
 };
-use yrs::{ReadTxn, XmlElementRef, XmlFragment as _, XmlOut};
+use yrs::{ReadTxn, Xml as _, XmlElementRef, XmlFragment as _, XmlOut};
 
 use super::{RichFile, RichMemory, SOURCE, evident_profile, file_of};
 use crate::{
@@ -31,6 +31,9 @@ const MIN_LEN: usize = if cfg!(test) { 1 } else { 8 << 10 };
 /// More blocks than this are not brought up to date one by one.
 const MAX_CHANGED: usize = 256;
 
+/// Half as many writes at most do not try to change a few blocks only, where others failed.
+const MAX_NOT_TRIED: u32 = 32;
+
 /// The file as it was when it was last read.
 #[derive(Debug, Default)]
 pub(in crate::content) struct FileCache {
@@ -42,9 +45,16 @@ struct BlockCacheInner {
     cached: Option<CachedBlock>,
     /// What was deleted since.
     deleted: Vec<IdRange>,
+    /// How often in a row a file was divided into blocks for a write that then was made as a whole.
+    n_in_vain: u32,
+    /// How many writes since then did not try.
+    n_not_tried: u32,
     /// How often the whole document was read.
     #[cfg(test)]
     n_whole: u32,
+    /// How often the whole document was compared with what was to be written.
+    #[cfg(test)]
+    n_whole_writes: u32,
 }
 
 #[derive(Debug)]
@@ -62,8 +72,10 @@ pub(super) struct CachedBlock {
 /// Which children of the root changed: where they were, and where they are.
 struct ChangedBlocks {
     old: Range<usize>,
-    ids: Vec<ItemId>,
-    handles: Vec<XmlElementRef>,
+    /// All children, where some came or went.
+    children: Option<(Vec<ItemId>, Vec<XmlElementRef>)>,
+    /// One of those that changed, and where it is.
+    inside: Option<(usize, XmlElementRef)>,
 }
 
 impl FileCache {
@@ -81,6 +93,34 @@ impl FileCache {
     #[cfg(test)]
     pub(in crate::content) fn n_whole(&self) -> u32 {
         self.lock().n_whole
+    }
+
+    /// Notes whether a write for which the file was divided into blocks changed a few of them only.
+    pub(super) fn note_division(&self, was_of_use: bool) {
+        let mut inner = self.lock();
+        inner.n_not_tried = 0;
+        inner.n_in_vain = if was_of_use { 0 } else { inner.n_in_vain.saturating_add(1) };
+    }
+
+    /// Reports whether to divide a file into blocks for a write. Where that was in vain time and
+    /// again, most writes do not try.
+    fn is_worth_dividing(&self) -> bool {
+        let mut inner = self.lock();
+        let is_worth = inner.n_not_tried >= inner.n_in_vain.min(MAX_NOT_TRIED) / 2;
+        inner.n_not_tried += u32::from(!is_worth);
+        is_worth
+    }
+
+    /// Returns how often the whole document was compared with what was to be written.
+    #[cfg(test)]
+    pub(in crate::content) fn n_whole_writes(&self) -> u32 {
+        self.lock().n_whole_writes
+    }
+
+    /// Notes that the whole document is compared with what is to be written.
+    #[cfg(test)]
+    pub(super) fn note_whole_write(&self) {
+        self.lock().n_whole_writes += 1;
     }
 
     /// Notes what an update deleted.
@@ -166,7 +206,8 @@ impl ContentDoc {
             }
             let parts = self.gate.parts_in(&changed, &[ROOT]);
             if !parts.is_empty() {
-                let changed = cached.changed(txn, &parts)?;
+                let have_children = self.gate.has_direct_parts(&parts, ROOT);
+                let changed = cached.changed(txn, &parts, have_children)?;
                 cached.replace(txn, changed)?;
             }
             cached.clocks = clocks;
@@ -179,9 +220,34 @@ impl ContentDoc {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         drop(inner);
-        let mut cached = cached?;
-        self.bring_up_to_date(&mut cached, deleted, profile)?;
-        Some(cached)
+        if let Some(mut cached) = cached
+            && self.bring_up_to_date(&mut cached, deleted, profile).is_some()
+        {
+            return Some(cached);
+        }
+        None
+    }
+
+    /// Divides the file into blocks without reading it again, where its text is known: a file that was
+    /// written as a whole is what was written.
+    pub(super) fn divide_known(&self, profile: SchemaProfile) -> Option<CachedBlock> {
+        let file = self.file.get().filter(|file| file.is_exact && file.text.len() >= MIN_LEN)?;
+        if !self.blocks.is_worth_dividing() {
+            return None;
+        }
+        self.gate.read(|txn| {
+            let memory = RichMemory::read(txn);
+            let (front, map) = (memory.front(), memory.source());
+            let body = file.text.strip_prefix(&front)?;
+            let kids = glance(txn, profile);
+            let ids: Vec<ItemId> = kids.iter().map(element_id).collect::<Option<_>>()?;
+            if evident_profile(&kids).is_some_and(|evident| evident != profile) {
+                return None;
+            }
+            let document = TreeElement::new("doc").holding(into_nodes(kids));
+            let rendered = RenderedBlocks::of_text(&document, &map, profile, body)?;
+            Some(CachedBlock { rendered, ids, profile, map, front, clocks: clocks_of(txn) })
+        })
     }
 
     /// Puts the file back into the cache.
@@ -202,7 +268,11 @@ fn clocks_of(txn: &impl ReadTxn) -> HashMap<ClientId, u32> {
 fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
     let fragment = txn.get_xml_fragment(ROOT)?;
     let (mut ids, mut handles) = (Vec::new(), Vec::new());
-    for child in fragment.children(txn) {
+    let Some(first) = fragment.first_child() else { return Some((ids, handles)) };
+    // A step from sibling to sibling costs less than what yrs does for `children`.
+    let XmlOut::Element(first) = first else { return None };
+    let behind: Vec<XmlOut> = first.siblings(txn).collect();
+    for child in std::iter::once(XmlOut::Element(first)).chain(behind) {
         let XmlOut::Element(element) = child else { return None };
         ids.push(item_of(element.as_ref())?);
         handles.push(element);
@@ -216,10 +286,18 @@ impl CachedBlock {
         &self.front
     }
 
-    /// Returns the children of the root; nothing if they are not those that were read.
-    pub(super) fn handles(&self, txn: &impl ReadTxn) -> Option<Vec<XmlElementRef>> {
-        let (ids, handles) = children(txn)?;
-        (ids == self.ids).then_some(handles)
+    /// Returns some children of the root; nothing if they are not those that were read.
+    pub(super) fn handles(
+        &self,
+        txn: &impl ReadTxn,
+        range: Range<usize>,
+    ) -> Option<Vec<XmlElementRef>> {
+        let XmlOut::Element(first) = txn.get_xml_fragment(ROOT)?.first_child()? else {
+            return None;
+        };
+        let handles = siblings_at(txn, (0, first), 0..range.end)?.split_off(range.start);
+        let ids = handles.iter().map(|handle| item_of(handle.as_ref()));
+        ids.eq(self.ids[range].iter().map(|id| Some(*id))).then_some(handles)
     }
 
     /// Notes that the blocks are those that are in the document now. Reports whether there are as
@@ -236,40 +314,93 @@ impl CachedBlock {
         RichFile { text, is_exact: self.rendered.is_exact() }
     }
 
-    /// Finds the children of the root that hold some items.
-    fn changed(&self, txn: &impl ReadTxn, parts: &[IdRange]) -> Option<ChangedBlocks> {
-        let mut dirty = HashSet::new();
+    /// Finds the children of the root that hold some items, of which some may be children.
+    fn changed(
+        &self,
+        txn: &impl ReadTxn,
+        parts: &[IdRange],
+        have_children: bool,
+    ) -> Option<ChangedBlocks> {
+        let mut dirty = HashMap::new();
         for part in parts {
-            dirty.extend(top_of(txn, ItemId::new(part.client, part.start))?);
+            let top = top_of(txn, ItemId::new(part.client, part.start))?;
+            dirty.extend(top.and_then(|top| Some((item_of(top.as_ref())?, top))));
+        }
+        if !have_children {
+            return self.changed_inside(dirty);
         }
         let (ids, handles) = children(txn)?;
-        let is_same = |(old, new): &(&ItemId, &ItemId)| old == new && !dirty.contains(*old);
+        let is_same = |(old, new): &(&ItemId, &ItemId)| old == new && !dirty.contains_key(*old);
         let n_before = self.ids.iter().zip(&ids).take_while(is_same).count();
         let n_left = self.ids.len().min(ids.len()) - n_before;
         let behind = self.ids.iter().rev().zip(ids.iter().rev()).take(n_left);
         let n_behind = behind.take_while(is_same).count();
-        Some(ChangedBlocks { old: n_before..self.ids.len() - n_behind, ids, handles })
+        let old = n_before..self.ids.len() - n_behind;
+        Some(ChangedBlocks { old, children: Some((ids, handles)), inside: None })
+    }
+
+    /// Finds children of the root that are where they were.
+    fn changed_inside(&self, mut dirty: HashMap<ItemId, XmlElementRef>) -> Option<ChangedBlocks> {
+        let is_dirty = |id: &ItemId| dirty.contains_key(id);
+        let Some(first) = self.ids.iter().position(is_dirty) else {
+            // What is in none of them is in what was deleted.
+            return Some(ChangedBlocks { old: 0..0, children: None, inside: None });
+        };
+        let last = self.ids.iter().rposition(is_dirty)?;
+        let inside = dirty.remove(&self.ids[first])?;
+        Some(ChangedBlocks { old: first..last + 1, children: None, inside: Some((first, inside)) })
     }
 
     /// Reads and renders the children that changed.
     fn replace(&mut self, txn: &impl ReadTxn, changed: ChangedBlocks) -> Option<()> {
-        let ChangedBlocks { old, ids, handles } = changed;
-        let n_new = (old.len() + ids.len()).checked_sub(self.ids.len())?;
+        let ChangedBlocks { old, children, inside } = changed;
+        let n_now = children.as_ref().map_or(self.ids.len(), |(ids, _)| ids.len());
+        let n_new = (old.len() + n_now).checked_sub(self.ids.len())?;
         if n_new > MAX_CHANGED || old.len() > MAX_CHANGED {
             return None;
         }
         if n_new > 0 || !old.is_empty() {
             let around = self.rendered.around(old.clone());
-            let end = (around.end + ids.len()).checked_sub(self.ids.len())?;
-            let kids = glance_at(txn, &handles[around.start..end], self.profile);
-            if kids.len() != end - around.start
+            let now = around.start..(around.end + n_now).checked_sub(self.ids.len())?;
+            let handles = match (&children, inside) {
+                (Some((_, handles)), _) => handles[now.clone()].to_vec(),
+                (None, inside) => siblings_at(txn, inside?, now.clone())?,
+            };
+            let kids = glance_at(txn, &handles, self.profile);
+            if kids.len() != now.len()
                 || evident_profile(&kids).is_some_and(|evident| evident != self.profile)
                 || !self.rendered.replace(&self.map, self.profile, old, into_nodes(kids))
             {
                 return None;
             }
         }
-        self.ids = ids;
+        if let Some((ids, _)) = children {
+            self.ids = ids;
+        }
         Some(())
     }
+}
+
+/// Returns the children of the root in a range, which holds one that is known.
+fn siblings_at(
+    txn: &impl ReadTxn,
+    (at, known): (usize, XmlElementRef),
+    range: Range<usize>,
+) -> Option<Vec<XmlElementRef>> {
+    let element = |sibling: XmlOut| match sibling {
+        XmlOut::Element(element) => Some(element),
+        _ => None,
+    };
+    let n_before = at.checked_sub(range.start)?;
+    let mut before: Vec<_> =
+        known.siblings(txn).rev().take(n_before).map(element).collect::<Option<_>>()?;
+    before.reverse();
+    let behind: Vec<_> = known
+        .siblings(txn)
+        .take(range.end.checked_sub(at + 1)?)
+        .map(element)
+        .collect::<Option<_>>()?;
+    before.push(known);
+    before.extend(behind);
+    (before.len() == range.len()).then_some(before)
 }

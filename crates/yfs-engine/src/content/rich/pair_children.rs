@@ -29,6 +29,10 @@ const MIN_ALIKE: f32 = 0.4;
 /// How alike two blocks are that say nothing.
 const WORDLESS: f32 = 0.6;
 
+/// How alike two texts are that share no word. Any two can be one, but the lines of a paragraph are
+/// paired by what they say, so that a line that moves down is not written again in another text.
+const MIN_ALIKE_TEXTS: f32 = 0.5;
+
 /// What becomes of a child, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChildAction {
@@ -114,23 +118,25 @@ struct ChildFingerprint {
 impl ChildFingerprint {
     fn of_kid(kid: &LiveChild) -> Self {
         match kid {
-            LiveChild::Text(_) => Self { name: None, words: Vec::new() },
-            LiveChild::Element(element) => Self::of(&element.name, &nodes(&element.kids)),
+            LiveChild::Text(text) => Self::of(None, &text.runs),
+            LiveChild::Element(element) => Self::of(Some(&element.name), &nodes(&element.kids)),
         }
     }
 
     fn of_nodes(nodes: &[MarkdownNode]) -> Self {
         match nodes.first() {
-            Some(MarkdownNode::Element(element)) => Self::of(&element.name, &element.children),
-            _ => Self { name: None, words: Vec::new() },
+            Some(MarkdownNode::Element(element)) => {
+                Self::of(Some(&element.name), &element.children)
+            }
+            _ => Self::of(None, nodes),
         }
     }
 
-    fn of(name: &smol_str::SmolStr, children: &[MarkdownNode]) -> Self {
+    fn of(name: Option<&smol_str::SmolStr>, children: &[MarkdownNode]) -> Self {
         let mut words = Vec::new();
         collect(children, &mut words);
         words.sort_unstable();
-        Self { name: Some(name.clone()), words }
+        Self { name: name.cloned(), words }
     }
 
     /// Returns how alike two are (Sørensen and Dice, of words); nothing if they can never be one.
@@ -138,14 +144,20 @@ impl ChildFingerprint {
         if self.name != other.name {
             return None;
         }
-        if self.name.is_none() {
-            return Some(1.0);
-        }
         let n_words = self.words.len() + other.words.len();
         // A table has one header, whatever that says.
         if n_words == 0 || self.name.as_deref().is_some_and(is_header) {
             return Some(WORDLESS);
         }
+        let alike = 2.0 * self.n_shared(other) as f32 / n_words as f32;
+        Some(match self.name {
+            None => MIN_ALIKE_TEXTS + (1.0 - MIN_ALIKE_TEXTS) * alike,
+            Some(_) => alike,
+        })
+    }
+
+    /// Returns how many words both have.
+    fn n_shared(&self, other: &Self) -> usize {
         let (mut n_shared, mut rest) = (0_usize, other.words.as_slice());
         for word in &self.words {
             let n_less = rest.partition_point(|it| it < word);
@@ -155,7 +167,7 @@ impl ChildFingerprint {
                 rest = &rest[1..];
             }
         }
-        Some(2.0 * n_shared as f32 / n_words as f32)
+        n_shared
     }
 }
 

@@ -4,7 +4,7 @@
 //! did since stays where it is. Nothing that others put in is ever deleted: of a block that goes while somebody typed in
 //! it, what they typed stays.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hashbrown::HashMap;
 use yfs_markdown::{
@@ -17,6 +17,7 @@ use yrs::{
 
 use super::{
     super::{
+        diff::utf16_len,
         item_spans::{TypingRuns, typing_runs},
         laid_beside,
         rebase::{RunAlignment, TextLength, TextOverlap},
@@ -46,6 +47,9 @@ pub(super) struct BaseAlignment<'a, 'doc> {
     /// The version that the writer had read; nothing if that is what is there.
     pub(super) version: Option<&'a Snapshot>,
     pub(super) profile: SchemaProfile,
+    /// Whether the edit copies what others typed in another root, so that it must not come between
+    /// the letters that one client typed in one go.
+    pub(super) is_copy: bool,
 }
 
 impl RichEditPlan {
@@ -84,7 +88,7 @@ impl RichEditPlan {
         &mut self,
         beside: &mut BaseAlignment<'_, '_>,
         live: &[LiveChild],
-        changed: std::ops::Range<usize>,
+        changed: Range<usize>,
         new: &[MarkdownNode],
     ) {
         let level = SiblingList {
@@ -264,7 +268,13 @@ impl SiblingList<'_, '_, '_, '_> {
 
     fn text(&mut self, base: &LiveText, new: &[MarkdownNode]) {
         let (old, new) = (MarkedRichText::new(&base.runs), MarkedRichText::new(new));
-        let change = MarkedTextChange::new(&old, &new, self.beside.profile);
+        let runs = self.beside.runs_of(base);
+        let inside = |at: usize| {
+            let around = runs.iter().find(|(slot, _)| slot.start < at && at < slot.end);
+            around
+                .is_some_and(|(slot, typing)| typing.goes_on(utf16_len(&old.text[slot.start..at])))
+        };
+        let change = MarkedTextChange::new(&old, &new, self.beside.profile, inside);
         let mut start = 0;
         for slot in &base.slots {
             let range = start..start + slot.text.len();
@@ -394,6 +404,20 @@ impl SiblingList<'_, '_, '_, '_> {
 }
 
 impl BaseAlignment<'_, '_> {
+    /// Returns where typing begins in each part of a text, in bytes of the text, if that matters.
+    fn runs_of(&mut self, base: &LiveText) -> Vec<(Range<usize>, TypingRuns)> {
+        if !self.is_copy {
+            return Vec::new();
+        }
+        let mut start = 0;
+        let runs = base.slots.iter().map(|slot| {
+            let range = start..start + slot.text.len();
+            start = range.end;
+            (range, typing_runs(self.txn, &slot.handle))
+        });
+        runs.collect()
+    }
+
     /// Returns where typing begins in a text that others changed.
     fn typing(&mut self, base: &TextSlot, live: &TextSlot) -> TypingRuns {
         match self.version.is_none() || base.text == live.text {

@@ -77,12 +77,20 @@ pub(super) struct MarkedTextChange<'a> {
 }
 
 impl<'a> MarkedTextChange<'a> {
+    /// Compares two texts. Where an insertion could as well stand a few characters aside, it does
+    /// so if it would else come `inside` what one client typed in one go.
     pub(super) fn new(
         base: &'a MarkedRichText<'a>,
         new: &'a MarkedRichText<'a>,
         profile: SchemaProfile,
+        inside: impl Fn(usize) -> bool,
     ) -> Self {
-        let splices = diff(&base.text, &new.text);
+        let mut splices = diff(&base.text, &new.text);
+        for index in 0..splices.len() {
+            let from = index.checked_sub(1).map_or(0, |before| splices[before].old.end);
+            let to = splices.get(index + 1).map_or(base.text.len(), |behind| behind.old.start);
+            slide(&mut splices[index], &base.text, &new.text, from..to, &inside);
+        }
         let mut change = Self { base, new, splices, formats: Vec::new() };
         change.compare_marks(profile);
         change
@@ -305,6 +313,42 @@ pub(super) fn apply_by_rule(
                 }
                 at += len;
             }
+        }
+    }
+}
+
+/// Moves an insertion within a part of the base to the nearest place that is not `inside`, if the
+/// text that comes of it is the same.
+fn slide(
+    splice: &mut TextSplice,
+    base: &str,
+    new: &str,
+    within: Range<usize>,
+    inside: impl Fn(usize) -> bool,
+) {
+    if splice.delete > 0 || splice.new.is_empty() || !inside(splice.old.start) {
+        return;
+    }
+    let (mut at, mut inserted) = (splice.old.start, splice.new.clone());
+    while let Some(c) = base[within.start..at].chars().next_back()
+        && new[inserted.clone()].ends_with(c)
+    {
+        at -= c.len_utf8();
+        inserted = inserted.start - c.len_utf8()..inserted.end - c.len_utf8();
+        if !inside(at) {
+            splice.at -= utf16_len(&base[at..splice.old.start]);
+            return (splice.old, splice.new) = (at..at, inserted);
+        }
+    }
+    (at, inserted) = (splice.old.start, splice.new.clone());
+    while let Some(c) = base[at..within.end].chars().next()
+        && new[inserted.clone()].starts_with(c)
+    {
+        at += c.len_utf8();
+        inserted = inserted.start + c.len_utf8()..inserted.end + c.len_utf8();
+        if !inside(at) {
+            splice.at += utf16_len(&base[splice.old.start..at]);
+            return (splice.old, splice.new) = (at..at, inserted);
         }
     }
 }

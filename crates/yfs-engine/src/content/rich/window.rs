@@ -6,7 +6,6 @@
 use yfs_markdown::{
     front_matter::split, schema::SchemaProfile, source::remember, tree::TreeElement,
 };
-use yrs::XmlElementRef;
 
 use super::{
     super::{ContentDoc, ContentError, ContentWriteResult, RunAuthor},
@@ -36,7 +35,22 @@ impl ContentDoc {
         profile: SchemaProfile,
         author: &RunAuthor,
     ) -> Result<Option<ContentWriteResult>, ContentError> {
-        let Some(mut cached) = self.take_cached(profile) else { return Ok(None) };
+        if let Some(cached) = self.take_cached(profile) {
+            return self.write_in(cached, new, profile, author);
+        }
+        let Some(cached) = self.divide_known(profile) else { return Ok(None) };
+        let written = self.write_in(cached, new, profile, author)?;
+        self.blocks.note_division(written.is_some());
+        Ok(written)
+    }
+
+    fn write_in(
+        &mut self,
+        mut cached: CachedBlock,
+        new: &str,
+        profile: SchemaProfile,
+        author: &RunAuthor,
+    ) -> Result<Option<ContentWriteResult>, ContentError> {
         let old_text = cached.file();
         let Some(window) = cached.window(new, profile).filter(|_| old_text.is_exact) else {
             self.keep_cached(cached);
@@ -44,21 +58,19 @@ impl ContentDoc {
         };
         let EditWindow { old, n_before, n_after, document } = window;
         let around = cached.rendered.around(old.clone());
-        let handles = self.gate.read(|txn| cached.handles(txn));
+        let handles = self.gate.read(|txn| cached.handles(txn, around.clone()));
         let Some(handles) = handles else { return Ok(None) };
         let nodes = document.children.clone();
-        let map = cached.map.clone();
-        let is_written = cached.rendered.replace(&map, profile, old, nodes);
+        let is_written = cached.rendered.replace(&cached.map, profile, old, nodes);
         if !is_written || cached.file().text != new {
             return Ok(None);
         }
         let entry = self.begin_run(author, is_rewrite(&old_text.text, new));
         let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
         let mut plan = RichEditPlan::new(self.client, clock);
-        let handles: &[XmlElementRef] = &handles[around];
         self.gate.edit(|txn| {
-            let live = live_at(txn, handles, profile);
-            let mut beside = BaseAlignment { txn, version: None, profile };
+            let live = live_at(txn, &handles, profile);
+            let mut beside = BaseAlignment { txn, version: None, profile, is_copy: false };
             let changed = n_before..live.len() - n_after;
             let new = &document.children[n_before..document.children.len() - n_after];
             plan.blocks(&mut beside, &live, changed, new);

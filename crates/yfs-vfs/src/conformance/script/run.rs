@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures::StreamExt;
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_types::{path::VPath, time::Millis};
 
 use super::{Outcome, ScriptRunner, mark, show_bytes, words::ScriptLine};
 use crate::{

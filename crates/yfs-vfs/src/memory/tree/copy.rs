@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use yfs_engine::path::VPath;
+use yfs_types::path::VPath;
 
 use super::{
     MemoryBody, MemoryFinalLink, MemoryLookup, MemoryMissingPath, MemoryNode, MemorySlot,

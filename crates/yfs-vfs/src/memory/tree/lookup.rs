@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use smol_str::SmolStr;
-use yfs_engine::{name::MAX_NAME_LEN, path::VPath};
+use yfs_types::{name::MAX_NAME_LEN, path::VPath};
 
 use super::{MemoryBody, MemoryNode, MemoryTree, NodeIx, ROOT};
 use crate::{

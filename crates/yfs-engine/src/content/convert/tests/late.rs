@@ -430,6 +430,51 @@ fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
     }
 }
 
+/// Two typed at one place, and one deletes that after both were merged: each letter that goes is of
+/// its own word.
+#[test]
+fn a_word_beside_a_deleted_one_keeps_its_letters() {
+    run_both(&[
+        Convert,
+        Append(2),
+        Hear(2),
+        Convert,
+        type_one(0, 0),
+        type_one(1, 31),
+        Send(1, 0),
+        Bind(2),
+        type_one(2, 0),
+        Send(2, 0),
+        Delete(1),
+        Convert,
+    ]);
+}
+
+/// A client goes on with a word in a block that is gone, and had deleted the word before it.
+#[test]
+fn a_word_behind_a_deleted_one_stays_whole() {
+    run_both(&[
+        Convert,
+        type_one(1, 23),
+        Send(1, 0),
+        Convert,
+        Delete(1),
+        Type { who: 1, place: 23, is_half: true },
+        type_one(0, 0),
+        Convert,
+        Finish(1),
+        Remove(2),
+        Send(1, 1),
+        Convert,
+    ]);
+}
+
+fn run_both(steps: &[Step]) {
+    for first in [RICH, ContentRoot::Text] {
+        run(first, steps).unwrap_or_else(|error| panic!("{error} in {first:?} {steps:?}"));
+    }
+}
+
 proptest! {
     #[test]
     fn what_anybody_typed_is_there_once_where_one_process_converts(

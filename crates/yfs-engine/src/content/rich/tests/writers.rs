@@ -3,7 +3,10 @@
 use yfs_markdown::schema::SchemaProfile;
 
 use super::{document, receive, replica, write};
-use crate::content::ContentDoc;
+use crate::{
+    content::{ByteClassification, ContentDoc, ContentError, classify_as},
+    kind::ContentRoot,
+};
 
 /// Starts with `base`; one replica then writes `theirs`, and another, who has only read `base`, `ours`. Returns what all
 /// replicas hold in the end.
@@ -35,6 +38,22 @@ fn changes_of_different_words_are_both_made() {
     let base = "One *two* three four five.\n";
     let theirs = "One *two* THREE four five.\n";
     assert_eq!(both(base, theirs, "1 **two** three four 5.\n"), "1 **two** THREE four 5.\n");
+}
+
+/// Seed 1150 of the random replicas: the first line was written again in the text of the line above
+/// it, so what another replica typed in that line went when the line above it was removed.
+#[test]
+fn a_line_that_moves_down_keeps_what_others_type_in_it() {
+    let mut first = document(1, SchemaProfile::Gfm);
+    write(&mut first, "a word one\na word two\nof three\n", None);
+    let mut second = replica(&first, 2);
+    write(&mut first, "of zero\na word one more\na word two\na word four\n", None);
+    write(&mut second, "a word one and X\na word two\nof three\n", None);
+    write(&mut first, "a word one more\na word two\na word four\n", None);
+    receive(&mut first, &second.gate().encode_state());
+    receive(&mut second, &first.gate().encode_state());
+    assert_eq!(first.text(), second.text());
+    assert_eq!(first.text(), "a word one more and X\na word two\na word four\n");
 }
 
 #[test]
@@ -116,4 +135,53 @@ fn typing_reads_no_block_but_those_around() {
         assert_eq!(reader.text(), human.text());
     }
     assert_eq!(reader.blocks.n_whole(), n_whole);
+}
+
+/// A file that was written as a whole is known block by block when the next write needs it, not only
+/// after a peer typed.
+#[test]
+fn writes_after_a_whole_write_compare_no_block_but_those_around() {
+    for end in ["", "\n"] {
+        let mut doc = document(1, SchemaProfile::Gfm);
+        let blocks =
+            (0..40).map(|at| format!("Paragraph {at} of *some* words.\n\n- one {at}\n- two\n\n"));
+        let file = blocks.collect::<String>() + "The end." + end;
+        write(&mut doc, &file, None);
+        // What stood at the end is not what is written there by itself, and is forgotten first.
+        drop(doc.append("\nMore.\n", &super::author()).expect("it is added"));
+        let n_whole = [doc.blocks.n_whole(), doc.blocks.n_whole_writes()];
+        for at in 0..20 {
+            drop(doc.append(&format!("\nLine {at}.\n"), &super::author()).expect("it is added"));
+            let (old, new) = (format!("Paragraph {at} of"), format!("Paragraph {at} with"));
+            drop(doc.edit(&old, &new, false, &super::author()).expect("it is there"));
+            let one = format!("one {at}\n");
+            drop(doc.edit(&one, "another\n", false, &super::author()).expect("it is there"));
+            assert_eq!(replica(&doc, 2).text(), doc.text());
+        }
+        assert_eq!([doc.blocks.n_whole(), doc.blocks.n_whole_writes()], n_whole, "{end:?}");
+    }
+}
+
+/// Short lines take 1,500 times their length as rich text.
+#[test]
+fn markdown_of_very_many_short_lines_is_no_rich_text() {
+    let kind = ContentRoot::Rich(SchemaProfile::Gfm);
+    for hostile in ["l\n", "- a\n", "> a\n\n", "|a|b|\n", "*a* ", "# h\n", "1. a\n", "`a` "] {
+        let heavy = hostile.repeat(3_000_000 / hostile.len());
+        assert_eq!(classify_as(heavy.as_bytes(), kind), ByteClassification::Blob, "{hostile:?}");
+        assert!(matches!(
+            classify_as(heavy.as_bytes(), ContentRoot::Text),
+            ByteClassification::Text(_)
+        ));
+        let mut doc = document(1, SchemaProfile::Gfm);
+        write(&mut doc, "One line.\n", None);
+        let before = doc.version();
+        let refused = doc.append(&heavy, &super::author());
+        assert_eq!(refused, Err(ContentError::TooHeavy), "{hostile:?}");
+        assert_eq!((doc.version(), doc.text().as_str()), (before, "One line.\n"));
+    }
+    // A long file as people write it.
+    let line = "A line of some eighty characters, as in a file that is wrapped by an editor, with *marks*.\n";
+    let long = line.repeat(1_500_000 / line.len());
+    assert!(matches!(classify_as(long.as_bytes(), kind), ByteClassification::Text(_)));
 }

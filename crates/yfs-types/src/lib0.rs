@@ -1,4 +1,8 @@
-//! Reading with strict bounds.
+//! The bytes of lib0, the encoding of Yjs: variable-length integers, strings, and buffers.
+//!
+//! [`Lib0Reader`] reads bytes of unknown origin: it checks each length against the bytes that are left
+//! before it allocates, checks UTF-8, and never recurses. The writing functions produce the bytes that
+//! JavaScript's lib0 produces.
 
 use thiserror::Error;
 
@@ -140,4 +144,39 @@ impl<'a> Lib0Reader<'a> {
     pub fn string(&mut self) -> Result<&'a str, Lib0Error> {
         std::str::from_utf8(self.buffer()?).map_err(|_| Lib0Error::Utf8)
     }
+}
+
+/// Appends an unsigned integer of variable length.
+pub fn write_var_uint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends a signed integer of variable length.
+pub fn write_var_int(out: &mut Vec<u8>, number: i64) {
+    let mut rest = number.unsigned_abs();
+    let sign = if number < 0 { 0x40 } else { 0 };
+    let more = |rest: u64| if rest > 0 { 0x80 } else { 0 };
+    let first = rest as u8 & 0x3f;
+    rest >>= 6;
+    out.push(more(rest) | sign | first);
+    while rest > 0 {
+        let digit = rest as u8 & 0x7f;
+        rest >>= 7;
+        out.push(more(rest) | digit);
+    }
+}
+
+/// Appends a string, preceded by its length in bytes.
+pub fn write_string(out: &mut Vec<u8>, text: &str) {
+    write_buffer(out, text.as_bytes());
+}
+
+/// Appends bytes, preceded by their number.
+pub fn write_buffer(out: &mut Vec<u8>, bytes: &[u8]) {
+    write_var_uint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
 }
