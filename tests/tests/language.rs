@@ -36,7 +36,6 @@ const BANNED_LEFT: &[(&str, usize)] = &[
     ("yfs-server", 82),
     ("yfs-store", 85),
     ("yfs-sync", 38),
-    ("yfs-types", 1),
     ("yfs-vfs", 100),
 ];
 
@@ -53,7 +52,6 @@ const WIDE_LEFT: &[(&str, usize)] = &[
     ("yfs-server", 50),
     ("yfs-store", 4),
     ("yfs-sync", 8),
-    ("yfs-types", 1),
     ("yfs-vfs", 72),
 ];
 
