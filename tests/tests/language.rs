@@ -32,7 +32,6 @@ const BANNED_LEFT: &[(&str, usize)] = &[
     ("yfs-markdown", 31),
     ("yfs-mirror", 178),
     ("yfs-node", 20),
-    ("yfs-replica", 20),
     ("yfs-server", 82),
     ("yfs-store", 85),
 ];
@@ -46,7 +45,7 @@ const WIDE_LEFT: &[(&str, usize)] = &[
     ("yfs-markdown", 87),
     ("yfs-mirror", 93),
     ("yfs-node", 12),
-    ("yfs-replica", 12),
+    ("yfs-replica", 2),
     ("yfs-server", 50),
     ("yfs-store", 4),
     ("yfs-sync", 2),
