@@ -14,7 +14,7 @@ pub struct ChangeCursor(SmolStr);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// What happened.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The object's current path; for a removed object, its last path.
     pub path: VPath,
