@@ -1,4 +1,4 @@
-//! Blobs on their way: asked for, sent in parts, put together.
+//! The transfer of blobs: requested by hash, sent in parts, and assembled.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -13,43 +13,43 @@ use yfs_sync::replica::ReplicaMessage;
 
 use crate::replica_session::ReplicaError;
 
-/// How many bytes of a blob one message carries.
+/// The most bytes of a blob in one message.
 const PART_LEN: u64 = 256 << 10;
 
-/// How many hashes one message asks for.
+/// The most hashes in one request.
 const MAX_ASKED: usize = 256;
 
-/// How many hashes we have asked for at once.
+/// The most hashes that may be requested and not received yet.
 const MAX_OUTSTANDING: usize = 16 * MAX_ASKED;
 
-/// How many hashes the other may have asked for at once.
+/// The most hashes that the peer may have requested and not received yet.
 const MAX_OWED: usize = 1 << 16;
 
-/// How many bytes of a blob are taken, whatever its row says. A larger one is as large as its row
-/// says at most.
+/// The size that every blob may have, in bytes, whatever its row says. A larger blob may have at
+/// most the size in its row.
 const MIN_LIMIT: u64 = 16 << 20;
 
-/// What one side lacks and what it owes.
+/// The state of the transfer of blobs in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct BlobExchange {
-    /// What is to be asked for, with the sizes that rows say.
+    /// The hashes to request, with the sizes in their rows.
     wanted: BTreeMap<ContentHash, u64>,
-    /// What was asked for, with the sizes that rows say.
+    /// The requested hashes, with the sizes in their rows.
     asked: BTreeMap<ContentHash, u64>,
-    /// The blob that arrives now.
+    /// The blob that is being received.
     arriving: Option<IncomingBlob>,
-    /// What the other asked for, in that order, and each once.
+    /// The hashes that the peer requested, in that order, each once.
     owed: VecDeque<ContentHash>,
     is_owed: BTreeSet<ContentHash>,
-    /// The blob that is being sent, and how far.
+    /// The blob that is being sent, the offset of its next part, and its size, both in bytes.
     sending: Option<(ContentHash, u64, u64)>,
-    /// How many arrived.
+    /// The number of blobs received.
     pub(crate) n_received: u64,
-    /// How many the other lacks as well.
+    /// The number of blobs that the peer lacks as well.
     pub(crate) n_lacking: u64,
 }
 
-/// A blob of which parts have arrived. They go to a file, so that a large one is never in memory.
+/// A partly received blob. Its parts are written to a file, so that a large one is never in memory.
 #[derive(Debug)]
 struct IncomingBlob {
     hash: ContentHash,
@@ -58,7 +58,7 @@ struct IncomingBlob {
 }
 
 impl BlobExchange {
-    /// Adds what is to be asked for, with the sizes that rows say.
+    /// Adds hashes to request, with the sizes in their rows.
     pub(crate) fn want(&mut self, blobs: impl IntoIterator<Item = (ContentHash, u64)>) {
         for (hash, size) in blobs {
             let known = match self.asked.get_mut(&hash) {
@@ -69,17 +69,17 @@ impl BlobExchange {
         }
     }
 
-    /// Tells whether nothing is missing that was wanted.
+    /// Reports whether all wanted blobs have arrived or are known to be missing.
     pub(crate) fn is_settled(&self) -> bool {
         self.wanted.is_empty() && self.asked.is_empty()
     }
 
-    /// Tells whether nothing is owed.
+    /// Reports whether every request of the peer has been answered.
     pub(crate) fn owes_nothing(&self) -> bool {
         self.owed.is_empty() && self.sending.is_none()
     }
 
-    /// Notes what the other asks for.
+    /// Adds the hashes that the peer requests.
     pub(crate) fn owe(&mut self, hashes: Vec<ContentHash>) -> Result<(), ReplicaError> {
         for hash in hashes {
             if self.is_owed.insert(hash) {
@@ -89,7 +89,7 @@ impl BlobExchange {
         if self.owed.len() > MAX_OWED { Err(ReplicaError::TooMuch) } else { Ok(()) }
     }
 
-    /// Takes a part that was asked for.
+    /// Processes a part of a requested blob.
     pub(crate) fn receive(
         &mut self,
         store: &dyn Store,
@@ -114,7 +114,8 @@ impl BlobExchange {
         }
         arriving.file.rewind()?;
         self.asked.remove(&hash);
-        // One that has another hash is nobody's, and goes with others of its kind.
+        // A blob with the wrong hash stays unreferenced, and is purged with other unreferenced
+        // blobs.
         if store.put_blob(&mut arriving.file, SystemClock.now())?.hash != hash {
             return Err(ReplicaError::BadBlob(hash));
         }
@@ -122,7 +123,8 @@ impl BlobExchange {
         Ok(())
     }
 
-    /// Notes that the other lacks a blob as well. Its file cannot be read until somebody has it.
+    /// Records that the peer lacks a blob as well. Its file stays unreadable until a peer has the
+    /// blob.
     pub(crate) fn lacking(&mut self, hash: &ContentHash) {
         if self.asked.remove(hash).is_some() {
             self.n_lacking += 1;

@@ -1,4 +1,4 @@
-//! The side that connects: to a server, over WebSocket, again and again if it is to stay.
+//! The connecting side: WebSocket connections to a server, with reconnects for a permanent one.
 
 use std::time::Duration;
 
@@ -24,46 +24,46 @@ use crate::{
     run_session::{apart, carry},
 };
 
-/// How long connecting may take.
+/// The timeout for connecting.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The greatest size of a message, in bytes. It is that of the server.
+/// The greatest size of a message, in bytes. The server has the same limit.
 const MAX_MESSAGE_LEN: usize = 64 << 20;
 
-/// How long to rest before the first try after a connection broke, and before later ones at most.
+/// The delay before the first reconnect, and the greatest delay before later ones.
 const RESTS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 
-/// The setting of the store that says which server it is a replica of.
+/// The setting of the store with the server that it is a replica of.
 const REMOTE_SETTING: &str = "replica.remote";
 
-/// The beginning of the settings that say what was exchanged with a server.
+/// The prefix of the settings with the state of the exchange with a server.
 const REMEMBERED_SETTING: &str = "replica.remembered.";
 
 /// A server that has the same workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteServer {
-    /// Its address, as `http://127.0.0.1:4680`.
+    /// The address, for example `http://127.0.0.1:4680`.
     url: String,
-    /// What is shown there.
+    /// The token that authenticates the client.
     token: Option<String>,
 }
 
-/// What becomes of a connection that is to stay.
+/// An event of a permanent connection.
 #[derive(Debug)]
 pub enum ConnectionEvent<'a> {
     /// Both sides have everything.
     InStep(&'a ExchangeProgress),
-    /// It broke; the next try is after this long.
+    /// The connection broke; the next attempt follows after this delay.
     Broken(&'a ReplicaError, Duration),
 }
 
 impl RemoteServer {
-    /// Takes the address of a server: `http`, `https`, `ws` or `wss`, without a path, or with that of
-    /// the server behind a proxy. A `?token=` in it counts as the token.
+    /// Parses the address of a server: `http`, `https`, `ws` or `wss`, with no path, or with the
+    /// path of the server behind a proxy. A `?token=` in it is used as the token.
     ///
     /// # Errors
     ///
-    /// If it is no such address.
+    /// If the text is not such an address.
     pub fn parse(url: &str, token: Option<&str>) -> Result<Self, ReplicaError> {
         let bad = |reason: &str| ReplicaError::Connect {
             url: url.split('?').next().unwrap_or_default().to_owned(),
@@ -97,13 +97,13 @@ impl RemoteServer {
         Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok()))
     }
 
-    /// Remembers the server as the one of a workspace, with the token.
+    /// Stores this server, with its token, as the one of a workspace.
     pub fn keep(&self, workspace: &Workspace) -> Result<(), ReplicaError> {
         let text = serde_json::to_vec(self).expect("strings are JSON");
         Ok(workspace.store().set_meta(REMOTE_SETTING, &text)?)
     }
 
-    /// Asks which workspace the server has.
+    /// Requests the id of the server's workspace.
     pub async fn workspace_id(&self) -> Result<WorkspaceId, ReplicaError> {
         let mut socket = self.connect().await?;
         let hello = ReplicaMessage::Hello { since: "" }.encode();
@@ -128,12 +128,12 @@ impl RemoteServer {
 
     /// Exchanges everything with the server once.
     ///
-    /// `on_step` hears how far it is, after every message.
+    /// Calls `on_step` with the progress after every message.
     ///
     /// # Errors
     ///
-    /// If the server cannot be reached, or the connection breaks. What was exchanged stays, and counts
-    /// the next time.
+    /// If the server cannot be reached, or the connection breaks. Everything exchanged until then
+    /// is kept, and is not exchanged again next time.
     pub async fn sync(
         &self,
         workspace: &Workspace,
@@ -149,11 +149,12 @@ impl RemoteServer {
         Ok(progress)
     }
 
-    /// Stays in step with the server, for ever, and connects again whenever the connection breaks.
+    /// Exchanges changes with the server until an error is final, and reconnects after a broken
+    /// connection.
     ///
     /// # Errors
     ///
-    /// If trying again makes no sense: the server refuses the token, or has another workspace.
+    /// If a retry cannot succeed: the server rejects the token, or has another workspace.
     pub async fn follow(
         &self,
         workspace: &Workspace,
@@ -186,7 +187,7 @@ impl RemoteServer {
         }
     }
 
-    /// Exchanges over one connection until `is_over`, which is asked after every step.
+    /// Exchanges over one connection until `is_over`, called after every step, returns true.
     async fn exchange(
         &self,
         workspace: &Workspace,
@@ -228,7 +229,7 @@ impl RemoteServer {
             let value = value.map_err(|_| self.final_error("the token has strange characters"))?;
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
-        // An application that chose other cryptography keeps it.
+        // This fails if the application has installed another cryptography provider, which is kept.
         rustls::crypto::ring::default_provider().install_default().ok();
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE_LEN))
@@ -265,7 +266,7 @@ impl RemoteServer {
     }
 }
 
-/// Returns what a frame brings: bytes, an end, or nothing that matters here.
+/// Returns the bytes of a frame, the error that it means, or `None` for frames without effect.
 fn heard(frame: Result<Frame, WireError>) -> Option<Result<Bytes, ReplicaError>> {
     match frame {
         Ok(Frame::Binary(bytes)) => Some(Ok(bytes)),
@@ -277,20 +278,20 @@ fn heard(frame: Result<Frame, WireError>) -> Option<Result<Bytes, ReplicaError>>
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` has")]
 fn broken(error: WireError) -> ReplicaError {
-    // A message that is too long is so the next time as well.
+    // A message that is too long would be too long again.
     let is_final = matches!(error, WireError::Capacity(_));
     ReplicaError::Closed { reason: error.to_string(), is_final }
 }
 
-/// Reads a close frame. The codes from 4400 to 4499 are for good, and so is 1009: a message that is
-/// too long is so the next time as well.
+/// Converts a close frame to an error. The codes from 4400 to 4499 are final, and so is 1009: a
+/// message that is too long would be too long again.
 fn closed(frame: Option<CloseFrame>) -> ReplicaError {
     let Some(frame) = frame else { return ReplicaError::gone("it has gone") };
     let is_final = matches!(u16::from(frame.code), 1009 | 4400..4500);
     ReplicaError::Closed { reason: frame.reason.to_string(), is_final }
 }
 
-/// Makes a rest longer or shorter by up to a quarter, so that many do not come back at once.
+/// Changes a delay at random by up to a quarter, so that many clients do not reconnect at once.
 fn jittered(rest: Duration) -> Duration {
     let random = getrandom::u32().unwrap_or_default();
     rest.mul_f64(0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX))

@@ -1,5 +1,5 @@
-//! The lock of a process that keeps a store in step with a server. Two such processes on one store
-//! would send each other's news back and forth.
+//! The lock of a process that continuously syncs a store with a server. Two such processes on one
+//! store would send each other's updates back and forth.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -10,15 +10,15 @@ use yfs_engine::hash::ContentHash;
 
 use crate::{client::RemoteServer, replica_session::ReplicaError};
 
-/// Held by the process that keeps a store in step with a server. The operating system releases it
-/// when the process ends.
+/// The lock that the process holds while it continuously syncs a store with a server. The operating
+/// system releases it when the process ends.
 #[derive(Debug)]
 pub struct FollowLock {
     _file: File,
 }
 
 impl FollowLock {
-    /// Locks a store, which is in `dir`, and a server for this process.
+    /// Locks the store in `dir` for syncing with `remote` by this process.
     ///
     /// # Errors
     ///

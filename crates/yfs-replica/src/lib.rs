@@ -1,12 +1,13 @@
-//! Keeps two stores of one workspace in step, over WebSocket or anything that carries frames.
+//! Replication between two stores of one workspace, over WebSocket or any transport of frames.
 //!
-//! Each side sends what it logged since the other last asked, and logs what the other sends: what changed is
-//! found in one round trip, however many documents there are, and only what changed is sent. See
-//! `docs/format/replicate.md` for the messages and `docs/decisions/0016` for why.
+//! Each side sends the part of its log that the other side does not have, and logs the updates that
+//! it receives. Finding the changes takes one round trip, however many documents there are, and
+//! only changes are sent. See `docs/format/replicate.md` for the messages and `docs/decisions/0016`
+//! for the reasons.
 //!
-//! - [`ReplicaSession`] is one side of one connection, without a wire.
+//! - [`ReplicaSession`] is one side of one connection, without a transport.
 //! - [`carry`] moves its frames over any pair of a sink and a stream.
-//! - [`client`] connects to a server and keeps trying.
+//! - [`client`] connects to a server and reconnects.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One side of two stores that exchange what they logged. It does no I/O but the store's.
+//! One side of an exchange of logs between two stores. It does no I/O except the store's.
 
 use std::collections::VecDeque;
 
@@ -20,101 +20,101 @@ use yfs_sync::{
 
 use crate::blob_exchange::BlobExchange;
 
-/// How many bytes of updates one message carries; a single update may be larger.
+/// The size of updates at which a message is full, in bytes; a single update may be larger.
 const FRAME_LEN: usize = 256 << 10;
 
-/// How many updates one message carries.
+/// The most updates in one message.
 const MAX_UPDATES: usize = 4096;
 
-/// How many answers wait for a peer that does not read.
+/// The most responses queued for a peer that does not read.
 const MAX_URGENT: usize = 1 << 16;
 
-/// How many bytes of answers wait before refusals are no longer told.
+/// The size of queued responses above which rejections are no longer reported, in bytes.
 const MAX_URGENT_BYTES: usize = 1 << 20;
 
-/// How many places are remembered that the other has reached while its blobs are still on the way.
+/// The most positions that the peer has reached while their blobs are still being received.
 const MAX_REACHED: usize = 1 << 16;
 
-/// How many refusals are kept in words.
+/// The most rejections whose text is kept.
 const MAX_REFUSALS: usize = 100;
 
-/// How many characters of a reason are kept or told.
+/// The length at which a reason is truncated, in characters.
 const REASON_LEN: usize = 500;
 
-/// What a guest remembers of a hub between two connections, in its own store.
+/// The state of the exchange with a hub that a guest stores between two connections.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubMarks {
-    /// Up to where the hub's log was taken in.
+    /// The position in the hub's log up to which this store has everything.
     pub pulled: Option<String>,
-    /// Up to where the own log was taken in by the hub.
+    /// The position in this store's log up to which the hub has everything.
     pub pushed: Option<String>,
 }
 
-/// What was exchanged.
+/// Counters of an exchange.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExchangeProgress {
-    /// Updates that were sent.
+    /// The number of updates sent.
     pub n_sent: u64,
-    /// Updates that were received.
+    /// The number of updates received.
     pub n_received: u64,
-    /// Of those, updates that were new.
+    /// The number of received updates that were new.
     pub n_new: u64,
-    /// Bytes of all messages sent.
+    /// The size of all messages sent, in bytes.
     pub bytes_sent: u64,
-    /// Bytes of all messages received.
+    /// The size of all messages received, in bytes.
     pub bytes_received: u64,
-    /// Blobs that were received.
+    /// The number of blobs received.
     pub n_blobs: u64,
-    /// Blobs that the other side lacks as well, so that some files cannot be read here.
+    /// The number of blobs that the peer lacks as well, so that some files cannot be read here.
     pub n_lacking: u64,
-    /// What one side refused of the other's, in words for a person: the first hundred.
+    /// The first 100 rejections by either side, as text for a person.
     pub refused: Vec<String>,
-    /// How often one side refused something of the other's.
+    /// The number of rejections by either side.
     pub n_refused: u64,
 }
 
-/// Why replication ends.
+/// The reason why replication ends.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReplicaError {
-    /// The other side is no replica's.
+    /// The peer sent an invalid message.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The other side sent what makes no sense now.
+    /// The peer sent a message that is not allowed in the current state.
     #[error("the other side said {0} out of turn")]
     OutOfTurn(&'static str),
-    /// The other side has another workspace.
+    /// The peer has another workspace.
     #[error("the other side has the workspace {0}, not this one")]
     OtherWorkspace(WorkspaceId),
-    /// A blob was sent that nobody asked for.
+    /// The peer sent a blob that was not requested.
     #[error("a blob arrived that was not asked for")]
     Unasked,
-    /// A blob's content is not what its hash says.
+    /// A blob's content does not match its hash.
     #[error("the blob {0} arrived damaged")]
     BadBlob(ContentHash),
-    /// The other side asks for too much at once.
+    /// The peer requested too much at once.
     #[error("too much was asked for at once")]
     TooMuch,
-    /// The other side lets nobody in, or has ended.
+    /// The peer denied access, or closed the connection.
     #[error("the other side closed the connection: {reason}")]
     Closed {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Whether trying again makes no sense.
+        /// Whether a retry cannot succeed.
         is_final: bool,
     },
-    /// It could not be reached.
+    /// The server could not be reached.
     #[error("cannot connect to {url}: {reason}")]
     Connect {
-        /// Where, without what is secret.
+        /// The address, without secrets.
         url: String,
-        /// Why not.
+        /// The reason.
         reason: String,
-        /// Whether trying again makes no sense.
+        /// Whether a retry cannot succeed.
         is_final: bool,
     },
-    /// Another process keeps the store in step with that server.
+    /// Another process continuously syncs the store with that server.
     #[error("another process keeps this workspace in step with {0}")]
     AlreadyFollowed(String),
     /// The workspace failed.
@@ -123,18 +123,18 @@ pub enum ReplicaError {
     /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),
-    /// The host failed.
+    /// An I/O operation of the host failed.
     #[error("the host failed")]
     Io(#[from] std::io::Error),
 }
 
 impl ReplicaError {
-    /// Says that a connection ended, and that another may do better.
+    /// Makes the error of a closed connection after which a retry may succeed.
     pub fn gone(reason: impl Into<String>) -> Self {
         Self::Closed { reason: reason.into(), is_final: false }
     }
 
-    /// Tells whether trying again makes no sense.
+    /// Reports whether a retry cannot succeed.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Closed { is_final, .. } | Self::Connect { is_final, .. } => *is_final,
@@ -151,44 +151,46 @@ pub struct ReplicaSession {
     role: SessionRole,
     feed: Option<ReplicaFeed>,
     blobs: BlobExchange,
-    /// Frames that go before all others.
+    /// Frames that are sent before all others.
     urgent: VecDeque<Vec<u8>>,
     urgent_bytes: usize,
-    /// What was read of the log and not sent yet.
+    /// Parts of the log that were read and not sent yet.
     pieces: VecDeque<FeedPiece>,
-    /// Places that the other reached, to be confirmed when the blobs are there.
+    /// Positions that the peer has reached, to confirm when the blobs have arrived.
     reached: VecDeque<(String, bool)>,
-    /// Whether it is noted that blobs may be missing.
+    /// Whether the workspace is marked as possibly lacking blobs.
     is_unsettled: bool,
-    /// Pages of the other's log that were taken in since it began; the first may repeat what is known.
+    /// The number of pages of the peer's log received on this connection; the first may repeat
+    /// known updates.
     n_pages: u64,
-    /// Whether what arrives goes on from where the last connection ended.
+    /// Whether the peer's updates continue from the end of the last connection.
     is_resumed: bool,
-    /// Whether all of the other's log was taken in, at some time.
+    /// Whether the end of the peer's log has been reached.
     has_pulled: bool,
-    /// How many places were told that the other has not confirmed.
+    /// The number of positions that were sent and that the peer has not confirmed.
     n_unconfirmed: u64,
-    /// Up to where the other took our log in. It is remembered when the other has told of a place behind it:
-    /// then a copy of the other's log from before does not know the place, and we begin anew.
+    /// The position in this log that the peer confirmed. It is stored only after the peer has sent
+    /// a later position of its own log: an older copy of the peer's log then does not have that
+    /// position, and the exchange starts from the beginning.
     confirmed: Option<String>,
     progress: ExchangeProgress,
 }
 
 #[derive(Debug)]
 enum SessionRole {
-    /// Who is connected to.
+    /// The accepting side.
     Hub { writable: bool },
-    /// Who connects.
+    /// The connecting side.
     Guest { remembered: HubMarks, is_writer: bool },
 }
 
 impl ReplicaSession {
-    /// Begins the side of whoever is connected to. Updates are taken if it is `writable`.
+    /// Makes the accepting side of a connection. It accepts updates if it is `writable`.
     pub fn hub(workspace: Workspace, writable: bool) -> Self {
         Self::new(workspace, SessionRole::Hub { writable })
     }
 
-    /// Begins the side of whoever connects.
+    /// Makes the connecting side of a connection.
     pub fn guest(workspace: Workspace, remembered: &HubMarks) -> Self {
         let since = remembered.pulled.as_deref().unwrap_or_default();
         let hello = ReplicaMessage::Hello { since }.encode();
@@ -224,12 +226,12 @@ impl ReplicaSession {
         &self.workspace
     }
 
-    /// Tells whether both have everything, as far as this side knows.
+    /// Reports whether both sides have everything, as far as this side knows.
     pub fn is_done(&self) -> bool {
         self.has_pulled && self.blobs.owes_nothing() && self.has_given()
     }
 
-    /// Tells whether the other has confirmed all that is logged here.
+    /// Reports whether the peer has confirmed everything in this log.
     fn has_given(&self) -> bool {
         if matches!(self.role, SessionRole::Guest { is_writer: false, .. }) {
             return true;
@@ -238,7 +240,7 @@ impl ReplicaSession {
         !has_news && self.pieces.is_empty() && self.n_unconfirmed == 0 && self.confirmed.is_none()
     }
 
-    /// Returns what is to be remembered for the next connection. Only guests remember.
+    /// Returns the state to store for the next connection; `None` for a hub.
     pub fn remembered(&self) -> Option<&HubMarks> {
         match &self.role {
             SessionRole::Guest { remembered, .. } => Some(remembered),
@@ -246,8 +248,8 @@ impl ReplicaSession {
         }
     }
 
-    /// Remembers exactly that both sides have everything, before the line is closed in order. Otherwise some
-    /// of it may be sent again.
+    /// Records that the peer has everything, before the connection is closed normally. Without this
+    /// call some updates may be sent again.
     pub fn remember_all(&mut self) -> Result<(), ReplicaError> {
         if self.is_done()
             && let (SessionRole::Guest { remembered, is_writer: true }, Some(feed)) =
@@ -258,13 +260,13 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Returns what was exchanged so far.
+    /// Returns the counters of the exchange so far.
     pub fn progress(&self) -> ExchangeProgress {
         let (n_blobs, n_lacking) = (self.blobs.n_received, self.blobs.n_lacking);
         ExchangeProgress { n_blobs, n_lacking, ..self.progress.clone() }
     }
 
-    /// Returns the next frame to send, if there is one now.
+    /// Returns the next frame to send, or `None` if there is none now.
     pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
         let frame = match self.urgent.pop_front() {
             Some(frame) => {
@@ -280,11 +282,11 @@ impl ReplicaSession {
         Ok(frame)
     }
 
-    /// Takes a frame of the other side.
+    /// Processes a frame of the peer.
     ///
     /// # Errors
     ///
-    /// If the connection must end. What was taken in before stays.
+    /// If the connection must end. Everything processed before stays.
     pub fn receive(&mut self, frame: &[u8]) -> Result<(), ReplicaError> {
         self.progress.bytes_received += frame.len() as u64;
         match ReplicaMessage::decode(frame)? {
@@ -325,7 +327,7 @@ impl ReplicaSession {
         if self.feed.is_some() {
             return Err(ReplicaError::OutOfTurn("hello"));
         }
-        // A place that cannot be read is none.
+        // A position that cannot be parsed counts as missing.
         let cursor: Option<LogCursor> = since.parse().ok();
         let feed = match &cursor {
             Some(cursor) => self.workspace.replication().feed(Some(cursor))?,
@@ -359,7 +361,7 @@ impl ReplicaSession {
         }
         *is_writer = writable;
         if !resumed {
-            // The hub may have lost what it had taken from us.
+            // The hub may have lost updates that it had confirmed.
             *remembered = HubMarks::default();
         }
         let since: Option<LogCursor> =
@@ -373,7 +375,7 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Asks for what an earlier connection did not bring any more.
+    /// Requests the blobs that earlier connections did not deliver.
     fn want_missing(&mut self) -> Result<(), ReplicaError> {
         let missing = self.workspace.replication().unsettled_blobs()?;
         self.is_unsettled |= !missing.is_empty();
@@ -381,14 +383,14 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Returns what is to be sent of the log next.
+    /// Returns the next frame with updates or a position of the log.
     fn next_logged(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
         let Some(feed) = &mut self.feed else { return Ok(None) };
         if matches!(self.role, SessionRole::Guest { is_writer: false, .. }) {
             return Ok(None);
         }
         let (mut n_updates, mut n_bytes) = (0, 0);
-        // Pieces up to a frame's worth, or up to a place that was reached.
+        // Collect updates up to the size of a frame, or up to the next position.
         loop {
             match self.pieces.get(n_updates) {
                 Some(FeedPiece::Update { update, .. }) => {
@@ -435,7 +437,7 @@ impl ReplicaSession {
             self.workspace.replication().set_unsettled(true)?;
             self.is_unsettled = true;
         }
-        // The first page may be one of which a part arrived before the line was cut.
+        // A part of the first page may have arrived before the last connection was cut.
         let is_new = self.is_resumed && self.n_pages > 0;
         let arrivals = updates.iter().map(|update| ReplicaUpdate {
             doc: update.doc.clone(),
@@ -458,7 +460,7 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Confirms what was reached, once its blobs are here.
+    /// Confirms the positions that the peer reached, once their blobs have arrived.
     fn settle(&mut self) -> Result<(), ReplicaError> {
         if !self.blobs.is_settled() {
             return Ok(());
@@ -485,7 +487,7 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Puts an answer before everything else. A peer that sends much and reads nothing is let go.
+    /// Queues a response before all other frames. Fails if the peer sends much and reads nothing.
     fn tell(&mut self, message: &ReplicaMessage<'_>) -> Result<(), ReplicaError> {
         if self.urgent.len() >= MAX_URGENT {
             return Err(ReplicaError::TooMuch);
@@ -496,7 +498,7 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Notes that something of the other's was refused, and tells it unless much waits for it.
+    /// Records a rejection, and reports it to the peer unless too many bytes are queued.
     fn tell_refused(&mut self, doc: &FileId, reason: &str) -> Result<(), ReplicaError> {
         self.note_refused("here", doc, reason);
         if self.urgent_bytes >= MAX_URGENT_BYTES {
@@ -506,7 +508,7 @@ impl ReplicaSession {
         self.tell(&ReplicaMessage::Refused { doc: doc.clone(), reason: &reason })
     }
 
-    /// Keeps a refusal in words that do nothing to a terminal.
+    /// Records the text of a rejection, with control characters replaced to protect terminals.
     fn note_refused(&mut self, side: &str, doc: &FileId, reason: &str) {
         self.progress.n_refused += 1;
         if self.progress.refused.len() < MAX_REFUSALS {

@@ -1,4 +1,5 @@
-//! Frames over a wire: both directions at once, so that two sides that send much never wait for each other.
+//! The transport of frames. Both directions run concurrently, so that two sides that send much
+//! never block each other.
 
 use std::{pin::pin, time::Duration};
 
@@ -14,23 +15,23 @@ use yfs_sync::replica::PING;
 
 use crate::replica_session::{ReplicaError, ReplicaSession};
 
-/// How many frames wait for the network.
+/// The number of frames that may be queued for the network.
 const WAITING: usize = 4;
 
-/// How long news are waited for at most before the log is looked at again.
+/// The longest wait for new records before the log is checked again.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// After how long a silence of ours we say that we are there.
+/// The idle time after which this side sends a ping.
 const PING_AFTER: Duration = Duration::from_secs(20);
 
-/// After how long a silence of the other side's it is gone.
+/// The silence of the peer after which the connection counts as dead.
 const GONE_AFTER: Duration = Duration::from_secs(70);
 
-/// Carries the frames of a session until `stop` says so after a step, or the wire ends.
+/// Carries the frames of a session until `stop` returns true after a step, or the transport ends.
 ///
 /// # Errors
 ///
-/// If the session must end, the other side falls silent, or the wire breaks or is closed.
+/// If the session must end, the peer is silent too long, or the transport fails or is closed.
 pub async fn carry<E: Into<ReplicaError>>(
     session: &mut ReplicaSession,
     sink: impl Sink<Bytes, Error = E>,
@@ -60,7 +61,7 @@ pub async fn carry<E: Into<ReplicaError>>(
                 }
             }
             permit = outgoing.reserve(), if !is_idle => {
-                // The writer holds the other end as long as we do.
+                // The writer owns the receiver for as long as this loop runs.
                 let Ok(permit) = permit else { continue };
                 match apart(|| session.next_frame())? {
                     Some(frame) => {
@@ -73,7 +74,7 @@ pub async fn carry<E: Into<ReplicaError>>(
             () = session.workspace().replication().wait_for_records(LOOK), if is_idle => is_idle = false,
             () = sleep_until(sent + PING_AFTER) => {
                 sent = Instant::now();
-                // Where frames wait, the other side hears of us anyway.
+                // If the queue is full, its frames show the peer that this side is alive.
                 outgoing.try_send(Bytes::from_static(&PING)).ok();
             }
             () = sleep_until(heard + GONE_AFTER) => {
@@ -85,7 +86,7 @@ pub async fn carry<E: Into<ReplicaError>>(
     writer.await.map_err(Into::into)
 }
 
-/// Runs what blocks without holding up what else the runtime does, where it can.
+/// Runs a blocking call without blocking other tasks of the runtime, where the runtime allows it.
 pub(crate) fn apart<T>(call: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(call),

@@ -1,5 +1,5 @@
-//! A hub and guests that write, sync over lines that are cut anywhere, compact, and go back in time: in the
-//! end all have the same, and nothing that anybody wrote is lost.
+//! A hub and guests that write, sync over connections that are cut anywhere, compact, and restore
+//! old copies: in the end all have the same content, and no write is lost.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,25 +19,25 @@ use yfs_vfs::{
     WriteOptions,
 };
 
-/// Runs a call of a workspace, which never waits.
+/// Runs a call of a workspace, which completes without waiting.
 fn block_on<T>(call: impl Future<Output = T>) -> T {
     call.now_or_never().unwrap()
 }
 
-/// How many stores there are; the first is the hub.
+/// The number of stores; the first is the hub.
 const N_STORES: usize = 4;
 
-/// What happens.
+/// A step of a random history.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Somebody appends a line of their own to a file, which is made if need be.
+    /// A store appends a line of its own to a file, which is created if missing.
     Append(usize, usize),
-    /// Somebody writes bytes that are no text.
+    /// A store writes bytes that are not text.
     Bytes(usize, usize),
     Rename(usize, usize, usize),
     Remove(usize, usize),
     Compact(usize),
-    /// A guest and the hub exchange up to so many frames, then the line is cut.
+    /// A guest and the hub exchange up to this many frames, then the connection is cut.
     Sync(usize, usize),
     /// A store is closed and opened again.
     Reopen(usize),
@@ -56,7 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A store and what its owner remembers of the hub.
+/// A store, and the state of its exchange with the hub.
 struct Peer {
     store: Arc<dyn Store>,
     workspace: Option<Workspace>,
@@ -100,7 +100,7 @@ fn path(file: usize) -> VPath {
     VPath::parse(["/a.txt", "/b.md", "/d/c.txt", "/d/e.md", "/f.rs", "/g.bin"][file]).unwrap()
 }
 
-/// Exchanges up to so many frames of each side; tells whether both had everything.
+/// Exchanges up to `frames` frames of each side; returns whether both had everything.
 fn exchange(hub: &Workspace, guest: &mut Peer, mut frames: usize) -> bool {
     let mut server = ReplicaSession::hub(hub.clone(), true);
     let mut client = ReplicaSession::guest(guest.workspace(), &guest.remembered);
@@ -118,7 +118,7 @@ fn exchange(hub: &Workspace, guest: &mut Peer, mut frames: usize) -> bool {
     }
 }
 
-/// Returns every file by path, with its bytes.
+/// Returns the content of every file by path.
 fn tree(workspace: &Workspace) -> BTreeMap<String, Vec<u8>> {
     let fs = workspace.fs();
     let found = block_on(fs.walk(&VPath::root(), &WalkOptions::default())).unwrap();
@@ -137,7 +137,8 @@ fn play(steps: &[Step]) {
                 let line = format!("line {number} of {who}\n");
                 let fs = peers[who].workspace().fs();
                 let held = block_on(fs.read(&path(file))).map(|it| it.data).unwrap_or_default();
-                // Of bytes that two write at once one is the file's and the other an older version's.
+                // If two stores write bytes concurrently, one version is the file's and the other
+                // an older one.
                 if std::str::from_utf8(&held).is_err() {
                     continue;
                 }
@@ -169,7 +170,7 @@ fn play(steps: &[Step]) {
             Step::Reopen(who) => peers[who].reopen(),
         }
     }
-    // Twice round, so that the first hears of the last.
+    // Two rounds, so that the first guest receives the updates of the last.
     for _ in 0..2 {
         for who in 1..N_STORES {
             let hub = peers[0].workspace();
@@ -184,8 +185,8 @@ fn play(steps: &[Step]) {
     assert_found(&peers[2].workspace(), &written);
 }
 
-/// Looks for every line that was ever written: in a file, also one that comes back from the trash,
-/// or named by a conflict.
+/// Checks that every line ever written is in a file, also one restored from the trash, or is named
+/// by a conflict.
 fn assert_found(workspace: &Workspace, written: &[String]) {
     let back = VPath::parse("/back").unwrap();
     block_on(workspace.fs().mkdir(&back, &MkdirOptions::recursive())).unwrap();
@@ -211,7 +212,7 @@ fn assert_found(workspace: &Workspace, written: &[String]) {
     }
 }
 
-/// So many histories as the environment wants, else what a gate has time for.
+/// Returns a configuration with as many histories as `PROPTEST_CASES` says, otherwise 60.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let is_told = std::env::var_os("PROPTEST_CASES").is_some();
@@ -240,7 +241,7 @@ fn late_work_in_a_renamed_file_is_merged_by_the_hub() {
     for peer in &mut peers[1..3] {
         assert!(exchange(&hub, peer, 1000));
     }
-    // Markdown becomes text in one place, while two others write to it and one throws it away.
+    // One store converts markdown to text, while two others write to it and the hub removes it.
     block_on(peers[1].workspace().fs().mv(&path(3), &path(2), &MoveOptions::default())).unwrap();
     append(&peers[2].workspace(), 3, "of a guest\n\n");
     append(&hub, 3, "of the hub\n\n");
@@ -266,7 +267,7 @@ fn nothing_new_is_one_round_trip() {
             .unwrap();
     }
     assert!(exchange(&hub, &mut peers[1], 1000));
-    // No document was loaded for that, on either side.
+    // The exchange loaded no document on either side.
     assert_eq!(peers[1].workspace().documents().usage().0, 0);
     let changed = VPath::parse("/3/3.txt").unwrap();
     block_on(hub.fs().append(&changed, "more\n".into(), &WriteOptions::default())).unwrap();
@@ -278,7 +279,7 @@ fn nothing_new_is_one_round_trip() {
         sizes.push(frame.len());
         client.receive(&frame).unwrap();
     }
-    // A welcome, the one update, and the place; with what the row says of it.
+    // A welcome, the one update, the position, and the update of the file's row.
     assert!(sizes.iter().sum::<usize>() < 1500, "{sizes:?}");
     assert_eq!(client.progress().n_new, client.progress().n_received);
     assert_eq!(tree(&peers[1].workspace()), tree(&hub));
@@ -310,7 +311,7 @@ fn a_hub_that_was_restored_from_a_copy_gets_back_what_it_lost() {
     assert!(exchange(&hub, &mut guest, 1000));
     hub.close().unwrap();
 
-    // It goes back in time, and counts on beyond where it was.
+    // The hub is restored from an old copy, and then writes beyond its old position.
     let hub = open(&copy);
     for n in 0..20 {
         append(&hub, &format!("after {n}\n"));

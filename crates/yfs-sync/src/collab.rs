@@ -1,9 +1,10 @@
 //! Many documents over one connection, as Hocuspocus 4 frames them (`docs/format/hocuspocus.md`).
 //!
-//! Every frame begins with a *key*: the name of the document, and behind a NUL the number of a
-//! session where one connection opens a document more than once. Answers carry the key of what they
-//! answer. A key must be opened with a token before anything else is heard under it: what comes
-//! earlier is dropped, which loses nothing, since a client offers all that it has once it is in.
+//! Every frame begins with a *key*: the name of the document, followed by a NUL and the number of a
+//! session if one connection opens a document more than once. A response carries the key of its
+//! request. A key must be opened with a token before the hub accepts other frames for it. Earlier
+//! frames are dropped. This loses no data, because a client sends its whole state after it was
+//! admitted.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,13 +18,13 @@ use crate::{
     sync_document::SyncError,
 };
 
-/// How long a key may be, in bytes.
+/// The greatest length of a key, in bytes.
 const MAX_KEY_LEN: usize = 512;
 
-/// How long a token may be, in bytes.
+/// The greatest length of a token, in bytes.
 const MAX_TOKEN_LEN: usize = 16 << 10;
 
-/// How many documents one connection may have open.
+/// The most documents that one connection may have open.
 pub const MAX_DOCUMENTS: usize = 1024;
 
 const SYNC: u64 = 0;
@@ -39,50 +40,50 @@ const TOKEN: u64 = 0;
 const DENIED: u64 = 1;
 const AUTHENTICATED: u64 = 2;
 
-/// A frame that asks whether the other is still there. It has no key.
+/// A frame that asks whether the peer is alive. It has no key.
 pub const PING: [u8; 1] = [9];
 
-/// The answer to [`PING`].
+/// The response to [`PING`].
 pub const PONG: [u8; 1] = [10];
 
-/// A document that was opened for one key of one connection. Dropping it leaves it.
+/// A document opened under one key of one connection. Dropping it leaves the document's room.
 pub trait CollabDocument: CollabLocation {
-    /// Returns the connection in the document's room.
+    /// Returns the connection in the document's presence room.
     fn connection(&self) -> PresenceConnection;
 
-    /// Tells everybody at the document, the peer included, of an awareness update.
+    /// Sends an awareness update to all connections of the document, including the peer's.
     fn relay(&self, update: &[u8]);
 
-    /// Takes over the presence of the seat that this one replaces, which is dropped next.
+    /// Takes over the presence of `previous`, which this one replaces and which is dropped next.
     fn succeed(&self, previous: &Self);
 }
 
-/// Whoever knows the documents and who may open them.
+/// The owner of the documents, which decides about access to them.
 pub trait DocumentOpener {
-    /// What it opens.
+    /// The opened document.
     type Seat: CollabDocument;
 
-    /// Opens a document for a key. What others do there is sent with this key from then on, by
-    /// whoever holds the connection.
+    /// Opens a document for a key. From then on the owner of the connection sends the changes of
+    /// other peers with this key.
     ///
     /// # Errors
     ///
-    /// Why not, in words for the peer.
+    /// The reason of a rejection, as text for the peer.
     fn open(&mut self, request: &OpenRequest<'_>) -> Result<(Self::Seat, PeerAccess), String>;
 }
 
-/// A peer's wish to open a document.
+/// A peer's request to open a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenRequest<'a> {
-    /// The key under which the peer speaks of it.
+    /// The key that the peer uses for the document.
     pub key: &'a str,
     /// The name of the document.
     pub name: &'a str,
-    /// What shows that the peer may; empty if it has nothing.
+    /// The peer's credential; empty if it has none.
     pub token: &'a str,
 }
 
-/// One connection, as the hub sees it.
+/// One connection, on the hub's side.
 #[derive(Debug)]
 pub struct CollabSession<S> {
     open: BTreeMap<String, (HubSession, S)>,
@@ -95,13 +96,13 @@ impl<S> Default for CollabSession<S> {
 }
 
 impl<S: CollabDocument> CollabSession<S> {
-    /// Takes a frame, and returns the frames to be sent.
+    /// Processes a frame, and returns the frames to send in response.
     ///
-    /// What one document refuses ends that document's part and nothing else.
+    /// If a document rejects a message, only that document's part of the connection ends.
     ///
     /// # Errors
     ///
-    /// If the connection must end: it sent what is not a frame, or a document failed.
+    /// If the connection must end: the peer sent an invalid frame, or a document failed.
     pub fn receive<D: DocumentOpener<Seat = S>>(
         &mut self,
         desk: &mut D,
@@ -123,11 +124,11 @@ impl<S: CollabDocument> CollabSession<S> {
         match reader.var_uint()? {
             AUTH => match reader.var_uint()? {
                 TOKEN => self.admit(desk, key, reader.string()?),
-                // Only hubs send the others.
+                // Only hubs send the other types.
                 other => Err(ProtocolError::UnknownType(other).into()),
             },
             SYNC | AWARENESS | QUERY_AWARENESS => self.pass(key, message, now),
-            // As Sync, between hubs; whoever sends it wants no SyncStep1.
+            // Like Sync, between hubs; its sender expects no SyncStep1 in response.
             SYNC_REPLY => {
                 let message = [&[SYNC as u8], &frame[reader.position()..]].concat();
                 let mut frames = self.pass(key, &message, now)?;
@@ -138,14 +139,15 @@ impl<S: CollabDocument> CollabSession<S> {
                 self.open.remove(key);
                 Ok(Vec::new())
             }
-            // Nobody here has anything to say beside the documents.
+            // The hub ignores stateless messages: it handles documents only.
             STATELESS => Ok(Vec::new()),
             other => Err(ProtocolError::UnknownType(other).into()),
         }
     }
 
-    /// Ends the part of each key to which the token no longer gives a right, for a reason, and
-    /// returns the frames that say so: a provider reports a bare close as code 1000, a normal end.
+    /// Ends the part of each key for which `reason` returns a reason, because its token no longer
+    /// grants access. Returns the frames that report it. Each close follows a denial, because a
+    /// provider reports a close alone as code 1000, a normal end.
     pub fn expel(&mut self, mut reason: impl FnMut(&str) -> Option<String>) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         self.open.retain(|key, _| {
@@ -156,8 +158,8 @@ impl<S: CollabDocument> CollabSession<S> {
         frames
     }
 
-    /// Returns the document that a frame asks for what its sender lacks, which is the one question
-    /// that costs.
+    /// Returns the document of a frame that requests missing updates, the only expensive request;
+    /// `None` for other frames.
     pub fn asked(&self, frame: &[u8]) -> Option<&S> {
         let mut reader = Lib0Reader::new(frame);
         let key = reader.string().ok()?;
@@ -165,17 +167,17 @@ impl<S: CollabDocument> CollabSession<S> {
         self.open.get(key).filter(|_| is_step_1).map(|(_, seat)| seat)
     }
 
-    /// Tells whether a key is open.
+    /// Reports whether a key is open.
     pub fn is_open(&self, key: &str) -> bool {
         self.open.contains_key(key)
     }
 
-    /// Returns how many documents are open.
+    /// Returns the number of open documents.
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Tells whether no document is open.
+    /// Reports whether no document is open.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
@@ -199,8 +201,8 @@ impl<S: CollabDocument> CollabSession<S> {
                 return Ok(vec![denied(key, &reason).into()]);
             }
         };
-        // A provider with a new token does not sync again. Its old seat is left only now, so that
-        // no update falls between the two.
+        // A provider with a new token does not sync again. The old seat is dropped only after the
+        // new one is open, so that no update is lost between the two.
         if let Some((_, previous)) = self.open.get(key) {
             seat.succeed(previous);
         }
@@ -211,7 +213,7 @@ impl<S: CollabDocument> CollabSession<S> {
         Ok(frames)
     }
 
-    /// Passes a message on to the document's session.
+    /// Processes a message in the document's session.
     fn pass(
         &mut self,
         key: &str,
@@ -236,7 +238,7 @@ impl<S: CollabDocument> CollabSession<S> {
     }
 }
 
-/// Returns what a frame asks to open, if it asks for that.
+/// Returns the request of a frame that asks to open a document, `None` for other frames.
 pub fn request(frame: &[u8]) -> Option<OpenRequest<'_>> {
     let mut reader = Lib0Reader::new(frame);
     let key = reader.string().ok()?;
@@ -250,14 +252,14 @@ fn name_of(key: &str) -> &str {
     key.split_once('\0').map_or(key, |(name, _)| name)
 }
 
-/// Writes what a frame of this key begins with.
+/// Returns the beginning of every frame with this key.
 pub fn prefix(key: &str) -> Vec<u8> {
     let mut frame = Vec::with_capacity(key.len() + 2);
     write_string(&mut frame, key);
     frame
 }
 
-/// Writes the frame that ends one document's part of the connection.
+/// Encodes the frame that ends one document's part of the connection.
 pub fn close(key: &str, reason: &str) -> Vec<u8> {
     let mut frame = start(key, &[CLOSE]);
     write_string(&mut frame, reason);

@@ -1,11 +1,11 @@
-//! A message as it is sent, of which many may be sent the same part.
+//! A message to send, with a part that many messages may share.
 
 use std::sync::Arc;
 
-/// A message as it is sent: a beginning of its own, and what others are sent as well.
+/// A message to send: its own head, and a body that other messages may share.
 ///
-/// Whoever writes it to a socket need not join the two: a state of many megabytes is then in memory once, however
-/// many join at a time.
+/// A writer to a socket need not join the two. A state of many megabytes is then in memory once,
+/// however many peers join concurrently.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedFrame {
     head: Vec<u8>,
@@ -18,12 +18,12 @@ impl SharedFrame {
         Self { head, body: Some(body) }
     }
 
-    /// Returns the two parts.
+    /// Returns the head and the body.
     pub fn into_parts(self) -> (Vec<u8>, Option<Arc<[u8]>>) {
         (self.head, self.body)
     }
 
-    /// Returns the whole as one.
+    /// Returns the head and the body as one buffer.
     pub fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.head;
         bytes.extend_from_slice(self.body.as_deref().unwrap_or_default());

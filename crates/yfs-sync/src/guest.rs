@@ -1,4 +1,4 @@
-//! The side that joins: what a peer sends to a hub, and makes of its answers.
+//! The joining side: the messages of a peer to a hub, and the processing of the hub's responses.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::{
     sync_document::{SyncDocument, SyncError},
 };
 
-/// How often we say that we are still here.
+/// The interval at which a guest renews its presence.
 const RENEWAL: Duration = Duration::from_secs(15);
 
-/// After how long a silence a connection counts as dead: a hub sends our own renewals back.
+/// The silence after which a connection counts as dead: a hub sends a guest's renewals back to it.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// One document at a hub, as the peer that joined sees it. It outlives the connection: after a cut,
-/// [`join`](Self::join) again.
+/// One document at a hub, on the side of the peer that joined. It outlives the connection: after a
+/// disconnect, call [`join`](Self::join) again.
 #[derive(Debug, Default)]
 pub struct GuestSession {
     is_synced: bool,
@@ -25,18 +25,19 @@ pub struct GuestSession {
     hub: Option<PresenceConnection>,
 }
 
-/// What we say of ourselves.
+/// The presence of this client.
 #[derive(Debug)]
 struct OwnPresence {
     id: u64,
     clock: u64,
-    /// `null` if we have gone.
+    /// `null` if this client has left.
     state: String,
     renewed: Duration,
 }
 
 impl GuestSession {
-    /// Returns what is sent first on a new connection: what we have, and who we are.
+    /// Returns the first messages of a new connection: the document's state vector and the own
+    /// presence.
     pub fn join(
         &mut self,
         document: &impl SyncDocument,
@@ -50,7 +51,7 @@ impl GuestSession {
         Ok([Some(first), self.renewal(now)].into_iter().flatten().collect())
     }
 
-    /// Takes a frame of the hub's, and returns what it is answered with.
+    /// Processes a frame of the hub, and returns the frames to send in response.
     ///
     /// # Errors
     ///
@@ -81,13 +82,13 @@ impl GuestSession {
         Ok(Vec::new())
     }
 
-    /// Writes the frame that tells the hub of an update of ours.
+    /// Encodes the frame that sends a local update to the hub.
     pub fn update(&self, update: &[u8]) -> Vec<u8> {
         SyncMessage::Update(update).encode()
     }
 
-    /// Says something else of ourselves: a state as JSON, or nothing to be gone. Returns the frame to
-    /// be sent, unless the state is too large to be sent at all.
+    /// Sets the own presence: a state as JSON, or `None` to leave. Returns the frame to send, or
+    /// `None` if the state is larger than the limit.
     pub fn show(&mut self, client: u64, state: Option<&str>, now: Duration) -> Option<Vec<u8>> {
         let state = state.unwrap_or(GONE);
         if state.len() > MAX_STATE_LEN {
@@ -98,7 +99,7 @@ impl GuestSession {
         self.renewal(now)
     }
 
-    /// Lets time pass, and returns what is to be sent.
+    /// Updates the session to the current time, and returns the frame to send, if any.
     pub fn tick(&mut self, now: Duration) -> Option<Vec<u8>> {
         self.others.expire(now);
         let own = self.own.as_mut()?;
@@ -109,12 +110,12 @@ impl GuestSession {
         self.renewal(now)
     }
 
-    /// Tells whether the hub has sent all that it had when we joined.
+    /// Reports whether the hub has sent its whole state since the last join.
     pub fn is_synced(&self) -> bool {
         self.is_synced
     }
 
-    /// Tells whether the hub has been silent for so long that the connection must be dead.
+    /// Reports whether the hub has been silent for so long that the connection counts as dead.
     pub fn is_dead(&self, now: Duration) -> bool {
         now.saturating_sub(self.heard) >= SILENCE
     }
@@ -129,7 +130,7 @@ impl GuestSession {
         let mut is_contradicted = false;
         if let Some(own) = &mut self.own {
             for entry in entries.iter().filter(|entry| entry.id == own.id) {
-                // The hub holds that we have gone, or remembers us from before.
+                // The hub reports that this client has left, or still has its earlier state.
                 if entry.clock >= own.clock && entry.state != own.state && own.state != GONE {
                     own.clock = entry.clock + 1;
                     is_contradicted = true;
@@ -158,7 +159,7 @@ mod tests {
 
     const NOW: Duration = Duration::from_secs(100);
 
-    /// A document that nobody writes to.
+    /// An empty document without writers.
     #[derive(Debug)]
     struct Empty;
 
@@ -205,7 +206,7 @@ mod tests {
         assert_eq!(guest.tick(NOW + RENEWAL / 2), None);
         let later = NOW + RENEWAL;
         assert_eq!(guest.tick(later), Some(says(7, 2, "{}")));
-        // The echo of it is nothing new.
+        // The echo of this update changes nothing.
         assert!(guest.receive(&mut Empty, &says(7, 2, "{}"), later).unwrap().is_empty());
         let answer = guest.receive(&mut Empty, &says(7, 3, GONE), later).unwrap();
         assert_eq!(answer, [says(7, 4, "{}")]);

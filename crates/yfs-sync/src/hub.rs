@@ -9,42 +9,42 @@ use crate::{
     sync_document::{StateDiff, SyncDocument, SyncError},
 };
 
-/// What a peer may do with a document.
+/// The access of a peer to a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerAccess {
-    /// Everything.
+    /// The peer may read and write.
     ReadWrite,
-    /// See it, and be seen.
+    /// The peer may read, and publish its presence.
     ReadOnly,
 }
 
-/// One peer at one document, as the hub sees it.
+/// One peer at one document, on the hub's side.
 #[derive(Debug)]
 pub struct HubSession {
     connection: PresenceConnection,
     access: PeerAccess,
-    /// What every frame begins with.
+    /// The beginning of every frame.
     prefix: Vec<u8>,
 }
 
-/// What a message leads to.
+/// The result of processing a message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HubAnswer {
-    /// The frames to be sent to the peer, in this order.
+    /// The frames to send to the peer, in this order.
     pub frames: Vec<SharedFrame>,
-    /// The awareness update that everybody at the document is to be told, the peer included.
+    /// The awareness update to send to all connections of the document, including the peer's.
     pub relay: Option<Vec<u8>>,
     /// If the message carried an update: whether the document has it now.
     pub applied: Option<bool>,
 }
 
 impl HubSession {
-    /// Begins a session of a connection that is in the document's room.
+    /// Makes a session of a connection that has entered the document's room.
     pub fn new(connection: PresenceConnection, access: PeerAccess) -> Self {
         Self { connection, access, prefix: Vec::new() }
     }
 
-    /// As [`HubSession::new`]; every frame begins with `prefix`.
+    /// Makes a session like [`HubSession::new`], whose frames all begin with `prefix`.
     pub fn with_prefix(
         connection: PresenceConnection,
         access: PeerAccess,
@@ -53,17 +53,17 @@ impl HubSession {
         Self { connection, access, prefix }
     }
 
-    /// Returns the connection, which leaves the room when the session ends.
+    /// Returns the connection. It leaves the room when the session ends.
     pub fn connection(&self) -> PresenceConnection {
         self.connection
     }
 
-    /// Returns what every frame begins with.
+    /// Returns the beginning of every frame.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// Takes a message, without prefix.
+    /// Processes a message without prefix.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl HubSession {
     ) -> Result<HubAnswer, SyncError> {
         let mut answer = HubAnswer::default();
         match SyncMessage::decode(message)? {
-            // What it lacks, what we have, who is here.
+            // The response: the missing updates, the own state vector, the presence of all clients.
             SyncMessage::Step1(state_vector) => {
                 let (diff, ours) = (place.diff(state_vector)?, place.state_vector()?);
                 let head = SyncMessage::Step2(&diff.update).head_after(&self.prefix);
@@ -101,12 +101,12 @@ impl HubSession {
         Ok(answer)
     }
 
-    /// Writes the frame that passes an update on.
+    /// Encodes the frame that sends an update to the peer.
     pub fn update(&self, update: &[u8]) -> Vec<u8> {
         self.frame(&SyncMessage::Update(update))
     }
 
-    /// Writes the frame that tells who is here, if anybody is.
+    /// Encodes the frame with the presence of all clients; `None` if there are none.
     pub fn presence(&self, place: &impl CollabLocation) -> Option<Vec<u8>> {
         Some(self.frame(&SyncMessage::Awareness(&place.everybody()?)))
     }
@@ -123,9 +123,9 @@ impl HubSession {
     }
 }
 
-/// A document and the room of those who look at it.
+/// A document and its presence room.
 pub trait CollabLocation: SyncDocument {
-    /// Takes an awareness update of a connection, and returns what is to be relayed
+    /// Processes an awareness update of a connection, and returns the update to relay
     /// ([`PresenceRoom::receive`]).
     fn meet(
         &mut self,
@@ -134,11 +134,11 @@ pub trait CollabLocation: SyncDocument {
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError>;
 
-    /// Returns the presence of all, if anybody is here ([`PresenceRoom::all`]).
+    /// Returns the presence of all clients, if there are any ([`PresenceRoom::all`]).
     fn everybody(&self) -> Option<Vec<u8>>;
 }
 
-/// A document and its room, held by whoever calls.
+/// A document and its room, which the caller has locked.
 #[derive(Debug)]
 pub struct LockedHubDocument<'a, D> {
     /// The document.

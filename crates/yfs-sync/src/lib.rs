@@ -1,20 +1,20 @@
-//! The protocols that Yjs clients speak, as state machines.
+//! The protocols of Yjs clients, as state machines.
 //!
-//! A session is one peer at one document. It takes the bytes of a message, asks or tells the
-//! [`SyncDocument`], and answers with the frames that are to be sent. Sockets, tasks and clocks belong to
-//! whoever holds the session: times come in as arguments, counted from any fixed moment.
+//! A session is one peer at one document. It takes the bytes of a message, reads or changes the
+//! [`SyncDocument`], and returns the frames to send. Sockets, tasks and clocks belong to the owner
+//! of the session: times are arguments, counted from any fixed moment.
 //!
-//! - [`hub`] is the side that others meet at, [`guest`] the side that joins it.
-//! - [`presence`] is who is looking at a document.
+//! - [`hub`] is the accepting side, [`guest`] the joining side.
+//! - [`presence`] is the presence of clients at a document.
 //! - [`collab`] carries many documents over one connection, as Hocuspocus frames them.
-//! - [`replica`] is what two stores of one workspace say to each other.
-//! - [`simulated_network`] is a bad network in memory, for tests.
+//! - [`replica`] has the messages between two stores of one workspace.
+//! - [`simulated_network`] is an unreliable network in memory, for tests.
 //!
 //! # Invariants
 //!
-//! - No bytes make it panic, and nothing is allocated that is not in proportion to them.
-//! - A message that is refused has changed nothing.
-//! - An update is acknowledged after the document has taken it, never before.
+//! - No input makes it panic, and allocations are proportional to the input.
+//! - A rejected message has changed nothing.
+//! - An update is acknowledged after the document has applied it, never before.
 //!
 //! # Example
 //!

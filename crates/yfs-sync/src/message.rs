@@ -1,6 +1,6 @@
 //! The messages of y-websocket (`docs/format/y-websocket.md`), one per WebSocket frame.
 //!
-//! Reading is strict and never allocates more than the frame; bytes after a message are ignored, as
+//! Decoding is strict and never allocates more than the frame. It ignores bytes after a message, as
 //! clients up to version 3.1 do.
 
 use thiserror::Error;
@@ -17,40 +17,40 @@ const UPDATE: u64 = 2;
 
 const DENIED: u64 = 0;
 
-/// A message, its payload borrowed from the frame.
+/// A message that borrows its payload from the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMessage<'a> {
-    /// What the sender has: a state vector. The answer is a [`Step2`](Self::Step2).
+    /// The sender's state vector. The response is a [`Step2`](Self::Step2).
     Step1(&'a [u8]),
-    /// What the receiver lacked: an update.
+    /// An update with everything that the receiver lacked.
     Step2(&'a [u8]),
     /// An update.
     Update(&'a [u8]),
-    /// Presence of clients: an awareness update.
+    /// The presence of clients: an awareness update.
     Awareness(&'a [u8]),
-    /// Access was refused, and why; only servers send it.
+    /// A denial of access, with its reason; only servers send it.
     Denied(&'a str),
-    /// Asks for the presence of all clients.
+    /// A request for the presence of all clients.
     QueryAwareness,
 }
 
-/// Why a frame is not a message.
+/// The error of a frame that is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// It ends too early, or a number in it is too large.
+    /// The frame ends too early, or a number in it is too large.
     #[error("malformed message")]
     Malformed(#[from] Lib0Error),
-    /// It is of a kind that we do not know.
+    /// The message type is unknown.
     #[error("unknown message type {0}")]
     UnknownType(u64),
-    /// It is of a version that we do not speak.
+    /// The protocol version is not supported.
     #[error("unknown protocol version {0}")]
     UnknownVersion(u64),
 }
 
 impl<'a> SyncMessage<'a> {
-    /// Reads a frame.
+    /// Decodes a frame.
     pub fn decode(frame: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut reader = Lib0Reader::new(frame);
         match reader.var_uint()? {
@@ -70,24 +70,24 @@ impl<'a> SyncMessage<'a> {
         }
     }
 
-    /// Tells whether a frame asks for what its sender lacks, which is the one question that costs.
+    /// Reports whether a frame requests missing updates, the only expensive request.
     pub fn is_step_1(frame: &[u8]) -> bool {
         frame.starts_with(&[SYNC as u8, STEP_1 as u8])
     }
 
-    /// Writes a frame.
+    /// Encodes a frame.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_after(&[])
     }
 
-    /// Writes a frame that begins with `prefix`, which tells whom it is for.
+    /// Encodes a frame that begins with `prefix`, which identifies its document.
     pub fn encode_after(&self, prefix: &[u8]) -> Vec<u8> {
         let (mut frame, payload) = self.begin(prefix, self.payload().map_or(0, <[u8]>::len));
         frame.extend_from_slice(payload.unwrap_or_default());
         frame
     }
 
-    /// Writes a frame up to its payload, which follows as it is.
+    /// Encodes a frame up to its payload, which the caller appends unchanged.
     pub fn head_after(&self, prefix: &[u8]) -> Vec<u8> {
         self.begin(prefix, 0).0
     }
@@ -101,7 +101,8 @@ impl<'a> SyncMessage<'a> {
         }
     }
 
-    /// Begins a frame, with room for so much more, and returns what is to follow.
+    /// Starts a frame with `room` bytes of spare capacity, and returns it with the payload to
+    /// append.
     fn begin(&self, prefix: &[u8], room: usize) -> (Vec<u8>, Option<&[u8]>) {
         let kinds: &[u64] = match self {
             Self::Step1(_) => &[SYNC, STEP_1],
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_the_reference() {
-        // An empty document's first messages, as recorded from y-websocket.
+        // The first messages of an empty document, as recorded from y-websocket.
         assert_eq!(SyncMessage::Step1(&[0]).encode(), [0, 0, 1, 0]);
         assert_eq!(SyncMessage::Step2(&[0, 0]).encode(), [0, 1, 2, 0, 0]);
     }

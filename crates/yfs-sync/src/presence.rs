@@ -1,13 +1,13 @@
-//! Presence: who is looking at a document, as the y-protocols awareness CRDT keeps it.
+//! Presence: the clients at a document, as the y-protocols awareness CRDT stores them.
 //!
-//! Nobody reads more of a state than its client id and clock. A connection owns the ids that it
-//! introduced: others cannot speak for them, and they vanish when it closes, or when they were not
-//! renewed for [`EXPIRY`].
+//! The engine reads only the client id and the clock of a state. A connection owns the ids that it
+//! introduced: other connections cannot change them. They are removed when the connection closes,
+//! or when it did not renew them for [`EXPIRY`].
 //!
-//! A client that reconnects may be faster than the news that its old connection is gone. So what a
-//! second connection says of a client is kept as a claim: it takes effect when the first connection
-//! leaves or is not renewed. Until then the owner of the room is asked to check that the first
-//! connection is alive ([`PresenceRoom::take_contested`]).
+//! A client that reconnects may be faster than the close of its old connection. So an entry of a
+//! second connection for the same client is stored as a claim. It takes effect when the first
+//! connection leaves or is not renewed. Until then the owner of the room is asked to check that the
+//! first connection is alive ([`PresenceRoom::take_contested`]).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,36 +16,36 @@ use yfs_engine::{
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint},
 };
 
-/// How long a state is kept that nobody renews. Clients renew theirs every 15 seconds.
+/// The lifetime of a state without renewal. Clients renew theirs every 15 seconds.
 pub const EXPIRY: Duration = Duration::from_secs(30);
 
 /// The greatest size of one client's state, in bytes.
 pub const MAX_STATE_LEN: usize = 64 << 10;
 
-/// How many clients one connection may speak for.
+/// The most clients that one connection may own.
 const MAX_CLIENTS_PER_CONNECTION: usize = 64;
 
-/// How many clients one document may have, and one message may speak of.
+/// The most clients that one document may have, and that one message may contain.
 const MAX_CLIENTS: usize = 10_000;
 
-/// How many bytes all states of one document may have.
+/// The greatest size of all states of one document, in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The state that says that a client has gone.
+/// The state of a client that has left.
 pub(crate) const GONE: &str = "null";
 
 /// A connection to a room, which owns the clients that it introduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresenceConnection(u64);
 
-/// What is said of one client.
+/// The presence of one client, in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresenceEntry<'a> {
     /// The client.
     pub id: u64,
-    /// How often it has said something else.
+    /// The number of its state changes.
     pub clock: u64,
-    /// What it says, as JSON; `null` if it has gone.
+    /// The state as JSON; `null` if the client has left.
     pub state: &'a str,
 }
 
@@ -54,10 +54,10 @@ pub struct PresenceEntry<'a> {
 pub struct PresenceRoom {
     clients: BTreeMap<u64, PresentClient>,
     max_clients_per_connection: usize,
-    /// The sum of the lengths of all states, claimed ones included.
+    /// The sum of the lengths of all states, including those of claims, in bytes.
     bytes: usize,
     n_connections: u64,
-    /// Connections whose clients others claim, and that nobody was told of yet.
+    /// Connections whose clients other connections claim, and that the owner does not know of yet.
     contested: Vec<PresenceConnection>,
 }
 
@@ -67,11 +67,11 @@ struct PresentClient {
     state: String,
     connection: PresenceConnection,
     renewed: Duration,
-    /// What another connection says of this client.
+    /// The entry of another connection for this client.
     claim: Option<Box<PresenceClaim>>,
 }
 
-/// What a connection says of a client that another connection owns.
+/// The entry of a connection for a client that another connection owns.
 #[derive(Debug)]
 struct PresenceClaim {
     clock: u64,
@@ -93,19 +93,19 @@ impl Default for PresenceRoom {
 }
 
 impl PresenceRoom {
-    /// Makes a room whose one connection may speak for all: it leads to a hub.
+    /// Makes a room whose only connection may own all clients: it leads to a hub.
     pub(crate) fn behind_hub() -> Self {
         Self { max_clients_per_connection: MAX_CLIENTS, ..Self::default() }
     }
 
-    /// Lets a connection in.
+    /// Adds a connection.
     pub fn enter(&mut self) -> PresenceConnection {
         self.n_connections += 1;
         PresenceConnection(self.n_connections)
     }
 
-    /// Takes an awareness update in, and returns what everybody is to be told, its sender included:
-    /// clients count on hearing something every 30 seconds.
+    /// Applies an awareness update. Returns the update to send to all connections, including its
+    /// sender, because clients expect a message at least every 30 seconds.
     pub fn receive(
         &mut self,
         connection: PresenceConnection,
@@ -119,7 +119,7 @@ impl PresenceRoom {
         Ok((!entries.is_empty()).then(|| encode(&entries)))
     }
 
-    /// Returns the presence of all, if there is anybody.
+    /// Returns the presence of all clients, or `None` without clients.
     pub fn all(&self) -> Option<Vec<u8>> {
         let mut entries = Vec::with_capacity(self.clients.len());
         for (id, client) in &self.clients {
@@ -128,8 +128,8 @@ impl PresenceRoom {
         (!entries.is_empty()).then(|| encode(&entries))
     }
 
-    /// Removes the clients of a connection, unless another connection claims them, and returns what
-    /// tells the others.
+    /// Removes the clients of a connection, unless another connection claims them. Returns the
+    /// update to send to the others.
     pub fn leave(&mut self, connection: PresenceConnection) -> Option<Vec<u8>> {
         for client in self.clients.values_mut() {
             let claim = client.claim.take_if(|claim| claim.connection == connection);
@@ -139,20 +139,21 @@ impl PresenceRoom {
         self.remove(|client| client.connection == connection)
     }
 
-    /// Gives the clients of a connection to the one that replaces it.
+    /// Transfers the clients of a connection to the one that replaces it.
     pub fn hand_over(&mut self, from: PresenceConnection, to: PresenceConnection) {
         for client in self.clients.values_mut().filter(|client| client.connection == from) {
             client.connection = to;
         }
     }
 
-    /// Returns the connections whose clients others have claimed since the last call. One that is
-    /// dead should be closed now rather than when its silence is noticed.
+    /// Returns the connections whose clients other connections have claimed since the last call.
+    /// The owner should close a dead one now, rather than after its timeout.
     pub fn take_contested(&mut self) -> Vec<PresenceConnection> {
         std::mem::take(&mut self.contested)
     }
 
-    /// Removes the clients that were not renewed in time, and returns what tells everybody.
+    /// Removes the clients that were not renewed in time. Returns the update to send to all
+    /// connections.
     pub fn expire(&mut self, now: Duration) -> Option<Vec<u8>> {
         self.remove(|client| now.saturating_sub(client.renewed) >= EXPIRY)
     }
@@ -162,7 +163,7 @@ impl PresenceRoom {
         self.clients.iter().map(|(id, client)| (*id, client.state.as_str()))
     }
 
-    /// Tells whether nobody is here.
+    /// Reports whether there are no clients.
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
     }
@@ -174,7 +175,7 @@ impl PresenceRoom {
                 return true;
             }
             self.bytes -= client.state.len();
-            // A claim by the same words would be removed for the same reason.
+            // A claim that meets the same condition is removed as well.
             let claim = client.claim.take().map(|claim| PresentClient {
                 clock: claim.clock,
                 state: claim.state,
@@ -216,7 +217,7 @@ impl PresenceRoom {
                 self.claim(connection, entry, now);
                 return false;
             }
-            // The same clock again is a renewal: it is sent on, so that its sender hears from us.
+            // An equal clock is a renewal. It is relayed, so that its sender receives a message.
             Some(known) if clock < known.clock => return false,
             Some(_) => (),
             None if state == GONE => return false,
@@ -247,11 +248,11 @@ impl PresenceRoom {
         true
     }
 
-    /// Notes what a connection says of a client that another one owns.
+    /// Stores the entry of a connection for a client that another connection owns.
     fn claim(&mut self, connection: PresenceConnection, entry: &PresenceEntry<'_>, now: Duration) {
         let Some(known) = self.clients.get_mut(&entry.id) else { return };
         let before = known.claim.as_ref().map_or(0, |claim| claim.state.len());
-        // Others would take an older clock for old news.
+        // Other clients would ignore an older clock.
         let is_possible = entry.clock >= known.clock && entry.state.len() <= MAX_STATE_LEN;
         if !is_possible || self.bytes - before + entry.state.len() > MAX_BYTES {
             return;
@@ -270,11 +271,12 @@ impl PresenceRoom {
     }
 }
 
-/// Reads an awareness update.
+/// Decodes an awareness update.
 ///
 /// # Errors
 ///
-/// If it ends too early, speaks of too many clients, or of ids and clocks that JavaScript cannot hold.
+/// If the update ends too early, has too many clients, or has ids or clocks that JavaScript cannot
+/// represent.
 pub fn decode(update: &[u8]) -> Result<Vec<PresenceEntry<'_>>, Lib0Error> {
     let mut reader = Lib0Reader::new(update);
     let n_clients = reader.var_uint()?;
@@ -293,7 +295,7 @@ pub fn decode(update: &[u8]) -> Result<Vec<PresenceEntry<'_>>, Lib0Error> {
     Ok(entries)
 }
 
-/// Writes an awareness update.
+/// Encodes an awareness update.
 pub fn encode(entries: &[PresenceEntry<'_>]) -> Vec<u8> {
     let mut update = Vec::new();
     write_var_uint(&mut update, entries.len() as u64);
@@ -315,7 +317,7 @@ mod tests {
         encode(&[PresenceEntry { id, clock, state }])
     }
 
-    /// A room with client 7 at clock 5, and another connection.
+    /// Returns a room with client 7 at clock 5, its connection, and another connection.
     fn room() -> (PresenceRoom, PresenceConnection, PresenceConnection) {
         let mut room = PresenceRoom::default();
         let (a, b) = (room.enter(), room.enter());
@@ -401,7 +403,7 @@ mod tests {
         room.receive(a, &one(7, 5, "{}"), later).unwrap();
         assert_eq!(room.expire(NOW + EXPIRY), Some(one(8, 2, GONE)));
         assert_eq!(room.all(), Some(one(7, 5, "{}")));
-        // Its id is free again, for whoever comes first.
+        // The id is free again, for any connection.
         assert!(room.receive(a, &one(8, 1, "{}"), later).unwrap().is_some());
     }
 
@@ -424,7 +426,7 @@ mod tests {
         assert!(room.receive(a, &[255, 255, 3], NOW).is_err());
         assert!(room.receive(a, &[2, 7, 1, 2, b'{', b'}'], NOW).is_err());
         assert_eq!(room.all(), None);
-        // A clock that could not be counted on from.
+        // A clock that could not be incremented.
         assert_eq!(room.receive(a, &one(7, u64::MAX, "{}"), NOW), Err(Lib0Error::Number));
         assert_eq!(room.receive(a, &one(1 << 53, 1, "{}"), NOW), Err(Lib0Error::Number));
     }

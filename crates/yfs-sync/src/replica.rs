@@ -1,7 +1,7 @@
-//! The messages with which two stores of one workspace exchange what they logged
+//! The messages with which two stores of one workspace exchange their logs
 //! (`docs/format/replicate.md`).
 //!
-//! Reading is strict and never allocates more than the frame.
+//! Decoding is strict and never allocates more than the frame.
 
 use yfs_engine::{
     hash::ContentHash,
@@ -17,7 +17,7 @@ pub const VERSION: u64 = 1;
 /// The greatest number of updates or hashes in one message.
 const MAX_PARTS: u64 = 1 << 16;
 
-/// The greatest length of a place in a log, in bytes.
+/// The greatest length of a log position, in bytes.
 pub const MAX_CURSOR_LEN: usize = 256;
 
 /// The greatest length of a reason, in bytes.
@@ -33,59 +33,61 @@ const BLOB: u64 = 6;
 const LACKING: u64 = 7;
 const REFUSED: u64 = 8;
 
-/// A frame that says that its sender is still there, and nothing else.
+/// A frame that only shows that its sender is alive.
 pub const PING: [u8; 1] = [9];
 
-/// A message, its payload borrowed from the frame.
+/// A message that borrows its payload from the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplicaMessage<'a> {
-    /// The first message, of whoever connects.
+    /// The first message, sent by the connecting side.
     Hello {
-        /// Where in the other's log to begin, as the other said before; empty for the beginning.
+        /// The position in the receiver's log at which to start, as the receiver reported it
+        /// before; empty for the beginning.
         since: &'a str,
     },
-    /// The answer to [`Hello`](Self::Hello).
+    /// The response to [`Hello`](Self::Hello).
     Welcome {
         /// The guid of the main document.
         workspace: FileId,
-        /// Whether the place in `since` still counts. If not, the log comes from its beginning, and whoever
-        /// connected sends its own from the beginning as well.
+        /// Whether the position in `since` is still valid. If not, the log is sent from its
+        /// beginning, and the connecting side sends its own from the beginning as well.
         resumed: bool,
-        /// Whether updates are taken.
+        /// Whether the sender accepts updates.
         writable: bool,
     },
-    /// What was logged.
+    /// Updates from the log.
     Updates(Vec<DocumentUpdate<'a>>),
-    /// Everything up to a place was sent.
+    /// The sender has sent everything up to a position of its log.
     Reached {
-        /// The place.
+        /// The position.
         cursor: &'a str,
         /// Whether it is the end of the log.
         is_end: bool,
     },
-    /// Everything up to a place that the other reached was taken in, with the blobs that it needs.
+    /// The sender has stored everything up to a position that the receiver reached, with the blobs
+    /// that it needs.
     Taken {
-        /// The place.
+        /// The position.
         cursor: &'a str,
     },
-    /// Asks for blobs.
+    /// A request for blobs.
     Want(Vec<ContentHash>),
-    /// A part of a blob. The parts of one blob come in order and without others between.
+    /// A part of a blob. The parts of one blob come in order, without parts of others between them.
     Blob {
-        /// Which.
+        /// The blob's hash.
         hash: ContentHash,
         /// Whether it is the last part.
         is_last: bool,
         /// The bytes.
         data: &'a [u8],
     },
-    /// A blob that was asked for is not there.
+    /// The sender does not have a requested blob.
     Lacking(ContentHash),
-    /// Some updates of a document were not taken.
+    /// The sender rejected some updates of a document.
     Refused {
-        /// Which document.
+        /// The document.
         doc: FileId,
-        /// Why, in words for a person.
+        /// The reason, as text for a person.
         reason: &'a str,
     },
 }
@@ -93,16 +95,16 @@ pub enum ReplicaMessage<'a> {
 /// An update of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentUpdate<'a> {
-    /// Which document.
+    /// The document.
     pub doc: FileId,
-    /// Whether the document is sent whole, so that some of it may be known.
+    /// Whether the update is the whole document, so that the receiver may have some of it already.
     pub is_whole: bool,
     /// The update.
     pub data: &'a [u8],
 }
 
 impl<'a> ReplicaMessage<'a> {
-    /// Reads a frame.
+    /// Decodes a frame.
     pub fn decode(frame: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut reader = Lib0Reader::new(frame);
         let message = match reader.var_uint()? {
@@ -142,7 +144,7 @@ impl<'a> ReplicaMessage<'a> {
         Ok(message)
     }
 
-    /// Writes a frame.
+    /// Encodes a frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -215,7 +217,7 @@ fn count(reader: &mut Lib0Reader<'_>) -> Result<u64, Lib0Error> {
     reader.var_uint().and_then(|n| if n <= MAX_PARTS { Ok(n) } else { Err(Lib0Error::Parts) })
 }
 
-/// Reads a text of at most so many bytes.
+/// Reads a string of at most `max_len` bytes.
 fn short<'a>(reader: &mut Lib0Reader<'a>, max_len: usize) -> Result<&'a str, Lib0Error> {
     reader.string().and_then(|it| if it.len() <= max_len { Ok(it) } else { Err(Lib0Error::Parts) })
 }

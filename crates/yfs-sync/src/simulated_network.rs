@@ -1,18 +1,19 @@
-//! A bad network in memory, for tests: it loses, repeats and reorders what it carries, and cuts
-//! connections, all as a seed decides.
+//! An unreliable network in memory, for tests: it loses, repeats and reorders frames, and cuts
+//! connections, all determined by a seed.
 //!
-//! Nothing is delivered by itself: [`SimulatedNetwork::deliver`] picks one frame among those on their way.
+//! Frames are delivered only by [`SimulatedNetwork::deliver`], which picks one of the frames in
+//! transit.
 
 use std::{collections::BTreeMap, mem};
 
-/// How badly a network treats its frames, in percent.
+/// The rates of faults of a network, in percent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkFaults {
-    /// How many frames are lost.
+    /// The rate of frames that are lost.
     pub lost: u32,
-    /// How many arrive, and are on their way once more.
+    /// The rate of frames that arrive and stay in transit once more.
     pub repeated: u32,
-    /// How many arrive before one that was sent earlier.
+    /// The rate of frames that arrive before one that was sent earlier.
     pub reordered: u32,
 }
 
@@ -29,21 +30,21 @@ pub enum NetworkEnd {
     Guest,
 }
 
-/// What has arrived.
+/// A frame that has arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkDelivery {
-    /// Over which connection.
+    /// The connection.
     pub link: LinkId,
-    /// At which of its ends.
+    /// The end at which it arrived.
     pub to: NetworkEnd,
     /// The bytes.
     pub frame: Vec<u8>,
 }
 
-/// Connections, and what is on its way over each.
+/// A set of connections, with the frames in transit over each.
 #[derive(Debug)]
 pub struct SimulatedNetwork {
-    /// By connection and receiving end. The queues of a connection that was cut are gone.
+    /// The queues by connection and receiving end. Cutting a connection removes its queues.
     queues: BTreeMap<(LinkId, NetworkEnd), Vec<Vec<u8>>>,
     faults: NetworkFaults,
     seed: u64,
@@ -57,12 +58,12 @@ impl SimulatedNetwork {
         Self { queues: BTreeMap::new(), faults, seed, n_links: 0 }
     }
 
-    /// Changes how it treats what is delivered from now on, and returns how it did before.
+    /// Sets the faults of later deliveries, and returns the previous faults.
     pub fn set_faults(&mut self, faults: NetworkFaults) -> NetworkFaults {
         mem::replace(&mut self.faults, faults)
     }
 
-    /// Makes a connection.
+    /// Opens a connection.
     pub fn connect(&mut self) -> LinkId {
         self.n_links += 1;
         let link = LinkId(self.n_links);
@@ -71,20 +72,20 @@ impl SimulatedNetwork {
         link
     }
 
-    /// Cuts a connection: what is on its way is lost.
+    /// Cuts a connection. Its frames in transit are lost.
     pub fn cut(&mut self, link: LinkId) {
         self.queues.remove(&(link, NetworkEnd::Hub));
         self.queues.remove(&(link, NetworkEnd::Guest));
     }
 
-    /// Sends a frame to an end. Over a connection that was cut, nothing is sent.
+    /// Sends a frame to an end. Drops it if the connection was cut.
     pub fn send(&mut self, link: LinkId, to: NetworkEnd, frame: Vec<u8>) {
         if let Some(queue) = self.queues.get_mut(&(link, to)) {
             queue.push(frame);
         }
     }
 
-    /// Returns a frame that arrives, unless none is on its way.
+    /// Delivers a frame; returns `None` if no frame is in transit.
     pub fn deliver(&mut self) -> Option<NetworkDelivery> {
         loop {
             let filled = |(_, queue): &(&(LinkId, NetworkEnd), &Vec<_>)| !queue.is_empty();
@@ -103,7 +104,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// Returns a number below `limit`, unless that is 0.
+    /// Returns a pseudorandom number below `limit`, or `None` if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> Option<usize> {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;

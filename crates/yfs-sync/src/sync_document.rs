@@ -1,4 +1,4 @@
-//! What a session needs of the document that it syncs, and what can go wrong.
+//! The document that a session syncs, and the errors of a session.
 
 use std::{error::Error, sync::Arc};
 
@@ -12,18 +12,18 @@ pub trait SyncDocument {
     /// Returns the state vector.
     fn state_vector(&self) -> Result<Vec<u8>, SyncError>;
 
-    /// Returns what a peer with this state vector lacks.
+    /// Returns the updates that a peer with this state vector lacks.
     fn diff(&self, state_vector: &[u8]) -> Result<StateDiff, SyncError>;
 
-    /// Takes a peer's update. When it returns, the update may be acknowledged: it is as durable as
-    /// the document promises. Whoever else is to hear of it is the document's business.
+    /// Applies a peer's update. When it returns, the update may be acknowledged: it is as durable
+    /// as the document promises. The document sends the update to other peers itself.
     fn receive(&mut self, update: &[u8]) -> Result<(), SyncError>;
 
-    /// Tells whether the document has everything that an update says.
+    /// Reports whether the document has all content of an update.
     fn holds(&self, update: &[u8]) -> Result<bool, SyncError>;
 }
 
-/// What a peer lacks, in pieces that others may be sent as well.
+/// The updates that a peer lacks, in parts that messages to other peers may share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDiff {
     /// The update, as of some moment.
@@ -38,26 +38,26 @@ impl From<Vec<u8>> for StateDiff {
     }
 }
 
-/// Why a session cannot go on.
+/// The reason why a session must end.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// The peer sent what is not a message.
+    /// The peer sent an invalid message.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The gate refused the peer's update or question.
+    /// The gate rejected the peer's update or request.
     #[error(transparent)]
     Refused(#[from] GateRejection),
-    /// The peer may not enter; it said why.
+    /// The peer denied access, with a reason.
     #[error("access denied: {0}")]
     Denied(String),
-    /// The document failed, through no fault of the peer.
+    /// The document failed; the peer did not cause it.
     #[error("the document failed")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
 }
 
 impl SyncError {
-    /// Returns the code with which to close a WebSocket.
+    /// Returns the code for closing a WebSocket.
     pub fn code(&self) -> u16 {
         match self {
             Self::Protocol(_) => 4400,
@@ -67,7 +67,7 @@ impl SyncError {
         }
     }
 
-    /// Returns what the peer is told, in a few words.
+    /// Returns a short reason for the peer.
     pub fn reason(&self) -> String {
         match self {
             Self::Failed(cause) => cause.to_string(),

@@ -1,5 +1,5 @@
-//! A hub and guests over a bad network: whatever it loses, repeats, reorders and cuts, all have the
-//! same in the end, everything that anybody wrote, once.
+//! A hub and guests over an unreliable network: whatever it loses, repeats, reorders and cuts, all
+//! replicas end with the same content, and every write is in it once.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,10 +22,10 @@ use yfs_sync::{
     simulated_network::{LinkId, NetworkEnd, NetworkFaults, SimulatedNetwork},
 };
 
-/// How many replicas there are; the first is the hub's.
+/// The number of replicas; the first is the hub's.
 const N_REPLICAS: usize = 5;
 
-/// A document of either kind, and what came out of it that the hub has to pass on.
+/// A document of either kind, and its updates that the hub has to relay.
 #[derive(Debug)]
 struct Replica {
     doc: Doc,
@@ -52,7 +52,7 @@ impl Replica {
         Self { doc, number, news: Vec::new() }
     }
 
-    /// Writes the `n`-th thing of this replica: a line somewhere, or a file.
+    /// Makes the `n`-th write of this replica: a line in the text, or a file.
     fn write(&mut self, n: usize, at: usize) -> Vec<u8> {
         let mark = self.mark(n);
         match &mut self.doc {
@@ -80,7 +80,7 @@ impl Replica {
         format!("r{}w{n:03}", self.number)
     }
 
-    /// What a user sees.
+    /// Returns the content that a user sees.
     fn shown(&self) -> String {
         match &self.doc {
             Doc::Main(_) => self.marks().join("\n"),
@@ -175,7 +175,7 @@ enum Step {
     Deliver {
         n: usize,
     },
-    /// Nothing is heard for a while.
+    /// Time passes without messages.
     Wait,
 }
 
@@ -247,7 +247,7 @@ impl World {
         }
     }
 
-    /// Lets ten seconds pass.
+    /// Advances the time by ten seconds.
     fn wait(&mut self) {
         self.now += Duration::from_secs(10);
         for guest in &mut self.guests {
@@ -286,7 +286,7 @@ impl World {
         true
     }
 
-    /// Passes on what the hub has heard of, to everybody.
+    /// Sends the updates that the hub has received to all guests.
     fn publish(&mut self) {
         for update in std::mem::take(&mut self.hub.news) {
             for (link, seat) in &self.seats {
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// Lets everybody meet over a network that has become good.
+    /// Delivers everything over a network without faults.
     fn settle(&mut self) {
         self.network.set_faults(NetworkFaults::default());
         (0..self.guests.len()).for_each(|who| self.join(who));
@@ -363,7 +363,7 @@ proptest! {
     fn no_bytes_make_a_session_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), kind in 0..5_u8) {
         let mut world = World::new(1, NetworkFaults::default(), false);
         let seat = HubSession::new(world.room.enter(), PeerAccess::ReadWrite);
-        // Most of the time a message of a kind that exists.
+        // Most inputs are a message of an existing type.
         let bytes = if kind < 4 { [&[0, kind][..], &bytes].concat() } else { bytes };
         let bytes = if kind == 3 { bytes[1..].to_vec() } else { bytes };
         let mut place = LockedHubDocument { document: &mut world.hub, room: &mut world.room };

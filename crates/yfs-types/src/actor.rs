@@ -1,4 +1,4 @@
-//! Actors: on whose behalf a change was made.
+//! Actors: the authors of changes.
 
 use std::{fmt, str::FromStr};
 
@@ -8,24 +8,24 @@ use thiserror::Error;
 /// The greatest length of an actor's name, in bytes.
 pub const MAX_ACTOR_NAME_LEN: usize = 128;
 
-/// Who made a change.
+/// The author of a change.
 ///
 /// Written `kind:name`, for example `human:ada`, `agent:reviewer-3`, `system:import`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Actor {
-    /// What sort of actor it is.
+    /// The kind of actor.
     pub kind: ActorKind,
     /// Its name, which may be empty.
     pub name: SmolStr,
 }
 
-/// What sort of actor made a change.
+/// The kind of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ActorKind {
     /// A person, through an editor or a shell.
     Human,
-    /// A program that decides for itself.
+    /// A program that makes its own decisions.
     Agent,
     /// A copy of a directory on a disk.
     Mirror,
@@ -33,13 +33,13 @@ pub enum ActorKind {
     System,
 }
 
-/// Why a text is not an actor.
+/// The error of a text that is not an actor.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not an actor (human, agent, mirror or system, a colon and a name): {0:?}")]
 pub struct ActorError(pub String);
 
 impl Actor {
-    /// Makes an actor; a name that is too long is cut.
+    /// Makes an actor. A name longer than [`MAX_ACTOR_NAME_LEN`] is truncated.
     pub fn new(kind: ActorKind, name: &str) -> Self {
         let mut end = name.len().min(MAX_ACTOR_NAME_LEN);
         while !name.is_char_boundary(end) {
@@ -50,7 +50,7 @@ impl Actor {
 }
 
 impl ActorKind {
-    /// Returns the word that stands for the kind.
+    /// Returns the word for the kind, as in the written form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Human => "human",

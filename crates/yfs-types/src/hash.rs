@@ -4,22 +4,22 @@ use std::{fmt, str::FromStr};
 
 use thiserror::Error;
 
-/// The BLAKE3 hash of some content.
+/// The BLAKE3 hash of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentHash([u8; 32]);
 
-/// Why a text is not a content hash.
+/// The error of a text that is not a content hash.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not a content hash: {0:?}")]
 pub struct HashError(pub String);
 
 impl ContentHash {
-    /// Hashes `content`.
+    /// Returns the hash of `content`.
     pub fn of(content: &[u8]) -> Self {
         Self(*blake3::hash(content).as_bytes())
     }
 
-    /// Takes a hash that was computed elsewhere.
+    /// Makes a hash from bytes that were computed elsewhere.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

@@ -1,58 +1,58 @@
-//! Identifiers: of files, workspaces, clients and items.
+//! Identifiers of files, workspaces, clients and items.
 //!
-//! Each is a type of its own, checked where it is made.
+//! Each has its own type and is checked when it is made.
 
 use std::{borrow::Borrow, fmt};
 
 use smol_str::SmolStr;
 use thiserror::Error;
 
-/// The alphabet of ids that we make (seed 001, "File IDs are Guids").
+/// The alphabet of generated ids (seed 001, "File IDs are Guids").
 pub const ID_ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The length of ids that we make, in characters.
+/// The length of generated ids, in characters.
 pub const ID_LEN: usize = 15;
 
-/// The greatest length of an id that we read, in bytes. Other implementations may use longer ones
-/// than ours.
+/// The greatest length of an accepted id, in bytes. Other implementations may use longer ids than
+/// [`ID_LEN`].
 pub const MAX_ID_LEN: usize = 64;
 
-/// Identifies a file or folder for ever, and a file's content document (it is that document's guid).
+/// The permanent identifier of a file or directory, and the guid of a file's content document.
 ///
 /// Invariant: 1 to [`MAX_ID_LEN`] bytes, printable ASCII other than `/` and `\`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(SmolStr);
 
-/// Identifies a workspace; it is the guid of its main document.
+/// The identifier of a workspace, which is the guid of its main document.
 pub type WorkspaceId = FileId;
 
-/// Identifies one writer of a document. Random, and below 2^53.
+/// The identifier of one writer of a document. Random, and below 2^53.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(u64);
 
-/// Identifies one item of a document: the `clock`-th unit that `client` wrote.
+/// The identifier of one item of a document: the `clock`-th unit that `client` wrote.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId {
-    /// Who wrote it.
+    /// The writer.
     pub client: ClientId,
-    /// How many units that client had written before it.
+    /// The number of units that the client had written before it.
     pub clock: u32,
 }
 
-/// Why a text is not an id.
+/// The error of a value that is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IdError {
-    /// It is empty, too long, or holds a character that ids never have.
+    /// The text is empty, too long, or holds a character that ids never have.
     #[error("not an id: {0:?}")]
     Malformed(String),
-    /// It does not fit into 53 bits.
+    /// The number does not fit into 53 bits.
     #[error("not a client id: {0}")]
     ClientTooLarge(u64),
 }
 
 impl FileId {
-    /// Reads an id that somebody made.
+    /// Parses an id from another source.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let fits = (1..=MAX_ID_LEN).contains(&text.len());
         let legal = |byte: u8| byte.is_ascii_graphic() && byte != b'/' && byte != b'\\';
@@ -63,7 +63,7 @@ impl FileId {
         }
     }
 
-    /// Makes an id from bytes that are evenly distributed: a hash, or a random source.
+    /// Makes an id from uniformly distributed bytes: a hash, or a random source.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let mut number = u128::from_be_bytes(bytes);
         let mut text = [0; ID_LEN];
@@ -81,15 +81,15 @@ impl FileId {
 }
 
 impl ClientId {
-    /// One more than the greatest client id: JavaScript's exact integers end here.
+    /// One more than the greatest client id; the limit of exact integers in JavaScript.
     pub const LIMIT: u64 = 1 << 53;
 
-    /// Checks that the number is one that JavaScript can hold.
+    /// Checks that JavaScript can represent the number exactly.
     pub fn new(number: u64) -> Result<Self, IdError> {
         if number < Self::LIMIT { Ok(Self(number)) } else { Err(IdError::ClientTooLarge(number)) }
     }
 
-    /// Makes a client id from a random number, below 2^52 (the ids above belong to conversions).
+    /// Makes a client id from a random number. It is below 2^52; the ids above are for conversions.
     pub fn from_random(number: u64) -> Self {
         Self(number & ((1 << 52) - 1))
     }
@@ -101,7 +101,7 @@ impl ClientId {
 }
 
 impl ItemId {
-    /// Names the item at `clock` of `client`.
+    /// Makes the id of the item at `clock` of `client`.
     pub fn new(client: ClientId, clock: u32) -> Self {
         Self { client, clock }
     }

@@ -1,9 +1,9 @@
-//! The vocabulary that every crate of a workspace shares: ids, names, paths, times, actors,
-//! hashes, and the byte encoding of Yjs.
+//! The types that every crate of a workspace shares: ids, names, paths, times, actors, hashes, and
+//! the byte encoding of Yjs.
 //!
-//! A filesystem backend or a store needs these types and nothing else of the engine, so that it
-//! compiles neither a CRDT nor a markdown parser. Each type is checked where it is made: a value
-//! that exists is valid. The crate does no I/O and reads no clock or random source.
+//! A filesystem backend or a store depends on these types and on nothing else of the engine, so
+//! that it compiles neither a CRDT nor a markdown parser. Each type is checked when it is made:
+//! every value is valid. The crate does no I/O and reads no clock or random source.
 //!
 //! ```
 //! use yfs_types::{id::FileId, path::VPath};

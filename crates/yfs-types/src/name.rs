@@ -1,6 +1,7 @@
-//! Names of files and folders: what a local write may store.
+//! Names of files and directories that a local write may store.
 //!
-//! Names that peers stored are never refused, only shown escaped where they are not [`NodeName`]s.
+//! Names that peers stored are never rejected. Those that are not [`NodeName`]s are displayed
+//! escaped.
 
 use std::{borrow::Borrow, fmt};
 
@@ -8,30 +9,30 @@ use smol_str::SmolStr;
 use thiserror::Error;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-/// The greatest length of a name, in bytes (POSIX `NAME_MAX` on the filesystems that people use).
+/// The greatest length of a name, in bytes (POSIX `NAME_MAX` on common filesystems).
 pub const MAX_NAME_LEN: usize = 255;
 
 /// A name that may be stored.
 ///
-/// Invariant: 1 to [`MAX_NAME_LEN`] bytes in Unicode normalisation form C, none of them `/`, `\` or
+/// Invariant: 1 to [`MAX_NAME_LEN`] bytes in Unicode normalization form C, none of them `/`, `\` or
 /// NUL, and not `.` or `..` (seed 001, "Name validation").
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeName(SmolStr);
 
-/// Why a text is not a name.
+/// The error of a text that is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It is empty, `.` or `..`, or holds `/`, `\` or NUL. POSIX: `EINVAL`.
+    /// The name is empty, `.` or `..`, or holds `/`, `\` or NUL. POSIX: `EINVAL`.
     #[error("invalid name {0:?}")]
     Invalid(String),
-    /// It is longer than [`MAX_NAME_LEN`] bytes. POSIX: `ENAMETOOLONG`.
+    /// The name is longer than [`MAX_NAME_LEN`] bytes. POSIX: `ENAMETOOLONG`.
     #[error("name of {0} bytes is longer than {MAX_NAME_LEN}")]
     TooLong(usize),
 }
 
 impl NodeName {
-    /// Checks a name and brings it to normalisation form C.
+    /// Checks a name and converts it to normalization form C.
     pub fn new(text: &str) -> Result<Self, NameError> {
         if text.is_empty() || text == "." || text == ".." || text.contains(['/', '\\', '\0']) {
             return Err(NameError::Invalid(text.chars().take(MAX_NAME_LEN).collect()));
@@ -51,7 +52,7 @@ impl NodeName {
     }
 }
 
-/// Splits a name into what stands before its extension and the extension with its dot.
+/// Splits a name into the part before its extension, and the extension with its dot.
 ///
 /// The split is at the last dot that is not the first character, so `.gitignore` has no extension.
 pub fn split_extension(name: &str) -> (&str, &str) {

@@ -1,6 +1,6 @@
-//! Paths inside a workspace: absolute, with `/` between names, normalised by text alone.
+//! Paths inside a workspace: absolute, with `/` between names, normalized as text alone.
 //!
-//! `std::path` stands only where the host's disk is touched; everywhere else it is this type.
+//! `std::path` is used only for the host's disk; all other code uses this type.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ pub const MAX_PATH_LEN: usize = 4096;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VPath(String);
 
-/// Why a text is not a path.
+/// The error of a text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// It is empty. POSIX: `ENOENT`.
+    /// The path is empty. POSIX: `ENOENT`.
     #[error("empty path")]
     Empty,
-    /// It holds a NUL. POSIX: `EINVAL`.
+    /// The path holds a NUL. POSIX: `EINVAL`.
     #[error("path holds a NUL")]
     Nul,
-    /// It is longer than [`MAX_PATH_LEN`] bytes. POSIX: `ENAMETOOLONG`.
+    /// The path is longer than [`MAX_PATH_LEN`] bytes. POSIX: `ENAMETOOLONG`.
     #[error("path of {0} bytes is longer than {MAX_PATH_LEN}")]
     TooLong(usize),
 }
@@ -36,12 +36,12 @@ impl VPath {
         Self("/".to_owned())
     }
 
-    /// Normalises `text`; a relative path counts from `/`, and `..` at `/` stays there.
+    /// Normalizes `text`. A relative path starts at `/`, and `..` at `/` stays there.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         Self::root().resolve(text)
     }
 
-    /// Normalises `text`, which counts from here unless it begins with `/`.
+    /// Normalizes `text`, which is relative to this path unless it begins with `/`.
     pub fn resolve(&self, text: &str) -> Result<Self, PathError> {
         if text.is_empty() {
             return Err(PathError::Empty);
@@ -79,13 +79,13 @@ impl VPath {
         Self(format!("{base}/{name}"))
     }
 
-    /// Returns the path of the directory that holds this one, or nothing for `/`.
+    /// Returns the path of the parent directory, or `None` for `/`.
     pub fn parent(&self) -> Option<Self> {
         let at = self.0.rfind('/').filter(|_| !self.is_root())?;
         Some(if at == 0 { Self::root() } else { Self(self.0[..at].to_owned()) })
     }
 
-    /// Returns the last component, or nothing for `/`.
+    /// Returns the last component, or `None` for `/`.
     pub fn file_name(&self) -> Option<&str> {
         self.0.rsplit('/').next().filter(|name| !name.is_empty())
     }
@@ -95,12 +95,12 @@ impl VPath {
         self.0.split('/').filter(|component| !component.is_empty())
     }
 
-    /// Tells whether this is `/`.
+    /// Reports whether this is `/`.
     pub fn is_root(&self) -> bool {
         self.0 == "/"
     }
 
-    /// Tells whether this is `ancestor` or lies below it.
+    /// Reports whether this is `ancestor` or lies below it.
     pub fn starts_with(&self, ancestor: &Self) -> bool {
         ancestor.is_root()
             || self
@@ -109,7 +109,8 @@ impl VPath {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Returns what follows `ancestor`, without a leading slash, or nothing if it is elsewhere.
+    /// Returns the part after `ancestor`, without a leading slash, or `None` if `ancestor` is not
+    /// above.
     pub fn relative_to(&self, ancestor: &Self) -> Option<&str> {
         if !self.starts_with(ancestor) {
             return None;

@@ -1,4 +1,4 @@
-//! A log of changes in memory: bounded, and numbered from 0.
+//! A bounded in-memory log of changes, numbered from 0.
 
 use std::{
     collections::VecDeque,
@@ -10,14 +10,14 @@ use crate::{
     error::FsError,
 };
 
-/// The last changes, oldest first.
+/// The most recent changes, oldest first.
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     changes: VecDeque<FileChange>,
-    /// The number of the first change that is still there.
+    /// The number of the oldest change that is still in the log.
     start: u64,
     max_changes: usize,
-    /// Tells cursors of this log from those of others in this process.
+    /// Distinguishes cursors of this log from those of other logs in this process.
     instance: u64,
 }
 
@@ -45,7 +45,8 @@ impl ChangeLog {
         ChangeCursor::new(format!("{}.{position}", self.instance))
     }
 
-    /// Returns the number that a cursor stands for, if the log still reaches back that far.
+    /// Returns the position that a cursor names, or `ESTALE` if the log no longer reaches back that
+    /// far.
     pub(crate) fn position(&self, cursor: &ChangeCursor) -> Result<u64, FsError> {
         let (instance, position) = cursor.as_str().split_once('.').unwrap_or_default();
         match (instance.parse::<u64>(), position.parse::<u64>()) {

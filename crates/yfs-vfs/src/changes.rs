@@ -1,4 +1,4 @@
-//! What changed since: a log of changes, and places in it.
+//! Changes of a filesystem, and cursors into the log of changes.
 
 use smol_str::SmolStr;
 use thiserror::Error;
@@ -6,63 +6,64 @@ use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 
 use crate::stat::FileKind;
 
-/// A place in a filesystem's log of changes, opaque to whoever holds it.
+/// A position in a filesystem's log of changes, opaque to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ChangeCursor(SmolStr);
 
-/// One change. Of several changes to one object a filesystem may report the last alone.
+/// One change. A filesystem may report only the last of several changes to one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// What happened.
+    /// The kind of the change.
     pub kind: ChangeKind,
-    /// Where the object is now; of a removed one, where it was.
+    /// The object's current path; for a removed object, its last path.
     pub path: VPath,
     /// The object.
     pub id: FileId,
-    /// What sort of object it is.
+    /// The kind of the object.
     pub file_kind: FileKind,
-    /// Who did it, where that is known.
+    /// The author of the change, if known.
     pub actor: Option<Actor>,
-    /// When it was noticed.
+    /// The time when the filesystem noticed the change.
     pub at: Millis,
 }
 
-/// What happened to an object. What lies below a directory that moved or went is not listed.
+/// The kind of a change. A moved or removed directory is one change; its content is not listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// It appeared.
+    /// The object was created.
     Created,
     /// Its content, mode, time or metadata changed.
     Changed,
-    /// It is the same object at another path.
+    /// The object is the same at another path.
     Moved {
-        /// Where it was.
+        /// The previous path.
         from: VPath,
     },
-    /// It went.
+    /// The object was removed.
     Removed,
 }
 
-/// An answer to the question what changed.
+/// One page of changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangePage {
     /// The changes, oldest first.
     pub events: Vec<FileChange>,
-    /// The place after the last of them: what to ask with next.
+    /// The cursor after the last of them; pass it to the next call.
     pub next: ChangeCursor,
-    /// Whether there is more already.
+    /// Whether more changes are available already.
     pub more: bool,
 }
 
-/// The cursor is older than the log, or of another one. Whoever holds it must list everything again.
+/// The cursor is older than the log, or belongs to another log. The caller must list the whole tree
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the cursor has no place in the log of changes any more")]
 pub struct CursorLost;
 
 impl ChangeCursor {
-    /// Takes the text that a filesystem uses for a place.
+    /// Makes a cursor from the text that a filesystem uses for a position.
     pub fn new(text: impl Into<SmolStr>) -> Self {
         Self(text.into())
     }
@@ -74,7 +75,7 @@ impl ChangeCursor {
 }
 
 impl FileChange {
-    /// Describes a change by nobody in particular.
+    /// Makes a change without an author.
     pub fn new(kind: ChangeKind, path: VPath, id: FileId, file_kind: FileKind, at: Millis) -> Self {
         Self { kind, path, id, file_kind, actor: None, at }
     }

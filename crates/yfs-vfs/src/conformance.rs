@@ -1,4 +1,4 @@
-//! What every [`FileSystem`] must do, as a suite of named cases that anybody may run.
+//! The contract of [`FileSystem`] as a suite of named test cases for any backend.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -11,9 +11,9 @@
 //! # });
 //! ```
 //!
-//! Most cases are data: a script of the little language of [`script`], which other tests may use as
-//! well. The suite runs inside a tokio runtime, best one with several threads, and never assumes
-//! that what was removed is gone for good.
+//! Most cases are data: a script in the language of [`script`], which other tests may use as well.
+//! The suite runs inside a tokio runtime, preferably one with several threads, and never assumes
+//! that removed objects are gone permanently.
 
 mod cases;
 mod concurrent;
@@ -26,39 +26,40 @@ use futures::future::BoxFuture;
 
 use crate::{error::FsError, file_system::FileSystem};
 
-/// What a backend has, of that which not all have. Cases that need more are skipped.
+/// The optional features of a backend. Cases that need a missing one are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackendCapabilities {
     /// Symbolic links.
     pub symlinks: bool,
-    /// Permission bits that are kept.
+    /// Whether permission bits are stored.
     pub modes: bool,
-    /// Custom metadata and media types that are kept.
+    /// Whether custom metadata and media types are stored.
     pub metadata: bool,
-    /// Whether replacing a file's content, also by moving another over it, keeps its id.
+    /// Whether replacing a file's content, also by moving another file over it, keeps its id.
     pub keeps_identity: bool,
-    /// Whether a write with a base merges with what others wrote; else it is refused.
+    /// Whether a write with a base merges with concurrent writes; if not, it is rejected.
     pub merges: bool,
-    /// A log of changes.
+    /// Whether there is a log of changes.
     pub watch: bool,
-    /// Whether `..` in a link stays at the root; a backend on a host refuses what leads outside.
+    /// Whether `..` in a link stays at the root; a backend on a host rejects a link that leads
+    /// outside.
     pub clamps_links: bool,
-    /// Whether names are stored and looked up in normalisation form C.
+    /// Whether names are stored and looked up in normalization form C.
     pub normalizes_names: bool,
 }
 
-/// How the suite went.
+/// The result of a run of the suite.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct SuiteReport {
     /// The cases that passed.
     pub passed: Vec<&'static str>,
-    /// The cases that need what the backend does not have.
+    /// The cases that need a feature that the backend lacks.
     pub skipped: Vec<&'static str>,
-    /// The cases that failed, and how.
+    /// The cases that failed, with the reasons.
     pub failed: Vec<(&'static str, String)>,
 }
 
-/// Something that a case needs.
+/// A feature that a case needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CaseRequirement {
     Symlinks,
@@ -72,7 +73,7 @@ enum CaseRequirement {
     Normalizing,
 }
 
-/// One named thing that must hold on an empty filesystem.
+/// One named case, which runs on an empty filesystem.
 struct ConformanceCase {
     name: &'static str,
     needs: &'static [CaseRequirement],
@@ -88,7 +89,7 @@ enum CaseBody {
 /// A test in Rust.
 type Run = fn(Arc<dyn FileSystem>) -> BoxFuture<'static, Result<(), CaseFailure>>;
 
-/// Why a case failed.
+/// The reason why a case failed.
 #[derive(Debug)]
 struct CaseFailure(String);
 
@@ -99,7 +100,7 @@ impl From<FsError> for CaseFailure {
 }
 
 impl BackendCapabilities {
-    /// Everything but merging.
+    /// All features except merging.
     pub const ALL: Self = Self {
         symlinks: true,
         modes: true,
@@ -127,7 +128,7 @@ impl BackendCapabilities {
 }
 
 impl SuiteReport {
-    /// Panics with all failures, if there are any.
+    /// Panics with a list of the failures, if there are any.
     ///
     /// # Panics
     ///
@@ -145,7 +146,7 @@ impl fmt::Display for SuiteReport {
     }
 }
 
-/// Runs every case on a filesystem of its own, which `make` makes empty.
+/// Runs every case on a filesystem of its own; `make` returns an empty one.
 pub async fn run(
     make: impl AsyncFn() -> Arc<dyn FileSystem>,
     caps: BackendCapabilities,
@@ -153,7 +154,7 @@ pub async fn run(
     run_matching(make, caps, "").await
 }
 
-/// Runs the cases whose name holds `part`: for finding out why one fails.
+/// Runs the cases whose name contains `part`, for debugging a failure.
 pub async fn run_matching(
     make: impl AsyncFn() -> Arc<dyn FileSystem>,
     caps: BackendCapabilities,

@@ -1,38 +1,38 @@
-//! Replacing text inside a file: find and splice, in one step that nothing comes between.
+//! Replacing text inside a file: find and replace as one atomic step.
 
 use thiserror::Error;
 
 use crate::{options::ChangeAuthor, stat::VersionToken};
 
-/// The greatest number of places that an [`EditRefusal::Ambiguous`] lists.
+/// The most lines that an [`EditRefusal::Ambiguous`] lists.
 const MAX_LISTED: usize = 20;
 
-/// One replacement.
+/// A replacement of text in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextReplacement {
     /// The text to find, exactly; not empty.
     pub old: String,
-    /// What takes its place.
+    /// The text that replaces it.
     pub new: String,
-    /// Whether every occurrence is replaced; without it, `old` must occur exactly once.
+    /// Whether every occurrence is replaced; if not, `old` must occur exactly once.
     pub all: bool,
-    /// Refuse with `ESTALE` unless the file's version is this one.
+    /// Fails the edit with `ESTALE` unless the file has this version.
     pub expected_version: Option<VersionToken>,
-    /// On whose behalf; without it, that of whoever holds the filesystem.
+    /// The author of the change; the owner of the filesystem handle if absent.
     pub author: Option<ChangeAuthor>,
 }
 
-/// What an edit did.
+/// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditOutcome {
-    /// How many occurrences were replaced.
+    /// The number of occurrences that were replaced.
     pub n_replaced: usize,
     /// The version that the edit made, if the caller named the version that it edited; see
-    /// [`Written::version`](crate::WriteOutcome::version).
+    /// [`WriteOutcome::version`](crate::WriteOutcome::version).
     pub version: Option<VersionToken>,
 }
 
-/// Why an edit was refused; the code is `EINVAL`.
+/// The reason why an edit was rejected; the error code is `EINVAL`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EditRefusal {
@@ -42,12 +42,12 @@ pub enum EditRefusal {
     /// The text to find is not in the file.
     #[error("the text to replace was not found")]
     NotFound,
-    /// The text to find is there more than once.
+    /// The text to find occurs more than once.
     #[error("the text to replace was found multiple times ({n_found}), in lines {}", listed(.lines))]
     Ambiguous {
-        /// How often.
+        /// The number of occurrences.
         n_found: usize,
-        /// The lines where the first occurrences begin, from 1.
+        /// The lines where the first occurrences begin, counted from 1.
         lines: Vec<usize>,
     },
     /// The file is not UTF-8 text.
@@ -55,7 +55,7 @@ pub enum EditRefusal {
     NotText,
 }
 
-/// Writes each line once.
+/// Returns the line numbers as text, each once.
 fn listed(lines: &[usize]) -> String {
     let mut lines = lines.to_vec();
     lines.dedup();
@@ -63,17 +63,17 @@ fn listed(lines: &[usize]) -> String {
 }
 
 impl TextReplacement {
-    /// Replaces the only occurrence of `old`.
+    /// Makes a replacement of the only occurrence of `old`.
     pub fn once(old: impl Into<String>, new: impl Into<String>) -> Self {
         Self { old: old.into(), new: new.into(), all: false, expected_version: None, author: None }
     }
 
-    /// Replaces every occurrence of `old`.
+    /// Makes a replacement of every occurrence of `old`.
     pub fn all(old: impl Into<String>, new: impl Into<String>) -> Self {
         Self { all: true, ..Self::once(old, new) }
     }
 
-    /// Returns the text after the edit, and how many occurrences were replaced.
+    /// Returns the text after the edit, and the number of replaced occurrences.
     ///
     /// Occurrences do not overlap and are found from the left.
     pub fn apply(&self, text: &str) -> Result<(String, usize), EditRefusal> {
@@ -81,7 +81,7 @@ impl TextReplacement {
         Ok((text.replace(&self.old, &self.new), n_found))
     }
 
-    /// Returns how many occurrences would be replaced.
+    /// Returns the number of occurrences that the edit would replace.
     pub fn count(&self, text: &str) -> Result<usize, EditRefusal> {
         if self.old.is_empty() {
             return Err(EditRefusal::EmptyOld);

@@ -1,8 +1,8 @@
-//! What can go wrong, in the words that POSIX tools and Node programs know.
+//! Errors of a filesystem, in the terms of POSIX tools and Node programs.
 //!
-//! An [`FsError`] says what was attempted ([`Op`]) on what (one path or two) and why it failed
-//! ([`FsCode`]). It prints as `ENOENT: no such file or directory, open '/x'`, and with two paths as
-//! `EXDEV: invalid cross-device link, rename '/a' -> '/b'`.
+//! An [`FsError`] names the attempted operation ([`Op`]), its one or two paths, and the reason for
+//! the failure ([`FsCode`]). It prints as `ENOENT: no such file or directory, open '/x'`, and with
+//! two paths as `EXDEV: invalid cross-device link, rename '/a' -> '/b'`.
 
 use std::{error::Error, fmt, io, sync::Arc};
 
@@ -14,43 +14,43 @@ use yfs_types::{
 
 use crate::{changes::CursorLost, edit::EditRefusal};
 
-/// Why an operation of a filesystem failed. A refused call has changed nothing.
+/// The failure of a filesystem operation. A failed call has changed nothing.
 #[derive(Debug, Clone)]
 pub struct FsError {
-    /// Why, as a code that programs test.
+    /// The reason, as a code that programs test.
     pub code: FsCode,
-    /// What was attempted.
+    /// The attempted operation.
     pub op: Op,
-    /// The path as the caller gave it, or nothing where the operation has none.
+    /// The path as the caller passed it; `None` if the operation has no path.
     pub path: Option<Box<str>>,
     /// The second path of an operation that has two.
     pub dest: Option<Box<str>>,
-    /// What caused it, if something below did.
+    /// The underlying error, if there is one.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 macro_rules! codes {
     ($($code:ident = $errno:ident, $message:literal, $doc:literal;)*) => {
-        /// The codes that a filesystem answers with, named as in POSIX.
+        /// The error codes of a filesystem, named as in POSIX.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum FsCode { $(#[doc = $doc] $code,)* }
 
         impl FsCode {
-            /// Every code, in the order of declaration.
+            /// All codes, in the order of declaration.
             pub const ALL: &[Self] = &[$(Self::$code),*];
 
-            /// Returns the code as programs spell it: `ENOENT`.
+            /// Returns the code's POSIX name, for example `ENOENT`.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$code => stringify!($code)),* }
             }
 
-            /// Returns what POSIX `strerror` says, in lower case.
+            /// Returns the text of POSIX `strerror`, in lower case.
             pub fn message(self) -> &'static str {
                 match self { $(Self::$code => $message),* }
             }
 
-            /// Returns the number that this host's kernel uses.
+            /// Returns the error number of this host's kernel.
             pub fn errno(self) -> i32 {
                 match self { $(Self::$code => Errno::$errno.raw_os_error()),* }
             }
@@ -82,16 +82,16 @@ codes! {
 
 macro_rules! ops {
     ($($op:ident = $word:literal, $doc:literal;)*) => {
-        /// What was attempted. The words are those that Node prints.
+        /// An operation of a filesystem. The words are those that Node prints.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Op { $(#[doc = $doc] $op,)* }
 
         impl Op {
-            /// Every operation, in the order of declaration.
+            /// All operations, in the order of declaration.
             pub const ALL: &[Self] = &[$(Self::$op),*];
 
-            /// Returns the word that stands in messages.
+            /// Returns the word that messages print.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$op => $word),* }
             }
@@ -132,33 +132,33 @@ impl FsError {
         Self { code, op, path: Some(path.as_ref().into()), dest: None, source: None }
     }
 
-    /// Makes an error about no path.
+    /// Makes an error without a path.
     pub fn bare(code: FsCode, op: Op) -> Self {
         Self { code, op, path: None, dest: None, source: None }
     }
 
-    /// Adds the second path.
+    /// Sets the second path.
     #[must_use]
     pub fn to(mut self, dest: impl AsRef<str>) -> Self {
         self.dest = Some(dest.as_ref().into());
         self
     }
 
-    /// Adds the cause.
+    /// Sets the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// Says the same of another operation; a wrapper that does one thing through another needs it.
+    /// Replaces the operation; a wrapper that implements one operation with another needs it.
     #[must_use]
     pub fn during(mut self, op: Op) -> Self {
         self.op = op;
         self
     }
 
-    /// Translates an error of the host's. The cause is kept where the code alone says less.
+    /// Converts an error of the host. The cause is kept if the code alone says less.
     pub fn io(op: Op, path: impl AsRef<str>, error: io::Error) -> Self {
         let code = FsCode::of_io(&error);
         let error_is_code = error.raw_os_error() == Some(code.errno());
@@ -166,18 +166,18 @@ impl FsError {
         if error_is_code { fs_error } else { fs_error.caused_by(error) }
     }
 
-    /// Translates a text that is no path.
+    /// Converts the error of a text that is not a path.
     pub fn bad_path(op: Op, text: &str, error: PathError) -> Self {
         let code = match error {
             PathError::Empty => FsCode::ENOENT,
             PathError::TooLong(_) => FsCode::ENAMETOOLONG,
-            // `PathError::Nul`, and whatever else a path may come to forbid.
+            // `PathError::Nul`, and every later variant.
             _ => FsCode::EINVAL,
         };
         Self::new(code, op, text).caused_by(error)
     }
 
-    /// Translates a name that may not be stored.
+    /// Converts the error of a name that may not be stored.
     pub fn bad_name(op: Op, path: impl AsRef<str>, error: NameError) -> Self {
         let code = match error {
             NameError::TooLong(_) => FsCode::ENAMETOOLONG,
@@ -186,40 +186,41 @@ impl FsError {
         Self::new(code, op, path).caused_by(error)
     }
 
-    /// Makes the error of an edit whose text was not found, was found too often, and the like.
+    /// Makes the error of a rejected edit.
     pub fn edit_refused(path: &VPath, refusal: EditRefusal) -> Self {
         Self::new(FsCode::EINVAL, Op::Edit, path).caused_by(refusal)
     }
 
-    /// Returns why an edit was refused, if that is what happened.
+    /// Returns the reason why an edit was rejected, if this is that error.
     pub fn edit_refusal(&self) -> Option<&EditRefusal> {
         self.source.as_ref()?.downcast_ref()
     }
 
-    /// Makes the error of a cursor that no longer has a place in the log of changes.
+    /// Makes the error of a cursor that is no longer in the log of changes.
     pub fn cursor_lost() -> Self {
         Self::bare(FsCode::ESTALE, Op::Watch).caused_by(CursorLost)
     }
 
-    /// Tells whether this says that a cursor is too old: list everything again, then watch anew.
+    /// Reports whether a cursor is too old. If so, the caller must list the tree again and get a
+    /// new cursor.
     pub fn is_cursor_lost(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is::<CursorLost>())
     }
 }
 
 impl FsCode {
-    /// Reads a code from its spelling.
+    /// Parses the POSIX name of a code.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str() == text)
     }
 
-    /// Returns the code for a number of this host's kernel; what is not listed is `EIO`.
+    /// Returns the code of an error number of this host's kernel; unlisted numbers are `EIO`.
     pub fn of_errno(errno: i32) -> Self {
         let exact = Self::ALL.iter().copied().find(|code| code.errno() == errno);
         let related = || match Errno::from_raw_os_error(errno) {
             Errno::DQUOT => Self::ENOSPC,
             Errno::OPNOTSUPP => Self::ENOSYS,
-            // What Linux says of a socket or of a fifo without a reader.
+            // Linux returns it for a socket or a fifo without a reader.
             Errno::NXIO => Self::EINVAL,
             Errno::TXTBSY => Self::EBUSY,
             Errno::MLINK => Self::EPERM,
@@ -228,7 +229,7 @@ impl FsCode {
         exact.unwrap_or_else(related)
     }
 
-    /// Returns the code for an error of the host's.
+    /// Returns the code of an error of the host.
     pub fn of_io(error: &io::Error) -> Self {
         use io::ErrorKind;
         if let Some(errno) = error.raw_os_error() {
@@ -292,7 +293,8 @@ impl fmt::Display for Op {
     }
 }
 
-/// Shows a path without its control characters: a message ends up in logs and terminals.
+/// Displays a path with its control characters escaped, because messages end up in logs and
+/// terminals.
 struct EscapedPath<'a>(&'a str);
 
 impl fmt::Display for EscapedPath<'_> {

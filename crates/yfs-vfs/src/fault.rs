@@ -1,4 +1,4 @@
-//! A filesystem that fails when it is told to, for tests of those who use one.
+//! A filesystem with injected faults, for tests of code that uses a filesystem.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,27 +12,27 @@ use crate::{
     guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 
-/// A filesystem that fails when it is told to. See [`FaultFs::inject`].
+/// A filesystem that fails on demand. See [`FaultFs::inject`].
 pub type FaultFs = GuardedFs<FaultSchedule>;
 
-/// One thing that is to go wrong.
+/// One injected fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FsFault {
-    /// Which calls are meant; without it, all.
+    /// The operation that fails; every operation if absent.
     pub op: Option<Op>,
-    /// How many of those pass unharmed first.
+    /// The number of matching calls that succeed first.
     pub skip: u64,
-    /// How many are harmed then.
+    /// The number of calls that fail after that.
     pub times: u64,
-    /// What the call answers; without it, what it would have answered.
+    /// The error that the call returns; if absent, the call returns its own result.
     pub code: Option<FsCode>,
-    /// Whether it answers so although it was done: as when the answer is lost on the way.
+    /// Whether the operation is still performed, as when its response is lost.
     pub done: bool,
-    /// How long the call is held up.
+    /// The time by which the call is delayed.
     pub delay: Option<Duration>,
 }
 
-/// The faults that are to come, and the calls that were made.
+/// The pending faults, and the calls so far.
 #[derive(Debug, Default)]
 pub struct FaultSchedule {
     state: Mutex<FaultState>,
@@ -45,18 +45,18 @@ struct FaultState {
 }
 
 impl FsFault {
-    /// Makes every call of `op` fail.
+    /// Makes a fault that fails every call of `op`.
     pub fn every(op: Op, code: FsCode) -> Self {
         let (op, code) = (Some(op), Some(code));
         Self { op, skip: 0, times: u64::MAX, code, done: false, delay: None }
     }
 
-    /// Makes the `n`-th call from now on fail, whatever it is; the next is the first.
+    /// Makes a fault that fails the `n`-th call from now on, of any operation; 1 is the next call.
     pub fn nth(n: u64, code: FsCode) -> Self {
         Self { op: None, skip: n.saturating_sub(1), times: 1, ..Self::every(Op::Open, code) }
     }
 
-    /// Holds every call of `op` up.
+    /// Makes a fault that delays every call of `op`.
     pub fn slow(op: Op, delay: Duration) -> Self {
         Self { code: None, delay: Some(delay), ..Self::every(op, FsCode::EIO) }
     }
@@ -67,29 +67,29 @@ impl FsFault {
 }
 
 impl FaultFs {
-    /// Wraps a filesystem, which works until told otherwise.
+    /// Wraps a filesystem, without faults.
     pub fn wrap(inner: Arc<dyn FileSystem>) -> Self {
         Self::new(inner, FaultSchedule::default())
     }
 
-    /// Adds something that is to go wrong. Of several that meet one call, the first counts.
+    /// Adds a fault. If several match one call, the first applies.
     pub fn inject(&self, fault: FsFault) {
         self.guard().state.lock().faults.push(fault);
     }
 
-    /// Takes all faults away.
+    /// Removes all faults.
     pub fn heal(&self) {
         self.guard().state.lock().faults.clear();
     }
 
-    /// Returns the calls that were made until now, also those that failed.
+    /// Returns the calls so far, including those that failed.
     pub fn calls(&self) -> Vec<Op> {
         self.guard().state.lock().calls.clone()
     }
 }
 
 impl FaultSchedule {
-    /// Counts a call, and returns the fault that meets it.
+    /// Records a call, and returns the fault that applies to it.
     fn meet(&self, op: Op) -> Option<FsFault> {
         let mut state = self.state.lock();
         state.calls.push(op);
@@ -98,7 +98,7 @@ impl FaultSchedule {
             if fault.skip > 0 {
                 fault.skip -= 1;
             } else if fault.times > 0 && met.is_none() {
-                // `u64::MAX` is for ever.
+                // `u64::MAX` means without end.
                 fault.times -= u64::from(fault.times < u64::MAX);
                 met = Some(*fault);
             }

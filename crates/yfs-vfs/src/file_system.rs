@@ -1,8 +1,9 @@
 //! The filesystem as a trait, with its contract.
 //!
-//! [`FileSystem`] is the least that an implementor supplies; methods with a body are there so that a
-//! backend that can do better may, and are right as they stand. [`FileSystemExt`](crate::FileSystemExt)
-//! adds what can be said in terms of it. [`crate::conformance`] tests all that is written here.
+//! [`FileSystem`] is the minimum that an implementor supplies. Its methods with a body are correct
+//! defaults, which a backend may override with a faster implementation.
+//! [`FileSystemExt`](crate::FileSystemExt) adds methods that are expressed in terms of it.
+//! [`crate::conformance`] tests everything written here.
 
 use std::fmt;
 
@@ -26,16 +27,16 @@ use crate::{
     walk,
 };
 
-/// What reading a file returns.
+/// The result of reading a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileContent {
     /// The bytes.
     pub data: Bytes,
-    /// The version that they are; pass it as the base of the write that follows.
+    /// The version of these bytes; pass it as the base of the following write.
     pub version: VersionToken,
 }
 
-/// What writing a file did.
+/// The result of writing a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOutcome {
@@ -48,25 +49,25 @@ pub struct WriteOutcome {
     /// base, an append or edit without [`WriteOptions::expected_version`]). A caller that saved
     /// again with such a version would delete these changes, so it must read first.
     pub version: Option<VersionToken>,
-    /// Whether the stored content is not the data that was written, because changes of others were
-    /// merged into it.
+    /// Whether the stored content differs from the data that was written, because changes of other
+    /// writers were merged into it.
     pub merged: bool,
     /// The size of the file afterwards, in bytes.
     pub size: u64,
     /// Whether the write created the file.
     pub created: bool,
-    /// Where the writer changed what somebody else had changed since the base.
+    /// Ranges where this write changed text that another writer had changed since the base.
     pub overlaps: Vec<EditOverlap>,
 }
 
-/// A place where two people changed the same thing; both changes are in the file.
+/// A range that two writers changed concurrently; both changes are in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditOverlap {
-    /// Where, in bytes from the beginning of the file as it is after the write.
+    /// The offset in bytes from the beginning of the file, as it is after the write.
     pub offset: u64,
-    /// How much of the file is concerned, in bytes.
+    /// The length of the range, in bytes.
     pub len: u64,
-    /// Who the other is, where that is known.
+    /// The other writer, if known.
     pub actor: Option<Actor>,
 }
 
@@ -74,56 +75,60 @@ pub struct EditOverlap {
 ///
 /// # Paths
 ///
-/// A [`VPath`] is absolute and normalised by its text alone, so `..` never passes a symbolic link and
-/// a slash at the end of what a user typed means nothing. Look-up then walks from the root:
+/// A [`VPath`] is absolute and normalized as text alone, so `..` never passes a symbolic link, and
+/// a slash at the end of a path that a user typed has no effect. Lookup then walks from the root:
 ///
-/// - a component that is missing is `ENOENT`; one that should hold more and is no directory,
-///   `ENOTDIR`; one of more than 255 bytes, `ENAMETOOLONG`;
-/// - symbolic links on the way are followed. Their target counts from the directory that holds them,
-///   or from the root of *this* filesystem if it begins with a slash. `..` in a target goes up from
-///   where the walk is, and stays at the root. More than forty links are `ELOOP`. A backend on a host,
-///   where other programs read the same links, refuses one that leads outside with `EACCES` instead;
-/// - a link at the end is followed by [`read`](Self::read) and its kin, [`write`](Self::write) (see
-///   [`WriteOptions::follow`]), [`append`](Self::append), [`edit`](Self::edit), [`stat`](Self::stat),
-///   [`readdir`](Self::readdir), [`walk`](Self::walk), [`realpath`](Self::realpath),
-///   [`utimes`](Self::utimes), [`chmod`](Self::chmod) and [`set_metadata`](Self::set_metadata), and
-///   taken as itself by all others.
+/// - A missing component is `ENOENT`. A component that must be a directory and is not one is
+///   `ENOTDIR`. A component of more than 255 bytes is `ENAMETOOLONG`.
+/// - Symbolic links before the last component are followed. A target is relative to the directory
+///   that holds the link, or to the root of *this* filesystem if it begins with a slash. `..` in a
+///   target goes up from where the walk is, and stays at the root. More than 40 links are `ELOOP`.
+///   A backend on a host, where other programs read the same links, rejects a link that leads
+///   outside with `EACCES` instead.
+/// - A link at the end is followed by [`read`](Self::read) and its variants, [`write`](Self::write)
+///   (see [`WriteOptions::follow`]), [`append`](Self::append), [`edit`](Self::edit),
+///   [`stat`](Self::stat), [`readdir`](Self::readdir), [`walk`](Self::walk),
+///   [`realpath`](Self::realpath), [`utimes`](Self::utimes), [`chmod`](Self::chmod) and
+///   [`set_metadata`](Self::set_metadata). All other methods act on the link itself.
 ///
-/// A name that is to be created must be a [`Name`](yfs_types::name::NodeName): else `EINVAL` or
-/// `ENAMETOOLONG`. Names are case sensitive. A backend may store and look names up in normalisation
-/// form C.
+/// A name that a call creates must be a [`NodeName`](yfs_types::name::NodeName); otherwise the call
+/// returns `EINVAL` or `ENAMETOOLONG`. Names are case sensitive. A backend may store and look up
+/// names in normalization form C.
 ///
 /// # Every operation
 ///
-/// - It happens whole or not at all. **A refused call changes nothing**: no parent directory is left
-///   behind, no link is broken, no byte is written.
-/// - When it returns, every later call on any handle of the same filesystem sees what it did.
+/// - An operation is atomic: it takes effect completely or not at all. **A rejected call changes
+///   nothing**: it leaves no parent directory behind, breaks no link and writes no byte.
+/// - After it returns, every later call on any handle of the same filesystem sees its effect.
 /// - Dropping its future before the end leaves either the old state or the new one.
-/// - Besides the errors that it lists, look-up gives those above; any may answer `EIO` (the store or
-///   the host fails), `EACCES` (not allowed), and those that write `EROFS` and `ENOSPC`. What a
-///   backend does not have is `ENOSYS`, after the checks that it can do.
+/// - Besides the errors that it lists, an operation returns the lookup errors above. Any operation
+///   may return `EIO` (the store or the host fails) or `EACCES` (not allowed); those that write may
+///   return `EROFS` and `ENOSPC`. What a backend does not support is `ENOSYS`, after the checks
+///   that it can do.
 ///
 /// # Identity
 ///
-/// A [`FileId`] names an object for as long as it exists, through every rename and move. Replacing a
-/// file's content, by writing or by moving or copying another file over it, keeps the id where the
-/// backend can ([`Capabilities::keeps_identity`](crate::conformance::BackendCapabilities)). Removing may mean
-/// moving to a trash: what is promised is that the path is free.
+/// A [`FileId`] identifies an object for as long as it exists, through every rename and move.
+/// Replacing a file's content, by writing or by moving or copying another file over it, keeps the
+/// id where the backend can ([`keeps_identity`](crate::conformance::BackendCapabilities)). Removing
+/// may mean moving to a trash: only the path is guaranteed to be free.
 ///
-/// # Where it differs from POSIX
+/// # Differences from POSIX
 ///
-/// `write`, `append`, `cp`, `mv` and `symlink` make missing parent directories unless told not to,
-/// `rm` takes empty directories, `mkdir` of what exists is fine when recursive, `cp` keeps mode, time
-/// and metadata and copies links as links: so does the filesystem interface of just-bash, from which
-/// agents' shells come. Modes are kept and shown, and not enforced: there are no users.
+/// `write`, `append`, `cp`, `mv` and `symlink` make missing parent directories unless the options
+/// forbid it. `rm` removes empty directories. A recursive `mkdir` of an existing directory
+/// succeeds. `cp` keeps mode, time and metadata and copies links as links. The filesystem interface
+/// of just-bash, on which agents' shells are built, behaves the same. Modes are stored and reported
+/// but not enforced: there are no users.
 #[async_trait]
 pub trait FileSystem: Send + Sync + fmt::Debug {
-    /// Returns the whole content of a file, and its version, as of one moment.
+    /// Returns the whole content of a file and its version, both as of one moment.
     ///
-    /// `EISDIR` for a directory; `EIO` where the bytes are known but not here.
+    /// `EISDIR` for a directory; `EIO` where the bytes are known but not available here.
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError>;
 
-    /// Returns up to `len` bytes from byte `offset` on: fewer only where the file ends, none past it.
+    /// Returns up to `len` bytes starting at byte `offset`: fewer only at the end of the file, none
+    /// past it.
     ///
     /// Errors as [`read`](Self::read).
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -134,7 +139,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         Ok(data.slice(start as usize..end as usize))
     }
 
-    /// Returns up to `limit` lines from line `offset` (counted from 0) on. See [`LinePage`].
+    /// Returns up to `limit` lines starting at line `offset` (counted from 0). See [`LinePage`].
     ///
     /// Errors as [`read`](Self::read).
     async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
@@ -142,12 +147,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         Ok(LinePage::of(&content.data, offset, limit, content.version))
     }
 
-    /// Returns the content of a file in chunks, which all come from one version (seed 000, section 8).
+    /// Returns the content of a file in chunks, all of one version (seed 000, section 8).
     ///
-    /// All chunks but the last are [`StreamOptions::chunk_len`] bytes long; an empty file is one empty
-    /// chunk. Triggering [`StreamOptions::cancel`] makes the next item `ECANCELED` and the last; chunks
-    /// already yielded stay valid. Dropping the stream ends the reading as well. Where the backend
-    /// cannot hold on to the version while somebody replaces it, the stream fails with `ESTALE`.
+    /// All chunks but the last are [`StreamOptions::chunk_len`] bytes long; an empty file is one
+    /// empty chunk. After [`StreamOptions::cancel`] is triggered, the next item is `ECANCELED` and
+    /// the last; chunks already yielded stay valid. Dropping the stream ends the reading as well.
+    /// If the backend cannot hold on to the version while another writer replaces it, the stream
+    /// fails with `ESTALE`.
     ///
     /// Errors as [`read`](Self::read), from the call or from the stream.
     async fn read_stream(
@@ -159,19 +165,21 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         Ok(chunks_of(path, content.data, options))
     }
 
-    /// Makes `data` the content of a file.
+    /// Replaces the content of a file with `data`.
     ///
-    /// With a [base](WriteOptions::base), what others changed since stays: what lands is the change
-    /// from the base to `data`. A backend that cannot merge refuses with `ESTALE` if the base is no
-    /// longer the content, and never overwrites what the writer has not seen.
+    /// With a [base](WriteOptions::base), changes that other writers made since the base are kept:
+    /// the write applies the difference between the base and `data`. A backend that cannot merge
+    /// returns `ESTALE` if the base is no longer the content, and never overwrites content that the
+    /// writer has not read.
     ///
-    /// - `EISDIR`: a directory is there.
-    /// - `EEXIST`: [`Create::New`](crate::CreateMode::New) and something is there, even a broken link.
-    /// - `ENOENT`: [`Create::Never`](crate::CreateMode::Never) and nothing is there; or a parent is
-    ///   missing and [`WriteOptions::parents`] is off.
-    /// - `ESTALE`: the version is not the one expected (a file that does not exist has none), or the
-    ///   base can no longer be found.
-    /// - `EINVAL`, `ENAMETOOLONG`: the name. `EFBIG`: too large for one file.
+    /// - `EISDIR`: a directory is at the path.
+    /// - `EEXIST`: [`CreateMode::New`](crate::CreateMode::New) and the path exists, even as a
+    ///   broken link.
+    /// - `ENOENT`: [`CreateMode::Never`](crate::CreateMode::Never) and the path does not exist; or
+    ///   a parent is missing and [`WriteOptions::parents`] is off.
+    /// - `ESTALE`: the version is not the expected one (a file that does not exist has none), or
+    ///   the base can no longer be found.
+    /// - `EINVAL`, `ENAMETOOLONG`: invalid name. `EFBIG`: too large for one file.
     async fn write(
         &self,
         path: &VPath,
@@ -179,11 +187,11 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError>;
 
-    /// Adds `data` to the end of a file, which is created if need be.
+    /// Appends `data` to a file, and creates the file if it is missing.
     ///
-    /// Appends of several callers all land, each in one piece. Options count as in
-    /// [`write`](Self::write), whose errors these are, except that `base` and `follow` are ignored and
-    /// an existing file keeps its mode whatever they say.
+    /// Concurrent appends all take effect, each in one piece. Options and errors are those of
+    /// [`write`](Self::write), except that `base` and `follow` are ignored and an existing file
+    /// keeps its mode whatever the options say.
     async fn append(
         &self,
         path: &VPath,
@@ -191,68 +199,73 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError>;
 
-    /// Replaces text inside a file: finds and splices in one step, so that of several edits that are
-    /// made at once all land.
+    /// Replaces text inside a file. Finding and replacing are one step, so that all of several
+    /// concurrent edits take effect.
     ///
-    /// `EINVAL` with an [`EditRefusal`](crate::EditRefusal) as its source if the text is empty, not
-    /// there, there several times (without [`TextReplacement::all`]), or the file is not UTF-8; `EISDIR`;
-    /// `ESTALE` if the version is not the one expected.
+    /// `EINVAL` with an [`EditRefusal`](crate::EditRefusal) as its source if the text is empty,
+    /// missing, present several times (without [`TextReplacement::all`]), or the file is not UTF-8;
+    /// `EISDIR`; `ESTALE` if the version is not the expected one.
     async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError>;
 
-    /// Describes what is at the path, through links.
+    /// Returns the description of the object at the path, following links.
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError>;
 
-    /// Describes what is at the path, and a link as itself.
+    /// Returns the description of the object at the path, without following a link at its end.
     async fn lstat(&self, path: &VPath) -> Result<Stat, FsError>;
 
-    /// Lists a directory, in the order of the names' code points.
+    /// Returns the entries of a directory, ordered by the code points of their names.
     ///
     /// `ENOTDIR` for anything else.
     async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError>;
 
-    /// Makes a directory.
+    /// Creates a directory.
     ///
-    /// - `EEXIST`: something is there; with [`MkdirOptions::recursive`] only if it is no directory
-    ///   (a link to one is one).
+    /// - `EEXIST`: the path exists; with [`MkdirOptions::recursive`] only if it is not a directory
+    ///   (a link to a directory counts as one).
     /// - `ENOENT`: a parent is missing, unless recursive.
-    /// - `EINVAL`, `ENAMETOOLONG`: a name.
+    /// - `EINVAL`, `ENAMETOOLONG`: invalid name.
     async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError>;
 
-    /// Removes a file, a link (not what it points to) or a directory.
+    /// Removes a file, a link (not its target) or a directory.
     ///
-    /// - `ENOTEMPTY`: a directory holds something, unless [`RemoveOptions::recursive`].
-    /// - `ENOENT`: nothing is there, unless [`RemoveOptions::force`], which also forgives `ENOTDIR`.
-    /// - `EBUSY`: it is the root.
+    /// - `ENOTEMPTY`: a directory is not empty, unless [`RemoveOptions::recursive`].
+    /// - `ENOENT`: the path does not exist, unless [`RemoveOptions::force`], which also ignores
+    ///   `ENOTDIR`.
+    /// - `EBUSY`: the path is the root.
     async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError>;
 
-    /// Copies a file, a link (as a link), or a directory with all it holds.
+    /// Copies a file, a link (as a link), or a directory with all its content.
     ///
-    /// The copy has the source's mode, time, media type and metadata, and ids of its own. A directory
-    /// that exists at the destination is merged into.
+    /// The copy has the source's mode, time, media type and metadata, and ids of its own. Copying a
+    /// directory onto an existing directory merges the two.
     ///
-    /// - `EISDIR`: a directory, not recursive; or something else onto a directory.
-    /// - `ENOTDIR`: a directory onto something else.
+    /// - `EISDIR`: a directory without [`CopyOptions::recursive`]; or another kind onto a
+    ///   directory.
+    /// - `ENOTDIR`: a directory onto another kind.
     /// - `EINVAL`: a directory into itself, or anything onto itself.
     /// - `EEXIST`: the destination exists and [`CopyOptions::replace`] is off.
-    /// - `ENOENT`: no source; or no parent and [`CopyOptions::parents`] is off.
+    /// - `ENOENT`: the source is missing; or a parent is missing and [`CopyOptions::parents`] is
+    ///   off.
     async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError>;
 
-    /// Moves or renames a file, a link or a directory with all it holds.
+    /// Moves or renames a file, a link or a directory with all its content.
     ///
-    /// A file or link replaces a file or link, a directory an empty directory. Moving something onto
-    /// itself does nothing.
+    /// A file or link replaces a file or link, a directory replaces an empty directory. Moving an
+    /// object onto itself does nothing.
     ///
-    /// - `ENOTEMPTY`: onto a directory that holds something.
-    /// - `EISDIR`: something that is no directory onto a directory. `ENOTDIR`: the reverse.
-    /// - `EINVAL`: a directory into itself; a name.
+    /// - `ENOTEMPTY`: onto a directory that is not empty.
+    /// - `EISDIR`: a file or link onto a directory. `ENOTDIR`: a directory onto a file or link.
+    /// - `EINVAL`: a directory into itself; an invalid name.
     /// - `EBUSY`: from or onto the root.
     /// - `EEXIST`: the destination exists and [`MoveOptions::replace`] is off.
-    /// - `ENOENT`: no source; or no parent and [`MoveOptions::parents`] is off.
+    /// - `ENOENT`: the source is missing; or a parent is missing and [`MoveOptions::parents`] is
+    ///   off.
     async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError>;
 
-    /// Makes a symbolic link at `path`, whose text is `target` as it stands; it need not lead anywhere.
+    /// Creates a symbolic link at `path`. Its text is `target`, unchanged; the target need not
+    /// exist.
     ///
-    /// `EEXIST` if something is there; `ENOENT` or `EINVAL` for a target that is empty or holds a NUL;
+    /// `EEXIST` if the path exists; `ENOENT` for an empty target and `EINVAL` for one with a NUL;
     /// `ENAMETOOLONG` for one of more than 4,095 bytes.
     async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError>;
 
@@ -261,9 +274,9 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// `EINVAL` for anything else.
     async fn readlink(&self, path: &VPath) -> Result<String, FsError>;
 
-    /// Gives a file a further name. Most backends cannot, and answer `ENOSYS` after the checks.
+    /// Creates a hard link to a file. Most backends cannot, and return `ENOSYS` after the checks.
     ///
-    /// `EPERM` for a directory; `EEXIST` if something is at `path`.
+    /// `EPERM` for a directory; `EEXIST` if `path` exists.
     async fn link(&self, existing: &VPath, path: &VPath) -> Result<(), FsError> {
         let fail = |code| Err(FsError::new(code, Op::Link, existing).to(path));
         let stat = self.lstat(existing).await.map_err(|error| error.during(Op::Link).to(path))?;
@@ -277,63 +290,64 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         }
     }
 
-    /// Returns the path of the same object without any link.
+    /// Returns the path of the same object without any symbolic link.
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError>;
 
-    /// Sets the time of the last change.
+    /// Sets the modification time.
     async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError>;
 
-    /// Sets the permission bits, of which `0o7777` count.
+    /// Sets the permission bits; only the bits in `0o7777` count.
     async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError>;
 
     /// Replaces the custom metadata.
     ///
-    /// `ENOSYS` where there is no place for it.
+    /// `ENOSYS` if the backend cannot store metadata.
     async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError>;
 
-    /// Lists what lies below a directory: each directory before what it holds, siblings in the order of
-    /// [`readdir`](Self::readdir). Links below it are listed and not followed.
+    /// Lists the tree below a directory: each directory before its content, siblings in the order
+    /// of [`readdir`](Self::readdir). Links below it are listed and not followed.
     ///
-    /// `ENOTDIR` for anything but a directory; `EFBIG` above [`WalkOptions::max_entries`]. What
-    /// vanishes meanwhile is left out.
+    /// `ENOTDIR` for anything but a directory; `EFBIG` above [`WalkOptions::max_entries`]. Objects
+    /// that vanish during the walk are left out.
     async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         walk::walk(self, path, options).await
     }
 
     /// Finds paths by pattern. See [`GlobQuery`].
     ///
-    /// `EINVAL` for a bad pattern; `ENOTDIR`, `ENOENT` for where it is to begin.
+    /// `EINVAL` for a bad pattern; `ENOTDIR` or `ENOENT` for a bad root of the search.
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         crate::glob::glob(self, query).await
     }
 
     /// Finds lines by pattern. See [`GrepQuery`].
     ///
-    /// `EINVAL` for a bad pattern; `ENOENT` for where it is to begin.
+    /// `EINVAL` for a bad pattern; `ENOENT` if the root of the search does not exist.
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         crate::grep::grep(self, query).await
     }
 
-    /// Adds up what lies below a directory; a file or link adds up to itself.
+    /// Returns the number and size of the objects below a directory. A file or link counts as
+    /// itself.
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         walk::totals(self, path).await
     }
 
-    /// Returns the place in the log of changes that is now.
+    /// Returns the cursor at the current end of the log of changes.
     ///
-    /// `ENOSYS` where changes are not watched.
+    /// `ENOSYS` if the backend does not watch for changes.
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         Err(FsError::bare(FsCode::ENOSYS, Op::Watch))
     }
 
-    /// Returns what changed since a place in the log of changes, whoever did it.
+    /// Returns the changes since a cursor, including those of other writers.
     ///
-    /// Whoever replays the changes over a listing taken before `since` arrives at what is there now. With
-    /// [`ChangesOptions::wait`], an answer without changes comes only after that time. Changes of one
-    /// object may be told as one.
+    /// Replaying the changes over a listing taken before `since` yields the current listing. With
+    /// [`ChangesOptions::wait`], the call returns an empty page only after that time. Several
+    /// changes of one object may be reported as one.
     ///
-    /// `ESTALE` with [`CursorLost`](crate::CursorLost) as its source where the log no longer reaches
-    /// back that far: list everything again.
+    /// `ESTALE` with [`CursorLost`](crate::CursorLost) as its source if the log no longer reaches
+    /// back that far: the caller must list the whole tree again.
     async fn changes(
         &self,
         since: &ChangeCursor,
@@ -345,8 +359,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 }
 
 impl WriteOutcome {
-    /// Describes a write without overlaps, whose caller knows the stored content if `version` is
-    /// given.
+    /// Makes the outcome of a write without overlaps. Pass `version` if the caller knows the stored
+    /// content.
     pub fn new(
         id: FileId,
         version: impl Into<Option<VersionToken>>,
@@ -357,7 +371,7 @@ impl WriteOutcome {
         Self { id, version, merged: false, size, created, overlaps: Vec::new() }
     }
 
-    /// Withholds the version, unless the caller named the version that it appended to or the append
+    /// Removes the version, unless the caller named the version that it appended to or the append
     /// created the file.
     #[must_use]
     pub fn appended(mut self, options: &WriteOptions) -> Self {

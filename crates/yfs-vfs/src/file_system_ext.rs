@@ -1,4 +1,4 @@
-//! Convenience over any filesystem.
+//! Convenience methods over any filesystem.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -14,10 +14,10 @@ use crate::{
     options::{ChangesOptions, CreateMode, MkdirOptions, RemoveOptions, WriteOptions},
 };
 
-/// What callers often want, in terms of [`FileSystem`]. Everything that is one has it.
+/// Convenience methods in terms of [`FileSystem`]. Every filesystem has them.
 #[async_trait]
 pub trait FileSystemExt: FileSystem {
-    /// Returns the content as text. `EINVAL` where it is not UTF-8.
+    /// Returns the content as text. `EINVAL` if it is not UTF-8.
     async fn read_to_string(&self, path: &VPath) -> Result<String, FsError> {
         let data = self.read(path).await?.data;
         String::from_utf8(data.into()).map_err(|error| {
@@ -25,7 +25,7 @@ pub trait FileSystemExt: FileSystem {
         })
     }
 
-    /// Returns the content, or nothing if there is no such file.
+    /// Returns the content, or `None` if there is no such file.
     async fn read_if_exists(&self, path: &VPath) -> Result<Option<Bytes>, FsError> {
         match self.read(path).await {
             Ok(content) => Ok(Some(content.data)),
@@ -34,29 +34,29 @@ pub trait FileSystemExt: FileSystem {
         }
     }
 
-    /// Makes `text` the content of a file, creating it and its directories if need be.
+    /// Replaces the content of a file with `text`; creates the file and its directories if missing.
     async fn write_text(&self, path: &VPath, text: &str) -> Result<WriteOutcome, FsError> {
         let data = Bytes::copy_from_slice(text.as_bytes());
         self.write(path, data, &WriteOptions::default()).await
     }
 
-    /// Creates a file with this content. `EEXIST` if something is there.
+    /// Creates a file with this content. `EEXIST` if the path exists.
     async fn create_new(&self, path: &VPath, data: Bytes) -> Result<WriteOutcome, FsError> {
         let options = WriteOptions { create: CreateMode::New, ..WriteOptions::default() };
         self.write(path, data, &options).await
     }
 
-    /// Tells whether a path leads to something, through links. An error counts as no.
+    /// Reports whether the path exists, following links. An error counts as no.
     async fn exists(&self, path: &VPath) -> bool {
         self.stat(path).await.is_ok()
     }
 
-    /// Makes a directory and those above it; an existing one is welcome.
+    /// Creates a directory and its missing parents. Succeeds if the directory exists.
     async fn mkdir_all(&self, path: &VPath) -> Result<(), FsError> {
         self.mkdir(path, &MkdirOptions::recursive()).await
     }
 
-    /// Removes whatever is there, with all it holds; it is fine if nothing is.
+    /// Removes the object at the path with all its content. Succeeds if the path does not exist.
     async fn rm_all(&self, path: &VPath) -> Result<(), FsError> {
         self.rm(path, &RemoveOptions { recursive: true, force: true }).await
     }
@@ -64,10 +64,10 @@ pub trait FileSystemExt: FileSystem {
 
 impl<F: FileSystem + ?Sized> FileSystemExt for F {}
 
-/// Returns the changes since `cursor` as they come, with the place after each batch's last.
+/// Returns a stream of the changes since `cursor`.
 ///
-/// The stream ends after an error, of which [`FsError::is_cursor_lost`] is the one to expect. Dropping
-/// it ends the watching.
+/// The stream ends after an error; [`FsError::is_cursor_lost`] is the error to expect. Dropping the
+/// stream ends the watching.
 pub fn watch(
     fs: Arc<dyn FileSystem>,
     cursor: ChangeCursor,
@@ -102,5 +102,5 @@ pub fn watch(
     })
 }
 
-/// How long one question of [`watch`] stays open.
+/// The longest wait of one `changes` call of [`watch`].
 const WATCH_WAIT: std::time::Duration = std::time::Duration::from_secs(30);

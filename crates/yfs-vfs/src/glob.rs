@@ -19,62 +19,62 @@ use crate::{
     walk::vanished,
 };
 
-/// Which paths to find.
+/// A search for paths by pattern.
 ///
-/// - `*` stands for any characters but `/`, `?` for one, `[a-z]` and `[!a-z]` for one of a class, `**`
-///   as a whole component for any number of components, `{a,b/c}` for either; a backslash takes the
-///   next character as itself.
-/// - A pattern without a slash is matched against names at any depth. One with a slash in the middle is
-///   matched against paths from `root` on; one that begins with a slash, against paths from `/` on.
-///   A slash at the end finds directories only.
-/// - **Hidden names** (that begin with a dot) are found only by a component of the pattern that itself
-///   begins with a dot, unless `hidden` is set. `**`, `*` and the search for a name at any depth
-///   neither find them nor look inside.
+/// - `*` matches any characters but `/`, `?` matches one, `[a-z]` and `[!a-z]` match one of a
+///   class, `**` as a whole component matches any number of components, `{a,b/c}` matches either
+///   alternative; a backslash escapes the next character.
+/// - A pattern without a slash is matched against names at any depth. One with a slash in the
+///   middle is matched against paths relative to `root`; one that begins with a slash, against
+///   paths from `/`. A slash at the end finds directories only.
+/// - **Hidden names** (that begin with a dot) are found only by a component of the pattern that
+///   itself begins with a dot, unless `hidden` is set. `**`, `*` and the search for a name at any
+///   depth neither find hidden names nor descend into hidden directories.
 /// - Links are found as themselves and not followed.
 #[derive(Debug, Clone)]
 pub struct GlobQuery {
     /// The pattern.
     pub pattern: String,
-    /// Where to look: a directory.
+    /// The directory where the search begins.
     pub root: VPath,
-    /// Whether hidden names are as good as others.
+    /// Whether hidden names are treated like others.
     pub hidden: bool,
-    /// Whether upper and lower case are the same.
+    /// Whether the search ignores case.
     pub ignore_case: bool,
     /// Whether directories are found too, not only files and links.
     pub directories: bool,
-    /// The greatest number of paths to find.
+    /// The greatest number of paths to return.
     pub limit: usize,
-    /// Stops the search; what was found until then is returned.
+    /// Stops the search; the call returns what it has found until then.
     pub cancel: CancelToken,
 }
 
-/// What was found.
+/// The result of a [`GlobQuery`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GlobResult {
-    /// The paths, in the order of [`FileSystem::walk`].
+    /// The matching entries, in the order of [`FileSystem::walk`].
     pub entries: Vec<WalkEntry>,
-    /// Why there may be more, if that is so.
+    /// The limit that ended the search, if there may be more matches.
     pub cut: Option<SearchLimit>,
-    /// How many directories could not be listed.
+    /// The number of directories that could not be listed.
     pub n_unreadable: u64,
 }
 
-/// Why a search ended before its end.
+/// The reason why a search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SearchLimit {
-    /// As many results as were asked for.
+    /// The limit on the number of results.
     Limit,
-    /// The time was up.
+    /// The timeout.
     Deadline,
-    /// The caller cancelled it.
+    /// Cancellation by the caller.
     Cancelled,
 }
 
 impl GlobQuery {
-    /// Looks for files everywhere.
+    /// Makes a query for files in the whole tree.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -98,7 +98,7 @@ pub async fn glob<F: FileSystem + ?Sized>(
     let pattern = GlobPattern::for_query(query)?;
     let mut result = GlobResult { entries: Vec::new(), cut: None, n_unreadable: 0 };
     let first = fs.readdir(&query.root).await.map_err(|error| error.during(Op::Glob))?;
-    // What is still to be looked at, last first, with the states of the pattern in its directory.
+    // The entries still to be matched, last first, with the pattern's states in their directory.
     let mut pending = Vec::new();
     push(&mut pending, &query.root, first, &Arc::new(pattern.start(&query.root)));
     while let Some((item, states)) = pending.pop() {

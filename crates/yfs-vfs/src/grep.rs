@@ -25,71 +25,71 @@ use crate::{
     walk::vanished,
 };
 
-/// The limit of a compiled pattern, in bytes.
+/// The largest compiled pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
-/// How many batches are in the works at once.
+/// The number of batches that are searched concurrently.
 const N_BATCHES_AT_ONCE: usize = 8;
 
-/// A batch is full with this many bytes, or files.
+/// A batch is full with this many bytes, or this many files.
 const BATCH_BYTES: u64 = 1024 * 1024;
 const BATCH_FILES: usize = 256;
 
-/// Which lines to find.
+/// A search for lines by pattern.
 #[derive(Debug, Clone)]
 pub struct GrepQuery {
     /// The pattern: a regular expression of the `regex` crate, or literal text.
     pub pattern: String,
-    /// Where to look: a directory, or one file.
+    /// The directory or file to search.
     pub root: VPath,
     /// Whether the pattern is literal text.
     pub literal: bool,
-    /// Whether upper and lower case are the same.
+    /// Whether the search ignores case.
     pub ignore_case: bool,
-    /// Whether a match must begin and end at a word's border.
+    /// Whether a match must begin and end at a word boundary.
     pub whole_word: bool,
-    /// How many lines to show before each match.
+    /// The number of lines to return before each match.
     pub before: usize,
-    /// How many lines to show after each match.
+    /// The number of lines to return after each match.
     pub after: usize,
-    /// Search only files that one of these globs finds (as in [`GlobQuery`](crate::GlobQuery)), if
-    /// there are any.
+    /// Globs of the files to search (as in [`GlobQuery`](crate::GlobQuery)); all files if empty.
     pub include: Vec<String>,
-    /// Leave out files and directories that one of these globs finds.
+    /// Globs of the files and directories to leave out.
     pub exclude: Vec<String>,
-    /// Whether files whose path has a hidden component below `root` are searched.
+    /// Whether files with a hidden component in their path below `root` are searched.
     pub hidden: bool,
     /// The greatest number of matching lines in one file.
     pub max_per_file: usize,
     /// The greatest number of matching lines in all.
     pub max_total: usize,
-    /// The greatest number of bytes of a line that are returned.
+    /// The greatest number of bytes of a line to return.
     pub max_line_len: usize,
-    /// Larger files are skipped and counted.
+    /// The size limit in bytes; larger files are skipped and counted.
     pub max_file_len: u64,
-    /// Stops the search after this time; what was found until then is returned.
+    /// Stops the search after this time; the call returns what it has found until then.
     pub timeout: Option<Duration>,
-    /// Stops the search; what was found until then is returned.
+    /// Stops the search; the call returns what it has found until then.
     pub cancel: CancelToken,
 }
 
-/// What was found.
+/// The result of a [`GrepQuery`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepResult {
     /// The files with matches, in the order of [`FileSystem::walk`].
     pub files: Vec<FileMatches>,
-    /// How many lines matched, of those returned.
+    /// The number of matching lines among those returned.
     pub n_matches: usize,
-    /// How many files were searched.
+    /// The number of files that were searched.
     pub n_searched: u64,
-    /// How many files were skipped because they are not text.
+    /// The number of files that were skipped because they are not text.
     pub n_binary: u64,
-    /// How many files were skipped because they are larger than [`GrepQuery::max_file_len`].
+    /// The number of files that were skipped because they exceed [`GrepQuery::max_file_len`].
     pub n_too_large: u64,
-    /// How many files and directories could not be read.
+    /// The number of files and directories that could not be read.
     pub n_unreadable: u64,
-    /// Why there may be more, if that is so; a cut inside one file is [`FileMatches::cut`].
+    /// The limit that ended the search, if there may be more matches. For a limit that ended the
+    /// search of one file, see [`FileMatches::cut`].
     pub cut: Option<SearchLimit>,
 }
 
@@ -97,38 +97,38 @@ pub struct GrepResult {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileMatches {
-    /// Where the file is.
+    /// The file's path.
     pub path: VPath,
-    /// The file.
+    /// The file's id.
     pub id: FileId,
-    /// The lines that matched and those around them, in order, each once.
+    /// The matching lines and their context, in order, each once.
     pub lines: Vec<GrepLine>,
-    /// How many of them matched.
+    /// The number of matching lines.
     pub n_matches: usize,
     /// Whether the search of this file ended at [`GrepQuery::max_per_file`].
     pub cut: bool,
 }
 
-/// A line that matched, or one beside it.
+/// A matching line, or a line of context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepLine {
-    /// Its number, from 1.
+    /// The line's number, counted from 1.
     pub number: u64,
-    /// The line without its newline; what is not UTF-8 shows as U+FFFD.
+    /// The line without its newline; bytes that are not UTF-8 appear as U+FFFD.
     pub text: String,
-    /// How many bytes of the line were left out before `text`, to show the first match.
+    /// The number of bytes of the line before `text` that were left out to show the first match.
     pub n_skipped: usize,
-    /// Whether the line is longer than what is shown.
+    /// Whether the line is longer than `text`.
     pub cut: bool,
-    /// Where in `text` the matches are, in bytes; empty for a line that only stands beside one.
+    /// The ranges of the matches in `text`, in bytes; empty for a line of context.
     pub matches: Vec<Range<usize>>,
-    /// Whether it matched.
+    /// Whether the line matches.
     pub is_match: bool,
 }
 
 impl GrepQuery {
-    /// Looks for a regular expression in all files that are not hidden.
+    /// Makes a query for a regular expression in all files that are not hidden.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -150,7 +150,7 @@ impl GrepQuery {
         }
     }
 
-    /// Looks for literal text in all files that are not hidden.
+    /// Makes a query for literal text in all files that are not hidden.
     pub fn literal(text: impl Into<String>) -> Self {
         Self { literal: true, ..Self::new(text) }
     }
@@ -158,7 +158,8 @@ impl GrepQuery {
 
 /// Finds lines by reading files. See [`FileSystem::grep`].
 ///
-/// Files are read and searched in batches, several at once where a tokio runtime is there to help.
+/// Files are read and searched in batches, several of them concurrently if there is a tokio
+/// runtime.
 pub async fn grep<F: FileSystem + ?Sized>(
     fs: &F,
     query: &GrepQuery,
@@ -181,19 +182,19 @@ pub async fn grep<F: FileSystem + ?Sized>(
     Ok(result)
 }
 
-/// When to stop, and who says so.
+/// The conditions that stop a search.
 #[derive(Debug, Clone)]
 struct SearchStop {
     deadline: Option<Instant>,
     cancel: CancelToken,
-    /// Triggered by the search itself when it has enough.
+    /// Cancelled by the search itself when it has enough matches.
     done: CancelToken,
 }
 
 /// Files that are read and searched together.
 type Batch = Vec<WalkEntry>;
 
-/// What the search of a batch brought.
+/// The result of searching a batch.
 #[derive(Debug, Default)]
 struct BatchResult {
     files: Vec<FileMatches>,
@@ -218,7 +219,7 @@ impl SearchStop {
 }
 
 impl GrepResult {
-    /// Adds what a batch brought, and tells whether that is enough.
+    /// Adds the result of a batch, and reports whether the search has enough matches.
     fn absorb(&mut self, batch: BatchResult, max_total: usize) -> bool {
         self.n_searched += batch.n_searched;
         self.n_binary += batch.n_binary;
@@ -243,7 +244,7 @@ impl GrepResult {
 }
 
 impl FileMatches {
-    /// Keeps the first matches, with what stands before them.
+    /// Keeps the first matches and the lines before them.
     fn keep(&mut self, n_matches: usize) {
         let mut n_seen = 0;
         self.lines.retain(|line| {
@@ -255,7 +256,7 @@ impl FileMatches {
     }
 }
 
-/// Lists the files to search, and counts directories that cannot be listed.
+/// Lists the files to search, and counts the directories that cannot be listed.
 async fn list<F: FileSystem + ?Sized>(
     fs: &F,
     query: &GrepQuery,
@@ -301,7 +302,7 @@ async fn list<F: FileSystem + ?Sized>(
     Ok((files, n_unreadable))
 }
 
-/// Cuts the files into batches, without those that are too large.
+/// Splits the files into batches, without those that are too large.
 fn batches(files: Vec<WalkEntry>, result: &mut GrepResult, query: &GrepQuery) -> Vec<Batch> {
     let mut batches: Vec<Batch> = Vec::new();
     let mut n_bytes = u64::MAX;
@@ -361,7 +362,7 @@ async fn search_batch<F: FileSystem + ?Sized>(
     };
     match Handle::try_current() {
         Ok(runtime) => runtime.spawn_blocking(search).await.unwrap_or_else(|_| BatchResult {
-            // The runtime is shutting down, and takes the search with it.
+            // The runtime is shutting down and cancels the search.
             cut: Some(SearchLimit::Cancelled),
             ..BatchResult::default()
         }),

@@ -1,5 +1,4 @@
-//! A filesystem before which somebody stands: each call is shown to a [`FsGuard`] that may hold it up or
-//! refuse it.
+//! A filesystem behind a [`FsGuard`], which sees each call and may delay or reject it.
 
 use std::{fmt, sync::Arc};
 
@@ -26,21 +25,21 @@ use crate::{
 /// One call, as a guard sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct GuardedCall<'a> {
-    /// What is attempted. Reading in all its forms is [`Op::Read`], writing [`Op::Write`].
+    /// The operation. Every form of reading is [`Op::Read`], every form of writing [`Op::Write`].
     pub op: Op,
-    /// On what, if it is about a path.
+    /// The path, if the operation has one.
     pub path: Option<&'a str>,
-    /// The second path, if there are two.
+    /// The second path, if the operation has two.
     pub dest: Option<&'a str>,
-    /// Whether it may change something.
+    /// Whether the call may write.
     pub writes: bool,
 }
 
-/// Who stands before a filesystem.
+/// An interceptor of the calls of a filesystem.
 #[async_trait]
 pub trait FsGuard: Send + Sync + fmt::Debug {
-    /// Sees a call before it is made. An error is the answer, and the call is not made; an error that
-    /// is returned as a value is the answer although the call is made.
+    /// Checks a call before it is made. An `Err` rejects the call: it is not made. With
+    /// `Ok(Some(error))` the call is made, but its caller receives the error.
     async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError>;
 }
 
@@ -68,7 +67,7 @@ impl<'a> GuardedCall<'a> {
         Self { op: Op::Watch, path: None, dest: None, writes: false }
     }
 
-    /// Makes the error that refuses the call.
+    /// Makes the error that rejects the call.
     pub fn refused(&self, code: crate::error::FsCode) -> FsError {
         let error = FsError::bare(code, self.op);
         FsError { path: self.path.map(Into::into), dest: self.dest.map(Into::into), ..error }
@@ -76,7 +75,7 @@ impl<'a> GuardedCall<'a> {
 }
 
 impl<G: FsGuard> GuardedFs<G> {
-    /// Puts a guard before a filesystem.
+    /// Wraps a filesystem with a guard.
     pub fn new(inner: Arc<dyn FileSystem>, guard: G) -> Self {
         Self { inner, guard }
     }

@@ -1,27 +1,29 @@
-//! A directory of the host's disk as a filesystem, from which nothing leads outside.
+//! A directory of the host's disk as a filesystem. No path leads outside the directory.
 //!
 //! # Confinement
 //!
-//! No path is ever handed to the kernel as the caller wrote it. Look-up opens the parent beneath the
-//! root's descriptor with `openat2`, and where links are on the way (or the kernel lacks it) walks
-//! component by component and reads the links itself; the operation then acts on one name in an open
-//! directory and never follows it. So nothing that another process swaps meanwhile can make it act
-//! outside. A link that leads outside is `EACCES`; nothing but regular files is ever opened.
+//! No path is passed to the kernel as the caller wrote it. Lookup opens the parent beneath the
+//! root's descriptor with `openat2`. If there are links in the path, or the kernel lacks `openat2`,
+//! lookup walks component by component and reads the links itself. The operation then acts on one
+//! name in an open directory and never follows it. So no change that another process makes
+//! meanwhile can make it act outside. A link that leads outside is `EACCES`; only regular files are
+//! ever opened.
 //!
 //! # What other programs see
 //!
-//! - Files are written beside their place and renamed into it: whoever reads sees the old content or
-//!   the new. So a write gives a file a new inode, and with it a new id, and parts it from its hard
-//!   links (which may lie outside). Permission bits stay, and the owner where the host allows it.
-//!   `append` alone writes in place, in one call.
-//! - A link's target that begins with a slash counts from the root of this filesystem. On the disk it
-//!   is stored with the path of the root before it, so that it means the same to other programs.
-//! - Names that are not UTF-8, or hold a backslash, are shown with `\xNN` and `\\`. Names that begin
-//!   with `.yfs-tmp-` are files in the making, and not listed.
-//! - The host has no transactions. Copying onto an existing directory, and making parents before
-//!   something fails, are undone or stopped as well as can be.
+//! - A write creates a temporary file beside the target and renames it: readers see the old content
+//!   or the new. So a write gives a file a new inode, and with it a new id, and separates it from
+//!   its hard links (which may lie outside). Permission bits are kept, and the owner where the host
+//!   allows it. Only `append` writes in place, in one call.
+//! - A link's target that begins with a slash is relative to the root of this filesystem. On the
+//!   disk it is stored with the path of the root as its prefix, so that it means the same to other
+//!   programs.
+//! - Names that are not UTF-8, or contain a backslash, appear with `\xNN` and `\\`. Names that
+//!   begin with `.yfs-tmp-` are temporary files, and not listed.
+//! - The host has no transactions. If a copy onto an existing directory fails, or a call fails
+//!   after it created parent directories, the filesystem undoes or stops the work as far as it can.
 //!
-//! Operations run on tokio's threads for blocking work, so there must be a tokio runtime.
+//! Operations run on tokio's threads for blocking work, so they need a tokio runtime.
 
 pub mod confined_dir;
 mod copy;
@@ -59,25 +61,25 @@ use crate::{
     stream::ChunkStream,
 };
 
-/// How long [`FileSystem::changes`] waits between two looks at the disk.
+/// The pause between two scans of the disk in [`FileSystem::changes`].
 const SCAN_PAUSE: Duration = Duration::from_millis(50);
 
-/// A directory of the host's disk.
+/// A filesystem in a directory of the host's disk.
 ///
-/// It has no place for metadata, cannot merge (a stale base is `ESTALE`), and finds changes by listing
-/// the whole tree: whoever made them, it tells, but not who.
+/// It cannot store metadata and cannot merge (a stale base is `ESTALE`). It finds changes by
+/// listing the whole tree: it reports the changes of every process, but not their authors.
 #[derive(Clone)]
 pub struct HostFs {
     disk: Arc<HostDisk>,
 }
 
 impl HostFs {
-    /// Opens a directory, which must exist.
+    /// Opens an existing directory.
     pub fn open(root: &Path) -> io::Result<Self> {
         Ok(Self { disk: Arc::new(HostDisk::open(root)?) })
     }
 
-    /// Walks component by component even where the kernel could look up at once.
+    /// Opens a directory, and never uses `openat2` in lookups.
     #[cfg(test)]
     fn open_without_openat2(root: &Path) -> io::Result<Self> {
         let mut disk = HostDisk::open(root)?;
@@ -85,7 +87,7 @@ impl HostFs {
         Ok(Self { disk: Arc::new(disk) })
     }
 
-    /// Does something on a thread where it may block.
+    /// Runs `work` on a thread that may block.
     async fn run<T: Send + 'static>(
         &self,
         op: Op,

@@ -1,14 +1,14 @@
-//! A filesystem as a trait: what every backend of yfs promises, and what every user of one may rely
-//! on.
+//! A filesystem as a trait: the contract that every backend of yfs implements and every caller may
+//! rely on.
 //!
-//! [`FileSystem`] is the trait and its written contract. It is async, because backends may be remote,
-//! and used as `Arc<dyn FileSystem>`. [`FileSystemExt`] adds convenience; [`MemoryFs`] and [`HostFs`]
-//! are backends; [`FaultFs`] and [`ReadOnlyFs`] stand before another; [`conformance`] is the suite that
-//! any backend can be held against.
+//! [`FileSystem`] is the trait and its written contract. It is async, because backends may be
+//! remote, and is used as `Arc<dyn FileSystem>`. [`FileSystemExt`] adds convenience methods.
+//! [`MemoryFs`] and [`HostFs`] are backends. [`FaultFs`] and [`ReadOnlyFs`] wrap another
+//! filesystem. [`conformance`] is the test suite for every backend.
 //!
-//! Modules in the order in which one should read them: [`file_system`] and its vocabulary ([`stat`],
-//! [`options`], [`error`], [`edit`], [`line_page`], [`stream`], [`changes`]), then what works over any
-//! filesystem ([`file_system_ext`], [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends.
+//! Modules in reading order: [`file_system`] and its vocabulary ([`stat`], [`options`], [`error`],
+//! [`edit`], [`line_page`], [`stream`], [`changes`]), then what works over any filesystem
+//! ([`file_system_ext`], [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends.
 //!
 //! ```
 //! use yfs_vfs::{
@@ -20,11 +20,11 @@
 //! let notes = "/notes/today.md".parse().unwrap();
 //! fs.write_text(&notes, "- buy milk\n").await?; // Makes /notes as well.
 //!
-//! // Many may edit at once, and every edit lands.
+//! // Several callers may edit at once, and every edit takes effect.
 //! fs.edit(&notes, &TextReplacement::once("milk", "oat milk")).await?;
 //! fs.append(&notes, "- call Ada\n".into(), &WriteOptions::default()).await?;
 //!
-//! // Whoever writes a whole file says what they had read: nobody's work is overwritten unseen.
+//! // A writer of a whole file names the version that it read: no unread change is overwritten.
 //! let read = fs.read(&notes).await?;
 //! let base = Some(VersionBase::Version(read.version));
 //! fs.write(&notes, "- call Ada\n".into(), &WriteOptions { base, ..Default::default() }).await?;

@@ -2,20 +2,20 @@
 
 use crate::stat::VersionToken;
 
-/// Some lines of a file.
+/// A range of lines of a file.
 ///
-/// The lines joined with newlines, with one more after the last if `ends_with_newline`, are what the
-/// file holds there (where it is UTF-8; other bytes show as U+FFFD). A carriage return belongs to
-/// its line. An empty file has no lines; `"a"` and `"a\n"` have one.
+/// The lines joined with newlines, with one more newline after the last if `ends_with_newline`, are
+/// the file's content in this range (where it is UTF-8; other bytes appear as U+FFFD). A carriage
+/// return belongs to its line. An empty file has no lines; `"a"` and `"a\n"` have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinePage {
     /// The lines, without their newlines.
     pub lines: Vec<String>,
-    /// The number of the first of them, from 0.
+    /// The number of the first of them, counted from 0.
     pub offset: u64,
-    /// How many lines the file has, if that is known.
+    /// The number of lines in the file, if known.
     pub n_total: Option<u64>,
-    /// Where the next page begins, or nothing if this one reaches the end.
+    /// The offset of the next page, or `None` if this page reaches the end.
     pub next_offset: Option<u64>,
     /// Whether the last line of this page is followed by a newline.
     pub ends_with_newline: bool,
@@ -24,7 +24,8 @@ pub struct LinePage {
 }
 
 impl LinePage {
-    /// Takes `limit` lines from line `offset` (from 0) on. A page past the end is empty.
+    /// Returns `limit` lines starting at line `offset` (counted from 0). A page past the end is
+    /// empty.
     pub fn of(content: &[u8], offset: u64, limit: u64, version: VersionToken) -> Self {
         let n_newlines = memchr_count(content);
         let has_tail = content.last().is_some_and(|byte| *byte != b'\n');

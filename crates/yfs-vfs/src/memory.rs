@@ -1,4 +1,4 @@
-//! A filesystem in memory: complete, simple, and the model that other backends are tested against.
+//! A filesystem in memory: complete, simple, and the model for testing other backends.
 //!
 //! One lock guards one tree; every operation takes it once, so each is atomic.
 
@@ -28,7 +28,7 @@ use crate::{
     stat::{DirEntry, Metadata, Stat},
 };
 
-/// Tells the time.
+/// A source of the current time.
 pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 
 /// A filesystem in memory.
@@ -37,19 +37,19 @@ pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 pub struct MemoryFs {
     tree: Mutex<MemoryTree>,
     clock: Clock,
-    /// The end of the log of changes. Whoever changes the tree sends, after the lock is released;
-    /// whoever waits in [`FileSystem::changes`] subscribes.
+    /// The end of the log of changes. A call that changes the tree sends it after releasing the
+    /// lock; a call that waits in [`FileSystem::changes`] subscribes to it.
     end: watch::Sender<u64>,
 }
 
-/// How much a [`MemoryFs`] takes.
+/// The limits of a [`MemoryFs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryLimits {
-    /// The bytes of all files together; more is `ENOSPC`.
+    /// The bytes of all files together; exceeding it is `ENOSPC`.
     pub max_bytes: u64,
-    /// The bytes of one file; more is `EFBIG`.
+    /// The bytes of one file; exceeding it is `EFBIG`.
     pub max_file_len: u64,
-    /// How many changes are remembered for those who watch.
+    /// The number of changes that the log keeps.
     pub max_changes: usize,
 }
 
@@ -66,18 +66,18 @@ impl Default for MemoryFs {
 }
 
 impl MemoryFs {
-    /// Makes an empty filesystem on the system's clock.
+    /// Makes an empty filesystem that uses the system's clock.
     pub fn new() -> Self {
         Self::with(system_clock(), MemoryLimits::default())
     }
 
-    /// Makes an empty filesystem.
+    /// Makes an empty filesystem with a clock and limits.
     pub fn with(clock: Clock, limits: MemoryLimits) -> Self {
         let tree = MemoryTree::new(clock(), limits, ChangeLog::new(limits.max_changes));
         Self { tree: Mutex::new(tree), clock, end: watch::Sender::new(0) }
     }
 
-    /// Reads something.
+    /// Runs a read of the tree under the lock.
     fn look<T>(
         &self,
         op: Op,
@@ -87,14 +87,14 @@ impl MemoryFs {
         look(&self.tree.lock()).map_err(|code| FsError::new(code, op, path))
     }
 
-    /// Changes something, and wakes those who watch.
+    /// Runs a change of the tree under the lock, and wakes the tasks that wait for changes.
     fn change<T, E>(&self, change: impl FnOnce(&mut MemoryTree) -> Result<T, E>) -> Result<T, E> {
         let mut tree = self.tree.lock();
         tree.now = (self.clock)();
         let result = change(&mut tree);
         let end = tree.log.end();
         drop(tree);
-        // Two callers may come here in either order.
+        // Two callers may arrive here in either order, so the end must not go backwards.
         self.end.send_if_modified(|seen| std::mem::replace(seen, end.max(*seen)) < end);
         result
     }
@@ -230,7 +230,8 @@ impl FileSystem for MemoryFs {
         match options.wait {
             Some(wait) if first.events.is_empty() && options.limit > 0 => {
                 let start = self.tree.lock().log.position(since)?;
-                // An `Err` is a timeout, or a filesystem that went: neither brought a change.
+                // An `Err` means a timeout, or that the filesystem was dropped: there is no change
+                // in either case.
                 let arrived = time::timeout(wait, end.wait_for(|end| *end > start)).await;
                 if matches!(arrived, Ok(Ok(_))) {
                     return self.tree.lock().log.since(since, options.limit);

@@ -1,4 +1,4 @@
-//! How an operation is to be done. Every struct has the default that shells and editors expect.
+//! Options of the operations. The defaults are those that shells and editors expect.
 
 use std::time::Duration;
 
@@ -11,100 +11,100 @@ use crate::{
     stream::{CancelToken, DEFAULT_CHUNK_LEN},
 };
 
-/// How content is written.
+/// Options of a write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteOptions {
     /// Whether the file may, must or must not exist.
     pub create: CreateMode,
-    /// What the writer had read before it made its change, so that what others did meanwhile stays.
+    /// The content that the writer read before its change, so that concurrent changes are kept.
     pub base: Option<VersionBase>,
-    /// Refuse with `ESTALE` unless the file's version is this one.
+    /// Fails the write with `ESTALE` unless the file has this version.
     pub expected_version: Option<VersionToken>,
-    /// Permission bits; without them a new file gets 0644 and an existing one keeps its own.
+    /// Permission bits. If absent, a new file gets 0644 and an existing one keeps its own.
     pub mode: Option<u32>,
-    /// The media type; without it a new file has what its name suggests.
+    /// The media type. If absent, a new file gets the type that its name suggests.
     pub mime: Option<SmolStr>,
-    /// Replaces the custom metadata.
+    /// The custom metadata that replaces the stored metadata.
     pub metadata: Option<Metadata>,
-    /// The time of the change; without it, now.
+    /// The modification time; the current time if absent.
     pub mtime: Option<Millis>,
-    /// On whose behalf; without it, that of whoever holds the filesystem.
+    /// The author of the change; the owner of the filesystem handle if absent.
     pub author: Option<ChangeAuthor>,
-    /// Whether missing directories above the file are made.
+    /// Whether missing parent directories are created.
     pub parents: bool,
-    /// Whether a symbolic link at the end of the path is followed, or else replaced by a file.
+    /// Whether a symbolic link at the end of the path is followed; if not, a file replaces it.
     pub follow: bool,
 }
 
 /// Whether a file may, must or must not exist before it is written.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum CreateMode {
-    /// It may: it is created or replaced.
+    /// The file may exist: it is created or replaced.
     #[default]
     IfMissing,
-    /// It must not (`EEXIST`), and of several that try at once exactly one succeeds.
+    /// The file must not exist (`EEXIST`). Of several concurrent calls exactly one succeeds.
     New,
-    /// It must (`ENOENT`).
+    /// The file must exist (`ENOENT`).
     Never,
 }
 
-/// What a writer had read before.
+/// The content that a writer read before its change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VersionBase {
-    /// The version that came with the read.
+    /// The version that the read returned.
     Version(VersionToken),
     /// The content itself.
     Content(Bytes),
 }
 
-/// Who changed something, and in which of their activities.
+/// The author of a change, and the activity that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeAuthor {
-    /// Who.
+    /// The actor.
     pub actor: Actor,
-    /// What they were doing: a session, a tool call, a commit message.
+    /// The activity: a session, a tool call, a commit message.
     pub label: Option<SmolStr>,
 }
 
-/// How a directory is made.
+/// Options of creating a directory.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct MkdirOptions {
-    /// Whether missing directories above it are made too, and an existing one is welcome.
+    /// Whether missing parent directories are created too, and an existing directory is accepted.
     pub recursive: bool,
-    /// Permission bits; without them 0755.
+    /// Permission bits; 0755 if absent.
     pub mode: Option<u32>,
 }
 
-/// How something is removed.
+/// Options of a removal.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RemoveOptions {
-    /// Whether a directory goes with all it holds; without it, only if it is empty.
+    /// Whether a directory is removed with all its content; if not, only if it is empty.
     pub recursive: bool,
-    /// Whether it is fine if nothing is there.
+    /// Whether a missing path is accepted.
     pub force: bool,
 }
 
-/// How something is copied.
+/// Options of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// Whether a directory is copied with all it holds; without it, that is `EISDIR`.
+    /// Whether a directory is copied with all its content; if not, a directory is `EISDIR`.
     pub recursive: bool,
-    /// Whether what is at the destination is replaced; without it, that is `EEXIST`.
+    /// Whether an existing destination is replaced; if not, it is `EEXIST`.
     pub replace: bool,
-    /// Whether missing directories above the destination are made.
+    /// Whether missing parent directories of the destination are created.
     pub parents: bool,
 }
 
-/// How something is moved.
+/// Options of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveOptions {
-    /// Whether what is at the destination is replaced; without it, that is `EEXIST`.
+    /// Whether an existing destination is replaced; if not, it is `EEXIST`.
     pub replace: bool,
-    /// Whether missing directories above the destination are made.
+    /// Whether missing parent directories of the destination are created.
     pub parents: bool,
 }
 
-/// How a file is read as a stream.
+/// Options of reading a file as a stream.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
     /// The length of all chunks but the last, in bytes; at least 1.
@@ -113,23 +113,23 @@ pub struct StreamOptions {
     pub cancel: CancelToken,
 }
 
-/// How a tree is listed.
+/// Options of listing a tree.
 #[derive(Debug, Clone)]
 pub struct WalkOptions {
-    /// How many levels are listed: 1 is the directory itself.
+    /// The number of levels to list: 1 is the directory itself.
     pub max_depth: usize,
-    /// Whether names that begin with a dot are listed, and what lies below them.
+    /// Whether names that begin with a dot are listed, with everything below them.
     pub hidden: bool,
-    /// Refuse with `EFBIG` where the tree holds more entries.
+    /// The listing fails with `EFBIG` if the tree has more entries.
     pub max_entries: usize,
 }
 
-/// How changes are asked for.
+/// Options of reading changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangesOptions {
-    /// The greatest number of changes in one answer.
+    /// The greatest number of changes in one page.
     pub limit: usize,
-    /// How long to wait for a first change; without it, not at all.
+    /// The longest time to wait for a first change; the call does not wait if absent.
     pub wait: Option<Duration>,
 }
 
@@ -181,7 +181,7 @@ impl Default for ChangesOptions {
 }
 
 impl MkdirOptions {
-    /// Makes missing directories too, and welcomes an existing one.
+    /// Returns options that create missing parents and accept an existing directory.
     pub fn recursive() -> Self {
         Self { recursive: true, mode: None }
     }

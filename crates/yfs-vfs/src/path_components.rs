@@ -1,6 +1,6 @@
-//! The components of a path that are still to be walked, as links are followed.
+//! The components of a path that a lookup still has to walk, including those of followed links.
 //!
-//! Shared by the backends that walk themselves, so that they agree on links.
+//! The backends that walk paths themselves share this module, so that they resolve links alike.
 
 use smol_str::SmolStr;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
@@ -11,10 +11,10 @@ use yfs_types::{
 
 use crate::error::FsCode;
 
-/// How many links one look-up follows before it gives up (as Linux does).
+/// The most links that one lookup follows before it fails, as on Linux.
 pub(crate) const MAX_LINKS: usize = 40;
 
-/// The components ahead, the next one last.
+/// The components that are still to be walked, the next one last.
 #[derive(Debug)]
 pub(crate) struct PendingComponents {
     components: Vec<PathComponent>,
@@ -22,12 +22,12 @@ pub(crate) struct PendingComponents {
     spelling: NameComparison,
 }
 
-/// How names are looked up.
+/// How names are compared in a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameComparison {
-    /// In normalisation form C, as they are stored.
+    /// In normalization form C, as they are stored.
     FormC,
-    /// As they stand.
+    /// Byte for byte.
     Exact,
 }
 
@@ -35,12 +35,12 @@ pub(crate) enum NameComparison {
 #[derive(Debug)]
 pub(crate) struct PathComponent {
     pub(crate) name: SmolStr,
-    /// Whether it stood in the text of a link, not in the path.
+    /// Whether it came from the target of a link, not from the path.
     from_link: bool,
 }
 
 impl PendingComponents {
-    /// Begins a walk at the root.
+    /// Starts a walk at the root.
     pub(crate) fn new(path: &VPath, spelling: NameComparison) -> Self {
         let component = |name| PathComponent { name: spelling.of(name), from_link: false };
         let components = path.components().rev().map(component).collect();
@@ -55,7 +55,8 @@ impl PendingComponents {
         self.components.is_empty()
     }
 
-    /// Puts the target of a link ahead, and tells whether it counts from the root.
+    /// Inserts the components of a link's target, and reports whether the target starts at the
+    /// root.
     pub(crate) fn follow(&mut self, target: &str) -> Result<bool, FsCode> {
         self.n_links += 1;
         if self.n_links > MAX_LINKS {
@@ -63,7 +64,7 @@ impl PendingComponents {
         }
         let component = |name| PathComponent { name: self.spelling.of(name), from_link: true };
         if target.ends_with('/') {
-            // It must lead to a directory: so there is one more look into it.
+            // The target must be a directory: a final `.` makes the walk check that.
             self.components.push(component("."));
         }
         let names = target.split('/').filter(|name| !name.is_empty());
@@ -71,10 +72,10 @@ impl PendingComponents {
         Ok(target.starts_with('/'))
     }
 
-    /// Returns what is missing, beginning with `first`, if it could be made.
+    /// Returns the names that are missing, beginning with `first`, if they can be created.
     ///
-    /// The file that a dangling link at the end of a path names can be made; a directory that a link
-    /// on the way names cannot.
+    /// The file that a dangling link at the end of a path names can be created; a directory that a
+    /// link before the end names cannot.
     pub(crate) fn missing(self, first: PathComponent) -> Result<Vec<SmolStr>, FsCode> {
         if first.from_link && !self.components.is_empty() {
             return Err(FsCode::ENOENT);
@@ -96,7 +97,7 @@ impl NameComparison {
 /// The greatest length of a link's target, in bytes.
 const MAX_TARGET_LEN: usize = 4095;
 
-/// Checks the text of a link that is to be created.
+/// Checks the target of a link that is to be created.
 pub(crate) fn check_target(target: &str) -> Result<(), FsCode> {
     if target.is_empty() {
         Err(FsCode::ENOENT)

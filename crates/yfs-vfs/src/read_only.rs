@@ -1,4 +1,4 @@
-//! A filesystem that takes no writes.
+//! A filesystem that rejects writes.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::{
     guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 
-/// A filesystem of which every operation that may change something is `EROFS`, whatever it is about.
+/// A filesystem whose writing operations all return `EROFS`, whatever their arguments.
 pub type ReadOnlyFs = GuardedFs<ReadOnly>;
 
-/// Refuses whatever may change something.
+/// The guard that rejects every call that may write.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadOnly;
 

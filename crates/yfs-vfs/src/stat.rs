@@ -1,65 +1,65 @@
-//! What a filesystem says about its objects.
+//! The descriptions that a filesystem returns of its objects.
 
 use std::{collections::HashMap, fmt, sync::LazyLock};
 
 use smol_str::SmolStr;
 use yfs_types::{id::FileId, path::VPath, time::Millis};
 
-/// The permission bits of a file that was created without any.
+/// The permission bits of a file that was created without explicit bits.
 pub const DEFAULT_FILE_MODE: u32 = 0o644;
 
-/// The permission bits of a directory that was created without any.
+/// The permission bits of a directory that was created without explicit bits.
 pub const DEFAULT_DIRECTORY_MODE: u32 = 0o755;
 
-/// The permission bits that every symbolic link shows.
+/// The permission bits that every symbolic link reports.
 pub const SYMLINK_MODE: u32 = 0o777;
 
-/// What sort of object a path names.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FileKind {
-    /// Bytes.
+    /// A sequence of bytes.
     File,
-    /// Names of further objects.
+    /// A list of named objects.
     Directory,
     /// The text of another path.
     Symlink,
-    /// Something that only a host has: a fifo, a socket, a device. Every use of it is `EINVAL`.
+    /// An object that only a host has: a fifo, a socket, a device. Every use of it is `EINVAL`.
     Other,
 }
 
-/// One state of a file's content, opaque to whoever holds it.
+/// One state of a file's content, opaque to the caller.
 ///
 /// Equal tokens of one file mean equal content. A filesystem may accept a token as the base of a
-/// write for as long as it likes; it says `ESTALE` when it no longer can.
+/// write for as long as it likes; it returns `ESTALE` when it no longer can.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VersionToken(SmolStr);
 
 /// Custom metadata: the members of a JSON object.
 pub type Metadata = serde_json::Map<String, serde_json::Value>;
 
-/// What is known of one object without reading its content.
+/// The description of one object, without its content.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Stat {
     /// The identity, which renames and moves keep.
     pub id: FileId,
-    /// What sort of object it is.
+    /// The kind of the object.
     pub kind: FileKind,
-    /// The number of bytes that reading it returns; of a link, the length of its target; of a
+    /// The number of bytes that reading returns; for a link, the length of its target; for a
     /// directory, 0.
     pub size: u64,
-    /// When the content last changed.
+    /// The time of the last content change.
     pub mtime: Millis,
-    /// When it was created, as far as that is known.
+    /// The time of creation, as far as it is known.
     pub created: Millis,
     /// Permission bits, without the type (`0o7777` at most).
     pub mode: u32,
-    /// How many names it has: 1, unless a host made hard links.
+    /// The number of names: 1, unless a host made hard links.
     pub n_links: u32,
-    /// The media type of a file: what was stored, else what the name suggests.
+    /// The media type of a file: the stored one, otherwise the one that the name suggests.
     pub mime: Option<SmolStr>,
-    /// The state of a file's content; nothing for other kinds.
+    /// The version of a file's content; `None` for other kinds.
     pub version: Option<VersionToken>,
     /// Custom metadata, empty if there is none.
     pub metadata: Metadata,
@@ -71,9 +71,9 @@ pub struct Stat {
 pub struct DirEntry {
     /// The name, without slashes.
     pub name: SmolStr,
-    /// The identity of what it names.
+    /// The identity of the named object.
     pub id: FileId,
-    /// What sort of object it names; links are not followed.
+    /// The kind of the named object; links are not followed.
     pub kind: FileKind,
     /// As in [`Stat::size`].
     pub size: u64,
@@ -87,25 +87,25 @@ pub struct DirEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WalkEntry {
-    /// Where it is.
+    /// The object's path.
     pub path: VPath,
-    /// What is there.
+    /// The object.
     pub entry: DirEntry,
 }
 
-/// What a tree adds up to.
+/// The number and size of the objects in a tree.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TreeTotals {
-    /// Files, also those that are reached by several names; links and other kinds do not count.
+    /// The number of files, counting a file once per name; links and other kinds do not count.
     pub n_files: u64,
-    /// Directories, without the one that was asked about.
+    /// The number of directories, without the root of the tree.
     pub n_directories: u64,
-    /// The sizes of the files, added.
+    /// The sum of the sizes of the files, in bytes.
     pub n_bytes: u64,
 }
 
 impl Stat {
-    /// Describes an object of this kind; the caller fills in what it knows beyond that.
+    /// Makes a description with defaults; the caller fills in the fields that it knows.
     pub fn new(id: FileId, kind: FileKind) -> Self {
         Self {
             id,
@@ -121,19 +121,19 @@ impl Stat {
         }
     }
 
-    /// Tells whether this is a directory.
+    /// Reports whether this is a directory.
     pub fn is_directory(&self) -> bool {
         self.kind == FileKind::Directory
     }
 
-    /// Tells whether this is a file.
+    /// Reports whether this is a file.
     pub fn is_file(&self) -> bool {
         self.kind == FileKind::File
     }
 }
 
 impl DirEntry {
-    /// Describes a name; the caller fills in what it knows beyond that.
+    /// Makes an entry with defaults; the caller fills in the fields that it knows.
     pub fn new(name: impl Into<SmolStr>, id: FileId, kind: FileKind) -> Self {
         let mode = kind.default_mode();
         Self { name: name.into(), id, kind, size: 0, mtime: Millis::default(), mode }
@@ -141,14 +141,14 @@ impl DirEntry {
 }
 
 impl WalkEntry {
-    /// Places an entry.
+    /// Makes an entry at a path.
     pub fn new(path: VPath, entry: DirEntry) -> Self {
         Self { path, entry }
     }
 }
 
 impl FileKind {
-    /// Returns the permission bits of an object that was created without any.
+    /// Returns the permission bits of an object that was created without explicit bits.
     pub fn default_mode(self) -> u32 {
         match self {
             Self::File | Self::Other => DEFAULT_FILE_MODE,
@@ -159,7 +159,7 @@ impl FileKind {
 }
 
 impl VersionToken {
-    /// Takes the text that a filesystem uses for a state.
+    /// Makes a token from the text that a filesystem uses for a version.
     pub fn new(text: impl Into<SmolStr>) -> Self {
         Self(text.into())
     }
@@ -182,7 +182,7 @@ impl fmt::Debug for VersionToken {
     }
 }
 
-/// The guesses for extensions that most trees are full of.
+/// The media types of the most common extensions.
 static COMMON_TYPES: LazyLock<HashMap<&str, Option<&str>>> = LazyLock::new(|| {
     const EXTENSIONS: [&str; 24] = [
         "c", "css", "csv", "go", "h", "html", "java", "jpg", "js", "json", "lock", "md", "mjs",

@@ -1,4 +1,4 @@
-//! Content in chunks, and how to stop it.
+//! Content in chunks, and the cancellation of reading it.
 
 use std::{
     fmt,
@@ -19,55 +19,55 @@ use crate::{
     options::StreamOptions,
 };
 
-/// The length of a chunk unless the caller says otherwise, in bytes.
+/// The default length of a chunk, in bytes.
 pub const DEFAULT_CHUNK_LEN: usize = 256 * 1024;
 
-/// A piece of a file's content (seed 000, section 8.3).
+/// A chunk of a file's content (seed 000, section 8.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChunk {
     /// The bytes.
     pub data: Bytes,
-    /// Which piece it is, from 0.
+    /// The chunk's number, counted from 0.
     pub index: u64,
-    /// How many pieces there are; the same in all of them.
+    /// The number of chunks; the same in all of them.
     pub total_chunks: u64,
     /// Whether it is the last.
     pub is_last: bool,
 }
 
-/// The chunks of one version of a file, in order. Dropping it ends the reading.
+/// The chunks of one version of a file, in order. Dropping the stream ends the reading.
 pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<FileChunk, FsError>> + Send>>;
 
-/// Tells work in progress to stop. Clones are the same token.
+/// A flag that cancels work in progress. Clones share the flag.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<CancelState>);
 
 #[derive(Default)]
 struct CancelState {
     cancelled: AtomicBool,
-    /// Wakes everybody who waits in [`CancelToken::cancelled`]; whoever cancels notifies, after
-    /// `cancelled` is set.
+    /// Wakes all tasks that wait in [`CancelToken::cancelled`]. [`CancelToken::cancel`] notifies
+    /// after it has set `cancelled`.
     waiters: Notify,
 }
 
 impl CancelToken {
-    /// Makes a token that nobody has triggered.
+    /// Makes a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Triggers it, for good.
+    /// Cancels the token permanently.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::SeqCst);
         self.0.waiters.notify_waiters();
     }
 
-    /// Tells whether it was triggered.
+    /// Reports whether the token is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Waits until it is triggered.
+    /// Waits until the token is cancelled.
     pub async fn cancelled(&self) {
         loop {
             let notified = self.0.waiters.notified();
@@ -85,12 +85,12 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// Returns how many chunks a file of `size` bytes makes: at least one.
+/// Returns the number of chunks of a file of `size` bytes: at least one.
 pub fn n_chunks(size: u64, chunk_len: usize) -> u64 {
     size.div_ceil(chunk_len.max(1) as u64).max(1)
 }
 
-/// Cuts content that is already in memory into a stream, without copying it.
+/// Splits content that is already in memory into a stream of chunks, without copying it.
 pub fn chunks_of(path: &VPath, content: Bytes, options: &StreamOptions) -> ChunkStream {
     let chunk_len = options.chunk_len.max(1);
     let total_chunks = n_chunks(content.len() as u64, chunk_len);

@@ -1,4 +1,4 @@
-//! Listing and adding up trees, over any filesystem.
+//! Listing and summing up trees, over any filesystem.
 
 use yfs_types::path::VPath;
 
@@ -16,7 +16,8 @@ pub async fn walk<F: FileSystem + ?Sized>(
     options: &WalkOptions,
 ) -> Result<Vec<WalkEntry>, FsError> {
     let mut found = Vec::new();
-    // What is still to be listed, last first, so that a directory comes before what it holds.
+    // The entries that are still to be listed, last first, so that a directory precedes its
+    // content.
     let mut pending: Vec<(WalkEntry, usize)> = Vec::new();
     let first = fs.readdir(path).await.map_err(|error| error.during(Op::Walk))?;
     push(&mut pending, path, first, 1, options);
@@ -30,14 +31,14 @@ pub async fn walk<F: FileSystem + ?Sized>(
                 Err(error) if vanished(&error) => continue,
                 Err(error) => return Err(error.during(Op::Walk)),
             }
-            // Placed before its content: what was pushed is popped after this.
+            // The directory itself is pushed to `found` before its content, which is popped later.
         }
         found.push(item);
     }
     Ok(found)
 }
 
-/// Adds up a tree. See [`FileSystem::totals`].
+/// Returns the totals of a tree. See [`FileSystem::totals`].
 pub async fn totals<F: FileSystem + ?Sized>(fs: &F, path: &VPath) -> Result<TreeTotals, FsError> {
     let stat = fs.stat(path).await.map_err(|error| error.during(Op::Totals))?;
     if !stat.is_directory() {
@@ -60,7 +61,7 @@ pub async fn totals<F: FileSystem + ?Sized>(fs: &F, path: &VPath) -> Result<Tree
     Ok(totals)
 }
 
-/// Tells whether an error means that something went away between listing and looking.
+/// Reports whether an error means that an object vanished between listing and reading it.
 pub(crate) fn vanished(error: &FsError) -> bool {
     matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR)
 }

@@ -1,13 +1,15 @@
-//! Random scripts, run on [`MemoryFs`], on [`HostFs`] and with the host's own system calls: after every
-//! step all three must have given the same answer and hold the same tree.
+//! Random scripts, run on [`MemoryFs`], on [`HostFs`] and with the host's own system calls: after
+//! every step all three must return the same result and hold the same tree.
 //!
-//! The third, [`Oracle`], is `std::fs` on a directory, plus what the contract says differently from
-//! POSIX, which is all in its code: missing parents are made and taken away again, `rm` takes empty
-//! directories, the root is `EBUSY`, a source that is missing is told before a destination that cannot
-//! be, and a file moved onto a directory that holds it is `EISDIR` where Linux says `ENOTEMPTY`.
+//! The third, [`Oracle`], is `std::fs` on a directory, plus code for the differences between the
+//! contract and POSIX: missing parents are created, and removed again on failure; `rm` removes
+//! empty directories; the root is `EBUSY`; a missing source is reported before an impossible
+//! destination; a file moved onto a directory that holds it is `EISDIR`, where Linux returns
+//! `ENOTEMPTY`.
 //!
-//! Links whose target climbs with `..` are left out: in memory they stay at the root, on a host they are
-//! refused. A failure shrinks to the few lines that matter; `PROPTEST_CASES` runs more.
+//! Links whose target goes up with `..` are left out: in memory they stay at the root, on a host
+//! they are rejected. A failure shrinks to the few lines that matter; `PROPTEST_CASES` runs more
+//! scripts.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "all of it is a test")]
@@ -23,7 +25,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use yfs_vfs::{FileSystem, FsCode, HostFs, MemoryFs, conformance::script};
 
-/// A path of at most three of three names, so that scripts meet themselves.
+/// A path of at most three components out of three names, so that paths often collide.
 fn path() -> impl Strategy<Value = String> {
     prop_oneof![
         1 => Just("/".to_owned()),
@@ -63,7 +65,7 @@ fn step() -> impl Strategy<Value = String> {
     ]
 }
 
-/// One of the three, which answers lines.
+/// A backend under test, which runs lines of a script.
 struct Player {
     name: &'static str,
     session: script::ScriptRunner,
@@ -101,7 +103,7 @@ async fn compare(script: &[String]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A share that takes seconds; `PROPTEST_CASES` asks for more.
+/// Returns a configuration that takes seconds; `PROPTEST_CASES` runs more.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let told = std::env::var_os("PROPTEST_CASES").is_some();

@@ -1,4 +1,4 @@
-//! Frames as Hocuspocus 4 sends them, against a desk with one document.
+//! Frames as Hocuspocus 4 sends them, for a hub with one document.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -12,10 +12,10 @@ use crate::{
 
 const NOW: Duration = Duration::from_secs(1);
 
-/// The update that the document refuses.
+/// The update that the document rejects.
 const BAD: &[u8] = b"bad";
 
-/// A document that remembers what it was told, and its room.
+/// A document that records the updates that it received, and its presence room.
 #[derive(Debug, Default)]
 struct Shared {
     room: PresenceRoom,
@@ -31,7 +31,7 @@ struct Chair {
     connection: PresenceConnection,
 }
 
-/// Opens the document `doc` to who says `open` or `look`.
+/// An opener that opens the document `doc` for the tokens `open` and `look`.
 #[derive(Debug, Default)]
 struct Office(Rc<RefCell<Shared>>);
 
@@ -113,7 +113,7 @@ impl Drop for Chair {
     }
 }
 
-/// A key, and behind it these bytes.
+/// Returns a frame with a key and these bytes.
 fn frame(key: &str, rest: &[u8]) -> Vec<u8> {
     [&prefix(key), rest].concat()
 }
@@ -129,12 +129,12 @@ fn update(key: &str, update: &[u8]) -> Vec<u8> {
     SyncMessage::Update(update).encode_after(&prefix(key))
 }
 
-/// Sends a frame, and returns what is answered.
+/// Processes a frame, and returns the responses.
 fn tell(collab: &mut CollabSession<Chair>, office: &mut Office, frame: &[u8]) -> Vec<Vec<u8>> {
     collab.receive(office, frame, NOW).unwrap().into_iter().map(SharedFrame::into_bytes).collect()
 }
 
-/// A connection on which `key` was opened with a token.
+/// Returns a connection on which `key` was opened with a token.
 fn opened(key: &str, with: &str) -> (Office, CollabSession<Chair>) {
     let (mut office, mut collab) = (Office::default(), CollabSession::default());
     tell(&mut collab, &mut office, &token(key, with));
@@ -153,7 +153,7 @@ fn a_client_is_let_in_and_synced() {
     assert!(collab.asked(&frame("doc", &[0, 1, 2, 0, 0])).is_none());
     let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 0, 1, 0]));
     assert_eq!(answer, [frame("doc", &[0, 1, 2, 0, 0]), frame("doc", &[0, 0, 1, 0])]);
-    // What it had, and each change, is confirmed.
+    // The hub confirms the client's first state and each change.
     let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 1, 2, 0, 0]));
     assert_eq!(answer, [frame("doc", &[8, 1])]);
     let answer = tell(&mut collab, &mut office, &update("doc", b"new"));
@@ -170,7 +170,7 @@ fn who_is_not_let_in_is_not_heard() {
     assert_eq!(answer, [frame("doc", &[2, 1, 2, b'n', b'o'])]);
     assert!(tell(&mut collab, &mut office, &update("doc", b"still")).is_empty());
     assert!(office.0.borrow().updates.is_empty());
-    // Who loses the right to a document that was open is out as well.
+    // A client that loses access to an open document is rejected as well.
     let (mut office, mut collab) = opened("doc", "open");
     tell(&mut collab, &mut office, &token("doc", "wrong"));
     assert!(collab.is_empty());
@@ -181,7 +181,7 @@ fn who_may_only_look_changes_nothing() {
     let (mut office, mut collab) = opened("doc", "look");
     let answer = tell(&mut collab, &mut office, &update("doc", b"new"));
     assert_eq!(answer, [frame("doc", &[8, 0])]);
-    // Having nothing new is no fault.
+    // An update without new content is accepted.
     let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 1, 2, 0, 0]));
     assert_eq!(answer, [frame("doc", &[8, 1])]);
     assert!(office.0.borrow().updates.is_empty());
@@ -214,8 +214,8 @@ fn presence_is_relayed_and_told_to_who_comes() {
     assert_eq!(answer[1], frame("doc\0two", &presence));
 }
 
-/// A provider that refreshes its token does not sync again, so what others write meanwhile must
-/// reach it.
+/// A provider that refreshes its token does not sync again, so it must still receive the changes of
+/// other peers meanwhile.
 #[test]
 fn a_document_is_not_left_while_its_token_is_refreshed() {
     let (mut office, mut collab) = opened("doc", "open");
@@ -243,7 +243,7 @@ fn what_is_no_frame_ends_the_connection() {
     for bytes in frames {
         assert!(collab.receive(&mut office, &bytes, NOW).is_err(), "{bytes:?}");
     }
-    // A client may not say what servers say.
+    // A client may not send the messages of a server.
     assert!(collab.receive(&mut office, &frame("doc", &[2, 2, 0]), NOW).is_err());
     assert!(collab.receive(&mut office, &frame("doc", &[6, 0]), NOW).is_err());
 }
@@ -253,10 +253,10 @@ fn one_key_is_expelled_and_the_others_stay() {
     let (mut office, mut collab) = opened("doc", "open");
     tell(&mut collab, &mut office, &token("doc\0two", "open"));
     let expelled = collab.expel(|key| (key == "doc").then(|| "moved away".to_owned()));
-    // First that the right is lost: a provider takes a close alone for a normal end.
+    // The denial comes first: a provider treats a close alone as a normal end.
     assert_eq!(expelled, [denied("doc", "moved away"), close("doc", "moved away")]);
     assert!(!collab.is_open("doc") && collab.is_open("doc\0two"));
-    // What it says from now on is not heard, and what the other says is.
+    // Later updates for the expelled key are dropped, those for the other key are applied.
     tell(&mut collab, &mut office, &update("doc", b"lost"));
     tell(&mut collab, &mut office, &update("doc\0two", b"kept"));
     assert_eq!(office.0.borrow().updates, [b"kept"]);

@@ -1,4 +1,4 @@
-//! All cases. Those that are scripts are grouped by what they are about.
+//! All cases. Scripted cases are grouped by topic.
 
 mod content;
 mod find;
@@ -8,7 +8,7 @@ mod tree;
 
 use super::{CaseBody, CaseRequirement, ConformanceCase, concurrent, native};
 
-/// A case that is a script: its name, what it needs, and the script.
+/// A scripted case: its name, its requirements, and the script.
 type Scripted = (&'static str, &'static [CaseRequirement], &'static str);
 
 pub(super) fn all() -> impl Iterator<Item = ConformanceCase> {

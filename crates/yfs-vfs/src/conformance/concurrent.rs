@@ -1,4 +1,4 @@
-//! Cases in which several callers act at once.
+//! Cases with several concurrent callers.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -38,7 +38,7 @@ pub(super) const CASES: &[Native] = &[
     }),
 ];
 
-/// Runs `N_CALLERS` of something at once, on the threads of the runtime.
+/// Runs `run` for `N_CALLERS` concurrent callers, on the threads of the runtime.
 async fn race<T, F>(run: impl Fn(usize) -> F) -> Result<Vec<Result<T, FsError>>, CaseFailure>
 where
     T: Send + 'static,
@@ -52,7 +52,7 @@ where
     Ok(results)
 }
 
-/// Checks that one succeeded, and that the others failed with this code.
+/// Checks that exactly one call succeeded, and that the others failed with this code.
 fn one_winner<T>(results: &[Result<T, FsError>], code: FsCode) -> Outcome {
     let n_winners = results.iter().filter(|result| result.is_ok()).count();
     ensure(n_winners == 1, || format!("{n_winners} succeeded"))?;
@@ -246,8 +246,8 @@ async fn replacing_moves(fs: Fs) -> Outcome {
     ensure(n_files == 1, || format!("{n_files} files are there"))
 }
 
-/// Some append to a file while others move it away, over another: each line is where the file went,
-/// or in a new one of the old name.
+/// Some callers append to a file while others move it over another file. Each line must be in the
+/// moved file or in a new file with the old name.
 async fn late_appends(fs: Fs) -> Outcome {
     let from = path("/from")?;
     let homes = (0..N_CALLERS).map(|caller| path(&format!("/to{caller}")));
@@ -262,7 +262,7 @@ async fn late_appends(fs: Fs) -> Outcome {
                 if caller % 4 == 0 {
                     match fs.mv(&from, &home, &MoveOptions::default()).await {
                         Err(error) if error.code != FsCode::ENOENT => return Err(error),
-                        // Not over what was moved before.
+                        // Stop here, so that a later move does not replace the moved file.
                         Ok(()) => return Ok(()),
                         Err(_) => (),
                     }

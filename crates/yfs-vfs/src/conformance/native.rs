@@ -1,4 +1,4 @@
-//! Cases that a script cannot say: bytes, errors, streams, metadata, watching.
+//! Cases that a script cannot express: bytes, errors, streams, metadata, watching.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use crate::{
 type Fs = Arc<dyn FileSystem>;
 type Outcome = Result<(), CaseFailure>;
 
-/// A case in Rust: its name, what it needs, and the test.
+/// A case in Rust: its name, its requirements, and the test.
 pub(super) type Native = (&'static str, &'static [CaseRequirement], Run);
 
 pub(super) const CASES: &[Native] = &[
@@ -80,7 +80,7 @@ async fn binary(fs: Fs) -> Outcome {
     let refused = fs.edit(&file, &TextReplacement::once("a", "b")).await.err();
     let why = refused.as_ref().and_then(|error| error.edit_refusal());
     same("refusal", why, Some(&EditRefusal::NotText))?;
-    // A file can change from one sort to the other and back.
+    // A file can change from text to bytes and back.
     put(&fs, "/bytes", "text").await?;
     same("content", fs.read_to_string(&file).await?, "text".to_owned())?;
     fs.write(&file, Bytes::from(all.clone()), &WriteOptions::default()).await?;
@@ -177,7 +177,7 @@ async fn cancelled_stream(fs: Fs) -> Outcome {
     same("what follows", second, Some(Err(FsCode::ECANCELED)))?;
     ensure(stream.next().await.is_none(), || "the stream goes on".to_owned())?;
     same("first chunk", &first.data[..], b"012")?;
-    // A token that was triggered before gives no chunk at all.
+    // With a token that is cancelled already, the stream yields no chunk.
     let code = match fs.read_stream(&path("/a")?, &options).await {
         Ok(mut stream) => stream.next().await.and_then(Result::err).map(|error| error.code),
         Err(error) => Some(error.code),
@@ -305,7 +305,8 @@ async fn stopped_grep(fs: Fs) -> Outcome {
     ensure(line.cut && line.text.len() <= 3, || format!("not cut: {line:?}"))
 }
 
-/// Asks until a change of each of `kinds` of `at` was told; some backends notice late, or tell more.
+/// Reads changes until one of the path `at` matches `what`; some backends notice late, or report
+/// more.
 async fn expect_change(
     fs: &Fs,
     cursor: &mut ChangeCursor,

@@ -1,4 +1,4 @@
-//! A little language for tests of filesystems: one operation a line, and what must come of it.
+//! A small language for tests of filesystems: one operation per line, with its expected result.
 //!
 //! ```text
 //! # a comment
@@ -8,10 +8,10 @@
 //! rm /a !! ENOTEMPTY
 //! ```
 //!
-//! A line without `=>` or `!!` must succeed. After a line with `!!` the whole tree must be as it was
-//! before: a refused call changes nothing. Words are separated by spaces; quotes allow `\n`, `\t`,
-//! `\r`, `\0`, `\\`, `\"` and `\u{..}`; `{x*300}` in a bare word is 300 times `x`. Words that begin
-//! with `-` right after the operation are options.
+//! A line without `=>` or `!!` must succeed. After a line with `!!` the whole tree must be the same
+//! as before: a rejected call changes nothing. Words are separated by spaces; quotes allow `\n`,
+//! `\t`, `\r`, `\0`, `\\`, `\"` and `\u{..}`; `{x*300}` in a bare word is 300 times `x`. Words that
+//! begin with `-` right after the operation are options.
 
 mod run;
 mod words;
@@ -28,27 +28,27 @@ use crate::{
     stat::{FileKind, VersionToken},
 };
 
-/// Runs lines against one filesystem, and remembers what they name.
+/// A runner of lines against one filesystem, with the ids and versions that they named.
 #[derive(Debug)]
 pub struct ScriptRunner {
     fs: Arc<dyn FileSystem>,
-    /// What `id NAME PATH` remembered.
+    /// The ids that `id NAME PATH` stored.
     ids: BTreeMap<String, String>,
-    /// What `version NAME PATH` remembered.
+    /// The versions that `version NAME PATH` stored.
     versions: BTreeMap<String, VersionToken>,
 }
 
-/// What an operation came to: what it returns, as text, or its error.
+/// The result of an operation: its return value as text, or its error.
 pub type Outcome = Result<String, FsError>;
 
 impl ScriptRunner {
-    /// Begins on a filesystem.
+    /// Makes a runner for a filesystem.
     pub fn new(fs: Arc<dyn FileSystem>) -> Self {
         Self { fs, ids: BTreeMap::new(), versions: BTreeMap::new() }
     }
 
-    /// Runs one operation, whatever the line expects. The outer error says that the line makes no
-    /// sense.
+    /// Runs one operation, without comparing its result with the expected one. The outer error
+    /// means that the line is malformed.
     pub async fn run(&mut self, line: &str) -> Result<Outcome, String> {
         match parse(line)? {
             Some(line) => self.execute(&line).await,
@@ -56,7 +56,7 @@ impl ScriptRunner {
         }
     }
 
-    /// Runs one line and checks what it expects.
+    /// Runs one line and compares its result with the expected one.
     async fn check(&mut self, text: &str) -> Result<(), String> {
         let Some(line) = parse(text)? else { return Ok(()) };
         let before = if line.code.is_some() { tree(&*self.fs).await } else { Ok(String::new()) };
@@ -83,7 +83,7 @@ impl ScriptRunner {
     }
 }
 
-/// Runs a script and checks what it expects. The error says which line failed and why.
+/// Runs a script and checks every result. The error names the line that failed and the reason.
 pub async fn check(fs: &Arc<dyn FileSystem>, script: &str) -> Result<(), String> {
     let mut session = ScriptRunner::new(fs.clone());
     for line in script.lines() {
@@ -92,7 +92,8 @@ pub async fn check(fs: &Arc<dyn FileSystem>, script: &str) -> Result<(), String>
     Ok(())
 }
 
-/// Shows all that a filesystem holds, one object a line: path, kind, permission bits, content.
+/// Returns a listing of the whole filesystem, one object per line: path, kind, permission bits,
+/// content.
 pub async fn tree<F: FileSystem + ?Sized>(fs: &F) -> Result<String, FsError> {
     let mut shown = String::new();
     for item in fs.walk(&VPath::root(), &WalkOptions::default()).await? {
@@ -107,7 +108,7 @@ pub async fn tree<F: FileSystem + ?Sized>(fs: &F) -> Result<String, FsError> {
     Ok(shown)
 }
 
-/// Shows content on one line; what is not UTF-8 as `\xNN`.
+/// Returns content on one line; bytes that are not UTF-8 appear as `\xNN`.
 pub(crate) fn show_bytes(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "(empty)".to_owned();
@@ -128,7 +129,7 @@ pub(crate) fn show_bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// Returns the mark that `ls -F` puts after a name.
+/// Returns the mark that `ls -F` prints after a name.
 pub(crate) fn mark(kind: FileKind) -> &'static str {
     match kind {
         FileKind::File => "",
@@ -138,5 +139,5 @@ pub(crate) fn mark(kind: FileKind) -> &'static str {
     }
 }
 
-/// What a line expects: an output, an error, or neither.
+/// The expected result of a line: an output, an error, or neither.
 type Expected = (Option<String>, Option<FsCode>);

@@ -1,8 +1,8 @@
-//! Patterns, compiled: a list of alternatives, each a list of components.
+//! Compiled patterns: a list of alternatives, each a list of components.
 //!
-//! Matching goes down a path component by component and keeps the set of places in the pattern where
-//! it may be, so its cost is bounded by the length of path times pattern, whatever they are, and a
-//! directory that cannot hold a match is known before it is listed.
+//! Matching goes down a path component by component and keeps the set of positions in the pattern
+//! where it may be. Its cost is therefore bounded by the product of the lengths of path and
+//! pattern, and a directory that cannot hold a match is recognized before it is listed.
 
 use globset::{GlobBuilder, GlobMatcher};
 use thiserror::Error;
@@ -11,36 +11,36 @@ use yfs_types::path::VPath;
 use super::GlobQuery;
 use crate::error::{FsCode, FsError, Op};
 
-/// The greatest number of alternatives that braces may make.
+/// The most alternatives that the braces of a pattern may expand to.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The greatest length of a pattern, in bytes.
 const MAX_PATTERN_LEN: usize = 16 * 1024;
 
-/// A compiled pattern. What it means is written at [`GlobQuery`].
+/// A compiled pattern. [`GlobQuery`] documents the syntax.
 #[derive(Debug, Clone)]
 pub struct GlobPattern {
     alternatives: Vec<GlobAlternative>,
     hidden: bool,
 }
 
-/// Why a text is not a pattern.
+/// The reason why a text is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BadPattern {
-    /// It is empty or only slashes.
+    /// The pattern is empty or only slashes.
     #[error("the pattern is empty")]
     Empty,
-    /// It is longer than 16 KiB.
+    /// The pattern is longer than 16 KiB.
     #[error("the pattern is too long")]
     TooLong,
     /// A component is `..`.
     #[error("the pattern goes up with '..'")]
     GoesUp,
-    /// A brace is not closed, or was never opened.
+    /// A brace is unbalanced.
     #[error("the braces of the pattern do not match")]
     Braces,
-    /// Its braces stand for more than a thousand patterns.
+    /// The braces expand to more than 1,000 patterns.
     #[error("the braces of the pattern make too many alternatives")]
     TooManyAlternatives,
     /// A component is malformed.
@@ -51,7 +51,7 @@ pub enum BadPattern {
 #[derive(Debug, Clone)]
 struct GlobAlternative {
     components: Vec<GlobComponent>,
-    /// Whether it is matched from `/` on, not from where the search begins.
+    /// Whether it is matched against paths from `/`, not from the root of the search.
     absolute: bool,
     directories_only: bool,
 }
@@ -63,12 +63,12 @@ enum GlobComponent {
     /// One component.
     One {
         matcher: GlobMatcher,
-        /// Whether it asks for a hidden name.
+        /// Whether it matches hidden names explicitly.
         hidden: bool,
     },
 }
 
-/// For each alternative, the numbers of components that may come next, in order.
+/// For each alternative, the indices of the components that may come next, in order.
 pub(super) type States = Vec<Vec<usize>>;
 
 impl GlobPattern {
@@ -88,7 +88,7 @@ impl GlobPattern {
         })
     }
 
-    /// Tells whether a path is found by a search that begins at `root`.
+    /// Reports whether a search that begins at `root` finds a path.
     pub fn is_match(&self, root: &VPath, path: &VPath, is_directory: bool) -> bool {
         let Some(below) = path.relative_to(root) else { return false };
         let names = below.split('/').filter(|name| !name.is_empty());
@@ -102,7 +102,7 @@ impl GlobPattern {
             let mut states = alternative.close([0].into());
             if alternative.absolute {
                 for name in root.components() {
-                    // Whoever begins in a hidden directory wants to look there.
+                    // A search that begins in a hidden directory includes that directory.
                     states = alternative.advance(&states, name, true);
                 }
             }
@@ -117,7 +117,7 @@ impl GlobPattern {
         both.map(|(alternative, states)| alternative.advance(states, name, self.hidden)).collect()
     }
 
-    /// Tells whether there may be matches below.
+    /// Reports whether there may be matches below.
     pub(super) fn goes_on(&self, states: &States) -> bool {
         let mut both = self.alternatives.iter().zip(states);
         both.any(|(alternative, states)| {
@@ -125,7 +125,7 @@ impl GlobPattern {
         })
     }
 
-    /// Tells whether the names until here are a match.
+    /// Reports whether the names so far are a match.
     pub(super) fn accepts(&self, states: &States, is_directory: bool) -> bool {
         let mut both = self.alternatives.iter().zip(states);
         both.any(|(alternative, states)| {
@@ -134,7 +134,7 @@ impl GlobPattern {
         })
     }
 
-    /// Tells whether the pattern asks for directories alone.
+    /// Reports whether the pattern matches directories only.
     pub(super) fn directories_only(&self) -> bool {
         self.alternatives.iter().all(|alternative| alternative.directories_only)
     }
@@ -153,7 +153,7 @@ impl GlobAlternative {
         for name in &names {
             components.push(GlobComponent::new(name, ignore_case)?);
         }
-        // `a/**` is all that lies below `a`, and not `a`.
+        // `a/**` matches everything below `a`, but not `a`.
         match components.last() {
             None => return Err(BadPattern::Empty),
             Some(GlobComponent::Any) => components.push(GlobComponent::new("*", ignore_case)?),
@@ -179,7 +179,7 @@ impl GlobAlternative {
         self.close(next)
     }
 
-    /// Adds the states that are reached because `**` may stand for nothing.
+    /// Adds the states that are reached because `**` may match no component.
     fn close(&self, states: Vec<usize>) -> Vec<usize> {
         let mut closed: Vec<usize> = Vec::with_capacity(states.len() + 1);
         for mut state in states {
@@ -211,7 +211,7 @@ impl GlobComponent {
     }
 }
 
-/// Returns the patterns that a pattern with braces stands for, in order, each once.
+/// Returns the patterns that a pattern with braces expands to, in order, each once.
 fn expand_braces(text: &str) -> Result<Vec<String>, BadPattern> {
     let mut expanded = Vec::new();
     let mut pending = vec![text.to_owned()];
@@ -233,10 +233,10 @@ fn expand_braces(text: &str) -> Result<Vec<String>, BadPattern> {
     Ok(expanded)
 }
 
-/// Where braces begin and end, and what they choose from.
+/// The start and end of a pair of braces, and its alternatives.
 type Braces<'a> = (usize, usize, Vec<&'a str>);
 
-/// Returns the first outermost braces.
+/// Returns the first outermost pair of braces.
 fn first_braces(text: &str) -> Result<Option<Braces<'_>>, BadPattern> {
     let (mut depth, mut start, mut choice_start) = (0, 0, 0);
     let mut choices = Vec::new();
@@ -246,7 +246,7 @@ fn first_braces(text: &str) -> Result<Option<Braces<'_>>, BadPattern> {
             '\\' => {
                 chars.next();
             }
-            // In a class a brace is itself. `[]` and `[!]` begin a class that holds `]`.
+            // In a class a brace is literal. `[]` and `[!]` begin a class that holds `]`.
             '[' => {
                 let rest = &text[at + 1..];
                 let skipped = rest.len() - rest.trim_start_matches(['!', '^']).len();

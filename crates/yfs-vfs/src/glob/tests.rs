@@ -1,4 +1,4 @@
-//! Tests are a pattern, where the search begins, and the paths that it finds among a few.
+//! A test is a pattern, the root of the search, and the expected matches among a few paths.
 
 use yfs_types::path::VPath;
 

@@ -1,4 +1,4 @@
-//! The search of one file's bytes, for backends that have them at hand.
+//! The search of one file's bytes, for backends that have the bytes available.
 
 use std::{io, ops::Range};
 
@@ -27,10 +27,10 @@ pub struct GrepSearcher {
     max_line_len: usize,
 }
 
-/// What the search of one file brought.
+/// The result of searching one file.
 #[derive(Debug)]
 pub enum SearchOutcome {
-    /// It is not text: it holds a NUL.
+    /// The file is not text: it holds a NUL.
     Binary,
     /// The matches, if there are any.
     Text(Option<FileMatches>),
@@ -67,24 +67,25 @@ impl GrepSearcher {
             hidden: query.hidden,
             before: query.before,
             after: query.after,
-            // One more than the limit of all tells that there is more.
+            // One match above the total limit shows that there is more.
             max_matches: query.max_per_file.min(query.max_total.saturating_add(1)),
             max_line_len: query.max_line_len,
         })
     }
 
-    /// Tells whether a file is to be searched, if the directories above it are entered.
+    /// Reports whether the query includes a file, provided that the directories above it are
+    /// entered.
     pub fn wants(&self, path: &VPath) -> bool {
         let included = self.include.is_empty() || self.found_by(&self.include, path, false);
         included && self.shows(path) && !self.found_by(&self.exclude, path, false)
     }
 
-    /// Tells whether files may be searched below a directory.
+    /// Reports whether the query may include files below a directory.
     pub fn enters(&self, path: &VPath) -> bool {
         self.shows(path) && !self.found_by(&self.exclude, path, true)
     }
 
-    /// Searches one file, whoever wants it or not.
+    /// Searches one file, whether or not the query includes it.
     pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
         if content.contains(&0) {
             return SearchOutcome::Binary;
@@ -119,7 +120,7 @@ impl GrepSearcher {
             .build()
     }
 
-    /// Tells whether a line after the last match matches as well.
+    /// Reports whether a line after the last match matches as well.
     fn has_more(&self, content: &[u8], lines: &[GrepLine]) -> bool {
         let last = lines.iter().rfind(|line| line.is_match).map_or(0, |line| line.number);
         let content = content.strip_suffix(b"\n").unwrap_or(content);
@@ -161,10 +162,11 @@ impl GrepSearcher {
     }
 }
 
-/// The greatest number of matches in one line that are told apart.
+/// The most matches in one line that are reported separately.
 const MAX_MATCHES_PER_LINE: usize = 1_000;
 
-/// Returns at most `max_len` bytes of a line: its beginning, or where the first match is.
+/// Returns at most `max_len` bytes of a line, either its beginning or the part with the first
+/// match, and the offset of that part.
 fn window(bytes: &[u8], first_match: usize, max_len: usize) -> (&[u8], usize) {
     if bytes.len() <= max_len {
         return (bytes, 0);
@@ -174,7 +176,7 @@ fn window(bytes: &[u8], first_match: usize, max_len: usize) -> (&[u8], usize) {
         start = (first_match - max_len / 4).min(bytes.len() - max_len);
     }
     let mut end = start + max_len;
-    // Not in the middle of a character.
+    // Neither end may be inside a character.
     let continues = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
     while start < end && continues(start) {
         start += 1;
@@ -185,10 +187,11 @@ fn window(bytes: &[u8], first_match: usize, max_len: usize) -> (&[u8], usize) {
     (&bytes[start..end], start)
 }
 
-/// Bytes as text, and where each of them went.
+/// Bytes converted to text, with a map of their offsets.
 struct DecodedText {
     text: String,
-    /// For each run of bytes that is no UTF-8: where it begins, its length, and where its U+FFFD is.
+    /// For each run of bytes that is not UTF-8: its offset, its length, and the offset of its
+    /// U+FFFD.
     replaced: Vec<(usize, usize, usize)>,
 }
 
@@ -208,7 +211,7 @@ impl DecodedText {
         decoded
     }
 
-    /// Returns where in the text the byte at `at` is.
+    /// Returns the offset in the text of the byte at `at`.
     fn place(&self, at: usize) -> usize {
         let after = self.replaced.partition_point(|(start, ..)| *start <= at);
         let Some(&(start, len, place)) = after.checked_sub(1).and_then(|ix| self.replaced.get(ix))
@@ -220,7 +223,7 @@ impl DecodedText {
     }
 }
 
-/// Collects lines as they are found.
+/// A sink that collects matching lines and their context.
 struct LineCollector<'a> {
     searcher: &'a GrepSearcher,
     lines: Vec<GrepLine>,

@@ -1,4 +1,5 @@
-//! Tests are a query, a file's bytes, and the lines found: `3:text` matched, `3-text` stands beside.
+//! A test is a query, a file's bytes, and the lines found: `3:text` is a match, `3-text` is
+//! context.
 
 use yfs_types::{id::FileId, path::VPath};
 

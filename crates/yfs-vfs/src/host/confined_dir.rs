@@ -1,8 +1,9 @@
-//! A directory of the host's, and what lies beneath it: opened step by step or by the kernel, never through
-//! a link and never out of it.
+//! A directory of the host and everything beneath it. Lookup, step by step or by the kernel, never
+//! follows a link and never leaves the directory.
 //!
-//! What is checked is what is used, whatever happens to the directory meanwhile: a path only ever leads to
-//! an open [`ConfinedDir`], and everything else is done to one name in that. Names are bytes, as the host has them.
+//! The object that is checked is the object that is used, whatever other processes do meanwhile: a
+//! path only ever resolves to an open [`ConfinedDir`], and every operation acts on one name in it.
+//! Names are bytes, as on the host.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -31,7 +32,7 @@ use super::host_stat::HostStat;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A directory, and all that lies beneath it on the same device.
+/// A directory, and everything beneath it on the same device.
 #[derive(Debug, Clone)]
 pub struct ConfinedRoot {
     root: Arc<OwnedFd>,
@@ -45,18 +46,18 @@ pub struct ConfinedDir {
     fd: Arc<OwnedFd>,
 }
 
-/// What a new object gets beside its content.
+/// The attributes of a new object, besides its content.
 #[derive(Debug, Clone, Copy)]
 pub struct CreationAttributes {
-    /// Permission bits; what would make it run as somebody else is left out.
+    /// Permission bits; the set-user-id, set-group-id and sticky bits are ignored.
     pub mode: u32,
-    /// The time of the last change.
+    /// The modification time.
     pub mtime: Millis,
 }
 
 impl CreationAttributes {
     fn mode(self) -> Mode {
-        // Whoever may write into a workspace must not be able to make set-user-id programs here.
+        // A user of a workspace must not be able to create set-user-id programs on this host.
         Mode::from_raw_mode(self.mode & 0o777)
     }
 
@@ -71,7 +72,7 @@ impl CreationAttributes {
 }
 
 impl ConfinedRoot {
-    /// Opens a directory, which may itself be named by a link.
+    /// Opens a directory; `path` may be a link to it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, path, flags, Mode::empty())?;
@@ -84,7 +85,7 @@ impl ConfinedRoot {
         ConfinedDir { fd: self.root.clone() }
     }
 
-    /// Tells whether something is on the same device as the directory itself.
+    /// Reports whether an object is on the same device as the directory itself.
     pub fn is_here(&self, facts: &HostStat) -> bool {
         facts.place.0 == self.device
     }
@@ -93,7 +94,7 @@ impl ConfinedRoot {
     ///
     /// # Errors
     ///
-    /// As the host says it: among others if something on the way is a link, or on another device.
+    /// The error of the host; among others if a component is a link, or on another device.
     pub fn dir(&self, relative: &Path) -> io::Result<ConfinedDir> {
         if relative.as_os_str().is_empty() {
             return Ok(self.root());
@@ -122,18 +123,19 @@ impl ConfinedRoot {
 }
 
 impl ConfinedDir {
-    /// Opens a directory in it, which must not be a link.
+    /// Opens a directory in this one; a link is an error.
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
         let fd = openat(&self.fd, name, DIRECTORY, Mode::empty())?;
         Ok(Self { fd: Arc::new(fd) })
     }
 
-    /// Describes the directory itself.
+    /// Returns the attributes of the directory itself.
     pub fn own_facts(&self) -> io::Result<HostStat> {
         Ok(HostStat::of(&self.fd)?)
     }
 
-    /// Describes what is under a name, without following a link; nothing if nothing is.
+    /// Returns the attributes of the object with a name, without following a link; `None` if
+    /// missing.
     pub fn facts(&self, name: &OsStr) -> io::Result<Option<HostStat>> {
         match HostStat::at(&self.fd, name) {
             Ok(facts) => Ok(Some(facts)),
@@ -142,9 +144,9 @@ impl ConfinedDir {
         }
     }
 
-    /// Lists the names in it, in no order.
+    /// Returns the names in the directory, in no particular order.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        // A descriptor of its own, because reading moves a position.
+        // A separate descriptor, because reading moves its position.
         let fd = openat(&self.fd, ".", DIRECTORY, Mode::empty())?;
         let mut buffer = Vec::with_capacity(32 << 10);
         let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
@@ -158,13 +160,13 @@ impl ConfinedDir {
         Ok(names)
     }
 
-    /// Opens a file, for writing as well if asked, without following a link.
+    /// Opens a file without following a link; `writable` opens it for writing as well.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if it is no regular file.
+    /// `EINVAL` if it is not a regular file.
     pub fn open_file(&self, name: &OsStr, writable: bool) -> io::Result<File> {
-        // Nonblocking, because a fifo that took the place of a file would hang the caller.
+        // Nonblocking, because opening a fifo that replaced the file would block the caller.
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&self.fd, name, flags, Mode::empty())?);
@@ -174,31 +176,32 @@ impl ConfinedDir {
         }
     }
 
-    /// Reads a file of at most `max_len` bytes, and describes what was read.
+    /// Returns the content and attributes of a file of at most `max_len` bytes.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if it is no file; `EFBIG` if it is larger; `EAGAIN` if it changed while it was read.
+    /// `EINVAL` if it is not a file; `EFBIG` if it is larger; `EAGAIN` if it changed during the
+    /// read.
     pub fn read(&self, name: &OsStr, max_len: u64) -> io::Result<(Vec<u8>, HostStat)> {
         read_open_file(&self.open_file(name, false)?, max_len)
     }
 
-    /// Returns the text of a link.
+    /// Returns the target of a link.
     pub fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
         Ok(readlinkat(&self.fd, name, Vec::new())?.into_bytes())
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     pub fn make_dir(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         Ok(mkdirat(&self.fd, name, Mode::from_raw_mode(mode & 0o777))?)
     }
 
-    /// Makes a link with this text.
+    /// Creates a link with this target.
     pub fn make_link(&self, target: &[u8], name: &OsStr) -> io::Result<()> {
         Ok(symlinkat(OsStr::from_bytes(target), &self.fd, name)?)
     }
 
-    /// Makes a file, whose name must be free; with `sync`, its bytes survive a power cut.
+    /// Creates a file, whose name must be free; with `sync`, its bytes survive a power failure.
     pub fn make_file(
         &self,
         name: &OsStr,
@@ -219,7 +222,7 @@ impl ConfinedDir {
         Ok(())
     }
 
-    /// Sets permission bits and time of a file or directory.
+    /// Sets permission bits and modification time of a file or directory.
     pub fn set_looks(&self, name: &OsStr, looks: CreationAttributes) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.fd, name, flags, Mode::empty())?;
@@ -227,21 +230,21 @@ impl ConfinedDir {
         Ok(futimens(&file, &looks.times())?)
     }
 
-    /// Sets the permission bits of a file or directory, and leaves its time.
+    /// Sets the permission bits of a file or directory, and keeps its modification time.
     pub fn set_mode(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.fd, name, flags, Mode::empty())?;
         Ok(fchmod(&file, Mode::from_raw_mode(mode & 0o777))?)
     }
 
-    /// Renames something to a name that must be free.
+    /// Renames an object to a name that must be free.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if it is not.
+    /// `EEXIST` if the name is taken.
     pub fn rename_new(&self, from: &OsStr, to_dir: &Self, to: &OsStr) -> io::Result<()> {
         match renameat_with(&self.fd, from, &to_dir.fd, to, RenameFlags::NOREPLACE) {
-            // Some filesystems know no such flag; there a hard link refuses what exists.
+            // Some filesystems lack this flag; there a hard link fails if the name exists.
             Err(Errno::INVAL | Errno::NOSYS) => self.rename_by_link(from, to_dir, to),
             done => Ok(done?),
         }
@@ -261,16 +264,17 @@ impl ConfinedDir {
         Ok(renameat(&self.fd, from, &to_dir.fd, to)?)
     }
 
-    /// Makes two names of this directory change places, at once.
+    /// Exchanges two names of this directory atomically.
     ///
     /// # Errors
     ///
-    /// `EINVAL` or `ENOSYS` where the filesystem cannot; `ENOENT` if one of them is not there.
+    /// `EINVAL` or `ENOSYS` if the filesystem does not support it; `ENOENT` if one of them is
+    /// missing.
     pub fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<()> {
         Ok(renameat_with(&self.fd, one, &self.fd, other, RenameFlags::EXCHANGE)?)
     }
 
-    /// Renames something, and replaces what has the name.
+    /// Renames an object, and replaces an existing object with that name.
     pub fn rename_over(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.fd, from, &self.fd, to)?)
     }
@@ -285,13 +289,14 @@ impl ConfinedDir {
         Ok(unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Returns when what was renamed, made and removed in it survives a power cut.
+    /// Syncs the directory: earlier renames, creations and removals in it then survive a power
+    /// failure.
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(&self.fd)?)
     }
 }
 
-/// Reads an open file from its beginning, as [`ConfinedDir::read`] does.
+/// Reads an open file from its beginning, like [`ConfinedDir::read`].
 ///
 /// # Errors
 ///
@@ -315,11 +320,11 @@ pub fn read_open_file(mut file: &File, max_len: u64) -> io::Result<(Vec<u8>, Hos
     Ok((data, after))
 }
 
-/// Describes an open file.
+/// Returns the attributes of an open file.
 ///
 /// # Errors
 ///
-/// As the host reports it.
+/// The error of the host.
 pub fn open_file_facts(file: &File) -> io::Result<HostStat> {
     Ok(HostStat::of(file)?)
 }
@@ -330,7 +335,7 @@ mod tests {
 
     use super::*;
 
-    /// Somebody swaps a directory for a link that leads out, as fast as can be.
+    /// A thread swaps a directory for a link that leads outside, as fast as it can.
     #[test]
     fn nothing_is_opened_through_a_link_whatever_happens_meanwhile() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

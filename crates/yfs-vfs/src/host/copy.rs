@@ -1,7 +1,7 @@
-//! Copying on the host's disk: first a plan, which may be refused, then the copies.
+//! Copying on the host's disk: first a plan, which may be rejected, then the copies.
 //!
-//! A tree that is copied to a free name is made under a hidden one and renamed, so that it appears
-//! whole. A merge into an existing directory appears file by file.
+//! A tree that is copied to a free name is created under a hidden name and renamed, so that it
+//! appears atomically. A merge into an existing directory appears file by file.
 
 use std::{ffi::CString, io};
 
@@ -24,10 +24,10 @@ use super::{
 };
 use crate::{error::FsCode, options::CopyOptions, stat::FileKind};
 
-/// How deep a tree may be to be copied. No path of 4,096 bytes leads further down by more than this.
+/// The greatest depth of a tree to copy; a deeper tree is `ENAMETOOLONG`.
 const MAX_DEPTH: usize = 1_024;
 
-/// One object to be copied, as it was before the copying began.
+/// One object to copy, as it was before the copying began.
 struct CopyItem {
     name: CString,
     facts: HostStat,
@@ -82,7 +82,7 @@ impl HostDisk {
         }
     }
 
-    /// Copies one object and what is below it; a directory that is there is merged into.
+    /// Copies one object with everything below it; merges into an existing directory.
     fn copy(
         &self,
         item: &CopyItem,
@@ -131,7 +131,7 @@ impl HostDisk {
         }
         if made {
             fchmod(&opened, Mode::from_raw_mode(item.facts.mode))?;
-            // Last, because filling a directory changes its time.
+            // Last, because creating entries changes the directory's time.
             futimens(&opened, &mtime_only(timespec_of(item.facts.mtime_ns)))?;
         }
         Ok(())
@@ -141,7 +141,7 @@ impl HostDisk {
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Lists what is to be copied, and refuses where it would meet something of another sort.
+/// Lists the objects to copy. Fails if an object would replace one of another kind.
 fn plan(source: &HostEntry, dest: Option<At<'_>>) -> Result<CopyItem, HostError> {
     let (name, facts) = (source.name.clone(), source.facts.clone());
     plan_item((&source.dir, name), facts, dest, 0)
@@ -175,7 +175,7 @@ fn plan_item(
             Err(Errno::NOENT) => continue,
             facts => facts?,
         };
-        // What only the host can have is not copied.
+        // Objects that only a host has are not copied.
         if facts.kind != FileKind::Other {
             let dest = onto.as_ref().map(|onto| (onto, child.clone()));
             let dest = dest.as_ref().map(|(onto, name)| (*onto, name));
@@ -185,7 +185,7 @@ fn plan_item(
     Ok(CopyItem { name, facts, below })
 }
 
-/// Refuses a directory onto something else and the reverse; returns what is there.
+/// Rejects a directory onto another kind and the reverse; returns the existing destination.
 fn check_kinds(kind: FileKind, dest: Option<At<'_>>) -> Result<Option<At<'_>>, HostError> {
     let Some((dir, name)) = dest else { return Ok(None) };
     let there = match HostStat::at(dir, name) {

@@ -1,4 +1,5 @@
-//! The root on the host's disk, and how a path becomes one name in an open directory.
+//! The root on the host's disk, and the lookup that turns a path into one name in an open
+//! directory.
 
 use std::{
     ffi::CString,
@@ -33,52 +34,53 @@ use crate::{
     stat::FileKind,
 };
 
-/// How directories are opened to act on what they hold.
+/// The flags with which a directory is opened to act on its content.
 const DIRECTORY: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// The root, and what operations share.
+/// The root, and the state that operations share.
 pub(super) struct HostDisk {
     pub(super) root: Arc<OwnedFd>,
-    /// The path of the root on the host, without a slash at its end. It only gives links their
-    /// meaning; nothing is opened by it.
+    /// The path of the root on the host, without a slash at its end. It only resolves the targets
+    /// of links; no file is opened by it.
     root_path: Vec<u8>,
-    /// Whether the kernel has `openat2`, as far as is known.
+    /// Whether the kernel has `openat2`, as far as it is known.
     pub(super) has_openat2: AtomicBool,
-    /// Held by whoever changes something, so that checks and changes of this process are one.
+    /// Locked by every writing operation, so that its checks and changes are atomic in this
+    /// process.
     pub(super) writing: Mutex<()>,
-    /// The last time given to a file, in nanoseconds. Times only rise, so that no two writes of one
-    /// file give the same version.
+    /// The last modification time given to a file, in nanoseconds. Times only increase, so that no
+    /// two writes of one file have the same version.
     last_mtime_ns: AtomicI64,
     n_temporaries: AtomicU64,
     pub(super) scanner: Mutex<ChangeScanner>,
 }
 
-/// What happens to a link at the end of a path.
+/// The handling of a link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostFinalLink {
     Follow,
     Keep,
 }
 
-/// Something that exists: one name in an open directory.
+/// An existing object: one name in an open directory.
 #[derive(Debug, Clone)]
 pub(super) struct HostEntry {
     pub(super) dir: Arc<OwnedFd>,
-    /// What it is called there; `.` for the root.
+    /// Its name there; `.` for the root.
     pub(super) name: CString,
-    /// The path without any link.
+    /// The path without any symbolic link.
     pub(super) path: VPath,
     pub(super) facts: HostStat,
 }
 
-/// A path of which only the beginning exists.
+/// A path whose last components do not exist.
 #[derive(Debug)]
 pub(super) struct HostMissingPath {
     pub(super) dir: Arc<OwnedFd>,
-    /// The path of `dir`, without any link.
+    /// The path of `dir`, without any symbolic link.
     pub(super) path: VPath,
-    /// What is missing there; at least one.
+    /// The missing names, at least one.
     pub(super) names: Vec<SmolStr>,
 }
 
@@ -88,7 +90,7 @@ pub(super) enum HostLookup {
     Missing(HostMissingPath),
 }
 
-/// Why something failed: without the path, which the caller knows.
+/// The reason of a failure, without the path, which the caller knows.
 #[derive(Debug)]
 pub(super) enum HostError {
     Code(FsCode),
@@ -114,7 +116,7 @@ impl HostDisk {
         })
     }
 
-    /// Returns what is at a path, which must exist.
+    /// Returns the object at a path, or `ENOENT`.
     pub(super) fn find(&self, path: &VPath, last: HostFinalLink) -> Result<HostEntry, HostError> {
         match self.lookup(path, last)? {
             HostLookup::There(place) => Ok(place),
@@ -133,7 +135,7 @@ impl HostDisk {
         }
     }
 
-    /// Lets the kernel open the parent, if no link is on the way.
+    /// Opens the parent with one kernel call, if the path has no links.
     fn lookup_at_once(
         &self,
         path: &VPath,
@@ -157,7 +159,7 @@ impl HostDisk {
                     if error == Errno::NOSYS {
                         self.has_openat2.store(false, Ordering::Relaxed);
                     }
-                    // The walk finds out what exactly is in the way.
+                    // The walk finds the exact error.
                     return Ok(None);
                 }
             }
@@ -180,11 +182,11 @@ impl HostDisk {
         }
     }
 
-    /// Walks from the root, one component at a time, and follows links itself.
+    /// Walks from the root, one component at a time, and resolves links itself.
     fn walk(&self, path: &VPath, last: HostFinalLink) -> Result<HostLookup, HostError> {
         let mut pending = PendingComponents::new(path, NameComparison::Exact);
         let root = self.root_place()?;
-        // The directories from the root to here; each with itself opened.
+        // The directories from the root to the current one, each with its open descriptor.
         let mut stack = vec![(self.root.clone(), root)];
         let mut leaf: Option<HostEntry> = None;
         while let Some(component) = pending.next() {
@@ -194,7 +196,7 @@ impl HostDisk {
             let (dir, at) = stack.last().expect("the root is never left");
             match component.name.as_str() {
                 "." => continue,
-                // The text of a path has none: it is a link that leads outside.
+                // A normalized path has no `..`, so this one comes from a link that leads outside.
                 ".." if stack.len() == 1 => return Err(FsCode::EACCES.into()),
                 ".." => {
                     stack.pop();
@@ -239,7 +241,7 @@ impl HostDisk {
         Ok(HostEntry { dir: self.root.clone(), name: c".".into(), path: VPath::root(), facts })
     }
 
-    /// Returns the target of a link as this filesystem means it, or nothing if it leads outside.
+    /// Returns the target of a link as a path of this filesystem, or `None` if it leads outside.
     pub(super) fn target(
         &self,
         dir: &OwnedFd,
@@ -261,12 +263,12 @@ impl HostDisk {
         match rest {
             [] => Some("/".to_owned()),
             [b'/', ..] => Some(show(rest)),
-            // Another directory whose name begins like ours.
+            // Another directory, whose name has the name of the root as a prefix.
             _ => None,
         }
     }
 
-    /// Returns the target that the host stores for a link of ours.
+    /// Returns the target that the host stores for a link of this filesystem.
     pub(super) fn target_to_host(&self, target: &str) -> Result<CString, HostError> {
         let mut bytes = if target.starts_with('/') { self.root_path.clone() } else { Vec::new() };
         let names = target.split('/').map(|name| to_host(name).unwrap_or(name.as_bytes().into()));
@@ -274,7 +276,7 @@ impl HostDisk {
         c_string(&bytes)
     }
 
-    /// Returns the size to show: of a link, the length of the target as we show it.
+    /// Returns the size to report: for a link, the length of its target in this filesystem.
     pub(super) fn size(
         &self,
         dir: &OwnedFd,
@@ -287,14 +289,14 @@ impl HostDisk {
         Ok(self.target(dir, name)?.map_or(facts.size, |target| target.len() as u64))
     }
 
-    /// Returns a name for a file in the making.
+    /// Returns a new name for a temporary file.
     pub(super) fn temporary_name(&self) -> CString {
         let number = self.n_temporaries.fetch_add(1, Ordering::Relaxed);
         let name = format!("{TEMPORARY}{}-{:p}-{number}", std::process::id(), self);
         CString::new(name).expect("no NUL in numbers")
     }
 
-    /// Returns a time for a change that is made now, later than all before.
+    /// Returns a modification time for a change made now, later than all earlier ones.
     pub(super) fn next_mtime(&self) -> Timespec {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = since_epoch.map_or(0, |elapsed| elapsed.as_nanos() as i64);
@@ -307,7 +309,7 @@ impl HostDisk {
 }
 
 impl HostEntry {
-    /// Opens it as a directory.
+    /// Opens the object as a directory.
     pub(super) fn open_dir(&self, flags: OFlags) -> Result<OwnedFd, HostError> {
         let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(&self.dir, &self.name, flags, Mode::empty())?)
@@ -353,7 +355,7 @@ impl From<io::Error> for HostError {
     }
 }
 
-/// Opens a directory in another to act on what it holds.
+/// Opens a directory in another one, to act on its content.
 pub(super) fn open_dir_at(dir: impl AsFd, name: &CString) -> Result<OwnedFd, HostError> {
     Ok(openat(dir, name, DIRECTORY, Mode::empty())?)
 }

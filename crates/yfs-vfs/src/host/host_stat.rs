@@ -1,4 +1,4 @@
-//! What the host says of one object.
+//! The host's attributes of one object.
 
 use rustix::{
     fd::AsFd,
@@ -10,38 +10,39 @@ use yfs_types::{hash::ContentHash, id::FileId, time::Millis};
 
 use crate::stat::{DirEntry, FileKind, SYMLINK_MODE, Stat, VersionToken, mime_of};
 
-/// What the host says of one object, without following a link.
+/// The host's attributes of one object, without following a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostStat {
-    /// What sort of object it is.
+    /// The kind of the object.
     pub kind: FileKind,
-    /// Its length; of a link, the length of what the host stores.
+    /// The length in bytes; for a link, the length of the target that the host stores.
     pub size: u64,
-    /// When its content last changed, in nanoseconds since 1970.
+    /// The time of the last content change, in nanoseconds since 1970.
     pub mtime_ns: i128,
-    /// When anything of it last changed, by the host's clock, in nanoseconds since 1970.
+    /// The time of the last change of content or attributes, by the host's clock, in nanoseconds
+    /// since 1970.
     pub changed_ns: i128,
-    /// When it was made, in nanoseconds since 1970; 0 where the host does not say.
+    /// The time of creation, in nanoseconds since 1970; 0 if the host does not report it.
     pub created_ns: i128,
     /// Permission bits.
     pub mode: u32,
-    /// How many names it has.
+    /// The number of hard links.
     pub n_links: u32,
-    /// Whose it is: user and group.
+    /// The user and the group.
     pub owner: (u32, u32),
     /// Device and inode.
     pub place: (u64, u64),
 }
 
 impl HostStat {
-    /// Asks about a name in a directory.
+    /// Returns the attributes of a name in a directory.
     pub(super) fn at(dir: impl AsFd, name: impl Arg) -> Result<Self, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
         let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         statx(dir, name, flags, mask).map(|statx| Self::new(&statx))
     }
 
-    /// Asks about what is open.
+    /// Returns the attributes of an open object.
     pub(super) fn of(file: impl AsFd) -> Result<Self, Errno> {
         let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         statx(file, c"", AtFlags::EMPTY_PATH, mask).map(|statx| Self::new(&statx))
@@ -72,8 +73,8 @@ impl HostStat {
         }
     }
 
-    /// Returns the identity: of the inode, and of the time when it was made, because numbers of inodes
-    /// are used again.
+    /// Returns the identity: a hash of the inode and its creation time, because inode numbers are
+    /// reused.
     pub(super) fn id(&self) -> FileId {
         let mut bytes = Vec::with_capacity(32);
         bytes.extend_from_slice(&self.place.0.to_le_bytes());
@@ -84,7 +85,7 @@ impl HostStat {
         FileId::from_bytes(half.try_into().expect("sixteen of thirty-two bytes"))
     }
 
-    /// Returns the version of a file's content: as good as the host's clock is fine.
+    /// Returns the version of a file's content. It is as precise as the host's clock.
     pub(super) fn version(&self) -> VersionToken {
         let (device, inode) = self.place;
         VersionToken::new(format!("{device:x}-{inode:x}-{:x}-{:x}", self.mtime_ns, self.size))

@@ -1,16 +1,18 @@
-//! Names of the host, which are bytes, as names of ours, which are text, and back.
+//! Conversion between names of the host, which are bytes, and names of this filesystem, which are
+//! text.
 //!
-//! A name that is UTF-8 without a backslash is itself. In others a backslash is written `\\`, and a
-//! byte that is not UTF-8 `\xNN`. No name that we create holds a backslash, so the two never meet.
+//! A name that is UTF-8 without a backslash stays as it is. In other names a backslash is written
+//! `\\`, and a byte that is not UTF-8 `\xNN`. No name that this filesystem creates holds a
+//! backslash, so the two sets are disjoint.
 
 use std::borrow::Cow;
 
 use smol_str::SmolStr;
 
-/// What names of files in the making begin with.
+/// The prefix of the names of temporary files.
 pub(super) const TEMPORARY: &str = ".yfs-tmp-";
 
-/// Shows a name of the host.
+/// Converts a name of the host.
 pub(super) fn from_host(name: &[u8]) -> SmolStr {
     match std::str::from_utf8(name) {
         Ok(text) if !text.contains('\\') => SmolStr::new(text),
@@ -25,7 +27,7 @@ pub(super) fn from_host(name: &[u8]) -> SmolStr {
     }
 }
 
-/// Returns the host's name for one of ours, or nothing if there can be none.
+/// Returns the host's name for a name of this filesystem, or `None` if there can be none.
 pub(super) fn to_host(name: &str) -> Option<Cow<'_, [u8]>> {
     if !name.contains('\\') {
         return Some(Cow::Borrowed(name.as_bytes()));
@@ -49,7 +51,7 @@ pub(super) fn to_host(name: &str) -> Option<Cow<'_, [u8]>> {
             (byte, _) => bytes.push(*byte),
         }
     }
-    // Another spelling of a name would be another path to the same file.
+    // A second spelling of a name would be a second path of the same file.
     (from_host(&bytes) == name && !bytes.contains(&b'/') && !bytes.contains(&0))
         .then_some(Cow::Owned(bytes))
 }

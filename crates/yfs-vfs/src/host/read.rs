@@ -24,7 +24,7 @@ use crate::{
     stream::{ChunkStream, FileChunk, n_chunks},
 };
 
-/// A file that is open for reading, and what it was when it was opened.
+/// A file that is open for reading, and its attributes when it was opened.
 #[derive(Debug)]
 pub(super) struct OpenedFile {
     pub(super) file: File,
@@ -67,7 +67,7 @@ impl HostDisk {
         self.list(&self.find(path, HostFinalLink::Follow)?)
     }
 
-    /// Lists a directory in the order of names. What vanishes meanwhile is left out.
+    /// Lists a directory in the order of names. Entries that vanish meanwhile are left out.
     pub(super) fn list(&self, place: &HostEntry) -> Result<Vec<DirEntry>, HostError> {
         if place.facts.kind != FileKind::Directory {
             return Err(FsCode::ENOTDIR.into());
@@ -93,7 +93,8 @@ impl HostDisk {
         if place.facts.kind != FileKind::Symlink {
             return Err(FsCode::EINVAL.into());
         }
-        // The text of a link that leads outside is on the disk for everybody to see.
+        // The target of a link that leads outside is no secret: other programs can read it on the
+        // disk.
         let outside = || {
             let bytes = rustix::fs::readlinkat(&place.dir, &place.name, Vec::new())?;
             Ok(String::from_utf8_lossy(bytes.as_bytes()).into_owned())
@@ -102,7 +103,7 @@ impl HostDisk {
     }
 }
 
-/// Opens a file, and nothing but a file: no fifo to wait for, no device to wake.
+/// Opens a regular file only: opening a fifo could block, and opening a device could act on it.
 pub(super) fn open_place(place: &HostEntry) -> Result<OpenedFile, HostError> {
     open_at(&place.dir, &place.name, &place.facts)
 }
@@ -116,7 +117,7 @@ pub(super) fn open_at(
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let fd = openat(dir, name, flags, Mode::empty())?;
-    // It may be another by now.
+    // Another object may have the name by now.
     let facts = HostStat::of(&fd)?;
     check_file(&facts)?;
     Ok(OpenedFile { file: fd.into(), facts })
@@ -134,7 +135,8 @@ pub(super) fn check_file(facts: &HostStat) -> Result<(), HostError> {
     }
 }
 
-/// Streams an open file. `ESTALE` as soon as somebody changes it in place.
+/// Returns a stream over an open file. It fails with `ESTALE` if a process changes the file in
+/// place.
 pub(super) fn stream(opened: OpenedFile, path: VPath, options: StreamOptions) -> ChunkStream {
     let chunk_len = options.chunk_len.max(1) as u64;
     let total_chunks = n_chunks(opened.facts.size, chunk_len as usize);
@@ -173,7 +175,7 @@ fn read_chunk(opened: &OpenedFile, offset: u64, chunk_len: u64) -> Result<Bytes,
     if same && n_read == data.len() { Ok(data.into()) } else { Err(FsCode::ESTALE.into()) }
 }
 
-/// Fills `data` from a place in a file, and tells how much there was.
+/// Fills `data` from an offset in a file, and returns the number of bytes read.
 fn read_at(file: &File, data: &mut [u8], offset: u64) -> Result<usize, HostError> {
     let mut n_read = 0;
     while n_read < data.len() {

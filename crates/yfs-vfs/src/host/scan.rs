@@ -1,7 +1,7 @@
-//! Finding changes on the host's disk: list the tree, and compare with the list before.
+//! Finding changes on the host's disk: list the tree, and compare it with the previous list.
 //!
-//! That costs a look at every object, and tells whatever anybody did, once. A file that was written
-//! anew is another inode at the same path: that is told as changed.
+//! A scan reads the attributes of every object. It reports each change of any process once. A file
+//! that was rewritten is another inode at the same path; it is reported as changed.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,18 @@ use crate::{
     stat::FileKind,
 };
 
-/// How many changes are remembered.
+/// The number of changes that the log keeps.
 const MAX_CHANGES: usize = 100_000;
 
 /// The last list, and the log of differences.
 #[derive(Debug)]
 pub(super) struct ChangeScanner {
     log: ChangeLog,
-    /// What was there at the last look; nothing before the first.
+    /// The objects found by the last scan; `None` before the first.
     seen: Option<BTreeMap<VPath, ScannedObject>>,
 }
 
-/// What is compared of one object.
+/// The attributes of an object that scans compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ScannedObject {
     id: FileId,
@@ -44,7 +44,7 @@ impl ChangeScanner {
         Self { log: ChangeLog::new(MAX_CHANGES), seen: None }
     }
 
-    /// Compares with the last list, and remembers the differences.
+    /// Compares the tree with the last list, and records the differences.
     fn compare(&mut self, now: BTreeMap<VPath, ScannedObject>, at: Millis) {
         let Some(before) = self.seen.replace(now.clone()) else { return };
         let place_of = |list: &BTreeMap<VPath, ScannedObject>| -> BTreeMap<FileId, VPath> {
@@ -86,7 +86,7 @@ impl ChangeScanner {
     }
 }
 
-/// Tells whether something moved only because its directory did.
+/// Reports whether an object moved only because its directory moved.
 fn moved_along(
     from: &VPath,
     to: &VPath,
@@ -120,7 +120,7 @@ impl HostDisk {
         scanner.log.since(since, limit)
     }
 
-    /// Lists the tree, held still against writers of this process.
+    /// Scans the tree. Writers of this process wait meanwhile.
     fn look(&self, scanner: &mut ChangeScanner) -> Result<(), HostError> {
         let _writing = self.writing.lock();
         let mut now = BTreeMap::new();
@@ -130,7 +130,7 @@ impl HostDisk {
                 .find(&dir, HostFinalLink::Keep)
                 .and_then(|place| self.list_states(&place.path));
             let entries = match listed {
-                // It went while we looked.
+                // It was removed during the scan.
                 Err(fail) if matches!(fail.code(), FsCode::ENOENT | FsCode::ENOTDIR) => continue,
                 entries => entries?,
             };

@@ -1,4 +1,4 @@
-//! The conformance suite on a real directory, and the ways out of it that must be closed.
+//! The conformance suite on a real directory, and the ways out of it, which must be closed.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     stat::FileKind,
 };
 
-/// What a host has. What a link means to other programs it must mean to us, so none is clamped.
+/// The capabilities of a host. A link must mean the same to other programs, so `..` is not clamped.
 const CAPABILITIES: BackendCapabilities = BackendCapabilities {
     metadata: false,
     keeps_identity: false,
@@ -24,7 +24,7 @@ const CAPABILITIES: BackendCapabilities = BackendCapabilities {
     ..BackendCapabilities::ALL
 };
 
-/// A filesystem that removes its directory when it goes.
+/// A filesystem that removes its directory when it is dropped.
 #[derive(Debug)]
 struct Room {
     _dir: TempDir,
@@ -53,7 +53,7 @@ async fn conform(open: fn(&Path) -> io::Result<HostFs>) {
     assert_eq!(left.count(), 0, "files in the making were left behind");
 }
 
-/// Lists the files in the making that are left anywhere.
+/// Lists the temporary files left anywhere in the tree.
 fn temporaries(fs: &HostFs) -> Vec<String> {
     let mut found = Vec::new();
     let root = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&*fs.disk.root));
@@ -83,7 +83,7 @@ async fn conforms_without_openat2() {
 
 #[tokio::test]
 async fn sibling_whose_name_begins_like_the_root_is_outside() {
-    // The shape of CVE-2025-53110: a check of prefixes takes /allowed_evil for /allowed.
+    // The shape of CVE-2025-53110: a comparison of prefixes accepts /allowed_evil for /allowed.
     let dir = TempDir::new().unwrap();
     fs::create_dir(dir.path().join("allowed")).unwrap();
     fs::create_dir(dir.path().join("allowed_evil")).unwrap();

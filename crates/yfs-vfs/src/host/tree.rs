@@ -1,4 +1,4 @@
-//! Making, removing and moving on the host's disk.
+//! Creating, removing and moving on the host's disk.
 
 use std::{ffi::CString, sync::Arc};
 
@@ -59,7 +59,8 @@ impl HostDisk {
         }
     }
 
-    /// Takes a tree out of sight, then apart. What cannot be taken apart comes back.
+    /// Hides a tree under a temporary name, then removes it. If removing fails, the tree is renamed
+    /// back.
     fn remove_tree(&self, place: &HostEntry) -> Result<(), HostError> {
         let hidden = self.temporary_name();
         renameat(&place.dir, &place.name, &place.dir, &hidden)?;
@@ -84,7 +85,7 @@ impl HostDisk {
             HostLookup::There(dest) => {
                 self.check_replace(&source, &dest, options.replace)?;
                 if source.facts.place == dest.facts.place {
-                    // Two names of one file: POSIX would leave both.
+                    // Two names of one file: POSIX would keep both.
                     return Ok(unlinkat(&source.dir, &source.name, AtFlags::empty())?);
                 }
                 Ok(renameat(&source.dir, &source.name, &dest.dir, &dest.name)?)
@@ -107,8 +108,8 @@ impl HostDisk {
         }
     }
 
-    /// Checks that something may take the place of something else. The host would say the same of
-    /// most, but not of a directory's ancestors.
+    /// Checks that `source` may replace `dest`. The host makes most of these checks too, but not
+    /// the one for a directory's ancestors.
     pub(super) fn check_replace(
         &self,
         source: &HostEntry,
@@ -152,17 +153,17 @@ impl HostDisk {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&place.dir, &place.name, flags, Mode::empty())?;
         if HostStat::of(&fd)?.kind == FileKind::Symlink {
-            // It was something else a moment ago.
+            // A link replaced the object after the lookup.
             return Err(FsCode::EACCES.into());
         }
-        // A descriptor without rights to read can be changed only by its name in /proc, which leads
-        // to what is open and nowhere else.
+        // A descriptor without read permission can be changed only by its name in /proc, which
+        // always refers to the open object.
         let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
         Ok(chmodat(CWD, name, Mode::from_raw_mode(mode), AtFlags::empty())?)
     }
 }
 
-/// Removes a directory and all below it, depth first, without following links.
+/// Removes a directory and everything below it, depth first, without following links.
 pub(super) fn remove_below(dir: &Arc<OwnedFd>, name: &CString) -> Result<(), HostError> {
     let opened = Arc::new(open_dir_at(dir, name)?);
     let mut stack = vec![(dir.clone(), name.clone(), children(&opened)?, opened)];
@@ -183,7 +184,7 @@ pub(super) fn remove_below(dir: &Arc<OwnedFd>, name: &CString) -> Result<(), Hos
     Ok(())
 }
 
-/// Lists the names in a directory, and whether each is one.
+/// Returns the names in a directory, each with whether it is a directory.
 fn children(dir: &OwnedFd) -> Result<Vec<(CString, bool)>, HostError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = openat(dir, c".", flags, Mode::empty())?;

@@ -1,4 +1,4 @@
-//! Writing to the host's disk: beside the place, then renamed into it.
+//! Writing to the host's disk: a temporary file beside the target, then a rename.
 
 use std::{
     ffi::CString,
@@ -34,7 +34,7 @@ use crate::{
     stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE, FileKind, VersionToken},
 };
 
-/// A name in a directory that something is to get, and the parents that were made for it.
+/// A name in a directory for a new object, and the parents that were created for it.
 #[derive(Debug)]
 pub(super) struct NewFileSlot {
     pub(super) dir: Arc<OwnedFd>,
@@ -42,12 +42,12 @@ pub(super) struct NewFileSlot {
     made: Vec<(Arc<OwnedFd>, CString)>,
 }
 
-/// What a new file gets beside its content.
+/// The attributes of a new file, besides its content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NewFileAttributes {
     pub(super) mode: u32,
     pub(super) mtime: Timespec,
-    /// Whose it is to be, if the host allows it.
+    /// The user and group, set if the host allows it.
     pub(super) owner: Option<(u32, u32)>,
 }
 
@@ -154,7 +154,7 @@ impl HostDisk {
         Ok(written(&spot.keep_if(placed)?, true))
     }
 
-    /// Puts content in the place of what a directory holds under a name.
+    /// Replaces the object with a name in a directory by a file with this content.
     pub(super) fn replace(
         &self,
         dir: &OwnedFd,
@@ -176,7 +176,8 @@ impl HostDisk {
         self.make_temporary(dir, looks, |file| file.write_all(data))
     }
 
-    /// Makes a file that nobody sees yet. A failure leaves nothing behind.
+    /// Creates a temporary file, which listings leave out, and fills it. A failure leaves no file
+    /// behind.
     pub(super) fn make_temporary(
         &self,
         dir: &OwnedFd,
@@ -218,7 +219,7 @@ impl HostDisk {
         Ok(HostStat::of(&file)?)
     }
 
-    /// Makes what is missing but the last name.
+    /// Creates the missing directories, all but the last name.
     pub(super) fn make_parents(
         &self,
         missing: HostMissingPath,
@@ -268,7 +269,7 @@ impl HostDisk {
 }
 
 impl NewFileSlot {
-    /// Makes a directory in the last one made, unless somebody else did.
+    /// Creates a directory in the last one created, unless another process created it already.
     fn make_dir(&mut self, name: CString) -> Result<(), HostError> {
         match make_dir_at(&self.dir, &name, DEFAULT_DIRECTORY_MODE) {
             Ok(()) => self.made.push((self.dir.clone(), name.clone())),
@@ -279,7 +280,8 @@ impl NewFileSlot {
         Ok(())
     }
 
-    /// Takes the parents away again if what they were made for failed.
+    /// Removes the created parents if `result`, the operation that they were created for, is an
+    /// error.
     pub(super) fn keep_if<T>(&self, result: Result<T, HostError>) -> Result<T, HostError> {
         if result.is_err() {
             for (dir, name) in self.made.iter().rev() {
@@ -290,7 +292,7 @@ impl NewFileSlot {
     }
 }
 
-/// Makes a directory with exactly these permission bits.
+/// Creates a directory with exactly these permission bits.
 pub(super) fn make_dir_at(dir: &OwnedFd, name: &CString, mode: u32) -> Result<(), HostError> {
     mkdirat(dir, name, Mode::RWXU)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -298,7 +300,7 @@ pub(super) fn make_dir_at(dir: &OwnedFd, name: &CString, mode: u32) -> Result<()
     Ok(fchmod(&made, Mode::from_raw_mode(mode))?)
 }
 
-/// Gives a finished file its name.
+/// Renames a finished temporary file to its final name.
 pub(super) fn place_temporary(
     dir: &OwnedFd,
     temporary: &CString,
@@ -312,12 +314,12 @@ pub(super) fn place_temporary(
     };
     placed.map_err(|error| {
         forget(unlinkat(dir, temporary, AtFlags::empty()));
-        // Something that is no file came there meanwhile.
+        // Another object, which the rename cannot replace, took the name meanwhile.
         error.into()
     })
 }
 
-/// Renames, unless something is there.
+/// Renames an object. `EEXIST` if the new name is taken.
 pub(super) fn rename_new(
     from: impl AsFd,
     old: &CString,
@@ -325,7 +327,7 @@ pub(super) fn rename_new(
     new: &CString,
 ) -> Result<(), Errno> {
     match renameat_with(&from, old, &to, new, RenameFlags::NOREPLACE) {
-        // The host's filesystem lacks it. A link is as exclusive, but only for files.
+        // The host's filesystem lacks the flag. A hard link is as exclusive, but only for files.
         Err(Errno::INVAL | Errno::NOSYS) => {
             linkat(&from, old, &to, new, AtFlags::empty())?;
             unlinkat(&from, old, AtFlags::empty())
@@ -338,7 +340,7 @@ fn finish(file: &File, looks: NewFileAttributes) -> Result<(), HostError> {
     if let Some((user, group)) = looks.owner {
         let now = HostStat::of(file)?.owner;
         if now != (user, group) {
-            // Only root may give files away; others keep what they write.
+            // Only root may change the owner; otherwise the writer's user owns the new file.
             forget(fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group))));
         }
     }
@@ -346,7 +348,7 @@ fn finish(file: &File, looks: NewFileAttributes) -> Result<(), HostError> {
     Ok(futimens(file, &mtime_only(looks.mtime))?)
 }
 
-/// Drops the outcome of cleaning up: what is reported is why it was needed.
+/// Ignores the result of a cleanup: the caller reports the error that made it necessary.
 pub(super) fn forget<T, E>(result: Result<T, E>) {
     drop(result);
 }

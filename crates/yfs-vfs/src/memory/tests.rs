@@ -1,4 +1,4 @@
-//! The conformance suite, and what it cannot see from outside: limits.
+//! The conformance suite, and tests of the limits, which the suite cannot see.
 
 use super::*;
 use crate::{

@@ -1,10 +1,10 @@
-//! The tree of a filesystem in memory, and what can be done to it. Synchronous, and without paths in
-//! its errors: the caller knows them.
+//! The tree of a filesystem in memory, and its operations. They are synchronous, and their errors
+//! have no paths, which the caller knows.
 //!
 //! # Invariants
 //!
-//! - Every operation checks all that can be refused before it changes anything.
-//! - A node's `parent` and `name` say where it is; the root is its own parent.
+//! - Every operation makes all its checks before it changes anything.
+//! - A node's `parent` and `name` give its position; the root is its own parent.
 
 mod copy;
 mod lookup;
@@ -30,12 +30,12 @@ use crate::{
     },
 };
 
-/// Names a node. Numbers are never used again.
+/// The number of a node. Numbers are never reused.
 pub(super) type NodeIx = u64;
 
 const ROOT: NodeIx = 0;
 
-/// All that the filesystem holds.
+/// The state of the filesystem.
 #[derive(Debug)]
 pub(super) struct MemoryTree {
     nodes: BTreeMap<NodeIx, MemoryNode>,
@@ -175,7 +175,7 @@ impl MemoryTree {
         }
     }
 
-    /// Gives an existing file new content. `EFBIG` and `ENOSPC` change nothing.
+    /// Replaces the content of a file. `EFBIG` and `ENOSPC` change nothing.
     pub(super) fn replace(
         &mut self,
         node: NodeIx,
@@ -321,7 +321,7 @@ impl MemoryTree {
         Ok(self.path_of(self.find(path, MemoryFinalLink::Follow)?))
     }
 
-    /// Changes what is neither content nor place.
+    /// Changes attributes other than content and position.
     pub(super) fn update(
         &mut self,
         path: &VPath,
@@ -333,7 +333,7 @@ impl MemoryTree {
         Ok(())
     }
 
-    /// Checks that something may take the place of something else.
+    /// Checks that `source` may replace `dest`.
     fn check_replace(&self, source: NodeIx, dest: NodeIx, replace: bool) -> Result<(), FsCode> {
         if !replace {
             return Err(FsCode::EEXIST);
@@ -350,7 +350,7 @@ impl MemoryTree {
         }
     }
 
-    /// Makes a file the content of another, which keeps its identity.
+    /// Moves a file's content into another file, which keeps its identity.
     fn move_content(&mut self, source: NodeIx, dest: NodeIx) -> Result<(), FsCode> {
         self.record(ChangeKind::Removed, source, None);
         let moved = self.remove(source);
@@ -371,7 +371,7 @@ impl MemoryTree {
         self.record(ChangeKind::Moved { from }, node, None);
     }
 
-    /// Checks all that could keep a file from being created.
+    /// Checks everything that could prevent the creation of a file.
     fn check_create(
         &self,
         missing: MemoryMissingPath,
@@ -387,7 +387,7 @@ impl MemoryTree {
         Ok(spot)
     }
 
-    /// Checks that what is missing can be made.
+    /// Checks that the missing names can be created.
     fn check_spot(
         &self,
         missing: MemoryMissingPath,
@@ -412,7 +412,7 @@ impl MemoryTree {
         }
     }
 
-    /// Makes all that is missing but the last name.
+    /// Creates the missing directories, all but the last name.
     fn make_parents(&mut self, missing: MemoryMissingPath) -> MemorySlot {
         let MemoryMissingPath { mut dir, names } = missing;
         let mut names = names.into_iter();
@@ -440,7 +440,7 @@ impl MemoryTree {
         self.written(node, true)
     }
 
-    /// Sets what a write says beside the content.
+    /// Sets the attributes that a write names.
     fn apply(&mut self, node: NodeIx, options: &WriteOptions) {
         let file = self.node_mut(node);
         file.mode = options.mode.map_or(file.mode, |mode| mode & 0o7777);
@@ -467,7 +467,7 @@ impl MemoryTree {
         ix
     }
 
-    /// Takes a node and all below it out of the tree.
+    /// Removes a node and everything below it from the tree.
     fn remove(&mut self, node: NodeIx) -> MemoryNode {
         let (dir, name) = (self.node(node).parent, self.node(node).name.clone());
         self.children_mut(dir).remove(&name);
@@ -540,7 +540,8 @@ fn check_base(old: &Bytes, current: VersionToken, options: &WriteOptions) -> Res
     if holds { Ok(()) } else { Err(FsCode::ESTALE) }
 }
 
-/// A file that does not exist has no version, and cannot be what somebody has read.
+/// Rejects a version or a base for a file that does not exist: it has no version, and no writer can
+/// have read it.
 fn check_no_base(options: &WriteOptions) -> Result<(), FsCode> {
     check_version(None, options)?;
     if options.base.is_some() { Err(FsCode::ESTALE) } else { Ok(()) }

@@ -9,14 +9,14 @@ use std::{
 
 use yfs_vfs::FsCode;
 
-/// A directory of the host's, worked on directly.
+/// A directory of the host, used directly.
 pub(crate) struct Oracle {
     root: PathBuf,
 }
 
 type Answer = Result<String, FsCode>;
 
-/// What a line asks for: the operation, its options, and its words.
+/// A parsed line: the operation, its options, and its words.
 struct Line<'a> {
     op: &'a str,
     options: Vec<&'a str>,
@@ -79,7 +79,7 @@ impl Oracle {
         if line.has("-existing") {
             write().map_err(code)?;
         } else {
-            // Opening for creation with O_EXCL comes before the sort of what is there.
+            // With O_EXCL the host checks whether the path exists before it checks its kind.
             self.with_parents(path, write)?;
         }
         Ok((if existed { "changed" } else { "created" }).to_owned())
@@ -135,13 +135,13 @@ impl Oracle {
         Ok(String::new())
     }
 
-    /// There is no system call to copy: this is the contract, in the fewest words.
+    /// There is no system call to copy, so this implements the contract in the simplest way.
     fn cp(&self, line: &Line<'_>, from: &Path, to: &Path) -> Answer {
         let source = fs::symlink_metadata(from).map_err(code)?;
         if source.is_dir() && !line.has("-r") {
             return Err(FsCode::EISDIR);
         }
-        // The nearest that exists above the destination tells whether it lies in the source.
+        // The nearest existing directory above the destination shows whether it lies in the source.
         let real = |path: &Path| {
             let parent = path.parent().filter(|_| path != self.root)?;
             Some(parent.canonicalize().ok()?.join(path.file_name()?))
@@ -159,7 +159,7 @@ impl Oracle {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut above = to.parent().unwrap();
                 while let Err(error) = fs::metadata(above) {
-                    // A link on the way that leads nowhere.
+                    // A dangling link before the last component.
                     if error.kind() != io::ErrorKind::NotFound
                         || fs::symlink_metadata(above).is_ok()
                     {
@@ -216,7 +216,7 @@ impl Oracle {
         }
     }
 
-    /// Does something for which missing parents are made, and taken away again if it fails.
+    /// Runs `work` after creating missing parents, and removes those again if it fails.
     fn with_parents(
         &self,
         path: &Path,
@@ -248,7 +248,7 @@ impl Oracle {
         result
     }
 
-    /// Shows a target: one that counts from the root without the root's own path.
+    /// Displays a target: an absolute one without the root's own path.
     fn target(&self, target: &Path) -> String {
         if target.is_absolute() { self.shown(target) } else { target.to_str().unwrap().to_owned() }
     }
@@ -264,7 +264,7 @@ impl Line<'_> {
     }
 }
 
-/// Refuses before anything is copied where a directory would meet something else.
+/// Checks, before anything is copied, that no directory would replace another kind or the reverse.
 fn check_kinds(from: &Path, to: &Path) -> Result<(), FsCode> {
     let Ok(dest) = fs::symlink_metadata(to) else { return Ok(()) };
     let source = fs::symlink_metadata(from).map_err(code)?;

@@ -1,4 +1,4 @@
-//! The operations of the little language.
+//! The operations of the script language.
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -18,7 +18,7 @@ use crate::{
     stat::Stat,
 };
 
-/// Why a line came to nothing: it makes no sense, or the filesystem refused.
+/// The failure of a line: it is malformed, or the filesystem rejected the operation.
 enum LineError {
     Script(String),
     Refused(FsError),

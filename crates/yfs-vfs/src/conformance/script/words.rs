@@ -1,9 +1,9 @@
-//! Lines of a script as words.
+//! Parsing a line of a script into words.
 
 use super::Expected;
 use crate::error::FsCode;
 
-/// One operation, and what must come of it.
+/// One operation, and its expected result.
 #[derive(Debug)]
 pub(super) struct ScriptLine {
     pub(super) op: String,
@@ -13,7 +13,7 @@ pub(super) struct ScriptLine {
     pub(super) code: Option<FsCode>,
 }
 
-/// Reads a line; an empty one and a comment are nothing.
+/// Parses a line; returns `None` for an empty line or a comment.
 pub(super) fn parse(text: &str) -> Result<Option<ScriptLine>, String> {
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') {
@@ -63,7 +63,7 @@ fn split_words(command: &str) -> Result<Vec<ScriptWord>, String> {
     Ok(words)
 }
 
-/// Reads up to the closing quote, and returns what follows.
+/// Parses up to the closing quote, and returns the text after it.
 fn unquote(text: &str) -> Result<(String, &str), String> {
     let mut unquoted = String::new();
     let mut chars = text.chars();
@@ -89,7 +89,7 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// Replaces `{x*300}` by 300 times `x`.
+/// Replaces `{x*300}` with 300 times `x`.
 fn repeat(word: &str) -> Result<String, String> {
     let mut repeated = String::new();
     let mut rest = word;

@@ -1,4 +1,4 @@
-//! Copying: first a plan, which may be refused, then the copies.
+//! Copying: first a plan, which may be rejected, then the copies.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::{changes::ChangeKind, error::FsCode, options::CopyOptions};
 struct CopyStep {
     /// The source, as it was before the copying began.
     node: MemoryNode,
-    /// Where the copy goes, relative to the directory that step `parent` makes or finds.
+    /// The destination of the copy.
     place: CopyDestination,
 }
 
 enum CopyDestination {
-    /// Over what is there, which keeps its identity.
+    /// Into the existing file or directory, which keeps its identity.
     Onto(NodeIx),
-    /// In place of what is there.
+    /// In place of the existing object.
     InsteadOf(NodeIx),
-    /// As something new, in the directory that an earlier step made or found.
+    /// A new object in the directory that an earlier step created or found.
     Under(usize),
-    /// As something new, where the caller said.
+    /// A new object at the caller's destination.
     First,
 }
 
@@ -58,7 +58,8 @@ impl MemoryTree {
         Ok(())
     }
 
-    /// Lists what is to be copied where, directories first, or refuses.
+    /// Lists the objects to copy and their destinations, directories first. Fails if a copy is not
+    /// allowed.
     fn plan(&self, source: NodeIx, dest: Option<NodeIx>) -> Result<Vec<CopyStep>, FsCode> {
         let mut steps: Vec<CopyStep> = Vec::new();
         let mut pending = vec![(source, dest, None)];
@@ -130,7 +131,8 @@ impl MemoryTree {
         }
     }
 
-    /// Directories merge: theirs stays as it is. Files give their content.
+    /// Copies onto an existing object. An existing directory stays as it is; a file gets the new
+    /// content.
     fn copy_onto(&mut self, node: MemoryNode, dest: NodeIx) {
         if let MemoryBody::File { data, .. } = node.body {
             let version = self.next_version();

@@ -1,4 +1,4 @@
-//! From paths to nodes and back.
+//! Lookup of the node at a path, and of the path of a node.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use crate::{
     path_components::{NameComparison, PendingComponents},
 };
 
-/// What happens to a link at the end of a path.
+/// The handling of a link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory) enum MemoryFinalLink {
     Follow,
     Keep,
 }
 
-/// What a path leads to.
+/// The result of a lookup.
 #[derive(Debug)]
 pub(super) enum MemoryLookup {
     Node(NodeIx),
     Missing(MemoryMissingPath),
 }
 
-/// A path of which only the beginning exists.
+/// A path whose last components do not exist.
 #[derive(Debug)]
 pub(super) struct MemoryMissingPath {
-    /// The directory where it ends to exist.
+    /// The last directory of the path that exists.
     pub(super) dir: NodeIx,
-    /// What is missing there; at least one.
+    /// The missing names, at least one.
     pub(super) names: Vec<SmolStr>,
 }
 
-/// Where something is to be put.
+/// A name in a directory, for a new object.
 #[derive(Debug)]
 pub(super) struct MemorySlot {
     pub(super) dir: NodeIx,
@@ -42,7 +42,7 @@ pub(super) struct MemorySlot {
 }
 
 impl MemoryTree {
-    /// Returns what a path leads to, which must exist.
+    /// Returns the node at a path, or `ENOENT`.
     pub(super) fn find(&self, path: &VPath, last: MemoryFinalLink) -> Result<NodeIx, FsCode> {
         match self.lookup(path, last)? {
             MemoryLookup::Node(node) => Ok(node),
@@ -50,7 +50,7 @@ impl MemoryTree {
         }
     }
 
-    /// Walks from the root.
+    /// Resolves a path from the root.
     pub(super) fn lookup(
         &self,
         path: &VPath,
@@ -97,7 +97,7 @@ impl MemoryTree {
         names.iter().rev().fold(VPath::root(), |path, name| path.join(name))
     }
 
-    /// Tells whether a node is another or lies below it.
+    /// Reports whether a node is `ancestor` or lies below it.
     pub(super) fn is_within(&self, node: NodeIx, ancestor: NodeIx) -> bool {
         let mut at = node;
         loop {
@@ -121,7 +121,7 @@ impl MemoryTree {
         self.nodes.get_mut(&ix).expect("nodes are named only while they are in the tree")
     }
 
-    /// Returns what a directory holds, or nothing for other kinds.
+    /// Returns the children of a directory, or `None` for other kinds.
     pub(super) fn children(&self, ix: NodeIx) -> Option<&BTreeMap<SmolStr, NodeIx>> {
         match &self.node(ix).body {
             MemoryBody::Directory(children) => Some(children),
