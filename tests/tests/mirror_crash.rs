@@ -257,7 +257,7 @@ fn all_places_where_a_mirror_can_die_are_played() {
                 continue;
             }
             let source = fs::read_to_string(path).expect("a source");
-            let names = source.split("fault::point(\"").skip(1);
+            let names = source.split("crash_points::point(\"").skip(1);
             found.extend(names.filter_map(|rest| rest.split('"').next().map(str::to_owned)));
         }
     }
