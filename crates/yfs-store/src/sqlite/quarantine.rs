@@ -21,6 +21,18 @@ CREATE TABLE quarantine (
     size INTEGER NOT NULL, len INTEGER NOT NULL, reason TEXT NOT NULL, data BLOB) STRICT;
 ";
 
+/// Makes the index by which the limits are held without reading the updates; since format 3.
+pub(super) const INDEX: &str = "
+CREATE INDEX quarantine_age ON quarantine (doc, last_at, n, size);
+";
+
+/// Adds up the sizes of a document's updates, or of all.
+const SUM: &str = "SELECT coalesce(sum(size), 0) FROM quarantine WHERE ?1 IS NULL OR doc = ?1";
+
+/// Lists the updates of a document, or of all, but the newest, from the oldest.
+const OLDEST: &str = "
+SELECT n, size FROM quarantine WHERE (?1 IS NULL OR doc = ?1) AND n <> ?2 ORDER BY last_at, n";
+
 /// The setting that counts what was dropped because there was too much.
 const DROPPED_KEY: &str = "store:quarantine-dropped";
 
@@ -148,18 +160,13 @@ fn drop_excess(
     doc: Option<&str>,
     limit: u64,
 ) -> rusqlite::Result<i64> {
-    let mut sum = tx.prepare_cached(
-        "SELECT coalesce(sum(size), 0) FROM quarantine WHERE ?1 IS NULL OR doc = ?1",
-    )?;
+    let mut sum = tx.prepare_cached(SUM)?;
     let sum: i64 = sum.query_row([doc], |row| row.get(0))?;
     let mut excess = sum.saturating_sub_unsigned(limit);
     if excess <= 0 {
         return Ok(0);
     }
-    let mut oldest = tx.prepare_cached(
-        "SELECT n, size FROM quarantine WHERE (?1 IS NULL OR doc = ?1) AND n <> ?2
-         ORDER BY last_at, n",
-    )?;
+    let mut oldest = tx.prepare_cached(OLDEST)?;
     let mut rows = oldest.query((doc, newest))?;
     let mut dropped = Vec::new();
     while excess > 0 {
@@ -195,4 +202,26 @@ pub(super) fn upgrade(tx: &Connection) -> rusqlite::Result<()> {
     drop(rows);
     drop(statement);
     tx.execute_batch("DROP TABLE quarantine_1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight thousand updates of 2 KiB made each further one cost tens of milliseconds.
+    #[test]
+    fn limits_are_held_without_reading_the_updates() {
+        let connection = Connection::open_in_memory().expect("a database");
+        connection.execute_batch(&format!("{TABLE}{INDEX}")).expect("the table");
+        for query in [SUM, OLDEST] {
+            let explain = format!("EXPLAIN QUERY PLAN {query}");
+            let mut statement = connection.prepare(&explain).expect("a query");
+            let n_parameters = statement.parameter_count();
+            let parameters = [Some("doc"), Some("1")].into_iter().take(n_parameters);
+            let plan: String = statement
+                .query_row(rusqlite::params_from_iter(parameters), |row| row.get("detail"))
+                .expect("a plan");
+            assert!(plan.contains("COVERING INDEX quarantine_age"), "{query}: {plan}");
+        }
+    }
 }

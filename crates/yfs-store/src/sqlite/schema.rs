@@ -226,6 +226,7 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
     tx.execute_batch(quarantine::TABLE).map_err(failed(ACTION))?;
     tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
     tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
+    tx.execute_batch(quarantine::INDEX).map_err(failed(ACTION))?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
     tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     tx.commit().map_err(failed(ACTION))?;
@@ -246,6 +247,7 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     }
     if found.is_some_and(|found| found < FORMAT) {
         tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
+        tx.execute_batch(quarantine::INDEX).map_err(failed(ACTION))?;
         tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
     }
     tx.commit().map_err(failed(ACTION))

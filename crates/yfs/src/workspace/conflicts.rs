@@ -305,7 +305,7 @@ fn path_of(main: &MainDoc, id: &FileId) -> String {
 }
 
 fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
-    let visible = main.tree().nodes().filter(|node| node.is_visible() && !node.is_folder());
+    let visible = main.tree().visible().filter(|node| !node.is_folder());
     let ids = visible.filter_map(|node| node.id());
     ids.filter(|id| main.files().get(id).is_some_and(|entry| entry.row.blob.is_some()))
         .cloned()
@@ -314,7 +314,7 @@ fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
 
 /// Returns the files that are kept as text of any form.
 fn text_files(main: &MainDoc) -> Vec<(FileId, SettledForm)> {
-    let visible = main.tree().nodes().filter(|node| node.is_visible() && !node.is_folder());
+    let visible = main.tree().visible().filter(|node| !node.is_folder());
     let ids = visible.filter_map(|node| node.id());
     let text = |id: &FileId| {
         let row = main.files().get(id)?.row;

@@ -15,7 +15,7 @@ use yfs_engine::{
     path::VPath,
     table::NodeKind,
     time::Millis,
-    tree::TrashItem,
+    tree::{NodeRef, TrashItem},
 };
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
@@ -137,7 +137,7 @@ impl WorkspaceState {
     fn note_purged(&self) -> Result<()> {
         let keys: Vec<String> = {
             let main = self.main.read();
-            let purged = main.tree().nodes().filter(|node| node.is_purged() && !node.is_visible());
+            let purged = main.tree().hidden().filter(NodeRef::is_purged);
             purged.filter_map(|node| node.id().map(purge_key)).collect()
         };
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -153,7 +153,7 @@ impl WorkspaceState {
     fn expire_rows(&self, retention: Duration) -> Result<ExpireReport> {
         let purged: Vec<FileId> = {
             let main = self.main.read();
-            let purged = main.tree().nodes().filter(|node| node.is_purged() && !node.is_visible());
+            let purged = main.tree().hidden().filter(NodeRef::is_purged);
             purged.filter_map(|node| node.id().cloned()).collect()
         };
         let mut due = Vec::new();
