@@ -14,7 +14,7 @@
 //! let doc = parse("A *fine* day\n", SchemaProfile::CommonMark);
 //! assert_eq!(doc.to_string(), r#"doc(paragraph("A " em:"fine" " day"))"#);
 //! check(&doc, SchemaProfile::CommonMark)?;
-//! # Ok::<(), yfs_markdown::schema::Violation>(())
+//! # Ok::<(), yfs_markdown::schema::SchemaViolation>(())
 //! ```
 
 pub mod front_matter;

@@ -12,14 +12,14 @@
 //! ```
 //! use std::sync::Arc;
 //! use yfs::{Workspace, WorkspaceOptions};
-//! use yfs_replica::Replication;
+//! use yfs_replica::ReplicaSession;
 //! use yfs_store::MemoryStore;
 //!
 //! let here = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
 //! let there = Workspace::create_replica(
 //!     Arc::new(MemoryStore::new()), here.id(), WorkspaceOptions::default())?;
-//! let mut hub = Replication::hub(here.clone(), true);
-//! let mut guest = Replication::guest(there.clone(), &Default::default());
+//! let mut hub = ReplicaSession::hub(here.clone(), true);
+//! let mut guest = ReplicaSession::guest(there.clone(), &Default::default());
 //! while let Some(frame) = guest.next_frame()? {
 //!     hub.receive(&frame)?;
 //!     while let Some(frame) = hub.next_frame()? {

@@ -21,20 +21,20 @@
 //! ```
 //! use std::time::Duration;
 //! use yfs_sync::{
-//!     Diff, Document, SyncError,
+//!     StateDiff, SyncDocument, SyncError,
 //!     guest::GuestSession,
-//!     hub::{Access, At, HubSession},
-//!     presence::Room,
+//!     hub::{PeerAccess, LockedHubDocument, HubSession},
+//!     presence::PresenceRoom,
 //! };
 //!
 //! /// A document that only counts.
 //! struct Counted(usize);
 //!
-//! impl Document for Counted {
+//! impl SyncDocument for Counted {
 //!     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
 //!         Ok(vec![0])
 //!     }
-//!     fn diff(&self, _state_vector: &[u8]) -> Result<Diff, SyncError> {
+//!     fn diff(&self, _state_vector: &[u8]) -> Result<StateDiff, SyncError> {
 //!         Ok(vec![0, 0].into())
 //!     }
 //!     fn receive(&mut self, _update: &[u8]) -> Result<(), SyncError> {
@@ -48,11 +48,11 @@
 //!
 //! let now = Duration::ZERO;
 //! let (mut here, mut there) = (Counted(0), Counted(0));
-//! let mut room = Room::default();
-//! let hub = HubSession::new(room.enter(), Access::ReadWrite);
+//! let mut room = PresenceRoom::default();
+//! let hub = HubSession::new(room.enter(), PeerAccess::ReadWrite);
 //! let mut guest = GuestSession::default();
 //! for frame in guest.join(&here, now)? {
-//!     let mut place = At { document: &mut there, room: &mut room };
+//!     let mut place = LockedHubDocument { document: &mut there, room: &mut room };
 //!     for frame in hub.receive(&mut place, &frame, now)?.frames {
 //!         guest.receive(&mut here, &frame.into_bytes(), now)?;
 //!     }

@@ -11,7 +11,7 @@
 //! let id = FileId::parse("7f3kq0zr5m2x9ab")?;
 //! let path = VPath::parse("/docs/plan.md")?;
 //! assert_eq!((id.as_str(), path.to_string()), ("7f3kq0zr5m2x9ab", "/docs/plan.md".to_owned()));
-//! assert!(VPath::parse("docs/plan.md").is_err());
+//! assert!(VPath::parse("/docs/\0").is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -6,7 +6,7 @@
 //!
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! let make = async || Arc::new(MemoryFs::new()) as Arc<dyn FileSystem>;
-//! let report = conformance::run(make, conformance::Capabilities::ALL).await;
+//! let report = conformance::run(make, conformance::BackendCapabilities::ALL).await;
 //! report.assert();
 //! # });
 //! ```
