@@ -204,7 +204,8 @@ fn a_store_of_the_second_format_is_read_and_upgraded() {
     store.close().expect("close");
     drop(store);
     let file = rusqlite::Connection::open(&path).expect("open");
-    file.execute_batch("DROP TABLE past_head; PRAGMA user_version = 2;").expect("made older");
+    file.execute_batch("DROP TABLE past_head; DROP INDEX quarantine_age; PRAGMA user_version = 2;")
+        .expect("made older");
     drop(file);
 
     let reader = SqliteStore::open_read_only(&path).expect("open");
