@@ -119,18 +119,17 @@ impl ServerState {
             error => CloseReason::from(yfs_sync::SyncError::Failed(error.into())),
         })?;
         let access = if grant.may_write() { PeerAccess::ReadWrite } else { PeerAccess::ReadOnly };
-        // Whoever may read every blob may list any; a hash must not open one to others.
+        // A peer that may not read every blob must not open one by listing its hash.
         let port = if grant.is_whole() { port } else { port.without_blobs() };
         Ok(OpenedDocument { port: port.acting_for(grant.actor), access })
     }
 
-    /// Returns the guid of a document here. Later versions of the reference implementation call the
-    /// content of a file `{workspace}.files.{id}.content`.
+    /// Returns the guid of a document here: clients may name a file's content by the guid of later
+    /// versions of the reference implementation ([`FileId::within_guid`]).
     fn own_name<'a>(&self, guid: &'a str) -> &'a str {
-        let row = guid.strip_suffix(".content").and_then(|guid| guid.rsplit_once(".files."));
         let path = || self.workspace.nodes().path_of(&FileId::parse(guid).ok()?).ok()?;
-        match row {
-            Some((_, id)) if path().is_none() => id,
+        match FileId::within_guid(guid) {
+            Some(id) if path().is_none() => id,
             _ => guid,
         }
     }

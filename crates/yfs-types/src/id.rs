@@ -74,6 +74,13 @@ impl FileId {
         Self(SmolStr::new(std::str::from_utf8(&text).expect("the alphabet is ASCII")))
     }
 
+    /// Returns the file's id in a guid `{workspace}.files.{id}.content`, by which later versions of
+    /// the reference implementation name the content of a file; none in other guids.
+    pub fn within_guid(guid: &str) -> Option<&str> {
+        let (_, id) = guid.strip_suffix(".content")?.rsplit_once(".files.")?;
+        Some(id)
+    }
+
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0

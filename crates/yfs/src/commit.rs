@@ -203,8 +203,7 @@ impl WorkspaceState {
             batch = batch.expecting(self.main_name.clone(), seen);
         }
         batch.blobs = blobs;
-        let limits = &self.options.limits;
-        batch.facts = new_documents.iter().filter_map(|it| it.fact(limits)).collect();
+        batch.facts = new_documents.iter().filter_map(NewDocument::fact).collect();
         let batch = documents.add_to(batch);
         if batch.updates.is_empty() {
             let documents = documents.publish(None, now);

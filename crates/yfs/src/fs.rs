@@ -91,11 +91,6 @@ impl WorkspaceFs {
         found.ok().map(|found| found.id)
     }
 
-    /// Reports whether a path leads to a directory, through links.
-    pub fn is_directory(&self, path: &VPath) -> bool {
-        self.stat_now(path, Op::Stat).is_ok_and(|stat| stat.is_directory())
-    }
-
     /// Reports whether a path names a symbolic link.
     pub(crate) fn is_link(&self, path: &VPath) -> bool {
         self.stat_now(path, Op::Lstat).is_ok_and(|stat| stat.kind == FileKind::Symlink)

@@ -166,12 +166,10 @@ impl DirectoryImporter<'_> {
         Ok(self.report)
     }
 
-    /// Returns where `from` itself goes: a single file goes into a folder, if one is there.
+    /// Returns the destination of `from`.
     fn destination(&self, from: &Path, to: &VPath) -> Result<VPath> {
         let name = from.file_name().and_then(|name| name.to_str());
-        let Some(name) = name.filter(|_| from.is_file()) else { return Ok(to.clone()) };
-        let is_folder = to.is_root() || self.fs.look(to)?.is_some_and(|stat| stat.is_directory());
-        Ok(if is_folder { to.join(name) } else { to.clone() })
+        destination_of_file(&self.fs, name.filter(|_| from.is_file()), to)
     }
 
     /// Leaves what is there already out of folders and links; replaces links that say other things.
@@ -236,6 +234,13 @@ impl DirectoryImporter<'_> {
         self.at.n_done += 1;
         self.at.n_bytes += n_bytes;
     }
+}
+
+/// Returns the destination of a single file: below `to` under its own name if `to` is a directory.
+fn destination_of_file(fs: &WorkspaceFs, name: Option<&str>, to: &VPath) -> Result<VPath> {
+    let Some(name) = name else { return Ok(to.clone()) };
+    let is_directory = to.is_root() || fs.look(to)?.is_some_and(|stat| stat.is_directory());
+    Ok(if is_directory { to.join(name) } else { to.clone() })
 }
 
 impl SkipReason {

@@ -94,22 +94,9 @@ fn import_yjs(args: &ImportArgs, to: &VPath, context: &mut CommandContext) -> Re
         }
         workspace.documents().import_directory(&args.from)
     } else {
-        let to = destination(&args.from, to, &workspace)?;
-        workspace.documents().import_file(&args.from, &to, args.root.as_deref())
+        workspace.documents().import_file(&args.from, to, args.root.as_deref())
     };
     tell_yjs(context, &report.map_err(with_hint)?)
-}
-
-/// Returns the path of an imported document: in a directory, the name of its file without `.bin`.
-fn destination(from: &Path, to: &VPath, workspace: &Workspace) -> Result<VPath> {
-    let is_directory = workspace.fs().is_directory(to);
-    if !is_directory {
-        return Ok(to.clone());
-    }
-    let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let name = name.strip_suffix(".bin").unwrap_or(name);
-    let path = to.to_string().trim_end_matches('/').to_owned() + "/" + name;
-    VPath::parse(&path).map_err(|error| CommandError::usage(error.to_string()))
 }
 
 /// Adds a hint to a failure.
@@ -142,11 +129,8 @@ fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
     }
     let changed = counted(report.n_changed, "document", "documents");
     let mut text = format!("{changed} changed, {} read", amount(report.n_bytes));
-    for (n, what) in [(report.n_unchanged, "unchanged"), (report.skipped.len() as u64, "skipped")] {
-        if n > 0 {
-            text += &format!(", {n} {what}");
-        }
-    }
+    let skipped = report.skipped.len() as u64;
+    add_counts(&mut text, &[(report.n_unchanged, "unchanged"), (skipped, "skipped")]);
     context.remark(&text);
     Ok(())
 }
@@ -180,16 +164,18 @@ pub(crate) fn summary(report: &ImportReport) -> String {
     };
     add(report.n_folders, "directory", "directories");
     add(report.n_links, "link", "links");
-    for (n, what) in [
-        (report.n_updated, "updated"),
-        (report.n_unchanged, "unchanged"),
-        (report.skipped.len() as u64, "skipped"),
-    ] {
-        if n > 0 {
-            text += &format!(", {n} {what}");
-        }
-    }
+    let skipped = report.skipped.len() as u64;
+    let counts =
+        [(report.n_updated, "updated"), (report.n_unchanged, "unchanged"), (skipped, "skipped")];
+    add_counts(&mut text, &counts);
     text
+}
+
+/// Adds the counts that are not zero to a summary.
+fn add_counts(text: &mut String, counts: &[(u64, &str)]) {
+    for (n, what) in counts.iter().filter(|(n, _)| *n > 0) {
+        *text += &format!(", {n} {what}");
+    }
 }
 
 /// Reports the skipped paths; the command then exits with 1.

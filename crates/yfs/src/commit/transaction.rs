@@ -3,8 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use yfs_engine::{
-    content::{ContentDoc, NewBlob, RunAuthor, is_only_text},
-    gate::GateLimits,
+    content::{ContentDoc, NewBlob, RunAuthor},
     hash::ContentHash,
     id::FileId,
     kind::ContentRoot,
@@ -51,6 +50,8 @@ pub(crate) struct NewDocument {
     pub(crate) update: Vec<u8>,
     /// The length of the text in bytes; nothing if the file holds a blob.
     pub(crate) text_size: Option<u64>,
+    /// The form in which the content needs no settlement, if its maker knows that.
+    pub(crate) settled: Option<SettledForm>,
 }
 
 /// A content that must not have changed when the log takes the transaction.
@@ -146,10 +147,9 @@ impl MainChange {
 impl NewDocument {
     /// Returns what a listing needs to know of the document, so that it need not be loaded for
     /// that.
-    pub(super) fn fact(&self, limits: &GateLimits) -> Option<(DocName, DocFact)> {
+    pub(super) fn fact(&self) -> Option<(DocName, DocFact)> {
         let size = self.text_size?;
-        let is_text = is_only_text([self.update.as_slice()], limits);
-        let hash = is_text.then(|| SettledForm::PlainText.mark());
+        let hash = self.settled.map(SettledForm::mark);
         Some((DocName::from(&self.id), DocFact { upto: Seq::ZERO, size, hash }))
     }
 }

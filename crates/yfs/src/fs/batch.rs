@@ -21,6 +21,7 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     convert_types::{fs_error, lookup_error},
+    structure::new_doc,
     write_content::NewFileContent,
 };
 use crate::commit::{NewDocument, StructureAccess, Transaction};
@@ -280,11 +281,8 @@ impl<'a> BatchPlanner<'a> {
                 row.id = prepared.id.clone();
                 (row.size, row.blob) = (prepared.size, prepared.blob);
                 let text_size = prepared.blob.is_none().then_some(prepared.size);
-                self.contents.extend(prepared.update.clone().map(|update| NewDocument {
-                    id: prepared.id.clone(),
-                    update,
-                    text_size,
-                }));
+                let new = |update| new_doc(&prepared.id, &row.name, update, text_size);
+                self.contents.extend(prepared.update.clone().map(new));
             }
         }
         let id = row.id.clone();

@@ -262,14 +262,14 @@ impl WorkspaceFs {
         let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
         if let Some(blob) = old.blob {
             let noted = doc.add_blob_version(&listed(blob), &author).map_err(failed)?;
-            return Ok(noted.map(|update| new_doc(&row.id, update, None)));
+            return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
         }
         let text = self.state.text(source);
         let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
         row.size = text.content.len() as u64;
         row.meta = old.meta.filter(|_| old.trashed_at.is_none());
         let written = doc.write(&text.content, None, &author).map_err(failed)?;
-        Ok(written.update.map(|update| new_doc(&row.id, update, Some(row.size))))
+        Ok(written.update.map(|update| new_doc(&row.id, &row.name, update, Some(row.size))))
     }
 }
 

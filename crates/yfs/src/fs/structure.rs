@@ -23,6 +23,7 @@ use crate::{
     commit::{Committed, NewDocument, StructureAccess, Transaction},
     fs::read::CUSTOM_KEY,
     json_convert,
+    settled_form::SettledForm,
     state::WorkspaceState,
 };
 
@@ -63,7 +64,8 @@ impl WorkspaceFs {
                 row.meta = meta_patch(options);
             }
             let text_size = blob.is_none().then_some(size);
-            let content = update.clone().map(|update| new_doc(&id, update, text_size));
+            let name = path.file_name().unwrap_or_default();
+            let content = update.clone().map(|update| new_doc(&id, name, update, text_size));
             let new_documents = content.into_iter().collect();
             let blobs = blob.map(|blob| blob.hash).into_iter().collect();
             Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, true) })
@@ -252,8 +254,15 @@ fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
     }
 }
 
-pub(super) fn new_doc(id: &FileId, update: Vec<u8>, text_size: Option<u64>) -> NewDocument {
-    NewDocument { id: id.clone(), update, text_size }
+/// Returns the document of a new file, whose content was written in the form that `name` asks for.
+pub(super) fn new_doc(
+    id: &FileId,
+    name: &str,
+    update: Vec<u8>,
+    text_size: Option<u64>,
+) -> NewDocument {
+    let settled = text_size.map(|_| SettledForm::of_name(name));
+    NewDocument { id: id.clone(), update, text_size, settled }
 }
 
 fn is_absent(code: FsCode) -> bool {

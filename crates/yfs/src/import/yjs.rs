@@ -1,8 +1,8 @@
-//! Bringing in existing Yjs documents: those of a workspace, or one document as a file.
+//! Imports of existing Yjs documents: those of a workspace, or one document as a file.
 //!
 //! The documents of a workspace are merged as they are, under the ids that they have, so history
-//! stays and clients may go on with their copies. Bringing them in again merges what is new. A
-//! single document becomes the content of a file, without its history.
+//! stays and clients may continue with their copies. A second import merges what is new. A single
+//! document becomes the content of a file, without its history.
 //!
 //! # Invariants
 //!
@@ -27,8 +27,8 @@ use yfs_engine::{
 };
 use yfs_vfs::{VersionBase, WriteOptions};
 
-use self::files::{Found, Role};
-use super::{SkipReason, SkippedPath};
+use self::files::{DocumentRole, UpdateFile};
+use super::{SkipReason, SkippedPath, destination_of_file};
 use crate::{
     Documents,
     error::{Result, WorkspaceError},
@@ -39,9 +39,9 @@ use crate::{
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct YjsImportReport {
-    /// Documents that brought something new.
+    /// Documents that brought new items or deletions.
     pub n_changed: u64,
-    /// Documents of which everything was there already.
+    /// Documents that the workspace held already.
     pub n_unchanged: u64,
     /// Bytes of files that were read.
     pub n_bytes: u64,
@@ -92,8 +92,8 @@ struct ContentUpdate {
 
 impl Documents<'_> {
     /// Merges the documents of a workspace that are in a directory: the main document in `main.bin`,
-    /// contents in files that are named by their guid, `<guid>.bin`, all as update v1 or v2. Of a
-    /// guid such as `{workspace}.files.{id}.content` the id counts.
+    /// contents in files that are named by their guid, `<guid>.bin`, all as update v1 or v2. A
+    /// guid `{workspace}.files.{id}.content` names the file `id`.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Documents<'_> {
         self.state.check_writable()?;
         let mut report = YjsImportReport::default();
         let found = files::read_directory(from, &self.state.options.limits)?;
-        report.n_bytes = found.iter().map(|found| found.n_bytes).sum();
+        report.n_bytes = found.iter().map(|(_, found)| found.n_bytes).sum();
         let (main, contents) = divide(found, from)?;
         let files = self.check_main(&main)?;
         let contents = self.check_contents(contents, &files, &mut report)?;
@@ -122,8 +122,9 @@ impl Documents<'_> {
     }
 
     /// Makes the content of one document, in a file as update v1 or v2, the content of the file at
-    /// `to`. Without `root` it is looked for where files of a workspace keep theirs; with it, in the
-    /// text or the editor's tree of that name.
+    /// `to`, or of the file in the directory `to` that has its name without `.bin`. The
+    /// content is read from `root`, a text or an editor's tree, or from the roots where files of a
+    /// workspace keep theirs.
     ///
     /// # Errors
     ///
@@ -137,6 +138,10 @@ impl Documents<'_> {
     ) -> Result<YjsImportReport> {
         self.state.check_writable()?;
         let found = files::read_file(from, &self.state.options.limits)?;
+        let fs = self.workspace().fs().for_operation("import");
+        let name = from.file_name().and_then(|name| name.to_str());
+        let name = name.map(|name| name.strip_suffix(".bin").unwrap_or(name));
+        let to = &destination_of_file(&fs, name, to)?;
         let kind = ContentRoot::of(
             FileCategory::of(to.file_name().unwrap_or_default()),
             self.workspace().profile(),
@@ -151,7 +156,6 @@ impl Documents<'_> {
             YjsImportError::NoContent { roots }.in_file(from)
         };
         let content = content.ok_or_else(no_content)?;
-        let fs = self.workspace().fs().for_operation("import");
         let mut report = YjsImportReport { n_bytes: found.n_bytes, ..YjsImportReport::default() };
         if fs.look(to)?.is_some() && fs.holds(to, &content)? {
             report.n_unchanged = 1;
@@ -164,7 +168,7 @@ impl Documents<'_> {
 
     /// Checks the main document against the present one. Returns the ids of the files that there
     /// will be.
-    fn check_main(&self, main: &Found) -> Result<BTreeSet<FileId>> {
+    fn check_main(&self, main: &UpdateFile) -> Result<BTreeSet<FileId>> {
         self.state.refresh()?;
         let limits = self.state.options.limits;
         let random = || self.state.options.ids.client_id();
@@ -190,7 +194,7 @@ impl Documents<'_> {
     /// Checks all content documents; those of no file are left out.
     fn check_contents(
         &self,
-        found: Vec<(FileId, Found)>,
+        found: Vec<(FileId, UpdateFile)>,
         files: &BTreeSet<FileId>,
         report: &mut YjsImportReport,
     ) -> Result<Contents> {
@@ -215,8 +219,8 @@ impl Documents<'_> {
         Ok(contents)
     }
 
-    /// Reads a document into memory, to be looked at.
-    fn scratch(&self, id: &FileId, kind: ContentRoot, found: &Found) -> Result<ContentDoc> {
+    /// Reads a document into memory, apart from the workspace.
+    fn scratch(&self, id: &FileId, kind: ContentRoot, found: &UpdateFile) -> Result<ContentDoc> {
         let in_file = |error: YjsImportError| error.in_file(&found.path);
         let client = self.state.options.ids.client_id();
         let mut doc = ContentDoc::new(id, client, self.state.options.limits);
@@ -230,7 +234,7 @@ impl Documents<'_> {
         Ok(doc)
     }
 
-    fn merge(&self, main: &Found, contents: &Contents) -> Result<ReceivedUpdates> {
+    fn merge(&self, main: &UpdateFile, contents: &Contents) -> Result<ReceivedUpdates> {
         let arrival = |doc: &FileId, update: &[u8]| ReplicaUpdate {
             doc: doc.clone(),
             update: update.to_vec(),
@@ -281,16 +285,19 @@ impl Documents<'_> {
     }
 }
 
-/// Tells the main document from contents.
-fn divide(found: Vec<Found>, from: &Path) -> Result<(Found, Vec<(FileId, Found)>)> {
+/// Separates the main document from contents.
+fn divide(
+    found: Vec<(DocumentRole, UpdateFile)>,
+    from: &Path,
+) -> Result<(UpdateFile, Vec<(FileId, UpdateFile)>)> {
     let (mut main, mut contents) = (None, Vec::new());
-    for mut found in found {
-        match std::mem::replace(&mut found.role, Role::Main) {
-            Role::Content(id) => contents.push((id, found)),
-            Role::Main if main.is_some() => {
+    for (role, found) in found {
+        match role {
+            DocumentRole::Content(id) => contents.push((id, found)),
+            DocumentRole::Main if main.is_some() => {
                 return Err(YjsImportError::Twice.in_file(&found.path));
             }
-            Role::Main => main = Some(found),
+            DocumentRole::Main => main = Some(found),
         }
     }
     let main = main.ok_or_else(|| YjsImportError::NoMain.in_file(from))?;

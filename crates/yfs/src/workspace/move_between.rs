@@ -20,6 +20,7 @@ use crate::{
     error::{Result, WorkspaceError},
     fs::{lookup_error, op_error, resolve},
     json_convert,
+    settled_form::SettledForm,
     state::WorkspaceState,
 };
 
@@ -154,16 +155,19 @@ impl WorkspaceState {
         let files = parcel.rows.iter().filter(|row| row.kind == yfs_engine::table::NodeKind::File);
         for row in files {
             parcel.blobs.extend(row.blob.map(|blob| blob.hash));
-            let (update, blobs, text, head) = self.documents.acquire(&row.id).with(|loaded| {
-                let state = loaded.doc.gate().encode_state();
-                (state, loaded.doc.blobs(), loaded.doc.text(), loaded.head)
-            })?;
+            let (update, blobs, text, settled, head) =
+                self.documents.acquire(&row.id).with(|loaded| {
+                    let state = loaded.doc.gate().encode_state();
+                    let settled = loaded.doc.is_only_text().then_some(SettledForm::PlainText);
+                    (state, loaded.doc.blobs(), loaded.doc.text(), settled, loaded.head)
+                })?;
             parcel.packed.push(PackedFile { id: row.id.clone(), head });
             parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
             // An empty document is two zeros.
             if update.len() > 2 {
                 let text_size = row.blob.is_none().then_some(text.len() as u64);
-                parcel.contents.push(NewDocument { id: row.id.clone(), update, text_size });
+                let id = row.id.clone();
+                parcel.contents.push(NewDocument { id, update, text_size, settled });
             }
         }
         parcel.blobs.sort();

@@ -17,23 +17,25 @@ use crate::error::{Result, WorkspaceError};
 const MAIN: &str = "main";
 
 /// A file that holds an update.
-pub(super) struct Found {
+pub(super) struct UpdateFile {
     pub(super) path: PathBuf,
-    pub(super) role: Role,
     pub(super) n_bytes: u64,
     /// The update, in version 1.
     pub(super) update: Vec<u8>,
 }
 
-/// Which document a file holds.
-pub(super) enum Role {
+/// The document that a file holds.
+pub(super) enum DocumentRole {
     Main,
     Content(FileId),
 }
 
-/// Reads the files of a directory that are named as documents are: `main.bin`, `<guid>.bin`. A `.v1`
-/// or `.v2` before the ending is passed over.
-pub(super) fn read_directory(from: &Path, limits: &GateLimits) -> Result<Vec<Found>> {
+/// Reads the files of a directory that are named as documents are: `main.bin`, `<guid>.bin`. A
+/// `.v1` or `.v2` before the extension is ignored.
+pub(super) fn read_directory(
+    from: &Path,
+    limits: &GateLimits,
+) -> Result<Vec<(DocumentRole, UpdateFile)>> {
     let failed = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
     let mut paths = Vec::new();
     for entry in fs::read_dir(from).map_err(failed)? {
@@ -43,26 +45,21 @@ pub(super) fn read_directory(from: &Path, limits: &GateLimits) -> Result<Vec<Fou
         }
     }
     paths.sort_by(|left, right| left.0.cmp(&right.0));
-    paths.into_iter().map(|(path, role)| read(&path, role, limits)).collect()
+    paths.into_iter().map(|(path, role)| Ok((role, read_file(&path, limits)?))).collect()
 }
 
-/// Reads one file.
-pub(super) fn read_file(from: &Path, limits: &GateLimits) -> Result<Found> {
-    read(from, Role::Main, limits)
-}
-
-fn role_of(path: &Path) -> Option<Role> {
+fn role_of(path: &Path) -> Option<DocumentRole> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".bin")?;
     let stem = stem.strip_suffix(".v1").or_else(|| stem.strip_suffix(".v2")).unwrap_or(stem);
     if stem == MAIN {
-        return Some(Role::Main);
+        return Some(DocumentRole::Main);
     }
-    // Later versions of the reference implementation name the row within the guid.
-    let row = stem.strip_suffix(".content").and_then(|guid| guid.rsplit_once(".files."));
-    FileId::parse(row.map_or(stem, |(_, id)| id)).ok().map(Role::Content)
+    let id = FileId::within_guid(stem).unwrap_or(stem);
+    FileId::parse(id).ok().map(DocumentRole::Content)
 }
 
-fn read(path: &Path, role: Role, limits: &GateLimits) -> Result<Found> {
+/// Reads one file.
+pub(super) fn read_file(path: &Path, limits: &GateLimits) -> Result<UpdateFile> {
     let failed = |source| WorkspaceError::Host { action: "read", path: path.to_owned(), source };
     let n_bytes = fs::metadata(path).map_err(failed)?.len();
     let refused = |refusal: GateRejection| YjsImportError::Refused(refusal).in_file(path);
@@ -72,5 +69,5 @@ fn read(path: &Path, role: Role, limits: &GateLimits) -> Result<Found> {
     }
     let bytes = fs::read(path).map_err(failed)?;
     let update = from_v2(&bytes, limits).map_err(refused)?.unwrap_or(bytes);
-    Ok(Found { path: path.to_owned(), role, n_bytes, update })
+    Ok(UpdateFile { path: path.to_owned(), n_bytes, update })
 }
