@@ -1,12 +1,11 @@
 //! `yfs import`: imports a directory of this machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 use yfs::{
-    ImportOptions, ImportReport, SkippedPath, Workspace, WorkspaceError, YjsImportError,
-    YjsImportReport,
+    ImportOptions, ImportReport, SkippedPath, WorkspaceError, YjsImportError, YjsImportReport,
 };
 use yfs_engine::path::VPath;
 
