@@ -32,6 +32,10 @@ soak cases="20000" steps="1000000" seeds="1000" seed=`od -An -N4 -tu4 /dev/urand
 fuzz target="gate" seconds="60":
     cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}} -rss_limit_mb=2048
 
+# Write what is generated from the types of yfs-wire: TypeScript, and the schemas of the OpenAPI document.
+wire:
+    UPDATE_EXPECT=1 cargo test -p yfs-tests --test wire
+
 # The Node packages that the tests hold yfs against, from their lock files.
 node:
     npm --prefix tests/node ci --ignore-scripts --no-audit --no-fund

@@ -288,20 +288,20 @@ fn changes_are_told_as_they_happen() {
     let expected = ("changed", "/a.txt", Some("agent:scribe"));
     let words = |told: &Value| {
         let word = |key: &str| told[key].as_str().map(str::to_owned);
-        (word("kind").unwrap(), word("path").unwrap(), word("actor"))
+        (word("type").unwrap(), word("path").unwrap(), word("actor"))
     };
     let (kind, path, actor) = words(&told.data);
     assert_eq!((kind.as_str(), path.as_str(), actor.as_deref()), expected);
     // Another process of the same workspace is heard of as well; what is elsewhere is not.
     ok(served.dir(), &["mv", "/a.txt", "/docs/c.txt"]);
-    let moved = all.find(|it| it.data["kind"] == "moved").unwrap();
+    let moved = all.find(|it| it.data["type"] == "moved").unwrap();
     assert_eq!(
         (&moved.data["path"], &moved.data["from"]),
         (&json!("/docs/c.txt"), &json!("/a.txt"))
     );
     let seen = below.next().unwrap();
     assert_eq!(
-        (&seen.data["kind"], &seen.data["path"]),
+        (&seen.data["type"], &seen.data["path"]),
         (&json!("created"), &json!("/docs/c.txt"))
     );
     // A client that was away goes on where it was; one from another time begins anew.

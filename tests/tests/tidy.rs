@@ -26,11 +26,24 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs", &["yfs-engine", "yfs-store", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
-    ("yfs-server", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync", "yfs-vfs"]),
-    ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-vfs"]),
+    ("yfs-wire", &["yfs", "yfs-engine", "yfs-store", "yfs-types", "yfs-vfs"]),
+    (
+        "yfs-server",
+        &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync", "yfs-vfs", "yfs-wire"],
+    ),
+    ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-vfs", "yfs-wire"]),
     (
         "yfs-cli",
-        &["yfs", "yfs-engine", "yfs-mirror", "yfs-replica", "yfs-server", "yfs-store", "yfs-vfs"],
+        &[
+            "yfs",
+            "yfs-engine",
+            "yfs-mirror",
+            "yfs-replica",
+            "yfs-server",
+            "yfs-store",
+            "yfs-vfs",
+            "yfs-wire",
+        ],
     ),
 ];
 

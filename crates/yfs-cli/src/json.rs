@@ -1,69 +1,26 @@
-//! The JSON shapes that several commands share. `docs/cli.md` describes them.
+//! The JSON of nodes and contents for shells: times by RFC 3339, modes in octal. `docs/cli.md`
+//! describes all shapes.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::Serialize;
 use serde_json::{Value, json};
-use yfs_vfs::{DirEntry, FileKind, Stat, VersionToken, WriteOutcome};
-
-use crate::parse_time;
+use yfs_vfs::{DirEntry, FileKind, Stat};
+use yfs_wire::{EntryJson, NodeKindJson, OctalMode, Rfc3339Time, StatJson};
 
 /// Returns the name of a kind.
 pub(crate) fn kind(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::File => "file",
-        FileKind::Directory => "directory",
-        FileKind::Symlink => "symlink",
-        _ => "other",
-    }
+    NodeKindJson::from(kind).as_str()
 }
 
 /// Describes an entry of a directory.
 pub(crate) fn entry(path: &str, entry: &DirEntry) -> Value {
-    json!({
-        "path": path,
-        "name": entry.name.as_str(),
-        "id": entry.id.as_str(),
-        "kind": kind(entry.kind),
-        "size": entry.size,
-        "mode": octal(entry.mode),
-        "mtime": parse_time::rfc3339(entry.mtime),
-    })
+    value(&EntryJson::<Rfc3339Time, OctalMode>::new(path, entry))
 }
 
-/// Describes an object.
+/// Describes a node.
 pub(crate) fn stat(path: &str, stat: &Stat, target: Option<&str>) -> Value {
-    let mut value = json!({
-        "path": path,
-        "id": stat.id.as_str(),
-        "kind": kind(stat.kind),
-        "size": stat.size,
-        "mode": octal(stat.mode),
-        "mtime": parse_time::rfc3339(stat.mtime),
-        "created": parse_time::rfc3339(stat.created),
-        "mime": stat.mime.as_deref(),
-        "version": stat.version.as_ref().map(VersionToken::as_str),
-        "metadata": stat.metadata,
-    });
-    if let Some(target) = target {
-        value["target"] = target.into();
-    }
-    value
-}
-
-/// Describes the result of a write.
-pub(crate) fn written(path: &str, written: &WriteOutcome) -> Value {
-    let overlap = |overlap: &yfs_vfs::EditOverlap| {
-        let actor = overlap.actor.as_ref().map(ToString::to_string);
-        json!({ "offset": overlap.offset, "len": overlap.len, "actor": actor })
-    };
-    json!({
-        "path": path,
-        "id": written.id.as_str(),
-        "version": written.version.as_ref().map(VersionToken::as_str),
-        "merged": written.merged,
-        "size": written.size,
-        "created": written.created,
-        "overlaps": written.overlaps.iter().map(overlap).collect::<Vec<Value>>(),
-    })
+    let described = StatJson::<Rfc3339Time, OctalMode>::new(path, stat);
+    value(&StatJson { target: target.map(str::to_owned), ..described })
 }
 
 /// Describes content: as `content` if it is UTF-8, otherwise as `base64`.
@@ -76,5 +33,19 @@ pub(crate) fn content(path: &str, data: &[u8]) -> Value {
 
 /// Formats permission bits as four octal digits.
 pub(crate) fn octal(mode: u32) -> String {
-    format!("{mode:04o}")
+    OctalMode::from(mode).0
+}
+
+/// Converts an answer to JSON.
+pub(crate) fn value(answer: &impl Serialize) -> Value {
+    serde_json::to_value(answer).expect("strings and numbers are JSON")
+}
+
+/// Converts an answer to JSON and adds members to it.
+pub(crate) fn with(answer: &impl Serialize, more: Value) -> Value {
+    let mut value = value(answer);
+    if let (Value::Object(members), Value::Object(more)) = (&mut value, more) {
+        members.extend(more);
+    }
+    value
 }

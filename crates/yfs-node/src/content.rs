@@ -96,7 +96,7 @@ impl NativeFs {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);
         Ok(OwnedFuture::blocking(move || {
             let page = at_once(session.fs().read_lines(&at, offset as u64, limit as u64))?;
-            Ok(message::lines(&page).to_string())
+            Ok(message::lines(page).to_string())
         }))
     }
 

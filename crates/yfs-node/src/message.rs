@@ -1,14 +1,15 @@
-//! What crosses to JavaScript as JSON: `ts/types.ts` says the same as types. Numbers are never BigInt.
+//! The JSON that crosses to JavaScript: the types of `yfs-wire` with keys in camel case, and what
+//! follows Node's own `fs.Stats`. Numbers are never BigInt.
 
-use std::{fmt::Display, time::Duration};
+use std::fmt::Display;
 
-use serde_json::{Map, Value, json};
-use smol_str::SmolStr;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 use yfs::{
-    ExportReport, ImportOptions, ImportReport, SkippedPath, TrashEntry, WorkspaceOptions,
+    ExportReport, ImportOptions, ImportReport, TrashEntry, WorkspaceOptions,
     workspace::{
         anchors::ResolvedFileAnchor,
-        blame::{BlameLine, BlameShare},
+        blame::BlameLine,
         conflicts::ConflictReport,
         document::{DocumentInfo, ProfileReport},
         redact::{RedactionInfo, RedactionReport},
@@ -19,19 +20,23 @@ use yfs::{
 };
 use yfs_engine::{
     actor::Actor,
-    kind::{ContentRoot, FileCategory, profile_name, profile_named},
+    kind::{SchemaProfile, profile_named},
+    path::VPath,
 };
 use yfs_store::QuarantinedUpdate;
 use yfs_vfs::{
-    ChangeKind, ChangePage, EditOutcome, FileChange, FileKind, FileMatches, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, LinePage, SearchLimit, Stat, TreeTotals, VersionToken, WalkEntry,
-    WriteOutcome,
+    ChangePage, EditOutcome, FileKind, GlobQuery, GlobResult, GrepQuery, GrepResult, LinePage, Op,
+    Stat, TreeTotals, VersionToken, WalkEntry, WriteOutcome,
+};
+use yfs_wire::{
+    AnchorJson, BlameLineJson, ChangeJson, ConflictJson, DocumentInfoJson, EditOutcomeJson,
+    ExpireReportJson, ExportReportJson, GlobQueryJson, GrepFileJson, GrepQueryJson, GrepTotalsJson,
+    ImportOptionsJson, ImportReportJson, LinePageJson, NodeKindJson, OpenOptionsJson,
+    ProfileReportJson, QuarantinedJson, RedactionJson, RedactionReportJson, SearchLimitJson,
+    TrashEntryJson, UnixMillis, VersionJson, WorkspaceStatsJson, WriteOutcomeJson, camel_case_keys,
 };
 
 use crate::{error, pages::NativePages, workspace_slot::path};
-
-/// The greatest number of bytes of a matching line that are shown.
-const MAX_SHOWN: usize = 2_000;
 
 /// Writes names as one text: of each the letter of its kind and the name, with NULs between.
 pub(crate) fn listing(entries: &[(FileKind, impl Display)]) -> String {
@@ -51,89 +56,68 @@ pub(crate) fn listing(entries: &[(FileKind, impl Display)]) -> String {
     text
 }
 
-/// Reads how a workspace is opened.
-pub(crate) fn options(text: &str) -> napi::Result<WorkspaceOptions> {
-    let given = object(text)?;
-    let mut options = WorkspaceOptions::default();
-    if let Some(name) = string(&given, "actor") {
-        options.actor = actor(name)?;
-    }
-    if let Some(name) = string(&given, "profile") {
-        options.profile = profile(name)?;
-    }
-    options.read_only = flag(&given, "readOnly");
-    options.follow = !options.read_only && !given.get("follow").is_some_and(|it| it == false);
-    if let Some(budget) = number(&given, "docBudget") {
-        options.doc_budget = budget;
-    }
-    if let Some(budget) = number(&given, "textBudget") {
-        options.text_budget = budget;
-    }
-    Ok(options)
+/// Parses the options of a workspace. Returns also whether it may be created.
+pub(crate) fn open_options(text: &str) -> napi::Result<(WorkspaceOptions, bool)> {
+    let given: OpenOptionsJson = parse(text)?;
+    let create = given.create.unwrap_or(true);
+    let options = given.options().map_err(|(field, value)| match field {
+        "actor" => not_an_actor(&value),
+        _ => not_a_profile(&value),
+    })?;
+    Ok((options, create))
 }
 
-/// Reads who acts.
+/// Parses an actor.
 pub(crate) fn actor(name: &str) -> napi::Result<Actor> {
-    name.parse().map_err(|_| error::invalid("an actor such as human:ada or agent:reviewer", name))
+    name.parse().map_err(|_| not_an_actor(name))
 }
 
-/// Reads a schema profile.
-pub(crate) fn profile(name: &str) -> napi::Result<yfs_engine::kind::SchemaProfile> {
-    profile_named(name).ok_or_else(|| error::invalid("a profile (commonmark, gfm)", name))
+/// Parses the name of a schema profile.
+pub(crate) fn profile(name: &str) -> napi::Result<SchemaProfile> {
+    profile_named(name).ok_or_else(|| not_a_profile(name))
 }
 
-/// Reads how a directory is brought in.
+/// Parses the options of an import.
 pub(crate) fn import_options(text: &str) -> napi::Result<ImportOptions> {
-    let given = object(text)?;
-    let default = ImportOptions::default();
-    let unless_false = |name| !given.get(name).is_some_and(|it| it == false);
-    Ok(ImportOptions {
-        gitignore: unless_false("gitignore"),
-        hidden: unless_false("hidden"),
-        max_file_len: number(&given, "maxFileSize").unwrap_or(default.max_file_len),
-        ..default
-    })
+    parse::<ImportOptionsJson>(text).map(ImportOptions::from)
 }
 
-/// Reads which paths to find.
+/// Parses which paths to find.
 pub(crate) fn glob_query(text: &str) -> napi::Result<GlobQuery> {
-    let given = object(text)?;
-    let mut query = GlobQuery::new(string(&given, "pattern").unwrap_or_default());
-    if let Some(root) = string(&given, "root") {
-        query.root = path(yfs_vfs::Op::Glob, root)?;
-    }
-    query.hidden = flag(&given, "hidden");
-    query.ignore_case = flag(&given, "ignoreCase");
-    query.directories = flag(&given, "directories");
-    query.limit = count(&given, "limit").unwrap_or(usize::MAX);
-    Ok(query)
+    let mut given: GlobQueryJson = parse(text)?;
+    let root = search_root(Op::Glob, given.root.take())?;
+    Ok(given.query(root))
 }
 
-/// Reads which lines to find.
+/// Parses which lines to find.
 pub(crate) fn grep_query(text: &str) -> napi::Result<GrepQuery> {
-    let given = object(text)?;
-    let mut query = GrepQuery::new(string(&given, "pattern").unwrap_or_default());
-    if let Some(root) = string(&given, "root") {
-        query.root = path(yfs_vfs::Op::Grep, root)?;
-    }
-    query.literal = flag(&given, "literal");
-    query.ignore_case = flag(&given, "ignoreCase");
-    query.whole_word = flag(&given, "wholeWord");
-    query.hidden = flag(&given, "hidden");
-    (query.include, query.exclude) = (strings(&given, "include"), strings(&given, "exclude"));
-    query.before = count(&given, "before").unwrap_or_default();
-    query.after = count(&given, "after").unwrap_or_default();
-    query.max_per_file = count(&given, "maxPerFile").unwrap_or(usize::MAX);
-    query.max_total = count(&given, "maxTotal").unwrap_or(usize::MAX);
-    query.max_line_len = count(&given, "maxLineLength").unwrap_or(MAX_SHOWN);
-    query.timeout = number(&given, "timeoutMs").map(Duration::from_millis);
-    Ok(query)
+    let mut given: GrepQueryJson = parse(text)?;
+    let root = search_root(Op::Grep, given.root.take())?;
+    Ok(given.query(root))
 }
 
+fn search_root(op: Op, root: Option<String>) -> napi::Result<Option<VPath>> {
+    root.map(|root| path(op, &root)).transpose()
+}
+
+fn not_an_actor(name: &str) -> napi::Error {
+    error::invalid("an actor such as human:ada or agent:reviewer", name)
+}
+
+fn not_a_profile(name: &str) -> napi::Error {
+    error::invalid("a profile (commonmark, gfm)", name)
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> napi::Result<T> {
+    serde_json::from_str(text)
+        .map_err(|reason| error::invalid(&format!("a set of options ({reason})"), text))
+}
+
+/// Describes a node as Node's `fs.Stats` does.
 pub(crate) fn stat(stat: &Stat) -> Value {
     json!({
         "id": stat.id.as_str(),
-        "kind": kind(stat.kind),
+        "kind": NodeKindJson::from(stat.kind),
         "size": stat.size,
         "mtimeMs": stat.mtime.0,
         "birthtimeMs": stat.created.0,
@@ -153,7 +137,7 @@ fn walk_entry(found: &WalkEntry) -> Value {
     json!({
         "path": found.path.as_str(),
         "id": entry.id.as_str(),
-        "kind": kind(entry.kind),
+        "kind": NodeKindJson::from(entry.kind),
         "size": entry.size,
         "mtimeMs": entry.mtime.0,
         "mode": entry.mode,
@@ -165,295 +149,89 @@ pub(crate) fn totals(totals: TreeTotals) -> Value {
 }
 
 pub(crate) fn found(result: &GlobResult) -> NativePages {
-    let rest = json!({ "cut": result.cut.map(cut) });
+    let rest = json!({ "cut": result.cut.map(SearchLimitJson::from) });
     NativePages::new(result.entries.iter().map(walk_entry), &rest)
 }
 
 pub(crate) fn matches(result: &GrepResult) -> NativePages {
-    let rest = json!({
-        "matches": result.n_matches,
-        "searched": result.n_searched,
-        "binary": result.n_binary,
-        "tooLarge": result.n_too_large,
-        "cut": result.cut.map(cut),
-    });
-    NativePages::new(result.files.iter().map(file_matches), &rest)
-}
-
-fn file_matches(file: &FileMatches) -> Value {
-    let lines = file.lines.iter().map(|line| {
-        let matches: Value = line.matches.iter().map(|it| json!([it.start, it.end])).collect();
-        json!({
-            "number": line.number,
-            "text": line.text,
-            "isMatch": line.is_match,
-            "matches": matches,
-            "cut": line.cut,
-        })
-    });
-    let lines: Value = lines.collect();
-    json!({ "path": file.path.as_str(), "id": file.id.as_str(), "lines": lines, "cut": file.cut })
+    let files = result.files.iter().map(|file| js(&GrepFileJson::from(file)));
+    NativePages::new(files, &js(&GrepTotalsJson::from(result)))
 }
 
 pub(crate) fn written(written: &WriteOutcome) -> Value {
-    let overlaps = written.overlaps.iter().map(|overlap| {
-        let actor = overlap.actor.as_ref().map(Actor::to_string);
-        json!({ "offset": overlap.offset, "length": overlap.len, "actor": actor })
-    });
-    let mut told = json!({
-        "id": written.id.as_str(),
-        "merged": written.merged,
-        "size": written.size,
-        "created": written.created,
-        "overlaps": overlaps.collect::<Value>(),
-    });
-    put_version(&mut told, written.version.as_ref());
-    told
+    js(&WriteOutcomeJson::from(written))
 }
 
 pub(crate) fn edited(edited: &EditOutcome) -> Value {
-    let mut told = json!({ "replaced": edited.n_replaced });
-    put_version(&mut told, edited.version.as_ref());
-    told
-}
-
-/// Adds the version where the caller knows the content; otherwise there is no such member.
-fn put_version(told: &mut Value, version: Option<&VersionToken>) {
-    if let Some(version) = version {
-        told["version"] = version.as_str().into();
-    }
+    js(&EditOutcomeJson::from(edited))
 }
 
 pub(crate) fn changes(changes: &ChangePage) -> Value {
-    let events: Value = changes.events.iter().map(change).collect();
+    let events: Value = changes.events.iter().map(|change| js(&ChangeJson::from(change))).collect();
     json!({ "events": events, "next": changes.next.as_str(), "more": changes.more })
 }
 
-fn change(change: &FileChange) -> Value {
-    let (what, from) = match &change.kind {
-        ChangeKind::Created => ("created", None),
-        ChangeKind::Moved { from } => ("moved", Some(from.as_str())),
-        ChangeKind::Removed => ("removed", None),
-        _ => ("changed", None),
-    };
-    json!({
-        "type": what,
-        "path": change.path.as_str(),
-        "from": from,
-        "id": change.id.as_str(),
-        "kind": kind(change.file_kind),
-        "actor": change.actor.as_ref().map(Actor::to_string),
-        "at": change.at.0,
-    })
-}
-
 pub(crate) fn trashed(item: &TrashEntry) -> Value {
-    json!({
-        "id": item.id.as_str(),
-        "name": item.name,
-        "kind": kind(item.kind),
-        "trashedAt": item.trashed_at.0,
-        "original": item.original,
-        "hidden": item.n_hidden,
-        "stranded": item.stranded,
-        "purging": item.purging,
-    })
+    js(&TrashEntryJson::<UnixMillis>::from(item))
 }
 
 pub(crate) fn expired(expired: ExpireReport) -> Value {
-    json!({
-        "rows": expired.n_rows,
-        "documents": expired.n_documents,
-        "bytes": expired.n_bytes,
-    })
+    js(&ExpireReportJson::from(expired))
 }
 
 pub(crate) fn version(info: &VersionInfo) -> Value {
-    let names: Value = info.names.iter().map(SmolStr::as_str).collect();
-    json!({
-        "number": info.number,
-        "at": info.at.0,
-        "actor": info.actor.as_ref().map(Actor::to_string),
-        "label": info.label.as_deref(),
-        "names": names,
-        "redacted": info.redacted,
-        "current": info.current,
-    })
+    js(&VersionJson::<UnixMillis>::from(info))
 }
 
 pub(crate) fn blame(line: &BlameLine) -> Value {
-    json!({
-        "number": line.number,
-        "text": line.text,
-        "actor": line.actor.as_ref().map(Actor::to_string),
-        "at": line.at.map(|at| at.0),
-        "version": line.version,
-        "shares": line.shares.iter().map(share).collect::<Value>(),
-    })
-}
-
-fn share(share: &BlameShare) -> Value {
-    json!({
-        "actor": share.actor.as_ref().map(Actor::to_string),
-        "at": share.at.map(|at| at.0),
-        "label": share.label.as_deref(),
-        "version": share.version,
-        "chars": share.n_chars,
-    })
+    js(&BlameLineJson::<UnixMillis>::from(line))
 }
 
 pub(crate) fn conflict(conflict: &ConflictReport) -> Value {
-    json!({
-        "kind": conflict.kind.as_str(),
-        "id": conflict.id.as_str(),
-        "path": conflict.path,
-        "detail": conflict.detail,
-    })
+    js(&ConflictJson::from(conflict))
 }
 
 pub(crate) fn document(info: &DocumentInfo) -> Value {
-    let profile = match info.kind {
-        Some(ContentRoot::Rich(profile)) => Some(profile_name(profile)),
-        _ => None,
-    };
-    json!({
-        "guid": info.guid.as_str(),
-        "category": match info.category {
-            FileCategory::RichText => "rich-text",
-            FileCategory::Text => "text",
-        },
-        "profile": profile,
-        "root": info.root(),
-    })
+    js(&DocumentInfoJson::from(info))
 }
 
-pub(crate) fn lines(page: &LinePage) -> Value {
-    json!({
-        "lines": page.lines,
-        "offset": page.offset,
-        "total": page.n_total,
-        "next": page.next_offset,
-        "endsWithNewline": page.ends_with_newline,
-        "version": page.version.as_str(),
-    })
+pub(crate) fn lines(page: LinePage) -> Value {
+    js(&LinePageJson::from(page))
 }
 
 pub(crate) fn converted(report: ProfileReport) -> Value {
-    json!({ "files": report.n_files, "converted": report.n_converted })
+    js(&ProfileReportJson::from(report))
 }
 
 pub(crate) fn redacted(redacted: &RedactionReport) -> Value {
-    let hashes = |hashes: &[yfs_engine::hash::ContentHash]| -> Value {
-        hashes.iter().map(ToString::to_string).collect()
-    };
-    json!({
-        "pieces": redacted.pieces,
-        "units": redacted.n_units,
-        "blobs": hashes(&redacted.blobs),
-        "kept": hashes(&redacted.kept),
-        "heldBy": redacted.held_by,
-    })
+    js(&RedactionReportJson::from(redacted))
 }
 
 pub(crate) fn redaction(info: &RedactionInfo) -> Value {
-    json!({
-        "actor": info.author.actor.to_string(),
-        "at": info.author.at.0,
-        "reason": info.author.label.as_deref(),
-        "units": info.n_units,
-        "blobs": info.n_blobs,
-    })
+    js(&RedactionJson::<UnixMillis>::from(info))
 }
 
-pub(crate) fn quarantined(refused: &QuarantinedUpdate) -> Value {
-    json!({
-        "doc": refused.doc.as_str(),
-        "at": refused.last_at.0,
-        "times": refused.n_times,
-        "reason": refused.reason,
-        "bytes": refused.len,
-    })
+pub(crate) fn quarantined(update: &QuarantinedUpdate) -> Value {
+    js(&QuarantinedJson::<UnixMillis>::new(update, None))
 }
 
-pub(crate) fn anchored(at: &ResolvedFileAnchor) -> Value {
-    json!({ "path": at.path.as_str(), "offset": at.offset, "line": at.line, "exact": at.exact })
+pub(crate) fn anchored(resolved: &ResolvedFileAnchor) -> Value {
+    js(&AnchorJson::from(resolved))
 }
 
 pub(crate) fn stats(stats: &WorkspaceStats) -> Value {
-    json!({
-        "id": stats.id.as_str(),
-        "files": stats.n_files,
-        "folders": stats.n_folders,
-        "trashed": stats.n_trashed,
-        "parked": stats.n_parked,
-        "openDocuments": stats.n_open,
-    })
+    js(&WorkspaceStatsJson::from(stats))
 }
 
 pub(crate) fn imported(report: &ImportReport) -> Value {
-    json!({
-        "created": report.n_created,
-        "updated": report.n_updated,
-        "unchanged": report.n_unchanged,
-        "folders": report.n_folders,
-        "links": report.n_links,
-        "bytes": report.n_bytes,
-        "skipped": skipped(&report.skipped),
-    })
+    js(&ImportReportJson::from(report))
 }
 
 pub(crate) fn exported(report: &ExportReport) -> Value {
-    json!({
-        "written": report.n_written,
-        "unchanged": report.n_unchanged,
-        "folders": report.n_folders,
-        "bytes": report.n_bytes,
-        "skipped": skipped(&report.skipped),
-    })
+    js(&ExportReportJson::from(report))
 }
 
-fn skipped(skipped: &[SkippedPath]) -> Value {
-    skipped.iter().map(|it| json!({ "path": it.path, "why": it.why.to_string() })).collect()
-}
-
-fn kind(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::Directory => "directory",
-        FileKind::Symlink => "symlink",
-        _ => "file",
-    }
-}
-
-fn cut(cut: SearchLimit) -> &'static str {
-    match cut {
-        SearchLimit::Limit => "limit",
-        SearchLimit::Deadline => "deadline",
-        _ => "cancelled",
-    }
-}
-
-pub(crate) fn object(text: &str) -> napi::Result<Map<String, Value>> {
-    serde_json::from_str(text).map_err(|_| error::invalid("a JSON object", text))
-}
-
-pub(crate) fn string<'a>(given: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-    given.get(name)?.as_str()
-}
-
-pub(crate) fn flag(given: &Map<String, Value>, name: &str) -> bool {
-    given.get(name).is_some_and(|it| it == true)
-}
-
-pub(crate) fn number(given: &Map<String, Value>, name: &str) -> Option<u64> {
-    let number = given.get(name)?.as_f64()?;
-    (number >= 0.0).then_some(number as u64)
-}
-
-fn count(given: &Map<String, Value>, name: &str) -> Option<usize> {
-    usize::try_from(number(given, name)?).ok()
-}
-
-fn strings(given: &Map<String, Value>, name: &str) -> Vec<String> {
-    let items = given.get(name).and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(Value::as_str).map(ToOwned::to_owned).collect()
+/// Returns a value with its keys as JavaScript spells them.
+fn js(value: &impl Serialize) -> Value {
+    camel_case_keys(serde_json::to_value(value).expect("strings and numbers are JSON"))
 }

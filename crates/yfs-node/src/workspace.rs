@@ -47,10 +47,10 @@ const IN_DIRECTORY: [&str; 2] = [".yfs", "workspace.db"];
 /// Opens what is there; otherwise makes it, unless told not to.
 fn open_file(
     named: PathBuf,
-    create: Option<&Value>,
+    create: bool,
     options: WorkspaceOptions,
 ) -> Result<Workspace, WorkspaceError> {
-    let may_create = !options.read_only && create != Some(&Value::Bool(false));
+    let may_create = !options.read_only && create;
     let mut file = named;
     if file.is_dir() {
         let [folder, name] = IN_DIRECTORY;
@@ -83,20 +83,19 @@ impl NativeWorkspace {
     /// Opens the workspace in a file or of a directory, or makes one there.
     #[napi]
     pub fn open(file: String, options: String) -> napi::Result<OwnedFuture<Self>> {
-        let create = message::object(&options)?.get("create").cloned();
-        let options = message::options(&options)?;
+        let (options, create) = message::open_options(&options)?;
         Ok(OwnedFuture::blocking(move || {
             if file == IN_MEMORY {
                 return Self::of(options, create_in_memory);
             }
-            Self::of(options, |options| open_file(PathBuf::from(file), create.as_ref(), options))
+            Self::of(options, |options| open_file(PathBuf::from(file), create, options))
         }))
     }
 
     /// Makes a workspace in memory at once.
     #[napi]
     pub fn in_memory(options: String) -> napi::Result<Self> {
-        let options = message::options(&options)?;
+        let (options, _) = message::open_options(&options)?;
         within_runtime_if_available(|| Self::of(options, create_in_memory))
     }
 

@@ -67,7 +67,7 @@ test('lines and paths are found', async (t) => {
   await files.writeFile('/src/a.rs', 'fn main() {}\n// needle\n')
   await files.writeFile('/src/b.txt', 'nothing\n')
   const found = await files.grep('need.e')
-  assert.deepEqual(found.files.map((file) => [file.path, file.lines[0].number]), [['/src/a.rs', 2]])
+  assert.deepEqual(found.files.map((file) => [file.path, file.lines[0].line]), [['/src/a.rs', 2]])
   assert.deepEqual((await files.glob('*.txt')).entries.map((entry) => entry.path), ['/src/b.txt'])
 })
 

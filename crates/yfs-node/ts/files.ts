@@ -6,7 +6,7 @@ import { wrongType } from './invalid.js'
 import type { NativeFs, NativePages, NativeWrite } from './native.js'
 import { each, gathered, gatheredWith } from './pages.js'
 import type {
-  Content, Cut, Description, Edited, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, Stats, WalkEntry, WriteOptions, Written,
+  Content, Description, Edited, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, SearchLimit, Stats, WalkEntry, WriteOptions, Written,
 } from './types.js'
 
 const encoder = new TextEncoder()
@@ -295,10 +295,10 @@ export class Files {
   }
 
   /** Finds paths by pattern. */
-  async glob(pattern: string, query: GlobQuery = {}): Promise<{ entries: WalkEntry[]; cut: Cut }> {
+  async glob(pattern: string, query: GlobQuery = {}): Promise<{ entries: WalkEntry[]; cut: SearchLimit | null }> {
     const asked = JSON.stringify({ ...optionsOf(query, GLOB, 'query'), pattern: textOf(pattern, 'pattern') })
     const call = (): Promise<NativePages> => this.#native.glob(asked)
-    const [entries, rest] = await gatheredWith<WalkEntry, { cut: Cut }>(call)
+    const [entries, rest] = await gatheredWith<WalkEntry, { cut: SearchLimit | null }>(call)
     return { entries, ...rest }
   }
 

@@ -7,10 +7,10 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde_json::json;
 use tokio::task::block_in_place;
 use yfs::clock::{Clock, SystemClock};
 use yfs_engine::hash::ContentHash;
+use yfs_wire::BlobJson;
 
 use crate::{
     body::BlobBody,
@@ -85,7 +85,7 @@ fn check(caller: &RequestCaller) -> Result<()> {
 fn keep(app: &ServerState, mut body: BlobBody) -> Result<Response> {
     let put = || app.workspace.store().put_blob(&mut body.file, SystemClock.now());
     let info = block_in_place(put)?;
-    let answer = json!({ "hash": info.hash.to_string(), "size": info.size });
+    let answer = BlobJson { hash: info.hash.to_string(), size: info.size };
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 

@@ -15,9 +15,9 @@ use axum::{
     },
 };
 use futures::{Stream, StreamExt, stream};
-use serde::{Deserialize, Serialize};
 use yfs::WorkspaceFs;
-use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange, FileKind, FileSystem};
+use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange, FileSystem};
+use yfs_wire::{ChangeJson, ChangeType, EventsQuery};
 
 use crate::{access::AccessGrant, caller::RequestCaller, problem::Result};
 
@@ -26,26 +26,6 @@ const WAIT: Duration = Duration::from_secs(15);
 
 /// How many changes one look takes.
 const PAGE: usize = 256;
-
-/// What can be asked.
-#[derive(Debug, Deserialize)]
-pub(crate) struct EventsQuery {
-    since: Option<String>,
-}
-
-/// A change.
-#[derive(Debug, Serialize)]
-struct ChangeEvent {
-    kind: &'static str,
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
-    id: String,
-    file: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    actor: Option<String>,
-    at: i64,
-}
 
 /// Follows the log for one client.
 #[derive(Debug)]
@@ -96,8 +76,9 @@ impl EventStream {
         match self.fs.changes(&self.at, &options).await {
             Ok(changes) => {
                 self.at = changes.next;
-                let told = changes.events.iter().filter_map(|change| tell(change, &self.grant));
-                let mut events: Vec<Event> = told.map(|told| json("change", &told)).collect();
+                let visible = changes.events.iter();
+                let visible = visible.filter_map(|change| visible_part(change, &self.grant));
+                let mut events: Vec<Event> = visible.map(|change| event_of(&change)).collect();
                 // The page's cursor stands after its last change, so the last event carries it.
                 let last = events.pop().map(|event| event.id(self.at.as_str()));
                 events.extend(last);
@@ -116,32 +97,28 @@ impl EventStream {
     }
 }
 
-fn json(name: &str, told: &ChangeEvent) -> Event {
-    let data = serde_json::to_string(told).expect("strings and numbers are JSON");
-    Event::default().event(name).data(data)
+fn event_of(change: &ChangeJson) -> Event {
+    let data = serde_json::to_string(change).expect("strings and numbers are JSON");
+    Event::default().event("change").data(data)
 }
 
-/// Says a change to a grant; one that is outside is not said, one that crosses the border is half of it.
-fn tell(change: &FileChange, grant: &AccessGrant) -> Option<ChangeEvent> {
-    let is_in = grant.covers(&change.path);
-    let (kind, path, from) = match &change.kind {
-        ChangeKind::Moved { from } => match (grant.covers(from), is_in) {
-            (true, true) => ("moved", &change.path, Some(from.to_string())),
-            (true, false) => ("removed", from, None),
-            (false, true) => ("created", &change.path, None),
-            (false, false) => return None,
-        },
-        _ if !is_in => return None,
-        ChangeKind::Created => ("created", &change.path, None),
-        ChangeKind::Removed => ("removed", &change.path, None),
-        _ => ("changed", &change.path, None),
+/// Returns the part of a change that a grant covers: a node that moves across the border of the
+/// grant appears or disappears; a change outside is not shown.
+fn visible_part(change: &FileChange, grant: &AccessGrant) -> Option<ChangeJson> {
+    let is_covered = grant.covers(&change.path);
+    let was_covered = match &change.kind {
+        ChangeKind::Moved { from } => grant.covers(from),
+        _ => is_covered,
     };
-    let file = match change.file_kind {
-        FileKind::Directory => "directory",
-        FileKind::Symlink => "symlink",
-        _ => "file",
-    };
-    let actor = change.actor.as_ref().map(ToString::to_string);
-    let (path, id) = (path.to_string(), change.id.to_string());
-    Some(ChangeEvent { kind, path, from, id, file, actor, at: change.at.0 })
+    let mut shown = ChangeJson::from(change);
+    match (was_covered, is_covered) {
+        (true, true) => (),
+        (false, true) => (shown.r#type, shown.from) = (ChangeType::Created, None),
+        (true, false) => {
+            shown.r#type = ChangeType::Removed;
+            shown.path = shown.from.take().unwrap_or(shown.path);
+        }
+        (false, false) => return None,
+    }
+    Some(shown)
 }

@@ -5,10 +5,10 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::Serialize;
 use yfs::WorkspaceError;
 use yfs_store::StoreError;
 use yfs_vfs::{FsCode, FsError};
+use yfs_wire::ProblemJson;
 
 use crate::access::TokenError;
 
@@ -16,27 +16,18 @@ use crate::access::TokenError;
 pub(crate) type Result<T = Response> = std::result::Result<T, HttpProblem>;
 
 /// Why a request was refused. Nothing has changed.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct HttpProblem {
-    #[serde(skip)]
     status: StatusCode,
-    /// What sort of problem it is, in words that do not change.
-    title: &'static str,
-    /// What it is here.
-    detail: String,
-    /// The code that a filesystem would answer with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'static str>,
-    /// The path concerned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
+    body: ProblemJson,
 }
 
 impl HttpProblem {
     /// Makes a problem of a status.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
-        Self { status, title, detail: detail.into(), code: None, path: None }
+        let body = ProblemJson { title, detail: detail.into(), code: None, path: None };
+        Self { status, body }
     }
 
     /// Says that a request makes no sense.
@@ -53,7 +44,7 @@ impl HttpProblem {
 impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response {
         let status = self.status;
-        let mut response = (status, Json(self)).into_response();
+        let mut response = (status, Json(self.body)).into_response();
         let headers = response.headers_mut();
         let media_type = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, media_type);
@@ -72,7 +63,9 @@ impl From<FsError> for HttpProblem {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         };
-        Self { code, path, ..Self::new(status_of(error.code), detail) }
+        let mut problem = Self::new(status_of(error.code), detail);
+        (problem.body.code, problem.body.path) = (code, path);
+        problem
     }
 }
 

@@ -4,10 +4,12 @@ use clap::Args;
 use serde_json::json;
 use yfs::workspace::anchors::{AnchorTarget, FileAnchor};
 use yfs_engine::content::AnchorSide;
+use yfs_wire::AnchorJson;
 
 use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
+    json,
 };
 
 const HELP: &str = "\
@@ -76,12 +78,7 @@ fn resolve(text: &str, context: &mut CommandContext) -> Result {
         text.parse().map_err(|error| CommandError::other(format!("{text}: {error}")))?;
     let place = context.readable()?.history().resolve_anchor(&anchor)?;
     if context.out.json {
-        return context.out.json_line(&json!({
-            "path": place.path.as_str(),
-            "line": place.line,
-            "offset": place.offset,
-            "exact": place.exact,
-        }));
+        return context.out.json_line(&json::value(&AnchorJson::from(&place)));
     }
     let path = context.out.safe(place.path.as_str()).into_owned();
     context.out.line(&format!("{path}:{}", place.line))?;

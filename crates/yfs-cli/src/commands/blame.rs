@@ -3,10 +3,11 @@
 use std::{ops::RangeInclusive, str::FromStr};
 
 use clap::Args;
-use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use yfs::workspace::blame::{BlameLine, BlameShare};
+use yfs::workspace::blame::BlameLine;
+use yfs_wire::{BlameLineJson, Rfc3339Time};
 
+use crate::json;
 use crate::{context::CommandContext, errors::Result, output::TextRole, parse_time};
 
 const HELP: &str = "\
@@ -60,7 +61,9 @@ pub(crate) fn run(args: &BlameArgs, context: &mut CommandContext) -> Result {
         lines.retain(|line| wanted.contains(&line.number));
     }
     if context.out.json {
-        return lines.iter().try_for_each(|line| context.out.json_line(&describe(line)));
+        return lines.iter().try_for_each(|line| {
+            context.out.json_line(&json::value(&BlameLineJson::<Rfc3339Time>::from(line)))
+        });
     }
     let name =
         |line: &BlameLine| line.actor.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
@@ -77,24 +80,4 @@ pub(crate) fn run(args: &BlameArgs, context: &mut CommandContext) -> Result {
         context.out.line(format!("{head}  {number}  {text}").trim_end())?;
     }
     Ok(())
-}
-
-fn describe(line: &BlameLine) -> Value {
-    let share = |share: &BlameShare| {
-        json!({
-            "actor": share.actor.as_ref().map(ToString::to_string),
-            "at": share.at.map(parse_time::rfc3339),
-            "label": share.label.as_deref(),
-            "version": share.version,
-            "n_chars": share.n_chars,
-        })
-    };
-    json!({
-        "line": line.number,
-        "text": line.text,
-        "actor": line.actor.as_ref().map(ToString::to_string),
-        "at": line.at.map(parse_time::rfc3339),
-        "version": line.version,
-        "shares": line.shares.iter().map(share).collect::<Vec<Value>>(),
-    })
 }

@@ -171,9 +171,9 @@ impl DuArgs {
             return context.out.json_line(&json!({
                 "path": item.path.as_str(),
                 "kind": crate::json::kind(kind),
-                "n_bytes": item.n_bytes,
-                "n_files": item.n_files,
-                "n_directories": item.n_directories,
+                "bytes": item.n_bytes,
+                "files": item.n_files,
+                "directories": item.n_directories,
             }));
         }
         self.print(context, item.n_bytes, &item.shown)

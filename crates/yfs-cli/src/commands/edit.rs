@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 use yfs_vfs::{TextReplacement, VersionToken};
+use yfs_wire::EditOutcomeJson;
 
 use crate::{
     commands::{input_content::read_host_text, write::version},
     context::CommandContext,
     errors::{CommandError, Result},
+    json,
 };
 
 const HELP: &str = "\
@@ -73,11 +74,8 @@ pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result 
     };
     let edited = context.writer()?.edit(&path.path, &edit).await?;
     if context.out.json {
-        return context.out.json_line(&json!({
-            "path": path.path.as_str(),
-            "n_replaced": edited.n_replaced,
-            "version": edited.version.as_ref().map(VersionToken::as_str),
-        }));
+        let edited = EditOutcomeJson::from(&edited).at(path.path.as_str());
+        return context.out.json_line(&json::value(&edited));
     }
     Ok(())
 }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 use yfs::ExportOptions;
+use yfs_wire::ExportReportJson;
 
 use crate::{
-    commands::import::{skipped_json, tell_skipped},
+    commands::import::tell_skipped,
     context::CommandContext,
     errors::Result,
     format_text::{amount, counted},
+    json,
     progress::CommandProgress,
 };
 
@@ -59,13 +60,7 @@ pub(crate) fn run(args: ExportArgs, context: &mut CommandContext) -> Result {
     let report = report?;
     tell_skipped(context, &report.skipped);
     if context.out.json {
-        return context.out.json_line(&json!({
-            "n_written": report.n_written,
-            "n_unchanged": report.n_unchanged,
-            "n_folders": report.n_folders,
-            "n_bytes": report.n_bytes,
-            "skipped": skipped_json(&report.skipped),
-        }));
+        return context.out.json_line(&json::value(&ExportReportJson::from(&report)));
     }
     let written = counted(report.n_written, "file", "files");
     let bytes = amount(report.n_bytes);

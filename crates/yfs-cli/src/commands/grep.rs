@@ -3,10 +3,12 @@
 use clap::Args;
 use serde_json::{Value, json};
 use yfs_vfs::{FileKind, FileMatches, GrepLine, GrepQuery, GrepResult};
+use yfs_wire::GrepLineJson;
 
 use crate::{
     context::{CommandContext, Fs},
     errors::{CommandError, EXIT_USAGE, Result},
+    json,
     output::TextRole,
     typed_path::TypedPath,
 };
@@ -307,16 +309,6 @@ fn painted_line(context: &CommandContext, line: &GrepLine) -> String {
 }
 
 fn line_json(file: &FileMatches, line: &GrepLine) -> Value {
-    let matches: Vec<[usize; 2]> = line.matches.iter().map(|it| [it.start, it.end]).collect();
-    let mut value = json!({
-        "path": file.path.as_str(),
-        "line": line.number,
-        "text": line.text,
-        "matches": matches,
-        "is_match": line.is_match,
-    });
-    if line.cut {
-        value["cut"] = true.into();
-    }
-    value
+    let path = Some(file.path.to_string());
+    json::value(&GrepLineJson { path, ..GrepLineJson::from(line) })
 }

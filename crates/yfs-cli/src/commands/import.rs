@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 use yfs::{
     ImportOptions, ImportReport, SkippedPath, WorkspaceError, YjsImportError, YjsImportReport,
 };
 use yfs_engine::path::VPath;
+use yfs_wire::{ImportReportJson, YjsImportReportJson};
 
 use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::{amount, counted, parse_size},
+    json,
     progress::CommandProgress,
 };
 
@@ -119,12 +120,7 @@ fn with_hint(error: WorkspaceError) -> CommandError {
 fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
-        return context.out.json_line(&json!({
-            "n_changed": report.n_changed,
-            "n_unchanged": report.n_unchanged,
-            "n_bytes": report.n_bytes,
-            "skipped": skipped_json(&report.skipped),
-        }));
+        return context.out.json_line(&json::value(&YjsImportReportJson::from(report)));
     }
     let changed = counted(report.n_changed, "document", "documents");
     let mut text = format!("{changed} changed, {} read", amount(report.n_bytes));
@@ -138,15 +134,7 @@ fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
 fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
     tell_skipped(context, &report.skipped);
     if context.out.json {
-        return context.out.json_line(&json!({
-            "n_created": report.n_created,
-            "n_updated": report.n_updated,
-            "n_unchanged": report.n_unchanged,
-            "n_folders": report.n_folders,
-            "n_links": report.n_links,
-            "n_bytes": report.n_bytes,
-            "skipped": skipped_json(&report.skipped),
-        }));
+        return context.out.json_line(&json::value(&ImportReportJson::from(report)));
     }
     context.remark(&summary(report));
     Ok(())
@@ -182,10 +170,4 @@ pub(crate) fn tell_skipped(context: &mut CommandContext, skipped: &[SkippedPath]
     for SkippedPath { path, why } in skipped {
         context.fail(&CommandError::other(format!("{path}: skipped: {why}")));
     }
-}
-
-/// Describes the skipped paths.
-pub(crate) fn skipped_json(skipped: &[SkippedPath]) -> serde_json::Value {
-    let one = |it: &SkippedPath| json!({ "path": it.path, "why": it.why.to_string() });
-    skipped.iter().map(one).collect()
 }

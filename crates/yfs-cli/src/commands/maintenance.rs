@@ -7,11 +7,13 @@ use serde_json::json;
 use yfs_engine::path::VPath;
 use yfs_store::StoreStats;
 use yfs_vfs::FileSystem;
+use yfs_wire::ConflictJson;
 
 use crate::{
     context::CommandContext,
     errors::{EXIT_FAILED, Result},
     format_text::human_size,
+    json,
     progress::CommandProgress,
 };
 
@@ -47,23 +49,23 @@ pub(crate) async fn info(context: &mut CommandContext) -> Result {
             "id": stats.id.as_str(),
             "file": file,
             "profile": profile,
-            "n_files": totals.n_files,
-            "n_directories": totals.n_directories,
-            "n_bytes": totals.n_bytes,
-            "n_trashed": stats.n_trashed,
-            "n_parked": stats.n_parked,
-            "n_quarantined": store.n_quarantined,
-            "n_refused": store.n_refused,
+            "files": totals.n_files,
+            "directories": totals.n_directories,
+            "bytes": totals.n_bytes,
+            "trashed": stats.n_trashed,
+            "parked": stats.n_parked,
+            "quarantined": store.n_quarantined,
+            "refused": store.n_refused,
             "main_bytes": stats.main_bytes,
             "store": {
-                "n_docs": store.n_docs,
-                "n_records": store.n_records,
+                "docs": store.n_docs,
+                "records": store.n_records,
                 "record_bytes": store.record_bytes,
                 "snapshot_bytes": store.snapshot_bytes,
-                "n_blobs": store.n_blobs,
+                "blobs": store.n_blobs,
                 "blob_bytes": store.blob_bytes,
                 "quarantine_bytes": store.quarantine_bytes,
-                "n_quarantine_dropped": store.n_quarantine_dropped,
+                "quarantine_dropped": store.n_quarantine_dropped,
                 "file_bytes": store.file_bytes,
                 "head": store.head.0,
             },
@@ -106,12 +108,7 @@ fn quarantine_summary(store: &StoreStats) -> String {
 pub(crate) fn conflicts(context: &mut CommandContext) -> Result {
     for conflict in context.readable()?.conflicts()? {
         if context.out.json {
-            context.out.json_line(&json!({
-                "kind": conflict.kind.as_str(),
-                "id": conflict.id.as_str(),
-                "path": conflict.path,
-                "detail": conflict.detail,
-            }))?;
+            context.out.json_line(&json::value(&ConflictJson::from(&conflict)))?;
             continue;
         }
         let path = context.out.safe(&conflict.path).into_owned();
@@ -130,9 +127,9 @@ pub(crate) fn compact(context: &mut CommandContext) -> Result {
     let report = report?;
     if context.out.json {
         return context.out.json_line(&json!({
-            "n_documents": report.n_documents,
-            "n_compacted": report.n_compacted,
-            "n_kept": report.n_kept,
+            "documents": report.n_documents,
+            "compacted": report.n_compacted,
+            "kept": report.n_kept,
             "bytes_before": report.bytes_before,
             "bytes_after": report.bytes_after,
         }));
@@ -161,10 +158,10 @@ pub(crate) fn fsck(context: &mut CommandContext) -> Result {
     let (n_records, n_snapshots, n_blobs) = (report.n_records, report.n_snapshots, report.n_blobs);
     if context.out.json {
         context.out.json_line(&json!({
-            "n_records": n_records,
-            "n_snapshots": n_snapshots,
-            "n_blobs": n_blobs,
-            "n_problems": n_problems,
+            "records": n_records,
+            "snapshots": n_snapshots,
+            "blobs": n_blobs,
+            "problems": n_problems,
         }))?;
     } else {
         context.remark(&format!(
@@ -187,7 +184,7 @@ pub(crate) fn backup(args: BackupArgs, context: &mut CommandContext) -> Result {
     let file = args.to.display().to_string();
     if context.out.json {
         let n_bytes = args.to.metadata().map_or(0, |meta| meta.len());
-        return context.out.json_line(&json!({ "file": file, "n_bytes": n_bytes }));
+        return context.out.json_line(&json!({ "file": file, "bytes": n_bytes }));
     }
     context.remark(&format!("{file} written"));
     Ok(())

@@ -190,9 +190,9 @@ fn tell(report: &MirrorReport, once: bool, context: &mut CommandContext) -> Resu
             .collect();
         return context.out.json_line(&json!({
             "to_workspace": counts(&report.to_workspace),
-            "to_folder": counts(&report.to_folder),
-            "n_matched": report.n_matched,
-            "n_merged": report.n_merged,
+            "to_directory": counts(&report.to_folder),
+            "matched": report.n_matched,
+            "merged": report.n_merged,
             "skipped": skipped,
         }));
     }

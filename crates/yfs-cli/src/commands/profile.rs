@@ -78,8 +78,8 @@ pub(crate) fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
     if context.out.json {
         return context.out.json_line(&json!({
             "profile": name,
-            "n_files": report.n_files,
-            "n_converted": report.n_converted,
+            "files": report.n_files,
+            "converted": report.n_converted,
         }));
     }
     let (n_converted, n_files) = (report.n_converted, report.n_files);

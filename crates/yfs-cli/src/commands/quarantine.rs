@@ -4,14 +4,15 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::Workspace;
-use yfs_engine::{id::FileId, path::VPath};
+use yfs_engine::id::FileId;
 use yfs_store::QuarantinedUpdate;
+use yfs_wire::{QuarantinedJson, Rfc3339Time};
 
 use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::human_size,
-    parse_time,
+    json, parse_time,
 };
 
 const HELP: &str = "\
@@ -137,7 +138,7 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
         }
     }
     if context.out.json {
-        return context.out.json_line(&json!({ "n_dropped": n_dropped }));
+        return context.out.json_line(&json!({ "dropped": n_dropped }));
     }
     context.remark(&format!("{n_dropped} dropped"));
     Ok(())
@@ -155,15 +156,6 @@ fn not_there(number: u64) -> CommandError {
 
 fn describe(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<Value> {
     let path = workspace.nodes().path_of(&FileId::from(&refused.doc))?;
-    Ok(json!({
-        "number": refused.number,
-        "doc": refused.doc.as_str(),
-        "path": path.as_ref().map(VPath::as_str),
-        "first_at": parse_time::rfc3339(refused.first_at),
-        "last_at": parse_time::rfc3339(refused.last_at),
-        "n_times": refused.n_times,
-        "n_bytes": refused.len,
-        "kept": refused.is_kept,
-        "reason": refused.reason,
-    }))
+    let path = path.map(|path| path.to_string());
+    Ok(json::value(&QuarantinedJson::<Rfc3339Time>::new(refused, path)))
 }

@@ -3,14 +3,16 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use yfs::workspace::redact::{RedactionReport, RedactionScope};
+use yfs_wire::{RedactionJson, RedactionReportJson, Rfc3339Time};
 
 use crate::{
     commands::versions::pick,
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::counted,
+    json,
     output::TextRole,
     parse_time,
     typed_path::TypedPath,
@@ -106,13 +108,8 @@ fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
     for record in context.readable()?.history().redactions(&path.path)? {
         let (actor, reason) = (record.author.actor.to_string(), record.author.label.as_deref());
         if context.out.json {
-            context.out.json_line(&json!({
-                "at": parse_time::rfc3339(record.author.at),
-                "actor": actor,
-                "reason": reason,
-                "n_chars": record.n_units,
-                "n_blobs": record.n_blobs,
-            }))?;
+            let record = RedactionJson::<Rfc3339Time>::from(&record);
+            context.out.json_line(&json::value(&record))?;
             continue;
         }
         let what = counts(record.n_units, record.n_blobs);
@@ -131,18 +128,9 @@ fn report(
     erased: bool,
 ) -> Result {
     if context.out.json {
-        let hashes = |hashes: &[yfs_engine::hash::ContentHash]| -> Vec<Value> {
-            hashes.iter().map(|hash| hash.to_string().into()).collect()
-        };
-        return context.out.json_line(&json!({
-            "path": path.path.as_str(),
-            "erased": erased,
-            "n_chars": redacted.n_units,
-            "pieces": redacted.pieces,
-            "blobs": hashes(&redacted.blobs),
-            "kept": hashes(&redacted.kept),
-            "held_by": redacted.held_by,
-        }));
+        let more = json!({ "path": path.path.as_str(), "erased": erased });
+        let report = RedactionReportJson::from(redacted);
+        return context.out.json_line(&json::with(&report, more));
     }
     for line in redacted.pieces.iter().flat_map(|piece| piece.lines()) {
         let line = context.out.safe(line).into_owned();

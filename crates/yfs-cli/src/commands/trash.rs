@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::{TrashEntry, Workspace};
 use yfs_engine::id::FileId;
+use yfs_wire::{ExpireReportJson, Rfc3339Time, TrashEntryJson};
 
 use crate::{
     context::CommandContext,
@@ -133,7 +134,7 @@ fn purge(context: &mut CommandContext, items: &[String]) -> Result {
     }
     let n_marked = workspace.trash().purge(&ids)?;
     if context.out.json {
-        return context.out.json_line(&json!({ "n_marked": n_marked }));
+        return context.out.json_line(&json!({ "marked": n_marked }));
     }
     context.remark(&format!(
         "{n_marked} marked; they go when `yfs trash empty` finds them old enough"
@@ -150,12 +151,9 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
     let n_marked = workspace.trash().purge(&ids)?;
     let expired = workspace.trash().expire(keep)?;
     if context.out.json {
-        return context.out.json_line(&json!({
-            "n_marked": n_marked,
-            "n_rows": expired.n_rows,
-            "n_documents": expired.n_documents,
-            "n_bytes": expired.n_bytes,
-        }));
+        let more = json!({ "marked": n_marked });
+        let expired = ExpireReportJson::from(expired);
+        return context.out.json_line(&json::with(&expired, more));
     }
     context.remark(&format!("{n_marked} marked, {} deleted for good", expired.n_rows));
     Ok(())
@@ -173,14 +171,5 @@ fn find(workspace: &Workspace, item: &str) -> Result<FileId> {
 }
 
 fn describe(item: &TrashEntry) -> Value {
-    json!({
-        "id": item.id.as_str(),
-        "name": item.name,
-        "kind": json::kind(item.kind),
-        "original": item.original,
-        "trashed_at": parse_time::rfc3339(item.trashed_at),
-        "n_hidden": item.n_hidden,
-        "stranded": item.stranded,
-        "purging": item.purging,
-    })
+    json::value(&TrashEntryJson::<Rfc3339Time>::from(item))
 }

@@ -10,6 +10,8 @@ use yfs::{
 };
 
 use self::compare::{ComparedSides, bracketed, print_unified, print_words, unified, words};
+use yfs_wire::{Rfc3339Time, VersionJson};
+
 use crate::{
     commands::write::report,
     context::CommandContext,
@@ -133,16 +135,8 @@ fn list(context: &mut CommandContext, path: &str, named: bool) -> Result {
     for version in versions {
         let actor = version.actor.as_ref().map(ToString::to_string);
         if context.out.json {
-            let names: Vec<&str> = version.names.iter().map(AsRef::as_ref).collect();
-            context.out.json_line(&json!({
-                "number": version.number,
-                "at": parse_time::rfc3339(version.at),
-                "actor": actor,
-                "label": version.label.as_deref(),
-                "names": names,
-                "redacted": version.redacted,
-                "current": version.current,
-            }))?;
+            let version = VersionJson::<Rfc3339Time>::from(&version);
+            context.out.json_line(&json::value(&version))?;
             continue;
         }
         let label = version.label.as_deref().unwrap_or_default();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use yfs_vfs::{CreateMode, VersionBase, VersionToken, WriteOptions, WriteOutcome};
+use yfs_wire::WriteOutcomeJson;
 
 use crate::{
     commands::input_content::{ContentArgs, read_host},
@@ -93,7 +94,9 @@ pub(crate) fn report(
     written: &WriteOutcome,
 ) -> Result {
     if context.out.json {
-        return context.out.json_line(&json::written(path.path.as_str(), written));
+        return context
+            .out
+            .json_line(&json::value(&WriteOutcomeJson::from(written).at(path.path.as_str())));
     }
     if !written.overlaps.is_empty() {
         let places = counted(written.overlaps.len() as u64, "place", "places");

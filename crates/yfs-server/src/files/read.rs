@@ -6,14 +6,14 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::Deserialize;
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, Stat};
+use yfs_wire::{ReadQuery, StatJson, UnixMillis};
 
 use super::{
     Rest,
     conditions::{etag, unchanged},
-    list::{FileStat, list},
+    list::list,
     range::ranged,
     rest,
 };
@@ -21,16 +21,6 @@ use crate::{
     caller::{RequestCaller, apart},
     problem::Result,
 };
-
-/// What can be asked of a read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ReadQuery {
-    /// Whether a directory is listed with all that is below it.
-    recursive: bool,
-    /// Which version of a file, as `/api/versions` numbers them; without it, the present one.
-    version: Option<u64>,
-}
 
 /// Answers `GET /api/files/{path}`.
 pub(super) async fn get(
@@ -59,7 +49,7 @@ pub(super) async fn get(
 pub(super) async fn stat(path: Rest, caller: RequestCaller) -> Result {
     let path = rest(path)?;
     let stat = apart(async { caller.fs().lstat(&path).await }).await?;
-    Ok(Json(FileStat::new(&path, stat)).into_response())
+    Ok(Json(StatJson::<UnixMillis, u32>::new(path.as_str(), &stat)).into_response())
 }
 
 async fn present(fs: &dyn FileSystem, path: &VPath, stat: Stat, headers: &HeaderMap) -> Result {

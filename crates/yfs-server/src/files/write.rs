@@ -6,10 +6,11 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::{RemoveOptions, TextReplacement, VersionBase, WriteOptions, WriteOutcome};
+use yfs_wire::{
+    ConflictPolicy, EditOutcomeJson, EditRequest, RemoveQuery, WriteOutcomeJson, WriteQuery,
+};
 
 use super::{
     Rest,
@@ -21,46 +22,6 @@ use crate::{
     caller::{RequestCaller, apart},
     problem::{HttpProblem, Result},
 };
-
-/// What can be asked of a write.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct WriteQuery {
-    /// What happens if somebody wrote since the version of `If-Match`.
-    conflict: ConflictPolicy,
-    /// Permission bits, in octal.
-    mode: Option<String>,
-    /// When the content last changed, in milliseconds since the Unix epoch.
-    mtime: Option<i64>,
-}
-
-/// What happens if somebody wrote meanwhile.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ConflictPolicy {
-    /// The write is refused with 412.
-    #[default]
-    Refuse,
-    /// Both changes are in the file.
-    Merge,
-}
-
-/// The body of an edit.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct EditBody {
-    old: String,
-    new: String,
-    #[serde(default)]
-    all: bool,
-}
-
-/// What can be asked of a removal.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct RemoveQuery {
-    recursive: bool,
-}
 
 /// Answers `PUT /api/files/{path}`.
 pub(super) async fn put(
@@ -108,7 +69,7 @@ pub(super) async fn edit(
     path: Rest,
     caller: RequestCaller,
     headers: HeaderMap,
-    Json(body): Json<EditBody>,
+    Json(body): Json<EditRequest>,
 ) -> Result {
     let (path, conditions) = (rest(path)?, RequestConditions::of(&headers)?);
     apart(async {
@@ -121,12 +82,7 @@ pub(super) async fn edit(
             edit.expected_version = Some(known.version);
         }
         let edited = fs.edit(&path, &edit).await?;
-        let answer = json!({
-            "path": path.to_string(),
-            "replaced": edited.n_replaced,
-            "merged": edited.version.is_none(),
-            "version": edited.version.as_ref().map(ToString::to_string),
-        });
+        let answer = EditOutcomeJson::from(&edited).at(path.as_str());
         let tag = edited.version.map(|version| [(header::ETAG, etag(&id, &version))]);
         Ok((tag, Json(answer)).into_response())
     })
@@ -161,19 +117,7 @@ fn options(asked: &WriteQuery) -> Result<WriteOptions> {
 }
 
 fn tell(path: &VPath, written: &WriteOutcome) -> axum::response::Response {
-    let overlaps = written.overlaps.iter().map(|overlap| {
-        let actor = overlap.actor.as_ref().map(ToString::to_string);
-        json!({ "offset": overlap.offset, "len": overlap.len, "actor": actor })
-    });
-    let answer = json!({
-        "path": path.to_string(),
-        "id": written.id.to_string(),
-        "version": written.version.as_ref().map(ToString::to_string),
-        "merged": written.version.is_none(),
-        "size": written.size,
-        "created": written.created,
-        "overlaps": overlaps.collect::<Vec<Value>>(),
-    });
+    let answer = WriteOutcomeJson::from(written).at(path.as_str());
     let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
     // RFC 9110, section 9.3.4: no validator unless the body was stored unchanged.
     let tag = written.version.as_ref().map(|it| [(header::ETAG, etag(&written.id, it))]);

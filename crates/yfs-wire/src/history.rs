@@ -1,0 +1,202 @@
+//! Versions, authors, anchors and redactions.
+
+use serde::Serialize;
+use yfs::workspace::{
+    anchors::ResolvedFileAnchor,
+    blame::{BlameLine, BlameShare},
+    redact::{RedactionInfo, RedactionReport},
+    versions::VersionInfo,
+};
+use yfs_types::{hash::ContentHash, time::Millis};
+
+use crate::time::UnixMillis;
+
+/// A version of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(feature = "schema", ts(rename = "Version", concrete(T = UnixMillis)))]
+#[cfg_attr(feature = "schema", schemars(rename = "Version"))]
+pub struct VersionJson<T = UnixMillis> {
+    /// The number, from 1.
+    pub number: u64,
+    /// The time of the first change of the version.
+    pub at: T,
+    /// The author, if known.
+    pub actor: Option<String>,
+    /// The label of the author's session.
+    pub label: Option<String>,
+    /// The names that users gave to the version.
+    pub names: Vec<String>,
+    /// Whether content of the version was erased.
+    pub redacted: bool,
+    /// Whether it is the current content.
+    pub current: bool,
+}
+
+/// The answer of `GET /api/versions/{path}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Versions"))]
+pub struct VersionList {
+    /// The path of the file.
+    pub path: String,
+    /// The versions, oldest first.
+    pub versions: Vec<VersionJson>,
+}
+
+/// A line of a file and its author: the one of most of its characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
+#[cfg_attr(feature = "schema", ts(rename = "BlameLine", concrete(T = UnixMillis)))]
+pub struct BlameLineJson<T = UnixMillis> {
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// The text of the line.
+    pub text: String,
+    /// The author, if known.
+    pub actor: Option<String>,
+    /// The time when the author wrote it.
+    pub at: Option<T>,
+    /// The version that contains the change.
+    pub version: Option<u64>,
+    /// All authors of the line.
+    pub shares: Vec<BlameShareJson<T>>,
+}
+
+/// A share that one author has in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
+#[cfg_attr(feature = "schema", ts(rename = "BlameShare", concrete(T = UnixMillis)))]
+pub struct BlameShareJson<T = UnixMillis> {
+    /// The author, if known.
+    pub actor: Option<String>,
+    /// The time when the author wrote it.
+    pub at: Option<T>,
+    /// The label of the author's session.
+    pub label: Option<String>,
+    /// The version that contains the change.
+    pub version: Option<u64>,
+    /// The number of characters.
+    pub chars: usize,
+}
+
+/// The present position of an anchor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
+#[cfg_attr(feature = "schema", ts(rename = "Anchored"))]
+pub struct AnchorJson {
+    /// The path of the file.
+    pub path: String,
+    /// The offset in bytes.
+    pub offset: usize,
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// Whether the anchored character still exists.
+    pub exact: bool,
+}
+
+/// What a redaction erases, or erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
+#[cfg_attr(feature = "schema", ts(rename = "Redacted", rename_all = "camelCase"))]
+pub struct RedactionReportJson {
+    /// The pieces of text, each as it was typed.
+    pub pieces: Vec<String>,
+    /// The number of characters of the pieces, in UTF-16 code units as Yjs counts.
+    pub chars: u64,
+    /// The hashes of the blobs that are erased.
+    pub blobs: Vec<String>,
+    /// The hashes of the blobs that stay because another file or version needs them.
+    pub kept: Vec<String>,
+    /// The versions that stay readable and contain some of the text, which therefore stays.
+    pub held_by: Vec<u64>,
+}
+
+/// A record of a redaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
+#[cfg_attr(feature = "schema", ts(rename = "Redaction", concrete(T = UnixMillis)))]
+pub struct RedactionJson<T = UnixMillis> {
+    /// The author of the redaction.
+    pub actor: String,
+    /// The time of the redaction.
+    pub at: T,
+    /// The reason that the author gave.
+    pub reason: Option<String>,
+    /// The number of erased characters, in UTF-16 code units.
+    pub chars: u64,
+    /// The number of erased blobs.
+    pub blobs: usize,
+}
+
+impl<T: From<Millis>> From<&VersionInfo> for VersionJson<T> {
+    fn from(version: &VersionInfo) -> Self {
+        Self {
+            number: version.number,
+            at: version.at.into(),
+            actor: version.actor.as_ref().map(ToString::to_string),
+            label: version.label.as_ref().map(ToString::to_string),
+            names: version.names.iter().map(ToString::to_string).collect(),
+            redacted: version.redacted,
+            current: version.current,
+        }
+    }
+}
+
+impl<T: From<Millis>> From<&BlameLine> for BlameLineJson<T> {
+    fn from(line: &BlameLine) -> Self {
+        Self {
+            line: line.number,
+            text: line.text.clone(),
+            actor: line.actor.as_ref().map(ToString::to_string),
+            at: line.at.map(T::from),
+            version: line.version,
+            shares: line.shares.iter().map(BlameShareJson::from).collect(),
+        }
+    }
+}
+
+impl<T: From<Millis>> From<&BlameShare> for BlameShareJson<T> {
+    fn from(share: &BlameShare) -> Self {
+        Self {
+            actor: share.actor.as_ref().map(ToString::to_string),
+            at: share.at.map(T::from),
+            label: share.label.as_ref().map(ToString::to_string),
+            version: share.version,
+            chars: share.n_chars,
+        }
+    }
+}
+
+impl From<&ResolvedFileAnchor> for AnchorJson {
+    fn from(resolved: &ResolvedFileAnchor) -> Self {
+        let path = resolved.path.to_string();
+        Self { path, offset: resolved.offset, line: resolved.line, exact: resolved.exact }
+    }
+}
+
+impl From<&RedactionReport> for RedactionReportJson {
+    fn from(report: &RedactionReport) -> Self {
+        let hashes = |hashes: &[ContentHash]| hashes.iter().map(ToString::to_string).collect();
+        Self {
+            chars: report.n_units,
+            blobs: hashes(&report.blobs),
+            kept: hashes(&report.kept),
+            pieces: report.pieces.clone(),
+            held_by: report.held_by.clone(),
+        }
+    }
+}
+
+impl<T: From<Millis>> From<&RedactionInfo> for RedactionJson<T> {
+    fn from(redaction: &RedactionInfo) -> Self {
+        let author = &redaction.author;
+        Self {
+            actor: author.actor.to_string(),
+            at: author.at.into(),
+            reason: author.label.as_ref().map(ToString::to_string),
+            chars: redaction.n_units,
+            blobs: redaction.n_blobs,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The JSON that yfs prints, serves and takes: one set of types for every door.
+//!
+//! The CLI (`--json`), the HTTP interface, `/events` and the Node package serialize the same types,
+//! so a fact has one name everywhere. With the feature `schema` the types also describe themselves:
+//! the components of the server's OpenAPI document and the Node package's `wire.ts` are generated
+//! from them ([`schema`]).
+//!
+//! # Rules
+//!
+//! - A key is one term of the glossary, in snake case. Counts are plain plural nouns: `files`,
+//!   `directories`, `bytes`. The Node package spells keys in camel case ([`camel_case_keys`]).
+//! - Every field is always present, and null if there is no value. The exceptions say so: a version
+//!   that the caller must not use is absent, so that it can't be mistaken for one.
+//! - Times are a type parameter: [`UnixMillis`] for programs in a process or on a wire,
+//!   [`Rfc3339Time`] for shells. Modes likewise: a number, or [`OctalMode`].
+//! - What comes in rejects unknown fields.
+//!
+//! # Example
+//!
+//! ```
+//! use yfs_vfs::{FileSystem, MemoryFs, WriteOptions};
+//! use yfs_wire::WriteOutcomeJson;
+//!
+//! # futures::executor::block_on(async {
+//! let fs = MemoryFs::new();
+//! let path = "/notes.txt".parse().unwrap();
+//! let written = fs.write(&path, "text".into(), &WriteOptions::default()).await.unwrap();
+//! let answer = serde_json::to_value(WriteOutcomeJson::from(&written).at("/notes.txt")).unwrap();
+//! assert_eq!(answer["path"], "/notes.txt");
+//! assert_eq!(answer["size"], 4);
+//! # });
+//! ```
+
+mod camel_case;
+mod change;
+mod history;
+mod node_kind;
+mod problem;
+mod query;
+mod request;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod search;
+mod stat;
+mod status;
+mod time;
+mod transfer;
+mod trash;
+mod write;
+
+pub use camel_case::camel_case_keys;
+pub use change::{ChangeJson, ChangeType};
+pub use history::{
+    AnchorJson, BlameLineJson, BlameShareJson, RedactionJson, RedactionReportJson, VersionJson,
+    VersionList,
+};
+pub use node_kind::NodeKindJson;
+pub use problem::ProblemJson;
+pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson};
+pub use request::{
+    ConflictPolicy, EditRequest, EventsQuery, MkdirRequest, ReadQuery, RemoveQuery, RestoreRequest,
+    SymlinkRequest, TransferRequest, WriteQuery,
+};
+pub use search::{GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson};
+pub use stat::{DirectoryListing, EntryJson, StatJson, TreeEntryJson, TreeJson};
+pub use status::{
+    ConflictJson, DocumentInfoJson, ProfileReportJson, QuarantinedJson, WorkspaceStatsJson,
+};
+pub use time::{OctalMode, Rfc3339Time, UnixMillis, rfc3339};
+pub use transfer::{
+    BlobJson, ExportReportJson, ImportReportJson, SkippedJson, YjsImportReportJson,
+};
+pub use trash::{ExpireReportJson, RestoredJson, TrashEntryJson, TrashList};
+pub use write::{EditOutcomeJson, OverlapJson, WriteOutcomeJson};

@@ -1,0 +1,121 @@
+//! Bodies and query parameters of HTTP requests.
+
+use serde::{Deserialize, de::IgnoredAny};
+
+/// The body of `POST /api/mkdir`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MkdirRequest {
+    /// The path of the directory.
+    pub path: String,
+    /// Whether missing parents are created, and an existing directory is accepted.
+    #[serde(default)]
+    pub recursive: bool,
+}
+
+/// The body of `POST /api/move` and `POST /api/copy`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TransferRequest {
+    /// The path of the source.
+    pub from: String,
+    /// The path of the destination.
+    pub to: String,
+    /// Whether a file at the destination is replaced.
+    #[serde(default)]
+    pub replace: bool,
+    /// Whether a directory is copied with everything below it.
+    #[serde(default)]
+    pub recursive: bool,
+}
+
+/// The body of `POST /api/symlink`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SymlinkRequest {
+    /// The path of the link.
+    pub path: String,
+    /// The target.
+    pub target: String,
+}
+
+/// The body of `POST /api/restore`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RestoreRequest {
+    /// The id of the node in the trash.
+    pub id: String,
+    /// The path where to put it; by default the path where it was.
+    pub to: Option<String>,
+}
+
+/// The body of `PATCH /api/files/{path}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EditRequest {
+    /// The text to replace.
+    pub old: String,
+    /// The new text.
+    pub new: String,
+    /// Whether all occurrences are replaced; otherwise there must be exactly one.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// The query of `GET /events`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EventsQuery {
+    /// The id of the last event that the client received.
+    pub since: Option<String>,
+    token: Option<IgnoredAny>,
+}
+
+/// The query of `GET /api/files/{path}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReadQuery {
+    /// Whether a directory is listed with everything below it.
+    pub recursive: bool,
+    /// The number of a version, as `/api/versions` counts them; by default the current content.
+    pub version: Option<u64>,
+    token: Option<IgnoredAny>,
+}
+
+/// The query of `PUT` and `POST /api/files/{path}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WriteQuery {
+    /// What to do if another writer changed the file since the version of `If-Match`.
+    pub conflict: ConflictPolicy,
+    /// Permission bits, in octal.
+    pub mode: Option<String>,
+    /// The time when the content last changed, in milliseconds since the Unix epoch.
+    pub mtime: Option<i64>,
+    token: Option<IgnoredAny>,
+}
+
+/// What a write does if another writer changed the file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConflictPolicy {
+    /// The write is rejected with 412.
+    #[default]
+    Refuse,
+    /// Both changes are merged.
+    Merge,
+}
+
+/// The query of `DELETE /api/files/{path}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RemoveQuery {
+    /// Whether a directory is removed with everything below it.
+    pub recursive: bool,
+    token: Option<IgnoredAny>,
+}
