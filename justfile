@@ -16,6 +16,13 @@ test *args:
 lint:
     cargo fmt --all -- --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
+    npm --prefix crates/yfs-node run --silent format:check
+    npm --prefix crates/yfs-node run --silent lint
+
+# Format all Rust, TypeScript and JavaScript.
+format:
+    cargo fmt --all
+    npm --prefix crates/yfs-node run --silent format
 
 # Benchmarks; the figures belong in docs/performance.md.
 bench *args:

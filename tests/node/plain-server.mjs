@@ -52,7 +52,7 @@ server.on('connection', (socket, request) => {
   socket.send(encoding.toUint8Array(hello))
 })
 
-for await (const _ of createInterface({ input: process.stdin })) {
+for await (const _line of createInterface({ input: process.stdin })) {
   for (const socket of server.clients) socket.terminate()
 }
 process.exit(0)

@@ -54,7 +54,21 @@ function random(seed) {
   }
 }
 
-const WORDS = ['the ', 'on-call ', 'naïve ', '東京 ', '😀', '👩‍👩‍👧‍👦', '🇨🇭 ', '\n', '\r\n', 'e\u0301', '“quoted” ', 'x', '\t']
+const WORDS = [
+  'the ',
+  'on-call ',
+  'naïve ',
+  '東京 ',
+  '😀',
+  '👩‍👩‍👧‍👦',
+  '🇨🇭 ',
+  '\n',
+  '\r\n',
+  'e\u0301',
+  '“quoted” ',
+  'x',
+  '\t',
+]
 
 /** Inserts and deletes at random places, never in the middle of a surrogate pair. */
 function randomEdits(text, seed, nEdits) {
@@ -91,12 +105,17 @@ const operations = {
   // Bytes.
   any_bytes: ({ value }) => toHex(encoding.encode((encoder) => encoding.writeAny(encoder, value))),
   any_value: ({ bytes }) => decoding.readAny(decoding.createDecoder(fromHex(bytes))),
-  apply: (request) => emitted(docOf(request), () => Y.applyUpdate(docOf(request), fromHex(request.update))),
+  apply: (request) =>
+    emitted(docOf(request), () => Y.applyUpdate(docOf(request), fromHex(request.update))),
   encode: (request) =>
-    toHex(Y.encodeStateAsUpdate(docOf(request), request.sv === undefined ? undefined : fromHex(request.sv))),
+    toHex(
+      Y.encodeStateAsUpdate(
+        docOf(request),
+        request.sv === undefined ? undefined : fromHex(request.sv),
+      ),
+    ),
   sv: (request) => toHex(Y.encodeStateVector(docOf(request))),
-  clocks: (request) =>
-    [...Y.getStateVector(docOf(request).store)].sort(([a], [b]) => a - b),
+  clocks: (request) => [...Y.getStateVector(docOf(request).store)].sort(([a], [b]) => a - b),
   incomplete: (request) => {
     const { store } = docOf(request)
     return store.pendingStructs !== null || store.pendingDs !== null
@@ -120,16 +139,28 @@ const operations = {
       ),
     }
   },
-  n_structs: (request) => [...docOf(request).store.clients.values()].reduce((sum, structs) => sum + structs.length, 0),
+  n_structs: (request) =>
+    [...docOf(request).store.clients.values()].reduce((sum, structs) => sum + structs.length, 0),
 
   // Tables.
-  elements: (request) => docOf(request).getArray(request.table ?? 'table:files').toArray(),
+  elements: (request) =>
+    docOf(request)
+      .getArray(request.table ?? 'table:files')
+      .toArray(),
   rows(request) {
-    const { byKey } = winners(docOf(request).getArray(request.table ?? 'table:files').toArray())
+    const { byKey } = winners(
+      docOf(request)
+        .getArray(request.table ?? 'table:files')
+        .toArray(),
+    )
     return Object.fromEntries([...byKey].map(([key, { element }]) => [key, element]))
   },
   push: (request) =>
-    emitted(docOf(request), () => docOf(request).getArray(request.table ?? 'table:files').push(request.values)),
+    emitted(docOf(request), () =>
+      docOf(request)
+        .getArray(request.table ?? 'table:files')
+        .push(request.values),
+    ),
   table_open: (request) => emitted(docOf(request), () => tableOf(request)),
   table_set: (request) =>
     emitted(docOf(request), () => tableOf(request).set(request.key, request.val, request.now)),
@@ -138,18 +169,30 @@ const operations = {
     emitted(docOf(request), () => {
       const table = tableOf(request)
       const before = table.get(request.key)
-      if (before !== undefined) table.set(request.key, { ...before, ...request.changes }, request.now)
+      if (before !== undefined)
+        table.set(request.key, { ...before, ...request.changes }, request.now)
     }),
   table_delete: (request) => emitted(docOf(request), () => tableOf(request).delete(request.key)),
   table_get: (request) => tableOf(request).get(request.key) ?? null,
 
   // Text.
-  text: (request) => docOf(request).getText(request.root ?? 'text').toString(),
+  text: (request) =>
+    docOf(request)
+      .getText(request.root ?? 'text')
+      .toString(),
   text_length: (request) => docOf(request).getText(request.root ?? 'text').length,
   insert: (request) =>
-    emitted(docOf(request), () => docOf(request).getText(request.root ?? 'text').insert(request.at, request.text)),
+    emitted(docOf(request), () =>
+      docOf(request)
+        .getText(request.root ?? 'text')
+        .insert(request.at, request.text),
+    ),
   delete: (request) =>
-    emitted(docOf(request), () => docOf(request).getText(request.root ?? 'text').delete(request.at, request.len)),
+    emitted(docOf(request), () =>
+      docOf(request)
+        .getText(request.root ?? 'text')
+        .delete(request.at, request.len),
+    ),
   random_edits: (request) =>
     emitted(docOf(request), () =>
       randomEdits(docOf(request).getText(request.root ?? 'text'), request.seed, request.n_edits),
@@ -160,29 +203,42 @@ const operations = {
   array: (request) => docOf(request).getArray(request.root).toJSON(),
   map: (request) => docOf(request).getMap(request.root).toJSON(),
   map_set: (request) =>
-    emitted(docOf(request), () => docOf(request).getMap(request.root).set(request.key, request.val)),
-  xml: (request) => docOf(request).getXmlFragment(request.root ?? 'richtext').toString(),
+    emitted(docOf(request), () =>
+      docOf(request).getMap(request.root).set(request.key, request.val),
+    ),
+  xml: (request) =>
+    docOf(request)
+      .getXmlFragment(request.root ?? 'richtext')
+      .toString(),
 
   // History.
   snapshot: (request) => toHex(Y.encodeSnapshot(Y.snapshot(docOf(request)))),
   text_at(request) {
     const snapshot = Y.decodeSnapshot(fromHex(request.snapshot))
-    return Y.createDocFromSnapshot(docOf(request), snapshot).getText(request.root ?? 'text').toString()
+    return Y.createDocFromSnapshot(docOf(request), snapshot)
+      .getText(request.root ?? 'text')
+      .toString()
   },
   position: (request) => {
     const type = docOf(request).getText(request.root ?? 'text')
-    return toHex(Y.encodeRelativePosition(Y.createRelativePositionFromTypeIndex(type, request.index, request.assoc ?? 0)))
+    return toHex(
+      Y.encodeRelativePosition(
+        Y.createRelativePositionFromTypeIndex(type, request.index, request.assoc ?? 0),
+      ),
+    )
   },
   resolve: (request) => {
     const position = Y.decodeRelativePosition(fromHex(request.position))
     return Y.createAbsolutePositionFromRelativePosition(position, docOf(request))?.index ?? null
   },
-  same_snapshot: ({ a, b }) => Y.equalSnapshots(Y.decodeSnapshot(fromHex(a)), Y.decodeSnapshot(fromHex(b))),
+  same_snapshot: ({ a, b }) =>
+    Y.equalSnapshots(Y.decodeSnapshot(fromHex(a)), Y.decodeSnapshot(fromHex(b))),
 }
 
 // JSON has no bytes, and a BigInt would break the reference's clock: the one is spelt out, the other fails.
 function spell(key, value) {
-  if (typeof value === 'bigint') throw new Error(`a BigInt is on the wire, under ${JSON.stringify(key)}: ${value}`)
+  if (typeof value === 'bigint')
+    throw new Error(`a BigInt is on the wire, under ${JSON.stringify(key)}: ${value}`)
   if (value instanceof Uint8Array) return { $bytes: toHex(value) }
   return value === undefined ? null : value
 }

@@ -32,23 +32,29 @@ const paragraph = (text) => {
   element.insert(0, [new Y.XmlText(text)])
   return element
 }
-const entry = (type, content) => new Y.Map([['type', type], ['content', content]])
+const entry = (type, content) =>
+  new Y.Map([
+    ['type', type],
+    ['content', content],
+  ])
 
 change(
   'main',
   (doc) =>
-    doc.getArray('table:files').push([
-      row('folder000000001', 'docs', null, 'folder', 1_795_296_141_108),
-      row('plain0000000001', 'plain.txt', 'folder000000001', 'file', 1_795_296_141_108),
-      row('rich00000000001', 'rich.md', 'folder000000001', 'file', 1_795_296_141_108),
-      row('later0000000001', 'later.md', null, 'file', '2026-11-21T21:19:10.581Z'),
-      row('entries00000001', 'entries.txt', null, 'file', 1_795_296_141_108),
-      row('bytes0000000001', 'bytes.bin', null, 'file', 1_795_296_141_108),
-    ]),
+    doc
+      .getArray('table:files')
+      .push([
+        row('folder000000001', 'docs', null, 'folder', 1_795_296_141_108),
+        row('plain0000000001', 'plain.txt', 'folder000000001', 'file', 1_795_296_141_108),
+        row('rich00000000001', 'rich.md', 'folder000000001', 'file', 1_795_296_141_108),
+        row('later0000000001', 'later.md', null, 'file', '2026-11-21T21:19:10.581Z'),
+        row('entries00000001', 'entries.txt', null, 'file', 1_795_296_141_108),
+        row('bytes0000000001', 'bytes.bin', null, 'file', 1_795_296_141_108),
+      ]),
   (doc) =>
-    doc.getArray('table:files').push([
-      row('new000000000001', 'new.txt', null, 'file', 1_795_296_141_108),
-    ]),
+    doc
+      .getArray('table:files')
+      .push([row('new000000000001', 'new.txt', null, 'file', 1_795_296_141_108)]),
 )
 change(
   'plain0000000001',

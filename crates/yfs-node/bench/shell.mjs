@@ -48,22 +48,35 @@ async function measure(size) {
   const folder = mkdtempSync(join(tmpdir(), 'yfs-bench-'))
   const ws = await Workspace.open(join(folder, 'bench.db'))
   const sides = [new InMemoryFs(), ws.asIFileSystem()]
-  const paths = Array.from({ length: size }, (_, n) => `/w/d${Math.floor(n / PER_DIRECTORY)}/f${n}.txt`)
+  const paths = Array.from(
+    { length: size },
+    (_, n) => `/w/d${Math.floor(n / PER_DIRECTORY)}/f${n}.txt`,
+  )
   for (const fs of sides) for (const path of paths) await fs.writeFile(path, contentOf(path))
   const some = paths.filter((_, n) => n % Math.ceil(size / 1000) === 0)
   console.log(`\n| ${size} files | in memory, µs | workspace, µs | ratio |\n|---|---:|---:|---:|`)
   for (const [name, call] of Object.entries(CALLS)) {
-    const cost = await both(sides, async (fs, round) => {
-      for (const path of some) await call(fs, path, round)
-    }, CALL_ROUNDS)
-    row(name, cost.map((it) => it / some.length))
+    const cost = await both(
+      sides,
+      async (fs, round) => {
+        for (const path of some) await call(fs, path, round)
+      },
+      CALL_ROUNDS,
+    )
+    row(
+      name,
+      cost.map((it) => it / some.length),
+    )
   }
   const shells = sides.map((fs) => new Bash({ fs, cwd: '/' }))
   for (const [name, script] of Object.entries(SCRIPTS)) {
-    row(name, await both(shells, async (bash) => {
-      const { exitCode, stderr } = await bash.exec(script)
-      if (exitCode > 1) throw new Error(`${script}: ${stderr}`)
-    }))
+    row(
+      name,
+      await both(shells, async (bash) => {
+        const { exitCode, stderr } = await bash.exec(script)
+        if (exitCode > 1) throw new Error(`${script}: ${stderr}`)
+      }),
+    )
   }
   await ws.close()
   rmSync(folder, { recursive: true })

@@ -15,7 +15,9 @@ const TIMES = 7
 
 /** Returns how long this thread has computed, in milliseconds. */
 function computed() {
-  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+  return (
+    Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+  )
 }
 
 /** Returns the longest gaps between turns of the event loop while something is done: by the clock, and computed. */
@@ -53,7 +55,8 @@ const file = join(folder, 'large.db')
 const pathOf = (n) => `/src/${Math.floor(n / PER_FOLDER)}/file-${n}.txt`
 const ws = await Workspace.open(file)
 const writers = Array.from({ length: 4 }, async (_, writer) => {
-  for (let n = writer; n < N_FILES; n += 4) await ws.files.writeFile(pathOf(n), `line one of ${n}\nneedle ${n % 1000}\nline three\n`)
+  for (let n = writer; n < N_FILES; n += 4)
+    await ws.files.writeFile(pathOf(n), `line one of ${n}\nneedle ${n % 1000}\nline three\n`)
 })
 await Promise.all(writers)
 for (let n = 0; n < 2_000; n += 1) await ws.files.writeFile(`/flat/file-${n}`, `${n}\n`)
@@ -61,7 +64,9 @@ await ws.files.writeFile('/large.txt', 'a line of some length, again and again\n
 await ws.files.writeFile('/large.bin', new Uint8Array(8_000_000).fill(255))
 await ws.close()
 
-console.log(`${N_FILES} files; longest hold of the event loop in ms: by the clock, median and worst of ${TIMES}; computed, the same`)
+console.log(
+  `${N_FILES} files; longest hold of the event loop in ms: by the clock, median and worst of ${TIMES}; computed, the same`,
+)
 await measure('nothing, for 50 ms', () => new Promise((resolve) => setTimeout(resolve, 50)))
 let other
 await measure('open and close', async () => {
@@ -81,7 +86,11 @@ const CALLS = {
   'files.readText of 2 MB': () => files.readText('/large.txt'),
   'files.readFile of 8 MB': () => files.readFile('/large.bin'),
   'files.writeFile': (n) => files.writeFile(pathOf(5), `changed ${n}\n`),
-  'files.writeFile of 2 MB': (n) => files.writeFile('/large.txt', `${n} ${'a line of some length, again and again\n'.repeat(50_000)}`),
+  'files.writeFile of 2 MB': (n) =>
+    files.writeFile(
+      '/large.txt',
+      `${n} ${'a line of some length, again and again\n'.repeat(50_000)}`,
+    ),
   'files.edit': (n) => files.edit('/large.txt', `${n} a`, `${n + 1} a`).catch(() => undefined),
   'files.appendFile': () => files.appendFile(pathOf(6), 'more\n'),
   'files.mkdir': (n) => files.mkdir(`/made-${n}`),
@@ -119,11 +128,12 @@ const CALLS = {
   'fs.promises.readdir, recursive': () => fs.promises.readdir('/', { recursive: true }),
   'fs.writeFileSync': async (n) => fs.writeFileSync(pathOf(101), `${n} sync`),
   'fs.readFileSync, never read': async (n) => fs.readFileSync(pathOf(4_200 + n)),
-  'fs.promises.rename': (n) => fs.promises.rename(n === 0 ? '/flat/file-1' : `/flat/r-${n - 1}`, `/flat/r-${n}`),
+  'fs.promises.rename': (n) =>
+    fs.promises.rename(n === 0 ? '/flat/file-1' : `/flat/r-${n - 1}`, `/flat/r-${n}`),
   'shell.readdir of 2,000': () => shell.readdir('/flat'),
   'shell.stat': () => shell.stat(pathOf(88)),
   'shell.readFile, never read': (n) => shell.readFile(pathOf(6_300 + n)),
-  'flush': () => open.flush(),
+  flush: () => open.flush(),
   'getAllPaths (synchronous by contract)': async () => shell.getAllPaths(),
 }
 for (const [name, call] of Object.entries(CALLS)) await measure(name, call)

@@ -11,20 +11,31 @@ import { Workspace } from 'yfs'
 /** The one tool, as models are told of it. */
 export const TOOL = {
   name: 'bash',
-  description: 'Runs a command in a shell. The files are shared with people who edit them at the same time.',
-  input_schema: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] },
+  description:
+    'Runs a command in a shell. The files are shared with people who edit them at the same time.',
+  input_schema: {
+    type: 'object',
+    properties: { command: { type: 'string' } },
+    required: ['command'],
+  },
 }
 
 /** Works on a task until the model has nothing more to run; resolves to what it says in the end. */
 export async function runAgent(workspace, model, task) {
-  const bash = new Bash({ fs: workspace.asIFileSystem({ actor: 'agent:writer', label: task }), cwd: '/' })
+  const bash = new Bash({
+    fs: workspace.asIFileSystem({ actor: 'agent:writer', label: task }),
+    cwd: '/',
+  })
   const messages = [{ role: 'user', content: task }]
   for (;;) {
     const answer = await model({ messages, tools: [TOOL] })
     messages.push({ role: 'assistant', content: answer })
     if (answer.command === undefined) return answer.text
     const { stdout, stderr, exitCode } = await bash.exec(answer.command)
-    messages.push({ role: 'tool', content: `${stdout}${stderr}${exitCode === 0 ? '' : `[exit status ${exitCode}]\n`}` })
+    messages.push({
+      role: 'tool',
+      content: `${stdout}${stderr}${exitCode === 0 ? '' : `[exit status ${exitCode}]\n`}`,
+    })
   }
 }
 
@@ -40,7 +51,9 @@ export function scripted(steps) {
 export const SCRIPT = [
   { command: 'ls -R / | head; cat /notes/*.md' },
   { command: `grep -rn 'TODO' /notes | tee /tmp/found | wc -l` },
-  { command: `sed -i 's/TODO: /- [ ] /' /notes/*.md && cat /tmp/found | cut -d: -f1 | sort -u > /notes/open.txt` },
+  {
+    command: `sed -i 's/TODO: /- [ ] /' /notes/*.md && cat /tmp/found | cut -d: -f1 | sort -u > /notes/open.txt`,
+  },
   { command: 'cat /notes/open.txt; grep -c "\\[ \\]" /notes/plan.md' },
   (seen) => ({ text: `Made a list of what is open:\n${seen}` }),
 ]

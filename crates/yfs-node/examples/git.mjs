@@ -12,7 +12,9 @@ export async function commitAll(workspace, message, author) {
   const fs = workspace.asNodeFs({ actor: 'system:git' })
   const repository = { fs, dir: '/', cache: {} }
   if (!fs.existsSync('/.git')) await git.init({ ...repository, defaultBranch: 'main' })
-  const changed = (await git.statusMatrix(repository)).filter(([, head, workdir]) => head !== workdir)
+  const changed = (await git.statusMatrix(repository)).filter(
+    ([, head, workdir]) => head !== workdir,
+  )
   if (changed.length === 0) return undefined
   for (const [filepath, , workdir] of changed) {
     if (workdir === 0) await git.remove({ ...repository, filepath })
@@ -30,8 +32,10 @@ export async function commits(workspace) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const workspace = await Workspace.open(process.argv[2] ?? ':memory:')
   const [author, message] = [{ name: 'yfs', email: 'yfs@example.org' }, process.argv[3] ?? 'Save']
-  if (!workspace.files.existsSync('/notes.md')) await workspace.files.writeFile('/notes.md', '# Notes\n')
+  if (!workspace.files.existsSync('/notes.md'))
+    await workspace.files.writeFile('/notes.md', '# Notes\n')
   console.log((await commitAll(workspace, message, author)) ?? 'nothing has changed')
-  for (const { oid, message: said } of await commits(workspace)) console.log(`${oid.slice(0, 7)} ${said}`)
+  for (const { oid, message: said } of await commits(workspace))
+    console.log(`${oid.slice(0, 7)} ${said}`)
   await workspace.close()
 }

@@ -24,7 +24,9 @@ export async function serve(workspace, port = 0) {
   const rooms = new Map()
   sockets.on('connection', (socket, request) => {
     const guid = decodeURIComponent(new URL(request.url, 'http://localhost').pathname.slice(1))
-    join(workspace, rooms, socket, guid).catch((error) => socket.close(4404, error.code ?? 'failed'))
+    join(workspace, rooms, socket, guid).catch((error) =>
+      socket.close(4404, error.code ?? 'failed'),
+    )
   })
   await new Promise((resolve) => http.listen(port, '127.0.0.1', resolve))
   const close = async () => {
@@ -50,9 +52,12 @@ async function tellDocument(workspace, request, response) {
 async function join(workspace, rooms, socket, guid) {
   // What arrives before the document is open waits, and everything is taken in order.
   let turn = workspace.openPort(guid)
+  // eslint-disable-next-line prefer-const -- the handler reads it before it is set
   let port
   socket.on('message', (data) => {
-    turn = turn.then(() => receive(port, socket, others, new Uint8Array(data))).catch(() => socket.close(4400, 'refused'))
+    turn = turn
+      .then(() => receive(port, socket, others, new Uint8Array(data)))
+      .catch(() => socket.close(4400, 'refused'))
   })
   const others = rooms.get(guid) ?? new Set()
   rooms.set(guid, others.add(socket))

@@ -43,5 +43,8 @@ test('the example commands of the design', async (t) => {
     }
   }
   // What the shell has of its own is nobody's file.
-  assert.deepEqual(ws.files.readdirSync('/').map(({ name }) => name), ['CHANGELOG.md', 'docs', 'src'])
+  assert.deepEqual(
+    ws.files.readdirSync('/').map(({ name }) => name),
+    ['CHANGELOG.md', 'docs', 'src'],
+  )
 })

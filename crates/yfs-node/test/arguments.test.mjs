@@ -9,15 +9,27 @@ const TYPE = { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' }
 const VALUE = { name: 'TypeError', code: 'ERR_INVALID_ARG_VALUE' }
 
 /** What is neither text nor bytes. */
-const NO_CONTENT = { undefined, null: null, number: 7, boolean: true, object: {}, array: [1, 2], function: () => 'x', date: new Date(0), 'array buffer': new ArrayBuffer(4) }
+const NO_CONTENT = {
+  undefined,
+  null: null,
+  number: 7,
+  boolean: true,
+  object: {},
+  array: [1, 2],
+  function: () => 'x',
+  date: new Date(0),
+  'array buffer': new ArrayBuffer(4),
+}
 
 /** Every way in which content comes in, of one path. */
 const WAYS = {
   'files.writeFile': (ws) => (path, data) => ws.files.writeFile(path, data),
-  'files.writeFile with a base': (ws) => (path, data) => ws.files.writeFile(path, data, { base: 'before' }),
+  'files.writeFile with a base': (ws) => (path, data) =>
+    ws.files.writeFile(path, data, { base: 'before' }),
   'files.appendFile': (ws) => (path, data) => ws.files.appendFile(path, data),
   'shell writeFile': (ws) => (path, data) => ws.asIFileSystem().writeFile(path, data),
-  'shell writeFile in binary': (ws) => (path, data) => ws.asIFileSystem().writeFile(path, data, 'binary'),
+  'shell writeFile in binary': (ws) => (path, data) =>
+    ws.asIFileSystem().writeFile(path, data, 'binary'),
   'shell appendFile': (ws) => (path, data) => ws.asIFileSystem().appendFile(path, data),
   'shell writeFileSync': (ws) => async (path, data) => ws.asIFileSystem().writeFileSync(path, data),
   'shell writeFileLazy': (ws) => async (path, data) => {
@@ -28,7 +40,8 @@ const WAYS = {
   'fs.writeFileSync': (ws) => async (path, data) => ws.asNodeFs().writeFileSync(path, data),
   'fs.promises.appendFile': (ws) => (path, data) => ws.asNodeFs().promises.appendFile(path, data),
   'fs.promises.writeFile': (ws) => (path, data) => ws.asNodeFs().promises.writeFile(path, data),
-  'fs.writeFile': (ws) => async (path, data) => ws.asNodeFs().writeFile(path, data, () => undefined),
+  'fs.writeFile': (ws) => async (path, data) =>
+    ws.asNodeFs().writeFile(path, data, () => undefined),
   'fs.writeSync': (ws) => async (path, data) => {
     const fs = ws.asNodeFs()
     const fd = fs.openSync('/there', 'r+')
@@ -39,7 +52,8 @@ const WAYS = {
     const fd = fs.openSync('/there', 'r+')
     fs.writevSync(fd, [data])
   },
-  'fs.createWriteStream': (ws) => async (path, data) => ws.asNodeFs().createWriteStream('/there', { flags: 'r+' }).write(data),
+  'fs.createWriteStream': (ws) => async (path, data) =>
+    ws.asNodeFs().createWriteStream('/there', { flags: 'r+' }).write(data),
   'FileHandle.writeFile': (ws) => async (path, data) => {
     const handle = await ws.asNodeFs().promises.open('/there', 'r+')
     await handle.writeFile(data)
@@ -53,9 +67,15 @@ for (const [way, calling] of Object.entries(WAYS)) {
       await ws.files.writeFile('/there', 'before')
       const call = calling(ws)
       // Node's own stream says so of null in another way.
-      const expected = way === 'fs.createWriteStream' && data === null ? { code: 'ERR_STREAM_NULL_VALUES' } : TYPE
-      for (const path of ['/there', '/new/file']) await assert.rejects(async () => call(path, data), expected, `${name} at ${path}`)
-      assert.deepEqual((await ws.files.walk('/')).map((it) => it.path), ['/there'], name)
+      const expected =
+        way === 'fs.createWriteStream' && data === null ? { code: 'ERR_STREAM_NULL_VALUES' } : TYPE
+      for (const path of ['/there', '/new/file'])
+        await assert.rejects(async () => call(path, data), expected, `${name} at ${path}`)
+      assert.deepEqual(
+        (await ws.files.walk('/')).map((it) => it.path),
+        ['/there'],
+        name,
+      )
       assert.equal(await ws.files.readText('/there'), 'before', name)
     }
   })
@@ -123,7 +143,10 @@ test('options that nothing knows are refused, and values of another type', async
   await assert.rejects(files.rm('/a', { recursive: 1 }), TYPE)
   await assert.rejects(Workspace.open(':memory:', { readOnly: 'yes' }), TYPE)
   assert.equal(await files.readText('/a'), 'text')
-  assert.deepEqual((await files.walk('/')).map((it) => it.path), ['/a'])
+  assert.deepEqual(
+    (await files.walk('/')).map((it) => it.path),
+    ['/a'],
+  )
   // A member that is undefined is not there.
   await files.writeFile('/a', 'new', { mode: undefined, create: 'any' })
 })
@@ -154,5 +177,7 @@ test('an edit that is refused says why', async (t) => {
     message: `EINVAL: invalid argument, edit '/a.txt': ${reason}`,
     reason,
   })
-  await assert.rejects(files.edit('/a.txt', 'one', '1'), { message: /found multiple times \(2\), in lines 1, 3$/ })
+  await assert.rejects(files.edit('/a.txt', 'one', '1'), {
+    message: /found multiple times \(2\), in lines 1, 3$/,
+  })
 })

@@ -14,12 +14,20 @@ const N_WRITES = 100
 const FACES = {
   'files, as text': (ws, options) => {
     const files = ws.filesFor(options?.actor, options?.label)
-    return { read: (path) => files.readText(path), write: (path, text) => files.writeFile(path, text), append: (path, text) => files.appendFile(path, text) }
+    return {
+      read: (path) => files.readText(path),
+      write: (path, text) => files.writeFile(path, text),
+      append: (path, text) => files.appendFile(path, text),
+    }
   },
   'files, as bytes': (ws) => {
     const { files } = ws
     const read = async (path) => Buffer.from(await files.readFile(path)).toString()
-    return { read, write: (path, text) => files.writeFile(path, Buffer.from(text)), append: (path, text) => files.appendFile(path, text) }
+    return {
+      read,
+      write: (path, text) => files.writeFile(path, Buffer.from(text)),
+      append: (path, text) => files.appendFile(path, text),
+    }
   },
   'files, with the version that was read': (ws) => {
     const { files } = ws
@@ -39,7 +47,11 @@ const FACES = {
   },
   shell: (ws) => {
     const fs = ws.asIFileSystem()
-    return { read: (path) => fs.readFile(path), write: (path, text) => fs.writeFile(path, text), append: (path, text) => fs.appendFile(path, text) }
+    return {
+      read: (path) => fs.readFile(path),
+      write: (path, text) => fs.writeFile(path, text),
+      append: (path, text) => fs.appendFile(path, text),
+    }
   },
   'shell, as a redirection': (ws) => {
     const fs = ws.asIFileSystem()
@@ -47,11 +59,19 @@ const FACES = {
       await fs.writeFile(path, '')
       await fs.appendFile(path, text)
     }
-    return { read: async (path) => Buffer.from(await fs.readFileBuffer(path)).toString(), write, append: (path, text) => fs.appendFile(path, text) }
+    return {
+      read: async (path) => Buffer.from(await fs.readFileBuffer(path)).toString(),
+      write,
+      append: (path, text) => fs.appendFile(path, text),
+    }
   },
   'fs.promises': (ws) => {
     const { promises } = ws.asNodeFs()
-    return { read: (path) => promises.readFile(path, 'utf8'), write: (path, text) => promises.writeFile(path, text), append: (path, text) => promises.appendFile(path, text) }
+    return {
+      read: (path) => promises.readFile(path, 'utf8'),
+      write: (path, text) => promises.writeFile(path, text),
+      append: (path, text) => promises.appendFile(path, text),
+    }
   },
   'fs, synchronous': (ws) => {
     const fs = ws.asNodeFs()
@@ -122,7 +142,11 @@ for (const [name, face] of Object.entries(FACES)) {
     await append('/f.txt', 'two\n')
     await write('/f.txt', `${text}two\nthree\n`)
     const now = await human.readText('/f.txt')
-    assert.deepEqual(now.split('\n').filter((line) => line === 'HUMAN'), ['HUMAN'], now)
+    assert.deepEqual(
+      now.split('\n').filter((line) => line === 'HUMAN'),
+      ['HUMAN'],
+      now,
+    )
     assert.ok(now.includes('three'), now)
   })
 
@@ -194,7 +218,9 @@ test('a base that is given goes before what was read', async (t) => {
   await files.readText('/f.txt')
   await files.writeFile('/f.txt', 'one\nTWO\n', { baseVersion: version })
   assert.equal(await human.readText('/f.txt'), 'ONE\nTWO\n')
-  await assert.rejects(files.writeFile('/f.txt', 'x', { expectedVersion: version }), { code: 'ESTALE' })
+  await assert.rejects(files.writeFile('/f.txt', 'x', { expectedVersion: version }), {
+    code: 'ESTALE',
+  })
 })
 
 test('a label on what a shell does does not make it forget', async (t) => {

@@ -29,13 +29,27 @@ async function bundled(t, format) {
   const outfile = join(folder, 'out', format === 'esm' ? 'program.mjs' : 'program.cjs')
   const stdin = { contents: PROGRAM, resolveDir: folder }
   const alias = { yfs: join(PACKAGE, 'dist/index.js') }
-  await build({ stdin, alias, outfile, format, bundle: true, minify: true, platform: 'node', target: 'node20', logLevel: 'error' })
+  await build({
+    stdin,
+    alias,
+    outfile,
+    format,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'error',
+  })
   return { folder, outfile }
 }
 
 function run(outfile) {
-  const { YFS_NODE_ADDON: _, ...env } = process.env
-  const { status, stdout, stderr } = spawnSync(process.execPath, [outfile], { env, cwd: '/', encoding: 'utf8' })
+  const { YFS_NODE_ADDON: _addon, ...env } = process.env
+  const { status, stdout, stderr } = spawnSync(process.execPath, [outfile], {
+    env,
+    cwd: '/',
+    encoding: 'utf8',
+  })
   return { status, stdout, stderr }
 }
 

@@ -9,17 +9,66 @@ import { InMemoryFs } from 'just-bash'
 import { chance, inMemory, outcome, treeOf } from './support.mjs'
 
 const PATHS = [
-  '/a', '/b.md', '/d', '/d/e', '/d/f', '/d/g/h', '/x/y', '/d/../a', '//d//e/', '/none/deep/er', '/l', '/', '', 'd/e', './a',
-  '/nul\0', '/ ', '/日本/ü', '/d/e/../../..',
+  '/a',
+  '/b.md',
+  '/d',
+  '/d/e',
+  '/d/f',
+  '/d/g/h',
+  '/x/y',
+  '/d/../a',
+  '//d//e/',
+  '/none/deep/er',
+  '/l',
+  '/',
+  '',
+  'd/e',
+  './a',
+  '/nul\0',
+  '/ ',
+  '/日本/ü',
+  '/d/e/../../..',
 ]
-const CONTENTS = ['', 'text\n', 'one\ntwo\n', 'é', new Uint8Array([0, 255, 128]), '# Title\n\ntext\n', '\ufeffmark\r\n', 'aGk=', '6869']
+const CONTENTS = [
+  '',
+  'text\n',
+  'one\ntwo\n',
+  'é',
+  new Uint8Array([0, 255, 128]),
+  '# Title\n\ntext\n',
+  '\ufeffmark\r\n',
+  'aGk=',
+  '6869',
+]
 const IS_ENCODED = { base64: /^([\w+/]{4})*([\w+/]{2,3}=*)?$/, hex: /^([0-9a-f]{2})*$/ }
-const ENCODINGS = [undefined, undefined, 'utf8', 'binary', 'latin1', 'base64', 'hex', 'ascii', { encoding: 'binary' }, { encoding: null }]
+const ENCODINGS = [
+  undefined,
+  undefined,
+  'utf8',
+  'binary',
+  'latin1',
+  'base64',
+  'hex',
+  'ascii',
+  { encoding: 'binary' },
+  { encoding: null },
+]
 const METAS = [undefined, { mode: 0o755 }, { mtime: new Date(1_500_000_000_000) }]
 
 /** Paths of which some are the system's. */
 const SYSTEM_PATHS = [
-  '/a', '/d', '/d/e', '/d/g/h', '/dev/out', '/dev', '/usr/bin/x', '/usr/bin', '/bin', '/proc/self/status', '//dev/../usr/', '/',
+  '/a',
+  '/d',
+  '/d/e',
+  '/d/g/h',
+  '/dev/out',
+  '/dev',
+  '/usr/bin/x',
+  '/usr/bin',
+  '/bin',
+  '/proc/self/status',
+  '//dev/../usr/',
+  '/',
 ]
 
 /** What may be called, and with what. */
@@ -40,7 +89,10 @@ const callsOn = (PATHS) => ({
   mkdir: (r) => [r.pick(PATHS), r.pick([undefined, { recursive: true }])],
   readdir: (r) => [r.pick(PATHS)],
   readdirWithFileTypes: (r) => [r.pick(PATHS)],
-  rm: (r) => [r.pick(PATHS), r.pick([undefined, { recursive: true }, { force: true }, { recursive: true, force: true }])],
+  rm: (r) => [
+    r.pick(PATHS),
+    r.pick([undefined, { recursive: true }, { force: true }, { recursive: true, force: true }]),
+  ],
   cp: (r) => [r.pick(PATHS), r.pick(PATHS), r.pick([undefined, { recursive: true }])],
   mv: (r) => [r.pick(PATHS), r.pick(PATHS)],
   chmod: (r) => [r.pick(PATHS), r.pick([0o755, 0o600, 0o4755])],
@@ -58,14 +110,28 @@ function later(content) {
 
 /** Of which arguments the objects are made, replaced, moved or changed: their ways must be directories. */
 const CHANGES = {
-  writeFile: [0], appendFile: [0], mkdir: [0], rm: [0], cp: [0, 1], mv: [0, 1], chmod: [0], symlink: [1], link: [0, 1],
-  mkdirSync: [0], writeFileSync: [0], writeFileLazy: [0],
+  writeFile: [0],
+  appendFile: [0],
+  mkdir: [0],
+  rm: [0],
+  cp: [0, 1],
+  mv: [0, 1],
+  chmod: [0],
+  symlink: [1],
+  link: [0, 1],
+  mkdirSync: [0],
+  writeFileSync: [0],
+  writeFileLazy: [0],
 }
 
 /** What calls are made: on which paths, by which policy, which not. */
 const KINDS = {
   'policy posix': { calls: callsOn(PATHS) },
-  'policy collab': { calls: callsOn(PATHS), policy: 'collab', without: ['chmod', 'symlink', 'link'] },
+  'policy collab': {
+    calls: callsOn(PATHS),
+    policy: 'collab',
+    without: ['chmod', 'symlink', 'link'],
+  },
   'system directories': { calls: callsOn(SYSTEM_PATHS), without: ['symlink'] },
 }
 
@@ -85,11 +151,18 @@ for (const [kind, { calls, policy, without = [] }] of Object.entries(KINDS)) {
         if (policy === 'collab' && name === 'writeFileLazy') args[2] = undefined
         if (await differsByDecision(theirs, name, args)) continue
         script.push(`${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`)
-        const [expected, got] = [await outcome(() => theirs[name](...args)), await outcome(() => ours[name](...args))]
+        const [expected, got] = [
+          await outcome(() => theirs[name](...args)),
+          await outcome(() => ours[name](...args)),
+        ]
         assert.deepEqual(plain(got), plain(expected), `seed ${seed}:\n${script.join('\n')}`)
         if (got.error) assert.equal(got.code, got.error.split(':')[0])
       }
-      assert.equal(await treeOf(ours, ['/']), await treeOf(theirs, ['/']), `seed ${seed}:\n${script.join('\n')}`)
+      assert.equal(
+        await treeOf(ours, ['/']),
+        await treeOf(theirs, ['/']),
+        `seed ${seed}:\n${script.join('\n')}`,
+      )
     }
   })
 }
@@ -97,11 +170,15 @@ for (const [kind, { calls, policy, without = [] }] of Object.entries(KINDS)) {
 async function differsByDecision(fs, name, args) {
   if (name === 'resolvePath' || name === 'getAllPaths') return false
   // The root stays.
-  if (!/chmod|mkdir/.test(name)) for (const index of CHANGES[name] ?? []) if (fs.resolvePath('/', args[index]) === '/') return true
+  if (!/chmod|mkdir/.test(name))
+    for (const index of CHANGES[name] ?? [])
+      if (fs.resolvePath('/', args[index]) === '/') return true
   // What is no base64 or hex is read as far as it is.
-  if (typeof args[1] === 'string' && IS_ENCODED[args[2]] && !IS_ENCODED[args[2]].test(args[1])) return true
+  if (typeof args[1] === 'string' && IS_ENCODED[args[2]] && !IS_ENCODED[args[2]].test(args[1]))
+    return true
   const kinds = await Promise.all((CHANGES[name] ?? []).map((index) => kindOf(fs, args[index])))
-  for (const index of CHANGES[name] ?? []) if (!(await wayIsOfDirectories(fs, args[index]))) return true
+  for (const index of CHANGES[name] ?? [])
+    if (!(await wayIsOfDirectories(fs, args[index]))) return true
   const isLexical = ['readdir', 'readdirWithFileTypes', 'readlink'].includes(name)
   if (!(name in CHANGES) && !(await wayIsOfDirectories(fs, args[0], !isLexical))) return true
   if (/^writeFile/.test(name)) return kinds[0] === 'directory'
@@ -110,7 +187,8 @@ async function differsByDecision(fs, name, args) {
   if (name === 'appendFile' || name === 'chmod') return kinds[0] === 'link'
   // What is copied or moved keeps its mode and time, directories as well as files.
   if ((name === 'cp' || name === 'mv') && (await hasOddDirectories(fs, args[0]))) return true
-  if (name === 'cp' || name === 'mv') return kinds[0] !== kinds[1] && kinds[1] !== 'nothing' || kinds[1] === 'directory'
+  if (name === 'cp' || name === 'mv')
+    return (kinds[0] !== kinds[1] && kinds[1] !== 'nothing') || kinds[1] === 'directory'
   return false
 }
 
@@ -118,7 +196,9 @@ async function hasOddDirectories(fs, path) {
   if ((await kindOf(fs, path)) !== 'directory') return false
   if ((await fs.stat(path)).mode !== 0o755) return true
   const names = await fs.readdir(path)
-  return (await Promise.all(names.map((name) => hasOddDirectories(fs, `${path}/${name}`)))).includes(true)
+  return (
+    await Promise.all(names.map((name) => hasOddDirectories(fs, `${path}/${name}`)))
+  ).includes(true)
 }
 
 async function kindOf(fs, path) {

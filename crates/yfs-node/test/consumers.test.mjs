@@ -18,9 +18,15 @@ test('a workspace lies over a folder of the host', async (t) => {
   ours.writeFileSync(join(folder, 'shared.txt'), 'of the workspace')
   const union = new Union().use(fs).use(ours)
   assert.equal(union.readFileSync(file, 'utf8'), 'of the host')
-  assert.equal(await union.promises.readFile(join(folder, 'shared.txt'), 'utf8'), 'of the workspace')
+  assert.equal(
+    await union.promises.readFile(join(folder, 'shared.txt'), 'utf8'),
+    'of the workspace',
+  )
   assert.deepEqual(union.readdirSync(folder), ['host.txt', 'shared.txt'])
-  assert.deepEqual(await new Promise((resolve) => union.readdir(folder, (error, names) => resolve(names))), ['host.txt', 'shared.txt'])
+  assert.deepEqual(
+    await new Promise((resolve) => union.readdir(folder, (error, names) => resolve(names))),
+    ['host.txt', 'shared.txt'],
+  )
   assert.equal(union.existsSync(join(folder, 'shared.txt')), true)
   assert.equal(union.statSync(join(folder, 'shared.txt')).size, 16)
   assert.throws(() => union.readFileSync(join(folder, 'none')), { code: 'ENOENT' })

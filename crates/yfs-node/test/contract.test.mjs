@@ -21,7 +21,8 @@ test('directories are merged by cp and mv', async (t) => {
 
 test('a move that cannot be merged moves nothing', async (t) => {
   const fs = (await inMemory(t)).asIFileSystem()
-  for (const path of ['/a/first', '/a/x/deep', '/a/y', '/b/there', '/b/x', '/c/y/deep']) await fs.writeFile(path, path)
+  for (const path of ['/a/first', '/a/x/deep', '/a/y', '/b/there', '/b/x', '/c/y/deep'])
+    await fs.writeFile(path, path)
   const before = await treeOf(fs, ['/'])
   await assert.rejects(fs.mv('/a', '/b'), { message: "EEXIST: file already exists, mkdir '/b/x'" })
   await assert.rejects(fs.mv('/a', '/c'), { code: 'EISDIR' })

@@ -22,8 +22,14 @@ test('an agent works in its shell while somebody types', async (t) => {
   }
   const said = await runAgent(ws, scripted(typing), 'Make a list of what is open')
   assert.equal(said, 'Made a list of what is open:\n/notes/plan.md\n2\n')
-  assert.equal(await ws.files.readText('/notes/plan.md'), '# The plan\n\n- [ ] listen\n\n- [ ] answer\n')
-  assert.deepEqual((await ws.blame('/notes/open.txt')).map((line) => line.actor), ['agent:writer'])
+  assert.equal(
+    await ws.files.readText('/notes/plan.md'),
+    '# The plan\n\n- [ ] listen\n\n- [ ] answer\n',
+  )
+  assert.deepEqual(
+    (await ws.blame('/notes/open.txt')).map((line) => line.actor),
+    ['agent:writer'],
+  )
 })
 
 test('a workspace is committed', async (t) => {
@@ -37,19 +43,27 @@ test('a workspace is committed', async (t) => {
   await ws.files.appendFile('/docs/plan.md', '2. Answer\n')
   await ws.files.rm('/a.txt')
   await commitAll(ws, 'Answer', author)
-  assert.deepEqual((await commits(ws)).map(({ message }) => message), ['Answer', 'Begin'])
+  assert.deepEqual(
+    (await commits(ws)).map(({ message }) => message),
+    ['Answer', 'Begin'],
+  )
 })
 
 test('the examples run as programs', async (t) => {
   const file = temporary(t, 'notes.db')
-  const run = (name, ...args) => execFileSync(process.execPath, [program(name), file, ...args], { encoding: 'utf8' })
+  const run = (name, ...args) =>
+    execFileSync(process.execPath, [program(name), file, ...args], { encoding: 'utf8' })
   assert.equal(run('agent'), 'Made a list of what is open:\n/notes/plan.md\n2\n\n')
   assert.match(run('git', 'Begin'), /^[0-9a-f]{40}\n[0-9a-f]{7} Begin\n$/)
-  const server = spawn(process.execPath, [program('y-websocket-server'), file, '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const server = spawn(process.execPath, [program('y-websocket-server'), file, '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.after(() => server.kill())
   const [told] = await once(server.stdout, 'data')
   const address = /http:\/\/[^/]+/.exec(told)[0]
-  const document = await fetch(`${address}/document?path=/notes/plan.md`).then((response) => response.json())
+  const document = await fetch(`${address}/document?path=/notes/plan.md`).then((response) =>
+    response.json(),
+  )
   assert.equal(document.root, 'richtext')
   assert.equal((await fetch(`${address}/document?path=/none`)).status, 404)
 })

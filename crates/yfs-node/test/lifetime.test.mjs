@@ -49,7 +49,12 @@ test('what is closed has let go of its files, whatever was in flight', async (t)
     port.on('update', () => undefined)
     const watching = ws.watch().next()
     const shell = ws.asIFileSystem()
-    const calls = [watching, ...Array.from({ length: 20 }, (_, n) => (n % 2 ? ws.files.grep('t') : shell.appendFile('/a.txt', `${n}\n`)))]
+    const calls = [
+      watching,
+      ...Array.from({ length: 20 }, (_, n) =>
+        n % 2 ? ws.files.grep('t') : shell.appendFile('/a.txt', `${n}\n`),
+      ),
+    ]
     assert.notDeepEqual(openBelow(file), existsSync('/proc/self/fd') ? [] : undefined)
     const settled = Promise.allSettled(calls)
     await ws.close()
@@ -61,23 +66,27 @@ test('what is closed has let go of its files, whatever was in flight', async (t)
 
 test('a command of a running script may lend the workspace anew', async (t) => {
   const ws = await inMemory(t)
-  const inner = defineCommand('inner', async () => {
-    const fs = ws.asIFileSystem()
-    await fs.writeFile('/from-shell', 'shell\n')
-    await fs.writeFile('/from-shell', '')
-    await fs.appendFile('/from-shell', 'again\n')
-    const node = ws.asNodeFs()
-    const fd = node.openSync('/from-node', 'w')
-    node.writeSync(fd, 'node\n')
-    node.closeSync(fd)
-    const over = node.openSync('/from-node', 'w')
-    node.writeSync(over, 'node again\n')
-    node.closeSync(over)
-    for await (const entry of ws.files.each('/')) assert.ok(entry.path)
-    const opened = await Workspace.open(':memory:')
-    await opened.close()
-    return { stdout: 'made\n', stderr: '', exitCode: 0 }
-  }, { trusted: false })
+  const inner = defineCommand(
+    'inner',
+    async () => {
+      const fs = ws.asIFileSystem()
+      await fs.writeFile('/from-shell', 'shell\n')
+      await fs.writeFile('/from-shell', '')
+      await fs.appendFile('/from-shell', 'again\n')
+      const node = ws.asNodeFs()
+      const fd = node.openSync('/from-node', 'w')
+      node.writeSync(fd, 'node\n')
+      node.closeSync(fd)
+      const over = node.openSync('/from-node', 'w')
+      node.writeSync(over, 'node again\n')
+      node.closeSync(over)
+      for await (const entry of ws.files.each('/')) assert.ok(entry.path)
+      const opened = await Workspace.open(':memory:')
+      await opened.close()
+      return { stdout: 'made\n', stderr: '', exitCode: 0 }
+    },
+    { trusted: false },
+  )
   const bash = new Bash({ fs: ws.asIFileSystem(), cwd: '/', customCommands: [inner] })
   const { stdout, stderr } = await bash.exec('inner; cat /from-shell /from-node')
   assert.deepEqual({ stdout, stderr }, { stdout: 'made\nagain\nnode again\n', stderr: '' })

@@ -55,13 +55,21 @@ onBoth('a handle keeps what is removed while it is open', async (fs, at) => {
   await handle.write('T', 0)
   await handle.chmod(0o600)
   const { nlink, mode } = await handle.stat()
-  const seen = [await handle.readFile('utf8'), nlink, mode, await fs.promises.readFile(at('/a'), 'utf8')]
+  const seen = [
+    await handle.readFile('utf8'),
+    nlink,
+    mode,
+    await fs.promises.readFile(at('/a'), 'utf8'),
+  ]
   await handle.close()
   return seen
 })
 
 onBoth('two handles see what the other writes', async (fs, at) => {
-  const [one, other] = [await fs.promises.open(at('/a'), 'w+'), await fs.promises.open(at('/a'), 'a+')]
+  const [one, other] = [
+    await fs.promises.open(at('/a'), 'w+'),
+    await fs.promises.open(at('/a'), 'a+'),
+  ]
   await one.write('one ')
   await other.write('other ')
   await one.write('O', 0)
@@ -75,18 +83,29 @@ onBoth('two handles see what the other writes', async (fs, at) => {
 
 onBoth('streams carry files in pieces', async (fs, at) => {
   const bytes = Buffer.alloc(300_000, 'abcdefg')
-  await pipeline([bytes.subarray(0, 70_000), bytes.subarray(70_000)], fs.createWriteStream(at('/big')))
-  await pipeline(fs.createReadStream(at('/big'), { start: 10, end: 200_000 }), fs.createWriteStream(at('/part')))
+  await pipeline(
+    [bytes.subarray(0, 70_000), bytes.subarray(70_000)],
+    fs.createWriteStream(at('/big')),
+  )
+  await pipeline(
+    fs.createReadStream(at('/big'), { start: 10, end: 200_000 }),
+    fs.createWriteStream(at('/part')),
+  )
   await pipeline(['more'], fs.createWriteStream(at('/part'), { flags: 'a' }))
   await pipeline(['MIDDLE'], fs.createWriteStream(at('/part'), { flags: 'r+', start: 5 }))
-  const seen = [await fs.promises.readFile(at('/part'), 'latin1'), (await fs.promises.stat(at('/big'))).size]
+  const seen = [
+    await fs.promises.readFile(at('/part'), 'latin1'),
+    (await fs.promises.stat(at('/big'))).size,
+  ]
   const lines = fs.createReadStream(at('/none'))
   const [{ code, message }] = await once(lines, 'error')
   const stream = fs.createWriteStream(at('/late'))
   stream.write('a')
   stream.end('b')
   // At that moment, and not after the closing that follows.
-  const finished = new Promise((resolve) => stream.on('finish', () => resolve(fs.readFileSync(at('/late'), 'utf8'))))
+  const finished = new Promise((resolve) =>
+    stream.on('finish', () => resolve(fs.readFileSync(at('/late'), 'utf8'))),
+  )
   seen.push(code, message, await finished, stream.bytesWritten)
   const handle = await fs.promises.open(at('/late'))
   for await (const line of handle.readLines()) seen.push(line)
@@ -97,19 +116,28 @@ onBoth('directories are read name by name', async (fs, at) => {
   await fs.promises.mkdir(at('/d/e'), { recursive: true })
   await fs.promises.writeFile(at('/d/a'), '')
   const seen = []
-  for await (const entry of await fs.promises.opendir(at('/d'))) seen.push([entry.name, entry.isDirectory(), entry.parentPath])
+  for await (const entry of await fs.promises.opendir(at('/d')))
+    seen.push([entry.name, entry.isDirectory(), entry.parentPath])
   const open = fs.opendirSync(at('/d'))
   seen.push(open.path, open.readSync() !== null, (await open.read()) !== null, open.readSync())
   open.closeSync()
   seen.push(await failureOf(async () => open.readSync()).then(({ code }) => code))
-  seen.push(await failureOf(() => fs.promises.opendir(at('/d/a'))), await failureOf(() => promisify(fs.opendir)(at('/none'))))
+  seen.push(
+    await failureOf(() => fs.promises.opendir(at('/d/a'))),
+    await failureOf(() => promisify(fs.opendir)(at('/none'))),
+  )
   const all = await fs.promises.readdir(at('/'), { recursive: true })
   return [seen.sort(), all.sort()]
 })
 
 onBoth('temporary directories have names of their own', async (fs, at) => {
   const made = [await fs.promises.mkdtemp(at('/tmp-')), fs.mkdtempSync(at('/tmp-'))]
-  return [made.map((path) => path.replace(/......$/, '')), new Set(made).size, fs.statSync(made[0]).mode, (await failureOf(() => fs.promises.mkdtemp(at('/no/x')))).code]
+  return [
+    made.map((path) => path.replace(/......$/, '')),
+    new Set(made).size,
+    fs.statSync(made[0]).mode,
+    (await failureOf(() => fs.promises.mkdtemp(at('/no/x')))).code,
+  ]
 })
 
 onBoth('trees are copied', async (fs, at) => {
@@ -122,7 +150,11 @@ onBoth('trees are copied', async (fs, at) => {
   await promises.writeFile(at('/to/deep/kept'), 'kept')
   await promises.utimes(at('/from/a.txt'), 1, 1)
   await promises.cp(at('/from'), at('/to'), { recursive: true, preserveTimestamps: true })
-  fs.cpSync(at('/from'), at('/new/place'), { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('a.txt') })
+  fs.cpSync(at('/from'), at('/new/place'), {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (path) => !path.endsWith('a.txt'),
+  })
   const seen = []
   for (const name of (await promises.readdir(at('/'), { recursive: true })).sort()) {
     const stat = fs.lstatSync(at(`/${name}`))
@@ -130,9 +162,14 @@ onBoth('trees are copied', async (fs, at) => {
   }
   seen.push(fs.statSync(at('/to/a.txt')).mtimeMs)
   for (const [from, to, options] of [
-    ['/from', '/other'], ['/from', '/from/deep/er', { recursive: true }], ['/from', '/to/a.txt', { recursive: true }],
-    ['/from/a.txt', '/to'], ['/from/a.txt', '/from/a.txt'], ['/none', '/other'],
-    ['/from/a.txt', '/to/a.txt', { force: false, errorOnExist: true }], ['/from/a.txt', '/to/a.txt', { force: false }],
+    ['/from', '/other'],
+    ['/from', '/from/deep/er', { recursive: true }],
+    ['/from', '/to/a.txt', { recursive: true }],
+    ['/from/a.txt', '/to'],
+    ['/from/a.txt', '/from/a.txt'],
+    ['/none', '/other'],
+    ['/from/a.txt', '/to/a.txt', { force: false, errorOnExist: true }],
+    ['/from/a.txt', '/to/a.txt', { force: false }],
   ]) {
     seen.push(await failureOf(() => promises.cp(at(from), at(to), options)))
   }
@@ -141,20 +178,36 @@ onBoth('trees are copied', async (fs, at) => {
 
 onBoth('arguments are checked as Node checks them', async (fs, at) => {
   const calls = [
-    () => fs.readFileSync(undefined), () => fs.readFileSync({}), () => fs.statSync('/a\0b'), () => fs.openSync(at('/a'), 'z'),
-    () => fs.writeFileSync(at('/a'), {}), () => fs.mkdirSync(at('/a'), { mode: 'x' }), () => fs.chmodSync(at('/a'), -1),
-    () => fs.closeSync('3'), () => fs.closeSync(-1), () => fs.renameSync(1, at('/a')), () => fs.readFile(at('/a')),
-    () => fs.readFileSync(at('/a'), 'nope'), () => fs.utimesSync(at('/a'), {}, 1), () => fs.stat(undefined, () => undefined),
+    () => fs.readFileSync(undefined),
+    () => fs.readFileSync({}),
+    () => fs.statSync('/a\0b'),
+    () => fs.openSync(at('/a'), 'z'),
+    () => fs.writeFileSync(at('/a'), {}),
+    () => fs.mkdirSync(at('/a'), { mode: 'x' }),
+    () => fs.chmodSync(at('/a'), -1),
+    () => fs.closeSync('3'),
+    () => fs.closeSync(-1),
+    () => fs.renameSync(1, at('/a')),
+    () => fs.readFile(at('/a')),
+    () => fs.readFileSync(at('/a'), 'nope'),
+    () => fs.utimesSync(at('/a'), {}, 1),
+    () => fs.stat(undefined, () => undefined),
   ]
   // Their wording is that of a version of Node.
-  return Promise.all(calls.map((call) => failureOf(async () => call()).then(({ code, name }) => [code, name])))
+  return Promise.all(
+    calls.map((call) => failureOf(async () => call()).then(({ code, name }) => [code, name])),
+  )
 })
 
 test('the time of a file is that of its last change', async (t) => {
   const fs = (await inMemory(t)).asNodeFs()
   const now = Date.now()
   fs.writeFileSync('/a', 'text')
-  for (const change of [() => fs.writeFileSync('/a', 'other'), () => fs.appendFileSync('/a', 'more'), () => fs.truncateSync('/a', 3)]) {
+  for (const change of [
+    () => fs.writeFileSync('/a', 'other'),
+    () => fs.appendFileSync('/a', 'more'),
+    () => fs.truncateSync('/a', 3),
+  ]) {
     fs.utimesSync('/a', 1, 1)
     assert.equal(fs.statSync('/a').mtimeMs, 1000)
     change()
@@ -181,7 +234,10 @@ test('what is typed between the opening and the first write stays', async (t) =>
   await handle.writeFile('one\nTWO\n')
   await handle.close()
   assert.equal(await ws.files.readText('/a.txt'), 'one\nTWO\ntyped\n')
-  assert.deepEqual((await ws.blame('/a.txt')).map((line) => line.actor?.split(':')[0]), ['system', 'agent', 'system'])
+  assert.deepEqual(
+    (await ws.blame('/a.txt')).map((line) => line.actor?.split(':')[0]),
+    ['system', 'agent', 'system'],
+  )
 })
 
 test('a file is written as an edit of what was read of it', async (t) => {
@@ -242,7 +298,12 @@ test('what is written while something waits for a truncation stays', async (t) =
   const { promises } = ws.asNodeFs()
   await promises.writeFile('/a', 'text')
   const handle = await promises.open('/a', 'w')
-  await Promise.all([handle.write('one'), promises.copyFile('/a', '/b'), handle.write('two'), handle.sync()])
+  await Promise.all([
+    handle.write('one'),
+    promises.copyFile('/a', '/b'),
+    handle.write('two'),
+    handle.sync(),
+  ])
   await handle.close()
   assert.equal(await promises.readFile('/a', 'utf8'), 'onetwo')
 })

@@ -10,8 +10,32 @@ import { promisify } from 'node:util'
 import { chance, inMemory, temporary } from './support.mjs'
 
 const NAMES = ['/a', '/b.md', '/d', '/d/e', '/d/f.txt', '/d/g', '/d/g/h', '/l', '/l/m', '/n.bin']
-const ODD = ['/d/../a', '//d//e/', '/a/', '/d/', '/d/.', '/d/g/..', '/l/..', '/l/../a', '/none/deep', '/a/below', '/none/../a', '/', '/é\u0301', `/${'x'.repeat(256)}`, `/d/${'y'.repeat(255)}`]
-const DATA = ['', 'text\n', 'one\ntwo\nthree\n', 'héllo', Buffer.from([0, 255, 128, 10]), '# Title\n\n* item\n', 'x'.repeat(300)]
+const ODD = [
+  '/d/../a',
+  '//d//e/',
+  '/a/',
+  '/d/',
+  '/d/.',
+  '/d/g/..',
+  '/l/..',
+  '/l/../a',
+  '/none/deep',
+  '/a/below',
+  '/none/../a',
+  '/',
+  '/é\u0301',
+  `/${'x'.repeat(256)}`,
+  `/d/${'y'.repeat(255)}`,
+]
+const DATA = [
+  '',
+  'text\n',
+  'one\ntwo\nthree\n',
+  'héllo',
+  Buffer.from([0, 255, 128, 10]),
+  '# Title\n\n* item\n',
+  'x'.repeat(300),
+]
 const FLAGS = ['r', 'r+', 'w', 'wx', 'w+', 'a', 'ax', 'a+', 'wx+', 'rs+']
 const TIMES = [0, 1, 1_600_000_000, new Date(1_700_000_000_000), '1500000000', 1_650_000_000.5]
 const MODES = [0o755, 0o644, 0o600, 0o700, 0o4755]
@@ -21,21 +45,57 @@ const path = (r) => (r.below(6) === 0 ? r.pick(ODD) : r.pick(NAMES))
 
 /** What may be called, how often, and with what. `fd` stands for an open file, `root:` for what begins at the root. */
 const CALLS = {
-  writeFile: [6, (r) => [path(r), r.pick(DATA), some(r, 'utf8', { flag: 'wx' }, { flag: 'r+' }, { flag: 'a' }, { mode: 0o600 }, { encoding: 'latin1' })]],
+  writeFile: [
+    6,
+    (r) => [
+      path(r),
+      r.pick(DATA),
+      some(
+        r,
+        'utf8',
+        { flag: 'wx' },
+        { flag: 'r+' },
+        { flag: 'a' },
+        { mode: 0o600 },
+        { encoding: 'latin1' },
+      ),
+    ],
+  ],
   appendFile: [3, (r) => [path(r), r.pick(DATA), some(r, 'hex')]],
-  readFile: [4, (r) => [path(r), some(r, 'utf8', { encoding: 'base64' }, { flag: 'r+' }, { encoding: 'latin1' })]],
+  readFile: [
+    4,
+    (r) => [
+      path(r),
+      some(r, 'utf8', { encoding: 'base64' }, { flag: 'r+' }, { encoding: 'latin1' }),
+    ],
+  ],
   readdir: [3, (r) => [path(r), some(r, { withFileTypes: true }, 'buffer', { encoding: 'hex' })]],
   stat: [3, (r) => [path(r), some(r, { bigint: true })]],
   lstat: [3, (r) => [path(r)]],
   access: [1, (r) => [path(r), some(r, fs.constants.R_OK, fs.constants.W_OK, fs.constants.X_OK)]],
   exists: [1, (r) => [path(r)]],
-  mkdir: [4, (r) => [path(r), some(r, { recursive: true }, 0o700, { mode: '0750' }, { recursive: true, mode: 0o711 })]],
-  rm: [2, (r) => [path(r), some(r, { recursive: true }, { force: true }, { recursive: true, force: true })]],
+  mkdir: [
+    4,
+    (r) => [
+      path(r),
+      some(r, { recursive: true }, 0o700, { mode: '0750' }, { recursive: true, mode: 0o711 }),
+    ],
+  ],
+  rm: [
+    2,
+    (r) => [
+      path(r),
+      some(r, { recursive: true }, { force: true }, { recursive: true, force: true }),
+    ],
+  ],
   rmdir: [2, (r) => [path(r)]],
   unlink: [2, (r) => [path(r)]],
   rename: [4, (r) => [path(r), path(r)]],
   copyFile: [3, (r) => [path(r), path(r), some(r, fs.constants.COPYFILE_EXCL)]],
-  symlink: [3, (r) => [r.pick(['a', 'root:/a', 'root:/d', 'd/g', './g', 'none', 'l', '']), path(r)]],
+  symlink: [
+    3,
+    (r) => [r.pick(['a', 'root:/a', 'root:/d', 'd/g', './g', 'none', 'l', '']), path(r)],
+  ],
   link: [1, (r) => [path(r), path(r)]],
   readlink: [2, (r) => [path(r), some(r, 'buffer')]],
   realpath: [2, (r) => [path(r)]],
@@ -62,7 +122,10 @@ function some2(r) {
 /** Two filesystems that shall do the same, each with a root of its own. */
 class Pair {
   constructor(ours, root) {
-    this.sides = [{ fs: ours, root: '', fds: [] }, { fs, root, fds: [] }]
+    this.sides = [
+      { fs: ours, root: '', fds: [] },
+      { fs, root, fds: [] },
+    ]
   }
 
   /** Calls both in one of the three ways, and returns what each answered. */
@@ -119,19 +182,25 @@ function plain(answer, root, args, name) {
   const told = (value) => {
     if (typeof value === 'string') return strip(value)
     if (typeof value === 'bigint') return `${value}n`
-    if (Buffer.isBuffer(value)) return `buffer ${name === 'readlink' ? strip(value.toString()) : value.toString('hex')}`
-    if (Array.isArray(value)) return value.map(told).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
-    if (typeof value?.isDirectory === 'function') return value.name === undefined ? statOf(value) : direntOf(value, told)
+    if (Buffer.isBuffer(value))
+      return `buffer ${name === 'readlink' ? strip(value.toString()) : value.toString('hex')}`
+    if (Array.isArray(value))
+      return value.map(told).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+    if (typeof value?.isDirectory === 'function')
+      return value.name === undefined ? statOf(value) : direntOf(value, told)
     if (value?.bytesRead !== undefined) return value.bytesRead
     if (value?.bytesWritten !== undefined) return value.bytesWritten
     return value
   }
   const shown = {}
-  for (const [key, value] of Object.entries(answer)) if (value !== undefined) shown[key] = told(value)
+  for (const [key, value] of Object.entries(answer))
+    if (value !== undefined) shown[key] = told(value)
   // Its message has the path that was resolved so far.
-  if (name === 'mkdir' && shown.value) return { value: posix.join(shown.value, '.').replace(/\/$/, '') }
+  if (name === 'mkdir' && shown.value)
+    return { value: posix.join(shown.value, '.').replace(/\/$/, '') }
   // What is said of a broken link on the way is not the same at once as with a callback.
-  if (name === 'mkdir' && args[1]?.recursive && ['ENOENT', 'ENOTDIR'].includes(shown.code)) return { code: 'ENOTDIR' }
+  if (name === 'mkdir' && args[1]?.recursive && ['ENOENT', 'ENOTDIR'].includes(shown.code))
+    return { code: 'ENOTDIR' }
   if (['realpath', 'rm'].includes(name) && shown.code) return { code: shown.code }
   return shown
 }
@@ -140,16 +209,24 @@ function statOf(stat) {
   const is = ['isFile', 'isDirectory', 'isSymbolicLink', 'isFIFO'].filter((name) => stat[name]())
   const { mode, size, nlink } = stat
   const isSet = !stat.isDirectory() && Number(stat.mtimeMs) < 1_701_000_000_000
-  const shown = { is, mode: stat.isSymbolicLink() ? 0 : `${mode}`, mtime: isSet ? [`${stat.mtimeMs}`, stat.mtime.getTime(), `${stat.mtimeNs}`] : [] }
+  const shown = {
+    is,
+    mode: stat.isSymbolicLink() ? 0 : `${mode}`,
+    mtime: isSet ? [`${stat.mtimeMs}`, stat.mtime.getTime(), `${stat.mtimeNs}`] : [],
+  }
   return stat.isFile() ? { ...shown, size: `${size}`, nlink: `${nlink}` } : shown
 }
 
 function direntOf(entry, told) {
-  return { name: told(entry.name), is: ['isFile', 'isDirectory', 'isSymbolicLink'].filter((name) => entry[name]()), parent: told(entry.parentPath) }
+  return {
+    name: told(entry.name),
+    is: ['isFile', 'isDirectory', 'isSymbolicLink'].filter((name) => entry[name]()),
+    parent: told(entry.parentPath),
+  }
 }
 
 /** Tells whether a call is answered in another way by decision. */
-function differsByDecision(side, name, args, fdIndex) {
+function differsByDecision(side, name, args) {
   const at = (index) => side.root + args[index]
   const known = (call) => {
     try {
@@ -190,11 +267,14 @@ function treeOf({ fs, root }) {
   const lines = []
   const visit = (path) => {
     const stat = fs.lstatSync(root + path)
-    if (stat.isSymbolicLink()) lines.push(`${path} -> ${fs.readlinkSync(root + path).replace(root, '')}`)
-    else if (stat.isFile()) lines.push(`${path} ${stat.mode} ${fs.readFileSync(root + path, 'hex')}`)
+    if (stat.isSymbolicLink())
+      lines.push(`${path} -> ${fs.readlinkSync(root + path).replace(root, '')}`)
+    else if (stat.isFile())
+      lines.push(`${path} ${stat.mode} ${fs.readFileSync(root + path, 'hex')}`)
     else {
       lines.push(`${path} ${stat.mode}`)
-      for (const name of fs.readdirSync(root + path).sort()) visit(path === '/' ? `/${name}` : `${path}/${name}`)
+      for (const name of fs.readdirSync(root + path).sort())
+        visit(path === '/' ? `/${name}` : `${path}/${name}`)
     }
   }
   visit('/')
@@ -219,13 +299,19 @@ test('random scripts end as over node:fs', async (t) => {
       const way = random.pick(['sync', 'callback', 'promise'])
       const fdIndex = random.below(Math.max(1, pair.sides[1].fds.length))
       if (differsByDecision(pair.sides[1], name, args, fdIndex)) continue
-      script.push(`${way} ${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})${args[0] === 'fd' ? ` fd ${fdIndex}` : ''}`)
+      script.push(
+        `${way} ${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})${args[0] === 'fd' ? ` fd ${fdIndex}` : ''}`,
+      )
       const [got, expected] = await pair.call(name, args, way, fdIndex)
       assert.deepEqual(got, expected, `seed ${seed}:\n${script.join('\n')}`)
       n += 1
     }
     pair.closeAll()
-    assert.equal(treeOf(pair.sides[0]), treeOf(pair.sides[1]), `seed ${seed}:\n${script.join('\n')}`)
+    assert.equal(
+      treeOf(pair.sides[0]),
+      treeOf(pair.sides[1]),
+      `seed ${seed}:\n${script.join('\n')}`,
+    )
     await ws.close()
   }
   t.diagnostic(`${n} calls`)

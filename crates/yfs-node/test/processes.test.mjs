@@ -31,20 +31,26 @@ test('two processes of Node, the command, a server and an editor share a workspa
   assert.ok(command, 'YFS_COMMAND must say where the yfs command is')
   const folder = temporary(t, '')
   const run = promisify(execFile)
-  const yfs = async (...args) => (await run(command, [...args, '--workspace', folder, '--actor', 'human:ada'])).stdout
+  const yfs = async (...args) =>
+    (await run(command, [...args, '--workspace', folder, '--actor', 'human:ada'])).stdout
   const ws = await Workspace.open(folder, { actor: 'agent:here' })
   t.after(() => ws.close())
   await ws.files.writeFile('/log.txt', 'begun\n')
   await ws.flush()
   assert.ok(existsSync(join(folder, '.yfs', 'workspace.db')))
 
-  const server = spawn(command, ['serve', folder, '--port', '0', '--open', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const server = spawn(command, ['serve', folder, '--port', '0', '--open', '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.after(() => server.kill())
   const [line] = await once(createInterface({ input: server.stdout }), 'line')
   const { url, sync } = JSON.parse(line)
   const { guid } = await ws.document('/log.txt')
   const doc = new Y.Doc()
-  const provider = new WebsocketProvider(sync.replace(/\/\{?guid\}?$/, ''), guid, doc, { WebSocketPolyfill: WebSocket, disableBc: true })
+  const provider = new WebsocketProvider(sync.replace(/\/\{?guid\}?$/, ''), guid, doc, {
+    WebSocketPolyfill: WebSocket,
+    disableBc: true,
+  })
   t.after(() => {
     provider.destroy()
     doc.destroy()
@@ -52,7 +58,8 @@ test('two processes of Node, the command, a server and an editor share a workspa
   if (!provider.synced) await once(provider, 'sync')
 
   const heard = (async () => {
-    for await (const { type, path } of ws.watch({ cursor: await ws.cursor() })) if (path === '/other.txt') return type
+    for await (const { type, path } of ws.watch({ cursor: await ws.cursor() }))
+      if (path === '/other.txt') return type
   })()
   const entry = new URL('../dist/index.js', import.meta.url).href
   const other = run(process.execPath, ['--input-type=module', '-e', OTHER, entry, folder])
@@ -60,12 +67,20 @@ test('two processes of Node, the command, a server and an editor share a workspa
   for (let n = 0; n < N_LINES; n += 1) {
     await ws.files.appendFile('/log.txt', `here ${n}\n`)
     text.insert(0, `typed ${n}\n`)
-    if (n % 5 === 0) await yfs('edit', '/log.txt', '--old', 'begun\n', '--new', `begun\ncommand ${n}\n`)
+    if (n % 5 === 0)
+      await yfs('edit', '/log.txt', '--old', 'begun\n', '--new', `begun\ncommand ${n}\n`)
   }
   await other
   assert.equal(await heard, 'created')
   const names = ['here', 'other', 'typed']
-  const expected = [...names.flatMap((name) => Array.from({ length: N_LINES }, (_, n) => `${name} ${n}`)), 'begun', 'command 0', 'command 5', 'command 10', 'command 15'].sort()
+  const expected = [
+    ...names.flatMap((name) => Array.from({ length: N_LINES }, (_, n) => `${name} ${n}`)),
+    'begun',
+    'command 0',
+    'command 5',
+    'command 10',
+    'command 15',
+  ].sort()
   const linesOf = (content) => content.trim().split('\n').sort()
 
   // The editor is the last to hear; then everybody has the same.
@@ -80,7 +95,10 @@ test('two processes of Node, the command, a server and an editor share a workspa
   })
   assert.deepEqual(linesOf(text.toString()), expected)
   assert.deepEqual(linesOf(await yfs('cat', '/log.txt')), expected)
-  assert.deepEqual(linesOf(await fetch(new URL('api/files/log.txt', url)).then((response) => response.text())), expected)
+  assert.deepEqual(
+    linesOf(await fetch(new URL('api/files/log.txt', url)).then((response) => response.text())),
+    expected,
+  )
   await ws.catchUp()
   assert.deepEqual(linesOf(await ws.files.readText('/log.txt')), expected)
   assert.equal(ws.asNodeFs().readFileSync('/other.txt', 'utf8'), 'from another process')
@@ -92,5 +110,6 @@ test('two processes of Node, the command, a server and an editor share a workspa
   await once(server, 'exit')
   assert.deepEqual(linesOf(readFileSync(join(folder, 'log.txt'), 'utf8')), expected)
   const actors = new Set((await ws.blame('/log.txt')).map(({ actor }) => actor))
-  for (const actor of ['agent:here', 'agent:other', 'human:ada']) assert.ok(actors.has(actor), [...actors].join())
+  for (const actor of ['agent:here', 'agent:other', 'human:ada'])
+    assert.ok(actors.has(actor), [...actors].join())
 })

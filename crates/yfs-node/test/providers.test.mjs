@@ -16,7 +16,10 @@ async function served(t, ws) {
   const { address, close } = await serve(ws)
   t.after(close)
   return (guid, doc) => {
-    const provider = new WebsocketProvider(`ws://${address}`, guid, doc, { WebSocketPolyfill: WebSocket, disableBc: true })
+    const provider = new WebsocketProvider(`ws://${address}`, guid, doc, {
+      WebSocketPolyfill: WebSocket,
+      disableBc: true,
+    })
     t.after(() => {
       provider.destroy()
       // Its awareness has a timer, which ends with the document.
@@ -26,7 +29,8 @@ async function served(t, ws) {
   }
 }
 
-const isSynced = (provider) => (provider.synced ? undefined : new Promise((resolve) => provider.once('sync', resolve)))
+const isSynced = (provider) =>
+  provider.synced ? undefined : new Promise((resolve) => provider.once('sync', resolve))
 
 /** Resolves once a text says something. */
 function says(text, expected) {
@@ -60,7 +64,9 @@ test('editors, agents and another workspace meet over y-websocket', async (t) =>
   const present = new Promise((resolve) => providers[1].awareness.once('change', resolve))
   providers[0].awareness.setLocalStateField('user', { name: 'Ada' })
   await present
-  assert.ok([...providers[1].awareness.getStates().values()].some((state) => state.user?.name === 'Ada'))
+  assert.ok(
+    [...providers[1].awareness.getStates().values()].some((state) => state.user?.name === 'Ada'),
+  )
 
   // The same document, bound to a workspace of its own as well.
   const elsewhere = await inMemory(t)
@@ -87,7 +93,9 @@ test('the main document is bound like any other', async (t) => {
   const rows = doc.getArray('table:files')
   const names = () => rows.toArray().map(({ val }) => val?.name)
   assert.ok(names().includes('plan.md'), JSON.stringify(rows.toArray()))
-  const told = new Promise((resolve) => rows.observe(() => names().includes('new.txt') && resolve()))
+  const told = new Promise((resolve) =>
+    rows.observe(() => names().includes('new.txt') && resolve()),
+  )
   await ws.files.writeFile('/docs/new.txt', 'x')
   await told
 })

@@ -49,7 +49,7 @@ async function open(t, options) {
 }
 
 for (const [script, result] of Object.entries({
-  "grep -v two a.txt > b.txt; cat b.txt > a.txt": 'one\nthree\n',
+  'grep -v two a.txt > b.txt; cat b.txt > a.txt': 'one\nthree\n',
   "sed -i 's/two/TWO/' a.txt": 'one\nTWO\nthree\n',
   'echo new > a.txt': 'new\n',
   '{ cat a.txt; echo four; } > b.txt; cat < b.txt > a.txt': 'one\ntwo\nthree\nfour\n',
@@ -57,7 +57,9 @@ for (const [script, result] of Object.entries({
   'echo four >> a.txt': 'one\ntwo\nthree\nfour\n',
   'cat a.txt | tee a.txt > /dev/null; sort a.txt | tee b.txt > a.txt': 'one\nthree\ntwo\n',
   'cat <<< here > a.txt': 'here\n',
-  'echo x > b.txt; for n in $(seq 400); do cat b.txt; echo $n > c.txt; done > a.txt': 'x\n'.repeat(400),
+  'echo x > b.txt; for n in $(seq 400); do cat b.txt; echo $n > c.txt; done > a.txt': 'x\n'.repeat(
+    400,
+  ),
   'exec 3> a.txt; echo by number >&3; exec 3>&-': 'by number\n',
 })) {
   test(`one edit: ${script}`, async (t) => {
@@ -85,7 +87,8 @@ test('until something follows, the shell sees the file empty, and nobody else do
   const { ws, fs } = await open(t)
   const other = ws.asIFileSystem()
   await fs.writeFile('/a.txt', '', 'binary')
-  for (const read of [fs.readFile('/a.txt'), fs.readFileBytes('/a.txt')]) assert.equal(await read, '')
+  for (const read of [fs.readFile('/a.txt'), fs.readFileBytes('/a.txt')])
+    assert.equal(await read, '')
   assert.deepEqual(await fs.readFileBuffer('/a.txt'), new Uint8Array())
   assert.equal((await fs.stat('/a.txt')).size, 0)
   assert.equal(await other.readFile('/a.txt'), 'one\ntwo\nthree\n')
@@ -152,7 +155,10 @@ test('agents in several shells lose nothing', async (t) => {
   }
   await Promise.all(agents.map(work))
   const lines = (await ws.files.readText('/board.txt')).trimEnd().split('\n')
-  const expected = agents.flatMap((name) => [`${name}: 20`, ...Array.from({ length: 20 }, (_, n) => `${name} says ${n + 1}`)])
+  const expected = agents.flatMap((name) => [
+    `${name}: 20`,
+    ...Array.from({ length: 20 }, (_, n) => `${name} says ${n + 1}`),
+  ])
   assert.deepEqual(lines.toSorted(), expected.toSorted())
 })
 
@@ -191,7 +197,9 @@ test('a tree is changed in one transaction', async (t) => {
     const before = rows.states.length
     await bash.exec(script)
     await ws.files.mkdir(`/${script.length}`)
-    await rows.until(() => ws.files.existsSync(`/${script.length}`) && rows.states.length >= before + 2)
+    await rows.until(
+      () => ws.files.existsSync(`/${script.length}`) && rows.states.length >= before + 2,
+    )
     assert.equal(rows.states.length, before + 2, script)
   }
 })
@@ -202,17 +210,34 @@ test('what an exec does has its actor and its label', async (t) => {
   await fs.relabel('turn 2')
   await bash.exec('echo four >> a.txt; echo "five" > b.txt')
   const lines = await ws.blame('/a.txt')
-  const labels = lines.map(({ actor, shares }) => shares.find((share) => share.actor === actor).label)
-  assert.deepEqual(lines.map(({ actor }) => actor), ['system:', 'agent:bot', 'system:', 'agent:bot'])
+  const labels = lines.map(
+    ({ actor, shares }) => shares.find((share) => share.actor === actor).label,
+  )
+  assert.deepEqual(
+    lines.map(({ actor }) => actor),
+    ['system:', 'agent:bot', 'system:', 'agent:bot'],
+  )
   assert.deepEqual(labels, [null, 'turn 1', null, 'turn 2'])
   assert.equal((await ws.versions('/b.txt')).at(-1).label, 'turn 2')
 })
 
 test('what a script read of a file before it replaced it is no base of what it writes after', async (t) => {
-  for (const change of ['cp b.txt a.txt', 'mv b.txt a.txt', 'cp -r e/. d; cp d/b.txt a.txt', 'cp -r e d2; mv e/b.txt a.txt', 'echo more >> a.txt', 'cat b.txt >> a.txt', 'tee -a a.txt < b.txt']) {
+  for (const change of [
+    'cp b.txt a.txt',
+    'mv b.txt a.txt',
+    'cp -r e/. d; cp d/b.txt a.txt',
+    'cp -r e d2; mv e/b.txt a.txt',
+    'echo more >> a.txt',
+    'cat b.txt >> a.txt',
+    'tee -a a.txt < b.txt',
+  ]) {
     const { bash, fs } = await open(t)
-    await bash.exec("printf 'quite another\\n' > b.txt; mkdir e; cp b.txt e/b.txt; mkdir d; cp a.txt d/b.txt; cat d/b.txt")
-    const { stdout } = await bash.exec(`cat a.txt > /dev/null; ${change} > /dev/null; printf 'one\\n2\\nthree\\n' > a.txt; cat a.txt`)
+    await bash.exec(
+      "printf 'quite another\\n' > b.txt; mkdir e; cp b.txt e/b.txt; mkdir d; cp a.txt d/b.txt; cat d/b.txt",
+    )
+    const { stdout } = await bash.exec(
+      `cat a.txt > /dev/null; ${change} > /dev/null; printf 'one\\n2\\nthree\\n' > a.txt; cat a.txt`,
+    )
     await fs.flush()
     assert.equal(stdout, 'one\n2\nthree\n', change)
   }
@@ -220,7 +245,9 @@ test('what a script read of a file before it replaced it is no base of what it w
 
 test('what a script read below a directory before it copied over that is no base either', async (t) => {
   const { bash } = await open(t)
-  await bash.exec("mkdir -p d e; cp a.txt d/a.txt; printf 'quite another\\n' > e/a.txt; cat d/a.txt > /dev/null; cp -r e/. d")
+  await bash.exec(
+    "mkdir -p d e; cp a.txt d/a.txt; printf 'quite another\\n' > e/a.txt; cat d/a.txt > /dev/null; cp -r e/. d",
+  )
   const { stdout } = await bash.exec("printf 'one\\n2\\nthree\\n' > d/a.txt; cat d/a.txt")
   assert.equal(stdout, 'one\n2\nthree\n')
 })

@@ -23,10 +23,12 @@ for (const policy of ['posix', 'collab']) {
     const file = temporary(t, 'scripts.db')
     const ws = await Workspace.open(file)
     t.after(() => ws.close())
-    const sides = [new InMemoryFs(), ws.asIFileSystem({ policy, actor: 'agent:scripts' })].map((fs) => ({
-      fs,
-      bash: new Bash({ fs, cwd: '/' }),
-    }))
+    const sides = [new InMemoryFs(), ws.asIFileSystem({ policy, actor: 'agent:scripts' })].map(
+      (fs) => ({
+        fs,
+        bash: new Bash({ fs, cwd: '/' }),
+      }),
+    )
     for (const side of sides) await prepare(side, setup)
     const trees = []
     for (const [index, script] of scripts.entries()) {
@@ -93,5 +95,6 @@ async function end({ fs, bash }, cwd, script) {
 /** Sets the times of directories, which are copied with theirs by one and not by the other. */
 async function age(fs, path) {
   await fs.utimes(path, DAY, DAY)
-  for (const { name, isDirectory } of await fs.readdirWithFileTypes(path)) if (isDirectory) await age(fs, `${path}/${name}`)
+  for (const { name, isDirectory } of await fs.readdirWithFileTypes(path))
+    if (isDirectory) await age(fs, `${path}/${name}`)
 }

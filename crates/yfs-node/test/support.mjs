@@ -45,8 +45,12 @@ export async function treeOf(fs, roots) {
     if (stat.isSymbolicLink) lines.push(`${path} -> ${await fs.readlink(path)}`)
     else if (stat.isDirectory) {
       lines.push(`${path}/ ${mode}`)
-      for (const name of await fs.readdir(path)) await visit(path === '/' ? `/${name}` : `${path}/${name}`)
-    } else lines.push(`${path} ${mode}${timeOf(stat)} ${stat.size} ${JSON.stringify(await fs.readFile(path, 'binary'))}`)
+      for (const name of await fs.readdir(path))
+        await visit(path === '/' ? `/${name}` : `${path}/${name}`)
+    } else
+      lines.push(
+        `${path} ${mode}${timeOf(stat)} ${stat.size} ${JSON.stringify(await fs.readFile(path, 'binary'))}`,
+      )
   }
   for (const root of roots) if (await fs.exists(root)) await visit(root)
   return lines.join('\n')

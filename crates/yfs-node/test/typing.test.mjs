@@ -11,8 +11,19 @@ import { inMemory } from './support.mjs'
 test('every key survives, and the caret stays behind the last', async (t) => {
   const { window } = new JSDOM('<div id="editor"></div>', { pretendToBeVisual: true })
   // CodeMirror looks for its browser among the globals.
-  const names = ['Window', 'document', 'MutationObserver', 'getComputedStyle', 'requestAnimationFrame', 'cancelAnimationFrame']
-  Object.assign(globalThis, { window }, Object.fromEntries(names.map((name) => [name, window[name]])))
+  const names = [
+    'Window',
+    'document',
+    'MutationObserver',
+    'getComputedStyle',
+    'requestAnimationFrame',
+    'cancelAnimationFrame',
+  ]
+  Object.assign(
+    globalThis,
+    { window },
+    Object.fromEntries(names.map((name) => [name, window[name]])),
+  )
   const { EditorState } = await import('@codemirror/state')
   const { EditorView } = await import('@codemirror/view')
   const { yCollab } = await import('y-codemirror.next')
@@ -21,7 +32,9 @@ test('every key survives, and the caret stays behind the last', async (t) => {
   const bash = new Bash({ fs: ws.asIFileSystem({ actor: 'agent:scripts' }), cwd: '/' })
   await ws.files.writeFile('/notes.txt', 'Typed: \nLog:\ncount 0\n')
   const doc = new Y.Doc()
-  const binding = await bind(ws, (await ws.document('/notes.txt')).guid, doc, { actor: 'human:ada' })
+  const binding = await bind(ws, (await ws.document('/notes.txt')).guid, doc, {
+    actor: 'human:ada',
+  })
   const text = doc.getText('text')
   const state = EditorState.create({ doc: text.toString(), extensions: [yCollab(text, null)] })
   const view = new EditorView({ state, parent: window.document.getElementById('editor') })

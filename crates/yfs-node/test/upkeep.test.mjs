@@ -32,7 +32,10 @@ test('a cursor outlives the workspace that gave it', async (t) => {
     if (change.path === '/d') break
   }
   assert.ok(seen.includes('/a') && seen.includes('/d') && !seen.includes('/before'), seen.join())
-  await assert.rejects(again.watch({ cursor: 'nonsense' }).next(), { code: 'ESTALE', cursorLost: true })
+  await assert.rejects(again.watch({ cursor: 'nonsense' }).next(), {
+    code: 'ESTALE',
+    cursorLost: true,
+  })
 })
 
 test('watching ends with its signal, and with the workspace', async () => {
@@ -53,14 +56,28 @@ test('errors say what was attempted on what', async (t) => {
   await ws.files.mkdir('/d')
   const failure = await ws.files.mv('/a', '/d').catch((error) => error)
   const { code, errno, syscall, path, dest, message } = failure
-  assert.deepEqual({ code, errno, syscall, path, dest }, { code: 'EISDIR', errno: -21, syscall: 'rename', path: '/a', dest: '/d' })
+  assert.deepEqual(
+    { code, errno, syscall, path, dest },
+    { code: 'EISDIR', errno: -21, syscall: 'rename', path: '/a', dest: '/d' },
+  )
   assert.equal(message, "EISDIR: is a directory, rename '/a' -> '/d'")
-  await assert.rejects(ws.files.edit('/a', 'nothing', 'x'), ({ code, cause }) => code === 'EINVAL' && /not/.test(cause.message))
+  await assert.rejects(
+    ws.files.edit('/a', 'nothing', 'x'),
+    ({ code, cause }) => code === 'EINVAL' && /not/.test(cause.message),
+  )
   await assert.rejects(ws.files.writeFile('/a', 'y', { expectedVersion: '0' }), { code: 'ESTALE' })
   await assert.rejects(ws.resolveAnchor('nonsense'), (error) => error.code.startsWith('ERR_YFS'))
-  await assert.rejects(Workspace.open(join(temporary(t, 'x'), 'no', 'where.db')), (error) => typeof error.code === 'string')
-  await assert.rejects(Workspace.open(temporary(t, 'none.db'), { create: false }), (error) => typeof error.code === 'string')
-  await assert.rejects(Workspace.open(':memory:', { actor: 'nobody in particular' }), { code: 'ERR_INVALID_ARG_VALUE' })
+  await assert.rejects(
+    Workspace.open(join(temporary(t, 'x'), 'no', 'where.db')),
+    (error) => typeof error.code === 'string',
+  )
+  await assert.rejects(
+    Workspace.open(temporary(t, 'none.db'), { create: false }),
+    (error) => typeof error.code === 'string',
+  )
+  await assert.rejects(Workspace.open(':memory:', { actor: 'nobody in particular' }), {
+    code: 'ERR_INVALID_ARG_VALUE',
+  })
 })
 
 test('folders are brought in and written out', async (t) => {
@@ -125,7 +142,11 @@ test('what a file held is erased for good', async (t) => {
   assert.equal((await ws.redactions('/a.txt'))[0].reason, 'asked for')
   assert.equal(await ws.files.readText('/a.txt'), 'a word and more\n')
   const [first] = await ws.versions('/a.txt')
-  assert.ok(!Buffer.from(await ws.versionContent('/a.txt', first.number).catch(() => '')).includes('secret'))
+  assert.ok(
+    !Buffer.from(await ws.versionContent('/a.txt', first.number).catch(() => '')).includes(
+      'secret',
+    ),
+  )
 })
 
 test('files move between workspaces with their history', async (t) => {
@@ -164,7 +185,9 @@ test('an editor is told of each change of category, wherever its file goes', asy
   const opened = await ws.openDocument('/a.md', { actor: 'human:ada' })
   assert.deepEqual([opened.category, opened.profile, opened.root], ['rich-text', 'gfm', 'richtext'])
   const roots = []
-  const done = new Promise((resolve) => opened.on('change', ({ root }) => roots.push(root) === 2 && resolve()))
+  const done = new Promise((resolve) =>
+    opened.on('change', ({ root }) => roots.push(root) === 2 && resolve()),
+  )
   await ws.files.mv('/a.md', '/d/b.md')
   await ws.files.mv('/d/b.md', '/c.txt')
   while (roots.length < 1) await new Promise(setImmediate)
@@ -201,7 +224,11 @@ console.log(JSON.stringify([early, resident()]))
 for (const how of ['closed', 'left to the garbage collector']) {
   test(`workspaces that are ${how} hold no memory`, () => {
     const entry = new URL('../dist/index.js', import.meta.url).href
-    const printed = execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', MANY, entry, how], { encoding: 'utf8' })
+    const printed = execFileSync(
+      process.execPath,
+      ['--expose-gc', '--input-type=module', '-e', MANY, entry, how],
+      { encoding: 'utf8' },
+    )
     const [early, late] = JSON.parse(printed)
     // Each held a megabyte at least.
     assert.ok(late < early + 80, `${early} MiB after 40 workspaces, ${late} MiB after 200`)

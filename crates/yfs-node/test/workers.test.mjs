@@ -29,7 +29,11 @@ for (const [kind, end, where] of [
 ]) {
   test(`a worker ends (${end}) with calls in flight: ${kind}, ${where}`, (t) => {
     const file = where === 'file' ? temporary(t, 'w.db') : where
-    const { status, signal, stderr } = spawnSync(process.execPath, [SCRIPT, kind, end, String(ROUNDS), file], { encoding: 'utf8' })
+    const { status, signal, stderr } = spawnSync(
+      process.execPath,
+      [SCRIPT, kind, end, String(ROUNDS), file],
+      { encoding: 'utf8' },
+    )
     assert.deepEqual({ status, signal, stderr }, { status: 0, signal: null, stderr: '' })
   })
 }

@@ -12,12 +12,18 @@ test('files are written, read, listed, moved and removed', async (t) => {
   const { files } = await inMemory(t)
   const written = await files.writeFile('/docs/plan.md', '1. Listen\n')
   assert.equal(written.created, true)
-  assert.deepEqual(await files.edit('/docs/plan.md', 'Listen', 'Answer').then((it) => it.replaced), 1)
+  assert.deepEqual(
+    await files.edit('/docs/plan.md', 'Listen', 'Answer').then((it) => it.replaced),
+    1,
+  )
   await files.appendFile('/docs/plan.md', '2. Rest\n')
   assert.equal(await files.readText('/docs/plan.md'), '1. Answer\n2. Rest\n')
   await files.writeFile('/docs/raw', new Uint8Array([0, 255, 1]))
   assert.deepEqual(await files.readFile('/docs/raw'), new Uint8Array([0, 255, 1]))
-  assert.deepEqual(files.readdirSync('/docs'), [{ name: 'plan.md', kind: 'file' }, { name: 'raw', kind: 'file' }])
+  assert.deepEqual(files.readdirSync('/docs'), [
+    { name: 'plan.md', kind: 'file' },
+    { name: 'raw', kind: 'file' },
+  ])
   const { id, size } = files.statSync('/docs/plan.md')
   assert.equal(size, 18)
   await files.mv('/docs/plan.md', '/plan.md')
@@ -30,7 +36,9 @@ test('errors have the form of Node', async (t) => {
   const { files } = await inMemory(t)
   const none = { code: 'ENOENT', syscall: 'stat', path: '/none', errno: -2 }
   assert.throws(() => files.statSync('/none'), none)
-  assert.throws(() => files.statSync('/none'), { message: "ENOENT: no such file or directory, stat '/none'" })
+  assert.throws(() => files.statSync('/none'), {
+    message: "ENOENT: no such file or directory, stat '/none'",
+  })
   await assert.rejects(files.mv('/none', '/other'), { code: 'ENOENT', syscall: 'rename' })
   await assert.rejects(files.edit('/none', 'a', 'b'), { code: 'ENOENT' })
   assert.throws(() => files.statSync('/a\0b'), { code: 'ERR_INVALID_ARG_VALUE' })
@@ -54,7 +62,10 @@ test('versions, blame, anchors, trash', async (t) => {
   const draft = await ws.findVersion('/a.txt', { name: 'draft' })
   assert.equal(Buffer.from(await ws.versionContent('/a.txt', draft.number)).toString(), 'first\n')
   const blame = await ws.blame('/a.txt')
-  assert.deepEqual(blame.map((line) => line.actor), ['agent:bot', 'human:ada'])
+  assert.deepEqual(
+    blame.map((line) => line.actor),
+    ['agent:bot', 'human:ada'],
+  )
   assert.equal((await ws.resolveAnchor(anchor)).line, 2)
   await ws.files.rm('/a.txt')
   const [item] = await ws.trash()
@@ -67,8 +78,14 @@ test('lines and paths are found', async (t) => {
   await files.writeFile('/src/a.rs', 'fn main() {}\n// needle\n')
   await files.writeFile('/src/b.txt', 'nothing\n')
   const found = await files.grep('need.e')
-  assert.deepEqual(found.files.map((file) => [file.path, file.lines[0].line]), [['/src/a.rs', 2]])
-  assert.deepEqual((await files.glob('*.txt')).entries.map((entry) => entry.path), ['/src/b.txt'])
+  assert.deepEqual(
+    found.files.map((file) => [file.path, file.lines[0].line]),
+    [['/src/a.rs', 2]],
+  )
+  assert.deepEqual(
+    (await files.glob('*.txt')).entries.map((entry) => entry.path),
+    ['/src/b.txt'],
+  )
 })
 
 test('trees are listed whole, or one by one', async (t) => {
@@ -79,7 +96,10 @@ test('trees are listed whole, or one by one', async (t) => {
   for await (const entry of files.each('/')) one.push(entry)
   assert.equal(all.length, 601)
   assert.deepEqual(one, all)
-  assert.equal((await files.grep('x', { literal: true })).files.length, all.filter(({ size }) => size > 0).length)
+  assert.equal(
+    (await files.grep('x', { literal: true })).files.length,
+    all.filter(({ size }) => size > 0).length,
+  )
 })
 
 test('changes are watched from a cursor on', async (t) => {

@@ -19,7 +19,13 @@ export class YfsError extends Error {
 }
 
 /** Makes an error in Node's form. */
-export function errorOf(code: string, text: string, syscall: string, path: string, dest?: string): YfsError {
+export function errorOf(
+  code: string,
+  text: string,
+  syscall: string,
+  path: string,
+  dest?: string,
+): YfsError {
   const to = dest === undefined ? '' : ` -> '${dest}'`
   const error = new YfsError(`${code}: ${text}, ${syscall} '${path}'${to}`)
   Object.assign(error, { code, syscall, path }, dest === undefined ? {} : { dest })
@@ -29,17 +35,21 @@ export function errorOf(code: string, text: string, syscall: string, path: strin
 /** Says what the native half threw; anything else is passed on. */
 export function lifted(thrown: unknown): unknown {
   if (!(thrown instanceof Error) || !thrown.message.startsWith('{')) return thrown
-  let reason: Record<string, unknown>
+  let reason: { message: string; cause?: string | null } & Record<string, unknown>
   try {
-    reason = JSON.parse(thrown.message)
+    reason = JSON.parse(thrown.message) as typeof reason
   } catch {
     return thrown
   }
-  const [message, cause] = [String(reason.message), reason.cause ? String(reason.cause) : undefined]
-  const error = cause === undefined ? new YfsError(message) : new YfsError(`${message}: ${cause}`, { cause: new Error(cause) })
+  const [message, cause] = [reason.message, reason.cause || undefined]
+  const error =
+    cause === undefined
+      ? new YfsError(message)
+      : new YfsError(`${message}: ${cause}`, { cause: new Error(cause) })
   if (cause !== undefined) error.reason = cause
   for (const name of ['code', 'errno', 'syscall', 'path', 'dest'] as const) {
-    if (reason[name] !== null && reason[name] !== undefined) Object.assign(error, { [name]: reason[name] })
+    if (reason[name] !== null && reason[name] !== undefined)
+      Object.assign(error, { [name]: reason[name] })
   }
   if (reason.lost) error.cursorLost = true
   return error

@@ -6,24 +6,61 @@ import { wrongType } from './invalid.js'
 import type { NativeFs, NativePages, NativeWrite } from './native.js'
 import { each, gathered, gatheredWith } from './pages.js'
 import type {
-  Content, Description, Edited, Entry, GlobQuery, GrepQuery, GrepResult, Kind, LinePage, SearchLimit, Stats, WalkEntry, WriteOptions, Written,
+  Content,
+  Description,
+  Edited,
+  Entry,
+  GlobQuery,
+  GrepQuery,
+  GrepResult,
+  Kind,
+  LinePage,
+  SearchLimit,
+  Stats,
+  WalkEntry,
+  WriteOptions,
+  Written,
 } from './types.js'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 const WRITE: Members<WriteOptions> = {
-  create: ['any', 'new', 'never'], base: 'content', baseVersion: 'string', expectedVersion: 'string', mode: 'mode', mime: 'string',
-  mtimeMs: 'number', parents: 'boolean', follow: 'boolean',
+  create: ['any', 'new', 'never'],
+  base: 'content',
+  baseVersion: 'string',
+  expectedVersion: 'string',
+  mode: 'mode',
+  mime: 'string',
+  mtimeMs: 'number',
+  parents: 'boolean',
+  follow: 'boolean',
 }
 
 const WALK: Members<WalkOptions> = { maxDepth: 'count', hidden: 'boolean' }
 
-const GLOB: Members<GlobQuery> = { root: 'string', hidden: 'boolean', ignoreCase: 'boolean', directories: 'boolean', limit: 'count' }
+const GLOB: Members<GlobQuery> = {
+  root: 'string',
+  hidden: 'boolean',
+  ignoreCase: 'boolean',
+  directories: 'boolean',
+  limit: 'count',
+}
 
 const GREP: Members<GrepQuery> = {
-  root: 'string', literal: 'boolean', ignoreCase: 'boolean', wholeWord: 'boolean', hidden: 'boolean', include: 'string[]',
-  exclude: 'string[]', before: 'count', after: 'count', maxPerFile: 'count', maxTotal: 'count', maxLineLength: 'count', timeoutMs: 'count',
+  root: 'string',
+  literal: 'boolean',
+  ignoreCase: 'boolean',
+  wholeWord: 'boolean',
+  hidden: 'boolean',
+  include: 'string[]',
+  exclude: 'string[]',
+  before: 'count',
+  after: 'count',
+  maxPerFile: 'count',
+  maxTotal: 'count',
+  maxLineLength: 'count',
+  timeoutMs: 'count',
 }
 
 /** How a tree is listed. */
@@ -91,7 +128,11 @@ export class Files {
     const known = calling(() => this.#native.textInMemory(pathOf(path)))
     if (known === null) return undefined
     const [blank, end] = [known.indexOf(' '), known.indexOf('\n')]
-    return { id: known.slice(0, blank), version: known.slice(blank + 1, end), text: known.slice(end + 1) }
+    return {
+      id: known.slice(0, blank),
+      version: known.slice(blank + 1, end),
+      text: known.slice(end + 1),
+    }
   }
 
   /** Returns the same files with a label on what is done through them; what was read stays known. */
@@ -161,14 +202,22 @@ export class Files {
   }
 
   /** Reads up to `limit` lines from line `offset` (from 0) on. */
-  async readLines(path: string, options: { offset?: number; limit?: number } = {}): Promise<LinePage> {
-    const { offset = 0, limit = Number.MAX_SAFE_INTEGER } = optionsOf(options, { offset: 'count', limit: 'count' })
+  async readLines(
+    path: string,
+    options: { offset?: number; limit?: number } = {},
+  ): Promise<LinePage> {
+    const { offset = 0, limit = Number.MAX_SAFE_INTEGER } = optionsOf(options, {
+      offset: 'count',
+      limit: 'count',
+    })
     return JSON.parse(await asking(() => this.#native.readLines(pathOf(path), offset, limit)))
   }
 
   /** Reads up to `length` bytes from a byte on. */
   async readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return asking(() => this.#native.readRange(pathOf(path), numberOf(offset, 'offset'), numberOf(length, 'length')))
+    return asking(() =>
+      this.#native.readRange(pathOf(path), numberOf(offset, 'offset'), numberOf(length, 'length')),
+    )
   }
 
   /** Reads a file with its version, at once if it is a text in memory. */
@@ -191,7 +240,11 @@ export class Files {
    * Makes `data` the content of a file, as a change of `base`, `baseVersion`, or else of what was read of it last. Refuses with
    * `ESTALE` if that cannot be found any more, or cannot be merged.
    */
-  async writeFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
+  async writeFile(
+    path: string,
+    data: string | Uint8Array,
+    options: WriteOptions = {},
+  ): Promise<Written> {
     const given = nativeOf(options)
     const base = options.base === undefined ? null : contentOf(options.base, 'options.base')
     const bytes = contentOf(data)
@@ -199,7 +252,11 @@ export class Files {
   }
 
   /** Adds `data` to the end of a file. */
-  async appendFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<Written> {
+  async appendFile(
+    path: string,
+    data: string | Uint8Array,
+    options: WriteOptions = {},
+  ): Promise<Written> {
     const given = nativeOf(options)
     const bytes = contentOf(data)
     return JSON.parse(await asking(() => this.#native.append(pathOf(path), bytes, given)))
@@ -227,32 +284,57 @@ export class Files {
     text: string,
     options: { all?: boolean; expectedVersion?: string } = {},
   ): Promise<Edited> {
-    const { all = false, expectedVersion = null } = optionsOf(options, { all: 'boolean', expectedVersion: 'string' })
+    const { all = false, expectedVersion = null } = optionsOf(options, {
+      all: 'boolean',
+      expectedVersion: 'string',
+    })
     const [before, after] = [textOf(old, 'old'), textOf(text, 'text')]
-    return JSON.parse(await asking(() => this.#native.edit(pathOf(path), before, after, all, expectedVersion)))
+    return JSON.parse(
+      await asking(() => this.#native.edit(pathOf(path), before, after, all, expectedVersion)),
+    )
   }
 
   /** Makes a directory. */
   async mkdir(path: string, options: { recursive?: boolean; mode?: number } = {}): Promise<void> {
-    const { recursive = false, mode = null } = optionsOf(options, { recursive: 'boolean', mode: 'mode' })
+    const { recursive = false, mode = null } = optionsOf(options, {
+      recursive: 'boolean',
+      mode: 'mode',
+    })
     await asking(() => this.#native.mkdir(pathOf(path), recursive, mode))
   }
 
   /** Moves something to the trash. */
   async rm(path: string, options: { recursive?: boolean; force?: boolean } = {}): Promise<void> {
-    const { recursive = false, force = false } = optionsOf(options, { recursive: 'boolean', force: 'boolean' })
+    const { recursive = false, force = false } = optionsOf(options, {
+      recursive: 'boolean',
+      force: 'boolean',
+    })
     await asking(() => this.#native.rm(pathOf(path), recursive, force))
   }
 
   /** Copies something, with mode and time; a directory that is there is merged into. */
-  async cp(from: string, to: string, options: { recursive?: boolean; replace?: boolean } = {}): Promise<void> {
-    const { recursive = false, replace = true } = optionsOf(options, { recursive: 'boolean', replace: 'boolean' })
+  async cp(
+    from: string,
+    to: string,
+    options: { recursive?: boolean; replace?: boolean } = {},
+  ): Promise<void> {
+    const { recursive = false, replace = true } = optionsOf(options, {
+      recursive: 'boolean',
+      replace: 'boolean',
+    })
     await asking(() => this.#native.cp(pathOf(from, 'from'), pathOf(to, 'to'), recursive, replace))
   }
 
   /** Moves or renames something. A file that is replaced keeps its id, and so its editors and its history. */
-  async mv(from: string, to: string, options: { replace?: boolean; parents?: boolean } = {}): Promise<void> {
-    const { replace = true, parents = true } = optionsOf(options, { replace: 'boolean', parents: 'boolean' })
+  async mv(
+    from: string,
+    to: string,
+    options: { replace?: boolean; parents?: boolean } = {},
+  ): Promise<void> {
+    const { replace = true, parents = true } = optionsOf(options, {
+      replace: 'boolean',
+      parents: 'boolean',
+    })
     await asking(() => this.#native.mv(pathOf(from, 'from'), pathOf(to, 'to'), replace, parents))
   }
 
@@ -273,18 +355,25 @@ export class Files {
 
   /** Replaces the custom metadata. */
   async setMetadata(path: string, metadata: Record<string, unknown>): Promise<void> {
-    if (typeof metadata !== 'object' || metadata === null) throw wrongType('metadata', 'of type object', metadata)
+    if (typeof metadata !== 'object' || metadata === null)
+      throw wrongType('metadata', 'of type object', metadata)
     await asking(() => this.#native.setMetadata(pathOf(path), JSON.stringify(metadata)))
   }
 
   /** Lists what lies below a directory. */
-  async walk(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): Promise<WalkEntry[]> {
+  async walk(
+    path: string,
+    options: { maxDepth?: number; hidden?: boolean } = {},
+  ): Promise<WalkEntry[]> {
     const { maxDepth = null, hidden = true } = optionsOf(options, WALK)
     return gathered(() => this.#native.walk(pathOf(path), maxDepth, hidden))
   }
 
   /** Yields what lies below a directory, for trees that are too large to hold. */
-  async *each(path: string, options: { maxDepth?: number; hidden?: boolean } = {}): AsyncGenerator<WalkEntry, void, void> {
+  async *each(
+    path: string,
+    options: { maxDepth?: number; hidden?: boolean } = {},
+  ): AsyncGenerator<WalkEntry, void, void> {
     const { maxDepth = null, hidden = true } = optionsOf(options, WALK)
     yield* each<WalkEntry>(() => this.#native.walk(pathOf(path), maxDepth, hidden))
   }
@@ -295,8 +384,14 @@ export class Files {
   }
 
   /** Finds paths by pattern. */
-  async glob(pattern: string, query: GlobQuery = {}): Promise<{ entries: WalkEntry[]; cut: SearchLimit | null }> {
-    const asked = JSON.stringify({ ...optionsOf(query, GLOB, 'query'), pattern: textOf(pattern, 'pattern') })
+  async glob(
+    pattern: string,
+    query: GlobQuery = {},
+  ): Promise<{ entries: WalkEntry[]; cut: SearchLimit | null }> {
+    const asked = JSON.stringify({
+      ...optionsOf(query, GLOB, 'query'),
+      pattern: textOf(pattern, 'pattern'),
+    })
     const call = (): Promise<NativePages> => this.#native.glob(asked)
     const [entries, rest] = await gatheredWith<WalkEntry, { cut: SearchLimit | null }>(call)
     return { entries, ...rest }
@@ -304,9 +399,15 @@ export class Files {
 
   /** Finds lines by a regular expression of Rust's `regex`, or by literal text. */
   async grep(pattern: string, query: GrepQuery = {}): Promise<GrepResult> {
-    const asked = JSON.stringify({ ...optionsOf(query, GREP, 'query'), pattern: textOf(pattern, 'pattern') })
+    const asked = JSON.stringify({
+      ...optionsOf(query, GREP, 'query'),
+      pattern: textOf(pattern, 'pattern'),
+    })
     const call = (): Promise<NativePages> => this.#native.grep(asked)
-    const [files, rest] = await gatheredWith<GrepResult['files'][number], Omit<GrepResult, 'files'>>(call)
+    const [files, rest] = await gatheredWith<
+      GrepResult['files'][number],
+      Omit<GrepResult, 'files'>
+    >(call)
     return { files, ...rest }
   }
 
@@ -319,7 +420,15 @@ export class Files {
     const fields = this.#fields
     const mtimeMs = fields[2]!
     const kind = KINDS[String.fromCharCode(fields[0]!)]!
-    return { id, kind, size: fields[1]!, mode: fields[3]!, mtimeMs, mtime: new Date(mtimeMs), birthtimeMs: fields[4]! }
+    return {
+      id,
+      kind,
+      size: fields[1]!,
+      mode: fields[3]!,
+      mtimeMs,
+      mtime: new Date(mtimeMs),
+      birthtimeMs: fields[4]!,
+    }
   }
 }
 
@@ -334,6 +443,8 @@ function entriesOf(listing: string): Entry[] {
 
 function nativeOf(options: WriteOptions): NativeWrite {
   const { base, mtimeMs, ...rest } = optionsOf(options, WRITE)
-  const given = Object.entries({ ...rest, mtime: mtimeMs }).filter(([, value]) => value !== undefined)
+  const given = Object.entries({ ...rest, mtime: mtimeMs }).filter(
+    ([, value]) => value !== undefined,
+  )
   return Object.fromEntries(given)
 }

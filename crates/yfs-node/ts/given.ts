@@ -5,7 +5,15 @@ import { outOfRange, wrongType, wrongValue } from './invalid.js'
 
 /** What a member of options may be: a type, or one of some words. `mode` is permission bits, `count` no less than 0. */
 export type MemberType =
-  | 'string' | 'string[]' | 'boolean' | 'number' | 'count' | 'mode' | 'content' | 'AbortSignal' | readonly string[]
+  | 'string'
+  | 'string[]'
+  | 'boolean'
+  | 'number'
+  | 'count'
+  | 'mode'
+  | 'content'
+  | 'AbortSignal'
+  | readonly string[]
 
 /** Says the type of each member of options. */
 export type Members<T> = { [Name in keyof Required<T>]: MemberType }
@@ -27,13 +35,15 @@ export function contentOf(value: unknown, name = 'data'): Uint8Array {
 /** Returns the bytes of a view, which are the caller's own. */
 export function bytesOf(value: unknown, name = 'data'): Uint8Array {
   if (value instanceof Uint8Array) return value
-  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  if (ArrayBuffer.isView(value))
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   throw wrongType(name, 'of type string or an instance of Buffer, TypedArray, or DataView', value)
 }
 
 /** Returns a time in milliseconds. */
 export function timeOf(value: unknown, name: string): number {
-  if (typeof value !== 'number' && !(value instanceof Date)) throw wrongType(name, 'of type number or an instance of Date', value)
+  if (typeof value !== 'number' && !(value instanceof Date))
+    throw wrongType(name, 'of type number or an instance of Date', value)
   const time = Number(value)
   if (!Number.isFinite(time)) throw outOfRange(name, 'a finite time', value)
   return time
@@ -56,7 +66,12 @@ export function optionsOf<T extends object>(given: T, members: Members<T>, name 
   if (typeof given !== 'object' || given === null) throw wrongType(name, 'of type object', given)
   for (const [member, value] of Object.entries(given)) {
     const type = Object.hasOwn(members, member) ? members[member as keyof T] : undefined
-    if (type === undefined) throw wrongValue(`${name}.${member}`, `is unknown; there are ${Object.keys(members).join(', ')}`, value)
+    if (type === undefined)
+      throw wrongValue(
+        `${name}.${member}`,
+        `is unknown; there are ${Object.keys(members).join(', ')}`,
+        value,
+      )
     if (value !== undefined) check(value, type, `${name}.${member}`)
   }
   return given
@@ -65,7 +80,8 @@ export function optionsOf<T extends object>(given: T, members: Members<T>, name 
 function check(value: unknown, type: MemberType, name: string): void {
   if (typeof type === 'object') {
     textOf(value, name)
-    if (!type.includes(value as string)) throw wrongValue(name, `must be one of ${type.join(', ')}`, value)
+    if (!type.includes(value as string))
+      throw wrongValue(name, `must be one of ${type.join(', ')}`, value)
     return
   }
   switch (type) {
@@ -77,7 +93,8 @@ function check(value: unknown, type: MemberType, name: string): void {
       contentOf(value, name)
       return
     case 'AbortSignal':
-      if (!(value instanceof AbortSignal)) throw wrongType(name, 'an instance of AbortSignal', value)
+      if (!(value instanceof AbortSignal))
+        throw wrongType(name, 'an instance of AbortSignal', value)
       return
     case 'count':
     case 'mode':
@@ -92,5 +109,6 @@ function checkNumber(value: unknown, type: 'count' | 'mode' | 'number', name: st
   if (typeof value !== 'number') throw wrongType(name, 'of type number', value)
   if (type === 'number' && !Number.isFinite(value)) throw outOfRange(name, 'a finite number', value)
   if (type === 'count' && !(value >= 0)) throw outOfRange(name, '>= 0', value)
-  if (type === 'mode' && !(Number.isInteger(value) && value >= 0 && value <= 0o7777)) throw outOfRange(name, '>= 0 && <= 4095', value)
+  if (type === 'mode' && !(Number.isInteger(value) && value >= 0 && value <= 0o7777))
+    throw outOfRange(name, '>= 0 && <= 4095', value)
 }

@@ -2,5 +2,9 @@
 // package is loaded.
 
 export const {
-  WeakRef: Weak, setTimeout: later, clearTimeout: never, setImmediate: soon, performance: clock,
+  WeakRef: Weak,
+  setTimeout: later,
+  clearTimeout: never,
+  setImmediate: soon,
+  performance: clock,
 } = globalThis

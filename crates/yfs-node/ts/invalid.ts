@@ -4,19 +4,25 @@ import { inspect } from 'node:util'
 
 /** Makes the error of an argument of the wrong type. */
 export function wrongType(name: string, expected: string, value: unknown): TypeError {
-  const error = new TypeError(`The "${name}" ${name.includes('.') ? 'property' : 'argument'} must be ${expected}.${received(value)}`)
+  const error = new TypeError(
+    `The "${name}" ${name.includes('.') ? 'property' : 'argument'} must be ${expected}.${received(value)}`,
+  )
   return Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' })
 }
 
 /** Makes the error of an argument that is of the right type and still makes no sense. */
 export function wrongValue(name: string, reason: string, value: unknown): TypeError {
-  const error = new TypeError(`The ${name.includes('.') ? 'property' : 'argument'} '${name}' ${reason}. Received ${inspect(value)}`)
+  const error = new TypeError(
+    `The ${name.includes('.') ? 'property' : 'argument'} '${name}' ${reason}. Received ${inspect(value)}`,
+  )
   return Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' })
 }
 
 /** Makes the error of a number that is too small, too large or no integer. */
 export function outOfRange(name: string, range: string, value: unknown): RangeError {
-  const error = new RangeError(`The value of "${name}" is out of range. It must be ${range}. Received ${inspect(value)}`)
+  const error = new RangeError(
+    `The value of "${name}" is out of range. It must be ${range}. Received ${inspect(value)}`,
+  )
   return Object.assign(error, { code: 'ERR_OUT_OF_RANGE' })
 }
 

@@ -38,12 +38,23 @@ export interface NativeFs {
   read(at: string): Promise<NativeContent>
   readRange(at: string, offset: number, len: number): Promise<Uint8Array>
   readLines(at: string, offset: number, limit: number): Promise<string>
-  write(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): Promise<string>
+  write(
+    at: string,
+    data: Uint8Array,
+    base: Uint8Array | null,
+    options: NativeWrite,
+  ): Promise<string>
   append(at: string, data: Uint8Array, options: NativeWrite): Promise<string>
   truncate(at: string): Promise<void>
   settle(at?: string | null): Promise<void>
   forget(at: string): void
-  edit(at: string, old: string, text: string, all: boolean, expectedVersion?: string | null): Promise<string>
+  edit(
+    at: string,
+    old: string,
+    text: string,
+    all: boolean,
+    expectedVersion?: string | null,
+  ): Promise<string>
   mkdir(at: string, recursive: boolean, mode?: number | null): Promise<void>
   rm(at: string, recursive: boolean, force: boolean): Promise<void>
   cp(from: string, to: string, recursive: boolean, replace: boolean): Promise<void>
@@ -108,14 +119,24 @@ export interface NativeWorkspace {
   purge(ids: string[]): Promise<number>
   expire(retentionMs: number): Promise<string>
   versions(at: string): Promise<NativePages>
-  findVersion(at: string, number?: number | null, name?: string | null, time?: number | null): Promise<string | null>
+  findVersion(
+    at: string,
+    number?: number | null,
+    name?: string | null,
+    time?: number | null,
+  ): Promise<string | null>
   versionContent(at: string, number: number): Promise<Uint8Array>
   restoreVersion(at: string, number: number): Promise<string>
   nameVersion(at: string, name: string): Promise<void>
   unnameVersion(at: string, name: string): Promise<boolean>
   blame(at: string): Promise<NativePages>
   conflicts(): Promise<NativePages>
-  anchor(at: string, offset: number | null, line: number | null, sticksLeft: boolean): Promise<string>
+  anchor(
+    at: string,
+    offset: number | null,
+    line: number | null,
+    sticksLeft: boolean,
+  ): Promise<string>
   resolveAnchor(anchor: string): Promise<string>
   import(from: string, to: string, options: string): Promise<string>
   export(from: string, to: string, force: boolean): Promise<string>
@@ -149,7 +170,9 @@ function load(): Native {
   const places = named === undefined ? [...new Set(addonPlaces())] : [named]
   const file = places.find((place) => existsSync(place))
   if (file === undefined) {
-    throw new Error(`the native half of yfs is not at ${places.join(', ')}: build it with cargo build -p yfs-node --release, and copy it there`)
+    throw new Error(
+      `the native half of yfs is not at ${places.join(', ')}: build it with cargo build -p yfs-node --release, and copy it there`,
+    )
   }
   return createRequire(file)(file) as Native
 }

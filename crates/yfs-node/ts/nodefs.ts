@@ -22,17 +22,64 @@ export interface NodeFsOptions {
 }
 
 type Named =
-  | 'access' | 'appendFile' | 'chmod' | 'chown' | 'close' | 'copyFile' | 'cp' | 'exists' | 'fchmod' | 'fchown' | 'fdatasync'
-  | 'fstat' | 'fsync' | 'ftruncate' | 'futimes' | 'lchown' | 'link' | 'lstat' | 'lutimes' | 'mkdir' | 'mkdtemp' | 'open'
-  | 'opendir' | 'read' | 'readFile' | 'readdir' | 'readlink' | 'readv' | 'realpath' | 'rename' | 'rm' | 'rmdir' | 'stat'
-  | 'symlink' | 'truncate' | 'unlink' | 'utimes' | 'write' | 'writeFile' | 'writev'
+  | 'access'
+  | 'appendFile'
+  | 'chmod'
+  | 'chown'
+  | 'close'
+  | 'copyFile'
+  | 'cp'
+  | 'exists'
+  | 'fchmod'
+  | 'fchown'
+  | 'fdatasync'
+  | 'fstat'
+  | 'fsync'
+  | 'ftruncate'
+  | 'futimes'
+  | 'lchown'
+  | 'link'
+  | 'lstat'
+  | 'lutimes'
+  | 'mkdir'
+  | 'mkdtemp'
+  | 'open'
+  | 'opendir'
+  | 'read'
+  | 'readFile'
+  | 'readdir'
+  | 'readlink'
+  | 'readv'
+  | 'realpath'
+  | 'rename'
+  | 'rm'
+  | 'rmdir'
+  | 'stat'
+  | 'symlink'
+  | 'truncate'
+  | 'unlink'
+  | 'utimes'
+  | 'write'
+  | 'writeFile'
+  | 'writev'
 
-type ByPromise = Exclude<Named, 'close' | 'exists' | 'read' | 'readv' | 'write' | 'writev' | `f${string}`>
+type ByPromise = Exclude<
+  Named,
+  'close' | 'exists' | 'read' | 'readv' | 'write' | 'writev' | `f${string}`
+>
 
 /** What `node:fs` has, over a workspace. Each member may be called by itself, without the object. */
 export type NodeFs = Pick<
   typeof NodeFsModule,
-  Named | `${Named}Sync` | 'createReadStream' | 'createWriteStream' | 'watch' | 'constants' | 'Stats' | 'Dirent' | 'Dir'
+  | Named
+  | `${Named}Sync`
+  | 'createReadStream'
+  | 'createWriteStream'
+  | 'watch'
+  | 'constants'
+  | 'Stats'
+  | 'Dirent'
+  | 'Dir'
 > & { promises: Pick<typeof NodeFsModule.promises, ByPromise | 'watch' | 'constants'> }
 
 /** A workspace lent as `node:fs`, and how to do what it holds back. */
@@ -42,7 +89,13 @@ export interface LentNodeFs {
 }
 
 /** Lends the files of a workspace as `node:fs`. */
-export function lendNodeFs(native: NativeFs, workspaceId: string, isReadOnly: boolean, changes: Changes, options: NodeFsOptions): LentNodeFs {
+export function lendNodeFs(
+  native: NativeFs,
+  workspaceId: string,
+  isReadOnly: boolean,
+  changes: Changes,
+  options: NodeFsOptions,
+): LentNodeFs {
   const kernel = new Kernel(new Tree(native, normalize(options.cwd ?? '/')))
   // As large as a device's number may be.
   const device = numberOf(workspaceId) % 0x7fffffff

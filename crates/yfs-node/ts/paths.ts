@@ -38,5 +38,10 @@ export function isWithin(path: string, above: string): boolean {
 
 /** Most paths are as they should be; looking is cheaper than splitting. */
 function isNormal(path: string): boolean {
-  return path.startsWith('/') && (path === '/' || !path.endsWith('/')) && !path.includes('//') && !path.includes('/.')
+  return (
+    path.startsWith('/') &&
+    (path === '/' || !path.endsWith('/')) &&
+    !path.includes('//') &&
+    !path.includes('/.')
+  )
 }

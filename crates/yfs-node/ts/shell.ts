@@ -65,7 +65,8 @@ export class ShellFs {
   async readFile(path: string, options?: EncodingOption): Promise<string> {
     const encoding = encodingOf(options)
     const text = this.#text(path)
-    if (text && isUtf8(encoding)) return text.text.charCodeAt(0) === 0xfeff ? text.text.slice(1) : text.text
+    if (text && isUtf8(encoding))
+      return text.text.charCodeAt(0) === 0xfeff ? text.text.slice(1) : text.text
     return decode(text ? bytesOf(text) : await this.readFileBuffer(path), encoding)
   }
 
@@ -85,7 +86,11 @@ export class ShellFs {
     return this.#read(this.#check(path, 'open'), path)
   }
 
-  async writeFile(path: string, content: string | Uint8Array, options?: EncodingOption): Promise<void> {
+  async writeFile(
+    path: string,
+    content: string | Uint8Array,
+    options?: EncodingOption,
+  ): Promise<void> {
     const bytes = encode(content, encodingOf(options))
     await this.#begun.settled()
     const at = this.#check(path, 'write')
@@ -101,7 +106,11 @@ export class ShellFs {
     await this.#done('open', path, () => this.#writes.write(at, bytes, found))
   }
 
-  async appendFile(path: string, content: string | Uint8Array, options?: EncodingOption): Promise<void> {
+  async appendFile(
+    path: string,
+    content: string | Uint8Array,
+    options?: EncodingOption,
+  ): Promise<void> {
     const bytes = encode(content, encodingOf(options))
     await this.#begun.settled()
     const at = this.#check(path, 'append')
@@ -109,7 +118,11 @@ export class ShellFs {
     if (side?.content === null) throw noFile('write', path)
     if (side || this.#isBeside(at)) {
       const before = side ? await this.#side.read(side) : new Uint8Array()
-      this.#side.write(at, new Uint8Array(Buffer.concat([before, bytes])), side ? { mode: side.mode } : {})
+      this.#side.write(
+        at,
+        new Uint8Array(Buffer.concat([before, bytes])),
+        side ? { mode: side.mode } : {},
+      )
       return
     }
     const found = this.#stat(at)
@@ -212,7 +225,9 @@ export class ShellFs {
     if (source === target) return
     if (side || this.#isBeside(target)) return this.#copyAcross(source, target)
     this.#refuseDirectoryOverFile(isDirectory ?? false, target)
-    await this.#done('cp', from, () => this.#files.cp(source, target, { recursive: isDirectory ?? false }))
+    await this.#done('cp', from, () =>
+      this.#files.cp(source, target, { recursive: isDirectory ?? false }),
+    )
   }
 
   async mv(from: string, to: string): Promise<void> {
@@ -257,15 +272,18 @@ export class ShellFs {
     }
     if (!this.#lstat(at)) throw missing('chmod', path)
     if (this.#isPosix && at === '/') this.#root.mode = mode
-    else if (this.#isPosix) await this.#done('chmod', path, () => this.#files.chmod(at, mode & 0o7777))
+    else if (this.#isPosix)
+      await this.#done('chmod', path, () => this.#files.chmod(at, mode & 0o7777))
   }
 
   async symlink(target: string, path: string): Promise<void> {
     await this.#begun.settled()
     const at = this.#check(path, 'symlink')
     await this.#bringIn()
-    if (this.#side.has(at) || this.#lstat(at)) throw fail('EEXIST', 'file already exists', 'symlink', path)
-    if (!this.#isPosix || this.#isBeside(at)) throw fail('ENOSYS', 'function not implemented', 'symlink', path)
+    if (this.#side.has(at) || this.#lstat(at))
+      throw fail('EEXIST', 'file already exists', 'symlink', path)
+    if (!this.#isPosix || this.#isBeside(at))
+      throw fail('ENOSYS', 'function not implemented', 'symlink', path)
     await this.#done('symlink', path, () => this.#files.symlink(target, at))
   }
 
@@ -278,7 +296,8 @@ export class ShellFs {
     if (!side && !found) throw missing('link', existing)
     const isFile = side ? side.content !== null : found?.kind === 'file'
     if (!isFile) throw fail('EPERM', 'operation not permitted', 'link', existing)
-    if (this.#side.has(target) || this.#lstat(target)) throw fail('EEXIST', 'file already exists', 'link', path)
+    if (this.#side.has(target) || this.#lstat(target))
+      throw fail('EEXIST', 'file already exists', 'link', path)
     if (!this.#isPosix) throw fail('ENOSYS', 'function not implemented', 'link', path)
     await this.cp(source, target)
   }
@@ -330,11 +349,18 @@ export class ShellFs {
     if (this.#hasDirectory(at, path, recursive)) return
     if (this.#isBeside(at)) return this.#side.mkdir(at)
     this.#promise(at, 'directory')
-    this.#begun.begin(() => this.#done('mkdir', path, () => this.#files.mkdir(at, { recursive: true })))
+    this.#begun.begin(() =>
+      this.#done('mkdir', path, () => this.#files.mkdir(at, { recursive: true })),
+    )
   }
 
   /** Writes a file. What is not the system's is written to the workspace, before the next call of another kind. */
-  writeFileSync(path: string, content: string | Uint8Array, options?: EncodingOption, meta: Meta = {}): void {
+  writeFileSync(
+    path: string,
+    content: string | Uint8Array,
+    options?: EncodingOption,
+    meta: Meta = {},
+  ): void {
     const at = this.#check(path, 'write')
     const bytes = encode(content, encodingOf(options)).slice()
     if (systemOf(at)) return this.#side.write(at, bytes, meta)
@@ -342,7 +368,9 @@ export class ShellFs {
     if (there === 'directory') throw noFile('open', path)
     this.#side.remove(at)
     this.#promise(at, 'file')
-    this.#begun.begin(() => this.#writes.writeWith(at, bytes, { mode: FILE_MODE, mtime: new Date(), ...meta }))
+    this.#begun.begin(() =>
+      this.#writes.writeWith(at, bytes, { mode: FILE_MODE, mtime: new Date(), ...meta }),
+    )
   }
 
   /** Makes a file whose content is asked for when it is first needed; only then it is in the workspace. */
@@ -355,7 +383,8 @@ export class ShellFs {
 
   #check(path: string, op: string): string {
     this.#writes.noteCall()
-    if (path.includes('\0')) throw plain('ENOENT', `ENOENT: path contains null byte, ${op} '${path}'`)
+    if (path.includes('\0'))
+      throw plain('ENOENT', `ENOENT: path contains null byte, ${op} '${path}'`)
     return resolve(this.#cwd, path)
   }
 
@@ -396,7 +425,8 @@ export class ShellFs {
     if (!this.#hasLazy) return
     this.#hasLazy = false
     try {
-      for (const at of this.#side.paths()) if (this.#side.lazy(at) && !systemOf(at)) await this.#sideOf(at, false)
+      for (const at of this.#side.paths())
+        if (this.#side.lazy(at) && !systemOf(at)) await this.#sideOf(at, false)
     } catch (error) {
       this.#hasLazy = true
       throw error
@@ -516,7 +546,8 @@ export class ShellFs {
       return true
     }
     const above = parentOf(at)
-    if (!recursive && above !== '/' && this.#kindOf(above) === undefined && !this.#stat(above)) throw missing('mkdir', path)
+    if (!recursive && above !== '/' && this.#kindOf(above) === undefined && !this.#stat(above))
+      throw missing('mkdir', path)
     return false
   }
 
@@ -530,7 +561,8 @@ export class ShellFs {
 
   /** Says what will be at a path, and that it will be in directories. */
   #promise(at: string, kind: 'file' | 'directory'): void {
-    for (let above = parentOf(at); above !== '/'; above = parentOf(above)) this.#begun.promise(above, 'directory')
+    for (let above = parentOf(at); above !== '/'; above = parentOf(above))
+      this.#begun.promise(above, 'directory')
     this.#begun.promise(at, kind)
   }
 
@@ -538,7 +570,9 @@ export class ShellFs {
   #merged(at: string, listed: ShellEntry[]): ShellEntry[] {
     const beside = this.#side.children(at)
     if (beside.length > 0) {
-      const names = new Map(beside.map((it) => [it.name, entryOf(it.name, it.isDirectory ? 'directory' : 'file')]))
+      const names = new Map(
+        beside.map((it) => [it.name, entryOf(it.name, it.isDirectory ? 'directory' : 'file')]),
+      )
       for (const { name } of listed) names.delete(name)
       listed.push(...names.values())
     }
@@ -547,13 +581,15 @@ export class ShellFs {
 
   #refuseDirectoryOverFile(isDirectory: boolean, target: string): void {
     const there = isDirectory ? this.#lstat(target) : undefined
-    if (there && there.kind !== 'directory') throw fail('EEXIST', 'file already exists', 'mkdir', target)
+    if (there && there.kind !== 'directory')
+      throw fail('EEXIST', 'file already exists', 'mkdir', target)
   }
 
   /** Refuses to move what cannot be put into what is there, before anything has moved. */
   #refuseMerge(source: string, target: string, isDirectory: boolean): void {
     this.#refuseDirectoryOverFile(isDirectory, target)
-    if (!isDirectory && this.#lstat(target)?.kind === 'directory') throw fail('EISDIR', 'is a directory', 'mv', source)
+    if (!isDirectory && this.#lstat(target)?.kind === 'directory')
+      throw fail('EISDIR', 'is a directory', 'mv', source)
     if (!isDirectory || !this.#isFull(target)) return
     for (const { name, kind } of this.#files.readdirSync(source)) {
       this.#refuseMerge(join(source, name), join(target, name), kind === 'directory')
@@ -579,7 +615,8 @@ export class ShellFs {
     const stat = await this.lstat(source)
     if (stat.isDirectory) {
       await this.#mkdir(target, true)
-      for (const name of await this.readdir(source)) await this.#copyAcross(join(source, name), join(target, name))
+      for (const name of await this.readdir(source))
+        await this.#copyAcross(join(source, name), join(target, name))
       return
     }
     const content = await this.readFileBuffer(source)
@@ -593,7 +630,7 @@ export class ShellFs {
     if (error !== undefined && codeOf(error) !== 'ENOENT') return undefined
     let walked = '/'
     const names = at.split('/').filter(Boolean)
-    for (let n = 0; n < 40 && names.length > 0; ) {
+    for (let n = 0; n < 40 && names.length > 0;) {
       const next = join(walked, names.shift()!)
       const found = this.#lstat(next)
       if (found?.kind !== 'symlink') {
@@ -617,12 +654,21 @@ export class ShellFs {
   }
 
   #translated(error: unknown, op: string, path: string): unknown {
-    return translated(error, op, op === 'utimes' && codeOf(error) === 'ELOOP' ? resolve(this.#cwd, path) : path)
+    return translated(
+      error,
+      op,
+      op === 'utimes' && codeOf(error) === 'ELOOP' ? resolve(this.#cwd, path) : path,
+    )
   }
 }
 
 function entryOf(name: string, kind: string): ShellEntry {
-  return { name, isFile: kind === 'file', isDirectory: kind === 'directory', isSymbolicLink: kind === 'symlink' }
+  return {
+    name,
+    isFile: kind === 'file',
+    isDirectory: kind === 'directory',
+    isSymbolicLink: kind === 'symlink',
+  }
 }
 
 /** Tells whether names are in the order of their code units; that of code points mostly is the same. */
@@ -631,5 +677,7 @@ function isSorted(entries: ShellEntry[]): boolean {
 }
 
 function isUtf8(encoding: string | undefined): boolean {
-  return encoding === undefined || encoding === 'utf8' || encoding === 'utf-8' || encoding === 'ascii'
+  return (
+    encoding === undefined || encoding === 'utf8' || encoding === 'utf-8' || encoding === 'ascii'
+  )
 }

@@ -43,10 +43,19 @@ export class SideMap {
   }
 
   /** Makes or replaces a file, and the directories above it. */
-  write(path: string, content: Uint8Array | Provider, meta: { mode?: number; mtime?: Date } = {}): void {
+  write(
+    path: string,
+    content: Uint8Array | Provider,
+    meta: { mode?: number; mtime?: Date } = {},
+  ): void {
     this.mkdir(parentOf(path))
     const id = this.#entries.get(path)?.id ?? this.#nextId++
-    this.#entries.set(path, { id, content, mode: meta.mode ?? 0o644, mtime: meta.mtime ?? new Date() })
+    this.#entries.set(path, {
+      id,
+      content,
+      mode: meta.mode ?? 0o644,
+      mtime: meta.mtime ?? new Date(),
+    })
   }
 
   /** Makes a directory and those above it. */
@@ -71,7 +80,8 @@ export class SideMap {
     // Every directory that something lies in has an entry of its own.
     if (path !== '/' && !this.#entries.has(path)) return found
     for (const [at, entry] of this.#entries) {
-      if (at !== '/' && parentOf(at) === path) found.push({ name: nameOf(at), isDirectory: entry.content === null })
+      if (at !== '/' && parentOf(at) === path)
+        found.push({ name: nameOf(at), isDirectory: entry.content === null })
     }
     return found
   }
@@ -85,7 +95,12 @@ export class SideMap {
 
   /** Removes directories that hold nothing, this one and those above it, unless they are the system's. */
   prune(path: string): void {
-    for (let at = path; at !== '/' && !systemOf(at) && this.children(at).length === 0; at = parentOf(at)) this.remove(at)
+    for (
+      let at = path;
+      at !== '/' && !systemOf(at) && this.children(at).length === 0;
+      at = parentOf(at)
+    )
+      this.remove(at)
   }
 
   /** Returns what gives the content of a file that nobody has asked for yet. */

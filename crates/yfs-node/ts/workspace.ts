@@ -10,8 +10,22 @@ import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
 import { gathered } from './pages.js'
 import { ShellFs, type ShellOptions } from './shell.js'
 import type {
-  Anchored, BlameLine, Change, Conflict, DocumentInfo, ExportReport, ImportReport, OpenOptions, Quarantined,
-  Redacted, Redaction, Trashed, Version, Which, WorkspaceStats, Written,
+  Anchored,
+  BlameLine,
+  Change,
+  Conflict,
+  DocumentInfo,
+  ExportReport,
+  ImportReport,
+  OpenOptions,
+  Quarantined,
+  Redacted,
+  Redaction,
+  Trashed,
+  Version,
+  Which,
+  WorkspaceStats,
+  Written,
 } from './types.js'
 
 /** A document of a file, as an editor needs it. */
@@ -24,10 +38,20 @@ export interface OpenDocument extends DocumentInfo {
 }
 
 const OPEN: Members<OpenOptions> = {
-  actor: 'string', create: 'boolean', profile: ['gfm', 'commonmark'], readOnly: 'boolean', docBudget: 'count', textBudget: 'count',
+  actor: 'string',
+  create: 'boolean',
+  profile: ['gfm', 'commonmark'],
+  readOnly: 'boolean',
+  docBudget: 'count',
+  textBudget: 'count',
 }
 
-const SHELL: Members<ShellOptions> = { cwd: 'string', policy: ['posix', 'collab'], actor: 'string', label: 'string' }
+const SHELL: Members<ShellOptions> = {
+  cwd: 'string',
+  policy: ['posix', 'collab'],
+  actor: 'string',
+  label: 'string',
+}
 
 const NODE_FS: Members<NodeFsOptions> = { cwd: 'string', actor: 'string', label: 'string' }
 
@@ -65,7 +89,10 @@ export class Workspace {
   /** Makes a workspace that is in memory only, at once. */
   static inMemory(options: OpenOptions = {}): Workspace {
     const given = JSON.stringify(optionsOf(options, OPEN))
-    return new Workspace(calling(() => native.NativeWorkspace.inMemory(given)), options.readOnly ?? false)
+    return new Workspace(
+      calling(() => native.NativeWorkspace.inMemory(given)),
+      options.readOnly ?? false,
+    )
   }
 
   /** The id of the workspace, which is the guid of its main document. */
@@ -149,12 +176,17 @@ export class Workspace {
   }
 
   /** Yields what changes from this call on, or from a cursor on, whoever does it. */
-  watch(options: { cursor?: string; signal?: AbortSignal } = {}): AsyncGenerator<Change, void, void> {
+  watch(
+    options: { cursor?: string; signal?: AbortSignal } = {},
+  ): AsyncGenerator<Change, void, void> {
     const { cursor, signal } = optionsOf(options, { cursor: 'string', signal: 'AbortSignal' })
     return this.#changesSince(cursor ?? this.files.cursorSync(), signal)
   }
 
-  async *#changesSince(since: string, signal: AbortSignal | undefined): AsyncGenerator<Change, void, void> {
+  async *#changesSince(
+    since: string,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Change, void, void> {
     let cursor = since
     const watch = calling(() => this.#native.watch())
     const close = (): void => watch.close()
@@ -164,7 +196,10 @@ export class Workspace {
       while (!signal?.aborted) {
         const answer = await asking(() => watch.next(cursor))
         if (answer === null) return
-        const { events, next } = JSON.parse(answer) as { events: Omit<Change, 'cursor'>[]; next: string }
+        const { events, next } = JSON.parse(answer) as {
+          events: Omit<Change, 'cursor'>[]
+          next: string
+        }
         for (const [index, event] of events.entries()) {
           // Only the end of an answer has a place of its own; until there, a watcher begins it anew.
           yield { ...event, cursor: index === events.length - 1 ? next : cursor }
@@ -205,19 +240,31 @@ export class Workspace {
 
   /** Finds a version by number, name or time. */
   async findVersion(path: string, which: Which): Promise<Version | null> {
-    const { number = null, name = null, at = null } = which as { number?: number; name?: string; at?: number }
-    const found = await asking(() => this.#native.findVersion(textOf(path, 'path'), number, name, at))
+    const {
+      number = null,
+      name = null,
+      at = null,
+    } = which as { number?: number; name?: string; at?: number }
+    const found = await asking(() =>
+      this.#native.findVersion(textOf(path, 'path'), number, name, at),
+    )
     return found === null ? null : JSON.parse(found)
   }
 
   /** Returns what a file held at a version. */
   async versionContent(path: string, number: number): Promise<Uint8Array> {
-    return asking(() => this.#native.versionContent(textOf(path, 'path'), numberOf(number, 'number')))
+    return asking(() =>
+      this.#native.versionContent(textOf(path, 'path'), numberOf(number, 'number')),
+    )
   }
 
   /** Makes a version the content again. */
   async restoreVersion(path: string, number: number): Promise<Written> {
-    return JSON.parse(await asking(() => this.#native.restoreVersion(textOf(path, 'path'), numberOf(number, 'number'))))
+    return JSON.parse(
+      await asking(() =>
+        this.#native.restoreVersion(textOf(path, 'path'), numberOf(number, 'number')),
+      ),
+    )
   }
 
   /** Names what a file holds now. */
@@ -241,7 +288,11 @@ export class Workspace {
   }
 
   /** Anchors a place in a text, by byte or by line: it stays where it is while others write. */
-  async anchor(path: string, spot: { offset: number } | { line: number }, stick: 'left' | 'right' = 'right'): Promise<string> {
+  async anchor(
+    path: string,
+    spot: { offset: number } | { line: number },
+    stick: 'left' | 'right' = 'right',
+  ): Promise<string> {
     const { offset = null, line = null } = spot as { offset?: number; line?: number }
     return asking(() => this.#native.anchor(textOf(path, 'path'), offset, line, stick === 'left'))
   }
@@ -257,14 +308,20 @@ export class Workspace {
     to = '/',
     options: { gitignore?: boolean; hidden?: boolean; maxFileSize?: number } = {},
   ): Promise<ImportReport> {
-    const given = JSON.stringify(optionsOf(options, { gitignore: 'boolean', hidden: 'boolean', maxFileSize: 'count' }))
-    return JSON.parse(await asking(() => this.#native.import(textOf(from, 'from'), textOf(to, 'to'), given)))
+    const given = JSON.stringify(
+      optionsOf(options, { gitignore: 'boolean', hidden: 'boolean', maxFileSize: 'count' }),
+    )
+    return JSON.parse(
+      await asking(() => this.#native.import(textOf(from, 'from'), textOf(to, 'to'), given)),
+    )
   }
 
   /** Writes a file or folder out into a directory of the host's. */
   async export(from: string, to: string, options: { force?: boolean } = {}): Promise<ExportReport> {
     const { force = false } = optionsOf(options, { force: 'boolean' })
-    return JSON.parse(await asking(() => this.#native.export(textOf(from, 'from'), textOf(to, 'to'), force)))
+    return JSON.parse(
+      await asking(() => this.#native.export(textOf(from, 'from'), textOf(to, 'to'), force)),
+    )
   }
 
   /** Counts what there is. */
@@ -278,7 +335,9 @@ export class Workspace {
   }
 
   /** Makes the rich text of the workspace keep another schema. Nobody must have any of it open in an editor meanwhile. */
-  async convertProfile(profile: 'gfm' | 'commonmark'): Promise<{ files: number; converted: number }> {
+  async convertProfile(
+    profile: 'gfm' | 'commonmark',
+  ): Promise<{ files: number; converted: number }> {
     return JSON.parse(await asking(() => this.#native.convertProfile(profile)))
   }
 
@@ -289,9 +348,17 @@ export class Workspace {
   }
 
   /** Erases for good what a file held and holds no more: of one version, or all of its history. */
-  async redact(path: string, options: { version?: number; reason?: string } = {}): Promise<Redacted> {
-    const { version = null, reason = null } = optionsOf(options, { version: 'number', reason: 'string' })
-    return JSON.parse(await asking(() => this.#native.redact(textOf(path, 'path'), version, reason)))
+  async redact(
+    path: string,
+    options: { version?: number; reason?: string } = {},
+  ): Promise<Redacted> {
+    const { version = null, reason = null } = optionsOf(options, {
+      version: 'number',
+      reason: 'string',
+    })
+    return JSON.parse(
+      await asking(() => this.#native.redact(textOf(path, 'path'), version, reason)),
+    )
   }
 
   /** Lists what was erased of a file. */
@@ -336,7 +403,11 @@ export class Workspace {
 
   async #close(): Promise<void> {
     const failures: unknown[] = []
-    for (const lent of this.#lent) await lent.deref()?.flush().catch((error: unknown) => failures.push(error))
+    for (const lent of this.#lent)
+      await lent
+        .deref()
+        ?.flush()
+        .catch((error: unknown) => failures.push(error))
     for (const port of [...this.#ports]) port.close()
     for (const watch of this.#watches) watch.close()
     await asking(() => this.#native.close())
@@ -361,7 +432,11 @@ export class Workspace {
       for await (const change of this.watch({ cursor, signal })) {
         if (change.id !== opened.guid) continue
         const info = await this.document(change.path).catch(() => null)
-        if (info === null || (info.category === category && info.profile === profile && info.root === root)) continue
+        if (
+          info === null ||
+          (info.category === category && info.profile === profile && info.root === root)
+        )
+          continue
         ;({ category, profile, root } = info)
         if (!signal.aborted) listener(info)
       }

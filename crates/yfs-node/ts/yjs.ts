@@ -13,7 +13,12 @@ export interface Binding {
 }
 
 /** Binds a `Y.Doc` to the document of a guid: that of a file, or the workspace's own. */
-export async function bind(workspace: Workspace, guid: string, doc: Y.Doc, options: { actor?: string } = {}): Promise<Binding> {
+export async function bind(
+  workspace: Workspace,
+  guid: string,
+  doc: Y.Doc,
+  options: { actor?: string } = {},
+): Promise<Binding> {
   const port = await workspace.openPort(guid, options)
   const binding = new DocBinding(port, doc)
   await binding.start()
@@ -44,6 +49,7 @@ class DocBinding implements Binding {
 
   async settled(): Promise<void> {
     await this.#sent
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- what a caller's port threw
     if (this.#failure !== undefined) throw this.#failure
   }
 
@@ -56,9 +62,11 @@ class DocBinding implements Binding {
   readonly #changed = (update: Uint8Array, origin: unknown): void => {
     if (origin === this) return
     // One after the other, so that the log has them in the order of the typing.
-    this.#sent = this.#sent.then(() => this.#port.applyUpdate(update)).catch((error) => {
-      this.#failure ??= error
-    })
+    this.#sent = this.#sent
+      .then(() => this.#port.applyUpdate(update))
+      .catch((error) => {
+        this.#failure ??= error
+      })
   }
 
   async #catchUp(): Promise<void> {

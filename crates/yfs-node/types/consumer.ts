@@ -3,7 +3,14 @@
 import git from 'isomorphic-git'
 import { Bash } from 'just-bash'
 import * as Y from 'yjs'
-import { type Change, type NodeFs, type OpenDocument, type WalkEntry, Workspace, YfsError } from 'yfs'
+import {
+  type Change,
+  type NodeFs,
+  type OpenDocument,
+  type WalkEntry,
+  Workspace,
+  YfsError,
+} from 'yfs'
 import { type Binding, bind } from 'yfs/yjs'
 
 export async function consume(workspace: Workspace): Promise<unknown[]> {
@@ -25,7 +32,8 @@ export async function consume(workspace: Workspace): Promise<unknown[]> {
 export async function firstMove(): Promise<Change | undefined> {
   const workspace = await Workspace.open(':memory:', { actor: 'human:ada', profile: 'commonmark' })
   try {
-    for await (const change of workspace.watch({ signal: AbortSignal.timeout(10) })) if (change.type === 'moved') return change
+    for await (const change of workspace.watch({ signal: AbortSignal.timeout(10) }))
+      if (change.type === 'moved') return change
   } catch (error) {
     if (!(error instanceof YfsError && error.cursorLost)) throw error
   }

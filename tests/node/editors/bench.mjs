@@ -25,7 +25,8 @@ function load(update) {
   return doc
 }
 
-const read = (doc) => serialize(yXmlFragmentToProseMirrorRootNode(doc.getXmlFragment('richtext'), schema))
+const read = (doc) =>
+  serialize(yXmlFragmentToProseMirrorRootNode(doc.getXmlFragment('richtext'), schema))
 
 /** All threads count, garbage collection and compiler too. */
 function cpu() {

@@ -5,9 +5,27 @@ import { JSDOM } from 'jsdom'
 const { window } = new JSDOM('<!doctype html><body></body>', { pretendToBeVisual: true })
 
 const NAMES = [
-  'CustomEvent', 'DOMParser', 'Document', 'DocumentFragment', 'Element', 'Event', 'HTMLElement', 'MutationObserver', 'Node',
-  'Range', 'Text', 'Window', 'addEventListener', 'cancelAnimationFrame', 'dispatchEvent', 'document', 'getComputedStyle', 'getSelection',
-  'navigator', 'removeEventListener', 'requestAnimationFrame',
+  'CustomEvent',
+  'DOMParser',
+  'Document',
+  'DocumentFragment',
+  'Element',
+  'Event',
+  'HTMLElement',
+  'MutationObserver',
+  'Node',
+  'Range',
+  'Text',
+  'Window',
+  'addEventListener',
+  'cancelAnimationFrame',
+  'dispatchEvent',
+  'document',
+  'getComputedStyle',
+  'getSelection',
+  'navigator',
+  'removeEventListener',
+  'requestAnimationFrame',
 ]
 const isFunction = (value, name) => typeof value === 'function' && /^[a-z]/.test(name)
 const define = (name, value) =>

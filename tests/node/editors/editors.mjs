@@ -36,7 +36,8 @@ export const editorOf = (profile) => (profile === 'gfm' ? milkdown() : prosemirr
 /** Returns schema, parser and serialiser of a profile's editor. */
 export async function pipelineOf(profile) {
   if (profile !== 'gfm') {
-    const { schema, defaultMarkdownParser, defaultMarkdownSerializer } = await import('prosemirror-markdown')
+    const { schema, defaultMarkdownParser, defaultMarkdownSerializer } =
+      await import('prosemirror-markdown')
     const parse = (text) => defaultMarkdownParser.parse(text)
     return { schema, parse, serialize: (doc) => defaultMarkdownSerializer.serialize(doc) }
   }
@@ -44,5 +45,9 @@ export async function pipelineOf(profile) {
   const { commonmark } = await import('@milkdown/preset-commonmark')
   const { gfm } = await import('@milkdown/preset-gfm')
   const { ctx } = await Editor.make().use(commonmark).use(gfm).create()
-  return { schema: ctx.get(schemaCtx), parse: ctx.get(parserCtx), serialize: ctx.get(serializerCtx) }
+  return {
+    schema: ctx.get(schemaCtx),
+    parse: ctx.get(parserCtx),
+    serialize: ctx.get(serializerCtx),
+  }
 }

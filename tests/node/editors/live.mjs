@@ -51,7 +51,12 @@ function connect(doc, guid, protocol) {
     minDelay: 100,
     maxDelay: 300,
   })
-  const provider = new HocuspocusProvider({ websocketProvider: socket, name: guid, document: doc, token: token || 'none' })
+  const provider = new HocuspocusProvider({
+    websocketProvider: socket,
+    name: guid,
+    document: doc,
+    token: token || 'none',
+  })
   provider.attach()
   return {
     awareness: provider.awareness,
@@ -144,7 +149,8 @@ async function obey(command) {
     case 'type':
       return type(command)
     case 'wait':
-      if (command.for === 'typed') return until(() => it.typing === null && it.synced(), 'the end of typing')
+      if (command.for === 'typed')
+        return until(() => it.typing === null && it.synced(), 'the end of typing')
       return until(() => command.text.every((part) => it.shown().includes(part)), command.text)
     case 'state':
       return
@@ -155,7 +161,10 @@ async function obey(command) {
 
 const state = () =>
   Object.fromEntries(
-    [...open].map(([as, it]) => [as, { shown: it.shown(), before: it.before(), typing: it.typing !== null }]),
+    [...open].map(([as, it]) => [
+      as,
+      { shown: it.shown(), before: it.before(), typing: it.typing !== null },
+    ]),
   )
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -37,7 +37,8 @@ function placeToType(doc) {
   let place = null
   doc.descendants((node, at, parent) => {
     // Not between the halves of one character.
-    const isPlace = parent.type.name === 'paragraph' && node.isText && /^[\x20-\x7e]{2}/.test(node.text)
+    const isPlace =
+      parent.type.name === 'paragraph' && node.isText && /^[\x20-\x7e]{2}/.test(node.text)
     if (place === null && isPlace) place = at + 1
     // A heading's id follows its text, and Milkdown takes a cell without alignment for one aligned left.
     return place === null && !['heading', 'table'].includes(node.type.name)
@@ -81,7 +82,7 @@ async function inBatch(lines) {
   for (const { editor } of opened) await editor.close()
 }
 
-let lines = []
+const lines = []
 for await (const line of createInterface({ input: process.stdin })) {
   lines.push(line)
   if (lines.length === BATCH) await inBatch(lines.splice(0))

@@ -85,7 +85,7 @@ async function inBatch(lines) {
   for (const { editor } of opened) await editor.close()
 }
 
-let lines = []
+const lines = []
 for await (const line of createInterface({ input: process.stdin })) {
   lines.push(line)
   if (lines.length === BATCH) await inBatch(lines.splice(0))

@@ -44,11 +44,13 @@ if (isMainThread) {
       await port.applyUpdate(await port.diff())
     },
     open: () => Workspace.open(file),
-    history: () => Promise.all([ws.versions('/log.txt'), ws.blame('/log.txt'), ws.trash(), ws.flush()]),
+    history: () =>
+      Promise.all([ws.versions('/log.txt'), ws.blame('/log.txt'), ws.trash(), ws.flush()]),
     close: () => ws.close(),
   }
   const kinds = kind === 'all' ? Object.keys(calls).filter((name) => name !== 'close') : [kind]
-  for (let n = 0; n < N_CALLS; n += 1) for (const name of kinds) calls[name](n).catch(() => undefined)
+  for (let n = 0; n < N_CALLS; n += 1)
+    for (const name of kinds) calls[name](n).catch(() => undefined)
   parentPort.postMessage('begun')
   if (end === 'exit') process.exit(0)
 }

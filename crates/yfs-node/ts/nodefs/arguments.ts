@@ -11,13 +11,31 @@ const { O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_SYNC, O_TRUNC, O_WRONLY }
 const UMASK = 0o022
 
 const FLAGS: Record<string, number> = {
-  r: O_RDONLY, rs: O_RDONLY | O_SYNC, 'r+': O_RDWR, 'rs+': O_RDWR | O_SYNC,
-  w: O_TRUNC | O_CREAT | O_WRONLY, wx: O_TRUNC | O_CREAT | O_WRONLY | O_EXCL,
-  'w+': O_TRUNC | O_CREAT | O_RDWR, 'wx+': O_TRUNC | O_CREAT | O_RDWR | O_EXCL,
-  a: O_APPEND | O_CREAT | O_WRONLY, ax: O_APPEND | O_CREAT | O_WRONLY | O_EXCL, as: O_APPEND | O_CREAT | O_WRONLY | O_SYNC,
-  'a+': O_APPEND | O_CREAT | O_RDWR, 'ax+': O_APPEND | O_CREAT | O_RDWR | O_EXCL, 'as+': O_APPEND | O_CREAT | O_RDWR | O_SYNC,
+  r: O_RDONLY,
+  rs: O_RDONLY | O_SYNC,
+  'r+': O_RDWR,
+  'rs+': O_RDWR | O_SYNC,
+  w: O_TRUNC | O_CREAT | O_WRONLY,
+  wx: O_TRUNC | O_CREAT | O_WRONLY | O_EXCL,
+  'w+': O_TRUNC | O_CREAT | O_RDWR,
+  'wx+': O_TRUNC | O_CREAT | O_RDWR | O_EXCL,
+  a: O_APPEND | O_CREAT | O_WRONLY,
+  ax: O_APPEND | O_CREAT | O_WRONLY | O_EXCL,
+  as: O_APPEND | O_CREAT | O_WRONLY | O_SYNC,
+  'a+': O_APPEND | O_CREAT | O_RDWR,
+  'ax+': O_APPEND | O_CREAT | O_RDWR | O_EXCL,
+  'as+': O_APPEND | O_CREAT | O_RDWR | O_SYNC,
 }
-for (const [from, to] of [['sr', 'rs'], ['sr+', 'rs+'], ['xw', 'wx'], ['xw+', 'wx+'], ['xa', 'ax'], ['xa+', 'ax+'], ['sa', 'as'], ['sa+', 'as+']]) {
+for (const [from, to] of [
+  ['sr', 'rs'],
+  ['sr+', 'rs+'],
+  ['xw', 'wx'],
+  ['xw+', 'wx+'],
+  ['xa', 'ax'],
+  ['xa+', 'ax+'],
+  ['sa', 'as'],
+  ['sa+', 'as+'],
+]) {
   FLAGS[from!] = FLAGS[to!]!
 }
 
@@ -25,9 +43,12 @@ for (const [from, to] of [['sr', 'rs'], ['sr+', 'rs+'], ['xw', 'wx'], ['xw+', 'w
 export function pathOf(path: unknown, name = 'path'): string {
   let text: unknown = path
   if (path instanceof URL) text = fileURLToPath(path)
-  else if (path instanceof Uint8Array) text = Buffer.from(path.buffer, path.byteOffset, path.byteLength).toString()
-  if (typeof text !== 'string') throw wrongType(name, 'of type string or an instance of Buffer or URL', path)
-  if (text.includes('\0')) throw wrongValue(name, 'must be a string, Uint8Array, or URL without null bytes', text)
+  else if (path instanceof Uint8Array)
+    text = Buffer.from(path.buffer, path.byteOffset, path.byteLength).toString()
+  if (typeof text !== 'string')
+    throw wrongType(name, 'of type string or an instance of Buffer or URL', path)
+  if (text.includes('\0'))
+    throw wrongValue(name, 'must be a string, Uint8Array, or URL without null bytes', text)
   return text
 }
 
@@ -44,7 +65,8 @@ export function flagsOf(flags: unknown, otherwise = O_RDONLY): number {
 export function modeOf(mode: unknown, otherwise: number, name = 'mode'): number {
   if (mode === undefined || mode === null) return otherwise
   if (typeof mode === 'string') {
-    if (!/^[0-7]+$/.test(mode)) throw wrongValue(name, 'must be a 32-bit unsigned integer or an octal string', mode)
+    if (!/^[0-7]+$/.test(mode))
+      throw wrongValue(name, 'must be a 32-bit unsigned integer or an octal string', mode)
     return Number.parseInt(mode, 8)
   }
   if (typeof mode !== 'number') throw wrongType(name, 'of type number', mode)
@@ -60,8 +82,10 @@ export function masked(mode: number): number {
 
 /** Reads a time as milliseconds: seconds, a date, or seconds as digits. */
 export function timeOf(time: unknown): number {
-  if (typeof time === 'string' && time !== '' && Number.isFinite(Number(time))) return Number(time) * 1000
-  if (typeof time === 'number' && !Number.isNaN(time)) return Number.isFinite(time) && time >= 0 ? time * 1000 : Date.now()
+  if (typeof time === 'string' && time !== '' && Number.isFinite(Number(time)))
+    return Number(time) * 1000
+  if (typeof time === 'number' && !Number.isNaN(time))
+    return Number.isFinite(time) && time >= 0 ? time * 1000 : Date.now()
   if (time instanceof Date) return time.getTime()
   throw wrongType('time', 'an instance of Date or an Time in seconds', time)
 }
@@ -76,15 +100,21 @@ export interface Options {
 export function optionsOf(options: unknown): Options {
   if (options === undefined || options === null || typeof options === 'function') return {}
   if (typeof options === 'string') return checked({ encoding: options })
-  if (typeof options !== 'object') throw wrongType('options', 'one of type string or object', options)
+  if (typeof options !== 'object')
+    throw wrongType('options', 'one of type string or object', options)
   return checked(options as Options)
 }
 
 function checked(options: Options): Options {
   const { encoding } = options
-  if (encoding && encoding !== 'buffer' && !Buffer.isEncoding(encoding)) throw wrongValue('encoding', 'is invalid encoding', encoding)
+  if (encoding && encoding !== 'buffer' && !Buffer.isEncoding(encoding))
+    throw wrongValue('encoding', 'is invalid encoding', encoding)
   const { signal } = options as { signal?: AbortSignal }
-  if (signal?.aborted) throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), { name: 'AbortError', code: 'ABORT_ERR' })
+  if (signal?.aborted)
+    throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
+      name: 'AbortError',
+      code: 'ABORT_ERR',
+    })
   return options
 }
 

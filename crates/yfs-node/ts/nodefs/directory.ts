@@ -56,10 +56,12 @@ export class NodeDir {
   }
 
   *#list(): Generator<NodeDirent, void, void> {
-    for (const { name, kind } of this.#tree.names(this.#at)) yield new NodeDirent(name, this.path, kind)
+    for (const { name, kind } of this.#tree.names(this.#at))
+      yield new NodeDirent(name, this.path, kind)
   }
 
   #check(): void {
-    if (this.#isClosed) throw Object.assign(new Error('Directory handle was closed'), { code: 'ERR_DIR_CLOSED' })
+    if (this.#isClosed)
+      throw Object.assign(new Error('Directory handle was closed'), { code: 'ERR_DIR_CLOSED' })
   }
 }

@@ -14,24 +14,58 @@ import { cp, rm } from './trees.js'
 import { type Changes, NodeWatcher, watched } from './watch.js'
 
 type Call = (...args: never[]) => unknown
-type Operation = (...args: any[]) => Steps<unknown>
-type Callback = (error: unknown, ...values: unknown[]) => void
+type Operation = (...args: unknown[]) => Steps<unknown>
 
 /** What takes a path. */
 const BY_PATH = [
-  'access', 'appendFile', 'chmod', 'chown', 'copyFile', 'lchown', 'link', 'lstat', 'lutimes', 'mkdir', 'mkdtemp', 'readFile',
-  'readdir', 'readlink', 'realpath', 'rename', 'rmdir', 'stat', 'symlink', 'truncate', 'unlink', 'utimes', 'writeFile',
+  'access',
+  'appendFile',
+  'chmod',
+  'chown',
+  'copyFile',
+  'lchown',
+  'link',
+  'lstat',
+  'lutimes',
+  'mkdir',
+  'mkdtemp',
+  'readFile',
+  'readdir',
+  'readlink',
+  'realpath',
+  'rename',
+  'rmdir',
+  'stat',
+  'symlink',
+  'truncate',
+  'unlink',
+  'utimes',
+  'writeFile',
 ] as const
 
 /** What takes a descriptor, or makes one. */
 const BY_DESCRIPTOR = [
-  'close', 'fchmod', 'fchown', 'fdatasync', 'fstat', 'fsync', 'ftruncate', 'futimes', 'open', 'read', 'readv', 'write', 'writev',
+  'close',
+  'fchmod',
+  'fchown',
+  'fdatasync',
+  'fstat',
+  'fsync',
+  'ftruncate',
+  'futimes',
+  'open',
+  'read',
+  'readv',
+  'write',
+  'writev',
 ] as const
 
 /** What is told to a callback beside the number of bytes: the argument with this index. */
 const TOLD_WITH: Record<string, [index: number, count: string, name: string]> = {
-  read: [1, 'bytesRead', 'buffer'], readv: [1, 'bytesRead', 'buffers'],
-  write: [1, 'bytesWritten', 'buffer'], writev: [1, 'bytesWritten', 'buffers'],
+  read: [1, 'bytesRead', 'buffer'],
+  readv: [1, 'bytesRead', 'buffers'],
+  write: [1, 'bytesWritten', 'buffer'],
+  writev: [1, 'bytesWritten', 'buffers'],
 }
 
 /** Makes an object that has what `node:fs` has. */
@@ -61,8 +95,15 @@ export function facesOf(fs: Operations, changes: Changes): Record<string, unknow
     createWriteStream: (path: unknown, options?: unknown) => streams.write(path, options),
     watch,
     promises: promisesOf(fs, operations, streams, changes),
-    constants, F_OK: constants.F_OK, R_OK: constants.R_OK, W_OK: constants.W_OK, X_OK: constants.X_OK,
-    Stats: NodeStats, BigIntStats: NodeBigIntStats, Dirent: NodeDirent, Dir: NodeDir,
+    constants,
+    F_OK: constants.F_OK,
+    R_OK: constants.R_OK,
+    W_OK: constants.W_OK,
+    X_OK: constants.X_OK,
+    Stats: NodeStats,
+    BigIntStats: NodeBigIntStats,
+    Dirent: NodeDirent,
+    Dir: NodeDir,
   }
 }
 
@@ -70,8 +111,8 @@ function operationsOf(fs: Operations): Record<string, Operation> {
   const found: Record<string, Operation> = {}
   for (const name of [...BY_PATH, ...BY_DESCRIPTOR]) found[name] = (fs[name] as Operation).bind(fs)
   found.realpathNative = (path, options) => fs.realpathNative(path, options)
-  found.rm = (path, options) => rm(fs, path, options)
-  found.cp = (from, to, options) => cp(fs, from, to, options)
+  found.rm = (path, options) => rm(fs, path, options as Parameters<typeof rm>[2])
+  found.cp = (from, to, options) => cp(fs, from, to, options as Parameters<typeof cp>[3])
   found.opendir = (path) => opendir(fs, path)
   return found
 }
@@ -87,7 +128,7 @@ function calledBack(operation: Operation, told?: [number, string, string]): Call
     const done = args.pop()
     if (typeof done !== 'function') throw wrongType('cb', 'of type function', undefined)
     const steps = operation(...args)
-    const answer = (...values: unknown[]): void => process.nextTick(done as Callback, ...values)
+    const answer = (...values: unknown[]): void => process.nextTick(done, ...values)
     let first
     try {
       first = steps.next()
@@ -95,11 +136,20 @@ function calledBack(operation: Operation, told?: [number, string, string]): Call
       if (isOfArguments(error)) throw error
       return answer(error)
     }
-    goOn(steps, first).then((value) => answer(null, ...(value === undefined ? [] : [value]), ...(told ? [args[told[0]]] : [])), answer)
+    goOn(steps, first).then(
+      (value) =>
+        answer(null, ...(value === undefined ? [] : [value]), ...(told ? [args[told[0]]] : [])),
+      answer,
+    )
   }
   if (told) {
     const [index, count, name] = told
-    Object.assign(call, { [promisify.custom]: async (...args: unknown[]) => ({ [count]: await run(operation(...args)), [name]: args[index] }) })
+    Object.assign(call, {
+      [promisify.custom]: async (...args: unknown[]) => ({
+        [count]: await run(operation(...args)),
+        [name]: args[index],
+      }),
+    })
   }
   return call
 }
@@ -113,25 +163,37 @@ function isOfArguments(error: unknown): boolean {
 function existing(fs: Operations): object {
   const exists = (path: unknown, done: (there: boolean) => void): void => {
     if (typeof done !== 'function') throw wrongType('cb', 'of type function', done)
-    run(fs.exists(path)).then((there) => process.nextTick(done, there))
+    const report = (there: boolean): void => process.nextTick(done, there)
+    run(fs.exists(path)).then(report, () => report(false))
   }
   Object.assign(exists, { [promisify.custom]: (path: unknown) => run(fs.exists(path)) })
   return { exists, existsSync: (path: unknown) => runNow(fs.exists(path)) }
 }
 
-function promisesOf(fs: Operations, operations: Record<string, Operation>, streams: Streams, changes: Changes): Record<string, unknown> {
+function promisesOf(
+  fs: Operations,
+  operations: Record<string, Operation>,
+  streams: Streams,
+  changes: Changes,
+): Record<string, unknown> {
   const made: Record<string, unknown> = {}
   for (const name of [...BY_PATH, 'rm', 'cp', 'opendir']) {
     const operation = operations[name]!
-    made[name] = async (first: unknown, ...rest: unknown[]) => run(operation(first instanceof FileHandle ? first.fd : first, ...rest))
+    made[name] = async (first: unknown, ...rest: unknown[]) =>
+      run(operation(first instanceof FileHandle ? first.fd : first, ...rest))
   }
   made.realpath = async (path: unknown, options: unknown) => run(fs.realpathNative(path, options))
   for (const name of ['writeFile', 'appendFile']) {
     const write = made[name] as (...args: unknown[]) => Promise<void>
-    made[name] = async (path: unknown, data: unknown, options: unknown) => write(path, await gathered(data, options), options)
+    made[name] = async (path: unknown, data: unknown, options: unknown) =>
+      write(path, await gathered(data, options), options)
   }
-  const open = async (path: unknown, flags?: unknown, mode?: unknown): Promise<FileHandle> => new FileHandle(fs, streams, await run(fs.open(path, flags, mode)))
-  const watch = async function* (path: unknown, given?: unknown): AsyncGenerator<unknown, void, void> {
+  const open = async (path: unknown, flags?: unknown, mode?: unknown): Promise<FileHandle> =>
+    new FileHandle(fs, streams, await run(fs.open(path, flags, mode)))
+  const watch = async function* (
+    path: unknown,
+    given?: unknown,
+  ): AsyncGenerator<unknown, void, void> {
     const options = optionsOf(given)
     const stop = new AbortController()
     const { signal } = options as { signal?: AbortSignal }
@@ -147,12 +209,20 @@ function promisesOf(fs: Operations, operations: Record<string, Operation>, strea
 
 /** Gathers data that comes in pieces. */
 async function gathered(data: unknown, given: unknown): Promise<unknown> {
-  const isWhole = typeof data === 'string' || ArrayBuffer.isView(data) || typeof data !== 'object' || data === null
+  const isWhole =
+    typeof data === 'string' ||
+    ArrayBuffer.isView(data) ||
+    typeof data !== 'object' ||
+    data === null
   if (isWhole || !(Symbol.asyncIterator in data || Symbol.iterator in data)) return data
   const { encoding } = optionsOf(given)
   const pieces: Uint8Array[] = []
   for await (const piece of data as AsyncIterable<string | Uint8Array>) {
-    pieces.push(typeof piece === 'string' ? Buffer.from(piece, (encoding ?? 'utf8') as BufferEncoding) : piece)
+    pieces.push(
+      typeof piece === 'string'
+        ? Buffer.from(piece, (encoding ?? 'utf8') as BufferEncoding)
+        : piece,
+    )
   }
   return Buffer.concat(pieces)
 }

@@ -13,7 +13,12 @@ export function failure(code: string, syscall: string, path?: string, dest?: str
   const to = dest === undefined ? '' : ` -> '${dest}'`
   const error = new YfsError(`${code}: ${WORDS.get(code) ?? 'unknown error'}, ${syscall}${at}${to}`)
   const errno = -(constants.errno as Record<string, number>)[code]!
-  return Object.assign(error, { errno, code, syscall }, path === undefined ? {} : { path }, dest === undefined ? {} : { dest })
+  return Object.assign(
+    error,
+    { errno, code, syscall },
+    path === undefined ? {} : { path },
+    dest === undefined ? {} : { dest },
+  )
 }
 
 /** Returns the code of an error, if it has one. */
@@ -38,7 +43,12 @@ export function systemError(code: string, text: string, context: Context): YfsEr
   const error = new YfsError(`${text}: ${syscall} returned ${reason} (${message})${at}${to}`)
   error.name = 'SystemError'
   const errno = (constants.errno as Record<string, number>)[reason]
-  return Object.assign(error, { code, errno, syscall, info: { ...context, code: reason, errno } }, path === undefined ? {} : { path }, dest === undefined ? {} : { dest })
+  return Object.assign(
+    error,
+    { code, errno, syscall, info: { ...context, code: reason, errno } },
+    path === undefined ? {} : { path },
+    dest === undefined ? {} : { dest },
+  )
 }
 
 /** What a `systemError` is about. */

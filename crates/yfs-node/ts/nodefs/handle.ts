@@ -48,25 +48,56 @@ export class FileHandle extends EventEmitter {
     this.emit('close')
   }
 
-  async read(first?: View | ReadOptions, ...rest: unknown[]): Promise<{ bytesRead: number; buffer: View }> {
+  async read(
+    first?: View | ReadOptions,
+    ...rest: unknown[]
+  ): Promise<{ bytesRead: number; buffer: View }> {
     const isView = ArrayBuffer.isView(first)
-    const named = (isView ? (typeof rest[0] === 'object' && rest[0] !== null ? rest[0] : { offset: rest[0], length: rest[1], position: rest[2] }) : first) as ReadOptions | undefined
+    const named = (
+      isView
+        ? typeof rest[0] === 'object' && rest[0] !== null
+          ? rest[0]
+          : { offset: rest[0], length: rest[1], position: rest[2] }
+        : first
+    ) as ReadOptions | undefined
     const buffer = isView ? first : (named?.buffer ?? Buffer.alloc(BUFFER_LENGTH))
     const { offset, length, position } = named ?? {}
-    const bytesRead = await this.#run('read', (fd) => this.#fs.read(fd, buffer, offset ?? 0, length ?? undefined, position ?? null))
+    const bytesRead = await this.#run('read', (fd) =>
+      this.#fs.read(fd, buffer, offset ?? 0, length ?? undefined, position ?? null),
+    )
     return { bytesRead, buffer }
   }
 
-  async readv(buffers: View[], position?: number | null): Promise<{ bytesRead: number; buffers: View[] }> {
-    return { bytesRead: await this.#run('read', (fd) => this.#fs.readv(fd, buffers, position ?? null)), buffers }
+  async readv(
+    buffers: View[],
+    position?: number | null,
+  ): Promise<{ bytesRead: number; buffers: View[] }> {
+    return {
+      bytesRead: await this.#run('read', (fd) => this.#fs.readv(fd, buffers, position ?? null)),
+      buffers,
+    }
   }
 
-  async write(data: View | string, ...rest: unknown[]): Promise<{ bytesWritten: number; buffer: View | string }> {
-    return { bytesWritten: await this.#run('write', (fd) => this.#fs.write(fd, data, ...rest)), buffer: data }
+  async write(
+    data: View | string,
+    ...rest: unknown[]
+  ): Promise<{ bytesWritten: number; buffer: View | string }> {
+    return {
+      bytesWritten: await this.#run('write', (fd) => this.#fs.write(fd, data, ...rest)),
+      buffer: data,
+    }
   }
 
-  async writev(buffers: View[], position?: number | null): Promise<{ bytesWritten: number; buffers: View[] }> {
-    return { bytesWritten: await this.#run('write', (fd) => this.#fs.writev(fd, buffers, position ?? null)), buffers }
+  async writev(
+    buffers: View[],
+    position?: number | null,
+  ): Promise<{ bytesWritten: number; buffers: View[] }> {
+    return {
+      bytesWritten: await this.#run('write', (fd) =>
+        this.#fs.writev(fd, buffers, position ?? null),
+      ),
+      buffers,
+    }
   }
 
   /** Reads from where the handle is to the end. */
@@ -124,7 +155,10 @@ export class FileHandle extends EventEmitter {
   }
 
   readLines(options: object = {}): Interface {
-    return createInterface({ input: this.createReadStream(options), crlfDelay: Number.POSITIVE_INFINITY })
+    return createInterface({
+      input: this.createReadStream(options),
+      crlfDelay: Number.POSITIVE_INFINITY,
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -15,7 +15,17 @@ import type { Facts } from './stats.js'
 import { run, type Steps, Turn } from './steps.js'
 import type { Place, Snapshot, Tree } from './tree.js'
 
-const { O_ACCMODE, O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = {
+const {
+  O_ACCMODE,
+  O_APPEND,
+  O_CREAT,
+  O_DIRECTORY,
+  O_EXCL,
+  O_NOFOLLOW,
+  O_RDONLY,
+  O_TRUNC,
+  O_WRONLY,
+} = {
   O_ACCMODE: 3,
   ...constants,
 }
@@ -74,7 +84,8 @@ export class Kernel {
     const file = found.kind === 'directory' ? found.id : this.#openFile(found)
     const descriptor = { fd, flags, position: 0, path: place.at, file }
     this.#descriptors.set(fd, descriptor)
-    const isTruncated = (flags & O_TRUNC) !== 0 && typeof file !== 'string' && this.size(file.id, found.size) > 0
+    const isTruncated =
+      (flags & O_TRUNC) !== 0 && typeof file !== 'string' && this.size(file.id, found.size) > 0
     if (isTruncated) yield* this.#hold(file, place.at)
     return descriptor
   }
@@ -103,7 +114,8 @@ export class Kernel {
   facts(descriptor: Descriptor, syscall: string): Facts {
     const { file } = descriptor
     const id = typeof file === 'string' ? file : file.id
-    if (typeof file !== 'string' && file.detached) return { ...file.detached.facts, size: file.detached.data.length, nlink: 0 }
+    if (typeof file !== 'string' && file.detached)
+      return { ...file.detached.facts, size: file.detached.data.length, nlink: 0 }
     const at = this.tree.pathOf(id) ?? (typeof file === 'string' ? descriptor.path : undefined)
     if (at === undefined) throw failure('ESTALE', syscall)
     const facts = this.tree.facts(at, false)
@@ -141,7 +153,8 @@ export class Kernel {
   /** Cuts a file, or fills it with zeros up to a length. */
   *truncate(descriptor: Descriptor, length: number): Steps<void> {
     const { file, flags } = descriptor
-    if (typeof file === 'string' || (flags & O_ACCMODE) === O_RDONLY) throw failure('EINVAL', 'ftruncate')
+    if (typeof file === 'string' || (flags & O_ACCMODE) === O_RDONLY)
+      throw failure('EINVAL', 'ftruncate')
     yield* file.turn.take(() => this.#truncateInTurn(file, length))
   }
 
@@ -152,13 +165,23 @@ export class Kernel {
   }
 
   /** Makes bytes the content of a file, as an edit of what was read of it last. */
-  *replace(at: string, data: Uint8Array, found: Facts | undefined, options: NativeWrite): Steps<void> {
+  *replace(
+    at: string,
+    data: Uint8Array,
+    found: Facts | undefined,
+    options: NativeWrite,
+  ): Steps<void> {
     this.#begin(found?.id)
     yield* this.tree.write(at, data, options)
   }
 
   /** Adds bytes to the end of a file, which is made if need be. */
-  *append(at: string, data: Uint8Array, found: Facts | undefined, options: NativeWrite): Steps<void> {
+  *append(
+    at: string,
+    data: Uint8Array,
+    found: Facts | undefined,
+    options: NativeWrite,
+  ): Steps<void> {
     this.#begin(found?.id)
     yield* this.tree.append(at, data, options)
   }
@@ -198,7 +221,10 @@ export class Kernel {
     const isNew = (flags & O_CREAT) !== 0
     const isExclusive = isNew && (flags & O_EXCL) !== 0
     const fail = (code: string): Error => failure(code, ...place.about)
-    if (isNew && place.isDirectory) throw fail(this.tree.lacksParent(place) ?? (isExclusive && place.dots !== '' ? 'EEXIST' : 'EISDIR'))
+    if (isNew && place.isDirectory)
+      throw fail(
+        this.tree.lacksParent(place) ?? (isExclusive && place.dots !== '' ? 'EEXIST' : 'EISDIR'),
+      )
     const found = this.tree.look(place, !isExclusive && (flags & O_NOFOLLOW) === 0)
     if (found && isExclusive) throw fail('EEXIST')
     if (found === undefined) {
@@ -208,13 +234,17 @@ export class Kernel {
     if (found.kind === 'symlink') throw fail('ELOOP')
     const isWritten = (flags & O_ACCMODE) !== O_RDONLY || (flags & O_TRUNC) !== 0 || isNew
     if (found.kind === 'directory' && isWritten) throw fail('EISDIR')
-    if (found.kind === 'file' && (place.isDirectory || (flags & (O_DIRECTORY ?? 0)) !== 0)) throw fail('ENOTDIR')
+    if (found.kind === 'file' && (place.isDirectory || (flags & (O_DIRECTORY ?? 0)) !== 0))
+      throw fail('ENOTDIR')
     return found
   }
 
   *#made(place: Place, isExclusive: boolean, mode: number): Steps<Facts> {
     try {
-      yield* this.tree.write(place.at, EMPTY, { create: isExclusive ? 'new' : 'any', ...modeOption(mode) })
+      yield* this.tree.write(place.at, EMPTY, {
+        create: isExclusive ? 'new' : 'any',
+        ...modeOption(mode),
+      })
     } catch (error) {
       throw retold(error, ...place.about)
     }
@@ -222,7 +252,12 @@ export class Kernel {
   }
 
   #openFile(found: Facts): OpenFile {
-    const file = this.#files.get(found.id) ?? { id: found.id, n: 0, turn: new Turn(), isTruncated: false }
+    const file = this.#files.get(found.id) ?? {
+      id: found.id,
+      n: 0,
+      turn: new Turn(),
+      isTruncated: false,
+    }
     file.n += 1
     this.#files.set(found.id, file)
     return file
@@ -258,10 +293,15 @@ export class Kernel {
       throw failure('ESTALE', syscall)
     }
     if (file.snapshot?.version !== this.tree.version(at)) file.snapshot = yield* this.tree.read(at)
-    return file.snapshot!.data
+    return file.snapshot.data
   }
 
-  *#writeInTurn(descriptor: Descriptor, file: OpenFile, data: Uint8Array, position: number | null): Steps<void> {
+  *#writeInTurn(
+    descriptor: Descriptor,
+    file: OpenFile,
+    data: Uint8Array,
+    position: number | null,
+  ): Steps<void> {
     const isAppending = (descriptor.flags & O_APPEND) !== 0
     const size = this.facts(descriptor, 'write').size
     const from = isAppending ? size : (position ?? descriptor.position)

@@ -5,7 +5,16 @@ import { outOfRange, wrongType } from '../invalid.js'
 import { Pacer } from '../pages.js'
 import { join, parentOf, resolve } from '../paths.js'
 import {
-  bytesOf, descriptorOf, flagsOf, masked, modeOf, type Options, optionsOf, pathOf, timeOf, told,
+  bytesOf,
+  descriptorOf,
+  flagsOf,
+  masked,
+  modeOf,
+  type Options,
+  optionsOf,
+  pathOf,
+  timeOf,
+  told,
 } from './arguments.js'
 import { codeOf, failure, retold } from './failures.js'
 import { type Descriptor, type Kernel, modeOption } from './kernel.js'
@@ -13,7 +22,8 @@ import { type Facts, NodeBigIntStats, NodeDirent, NodeStats } from './stats.js'
 import { pause, type Steps } from './steps.js'
 import type { About, Place, Tree } from './tree.js'
 
-const { COPYFILE_EXCL, O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_TRUNC, O_WRONLY, W_OK, X_OK } = constants
+const { COPYFILE_EXCL, O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_TRUNC, O_WRONLY, W_OK, X_OK } =
+  constants
 
 /** The flags of a plain `writeFile`, and of a plain `appendFile`. */
 const [REPLACE, ADD] = [O_TRUNC | O_CREAT | O_WRONLY, O_APPEND | O_CREAT | O_WRONLY]
@@ -54,11 +64,17 @@ export class Operations {
     }
   }
 
-  *stat(path: unknown, options?: { bigint?: boolean; throwIfNoEntry?: boolean }): Steps<NodeStats | NodeBigIntStats | undefined> {
+  *stat(
+    path: unknown,
+    options?: { bigint?: boolean; throwIfNoEntry?: boolean },
+  ): Steps<NodeStats | NodeBigIntStats | undefined> {
     return this.#stat(pathOf(path), true, 'stat', options)
   }
 
-  *lstat(path: unknown, options?: { bigint?: boolean; throwIfNoEntry?: boolean }): Steps<NodeStats | NodeBigIntStats | undefined> {
+  *lstat(
+    path: unknown,
+    options?: { bigint?: boolean; throwIfNoEntry?: boolean },
+  ): Steps<NodeStats | NodeBigIntStats | undefined> {
     return this.#stat(pathOf(path), false, 'lstat', options)
   }
 
@@ -69,9 +85,14 @@ export class Operations {
   *readFile(path: unknown, given?: unknown): Steps<Buffer | string> {
     const options = optionsOf(given)
     const flags = flagsOf(options.flag)
-    const data = typeof path === 'number' ? yield* this.#readAll(this.#descriptor(path, 'read')) : yield* this.#readPath(pathOf(path), flags)
+    const data =
+      typeof path === 'number'
+        ? yield* this.#readAll(this.#descriptor(path, 'read'))
+        : yield* this.#readPath(pathOf(path), flags)
     const buffer = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-    return options.encoding && options.encoding !== 'buffer' ? buffer.toString(options.encoding as BufferEncoding) : buffer
+    return options.encoding && options.encoding !== 'buffer'
+      ? buffer.toString(options.encoding as BufferEncoding)
+      : buffer
   }
 
   *writeFile(path: unknown, data: unknown, given?: unknown): Steps<void> {
@@ -94,7 +115,13 @@ export class Operations {
   }
 
   /** Reads into a buffer; answers how many bytes. */
-  *read(fd: unknown, buffer: NodeJS.ArrayBufferView, offset = 0, length = buffer.byteLength - offset, position: number | bigint | null = null): Steps<number> {
+  *read(
+    fd: unknown,
+    buffer: NodeJS.ArrayBufferView,
+    offset = 0,
+    length = buffer.byteLength - offset,
+    position: number | bigint | null = null,
+  ): Steps<number> {
     const number = descriptorOf(fd)
     const into = bytesOf(buffer, null)
     checkRange(offset, length, into.length)
@@ -106,7 +133,11 @@ export class Operations {
     return data.length
   }
 
-  *readv(fd: unknown, buffers: NodeJS.ArrayBufferView[], position: number | null = null): Steps<number> {
+  *readv(
+    fd: unknown,
+    buffers: NodeJS.ArrayBufferView[],
+    position: number | null = null,
+  ): Steps<number> {
     let n = 0
     for (const buffer of buffers) {
       const at = typeof position === 'number' ? position + n : null
@@ -122,7 +153,11 @@ export class Operations {
     const descriptor = this.#descriptor(fd, 'write')
     if (typeof data === 'string') {
       const [position, encoding] = rest as [number | null | undefined, string | undefined]
-      return yield* this.kernel.write(descriptor, bytesOf(data, encoding), typeof position === 'number' ? position : null)
+      return yield* this.kernel.write(
+        descriptor,
+        bytesOf(data, encoding),
+        typeof position === 'number' ? position : null,
+      )
     }
     const [offset, length, position] = partOf(rest)
     const bytes = bytesOf(data, null)
@@ -133,7 +168,11 @@ export class Operations {
 
   *writev(fd: unknown, buffers: NodeJS.ArrayBufferView[], position?: number | null): Steps<number> {
     const all = Buffer.concat(buffers.map((buffer) => bytesOf(buffer, null)))
-    return yield* this.kernel.write(this.#descriptor(fd, 'write'), all, typeof position === 'number' ? position : null)
+    return yield* this.kernel.write(
+      this.#descriptor(fd, 'write'),
+      all,
+      typeof position === 'number' ? position : null,
+    )
   }
 
   *ftruncate(fd: unknown, length: number = 0): Steps<void> {
@@ -212,7 +251,9 @@ export class Operations {
   }
 
   *mkdir(path: unknown, given?: unknown): Steps<string | undefined> {
-    const { recursive = false, mode } = (typeof given === 'object' && given !== null ? given : { mode: given }) as { recursive?: boolean; mode?: unknown }
+    const { recursive = false, mode } = (
+      typeof given === 'object' && given !== null ? given : { mode: given }
+    ) as { recursive?: boolean; mode?: unknown }
     const place = this.#locate('mkdir', path)
     const bits = masked(modeOf(mode, 0o777))
     if (!recursive) {
@@ -228,7 +269,10 @@ export class Operations {
     const text = pathOf(prefix, 'prefix')
     const options = optionsOf(given)
     for (;;) {
-      const ending = Array.from({ length: 6 }, () => LETTERS[Math.floor(Math.random() * LETTERS.length)]).join('')
+      const ending = Array.from(
+        { length: 6 },
+        () => LETTERS[Math.floor(Math.random() * LETTERS.length)],
+      ).join('')
       const place = this.#locate('mkdtemp', text + ending)
       try {
         yield* this.tree.mkdir(place.at, false, 0o700)
@@ -282,7 +326,11 @@ export class Operations {
     const source = this.tree.find(about[1]!, ...about)
     const found = this.tree.must(source, true)
     const target = this.tree.locate(about[2]!, ...about)
-    if (target.isDirectory) throw failure(this.tree.lacksParent(target) ?? (isExclusive && target.dots !== '' ? 'EEXIST' : 'EISDIR'), ...about)
+    if (target.isDirectory)
+      throw failure(
+        this.tree.lacksParent(target) ?? (isExclusive && target.dots !== '' ? 'EEXIST' : 'EISDIR'),
+        ...about,
+      )
     const there = this.tree.look(target, !isExclusive)
     if (there && isExclusive) throw failure('EEXIST', ...about)
     if (there?.id === found.id) return
@@ -341,7 +389,10 @@ export class Operations {
       if (options.recursive) yield* pause(pacer)
       for (const { name, kind } of this.tree.names(at)) {
         const path = below === '' ? name : `${below}/${name}`
-        if (options.withFileTypes) found.push(new NodeDirent(told(name, options), below === '' ? text : joined(text, below), kind))
+        if (options.withFileTypes)
+          found.push(
+            new NodeDirent(told(name, options), below === '' ? text : joined(text, below), kind),
+          )
         else found.push(told(path, options))
         if (options.recursive && kind === 'directory') pending.push([join(at, name), path])
       }
@@ -361,12 +412,18 @@ export class Operations {
     return this.#directory(text, 'opendir').at
   }
 
-  #stat(text: string, follow: boolean, syscall: string, options: { bigint?: boolean; throwIfNoEntry?: boolean } = {}): NodeStats | NodeBigIntStats | undefined {
+  #stat(
+    text: string,
+    follow: boolean,
+    syscall: string,
+    options: { bigint?: boolean; throwIfNoEntry?: boolean } = {},
+  ): NodeStats | NodeBigIntStats | undefined {
     try {
       const found = this.tree.must(this.tree.find(text, syscall, text), follow)
       return this.#told({ ...found, size: this.kernel.size(found.id, found.size) }, options)
     } catch (error) {
-      const isNothing = options.throwIfNoEntry === false && ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
+      const isNothing =
+        options.throwIfNoEntry === false && ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
       if (isNothing) return undefined
       throw error
     }
@@ -441,7 +498,8 @@ export class Operations {
     const place = this.#locate('open', path)
     const mode = modeOf(options.mode, 0o666)
     const kind = flags & ~O_EXCL
-    if ((kind === REPLACE || kind === ADD) && !place.isDirectory) yield* this.#writePlace(place, bytes, flags, mode)
+    if ((kind === REPLACE || kind === ADD) && !place.isDirectory)
+      yield* this.#writePlace(place, bytes, flags, mode)
     else yield* this.#writeOpened(pathOf(path), bytes, flags, mode)
   }
 
@@ -453,7 +511,9 @@ export class Operations {
     if (found?.kind === 'directory') throw failure('EISDIR', ...place.about)
     const options = { create: isExclusive ? 'new' : 'any', ...(found ? {} : modeOption(mode)) }
     const isAdded = (flags & O_TRUNC) === 0
-    const work = isAdded ? this.kernel.append(place.at, bytes, found, options) : this.kernel.replace(place.at, bytes, found, options)
+    const work = isAdded
+      ? this.kernel.append(place.at, bytes, found, options)
+      : this.kernel.replace(place.at, bytes, found, options)
     yield* this.#done(work, place.about)
   }
 
@@ -472,9 +532,11 @@ export class Operations {
       const found = this.tree.look({ ...place, at }, true)
       if (found?.kind === 'directory') break
       // A file, or a link that leads nowhere.
-      if (found) throw failure(at === place.at && !place.isDirectory ? 'EEXIST' : 'ENOTDIR', ...place.about)
+      if (found)
+        throw failure(at === place.at && !place.isDirectory ? 'EEXIST' : 'ENOTDIR', ...place.about)
       const isLink = this.tree.look({ ...place, at }, false) !== undefined
-      if (isLink) throw at === place.at ? failure('ENOENT', ...place.about) : failure('ENOTDIR', 'mkdir', at)
+      if (isLink)
+        throw at === place.at ? failure('ENOENT', ...place.about) : failure('ENOTDIR', 'mkdir', at)
       missing.push(at)
     }
     const bits = mode === 0o755 ? null : mode
@@ -485,7 +547,12 @@ export class Operations {
   }
 
   /** Sets facts at the path of what a descriptor has open; of what is no longer in the tree, only as long as it is open. */
-  *#onPath(fd: unknown, syscall: string, facts: Partial<Facts>, work: (at: string) => Steps<void>): Steps<void> {
+  *#onPath(
+    fd: unknown,
+    syscall: string,
+    facts: Partial<Facts>,
+    work: (at: string) => Steps<void>,
+  ): Steps<void> {
     const descriptor = this.#descriptor(fd, syscall)
     const { file } = descriptor
     const at = this.tree.pathOf(typeof file === 'string' ? file : file.id)
@@ -514,7 +581,11 @@ function partOf(rest: unknown[]): [number, number | undefined, number | null] {
     return [given.offset ?? 0, given.length, given.position ?? null]
   }
   const at = typeof position === 'number' ? position : null
-  return [(first as number | null | undefined) ?? 0, (length as number | null | undefined) ?? undefined, at]
+  return [
+    (first as number | null | undefined) ?? 0,
+    (length as number | null | undefined) ?? undefined,
+    at,
+  ]
 }
 
 function checkRange(offset: number, length: number, size: number): void {

@@ -120,7 +120,10 @@ export class NodeBigIntStats extends Kinds {
       const rounded = BigInt(Math.trunc(value as number))
       Object.assign(this, { [name]: rounded })
       if (name.endsWith('timeMs')) {
-        Object.assign(this, { [name.replace('Ms', 'Ns')]: rounded * 1_000_000n, [name.replace('Ms', '')]: new Date(Number(rounded)) })
+        Object.assign(this, {
+          [name.replace('Ms', 'Ns')]: rounded * 1_000_000n,
+          [name.replace('Ms', '')]: new Date(Number(rounded)),
+        })
       }
     }
   }

@@ -18,7 +18,10 @@ export function* ask<T>(now: () => T, later: () => Promise<T>): Steps<T> {
 
 /** Lets others have their turn where much is done, unless it is to be done at once. */
 export function* pause(pacer: Pacer): Steps<void> {
-  yield* ask(() => undefined, () => pacer.pause())
+  yield* ask(
+    () => undefined,
+    () => pacer.pause(),
+  )
 }
 
 /** Runs an operation on the spot. */

@@ -34,9 +34,16 @@ export class Streams {
   read(path: unknown, options: unknown): ReadStream {
     const fs = this.#fs
     const calls = {
-      open: (path: unknown, flags: unknown, mode: unknown, done: Done) => answer(run(fs.open(path, flags, mode)), done),
-      read: (fd: number, buffer: Buffer, offset: number, length: number, position: number | null, done: Done) =>
-        answer(run(fs.read(fd, buffer, offset, length, position ?? null)), done, buffer),
+      open: (path: unknown, flags: unknown, mode: unknown, done: Done) =>
+        answer(run(fs.open(path, flags, mode)), done),
+      read: (
+        fd: number,
+        buffer: Buffer,
+        offset: number,
+        length: number,
+        position: number | null,
+        done: Done,
+      ) => answer(run(fs.read(fd, buffer, offset, length, position ?? null)), done, buffer),
       close: (fd: number, done: Done) => answer(run(fs.close(fd)), done),
     }
     return new (ReadStream as unknown as StreamClass<ReadStream>)(path, withCalls(options, calls))
@@ -45,14 +52,35 @@ export class Streams {
   write(path: unknown, options: unknown): WriteStream {
     const fs = this.#fs
     const calls = {
-      open: (path: unknown, flags: unknown, mode: unknown, done: Done) => answer(run(fs.open(path, flags, mode)), done),
-      write: (fd: number, buffer: Buffer, offset: number, length: number, position: number | undefined, done: Done) =>
-        answer(this.#gather(fd, [buffer.subarray(offset, offset + length)], position), done, buffer),
-      writev: (fd: number, buffers: Buffer[], position: number | undefined, done: Done) => answer(this.#gather(fd, buffers, position), done, buffers),
-      fsync: (fd: number, done: Done) => answer(this.#flush(fd).then(() => run(fs.fsync(fd))), done),
+      open: (path: unknown, flags: unknown, mode: unknown, done: Done) =>
+        answer(run(fs.open(path, flags, mode)), done),
+      write: (
+        fd: number,
+        buffer: Buffer,
+        offset: number,
+        length: number,
+        position: number | undefined,
+        done: Done,
+      ) =>
+        answer(
+          this.#gather(fd, [buffer.subarray(offset, offset + length)], position),
+          done,
+          buffer,
+        ),
+      writev: (fd: number, buffers: Buffer[], position: number | undefined, done: Done) =>
+        answer(this.#gather(fd, buffers, position), done, buffers),
+      fsync: (fd: number, done: Done) =>
+        answer(
+          this.#flush(fd).then(() => run(fs.fsync(fd))),
+          done,
+        ),
       close: (fd: number, done: Done) => answer(this.#close(fd), done),
     }
-    const stream = new (WriteStream as unknown as StreamClass<WriteStream>)(path, withCalls(options, calls))
+    const stream = new (WriteStream as unknown as StreamClass<WriteStream>)(
+      path,
+      withCalls(options, calls),
+    )
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its stream below
     const final = stream._final as WriteStream['_final'] | undefined
     // What is gathered is written before the stream says that it has finished.
     stream._final = (done): void => {
@@ -88,7 +116,12 @@ export class Streams {
     const gathered = this.#gathered.get(fd)
     if (gathered === undefined || gathered.length === 0) return
     const { chunks, length, position } = gathered
-    Object.assign(gathered, { chunks: [], length: 0, position: position === null ? null : position + length, written: gathered.written + length })
+    Object.assign(gathered, {
+      chunks: [],
+      length: 0,
+      position: position === null ? null : position + length,
+      written: gathered.written + length,
+    })
     await run(this.#fs.writev(fd, chunks, position))
   }
 }
@@ -98,12 +131,12 @@ type StreamClass<T> = new (path: unknown, options: object) => T
 
 function withCalls(options: unknown, calls: object): object {
   const given = typeof options === 'string' ? { encoding: options } : (options ?? {})
-  return { ...(given as object), fs: calls }
+  return { ...given, fs: calls }
 }
 
 function answer(work: Promise<unknown>, done: Done, data?: unknown): void {
   work.then(
     (value) => done(null, value as number, data),
-    (error) => done(error),
+    (error: Error) => done(error),
   )
 }

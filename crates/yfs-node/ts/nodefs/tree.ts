@@ -86,7 +86,10 @@ export class Tree {
 
   /** Says why what the last name of a path lies in is no directory, if so. */
   lacksParent(place: Place): 'ENOENT' | 'ENOTDIR' | undefined {
-    const found = this.look({ ...place, at: place.dots === '' ? parentOf(place.at) : place.at }, true)
+    const found = this.look(
+      { ...place, at: place.dots === '' ? parentOf(place.at) : place.at },
+      true,
+    )
     if (found === undefined) return 'ENOENT'
     return found.kind === 'directory' ? undefined : 'ENOTDIR'
   }
@@ -96,7 +99,15 @@ export class Tree {
     const fields = this.#fields
     const id = calling(() => this.#native.stat(at, follow, fields))
     const kind = KINDS[String.fromCharCode(fields[0]!)]!
-    return { id, kind, size: fields[1]!, mode: fields[3]!, mtimeMs: fields[2]!, birthtimeMs: fields[4]!, nlink: 1 }
+    return {
+      id,
+      kind,
+      size: fields[1]!,
+      mode: fields[3]!,
+      mtimeMs: fields[2]!,
+      birthtimeMs: fields[4]!,
+      nlink: 1,
+    }
   }
 
   /** Lists a directory. */
@@ -132,79 +143,121 @@ export class Tree {
     const known = calling(() => this.#native.textInMemory(at))
     if (known !== null) {
       const end = known.indexOf('\n')
-      return { version: known.slice(known.indexOf(' ') + 1, end), data: Buffer.from(known.slice(end + 1)) }
+      return {
+        version: known.slice(known.indexOf(' ') + 1, end),
+        data: Buffer.from(known.slice(end + 1)),
+      }
     }
     const native = this.#native
-    return yield* asked(() => native.readSync(at), () => native.read(at))
+    return yield* asked(
+      () => native.readSync(at),
+      () => native.read(at),
+    )
   }
 
   /** Makes `data` the content of a file, as a change of what was read of it last. */
   *write(at: string, data: Uint8Array, options: NativeWrite): Steps<Written> {
     const given: NativeWrite = { parents: false, ...options }
     const native = this.#native
-    const done = yield* asked(() => native.writeSync(at, data, null, given), () => native.write(at, data, null, given))
+    const done = yield* asked(
+      () => native.writeSync(at, data, null, given),
+      () => native.write(at, data, null, given),
+    )
     return JSON.parse(done)
   }
 
   /** Empties a file, which is held back until a write or an append follows, or `settle`. */
   *truncate(at: string): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.truncateSync(at), () => native.truncate(at))
+    yield* asked(
+      () => native.truncateSync(at),
+      () => native.truncate(at),
+    )
   }
 
   /** Makes the truncations that are held back: of one file, or of all. */
   *settle(at: string | null): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.settleSync(at), () => native.settle(at))
+    yield* asked(
+      () => native.settleSync(at),
+      () => native.settle(at),
+    )
   }
 
   *append(at: string, data: Uint8Array, options: NativeWrite): Steps<Written> {
     const given = { parents: false, ...options }
     const native = this.#native
-    const done = yield* asked(() => native.appendSync(at, data, given), () => native.append(at, data, given))
+    const done = yield* asked(
+      () => native.appendSync(at, data, given),
+      () => native.append(at, data, given),
+    )
     return JSON.parse(done)
   }
 
   *mkdir(at: string, recursive: boolean, mode: number | null): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.mkdirSync(at, recursive, mode), () => native.mkdir(at, recursive, mode))
+    yield* asked(
+      () => native.mkdirSync(at, recursive, mode),
+      () => native.mkdir(at, recursive, mode),
+    )
   }
 
   *remove(at: string, recursive: boolean): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.rmSync(at, recursive, false), () => native.rm(at, recursive, false))
+    yield* asked(
+      () => native.rmSync(at, recursive, false),
+      () => native.rm(at, recursive, false),
+    )
   }
 
   /** Copies a file, which becomes what the other is: content, mode and time. */
   *copy(from: string, to: string): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.cpSync(from, to, false, true), () => native.cp(from, to, false, true))
+    yield* asked(
+      () => native.cpSync(from, to, false, true),
+      () => native.cp(from, to, false, true),
+    )
   }
 
   *move(from: string, to: string): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.mvSync(from, to, true, false), () => native.mv(from, to, true, false))
+    yield* asked(
+      () => native.mvSync(from, to, true, false),
+      () => native.mv(from, to, true, false),
+    )
   }
 
   *symlink(target: string, at: string): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.symlinkSync(target, at), () => native.symlink(target, at))
+    yield* asked(
+      () => native.symlinkSync(target, at),
+      () => native.symlink(target, at),
+    )
   }
 
   *chmod(at: string, mode: number): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.chmodSync(at, mode), () => native.chmod(at, mode))
+    yield* asked(
+      () => native.chmodSync(at, mode),
+      () => native.chmod(at, mode),
+    )
   }
 
   *utimes(at: string, mtimeMs: number): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.utimesSync(at, mtimeMs), () => native.utimes(at, mtimeMs))
+    yield* asked(
+      () => native.utimesSync(at, mtimeMs),
+      () => native.utimes(at, mtimeMs),
+    )
   }
 
   /** Is done when all that was written survives a power cut. */
   *flush(): Steps<void> {
     const native = this.#native
-    yield* asked(() => native.flushSync(), () => native.flush())
+    yield* asked(
+      () => native.flushSync(),
+      () => native.flush(),
+    )
   }
 
   /** Returns the path without links of what must be a directory. */
@@ -221,5 +274,8 @@ export class Tree {
 
 /** Asks the native half, and lifts its errors. */
 function asked<T>(now: () => T, later: () => Promise<T>): Steps<T> {
-  return ask(() => calling(now), () => asking(later))
+  return ask(
+    () => calling(now),
+    () => asking(later),
+  )
 }

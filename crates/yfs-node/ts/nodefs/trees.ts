@@ -27,7 +27,11 @@ interface Ends {
 }
 
 /** Removes something, as `fs.rm` does. */
-export function* rm(fs: Operations, path: unknown, options: { force?: boolean; recursive?: boolean } = {}): Steps<void> {
+export function* rm(
+  fs: Operations,
+  path: unknown,
+  options: { force?: boolean; recursive?: boolean } = {},
+): Steps<void> {
   const { force = false, recursive = false } = options ?? {}
   const text = pathOf(path)
   const { tree } = fs
@@ -51,7 +55,12 @@ export function* rm(fs: Operations, path: unknown, options: { force?: boolean; r
 }
 
 /** Copies something, as `fs.cp` does. */
-export function* cp(fs: Operations, from: unknown, to: unknown, options: CpOptions = {}): Steps<void> {
+export function* cp(
+  fs: Operations,
+  from: unknown,
+  to: unknown,
+  options: CpOptions = {},
+): Steps<void> {
   const [source, target] = [pathOf(from, 'src'), pathOf(to, 'dest')]
   if (!(yield* passes(options, source, target))) return
   const ends = look(fs, source, target, options)
@@ -88,16 +97,32 @@ function check(fs: Operations, path: string, dest: string, { source, there }: En
   const refuse = (code: string, text: string, reason: string, message: string): never => {
     throw systemError(code, text, { syscall: 'cp', reason, message, path: dest })
   }
-  if (there?.id === source.id) refuse('ERR_FS_CP_EINVAL', 'Invalid src or dest', 'EINVAL', 'src and dest cannot be the same')
+  if (there?.id === source.id)
+    refuse('ERR_FS_CP_EINVAL', 'Invalid src or dest', 'EINVAL', 'src and dest cannot be the same')
   const isDirectory = source.kind === 'directory'
   if (there && isDirectory && there.kind !== 'directory') {
-    refuse('ERR_FS_CP_DIR_TO_NON_DIR', 'Cannot overwrite non-directory with directory', 'EISDIR', `cannot overwrite non-directory ${dest} with directory ${path}`)
+    refuse(
+      'ERR_FS_CP_DIR_TO_NON_DIR',
+      'Cannot overwrite non-directory with directory',
+      'EISDIR',
+      `cannot overwrite non-directory ${dest} with directory ${path}`,
+    )
   }
   if (there && !isDirectory && there.kind === 'directory') {
-    refuse('ERR_FS_CP_NON_DIR_TO_DIR', 'Cannot overwrite directory with non-directory', 'ENOTDIR', `cannot overwrite directory ${dest} with non-directory ${path}`)
+    refuse(
+      'ERR_FS_CP_NON_DIR_TO_DIR',
+      'Cannot overwrite directory with non-directory',
+      'ENOTDIR',
+      `cannot overwrite directory ${dest} with non-directory ${path}`,
+    )
   }
   if (isDirectory && isInside(fs, path, dest)) {
-    refuse('ERR_FS_CP_EINVAL', 'Invalid src or dest', 'EINVAL', `cannot copy ${path} to a subdirectory of self ${dest}`)
+    refuse(
+      'ERR_FS_CP_EINVAL',
+      'Invalid src or dest',
+      'EINVAL',
+      `cannot copy ${path} to a subdirectory of self ${dest}`,
+    )
   }
 }
 
@@ -115,7 +140,13 @@ function isInside(fs: Operations, directory: string, path: string): boolean {
   }
 }
 
-function* copy(fs: Operations, source: string, target: string, ends: Ends, options: CpOptions): Steps<void> {
+function* copy(
+  fs: Operations,
+  source: string,
+  target: string,
+  ends: Ends,
+  options: CpOptions,
+): Steps<void> {
   switch (ends.source.kind) {
     case 'directory':
       return yield* copyDirectory(fs, source, target, ends, options)
@@ -126,10 +157,21 @@ function* copy(fs: Operations, source: string, target: string, ends: Ends, optio
   }
 }
 
-function* copyFile(fs: Operations, source: string, target: string, ends: Ends, options: CpOptions): Steps<void> {
+function* copyFile(
+  fs: Operations,
+  source: string,
+  target: string,
+  ends: Ends,
+  options: CpOptions,
+): Steps<void> {
   if (ends.there && options.force === false) {
     if (!options.errorOnExist) return
-    const context = { syscall: 'cp', reason: 'EEXIST', message: `${target} already exists`, path: target }
+    const context = {
+      syscall: 'cp',
+      reason: 'EEXIST',
+      message: `${target} already exists`,
+      path: target,
+    }
     throw systemError('ERR_FS_CP_EEXIST', 'Target already exists', context)
   }
   // What is there is replaced, and a link with it.
@@ -138,9 +180,20 @@ function* copyFile(fs: Operations, source: string, target: string, ends: Ends, o
   if (options.preserveTimestamps) yield* fs.utimes(target, 0, ends.source.mtimeMs / 1000)
 }
 
-function* copyDirectory(fs: Operations, source: string, target: string, ends: Ends, options: CpOptions): Steps<void> {
+function* copyDirectory(
+  fs: Operations,
+  source: string,
+  target: string,
+  ends: Ends,
+  options: CpOptions,
+): Steps<void> {
   if (!options.recursive) {
-    const context = { syscall: 'cp', reason: 'EISDIR', message: `${source} is a directory (not copied)`, path: source }
+    const context = {
+      syscall: 'cp',
+      reason: 'EISDIR',
+      message: `${source} is a directory (not copied)`,
+      path: source,
+    }
     throw systemError('ERR_FS_EISDIR', 'Path is a directory', context)
   }
   if (!ends.there) yield* fs.mkdir(target, ends.source.mode)
@@ -154,11 +207,16 @@ function* copyDirectory(fs: Operations, source: string, target: string, ends: En
   if (!ends.there) yield* fs.chmod(target, ends.source.mode)
 }
 
-function* copyLink(fs: Operations, source: string, target: string, ends: Ends, options: CpOptions): Steps<void> {
+function* copyLink(
+  fs: Operations,
+  source: string,
+  target: string,
+  ends: Ends,
+  options: CpOptions,
+): Steps<void> {
   let leads = String(yield* fs.readlink(source))
   if (!options.verbatimSymlinks && !isAbsolute(leads)) leads = resolve(dirname(source), leads)
   if (ends.there?.kind === 'symlink') yield* fs.unlink(target)
   else if (ends.there) throw failure('EEXIST', 'symlink', leads, target)
   yield* fs.symlink(leads, target)
 }
-

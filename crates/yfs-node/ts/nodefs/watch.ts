@@ -17,7 +17,13 @@ export interface WatchEvent {
 }
 
 /** Begins to watch, and yields what happens. What is not there cannot be watched. */
-export function watched(tree: Tree, changes: Changes, path: unknown, options: Options, signal: AbortSignal): AsyncIterable<WatchEvent> {
+export function watched(
+  tree: Tree,
+  changes: Changes,
+  path: unknown,
+  options: Options,
+  signal: AbortSignal,
+): AsyncIterable<WatchEvent> {
   const text = pathOf(path, 'filename')
   const place = tree.find(text, 'watch', text)
   const found = tree.look(place, true)
@@ -25,15 +31,23 @@ export function watched(tree: Tree, changes: Changes, path: unknown, options: Op
   // From now on, not from when somebody first asks.
   const cursor = tree.cursor()
   const at = tree.realpath(place.at)
-  const named = found.kind === 'directory' ? (path: string) => nameBelow(at, path, options.recursive === true) : (path: string) => (path === at ? nameOf(at) : undefined)
+  const named =
+    found.kind === 'directory'
+      ? (path: string) => nameBelow(at, path, options.recursive === true)
+      : (path: string) => (path === at ? nameOf(at) : undefined)
   return eventsOf(changes({ cursor, signal }), named, options)
 }
 
-async function* eventsOf(changes: AsyncIterable<Change>, named: (path: string) => string | undefined, options: Options): AsyncGenerator<WatchEvent, void, void> {
+async function* eventsOf(
+  changes: AsyncIterable<Change>,
+  named: (path: string) => string | undefined,
+  options: Options,
+): AsyncGenerator<WatchEvent, void, void> {
   for await (const { type, path, from } of changes) {
     for (const at of from === null ? [path] : [from, path]) {
       const name = named(at)
-      if (name !== undefined) yield { eventType: type === 'changed' ? 'change' : 'rename', filename: told(name, options) }
+      if (name !== undefined)
+        yield { eventType: type === 'changed' ? 'change' : 'rename', filename: told(name, options) }
     }
   }
 }

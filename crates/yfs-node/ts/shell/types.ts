@@ -32,6 +32,7 @@ export interface ShellEntry {
 }
 
 /** A text as bytes: each character is one. The type that just-bash has for it is nobody else's to name. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- just-bash does not export its type
 export type ByteString = any
 
 /** What a file gets beside its content. */

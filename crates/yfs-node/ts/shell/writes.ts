@@ -71,11 +71,13 @@ export class Writes {
   /** Makes bytes the content of a file, or holds that back if they are none. */
   async write(at: string, bytes: Uint8Array, found: Stats | undefined): Promise<void> {
     const file = found?.kind === 'file' ? found : undefined
-    if (file && file.size > 0 && bytes.length === 0 && !this.#held.has(file.id)) return this.#hold(at, file)
+    if (file && file.size > 0 && bytes.length === 0 && !this.#held.has(file.id))
+      return this.#hold(at, file)
     if (found) this.drop(found.id)
     await this.files.writeFile(at, bytes, { mode: this.#newMode(file), follow: false })
     // What was there already is no edit; but to scripts a file that was written is new, a stamp of a build above all.
-    if (file && this.files.findSync(at, false)?.mtimeMs === file.mtimeMs) await this.files.utimes(at, Date.now())
+    if (file && this.files.findSync(at, false)?.mtimeMs === file.mtimeMs)
+      await this.files.utimes(at, Date.now())
   }
 
   /** Makes a file as it is told, whatever the shell has read of it. */
@@ -84,7 +86,11 @@ export class Writes {
     if (found) this.drop(found.id)
     if (found?.kind === 'file') this.files.forget(at)
     const mode = this.#isPosix ? meta.mode : undefined
-    await this.files.writeFile(at, bytes, { mode, mtimeMs: meta.mtime && Number(meta.mtime), follow: false })
+    await this.files.writeFile(at, bytes, {
+      mode,
+      mtimeMs: meta.mtime && Number(meta.mtime),
+      follow: false,
+    })
   }
 
   async #hold(at: string, found: Stats): Promise<void> {
@@ -100,7 +106,10 @@ export class Writes {
 
   #lookLater(id: string, nLooks: number, nQuiet: number): ReturnType<typeof setTimeout> {
     const nCalls = this.#nCalls
-    return later(() => this.#look(id, nLooks + 1, this.#nCalls === nCalls ? nQuiet + 1 : 0), LOOK_MS)
+    return later(
+      () => this.#look(id, nLooks + 1, this.#nCalls === nCalls ? nQuiet + 1 : 0),
+      LOOK_MS,
+    )
   }
 
   /** Does a truncation if the shell is quiet, or looks again. */
