@@ -235,7 +235,7 @@ fn blobs(path: &Path) {
     println!("put it again with one byte more: {:.2} MB more", megabytes(grown as usize));
 }
 
-/// Wipes a store of 400 MB, a hundredth of which was deleted, while another handle appends.
+/// Wipes a store of 400 MB, with a hundredth of it deleted, while another handle appends.
 fn wipe(path: &Path, scale: usize) {
     let store = SqliteStore::open_or_create(path).expect("open");
     for round in 0..100 * scale {

@@ -16,6 +16,6 @@ pub struct BlobInfo {
     pub hash: ContentHash,
     /// The length of the content, in bytes.
     pub size: u64,
-    /// When it was put last, by the clock of whoever put it.
+    /// The time of the last put, by the clock of the process that put it.
     pub at: Millis,
 }

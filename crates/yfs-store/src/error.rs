@@ -28,13 +28,13 @@ pub enum StoreError {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// Something is there already, and would have been overwritten.
+    /// The file exists already and would have been overwritten.
     #[error("{path:?} already exists")]
     Exists {
         /// What is there.
         path: PathBuf,
     },
-    /// The file at this path is something else.
+    /// The file at this path is not a store.
     #[error("{path:?} is not a store")]
     NotAStore {
         /// The file.

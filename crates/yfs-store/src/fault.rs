@@ -1,4 +1,4 @@
-//! A store that fails when told to, for tests of whoever uses a store.
+//! A store that fails on demand, for tests of programs that use a store.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use crate::{
     StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
 };
 
-/// A store that fails when told to.
+/// A store that fails on demand.
 ///
 /// A call that is made to fail does not reach the store below. For power cuts, see
 /// [`MemoryStore::with_power_cuts`](crate::MemoryStore::with_power_cuts).
@@ -61,7 +61,7 @@ struct FaultPlan {
 }
 
 impl FaultStore {
-    /// Wraps a store, which works as before until told otherwise.
+    /// Wraps a store, which works as before until a fault is injected.
     pub fn new(below: Arc<dyn Store>) -> Self {
         Self { below, plan: Mutex::default(), n_head_reads: AtomicU64::new(0) }
     }

@@ -3,10 +3,10 @@
 //! A [`Store`] keeps what Yjs documents are made of without knowing Yjs: opaque updates, in one
 //! order that every process agrees on. Any number of processes may hold one store open. Each
 //! appends what it did and tails what the others did; since updates merge, that needs no lock, and
-//! what must be exclusive ("create, unless it is there") is an append on the condition that nobody
-//! else got in between. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite file
-//! whose layout `docs/format/store.md` describes. [`FaultStore`] wraps either and injects faults;
-//! [`conformance`] is the contract as a test suite.
+//! an exclusive operation ("create, unless it exists") is an append on the condition that no other
+//! process appended in between. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite
+//! file whose layout `docs/format/store.md` describes. [`FaultStore`] wraps either and injects
+//! faults; [`conformance`] is the contract as a test suite.
 //!
 //! ```
 //! use yfs_types::time::Millis;

@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for workspaces that nobody keeps.
+//! A store in memory: for tests, and for workspaces that are not kept.
 //!
 //! [`MemoryStore::another_handle`] stands for another process on the same store.
 
@@ -43,7 +43,7 @@ pub struct MemoryStore {
 #[derive(Debug)]
 struct MemoryShared {
     state: Mutex<MemoryState>,
-    /// Whoever appends wakes all who [`wait`](Store::wait).
+    /// Each append wakes all callers of [`wait`](Store::wait).
     grown: Condvar,
 }
 
@@ -281,7 +281,7 @@ impl MemoryData {
         }
     }
 
-    /// Takes the next position for something that is not an update.
+    /// Takes the next position for an entry that is not an update.
     fn mark(&mut self) -> Seq {
         self.head.0 += 1;
         self.head

@@ -26,7 +26,7 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// Adds the heads that a compaction replaces to those of earlier ones.
 ///
 /// A record that an earlier compaction left in the log is among them already. If it changes the
-/// document only now, the earlier heads cannot be told apart from later ones, and are dropped.
+/// document only now, the earlier heads can't be distinguished from later ones, and are dropped.
 pub(crate) fn extended(
     earlier: Vec<PastHead>,
     before: &StoredDocument,

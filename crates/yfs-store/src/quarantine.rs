@@ -1,4 +1,4 @@
-//! Updates that were refused, kept for a person to look at.
+//! Rejected updates, kept for a person to inspect.
 //!
 //! # Cost
 //!

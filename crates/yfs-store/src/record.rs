@@ -75,7 +75,7 @@ pub struct LogRecord {
     pub doc: DocName,
     /// Which handle appended it.
     pub origin: HandleOrigin,
-    /// When it was appended, by the clock of whoever appended it.
+    /// The time of the append, by the clock of the process that appended it.
     pub at: Millis,
     /// The update.
     pub data: Vec<u8>,
@@ -86,18 +86,19 @@ pub struct LogRecord {
 pub struct AppendBatch {
     /// The updates, in order.
     pub updates: Vec<(DocName, Vec<u8>)>,
-    /// The batch is refused when somebody else got in between in one of these documents.
+    /// The batch is rejected if another writer appended to one of these documents in between.
     pub expect: Vec<HeadPrecondition>,
     /// Blobs that the updates name. The batch is refused with
     /// [`NoBlob`](crate::StoreError::NoBlob) unless all of them are in the store, and counts as
     /// putting them: no removal that was decided before takes them.
     pub blobs: Vec<ContentHash>,
-    /// Documents of which the writer wants to know whether somebody else got in between; see
+    /// Documents for which the writer asks whether another writer appended in between; see
     /// [`AppendReceipt::overtaken`].
     pub watch: Vec<HeadPrecondition>,
-    /// Facts of documents that this batch writes, whose `upto` is the document's head before it.
-    /// A fact is kept if nothing was appended to its document meanwhile, and then holds as of this
-    /// batch's last record of the document; otherwise, or if there is no such document, it is dropped.
+    /// Facts of documents that this batch writes, whose `upto` is the document's head before it. A
+    /// fact is kept if nothing was appended to its document meanwhile, and then holds as of this
+    /// batch's last record of the document; otherwise, or if there is no such document, it is
+    /// dropped.
     pub facts: Vec<(DocName, DocFact)>,
     /// When this happens, by the caller's clock.
     pub at: Millis,
@@ -132,8 +133,8 @@ pub struct AppendReceipt {
     pub first: Seq,
     /// Its last record. If the batch had no updates: the head.
     pub last: Seq,
-    /// Another handle had appended to one of the documents that the batch [watches](AppendBatch::watching),
-    /// after what its writer had seen of it.
+    /// Another handle had appended to one of the documents that the batch
+    /// [watches](AppendBatch::watching), after what its writer had seen of it.
     pub overtaken: bool,
 }
 
@@ -158,7 +159,8 @@ pub struct StoredDocument {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TailPage {
     /// Documents some of whose records after that position were compacted away before they could
-    /// be returned here: whoever holds one must load it again and apply it. Nothing need be reset.
+    /// be returned here: a process that holds one must load it again and apply it. Nothing need be
+    /// reset.
     pub reload: Vec<ReloadNotice>,
     /// The records of documents that the caller wanted, in order.
     pub records: Vec<LogRecord>,
@@ -208,7 +210,7 @@ pub struct DamagedRecord {
 }
 
 impl DocName {
-    /// Reads a guid that somebody made.
+    /// Parses a guid that another program made.
     pub fn parse(text: &str) -> Result<Self, DocNameError> {
         Ok(Self::from(&FileId::parse(text)?))
     }

@@ -4,7 +4,7 @@ use yfs_types::hash::ContentHash;
 
 use crate::{DocName, Seq};
 
-/// What the content of a document comes to, as somebody computed it.
+/// Facts about the content of a document, as a process computed them.
 ///
 /// Local knowledge: it lets `stat` answer without opening the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct DocFact {
     pub upto: Seq,
     /// The length of what reading it returns, in bytes.
     pub size: u64,
-    /// A hash of what else was found out about it, in words of whoever keeps the fact.
+    /// A hash of further facts; the process that stores the fact defines it.
     pub hash: Option<ContentHash>,
 }
 
@@ -74,7 +74,7 @@ pub struct CheckReport {
     pub problems: Vec<CheckProblem>,
 }
 
-/// Something that a check found wrong.
+/// A fault that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckProblem {
     /// The document concerned, if it is one.

@@ -10,9 +10,9 @@
 //!
 //! - Every write is one `BEGIN IMMEDIATE` transaction. A transaction that reads and then wants to
 //!   write would fail at once, whatever the timeout.
-//! - Readers have connections of their own and wait for nobody.
-//! - Locks are taken in the order writer, index; a reader takes only the index, and only while it
-//!   looks something up.
+//! - Readers have connections of their own and wait for no other connection.
+//! - Locks are taken in the order writer, index; a reader takes only the index, and only during
+//!   a lookup.
 
 mod access;
 mod append_watch;
@@ -82,14 +82,14 @@ pub struct OpenOptions {
     pub create: bool,
     /// Whether to refuse a store that is there already.
     pub create_new: bool,
-    /// How long a power cut may reach back for what nobody flushed: a thread flushes that often
-    /// while there is something to flush. Nothing means never.
+    /// How far back a power cut may reach for records that no caller flushed: a thread flushes that
+    /// often while there are such records. `None` means never.
     pub sync_every: Option<Duration>,
     /// How large this handle may make the file, in bytes. Beyond that, writing fails as on a full
-    /// disk. An eighth of it, at most 2 MiB, is kept for small writes and for removing something.
+    /// disk. An eighth of it, at most 2 MiB, is kept for small writes and for removals.
     pub max_bytes: Option<u64>,
     /// Whether to refuse everything that writes. Such a store is never made; it can be opened
-    /// where nothing may be written, unless a writer died there and left something to clean up.
+    /// where nothing may be written, unless a writer died there and left a log to clean up.
     pub read_only: bool,
 }
 
@@ -108,9 +108,9 @@ struct SqliteInner {
     reserve: DiskReserve,
     /// The one connection that writes.
     writer: Mutex<SqliteWriter>,
-    /// Batches that wait for the writer. Whoever gets it commits them all.
+    /// Batches that wait for the writer. The thread that gets the writer commits them all.
     queue: Queue,
-    /// Connections that read, while nobody uses them.
+    /// Idle connections of readers.
     readers: Mutex<Vec<Connection>>,
     index: Mutex<LogIndex>,
     watch: AppendWatch,
@@ -123,7 +123,7 @@ struct SqliteWriter {
     /// Whether commits reach the disk before they return.
     synchronous: bool,
     quota: Option<PageQuota>,
-    /// The quota that this connection was told.
+    /// The quota that was set on this connection.
     n_pages: Option<u32>,
     /// Where the log ended when this connection last read or wrote it.
     known: Option<KnownHead>,
@@ -172,7 +172,7 @@ impl SqliteStore {
     /// Opens a store that is there, to read it only.
     ///
     /// In a directory that may be written this sees what others append. Where nothing may be
-    /// written and nobody has the store open, it sees the file as it is now.
+    /// written and no process has the store open, it sees the file as it is now.
     pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, OpenOptions { read_only: true, ..OpenOptions::default() })
     }

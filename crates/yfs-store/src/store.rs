@@ -40,8 +40,8 @@ use crate::{
 pub trait Store: Send + Sync + Debug {
     /// Returns what marks the records of this handle.
     ///
-    /// Conditions ([`Expect`](crate::HeadPrecondition)) do not count own records, so two independent writers
-    /// need two handles.
+    /// Conditions ([`Expect`](crate::HeadPrecondition)) do not count own records, so two
+    /// independent writers need two handles.
     fn origin(&self) -> HandleOrigin;
 
     /// Appends all updates of a batch, or none.
@@ -123,7 +123,7 @@ pub trait Store: Send + Sync + Debug {
     /// decided that nothing needs the document. The document may be written again afterwards.
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError>;
 
-    /// Keeps an update that was refused, for a person to look at.
+    /// Keeps a rejected update, for a person to inspect.
     ///
     /// An equal update of the same document is kept once, and counted. Limits hold: 16 MiB per
     /// document, 64 MiB in all, 30 days after the last refusal; what was refused longest ago goes
@@ -190,7 +190,7 @@ pub trait Store: Send + Sync + Debug {
     /// Notes when this store first saw each of these things, unless it saw it before.
     fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError>;
 
-    /// Returns when this store first saw something.
+    /// Returns the time when this store first logged an event.
     fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError>;
 
     /// Forgets that these things were ever seen.
@@ -220,7 +220,7 @@ pub trait Store: Send + Sync + Debug {
         &[]
     }
 
-    /// Takes client ids to write under: ones that somebody released, or new ones.
+    /// Claims client ids to write under: ids that another writer released, or new ones.
     ///
     /// The caller must tail to the head after the claim and before its first write, so that it
     /// knows every clock that these ids have reached.
@@ -228,7 +228,7 @@ pub trait Store: Send + Sync + Debug {
 
     /// Gives client ids back for reuse, after everything written under them was appended.
     ///
-    /// Only for ids of which nothing left the process except through this log. Ids that are not
+    /// Only for ids whose updates left the process through this log alone. Ids that are not
     /// given back are never used again.
     fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError>;
 
@@ -262,12 +262,12 @@ pub struct MergedSnapshot {
     pub state: Vec<u8>,
     /// For each record, whether all of it is in the snapshot.
     pub absorbed: Vec<bool>,
-    /// What records that stay are to say from now on, by their place. It must mean the same to
-    /// whoever has seen them.
+    /// The new contents of records that stay, by their place. Each must mean the same to every
+    /// process that has read the record.
     pub rewritten: Vec<(usize, Vec<u8>)>,
     /// For each record, what it changed when it was merged; no bytes for no change. The store keeps
-    /// them for [`load_history`](Store::load_history) and does not read them. They must hold nothing
-    /// that redaction removes. Without them the heads of the document are forgotten.
+    /// them for [`load_history`](Store::load_history) and does not read them. They must hold
+    /// nothing that redaction removes. Without them the heads of the document are forgotten.
     pub changes: Vec<Vec<u8>>,
 }
 
@@ -305,7 +305,7 @@ pub struct WriterClaim {
     pub meta: ClientId,
     /// For content documents.
     pub content: ClientId,
-    /// Whether somebody used these ids before.
+    /// Whether another writer used these ids before.
     pub reused: bool,
 }
 

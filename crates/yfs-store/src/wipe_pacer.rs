@@ -2,7 +2,7 @@
 
 use yfs_types::time::Millis;
 
-/// Spaces out wipes that peers ask for, each of which reads all trees of the store.
+/// Spaces out wipes that peers request; each reads all trees of the store.
 ///
 /// A request is never lost while this value lives; it only waits until the last wipe is long enough
 /// ago.

@@ -44,7 +44,7 @@ fn ids_are_reused_by_one_process_after_another() {
     for _ in 0..20 {
         assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), first);
     }
-    // Whoever dies without giving back takes the ids along.
+    // A process that dies without a release keeps the ids.
     let dead = SqliteStore::open(&path).expect("open").claim_writer().expect("claim");
     assert_eq!(ids(&dead), first);
     let store = SqliteStore::open(&path).expect("open");
@@ -163,7 +163,7 @@ fn a_backup_is_used_like_any_store() {
     for path in [&restored, &copied] {
         let store = SqliteStore::open(path).expect("open");
         assert_eq!(journal_mode(path), "wal");
-        // A reader in the middle of something blocks no writer.
+        // A reader in the middle of a transaction blocks no writer.
         let reader = rusqlite::Connection::open(path).expect("open");
         reader.execute_batch("BEGIN; SELECT count(*) FROM log;").expect("read");
         store.append(AppendBatch::one(doc("a"), vec![2], Millis(1))).expect("append");

@@ -1,4 +1,4 @@
-//! Several processes on one store, some of which are killed.
+//! Several processes on one store; some are killed.
 //!
 //! The children are this very test binary: [`child`] is a test that does nothing unless the
 //! environment says what it is to play. They speak to their parent in lines.
@@ -50,7 +50,7 @@ impl Process {
         let stdin = child.stdin.take().expect("it is piped");
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let (sender, lines) = channel();
-        // Ends with the child's output; what nobody waits for any more is dropped.
+        // Ends with the child's output; lines without a waiting test are dropped.
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 // The test harness prints its own lines, one of them without an end.
@@ -462,7 +462,7 @@ fn echo(store: &dyn Store) {
     }
 }
 
-/// Holds the writer lock until the parent says something.
+/// Holds the writer lock until the parent writes a line.
 fn hold(path: &Path) {
     let connection = rusqlite::Connection::open(path).expect("open");
     connection.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");

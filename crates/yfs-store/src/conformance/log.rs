@@ -287,7 +287,7 @@ fn compact_keeps_heads(open: &Open) {
     there.compact(&doc("a"), &park).expect("compact");
     expected.push(known(two, "two"));
     assert_eq!(heads(&*here), (two.seq, expected));
-    // What waited is merged now: who read before cannot be told from who reads now.
+    // The waiting parts are merged now: earlier and later readers can't be distinguished.
     let three = by(&*here, "three");
     here.compact(&doc("a"), &join).expect("compact");
     for store in [&here, &there, &open()] {

@@ -1,8 +1,8 @@
 //! Noticing what others appended.
 //!
-//! SQLite tells nobody when another process commits, but `PRAGMA data_version` tells whether one
-//! did, for a few microseconds. So whoever waits asks, often while something is going on and every
-//! 20 ms when nothing is: a quarter of a percent of a core.
+//! SQLite does not notify other processes of a commit, but `PRAGMA data_version` returns whether
+//! one happened, for a few microseconds. So a waiting thread polls: often while commits happen, and
+//! every 20 ms otherwise, which costs a quarter of a percent of a core.
 
 use std::time::{Duration, Instant};
 
@@ -20,14 +20,14 @@ pub(super) struct AppendWatch {
     poll: Mutex<WatchPoll>,
     /// The greatest head that anybody here has seen.
     head: Mutex<u64>,
-    /// Appends of this handle, and whoever polls, wake those who wait.
+    /// Appends of this handle and the polling thread wake the waiting threads.
     grown: Condvar,
 }
 
 #[derive(Debug)]
 struct WatchPoll {
     place: StoreLocation,
-    /// Opened by whoever waits first: most commands never wait.
+    /// Opened by the first thread that waits: most commands never wait.
     connection: Option<Connection>,
     version: Option<i64>,
     changed_at: Instant,
@@ -47,7 +47,7 @@ impl AppendWatch {
         self.grown.notify_all();
     }
 
-    /// Wakes everybody for another reason.
+    /// Wakes all waiting threads for another reason.
     pub(super) fn wake(&self) {
         self.grown.notify_all();
     }

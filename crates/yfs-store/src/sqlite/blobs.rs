@@ -148,8 +148,8 @@ impl SqliteInner {
         take: &mut TakePiece<'_>,
     ) -> Result<u64, StoreError> {
         let reader = self.reader()?;
-        // Not one transaction: whoever takes the pieces may be slow, and SQLite cannot reuse its log
-        // meanwhile. Pieces never change.
+        // Not one transaction: the caller that takes the pieces may be slow, and SQLite can't reuse
+        // its log meanwhile. Pieces never change.
         let found: Option<(i64, Vec<u8>)> = reader
             .prepare_cached("SELECT size, chunks FROM blob WHERE hash = ?1")
             .and_then(|mut find| {
@@ -332,7 +332,7 @@ fn random_id() -> i64 {
 #[derive(Default)]
 struct ReferencedPieces {
     pieces: HashSet<u64>,
-    /// Blobs up to here were looked at.
+    /// The position up to which blobs were inspected.
     upto: i64,
 }
 
@@ -435,7 +435,7 @@ fn put_list(
         .optional()?;
     let at = found.map_or(at, |before| at.max(Millis(before)));
     // Another number each time: a removal that was decided before leaves it alone, and a sweep that
-    // is under way looks at its list.
+    // is under way checks its list.
     let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks) VALUES (?1, ?2, ?3, ?4)
                RETURNING hash, size, at";
     let parameters = (hash.as_bytes(), size.cast_signed(), at.0, encode_list(list));

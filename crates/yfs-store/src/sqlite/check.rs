@@ -122,7 +122,7 @@ impl SqliteInner {
     }
 }
 
-/// Makes a problem of an error that says that something is damaged.
+/// Converts an error that reports damage to a problem.
 fn note(
     result: Result<(), StoreError>,
     problems: &mut Vec<CheckProblem>,

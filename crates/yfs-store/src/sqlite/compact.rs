@@ -49,7 +49,7 @@ impl SqliteInner {
         self.replace(name, &before, &absorbed, &merged, last, at)
     }
 
-    /// Puts a snapshot in place of records, unless somebody else did since `before` was loaded.
+    /// Replaces records by a snapshot, unless another process did since `before` was loaded.
     fn replace(
         &self,
         name: &DocName,
@@ -68,14 +68,14 @@ impl SqliteInner {
             index.catch_up(&tx, self.origin)?;
             let Some(number) = index.number(name) else { return Ok(CompactionOutcome::Raced) };
             let Some(doc) = index.doc(number) else { return Ok(CompactionOutcome::Raced) };
-            // A marker beyond what was loaded means that somebody else was faster.
+            // A marker beyond what was loaded means that another process was faster.
             if doc.marker > before.upto.0 {
                 return Ok(CompactionOutcome::Raced);
             }
             (number, doc.records.len() as u64, doc.compacted_head())
         };
-        // What stayed may be older than what an earlier compaction took, of which only its marker
-        // tells, and that one goes.
+        // What stayed may be older than what an earlier compaction took. Only its marker records
+        // that, and the marker goes.
         let reaches = last.max(compacted);
         let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
             .and_then(|marker| {
@@ -249,7 +249,7 @@ fn delete_records(tx: &Connection, number: u32, doomed: &[(u64, u32)]) -> rusqli
     Ok(())
 }
 
-/// Makes records that stay say something else. Each stays where it was, in the log or beside it.
+/// Replaces the content of records that stay. Each keeps its place, in the log or beside it.
 fn rewrite_records(
     tx: &Connection,
     number: u32,

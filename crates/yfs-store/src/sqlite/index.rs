@@ -3,8 +3,8 @@
 //! # Invariants
 //!
 //! - The index holds every record up to `upto` that is in the log, and possibly some that are
-//!   not any more. Whoever looks one up and does not find it, in a view that reaches that far,
-//!   may drop it: records never come back.
+//!   not any more. A reader that does not find one, in a view that reaches that far, may drop it:
+//!   records never come back.
 //! - It is fed inside transactions, whose views differ; since records become visible in order of
 //!   their position, a view that is older than the index adds nothing.
 

@@ -34,7 +34,7 @@ pub(super) type Queue = Mutex<Vec<WaitingBatch>>;
 /// A batch that waits for the writer.
 pub(super) struct WaitingBatch {
     batch: AppendBatch,
-    /// Whoever commits puts the result here before letting the writer go.
+    /// The committing thread puts the result here before it releases the writer.
     slot: Arc<Slot>,
 }
 
@@ -49,7 +49,7 @@ struct StagedRecords {
     last: u64,
 }
 
-/// One row of the log with its data, of which the checksum is not verified yet.
+/// One row of the log with its data, before its checksum is verified.
 struct RawRecord {
     seq: u64,
     number: u32,
@@ -229,7 +229,7 @@ impl SqliteInner {
         Ok(index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
     }
 
-    /// Looks something up in an index that holds all that was committed before the call.
+    /// Passes `look` an index that holds everything that was committed before the call.
     pub(super) fn with_index<T>(&self, look: impl FnOnce(&LogIndex) -> T) -> Result<T, StoreError> {
         let head = self.head()?;
         {
@@ -374,7 +374,7 @@ impl SqliteInner {
             }
             let number: u32 = row.get(1).map_err(failed(TAIL))?;
             let origin = origin_of(row).map_err(failed(TAIL))?;
-            // A row of no document is damaged: a check reports it, and it costs nobody else.
+            // A row of no document is damaged: a check reports it, and no other document suffers.
             let Some(doc) = self.index.lock().name(number).cloned() else { continue };
             let fresh = || TouchedDocument { doc: doc.clone(), head: Seq(seq), own: true };
             let entry = touched.entry(number).or_insert_with(fresh);
@@ -584,7 +584,7 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(head.unwrap_or(0).cast_unsigned())
 }
 
-/// Returns a number that changes whenever another connection has committed something.
+/// Returns a number that changes whenever another connection has committed.
 pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }

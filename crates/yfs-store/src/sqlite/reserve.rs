@@ -1,8 +1,8 @@
 //! Space that is kept for when the disk is full.
 //!
-//! Even removing something writes: to the write-ahead log first, and what it frees is of use only
-//! later. So a file of its own takes some space, which is given up when there is none left, for
-//! small writes and for whatever removes something. It is taken again when there is room.
+//! Even a removal writes: to the write-ahead log first, and the space that it frees is of use only
+//! later. So a file of its own reserves some space, which is given up when there is none left, for
+//! small writes and for removals. It is reserved again when there is room.
 
 use std::{
     fs,
@@ -82,7 +82,7 @@ impl PageQuota {
 }
 
 impl SqliteInner {
-    /// Tries something again where the disk was full: once with the space that the write-ahead log
+    /// Retries an operation that found the disk full: once with the space that the write-ahead log
     /// wastes, and, if it `may_use_reserve`, once with what was kept for this.
     pub(super) fn with_room<T>(
         &self,
@@ -104,7 +104,7 @@ impl SqliteInner {
         result
     }
 
-    /// Does something that makes room, with what was kept for this, and keeps some again
+    /// Runs an operation that frees space, with the reserve, and restores the reserve
     /// afterwards.
     pub(super) fn removing<T>(
         &self,
@@ -141,7 +141,7 @@ fn allocate(mut file: fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether so much is free that nobody misses what is kept.
+/// Reports whether so much is free that the reserve takes nothing from other programs.
 #[cfg(unix)]
 fn has_room(path: &Path) -> bool {
     let directory = super::location::directory_of(path);

@@ -218,7 +218,7 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
     use_write_ahead_log(connection)?;
     let behavior = TransactionBehavior::Immediate;
     let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
-    // Somebody else may have been faster.
+    // Another process may have been faster.
     if let Some(found) = format(&tx, path)? {
         return check_format(found, path).map(|()| false);
     }
@@ -289,7 +289,7 @@ fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreErro
     match number("PRAGMA application_id")? {
         APPLICATION_ID => Ok(Some(number("PRAGMA user_version")?.cast_unsigned())),
         0 if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(None),
-        // Somebody may have made the store between these looks, which are views of their own.
+        // Another process may have created the store between these reads, which are separate views.
         0 if number("PRAGMA application_id")? == APPLICATION_ID => {
             Ok(Some(number("PRAGMA user_version")?.cast_unsigned()))
         }

@@ -1,11 +1,11 @@
 //! Clearing what was deleted: the bytes of pages that no row uses.
 //!
 //! A deleted row stays in its page, a freed page in the file, and where SQLite rebuilds a page,
-//! copies of rows stay that have moved. Pages are looked through one after the other, without a
+//! copies of rows stay that have moved. Pages are read one after the other, without a
 //! lock, and those that hold such bytes are rewritten a few at a time, each in a short transaction:
 //! what is written is in proportion to what was deleted, and other writers get in between.
 //!
-//! Overflow pages are not looked at, which are most of a large store: `secure_delete` clears them
+//! Overflow pages, which are most of a large store, are not read: `secure_delete` clears them
 //! when they are freed, and SQLite fills them with zeros when it takes them again.
 //!
 //! The layout of pages is that of SQLite's file format (<https://www.sqlite.org/fileformat2.html>).
@@ -45,7 +45,7 @@ const HEADER_FIRST_TRUNK: usize = 32;
 pub(super) struct PageScrub<'a> {
     inner: &'a SqliteInner,
     next: u32,
-    /// Pages that were seen to hold something.
+    /// Pages that contain such bytes.
     dirty: Vec<u32>,
     has_written: bool,
 }

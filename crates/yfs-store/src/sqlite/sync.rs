@@ -19,12 +19,12 @@ use parking_lot::{Condvar, Mutex};
 use super::schema::sync_directory;
 use crate::StoreError;
 
-/// Flushes on demand, and from a thread of its own some time after something was written.
+/// Flushes on demand, and from a thread of its own some time after a write.
 #[derive(Debug)]
 pub(super) struct LogSyncer {
     shared: Arc<SyncerShared>,
     every: Option<Duration>,
-    /// Started by the first write; ends when told to [`stop`](Self::stop), which waits for it.
+    /// Started by the first write; ended by [`stop`](Self::stop), which waits for it.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -58,7 +58,7 @@ impl LogSyncer {
         Self { shared: Arc::new(shared), every, thread: Mutex::default() }
     }
 
-    /// Says that something was written and not synced.
+    /// Records that a write is not synced yet.
     pub(super) fn wrote(&self) {
         let mut state = self.shared.state.lock();
         if state.dirty {

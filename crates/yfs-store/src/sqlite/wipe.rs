@@ -68,9 +68,9 @@ impl SqliteInner {
 
     /// Empties the write-ahead log, which holds pages as they were before.
     ///
-    /// Most of it is moved to the database without holding anybody up. Emptying it needs a moment
-    /// in which nobody writes and nobody reads what is in it, and others wait for as long as one
-    /// try takes.
+    /// Most of it is moved to the database without blocking other connections. Emptying it needs a
+    /// moment without writers and without readers of the log; others wait for as long as one try
+    /// takes.
     fn empty_log(&self) -> Result<(), StoreError> {
         let connection = self.place.connect()?;
         connection.busy_timeout(TRY_TIMEOUT).map_err(failed(ACTION))?;
