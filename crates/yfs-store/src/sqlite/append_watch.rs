@@ -1,8 +1,8 @@
-//! Noticing what others appended.
+//! Detection of appends by other handles.
 //!
-//! SQLite tells nobody when another process commits, but `PRAGMA data_version` tells whether one
-//! did, for a few microseconds. So whoever waits asks, often while something is going on and every
-//! 20 ms when nothing is: a quarter of a percent of a core.
+//! SQLite does not notify other processes of a commit, but `PRAGMA data_version` reports in a few
+//! microseconds whether another connection has committed. So a waiting thread polls it: often while
+//! appends arrive, and every 20 ms while none do. That is 0.25% of a core.
 
 use std::time::{Duration, Instant};
 
@@ -14,20 +14,20 @@ use crate::{Seq, StoreError};
 
 const ACTION: &str = "wait for the log to grow";
 
-/// What one handle needs to notice appends.
+/// The state by which one handle detects appends.
 #[derive(Debug)]
 pub(super) struct AppendWatch {
     poll: Mutex<WatchPoll>,
-    /// The greatest head that anybody here has seen.
+    /// The greatest head that any thread of this handle has seen.
     head: Mutex<u64>,
-    /// Appends of this handle, and whoever polls, wake those who wait.
+    /// Appends of this handle and the polling thread wake the waiting threads.
     grown: Condvar,
 }
 
 #[derive(Debug)]
 struct WatchPoll {
     place: StoreLocation,
-    /// Opened by whoever waits first: most commands never wait.
+    /// Opened by the first thread that waits: most commands never wait.
     connection: Option<Connection>,
     version: Option<i64>,
     changed_at: Instant,
@@ -40,14 +40,14 @@ impl AppendWatch {
         Self { poll: Mutex::new(poll), head: Mutex::default(), grown: Condvar::new() }
     }
 
-    /// Says that the log has grown.
+    /// Reports that the log has grown, and wakes waiting threads.
     pub(super) fn grew(&self, head: u64) {
         let mut known = self.head.lock();
         *known = head.max(*known);
         self.grown.notify_all();
     }
 
-    /// Wakes everybody for another reason.
+    /// Wakes all waiting threads for another reason.
     pub(super) fn wake(&self) {
         self.grown.notify_all();
     }
@@ -76,7 +76,7 @@ impl SqliteInner {
 }
 
 impl WatchPoll {
-    /// Looks whether anything was appended, and says when to look again.
+    /// Checks whether the log has grown, and returns the delay until the next check.
     fn look(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
