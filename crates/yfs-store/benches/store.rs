@@ -190,7 +190,7 @@ fn compact(path: &Path) {
     println!("check: {:?}, {} problems", start.elapsed(), problems.len());
 }
 
-/// One handle appends, another waits; both poll as two processes would.
+/// Measures how soon one handle sees another's append; both poll as two processes would.
 fn visibility(path: &Path) {
     let here = SqliteStore::open_or_create(path).expect("open");
     let there = SqliteStore::open(path).expect("open");
@@ -235,7 +235,7 @@ fn blobs(path: &Path) {
     println!("put it again with one byte more: {:.2} MB more", megabytes(grown as usize));
 }
 
-/// Wipes a store of 400 MB, with a hundredth of it deleted, while another handle appends.
+/// Wipes a store of 400 MB while another handle appends; a hundredth of the store was deleted.
 fn wipe(path: &Path, scale: usize) {
     let store = SqliteStore::open_or_create(path).expect("open");
     for round in 0..100 * scale {
@@ -278,13 +278,13 @@ fn megabytes(n_bytes: usize) -> f64 {
     n_bytes as f64 / 1e6
 }
 
-/// What this thread has had of a processor so far, where the system tells.
+/// Returns the CPU time of this thread so far, where the system reports it.
 fn cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// What this process has asked the system to write so far, where the system tells.
+/// Returns the bytes that this process has written so far, where the system reports them.
 fn bytes_written() -> Option<usize> {
     let io = fs::read_to_string("/proc/self/io").ok()?;
     io.lines().find_map(|line| line.strip_prefix("wchar: "))?.trim().parse().ok()

@@ -4,8 +4,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 /// A moment in the order in which blobs were put into a store.
 ///
-/// It is the store's own order, which no clock decides: a blob that is put again counts as put
-/// then.
+/// The store defines the order, not a clock: putting a blob again moves it to the end of the order.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobMark(pub(crate) u64);
 
@@ -16,6 +15,6 @@ pub struct BlobInfo {
     pub hash: ContentHash,
     /// The length of the content, in bytes.
     pub size: u64,
-    /// The time of the last put, by the clock of the process that put it.
+    /// When it was last put, by the clock of the caller that put it.
     pub at: Millis,
 }

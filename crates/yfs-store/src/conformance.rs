@@ -23,13 +23,13 @@ use crate::{
     TailPage,
 };
 
-/// Opens one and the same store, each time with a new handle, as a new process would.
+/// Opens the same store each time with a new handle, as a new process would.
 pub type Open = Box<dyn Fn() -> Arc<dyn Store>>;
 
 /// One case of the suite.
 pub type Case = (&'static str, fn(&Open));
 
-/// Runs every case on a store of its own, and panics at the first that fails.
+/// Runs every case on a store of its own, and panics at the first failure.
 pub fn check_all(fresh: &dyn Fn() -> Open) {
     for (_, case) in cases() {
         case(&fresh());
@@ -53,7 +53,7 @@ fn tail_of(store: &dyn Store, after: Seq) -> TailPage {
     store.tail(after, &|_, _| true).expect("tail")
 }
 
-/// What a document comes to, if an update is a piece of text and merging is joining.
+/// Returns the content of a document whose updates are pieces of text and whose merge joins them.
 fn text(loaded: &StoredDocument) -> String {
     let snapshot = loaded.snapshot.as_deref().unwrap_or_default();
     let parts = loaded.updates.iter().map(|record| record.data.as_slice());
@@ -61,12 +61,12 @@ fn text(loaded: &StoredDocument) -> String {
     String::from_utf8(bytes.concat()).expect("it is text")
 }
 
-/// Joins everything.
+/// Merges all records by joining them.
 fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     join_unless(snapshot, records, |_| false)
 }
 
-/// Joins everything but what `parked` says.
+/// Merges all records except those that `parked` selects.
 fn join_unless(
     snapshot: Option<&[u8]>,
     records: &[LogRecord],

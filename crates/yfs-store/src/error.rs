@@ -1,4 +1,4 @@
-//! What can go wrong in a store.
+//! The errors of a store.
 
 use std::{error::Error, io, path::PathBuf, sync::Arc};
 
@@ -7,14 +7,14 @@ use yfs_types::hash::ContentHash;
 
 use crate::{DocName, Seq};
 
-/// Why a store refused or failed.
+/// An error of a store.
 ///
-/// Whatever failed was not applied, except where a variant says otherwise. Cheap to clone: one
-/// failed commit answers every append that was in it.
+/// A call that failed changed nothing, except where a variant says otherwise. Cloning is cheap: one
+/// failed commit is the answer to every append in its group.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A conditional append came too late: another handle appended to the document.
+    /// A precondition of an append failed: another handle appended to the document.
     #[error("document {doc} has moved on to {head}")]
     HeadMoved {
         /// The document.
@@ -25,13 +25,13 @@ pub enum StoreError {
     /// There is no store at this path.
     #[error("no store at {path:?}")]
     NotFound {
-        /// Where it was looked for.
+        /// The path that was opened.
         path: PathBuf,
     },
-    /// The file exists already and would have been overwritten.
+    /// The target exists already, and would have been overwritten.
     #[error("{path:?} already exists")]
     Exists {
-        /// What is there.
+        /// The existing path.
         path: PathBuf,
     },
     /// The file at this path is not a store.
@@ -47,69 +47,69 @@ pub enum StoreError {
         path: PathBuf,
         /// The format of the file.
         found: u32,
-        /// The newest format that is known here.
+        /// The newest format that this program supports.
         supported: u32,
     },
     /// The store can be read but not written.
     #[error("cannot {action}: the store is read-only")]
     ReadOnly {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
     },
-    /// Other users may read a file of the store, and it belongs to one of them.
+    /// Other users can read a file of the store, and another user owns the file.
     #[error("{path:?} can be read by others (mode {mode:03o}) and belongs to another user")]
     NotPrivate {
         /// The file or directory.
         path: PathBuf,
-        /// Its mode.
+        /// Its Unix mode.
         mode: u32,
     },
     /// The disk, or the store's quota, is full.
     #[error("cannot {action}: no space left")]
     Full {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
     },
-    /// Another process held the store for longer than we wait, or is stopped while it holds it.
+    /// Another process held the store for longer than the timeout, or is stopped while it holds it.
     #[error("cannot {action}: {} holds the store", describe_holder(holder.as_ref()))]
     Locked {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
-        /// The process, where it can be known.
+        /// The process, where the system reports it.
         holder: Option<LockHolder>,
     },
-    /// The store's file is damaged where it was read.
+    /// The store's file is damaged in the part that was read.
     #[error("cannot {action}: the store is damaged: {detail}")]
     Corrupt {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
-        /// What is wrong, for a person to read.
+        /// A description of the damage, for people.
         detail: String,
     },
-    /// The store holds no such blob.
+    /// The blob is not in the store.
     #[error("no blob {hash}")]
     NoBlob {
         /// Its hash.
         hash: ContentHash,
     },
-    /// The blob's bytes are not those that were put.
+    /// The stored bytes of the blob differ from those that were put.
     #[error("blob {hash} is damaged: {detail}")]
     CorruptBlob {
         /// Its hash.
         hash: ContentHash,
-        /// What is wrong, for a person to read.
+        /// A description of the damage, for people.
         detail: String,
     },
-    /// Pieces of a blob were removed while it was being put. Putting it again helps.
+    /// Pieces of a blob were removed while it was being put. The caller can put it again.
     #[error("cannot put blob {hash}: pieces of it were removed meanwhile")]
     BlobInterrupted {
         /// Its hash.
         hash: ContentHash,
     },
-    /// The content of a blob could not be read or written by the caller's stream.
+    /// The caller's stream failed while a blob was read from it or written to it.
     #[error("cannot stream a blob")]
     Stream {
-        /// What the stream said.
+        /// The error of the stream.
         #[source]
         source: Arc<io::Error>,
     },
@@ -118,38 +118,38 @@ pub enum StoreError {
     Merge {
         /// The document.
         doc: DocName,
-        /// What the merge said.
+        /// The error of the merge.
         #[source]
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// An earlier attempt to reach the disk failed, so nothing can be promised until the store is
-    /// opened again. What was appended is visible to all.
+    /// An earlier sync failed, so the store cannot promise durability until it is opened again.
+    /// Appended records are visible to all handles.
     #[error("the store failed to reach the disk, and must be opened again")]
     SyncFailed,
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// This kind of store cannot do that.
+    /// The operation is not supported by this kind of store.
     #[error("this store cannot {action}")]
     Unsupported {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("cannot {action}")]
     Io {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: Arc<io::Error>,
     },
-    /// The database refused for a reason that has no variant of its own.
+    /// The database returned an error that has no variant of its own.
     #[error("cannot {action}")]
     Backend {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
-        /// What the database said.
+        /// The error of the database.
         #[source]
         source: Arc<dyn Error + Send + Sync>,
     },
@@ -158,11 +158,11 @@ pub enum StoreError {
 /// A process that holds the writer lock of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// The name of its program.
+    /// The name of the program.
     pub name: String,
-    /// Whether it is stopped, as by `SIGSTOP` or Ctrl-Z, so that waiting for it is of no use.
+    /// Whether the process is stopped, as by `SIGSTOP` or Ctrl-Z, so that waiting is useless.
     pub is_stopped: bool,
 }
 

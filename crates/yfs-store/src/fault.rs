@@ -1,4 +1,4 @@
-//! A store that fails on demand, for tests of programs that use a store.
+//! A store that fails on demand, for tests of code that uses a store.
 
 use std::{
     collections::HashMap,
@@ -33,13 +33,13 @@ pub struct FaultStore {
     n_head_reads: AtomicU64,
 }
 
-/// Which calls a fault concerns.
+/// The calls that a fault affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreFault {
     /// [`Store::append`].
     Append,
-    /// [`Store::append`], after the store below applied it: what a network may do.
+    /// [`Store::append`], after the store below applied it: the answer is lost, as on a network.
     AppendApplied,
     /// [`Store::load`].
     Load,
@@ -49,19 +49,19 @@ pub enum StoreFault {
     Flush,
     /// [`Store::compact`] and [`Store::wipe`].
     Compact,
-    /// Everything that reads or writes blobs.
+    /// All calls that read or write blobs.
     Blob,
 }
 
 #[derive(Debug, Default)]
 struct FaultPlan {
-    /// How many more calls succeed before one fails, and what it fails with.
+    /// For each kind of call, how many more calls succeed before one fails, and with which error.
     failures: HashMap<StoreFault, (u64, StoreError)>,
     delay: Duration,
 }
 
 impl FaultStore {
-    /// Wraps a store, which works as before until a fault is injected.
+    /// Wraps a store. All calls succeed as before until [`fail`](Self::fail) is called.
     pub fn new(below: Arc<dyn Store>) -> Self {
         Self { below, plan: Mutex::default(), n_head_reads: AtomicU64::new(0) }
     }

@@ -1,12 +1,12 @@
 //! The durable shared log of a workspace: updates of documents, and blobs, behind one trait.
 //!
-//! A [`Store`] keeps what Yjs documents are made of without knowing Yjs: opaque updates, in one
-//! order that every process agrees on. Any number of processes may hold one store open. Each
-//! appends what it did and tails what the others did; since updates merge, that needs no lock, and
-//! an exclusive operation ("create, unless it exists") is an append on the condition that no other
-//! process appended in between. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite
-//! file whose layout `docs/format/store.md` describes. [`FaultStore`] wraps either and injects
-//! faults; [`conformance`] is the contract as a test suite.
+//! A [`Store`] keeps the updates of Yjs documents without knowing Yjs: opaque bytes, in one order
+//! that all processes agree on. Any number of processes may have one store open. Each appends its
+//! own updates and tails those of the others. Updates merge, so this needs no lock; an exclusive
+//! operation ("create unless it exists") is an append with the precondition that no other handle
+//! has appended. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite file whose
+//! layout `docs/format/store.md` describes. [`FaultStore`] wraps either and injects faults;
+//! [`conformance`] is the contract as a test suite.
 //!
 //! ```
 //! use yfs_types::time::Millis;

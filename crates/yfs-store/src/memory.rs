@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for workspaces that are not kept.
+//! A store in memory: for tests, and for temporary workspaces.
 //!
 //! [`MemoryStore::another_handle`] stands for another process on the same store.
 
@@ -43,14 +43,14 @@ pub struct MemoryStore {
 #[derive(Debug)]
 struct MemoryShared {
     state: Mutex<MemoryState>,
-    /// Each append wakes all callers of [`wait`](Store::wait).
+    /// Notified by each append; callers of [`wait`](Store::wait) wait on it.
     grown: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct MemoryState {
     now: MemoryData,
-    /// What a power cut would leave, if this store is to model one.
+    /// The state that survives a power cut, if this store models one.
     durable: Option<MemoryData>,
 }
 
@@ -61,7 +61,7 @@ struct MemoryData {
     docs: HashMap<DocName, MemoryDoc>,
     quarantine: Quarantine,
     blobs: BTreeMap<ContentHash, StoredBlob>,
-    /// The last time that a blob was put.
+    /// The mark of the last put of a blob.
     last_put: BlobMark,
     first_seen: HashMap<SmolStr, Millis>,
     meta: HashMap<SmolStr, Vec<u8>>,
@@ -93,7 +93,8 @@ struct MemoryDoc {
     snapshot: Option<Arc<[u8]>>,
     /// Heads that the snapshot covers.
     past_heads: Vec<PastHead>,
-    /// What compaction, or `forget`, has reached up to, and where in the log it happened.
+    /// The position up to which compaction or `forget` has removed records, and the position of its
+    /// marker in the log.
     compacted: Option<(Seq, Seq)>,
     forgotten: bool,
     fact: Option<DocFact>,
@@ -125,7 +126,8 @@ impl MemoryStore {
         Self { shared, origin: HandleOrigin::random(), closed: AtomicBool::new(false) }
     }
 
-    /// Forgets whatever was not flushed. Does nothing unless the store was made for it.
+    /// Drops all changes that were not flushed. Does nothing unless the store was made by
+    /// [`with_power_cuts`](Self::with_power_cuts).
     pub fn power_cut(&self) {
         let mut state = self.shared.state.lock();
         if let Some(durable) = state.durable.clone() {
@@ -209,7 +211,8 @@ impl MemoryData {
         Ok(AppendReceipt { first, last: self.head, overtaken })
     }
 
-    /// Returns where others have appended to a document after what its writer had seen.
+    /// Returns another handle's last record of the document, if it is after the position that the
+    /// precondition names.
     fn moved(&self, expect: &HeadPrecondition, origin: HandleOrigin) -> Option<Seq> {
         let heads = &self.docs.get(&expect.doc)?.heads;
         let others = heads.iter().filter(|(other, _)| **other != origin);
@@ -281,7 +284,7 @@ impl MemoryData {
         }
     }
 
-    /// Takes the next position for an entry that is not an update.
+    /// Returns the next position, for an entry that is not an update.
     fn mark(&mut self) -> Seq {
         self.head.0 += 1;
         self.head
@@ -387,7 +390,7 @@ impl Store for MemoryStore {
         }
         let at = data.mark();
         let doc = data.docs.entry(name.clone()).or_default();
-        // What stayed may be older than what an earlier compaction took.
+        // The records that stay may be older than those that an earlier compaction removed.
         let reaches = last.max(before.snapshot_upto);
         doc.compacted = Some((reaches, at));
         self.shared.grown.notify_all();
@@ -396,7 +399,7 @@ impl Store for MemoryStore {
     }
 
     fn wipe(&self) -> Result<(), StoreError> {
-        // What was removed from memory is in no file.
+        // There is no file, so removed content is gone already.
         self.state().map(drop)
     }
 

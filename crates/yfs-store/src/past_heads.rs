@@ -1,8 +1,8 @@
-//! The heads that a document had before compaction replaced their records, and what each of those
-//! records changed.
+//! The heads that a document had before compaction replaced their records, and the change of each
+//! of those records.
 //!
-//! They are kept so that a writer who read the document at one of them can come back after a
-//! compaction. The changes are opaque: the engine finds the earlier state from them.
+//! They let a writer that read the document at one of these heads save after a compaction. The
+//! changes are opaque: the engine computes the earlier state from them.
 //!
 //! # Cost
 //!
@@ -12,13 +12,13 @@ use yfs_types::lib0::{Lib0Error, Lib0Reader, write_var_uint};
 
 use crate::{DocHead, HandleOrigin, PastHead, Seq, StoredDocument};
 
-/// How many heads of one document are kept; the oldest go first.
+/// The number of heads that are kept per document; the oldest are dropped first.
 const MAX_HEADS: usize = 1 << 14;
 
-/// How many bytes of changes are kept of one document, uncompressed; the oldest go first.
+/// The bytes of changes that are kept per document, uncompressed; the oldest are dropped first.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What a head takes beside its change, at most, encoded.
+/// The largest encoded size of a head without its change.
 const HEAD_LEN: usize = 24;
 
 const COMPRESSION_LEVEL: i32 = 3;
@@ -26,7 +26,7 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// Adds the heads that a compaction replaces to those of earlier ones.
 ///
 /// A record that an earlier compaction left in the log is among them already. If it changes the
-/// document only now, the earlier heads can't be distinguished from later ones, and are dropped.
+/// document only now, the earlier heads no longer identify one state, and are dropped.
 pub(crate) fn extended(
     earlier: Vec<PastHead>,
     before: &StoredDocument,
@@ -51,7 +51,7 @@ pub(crate) fn extended(
     heads.split_off(heads.len() - n_fit)
 }
 
-/// Encodes heads, to be stored.
+/// Encodes heads for storage.
 pub(crate) fn encode(heads: &[PastHead]) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut last = 0;
@@ -65,7 +65,7 @@ pub(crate) fn encode(heads: &[PastHead]) -> std::io::Result<Vec<u8>> {
     zstd::bulk::compress(&bytes, COMPRESSION_LEVEL)
 }
 
-/// Decodes heads; nothing if the bytes are not heads.
+/// Decodes heads, or returns `None` if the bytes are not heads.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<PastHead>> {
     let bytes = zstd::bulk::decompress(bytes, MAX_BYTES).ok()?;
     let mut reader = Lib0Reader::new(&bytes);
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn heads_are_read_as_they_were_written_and_bounded() {
         let n = MAX_HEADS as u64;
-        // What a keystroke changes: one item of one client, without deletions.
+        // The change of a keystroke: one item of one client, without deletions.
         let change = |n: u64| {
             let mut bytes = vec![1];
             write_var_uint(&mut bytes, (1 << 51) + 12345);

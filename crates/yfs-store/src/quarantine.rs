@@ -1,56 +1,56 @@
-//! Rejected updates, kept for a person to inspect.
+//! Rejected updates, kept so that a person can inspect them.
 //!
 //! # Cost
 //!
-//! A peer that is refused comes back with the same update, or with the same and a little more, for
-//! as long as it runs. So equal updates are kept once and counted, what is kept is bounded per
-//! document and in all, and what was refused longest ago is dropped first.
+//! A peer whose update was rejected sends the same update, or a slightly longer one, for as long as
+//! it runs. So equal updates are kept once and counted, the kept bytes are bounded per document and
+//! in total, and the update with the oldest last rejection is dropped first.
 
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::DocName;
 
-/// The most that is kept of one document, in bytes. A larger update is listed, but not kept.
+/// The limit per document, in bytes. A larger update is listed, but its bytes are not kept.
 pub(crate) const MAX_DOC_BYTES: u64 = 16 << 20;
 
-/// The most that is kept in all, in bytes.
+/// The limit in total, in bytes.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
-/// What an entry counts beside its update: of small ones there are at most 256 of a document, and
-/// 1024 in all.
+/// The bytes that an entry counts besides its update: at most 256 small entries fit per document,
+/// and 1024 in total.
 pub(crate) const ENTRY_BYTES: u64 = 64 << 10;
 
-/// How long after it was last refused an update is kept at least, in milliseconds: 30 days.
+/// How long an update is kept after its last rejection, in milliseconds: 30 days.
 pub(crate) const MAX_AGE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
 /// The longest reason that is kept, in characters.
 const MAX_REASON_CHARS: usize = 1000;
 
-/// A refused update, as it is listed: without its bytes.
+/// A rejected update, as it is listed: without its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedUpdate {
-    /// Names the entry. Numbers are not given twice.
+    /// The number of the entry. Numbers are not reused.
     pub number: u64,
-    /// The document that it was meant for.
+    /// The document that the update was sent for.
     pub doc: DocName,
-    /// When it was first refused.
+    /// When it was first rejected.
     pub first_at: Millis,
-    /// When it was last refused.
+    /// When it was last rejected.
     pub last_at: Millis,
-    /// How often it was refused.
+    /// How often it was rejected.
     pub n_times: u64,
     /// The length of the update, in bytes.
     pub len: u64,
-    /// Whether the update itself is kept. One that is too large is not.
+    /// Whether the bytes are kept. Those of an update that is too large are not.
     pub is_kept: bool,
-    /// Why it was refused, the first time.
+    /// The reason of the first rejection.
     pub reason: String,
 }
 
-/// The same for equal updates of the same document.
+/// A key that is the same for equal updates of the same document.
 pub(crate) type QuarantineKey = ContentHash;
 
-/// An update that is to be quarantined.
+/// An update to quarantine.
 #[derive(Debug)]
 pub(crate) struct RefusedUpdate<'a> {
     pub(crate) key: QuarantineKey,
@@ -69,12 +69,12 @@ impl<'a> RefusedUpdate<'a> {
         Self { key, doc, update, reason, at }
     }
 
-    /// Whether the update itself is small enough to be kept.
+    /// Reports whether the update is small enough to be kept.
     pub(crate) fn is_kept(&self) -> bool {
         self.update.len() as u64 + ENTRY_BYTES <= MAX_DOC_BYTES
     }
 
-    /// What it counts against the limits, in bytes.
+    /// Returns the bytes that it counts against the limits.
     pub(crate) fn size(&self) -> u64 {
         ENTRY_BYTES + if self.is_kept() { self.update.len() as u64 } else { 0 }
     }

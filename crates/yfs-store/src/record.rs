@@ -1,4 +1,4 @@
-//! What goes into the log and what comes out of it.
+//! The input and the output of the log: batches, records, loaded documents and pages.
 
 use std::{borrow::Borrow, fmt};
 
@@ -14,35 +14,35 @@ use crate::DocFact;
 
 /// The guid of a document.
 ///
-/// Invariant: what [`FileId`] allows.
+/// Invariant: a valid [`FileId`].
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocName(SmolStr);
 
-/// Why a text is not the guid of a document.
+/// The error of a text that is not the guid of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not a document name")]
 pub struct DocNameError(#[from] IdError);
 
 /// A position in the log. Records are numbered from 1, in the order in which they became visible.
 ///
-/// No number is ever given twice, not even after everything was deleted. Gaps mean nothing.
+/// A number is never given twice, not even after everything was deleted. Gaps mean nothing.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq(pub u64);
 
-/// Says which open handle appended a record: a random number per handle, never stored for longer
-/// than its records.
+/// The open handle that appended a record: a random number per handle, stored only as long as its
+/// records.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HandleOrigin(pub u64);
 
-/// The last record of a document at some time: where it stands, and which handle appended it.
+/// The last record of a document at some time: its position, and the handle that appended it.
 ///
 /// A store that is replaced by an older copy of itself gives the same positions to other records,
 /// but another handle appends them. So equal heads identify the same records of the document.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocHead {
-    /// Where the record stands, or zero if the document has none.
+    /// The position of the record, or zero if the document has none.
     pub seq: Seq,
-    /// Which handle appended it.
+    /// The handle that appended it.
     pub origin: HandleOrigin,
 }
 
@@ -51,146 +51,148 @@ pub struct DocHead {
 pub struct PastHead {
     /// The head.
     pub head: DocHead,
-    /// What the record changed, as [`MergedSnapshot::changes`](crate::MergedSnapshot::changes)
-    /// described it.
+    /// The change that the record made, from
+    /// [`MergedSnapshot::changes`](crate::MergedSnapshot::changes).
     pub change: Vec<u8>,
 }
 
-/// A document with the heads that it had before.
+/// A document with its earlier heads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocHistory {
-    /// The document as it stands.
+    /// The document in its current state.
     pub loaded: StoredDocument,
-    /// The latest heads that the snapshot covers, in order, without gaps. Empty if they are not
-    /// known.
+    /// The latest heads that the snapshot covers, in order, without gaps. Empty if they are
+    /// unknown.
     pub past_heads: Vec<PastHead>,
 }
 
 /// One update in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRecord {
-    /// Where it stands.
+    /// Its position.
     pub seq: Seq,
-    /// Which document it belongs to.
+    /// The document that it belongs to.
     pub doc: DocName,
-    /// Which handle appended it.
+    /// The handle that appended it.
     pub origin: HandleOrigin,
-    /// The time of the append, by the clock of the process that appended it.
+    /// When it was appended, by the clock of the process that appended it.
     pub at: Millis,
     /// The update.
     pub data: Vec<u8>,
 }
 
-/// Updates that become visible together or not at all.
+/// A batch of updates that become visible together or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendBatch {
     /// The updates, in order.
     pub updates: Vec<(DocName, Vec<u8>)>,
-    /// The batch is rejected if another writer appended to one of these documents in between.
+    /// Preconditions. The batch is rejected if another handle has appended to one of these
+    /// documents.
     pub expect: Vec<HeadPrecondition>,
-    /// Blobs that the updates name. The batch is refused with
-    /// [`NoBlob`](crate::StoreError::NoBlob) unless all of them are in the store, and counts as
-    /// putting them: no removal that was decided before takes them.
+    /// Blobs that the updates name. The batch is rejected with
+    /// [`NoBlob`](crate::StoreError::NoBlob) unless all of them are in the store. It counts as
+    /// putting them: a removal that was decided earlier keeps them.
     pub blobs: Vec<ContentHash>,
-    /// Documents for which the writer asks whether another writer appended in between; see
+    /// Documents for which the receipt reports appends of other handles; see
     /// [`AppendReceipt::overtaken`].
     pub watch: Vec<HeadPrecondition>,
-    /// Facts of documents that this batch writes, whose `upto` is the document's head before it. A
-    /// fact is kept if nothing was appended to its document meanwhile, and then holds as of this
-    /// batch's last record of the document; otherwise, or if there is no such document, it is
-    /// dropped.
+    /// Facts of documents that this batch writes; `upto` is the document's head before the batch.
+    /// If no other record was appended to the document meanwhile, the fact is kept, with the
+    /// batch's last record of the document as its `upto`; otherwise, or if the document does not
+    /// exist, it is dropped.
     pub facts: Vec<(DocName, DocFact)>,
-    /// When this happens, by the caller's clock.
+    /// The time of the batch, by the caller's clock.
     pub at: Millis,
-    /// What must be true when the append returns.
+    /// The durability that the append reaches before it returns.
     pub durability: Durability,
 }
 
-/// A condition on the head of a document.
+/// A precondition on the head of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadPrecondition {
-    /// The document that must not have moved.
+    /// The document that must not have a newer record of another handle.
     pub doc: DocName,
-    /// What the writer has tailed or loaded up to. Records that this handle appended itself do not
-    /// count, wherever they stand: their writer knows them.
+    /// The position up to which the writer has tailed or loaded. Records that this handle appended
+    /// do not count at any position: their writer knows them.
     pub seen: Seq,
 }
 
-/// What must be true of a batch when its append returns.
+/// The durability of a batch when its append returns.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// It survives the death of this process. A power cut may take about the last second.
+    /// Survives the death of this process. A power cut may lose about the last second.
     #[default]
     Buffered,
-    /// It survives a power cut as well.
+    /// Survives a power cut as well.
     Synced,
 }
 
-/// Where a batch went.
+/// The positions of an appended batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppendReceipt {
     /// Its first record. If the batch had no updates: the head.
     pub first: Seq,
     /// Its last record. If the batch had no updates: the head.
     pub last: Seq,
-    /// Another handle had appended to one of the documents that the batch
-    /// [watches](AppendBatch::watching), after what its writer had seen of it.
+    /// Whether another handle had appended to one of the documents that the batch
+    /// [watches](AppendBatch::watching), after the position that its writer had read up to.
     pub overtaken: bool,
 }
 
-/// A document as it stands.
+/// A document in its current state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredDocument {
-    /// What compaction made of older records.
+    /// The snapshot that compaction made of older records.
     pub snapshot: Option<Vec<u8>>,
-    /// The records that are not in the snapshot, in order. Some may be in it as well.
+    /// The records after the snapshot, in order. Some of them may be in the snapshot as well.
     pub updates: Vec<LogRecord>,
-    /// Up to where records may be in the snapshot.
+    /// The position up to which records may be in the snapshot.
     pub snapshot_upto: Seq,
     /// The last record that this document ever had.
     pub head: DocHead,
-    /// The head of the whole log at the time: nothing of this document up to here is missing.
+    /// The head of the whole log at the time of reading. All records of this document up to it are
+    /// included.
     pub upto: Seq,
-    /// Records that could not be read. They are left out of `updates`.
+    /// Records that could not be read. They are not in `updates`.
     pub damaged: Vec<DamagedRecord>,
 }
 
-/// A page of what happened after some position.
+/// A page of the log after some position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TailPage {
-    /// Documents some of whose records after that position were compacted away before they could
-    /// be returned here: a process that holds one must load it again and apply it. Nothing need be
-    /// reset.
+    /// Documents with records after that position that compaction removed before this call could
+    /// return them. A caller that has such a document loaded must load it again and apply the
+    /// result; it need not reset anything.
     pub reload: Vec<ReloadNotice>,
-    /// The records of documents that the caller wanted, in order.
+    /// The records that the caller selected, in order.
     pub records: Vec<LogRecord>,
-    /// Every document that has a record in this page, wanted or not, in order of `head`.
+    /// Every document that has a record in this page, selected or not, in order of `head`.
     pub touched: Vec<TouchedDocument>,
-    /// Continue from here.
+    /// The position to continue from.
     pub upto: Seq,
-    /// The head of the log at the time.
+    /// The head of the log at the time of reading.
     pub head: Seq,
-    /// Whether there is more between `upto` and `head`.
+    /// Whether there are records between `upto` and `head`.
     pub more: bool,
-    /// Records that could not be read. They are left out of `records`.
+    /// Records that could not be read. They are not in `records`.
     pub damaged: Vec<DamagedRecord>,
 }
 
 /// A document that must be loaded again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloadNotice {
-    /// Which.
+    /// The document.
     pub doc: DocName,
-    /// Unless it was already loaded up to here or beyond.
+    /// The position up to which it must be loaded; a caller that has loaded it so far need not.
     pub upto: Seq,
-    /// Whether its content was removed by [`forget`](crate::Store::forget), rather than compacted.
+    /// Whether [`forget`](crate::Store::forget) removed the content, rather than compaction.
     pub forgotten: bool,
 }
 
 /// A document that has a record in a page of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TouchedDocument {
-    /// Which.
+    /// The document.
     pub doc: DocName,
     /// Its last record in the page.
     pub head: Seq,
@@ -198,19 +200,19 @@ pub struct TouchedDocument {
     pub own: bool,
 }
 
-/// A record or snapshot that cannot be read any more.
+/// A record or snapshot that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedRecord {
-    /// Whose it was.
+    /// Its document.
     pub doc: DocName,
-    /// Where it stands; for a snapshot, what it reached up to.
+    /// Its position; for a snapshot, the position up to which it covers records.
     pub seq: Seq,
-    /// What is wrong, for a person to read.
+    /// A description of the damage, for people.
     pub reason: String,
 }
 
 impl DocName {
-    /// Parses a guid that another program made.
+    /// Parses a guid.
     pub fn parse(text: &str) -> Result<Self, DocNameError> {
         Ok(Self::from(&FileId::parse(text)?))
     }
@@ -222,9 +224,9 @@ impl DocName {
 }
 
 impl HandleOrigin {
-    /// Makes one up.
+    /// Makes a random origin.
     pub(crate) fn random() -> Self {
-        // Six bytes suffice to tell handles apart, and every record pays for them.
+        // Six bytes are enough to distinguish handles, and every record stores them.
         Self(random() >> 17)
     }
 }
@@ -235,14 +237,14 @@ impl DocHead {
 }
 
 impl LogRecord {
-    /// Returns the head of the document when this was its last record.
+    /// Returns the head that the document had when this was its last record.
     pub fn head(&self) -> DocHead {
         DocHead { seq: self.seq, origin: self.origin }
     }
 }
 
 impl Seq {
-    /// Before the first record.
+    /// The position before the first record.
     pub const ZERO: Self = Self(0);
 }
 
@@ -266,21 +268,22 @@ impl AppendBatch {
         }
     }
 
-    /// Refuses the batch if another handle appended to `doc` after `seen`. Conditions add up.
+    /// Adds a precondition: the batch is rejected if another handle appended to `doc` after `seen`.
     #[must_use]
     pub fn expecting(mut self, doc: DocName, seen: Seq) -> Self {
         self.expect.push(HeadPrecondition { doc, seen });
         self
     }
 
-    /// Asks whether another handle appended to `doc` after `seen`, which refuses nothing.
+    /// Asks the receipt to report whether another handle appended to `doc` after `seen`. This never
+    /// rejects the batch.
     #[must_use]
     pub fn watching(mut self, doc: DocName, seen: Seq) -> Self {
         self.watch.push(HeadPrecondition { doc, seen });
         self
     }
 
-    /// Makes the append return only when a power cut cannot undo it.
+    /// Makes the append return only once it survives a power cut.
     #[must_use]
     pub fn synced(mut self) -> Self {
         self.durability = Durability::Synced;
@@ -324,7 +327,7 @@ impl fmt::Display for Seq {
     }
 }
 
-/// Makes up the client ids of one writer.
+/// Returns random client ids for one writer.
 pub(crate) fn new_ids() -> [ClientId; 4] {
     [(); 4].map(|()| ClientId::from_random(random()))
 }

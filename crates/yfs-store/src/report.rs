@@ -1,67 +1,67 @@
-//! What a store can say about itself.
+//! What a store reports about itself.
 
 use yfs_types::hash::ContentHash;
 
 use crate::{DocName, Seq};
 
-/// Facts about the content of a document, as a process computed them.
+/// The size and a hash of the content of a document, as a process computed them.
 ///
-/// Local knowledge: it lets `stat` answer without opening the document.
+/// A fact is local: it lets `stat` answer without opening the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocFact {
     /// The document's head for which it was computed.
     pub upto: Seq,
-    /// The length of what reading it returns, in bytes.
+    /// The length of the content as a reader sees it, in bytes.
     pub size: u64,
-    /// A hash of further facts; the process that stores the fact defines it.
+    /// A hash of further properties, defined by the process that keeps the fact.
     pub hash: Option<ContentHash>,
 }
 
-/// What the store holds of one document.
+/// The size of one document in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocStats {
-    /// Which.
+    /// The document.
     pub doc: DocName,
     /// Records that are not compacted.
     pub n_records: u64,
-    /// Their size.
+    /// Their size, in bytes.
     pub bytes: u64,
-    /// The size of the snapshot.
+    /// The size of the snapshot, in bytes.
     pub snapshot_bytes: u64,
-    /// The last position that ever held a record of it.
+    /// The last position that ever had a record of the document.
     pub head: Seq,
 }
 
-/// What the store holds altogether.
+/// The size of the whole store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// Documents that were ever written to.
     pub n_docs: u64,
     /// Records that are not compacted.
     pub n_records: u64,
-    /// Their size.
+    /// Their size, in bytes.
     pub record_bytes: u64,
-    /// The size of all snapshots.
+    /// The size of all snapshots, in bytes.
     pub snapshot_bytes: u64,
-    /// Blobs.
+    /// The number of blobs.
     pub n_blobs: u64,
-    /// Their size when read, each counted once.
+    /// Their uncompressed size in bytes, each blob counted once.
     pub blob_bytes: u64,
     /// Updates in quarantine.
     pub n_quarantined: u64,
-    /// How often these were refused.
+    /// How often these were rejected.
     pub n_refused: u64,
-    /// The size of those that are kept.
+    /// The size of those that are kept, in bytes.
     pub quarantine_bytes: u64,
-    /// Updates that were dropped from quarantine because there was too much, ever.
+    /// Updates that were ever dropped from quarantine because a limit was reached.
     pub n_quarantine_dropped: u64,
-    /// What the store takes on the disk, or in memory.
+    /// The size of the store on disk, or in memory, in bytes.
     pub file_bytes: u64,
     /// The head of the log.
     pub head: Seq,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Records that were read.
@@ -70,15 +70,15 @@ pub struct CheckReport {
     pub n_snapshots: u64,
     /// Blobs that were read.
     pub n_blobs: u64,
-    /// What is wrong. Empty if all is well.
+    /// The problems that were found. Empty if the store is sound.
     pub problems: Vec<CheckProblem>,
 }
 
-/// A fault that a check found.
+/// A problem that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckProblem {
-    /// The document concerned, if it is one.
+    /// The document concerned, if the problem is in one.
     pub doc: Option<DocName>,
-    /// What is wrong, for a person to read.
+    /// A description of the problem, for people.
     pub what: String,
 }

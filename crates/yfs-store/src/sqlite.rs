@@ -1,18 +1,18 @@
-//! A store in one SQLite file, which any number of processes may hold open at once.
+//! A store in one SQLite file, which any number of processes may have open at the same time.
 //!
 //! The layout is an append-only log without an index by document, plus snapshots
-//! (`docs/format/store.md`). An index would make every append touch a random page: twenty-five
-//! times the bytes written. Instead each handle keeps in memory where the records of each document
-//! are. It learns that by one pass over the log when it first needs it, which reads no large
-//! update, and keeps it right by reading what was appended since.
+//! (`docs/format/store.md`). With an index, every append would write to a random page: 25 times the
+//! bytes. Instead each handle keeps the positions of each document's records in memory. It builds
+//! this index by one pass over the log when it first needs it, without reading large updates, and
+//! updates it by reading what was appended since.
 //!
 //! # Invariants
 //!
-//! - Every write is one `BEGIN IMMEDIATE` transaction. A transaction that reads and then wants to
-//!   write would fail at once, whatever the timeout.
-//! - Readers have connections of their own and wait for no other connection.
-//! - Locks are taken in the order writer, index; a reader takes only the index, and only during
-//!   a lookup.
+//! - Every write is one `BEGIN IMMEDIATE` transaction. A transaction that reads first and then
+//!   writes would fail at once, whatever the timeout.
+//! - Readers have connections of their own and never wait for another connection.
+//! - Locks are taken in the order writer, index. A reader takes only the index, and only for a
+//!   lookup.
 
 mod access;
 mod append_watch;
@@ -67,7 +67,7 @@ use crate::{
     StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
 };
 
-/// How many idle reading connections a handle keeps.
+/// The number of idle reading connections that a handle keeps.
 const MAX_IDLE_READERS: usize = 4;
 
 /// A store in one SQLite file.
@@ -75,42 +75,43 @@ pub struct SqliteStore {
     inner: Arc<SqliteInner>,
 }
 
-/// How to open a store.
+/// Options for opening a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Whether to make a store if there is none.
     pub create: bool,
-    /// Whether to refuse a store that is there already.
+    /// Whether to fail if there is a store already.
     pub create_new: bool,
-    /// How far back a power cut may reach for records that no caller flushed: a thread flushes that
-    /// often while there are such records. `None` means never.
+    /// The longest time span of unflushed writes that a power cut may lose: a thread flushes this
+    /// often while there are unflushed writes. `None` means that it never flushes.
     pub sync_every: Option<Duration>,
-    /// How large this handle may make the file, in bytes. Beyond that, writing fails as on a full
-    /// disk. An eighth of it, at most 2 MiB, is kept for small writes and for removals.
+    /// The size in bytes to which this handle may grow the file. Beyond that, writing fails as on a
+    /// full disk. An eighth of it, at most 2 MiB, is reserved for small writes and for removals.
     pub max_bytes: Option<u64>,
-    /// Whether to refuse everything that writes. Such a store is never made; it can be opened
-    /// where nothing may be written, unless a writer died there and left a log to clean up.
+    /// Whether to reject all writes. A read-only store is never created. It can be opened in a
+    /// directory that the process cannot write, unless a writer died there and left a log to clean
+    /// up.
     pub read_only: bool,
 }
 
-/// What all users of one handle share.
+/// The state that all users of one handle share.
 struct SqliteInner {
     path: PathBuf,
-    /// What other users could read before it was opened.
+    /// The files and directories that other users could read before this handle was opened.
     mended: Vec<PathBuf>,
     place: StoreLocation,
     read_only: bool,
-    /// Whether the quarantine is as this program keeps it. It is upgraded by opening for writing.
+    /// Whether the quarantine has the current format. Opening for writing upgrades it.
     has_quarantine: bool,
-    /// Whether there is a table of past heads; as above.
+    /// Whether the table of past heads exists. Opening for writing creates it.
     has_past_heads: bool,
     origin: HandleOrigin,
     reserve: DiskReserve,
-    /// The one connection that writes.
+    /// The only connection that writes.
     writer: Mutex<SqliteWriter>,
     /// Batches that wait for the writer. The thread that gets the writer commits them all.
     queue: Queue,
-    /// Idle connections of readers.
+    /// Reading connections that are not in use.
     readers: Mutex<Vec<Connection>>,
     index: Mutex<LogIndex>,
     watch: AppendWatch,
@@ -123,25 +124,25 @@ struct SqliteWriter {
     /// Whether commits reach the disk before they return.
     synchronous: bool,
     quota: Option<PageQuota>,
-    /// The quota that was set on this connection.
+    /// The quota that was last set on this connection.
     n_pages: Option<u32>,
-    /// Where the log ended when this connection last read or wrote it.
+    /// The end of the log when this connection last read or wrote it.
     known: Option<KnownHead>,
 }
 
 /// The end of the log at some moment.
 #[derive(Debug, Clone, Copy)]
 struct KnownHead {
-    /// The `data_version` of the writing connection at that moment. It changes with every commit of
-    /// another connection, and with none of its own.
+    /// The `data_version` of the writing connection at that moment. Every commit of another
+    /// connection changes it; its own commits do not.
     version: i64,
     head: u64,
 }
 
-/// A reading connection on loan.
+/// A reading connection that is returned to the pool on drop.
 struct PooledReader<'a> {
     inner: &'a SqliteInner,
-    /// Invariant: there until it is dropped.
+    /// Invariant: `Some` until the value is dropped.
     connection: Option<Connection>,
 }
 
@@ -153,31 +154,31 @@ impl Default for OpenOptions {
 }
 
 impl SqliteStore {
-    /// Opens a store that is there.
+    /// Opens an existing store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, OpenOptions::default())
     }
 
-    /// Opens a store, and makes it if it is not there.
+    /// Opens a store, and creates it if it does not exist.
     pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, OpenOptions { create: true, ..OpenOptions::default() })
     }
 
-    /// Makes a store; of several processes that do so at once, one succeeds.
+    /// Creates a store. If several processes do so at the same time, one succeeds.
     pub fn create_new(path: &Path) -> Result<Self, StoreError> {
         let options = OpenOptions { create: true, create_new: true, ..OpenOptions::default() };
         Self::open_with(path, options)
     }
 
-    /// Opens a store that is there, to read it only.
+    /// Opens an existing store for reading only.
     ///
-    /// In a directory that may be written this sees what others append. Where nothing may be
-    /// written and no process has the store open, it sees the file as it is now.
+    /// In a writable directory, the handle sees what other processes append. In a read-only
+    /// directory where no other process has the store open, it sees the file as it is now.
     pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, OpenOptions { read_only: true, ..OpenOptions::default() })
     }
 
-    /// Opens a store.
+    /// Opens a store with the given options.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
         let (place, connection, format, mended) = if options.read_only {
             let (place, connection, format) = schema::open_read_only(path)?;
@@ -220,7 +221,7 @@ impl SqliteStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Returns the file that holds the store.
+    /// Returns the path of the store's file.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
@@ -254,7 +255,7 @@ impl SqliteInner {
         Ok(self.writer.lock())
     }
 
-    /// Runs one writing transaction that adds nothing to the log, and commits it.
+    /// Runs one writing transaction that appends nothing to the log, and commits it.
     fn write<T>(
         &self,
         action: &'static str,
@@ -273,14 +274,14 @@ impl SqliteInner {
 }
 
 impl SqliteWriter {
-    /// Begins a writing transaction; what follows it down to its commit is durable at once if it
-    /// is `synchronous`.
+    /// Begins a writing transaction. If it is `synchronous`, it and all earlier commits are on disk
+    /// when its commit returns.
     fn begin(
         &mut self,
         synchronous: bool,
         action: &'static str,
     ) -> Result<SqliteTransaction<'_>, StoreError> {
-        // A caller that knows where the log ends after its commit puts it back.
+        // A caller that knows the end of the log after its commit sets this again.
         self.known = None;
         if self.synchronous != synchronous {
             let level = if synchronous { "FULL" } else { "NORMAL" };

@@ -4,20 +4,24 @@
 //!
 //! - A record is visible to every handle of every process from the moment its append returned, and
 //!   to none before it was committed: every call that begins afterwards counts it. A reader that
-//!   goes by [`Seq`] misses nothing: no record becomes visible behind one that was visible before.
-//! - What a caller has seen moves only by [`tail`](Store::tail) and [`load`](Store::load). The
-//!   position of an own append says nothing about what others wrote before it.
-//! - Each reading call is one consistent view of the present, except where it says so.
+//!   continues from a [`Seq`] misses nothing: no record becomes visible before one that was visible
+//!   already.
+//! - A caller's position advances only by [`tail`](Store::tail) and [`load`](Store::load). The
+//!   position of the caller's own append does not show which records other handles wrote before it.
+//! - Each reading call is one consistent view of the current state, except where its doc says
+//!   otherwise.
 //!
 //! # Failure
 //!
-//! A call that returns an error has changed nothing. One that returns `Ok` survives the death of
-//! the process; once [`flush`](Store::flush) returned, everything before it survives a power cut.
+//! A call that returns an error has changed nothing. A change whose call returned `Ok` survives the
+//! death of the process; once [`flush`](Store::flush) returned, all earlier changes survive a power
+//! cut.
 //!
 //! # Threads
 //!
 //! Every method may be called from any thread and blocks until it is done: microseconds for an
-//! append, longer for what says so. `docs/decisions/0003` says why the trait is not asynchronous.
+//! append, longer where the doc says so. `docs/decisions/0003` explains why the trait is not
+//! asynchronous.
 
 use std::{
     error::Error,
@@ -38,20 +42,19 @@ use crate::{
 
 /// A durable log of updates to documents, shared by processes, plus blobs and local tables.
 pub trait Store: Send + Sync + Debug {
-    /// Returns what marks the records of this handle.
+    /// Returns the origin that marks the records of this handle.
     ///
-    /// Conditions ([`Expect`](crate::HeadPrecondition)) do not count own records, so two
-    /// independent writers need two handles.
+    /// Preconditions ([`HeadPrecondition`](crate::HeadPrecondition)) do not count the handle's own
+    /// records, so two independent writers need two handles.
     fn origin(&self) -> HandleOrigin;
 
     /// Appends all updates of a batch, or none.
     ///
-    /// Fails with [`StoreError::HeadMoved`] if one of the batch's conditions does not hold, and
-    /// with
-    /// [`StoreError::NoBlob`] if a blob that it names is not in the store.
+    /// Fails with [`StoreError::HeadMoved`] if one of the batch's preconditions does not hold, and
+    /// with [`StoreError::NoBlob`] if a blob that it names is not in the store.
     fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError>;
 
-    /// Reads a document; one that was never written is empty.
+    /// Reads a document. A document that was never written is empty.
     fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError>;
 
     /// Reads a document, and the latest heads that it had before compaction replaced their records.
@@ -59,10 +62,10 @@ pub trait Store: Send + Sync + Debug {
     /// At most 16,384 heads are kept, and only while their changes take no more than 1 MiB.
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError>;
 
-    /// Reads a page of what was appended after a position, by this handle as well.
+    /// Reads a page of the records after a position, those of this handle included.
     ///
-    /// `wanted` says by document and origin which records to return; of the others only
-    /// [`touched`](TailPage::touched) tells.
+    /// `wanted` selects by document and origin which records to return; documents with other
+    /// records appear only in [`touched`](TailPage::touched).
     fn tail(
         &self,
         after: Seq,
@@ -80,8 +83,8 @@ pub trait Store: Send + Sync + Debug {
     /// As cheap as [`head`](Self::head).
     fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError>;
 
-    /// Returns the last record of this document that this handle appended, tailed or loaded, or one
-    /// that is later.
+    /// Returns the last record of this document that this handle appended, tailed or loaded, or a
+    /// later one.
     ///
     /// Does not read the log: for a caller that has just tailed to its head.
     fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
@@ -90,45 +93,46 @@ pub trait Store: Send + Sync + Debug {
 
     /// Waits until the head is beyond a position, and returns whether it is.
     ///
-    /// Appends of this handle wake it at once; those of others within 20 ms.
+    /// Appends of this handle wake the caller at once; those of others within 20 ms.
     fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError>;
 
     /// Replaces records of a document by a snapshot.
     ///
-    /// `merge` gets the snapshot and the records, runs outside every lock, and must verify what it
-    /// returns. Records that it did not absorb stay. Nothing happens if another compaction of the
+    /// `merge` gets the snapshot and the records, runs outside every lock, and must verify its
+    /// result. Records that it did not absorb stay. Nothing happens if another compaction of the
     /// document was faster.
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError>;
 
-    /// Makes sure that no file of the store holds what was removed from it before: records and
-    /// snapshots that compaction replaced, documents that were forgotten, blobs.
+    /// Erases removed content from all files of the store: records and snapshots that compaction
+    /// replaced, documents that were forgotten, blobs.
     ///
-    /// Others go on writing meanwhile. It waits for those who read, and fails with
-    /// [`StoreError::Locked`] if they read for too long. Copies elsewhere are not reached.
+    /// Other writers continue meanwhile. The call waits for readers, and fails with
+    /// [`StoreError::Locked`] if they read for too long. Copies of the files elsewhere are not
+    /// reached.
     fn wipe(&self) -> Result<(), StoreError>;
 
-    /// Returns what there is of each document that was ever written, in no particular order.
+    /// Returns the size of each document that was ever written, in no particular order.
     fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
 
-    /// Returns what there is of one document, if it was ever written.
+    /// Returns the size of one document, if it was ever written.
     fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError>;
 
-    /// Returns what there is altogether.
+    /// Returns the size of the whole store.
     fn stats(&self) -> Result<StoreStats, StoreError>;
 
-    /// Removes records, snapshot and facts of a document, and returns how many bytes they had.
+    /// Removes the records, snapshot and facts of a document, and returns their size in bytes.
     ///
     /// Fails with [`StoreError::HeadMoved`], and removes nothing, unless the document's head is
     /// still `head`, which the caller must have read with [`doc_head`](Self::doc_head) before it
     /// decided that nothing needs the document. The document may be written again afterwards.
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError>;
 
-    /// Keeps a rejected update, for a person to inspect.
+    /// Keeps a rejected update, so that a person can inspect it.
     ///
-    /// An equal update of the same document is kept once, and counted. Limits hold: 16 MiB per
-    /// document, 64 MiB in all, 30 days after the last refusal; what was refused longest ago goes
-    /// first, and is counted in [`StoreStats`]. A larger update is listed, but its bytes are not
-    /// kept.
+    /// An equal update of the same document is kept once, and counted. Limits: 16 MiB per document,
+    /// 64 MiB in total, 30 days after the last rejection. The update with the oldest last rejection
+    /// is dropped first, and counted in [`StoreStats`]. A larger update is listed, but its bytes
+    /// are not kept.
     fn quarantine(
         &self,
         doc: &DocName,
@@ -137,8 +141,8 @@ pub trait Store: Send + Sync + Debug {
         at: Millis,
     ) -> Result<(), StoreError>;
 
-    /// Lists the updates in quarantine, in the order in which they were first refused, without
-    /// reading them.
+    /// Lists the updates in quarantine, in the order of their first rejection, without reading
+    /// their bytes.
     fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError>;
 
     /// Returns the bytes of an update in quarantine, if they are kept.
@@ -147,33 +151,33 @@ pub trait Store: Send + Sync + Debug {
     /// Drops one update from quarantine, or all, and returns how many.
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
 
-    /// Keeps some content, read to its end, and returns its hash and size.
+    /// Stores a blob, reading the content to its end, and returns its hash and size.
     ///
-    /// Content that is there already is not stored twice, but counts as put now.
+    /// Content that is in the store already is not stored twice, but counts as put now.
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError>;
 
-    /// Returns part of a blob; a range that reaches beyond its end is cut there.
+    /// Returns part of a blob. A range that reaches beyond its end is cut there.
     fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
 
     /// Writes a whole blob to `to`, piece by piece, each verified first.
     fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError>;
 
-    /// Tells whether a blob is there, and how large it is.
+    /// Returns the size of a blob and the time of its last put, if it is in the store.
     fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError>;
 
     /// Returns all blobs.
     fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError>;
 
-    /// Returns a mark of what was put up to now, for [`remove_blobs`](Self::remove_blobs).
+    /// Returns a mark of all puts up to now, for [`remove_blobs`](Self::remove_blobs).
     fn blob_mark(&self) -> Result<BlobMark, StoreError>;
 
-    /// Removes blobs that `keep` does not want and that were last put both before `mark` and before
-    /// `older_than`, and returns how many bytes they had.
+    /// Removes blobs that `keep` rejects and that were last put both before `mark` and before
+    /// `older_than`, and returns their size in bytes.
     ///
     /// A blob that was put after the mark, for the first time or again, stays, whatever its time
-    /// says: so take the mark before looking which blobs are wanted. What is being put meanwhile is
-    /// not disturbed. A blob may be put before the row that names it is logged; `older_than` is the
-    /// only thing that saves it between the two.
+    /// is. So the caller must take the mark before it computes which blobs are in use. A put that
+    /// is under way is not disturbed. A blob may be put before the row that names it is logged;
+    /// between the two, only `older_than` protects it.
     fn remove_blobs(
         &self,
         mark: BlobMark,
@@ -181,19 +185,20 @@ pub trait Store: Send + Sync + Debug {
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError>;
 
-    /// Returns the fact of each of these documents, where there is one and no record came since.
+    /// Returns the fact of each of these documents, unless it is missing or a record was appended
+    /// since.
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError>;
 
     /// Keeps facts of documents that were written.
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError>;
 
-    /// Notes when this store first saw each of these things, unless it saw it before.
+    /// Records when this store first saw each of these keys, unless it saw them before.
     fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError>;
 
-    /// Returns the time when this store first logged an event.
+    /// Returns when this store first saw a key.
     fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError>;
 
-    /// Forgets that these things were ever seen.
+    /// Forgets that these keys were ever seen.
     fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError>;
 
     /// Returns a setting of this store. Settings are local; nothing replicates them.
@@ -202,20 +207,20 @@ pub trait Store: Send + Sync + Debug {
     /// Writes a setting.
     fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
 
-    /// Writes a setting unless there is one, and returns what stands there now.
+    /// Writes a setting unless it exists, and returns its current value.
     fn init_meta(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
 
-    /// Writes a secret unless there is one, and returns the one that is there now.
+    /// Writes a secret unless it exists, and returns its current value.
     ///
-    /// A secret is like a setting, but stays where it is: no backup, no replica and no copy of the
-    /// store has it. A copy of all files of a store begins with another one.
+    /// A secret is like a setting, but is never copied: backups, replicas and copies of the store
+    /// do not have it. A copy of all files of a store starts with another secret.
     fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError>;
 
-    /// Writes a secret, in place of the one that is there.
+    /// Writes a secret, replacing an existing one.
     fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
 
     /// Returns the files and directories of the store that other users of the machine could read
-    /// until this handle was opened, which ended that.
+    /// until this handle was opened. Opening it removed those permissions.
     fn mended(&self) -> &[PathBuf] {
         &[]
     }
@@ -226,75 +231,76 @@ pub trait Store: Send + Sync + Debug {
     /// knows every clock that these ids have reached.
     fn claim_writer(&self) -> Result<WriterClaim, StoreError>;
 
-    /// Gives client ids back for reuse, after everything written under them was appended.
+    /// Releases client ids for reuse, after everything written under them was appended.
     ///
-    /// Only for ids whose updates left the process through this log alone. Ids that are not
-    /// given back are never used again.
+    /// Only for ids whose changes left the process through this log alone. Ids that are not
+    /// released are never used again.
     fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError>;
 
-    /// Returns when everything that was appended before survives a power cut.
+    /// Syncs the store; all earlier appends survive a power cut once it returns.
     fn flush(&self) -> Result<(), StoreError>;
 
-    /// Writes a consistent copy of the store, while others go on using it.
+    /// Writes a consistent copy of the store, while other handles continue to use it.
     ///
-    /// Fails with [`StoreError::Exists`] if there is a file at `to`. `progress` gets the bytes
-    /// done and, roughly, the bytes there are.
+    /// Fails with [`StoreError::Exists`] if there is a file at `to`. `progress` gets the bytes done
+    /// and, roughly, the total bytes.
     fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError>;
 
-    /// Reads everything and reports what is damaged.
+    /// Reads the whole store and reports damage.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
-    /// Flushes, and refuses every later call.
+    /// Flushes, and makes every later call fail.
     fn close(&self) -> Result<(), StoreError>;
 }
 
-/// Merges the snapshot and the records of a document into a new snapshot.
+/// A function that merges the snapshot and the records of a document into a new snapshot.
 pub type MergeFn<'a> =
     dyn Fn(Option<&[u8]>, &[LogRecord]) -> Result<MergedSnapshot, MergeError> + 'a;
 
-/// What a merge may fail with.
+/// The error of a merge.
 pub type MergeError = Box<dyn Error + Send + Sync>;
 
-/// What a merge made.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedSnapshot {
     /// The new snapshot.
     pub state: Vec<u8>,
     /// For each record, whether all of it is in the snapshot.
     pub absorbed: Vec<bool>,
-    /// The new contents of records that stay, by their place. Each must mean the same to every
-    /// process that has read the record.
+    /// New data for records that stay, by index. It must mean the same to every reader that has
+    /// seen the old data.
     pub rewritten: Vec<(usize, Vec<u8>)>,
-    /// For each record, what it changed when it was merged; no bytes for no change. The store keeps
-    /// them for [`load_history`](Store::load_history) and does not read them. They must hold
-    /// nothing that redaction removes. Without them the heads of the document are forgotten.
+    /// For each record, the change that it made when it was merged; empty for no change. The store
+    /// keeps the changes for [`load_history`](Store::load_history) and does not read them. They
+    /// must not contain anything that redaction removes. Without them the document's past heads are
+    /// dropped.
     pub changes: Vec<Vec<u8>>,
 }
 
-/// What came of a compaction.
+/// The outcome of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionOutcome {
-    /// There was no record to absorb.
+    /// No record could be absorbed.
     Nothing,
-    /// Another compaction was faster. What this one made was thrown away.
+    /// Another compaction was faster. The result of this one was discarded.
     Raced,
-    /// There is a new snapshot.
+    /// The document has a new snapshot.
     Done {
-        /// Records that went.
+        /// Records that were removed.
         n_absorbed: u64,
         /// Records that stayed.
         n_kept: u64,
-        /// Bytes of the records that went and of the old snapshot.
+        /// Bytes of the removed records and of the old snapshot.
         bytes_before: u64,
         /// Bytes of the new snapshot.
         bytes_after: u64,
     },
 }
 
-/// Client ids that one writer holds.
+/// The client ids of one writer.
 ///
-/// Rows and cells have ids of their own, because only runs of contiguous clocks in one array
-/// squash once they are dead.
+/// Rows and cells have separate ids, because only runs of contiguous clocks in one array squash
+/// once they are dead.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WriterClaim {
     /// For rows of the files table.
@@ -309,21 +315,21 @@ pub struct WriterClaim {
     pub reused: bool,
 }
 
-/// What can be said with the methods of any [`Store`].
+/// Methods that every [`Store`] has.
 pub trait StoreExt: Store {
-    /// Returns a whole blob, verified. For one that may be large, see [`Store::copy_blob`].
+    /// Returns a whole blob, verified. For large blobs, see [`Store::copy_blob`].
     fn get_blob(&self, hash: &ContentHash) -> Result<Vec<u8>, StoreError> {
         let mut content = Vec::new();
         self.copy_blob(hash, &mut content)?;
         Ok(content)
     }
 
-    /// Tells whether a blob is there.
+    /// Reports whether a blob is in the store.
     fn has_blob(&self, hash: &ContentHash) -> Result<bool, StoreError> {
         Ok(self.blob_info(hash)?.is_some())
     }
 
-    /// Keeps some content that is in memory.
+    /// Stores a blob that is in memory.
     fn put_bytes(&self, mut content: &[u8], at: Millis) -> Result<BlobInfo, StoreError> {
         self.put_blob(&mut content, at)
     }

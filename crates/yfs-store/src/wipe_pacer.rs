@@ -1,8 +1,8 @@
-//! How often a store is wiped where others decide that it should be.
+//! Limits how often peers can make a store be wiped.
 
 use yfs_types::time::Millis;
 
-/// Spaces out wipes that peers request; each reads all trees of the store.
+/// A rate limit for wipes that peers request, each of which reads all trees of the store.
 ///
 /// A request is never lost while this value lives; it only waits until the last wipe is long enough
 /// ago.
@@ -14,24 +14,24 @@ pub struct WipePacer {
 }
 
 impl WipePacer {
-    /// Makes a pacer that allows one wipe in so many milliseconds.
+    /// Makes a pacer that allows one wipe per `min_gap_ms` milliseconds.
     pub fn new(min_gap_ms: i64) -> Self {
         Self { min_gap_ms, last: None, is_requested: false }
     }
 
-    /// Asks for a wipe.
+    /// Requests a wipe.
     pub fn request(&mut self) {
         self.is_requested = true;
     }
 
-    /// Reports whether a request waits.
+    /// Reports whether a request is pending.
     pub fn is_requested(&self) -> bool {
         self.is_requested
     }
 
-    /// Returns whether the caller is to wipe now, which answers all requests up to now.
+    /// Reports whether the caller must wipe now. If so, all requests so far count as served.
     ///
-    /// A clock that was set back delays nothing.
+    /// A clock that was set back causes no delay.
     pub fn take_due(&mut self, now: Millis) -> bool {
         let is_early = self
             .last

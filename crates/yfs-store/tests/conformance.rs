@@ -1,4 +1,4 @@
-//! The contract, held against every store of this crate.
+//! The conformance suite, run against every store of this crate.
 
 use std::sync::Arc;
 

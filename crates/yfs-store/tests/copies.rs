@@ -1,4 +1,4 @@
-//! Backups and copies, and what they mean for client ids.
+//! Backups and copies, and their effect on client ids.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ fn ids(claim: &WriterClaim) -> [ClientId; 4] {
     [claim.rows, claim.cells, claim.meta, claim.content]
 }
 
-/// Claims and gives back, and returns what was claimed.
+/// Claims client ids, releases them, and returns them.
 fn use_once(store: &dyn Store) -> [ClientId; 4] {
     let claim = store.claim_writer().expect("claim");
     let used = ids(&claim);
@@ -44,7 +44,7 @@ fn ids_are_reused_by_one_process_after_another() {
     for _ in 0..20 {
         assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), first);
     }
-    // A process that dies without a release keeps the ids.
+    // A process that dies without releasing its ids takes them along.
     let dead = SqliteStore::open(&path).expect("open").claim_writer().expect("claim");
     assert_eq!(ids(&dead), first);
     let store = SqliteStore::open(&path).expect("open");
@@ -61,7 +61,7 @@ fn a_copy_reuses_nothing() {
     assert_ne!(use_once(&SqliteStore::open(&other).expect("open")), first);
     assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), first, "the original may");
 
-    // Moved in place of the original.
+    // Moved over the original.
     fs::rename(&other, &path).expect("rename");
     assert_ne!(use_once(&SqliteStore::open(&path).expect("open")), first);
 }
@@ -98,7 +98,7 @@ fn a_backup_is_consistent_while_others_write() {
         scope.spawn(|| {
             let writer = SqliteStore::open(&path).expect("open");
             while !stop.load(Ordering::Relaxed) {
-                // The two must never be apart.
+                // The two updates must always appear together.
                 let updates = vec![(doc("left"), vec![1; 700]), (doc("right"), vec![2; 20])];
                 writer.append(AppendBatch::new(updates, Millis(1))).expect("append");
             }
@@ -163,7 +163,7 @@ fn a_backup_is_used_like_any_store() {
     for path in [&restored, &copied] {
         let store = SqliteStore::open(path).expect("open");
         assert_eq!(journal_mode(path), "wal");
-        // A reader in the middle of a transaction blocks no writer.
+        // A reader inside a transaction blocks no writer.
         let reader = rusqlite::Connection::open(path).expect("open");
         reader.execute_batch("BEGIN; SELECT count(*) FROM log;").expect("read");
         store.append(AppendBatch::one(doc("a"), vec![2], Millis(1))).expect("append");

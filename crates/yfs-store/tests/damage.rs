@@ -1,4 +1,4 @@
-//! Files that are not stores, stores that are damaged, disks that are full.
+//! Files that are not stores, damaged stores, and full disks.
 
 use std::{
     fs,
@@ -38,7 +38,7 @@ fn whole(number: usize) -> Vec<u8> {
     (0..4).flat_map(|part| content(number, part)).collect()
 }
 
-/// A store of [`N_DOCS`] documents, half of them compacted, and one blob, all in one file.
+/// Makes a store of [`N_DOCS`] documents, half of them compacted, and one blob, all in one file.
 fn sample() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
@@ -121,7 +121,7 @@ fn assert_all_well(store: &dyn Store) {
     assert_eq!(store.check().expect("check").problems, []);
 }
 
-/// What a document comes to, or what is wrong with it.
+/// Returns the content of a document, or a description of its damage.
 fn read(store: &dyn Store, number: usize) -> Result<Vec<u8>, String> {
     let loaded = store.load(&doc(number)).map_err(|error| error.to_string())?;
     if let Some(damage) = loaded.damaged.first() {
@@ -152,7 +152,7 @@ fn a_truncated_store_is_reported() {
     }
 }
 
-/// A flipped bit in the data of a document costs that document alone.
+/// A flipped bit in the data of a document damages only that document.
 #[test]
 fn damage_stays_where_it_is() {
     let (_directory, path) = sample();
@@ -179,7 +179,7 @@ fn damage_stays_where_it_is() {
     }
 }
 
-/// A damaged name costs the document of that name alone.
+/// A damaged name loses only the document of that name.
 #[test]
 fn a_damaged_name_costs_one_document() {
     let (_directory, path) = sample();
@@ -210,7 +210,7 @@ fn a_damaged_name_costs_one_document() {
     }
 }
 
-/// A flipped bit anywhere is either harmless or noticed.
+/// A flipped bit anywhere is either harmless or reported.
 #[test]
 fn flipped_bits_are_noticed() {
     let (directory, path) = sample();
@@ -223,7 +223,7 @@ fn flipped_bits_are_noticed() {
         random ^= random >> 7;
         random ^= random << 17;
         let mut flipped = bytes.clone();
-        // The first page holds the layout of everything, so it gets its share.
+        // The first page contains the layout of the whole file, so it gets its share of flips.
         let at =
             if round % 8 == 0 { random as usize % 4096 } else { random as usize % bytes.len() };
         flipped[at] ^= 1 << (random >> 60 & 7);

@@ -1,4 +1,4 @@
-//! Faults on demand, power cuts in memory, and a disk that is really full.
+//! Injected faults, power cuts in memory, and a disk that is really full.
 
 use std::{
     fs, io,
@@ -27,7 +27,7 @@ fn n_updates(store: &dyn Store, name: &str) -> usize {
 
 const FULL: StoreError = StoreError::Full { action: "test" };
 
-/// Calls what a fault concerns.
+/// Makes the call that a fault affects.
 fn provoke(store: &dyn Store, fault: StoreFault) -> Result<(), StoreError> {
     match fault {
         StoreFault::Append | StoreFault::AppendApplied => store.append(batch("a")).map(drop),
@@ -127,7 +127,7 @@ fn a_power_cut_takes_what_was_not_flushed() {
     assert_eq!(n_updates(&kept, "a"), 1, "it was not made for it");
 }
 
-/// Positions are never given twice, even if nothing is left of those that were.
+/// Positions are never given twice, even after all records and markers were deleted.
 #[test]
 fn positions_never_repeat() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -145,7 +145,7 @@ fn positions_never_repeat() {
         }
         let head = store.head().expect("head");
         if is_file {
-            // Not even the markers.
+            // The markers are deleted as well.
             let connection = rusqlite::Connection::open(&path).expect("open");
             connection.execute("DELETE FROM log", []).expect("delete");
         }
@@ -159,11 +159,11 @@ fn positions_never_repeat() {
     }
 }
 
-/// A small filesystem, which goes with this value.
+/// A small filesystem, unmounted on drop.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// Mounts it, if this process may.
+    /// Mounts it, or returns `None` if this process may not mount.
     fn mount(n_megabytes: u32) -> Option<Self> {
         let directory = tempfile::tempdir().expect("a directory");
         let mut mount = Command::new("mount");
@@ -201,7 +201,7 @@ fn a_disk_that_is_really_full_changes_nothing() {
     store.put_bytes(&noise, Millis(1)).expect_err("it is full");
     assert_eq!(n_updates(&store, "a"), n_appended, "reading goes on");
     assert_eq!(store.check().expect("check").problems, []);
-    // The same handle goes on once there is room.
+    // The same handle continues once there is room.
     fs::remove_file(&ballast).expect("remove");
     store.append(batch("a")).expect("there is room");
     drop(store);
@@ -214,16 +214,16 @@ fn large(name: &str) -> AppendBatch {
     AppendBatch::one(doc(name), vec![7; 100_000], Millis(1))
 }
 
-/// Removing goes on where nothing else does, and makes room.
+/// Checks that removals work when other writes fail, and that they make room.
 fn small_writes_and_removals_work(store: &SqliteStore, n_large: usize) {
     let error = store.append(large("more")).expect_err("it is full");
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
-    // What moves files to the trash, and what notes that.
+    // The writes that move files to the trash, and the ones that record it.
     for round in 0..20 {
         store.append(batch("table")).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
         store.note_first_seen(&[&format!("purged:{round}")], Millis(1)).expect("note");
     }
-    // What a purge does in the end.
+    // The writes of a purge.
     for number in 0..n_large {
         let name = doc(&format!("d{number}"));
         let head = store.doc_head(&name).expect("head").seq;

@@ -1,9 +1,9 @@
-//! Power cuts: what was flushed is there, and the store opens.
+//! Power cuts: flushed records survive, and the store opens.
 //!
 //! A shim below SQLite records every write, truncation and sync of its files. Afterwards the power
-//! is cut at any point of that recording: what was written to a file before its last sync is there,
-//! and of what was written since, each block of 512 bytes is there or not, as chance has it. That
-//! is harsher than most disks, and repeatable.
+//! is cut at random points of that recording: bytes that were written to a file before its last
+//! sync survive, and of the later ones, each block of 512 bytes survives or not at random. That is
+//! harsher than most disks, and repeatable.
 #![cfg(unix)]
 #![expect(unsafe_code, reason = "SQLite is interposed through its C interface")]
 
@@ -24,7 +24,7 @@ use yfs_types::time::Millis;
 
 const BLOCK_LEN: usize = 512;
 
-/// What happened to a file.
+/// An event of a file.
 #[derive(Debug, Clone)]
 enum Step {
     Write {
@@ -42,7 +42,7 @@ enum Step {
     Delete {
         file: String,
     },
-    /// The store said that so many updates are safe.
+    /// The store reported that this many updates are safe.
     Safe {
         n_updates: usize,
     },
@@ -96,7 +96,7 @@ unsafe extern "C" fn open(
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
             let mut files = FILES.lock().expect("nobody panics while holding it");
             files.get_or_insert_default().insert(file as usize, (methods as usize, name));
-            // Leaked: the file may outlive anything here, and there are a handful.
+            // Leaked: the file may outlive this test's data, and there are a handful.
             (*file).pMethods = Box::leak(ours);
         }
         code
@@ -150,8 +150,8 @@ unsafe extern "C" fn delete(
 /// Puts the shim below every database that this process opens from now on.
 fn install() {
     SHIM.get_or_init(|| {
-        // SAFETY: SQLite's default is static; the shim is a copy of it that lives for ever, of
-        // which the other methods work on the copy as they would on the original.
+        // SAFETY: SQLite's default is static. The shim is a copy of it that lives forever, and its
+        // other methods work on the copy as on the original.
         unsafe {
             let found = ffi::sqlite3_vfs_find(std::ptr::null());
             REAL.get_or_init(|| found as usize);
@@ -172,9 +172,9 @@ fn install() {
 /// A file on a disk that loses power.
 #[derive(Debug, Default, Clone)]
 struct Disk {
-    /// What is on it for certain.
+    /// The synced bytes of each file.
     synced: HashMap<String, Vec<u8>>,
-    /// What the system means to write, in order.
+    /// The unsynced events of each file, in order.
     pending: HashMap<String, Vec<Step>>,
 }
 
@@ -208,7 +208,7 @@ impl Disk {
         }
     }
 
-    /// Cuts the power: of what is pending, each block makes it or does not.
+    /// Cuts the power: each pending block is written or lost.
     fn cut(&self, chance: &mut impl FnMut() -> u64) -> HashMap<String, Vec<u8>> {
         let mut files = self.synced.clone();
         for (file, steps) in &self.pending {
@@ -254,9 +254,9 @@ fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot
     })
 }
 
-/// Writes updates "0", "1", … and says now and then that they are safe.
+/// Writes updates "0", "1", … and reports from time to time that they are safe.
 fn write_history(path: &Path) {
-    // No thread that syncs behind our back: its syncs are not the shim's to see.
+    // Without a syncing thread: the shim does not see its syncs.
     let options = OpenOptions { create: true, sync_every: None, ..OpenOptions::default() };
     let store = SqliteStore::open_with(path, options).expect("open");
     for number in 0..600_usize {
@@ -272,7 +272,7 @@ fn write_history(path: &Path) {
         }
         if number % 47 == 46 {
             store.flush().expect("flush");
-            // The flush goes past SQLite, and past the shim.
+            // The flush bypasses SQLite, and so the shim.
             record(Step::Sync { file: "store.db-wal".to_owned() });
             record(Step::Safe { n_updates: number + 1 });
         }
@@ -319,8 +319,7 @@ fn what_was_flushed_survives() {
     println!("{} steps, {} cuts", steps.len(), cuts.len());
 }
 
-/// Opens what a cut left, and returns how many updates are there: at least the safe ones, and no
-/// gaps.
+/// Opens what a cut left, and returns the number of updates: at least the safe ones, without gaps.
 fn reopen(
     files: &HashMap<String, Vec<u8>>,
     n_safe: usize,
@@ -333,7 +332,7 @@ fn reopen(
         fs::write(directory.join(file), bytes).expect("write");
     }
     let path = directory.join("store.db");
-    // While a store is made, what is left of it may be nothing that was ever a store.
+    // A cut during creation may leave a file that was never a store.
     let made = n_safe > 0;
     let store = match SqliteStore::open_or_create(&path) {
         Ok(store) => store,

@@ -1,8 +1,7 @@
-//! Other users of the machine read nothing of a store, and copies have no secrets.
+//! Other users of the machine can read nothing of a store, and copies have no secrets.
 //!
-//! The umask belongs to the process, and root may read anything, so tests run this very binary
-//! again:
-//! [`child`] does nothing unless the environment says what it is to do.
+//! The umask belongs to the process, and root may read any file, so tests run this binary again as
+//! a child process: [`child`] does nothing unless environment variables name its role.
 #![cfg(unix)]
 
 use std::{
@@ -42,7 +41,7 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Runs this test binary again, with no umask.
+/// Runs this test binary again, without a umask.
 fn run_child(role: &str, path: &Path, other_user: bool) {
     let mut command = Command::new("sh");
     command.args(["-c", "umask 000; exec \"$0\" --exact child --nocapture"]);
@@ -112,7 +111,7 @@ fn no_copy_has_the_secrets() {
     let holders: Vec<_> = files_in(directory.path()).into_iter().filter(|it| holds(it)).collect();
     assert_eq!(holders, [directory.path().join("store.db-server.key")]);
 
-    // All files at once, as `cp -r` does.
+    // All files, as `cp -r` copies them.
     let copy = directory.path().join("copy");
     fs::create_dir(&copy).expect("make");
     for file in files_in(directory.path()).iter().filter(|file| file.is_file()) {
@@ -122,7 +121,7 @@ fn no_copy_has_the_secrets() {
     assert_eq!(other.init_secret("server.key", b"another").expect("init"), b"another");
     assert_eq!(store.init_secret("server.key", b"another").expect("init"), SECRET);
 
-    // What is moved is the same.
+    // A moved store is the same store.
     drop(store);
     let moved = directory.path().join("moved");
     fs::create_dir(&moved).expect("make");
@@ -137,7 +136,7 @@ fn no_copy_has_the_secrets() {
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
 }
 
-/// Plays a role, if the environment says so.
+/// Plays a role, if environment variables name one.
 #[test]
 fn child() {
     let (Ok(role), Ok(path)) = (env::var(ROLE), env::var(STORE)) else { return };

@@ -1,7 +1,7 @@
-//! Several processes on one store; some are killed.
+//! Several processes on one store; some of them are killed.
 //!
-//! The children are this very test binary: [`child`] is a test that does nothing unless the
-//! environment says what it is to play. They speak to their parent in lines.
+//! The children run this test binary: [`child`] is a test that does nothing unless environment
+//! variables name its role. They exchange lines with their parent.
 #![expect(clippy::print_stdout, reason = "it is how the children speak")]
 
 use std::{
@@ -50,7 +50,7 @@ impl Process {
         let stdin = child.stdin.take().expect("it is piped");
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let (sender, lines) = channel();
-        // Ends with the child's output; lines without a waiting test are dropped.
+        // Ends with the child's output; lines that nothing waits for are dropped.
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 // The test harness prints its own lines, one of them without an end.
@@ -70,7 +70,7 @@ impl Process {
         self.lines.recv_timeout(Duration::from_secs(600)).expect("the child speaks")
     }
 
-    /// Kills the child at once and returns what it still said.
+    /// Kills the child at once and returns its remaining output.
     fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("kill");
         self.child.wait().expect("wait");
@@ -95,13 +95,13 @@ fn lines_of(loaded: &StoredDocument) -> Vec<String> {
     lines_in(&bytes.concat())
 }
 
-/// The lines of a text, without what only makes them long.
+/// Returns the lines of a text, without their padding.
 fn lines_in(text: &[u8]) -> Vec<String> {
     let text = str::from_utf8(text).expect("text");
     text.lines().map(|line| line.trim_end_matches('.').to_owned()).collect()
 }
 
-/// Merges as a set of lines, as documents do: what is there twice counts once.
+/// Merges as a set of lines, as documents do: a repeated line counts once.
 fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot, MergeError> {
     let mut state = snapshot.unwrap_or_default().to_vec();
     records.iter().for_each(|record| state.extend(&record.data));
@@ -117,7 +117,7 @@ fn n_kills() -> usize {
     env::var("YFS_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
 }
 
-/// Kills writers and compactors at random moments. Whatever was acknowledged must be there once,
+/// Kills writers and compactors at random moments. Every acknowledged line must be there once,
 /// every reopening must succeed, and the survivors must agree with the store.
 #[test]
 fn killed() {
@@ -134,7 +134,7 @@ fn killed() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // Every pause is a random moment in what the children do.
+        // Each pause ends at a random moment of the children's work.
         thread::sleep(Duration::from_micros(20_000 + random % 60_000));
         let slot = (random >> 32) as usize % processes.len();
         let killed = std::mem::replace(&mut processes[slot], spawn(slot, n_spawned));
@@ -144,7 +144,7 @@ fn killed() {
     for writer in &mut processes {
         writer.say("stop");
     }
-    // All of them have stopped writing before any of them looks.
+    // All of them stop writing before any of them reads.
     for writer in &processes {
         loop {
             let line = writer.hear();
@@ -177,7 +177,7 @@ fn killed() {
     println!("{} kills, {} acknowledged, {} stored", n_kills(), acked.len(), stored.len());
 }
 
-/// Two processes create the same name, a thousand times at the same moment.
+/// Two processes create the same name at the same moment, a thousand times.
 #[test]
 fn create_new_is_exclusive() {
     const N_NAMES: usize = 1000;
@@ -208,7 +208,7 @@ fn create_new_is_exclusive() {
     assert!(left.1 + right.1 > 0, "nobody ever raced");
 }
 
-/// What one process appends, another sees. How soon is printed; `docs/performance.md` has figures.
+/// One process sees what another appends. The delay is printed; `docs/performance.md` has figures.
 #[test]
 fn others_see_appends_soon() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -251,7 +251,7 @@ fn no_process_lags_behind_another() {
         let ours = AppendBatch::one(name.clone(), vec![1], Millis(1));
         let written = store.append(ours).expect("append").last;
         partner.say(&format!("{name} {written}"));
-        // The partner looks, appends, and says where.
+        // The partner reads the head, appends, and reports the position.
         let theirs: u64 = partner.hear().parse().expect("a position");
         assert_eq!(store.doc_head(&name).expect("head").seq, Seq(theirs), "round {round}");
         assert_eq!(store.head().expect("head"), Seq(theirs), "round {round}");
@@ -261,7 +261,7 @@ fn no_process_lags_behind_another() {
     partner.finish();
 }
 
-/// A process that is stopped while it writes is named at once: waiting for it is of no use.
+/// A process that is stopped while it writes is named at once: waiting for it is useless.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_stopped_writer_is_named() {
@@ -295,7 +295,7 @@ fn a_stopped_writer_is_named() {
     holder.finish();
 }
 
-/// A store that two processes make at once is made once.
+/// A store that two processes create at the same time is created once.
 #[test]
 fn made_once() {
     for _ in 0..10 {
@@ -310,7 +310,7 @@ fn made_once() {
 
 // ---- the children's side
 
-/// Plays a role, if the environment says so.
+/// Plays a role, if environment variables name one.
 #[test]
 fn child() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -344,7 +344,7 @@ fn child() {
     }
 }
 
-/// What the parent says, line by line.
+/// Returns the lines of the parent.
 fn commands() -> Receiver<String> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -360,7 +360,7 @@ fn write(store: &dyn Store, name: &str) {
     let (mut view, mut after) = (BTreeSet::new(), Seq::ZERO);
     for number in 0.. {
         let line = format!("{name}:{number}");
-        // Some of them large enough to be kept elsewhere.
+        // Some lines are large enough for the table of large updates.
         let padding = if number % 17 == 0 { ".".repeat(2000) } else { String::new() };
         let data = format!("{line}{padding}\n").into_bytes();
         let mut batch = AppendBatch::one(doc(DOCS[number % DOCS.len()]), data, Millis(1));
@@ -384,7 +384,7 @@ fn write(store: &dyn Store, name: &str) {
     println!("> view {} {:016x}", view.len(), digest(&view));
 }
 
-/// Keeps a set of all lines up to date, by the tail alone.
+/// Updates a set of all lines by the tail alone.
 fn follow(store: &dyn Store, after: &mut Seq, view: &mut BTreeSet<String>) {
     loop {
         let tail = store.tail(*after, &|_, _| true).expect("tail");
@@ -462,7 +462,7 @@ fn echo(store: &dyn Store) {
     }
 }
 
-/// Holds the writer lock until the parent writes a line.
+/// Holds the writer lock until the parent sends a line.
 fn hold(path: &Path) {
     let connection = rusqlite::Connection::open(path).expect("open");
     connection.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
@@ -471,7 +471,7 @@ fn hold(path: &Path) {
     connection.execute_batch("ROLLBACK").expect("roll back");
 }
 
-/// For each append of the parent: checks that it is visible, appends too, and says where.
+/// For each append of the parent: checks that it is visible, appends too, and reports the position.
 fn answer_appends(store: &dyn Store) {
     println!("> ready");
     for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -484,7 +484,7 @@ fn answer_appends(store: &dyn Store) {
     }
 }
 
-/// A hash of lines, the same in every process.
+/// Returns a hash of lines, the same in every process.
 fn digest<'a>(lines: impl IntoIterator<Item = &'a String>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in lines.into_iter().flat_map(|line| line.bytes().chain([b'\n'])) {

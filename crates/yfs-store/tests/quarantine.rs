@@ -1,4 +1,4 @@
-//! The quarantine in a file: how large it gets, and what becomes of one of the first format.
+//! The quarantine in a file: its size, and the upgrade from the first format.
 
 use rusqlite::Connection;
 use yfs_store::{DocName, SqliteStore, Store};
@@ -8,7 +8,8 @@ fn doc(name: &str) -> DocName {
     DocName::parse(name).expect("a name")
 }
 
-/// A client that is refused comes back again and again with the same, or with a little more.
+/// A client whose updates are rejected sends the same update, or a slightly longer one, again and
+/// again.
 #[test]
 fn a_stuck_client_does_not_fill_the_disk() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -28,7 +29,7 @@ fn a_stuck_client_does_not_fill_the_disk() {
     assert!(n_bytes < 24 << 20, "{n_bytes} bytes of one document");
 }
 
-/// Makes a store of the first format of one of this, with what was refused in it.
+/// Converts a store to the first format, with rejected updates in it.
 fn as_format_1(path: &std::path::Path, refused: &[(&str, &str)]) {
     let file = Connection::open(path).expect("open");
     file.execute_batch(

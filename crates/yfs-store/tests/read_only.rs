@@ -1,7 +1,7 @@
-//! Stores where nothing may be written.
+//! Stores in places that the process cannot write.
 //!
-//! Root may write anything, so the tests run this very binary again as another user: [`child`]
-//! does nothing unless the environment names a store.
+//! Root may write any file, so the tests run this binary again as another user: [`child`] does
+//! nothing unless environment variables name a store to check.
 #![cfg(unix)]
 
 use std::{
@@ -28,7 +28,7 @@ fn append(store: &SqliteStore, text: &str) {
     store.append(AppendBatch::one(doc(), text.into(), Millis(1))).expect("append");
 }
 
-/// A store that holds `one`, under a name with characters that are special in a URI.
+/// Makes a store that contains `one`, with a name that has a meaning in a URI.
 fn sample() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("50%2f #1?.db");
@@ -60,7 +60,7 @@ fn files_in(directory: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Reads a store as a user who may write neither it nor its directory, and checks that nothing
+/// Reads a store as a user that can write neither it nor its directory, and checks that nothing
 /// there changes.
 fn look(path: &Path, expected: &str, modes: (u32, u32)) {
     let directory = path.parent().expect("it is in a directory");
@@ -112,7 +112,7 @@ fn what_a_dead_writer_left_is_not_passed_over() {
     fs::copy(&path, &path_of_copy).expect("copy");
     fs::copy(log(&path), log(&path_of_copy)).expect("copy");
     look(&path_of_copy, "error", (0o555, 0o444));
-    // A user who may write cleans up.
+    // A reader that may write cleans up the log.
     assert_eq!(text(&SqliteStore::open_read_only(&path_of_copy).expect("open")), "onetwo");
 }
 
@@ -155,7 +155,7 @@ fn refuses_to_write(store: &SqliteStore) {
     }
 }
 
-/// Reads a store, if the environment names one.
+/// Reads a store, if environment variables name one.
 #[test]
 fn child() {
     let (Ok(path), Ok(expected)) = (env::var(PATH), env::var(EXPECTED)) else { return };
@@ -181,7 +181,8 @@ fn child() {
     store.close().expect("close");
 }
 
-/// Stores of the second format keep no past heads, and do not say whose record a snapshot reaches.
+/// Stores of the second format have no past heads, and do not record the handle of the record that
+/// a snapshot reaches.
 #[test]
 fn a_store_of_the_second_format_is_read_and_upgraded() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! What was removed from a store is in none of its files once the store was wiped.
+//! After a wipe, no file of a store contains removed content.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use yfs_types::time::Millis;
 
 const SECRET: &[u8] = b"the secret of the house";
 
-/// Content that no compression makes smaller, with the secret in it.
+/// Returns content that does not compress, with the secret in it.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed | 1;
     let random = std::iter::repeat_with(|| {
@@ -111,7 +111,7 @@ fn records_that_stay_say_what_they_are_told() {
     assert!(!is_in_files(directory.path()));
 }
 
-/// SQLite moves rows between pages where rows around them are deleted.
+/// SQLite moves rows between pages when rows around them are deleted.
 #[test]
 fn rows_that_were_moved_are_wiped() {
     let directory = tempfile::tempdir().unwrap();
@@ -132,7 +132,7 @@ fn rows_that_were_moved_are_wiped() {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041);
         (random >> 33) % limit
     };
-    // The secrets are in every eighth document, and rows come and go around them.
+    // The secrets are in every eighth document, and rows around them are added and deleted.
     for round in 0..400 {
         let updates = (0..40).map(|at| (doc(at), noise(round + 1, 1 + below(1500))));
         let updates = updates.map(|(doc, data)| {
@@ -155,8 +155,7 @@ fn rows_that_were_moved_are_wiped() {
     assert!(store.check().unwrap().problems.is_empty());
 }
 
-/// Deleted content in every page of a store, as programs leave it that do not clear what they
-/// delete.
+/// Leaves deleted content in every page of a store, as programs do that do not clear deleted rows.
 fn careless(path: &Path) {
     let store = SqliteStore::create_new(path).expect("create");
     let updates = (0..20_000).map(|at| {
@@ -203,7 +202,8 @@ fn others_write_while_it_wipes() {
     assert!(store.check().unwrap().problems.is_empty());
 }
 
-/// A store of the first format holds deleted content where nothing looks; it is rewritten once.
+/// A store of the first format has deleted content that page clearing does not find; it is
+/// rewritten once.
 #[test]
 fn an_old_store_is_wiped_as_a_whole() {
     let directory = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ pub(super) const CASES: &[Case] = &[
     ("a batch needs the blobs that it names, and keeps them", named_by_a_batch),
 ];
 
-/// Bytes that do not compress, the same for the same seed.
+/// Returns bytes that do not compress, the same for the same seed.
 fn noise(seed: u64, n_bytes: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(n_bytes + 8);
@@ -122,7 +122,7 @@ fn put_after_the_mark(open: &Open) {
     let [again, between, old] =
         [&content[..], &content[..9], b"old"].map(|it| here.put_bytes(it, Millis(5)).expect("put"));
     let mark = here.blob_mark().expect("mark");
-    // Their clock, or the beginning of a long upload, says that it was long ago.
+    // By the other handle's clock, or because the upload began early, the put is old.
     there.put_bytes(&content, Millis(1)).expect("put");
     let new = there.put_bytes(b"new", Millis(1)).expect("put");
     let keep = |hash: &ContentHash| {
@@ -142,7 +142,7 @@ fn put_after_the_mark(open: &Open) {
 }
 
 fn remove_while_putting(open: &Open) {
-    /// Removes all that can be removed, once, after so many bytes were read.
+    /// A writer that removes all removable blobs once, after a number of bytes was read.
     struct Removing<'a> {
         content: &'a [u8],
         n_left: usize,
@@ -160,7 +160,7 @@ fn remove_while_putting(open: &Open) {
     }
     let (here, there) = (open(), open());
     let content = noise(7, 14_000_000);
-    // Part of it is there already, and goes while it is put.
+    // A part of the content is stored already, and is removed during the put.
     let part = here.put_bytes(&content[..9_000_000], Millis(1)).expect("put").hash;
     for n_left in [6_000_000, 13_000_000] {
         let mut content = Removing { content: &content, n_left, store: &*there };
@@ -177,7 +177,7 @@ fn named_by_a_batch(open: &Open) {
     let blob = here.put_bytes(b"named", Millis(1)).expect("put");
     let mark = there.blob_mark().expect("mark");
     let naming = |hash| AppendBatch { blobs: vec![hash], ..batch("a", "update") };
-    // A removal that was decided before takes nothing that a batch has named since.
+    // A removal that was decided earlier keeps the blobs that a batch has named since.
     here.append(naming(blob.hash)).expect("the blob is there");
     there.remove_blobs(mark, Millis(i64::MAX), &|_| false).expect("remove");
     assert!(here.has_blob(&blob.hash).expect("has"));

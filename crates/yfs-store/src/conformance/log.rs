@@ -124,7 +124,7 @@ fn conditional_append(open: &Open) {
     assert!(there.append(one_of_two).is_err(), "all conditions must hold");
     assert_eq!(here.doc_head(&doc("c")).expect("head").seq, Seq::ZERO);
 
-    // What was compacted away has happened as well.
+    // Records that compaction removed still count as appended.
     let last = here.append(batch("a", "three")).expect("append");
     here.compact(&doc("a"), &join).expect("compact");
     let late = batch("a", "four").expecting(doc("a"), first.last);
@@ -287,7 +287,7 @@ fn compact_keeps_heads(open: &Open) {
     there.compact(&doc("a"), &park).expect("compact");
     expected.push(known(two, "two"));
     assert_eq!(heads(&*here), (two.seq, expected));
-    // The waiting parts are merged now: earlier and later readers can't be distinguished.
+    // The parked record is merged now, so earlier heads and later ones cannot be told apart.
     let three = by(&*here, "three");
     here.compact(&doc("a"), &join).expect("compact");
     for store in [&here, &there, &open()] {

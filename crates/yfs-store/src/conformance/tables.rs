@@ -53,7 +53,7 @@ fn facts_in_batches(open: &Open) {
     let second = there.append(with_fact("two", first, 6)).expect("append").last;
     let expected = Some(fact(second, 6));
     assert_eq!(here.doc_facts(&[doc("a")]).expect("facts"), [expected]);
-    // This one was computed without the second record.
+    // This fact was computed without the second record.
     here.append(with_fact("three", first, 8)).expect("append");
     assert_eq!(here.doc_facts(&[doc("a")]).expect("facts"), [None]);
 }
@@ -136,7 +136,7 @@ fn quarantine_limits(open: &Open) {
     let refuse = |name: &str, update: &[u8], at: i64| {
         store.quarantine(&doc(name), update, "because", Millis(at)).expect("quarantine");
     };
-    // Of one document: the one that was refused longest ago goes.
+    // Limit per document: the update with the oldest refusal is dropped.
     let large: Vec<Vec<u8>> = (0..4_u8).map(|at| vec![at; 5 << 20]).collect();
     refuse("b", b"another document", 1);
     for (at, update) in large[..3].iter().enumerate() {
@@ -149,13 +149,13 @@ fn quarantine_limits(open: &Open) {
     assert_eq!(times, [1, 9, 4, 10], "the second was refused longest ago");
     assert_eq!(store.stats().expect("stats").n_quarantine_dropped, 1);
 
-    // What is too large is listed, and drives nothing out.
+    // An update that is too large is listed, and displaces no other.
     refuse("a", &vec![9; 17 << 20], 11);
     let kept = store.quarantined().expect("quarantined");
     assert_eq!((kept.len(), kept[4].is_kept, kept[4].len), (5, false, 17 << 20));
     assert_eq!(store.quarantined_update(kept[4].number).expect("read"), None);
 
-    // In all.
+    // Limit in total.
     for number in 0..6_u8 {
         refuse(&format!("c{number}"), &vec![number; 15 << 20], 20 + i64::from(number));
     }
@@ -163,7 +163,7 @@ fn quarantine_limits(open: &Open) {
     assert!(stats.quarantine_bytes <= 64 << 20, "{stats:?}");
     assert!(stats.quarantine_bytes > 45 << 20, "{stats:?}");
 
-    // Small ones count as well.
+    // Small updates count as well.
     for number in 0..300_u32 {
         refuse("d", &number.to_le_bytes(), 30);
     }
@@ -171,7 +171,7 @@ fn quarantine_limits(open: &Open) {
     let n_small = n_small.iter().filter(|kept| kept.doc == doc("d")).count();
     assert!((200..=256).contains(&n_small), "{n_small}");
 
-    // What was refused a month ago for the last time goes.
+    // Updates that were last refused a month ago are dropped.
     const MONTH_MS: i64 = 31 * 24 * 60 * 60 * 1000;
     refuse("e", b"much later", MONTH_MS);
     assert_eq!(store.quarantined().expect("quarantined").len(), 1);

@@ -1,4 +1,4 @@
-//! Updates that were refused, in memory: the same rules as on the disk.
+//! Rejected updates, in memory: the same rules as on disk.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     quarantine::{MAX_AGE_MS, MAX_BYTES, MAX_DOC_BYTES, QuarantineKey, RefusedUpdate},
 };
 
-/// Updates that were refused.
+/// The rejected updates of a store.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Quarantine {
     /// By number.
@@ -89,7 +89,7 @@ impl Quarantine {
         (n_before - self.entries.len()) as u64
     }
 
-    /// Adds up the quarantine, and nothing else.
+    /// Returns the sums of the quarantine; the other fields are zero.
     pub(super) fn stats(&self) -> StoreStats {
         let entries = self.entries.values();
         let kept = entries.clone().filter(|entry| entry.update.is_some());

@@ -1,7 +1,7 @@
-//! Who may read the files of a store: their owner, and no other user, whatever the umask.
+//! The permissions of a store's files: only their owner can read them, whatever the umask.
 //!
 //! SQLite gives the files that it makes beside a database the mode of the database, so it is enough
-//! that the database has the right one before SQLite opens it.
+//! to set the database's mode before SQLite opens it.
 
 use std::{
     fs::{self, File},
@@ -12,7 +12,7 @@ use std::{
 use super::location::{beside, directory_of};
 use crate::{HandleOrigin, StoreError};
 
-/// A directory of this name holds a store and what belongs to it, and nothing else.
+/// A directory of this name contains only a store and its files.
 const STORE_DIRECTORY: &str = ".yfs";
 
 /// The files that may lie beside the database.
@@ -22,14 +22,15 @@ const ACTION: &str = "keep other users out of the store";
 
 /// Makes an empty file that only its owner may read, unless there is a file already.
 ///
-/// It is made under another name: a file must not be closed under a name by which this process may
-/// hold locks, since that drops them.
+/// The file is created under another name. Closing a file drops all locks that this process has on
+/// that name, so the store's own name must not be used.
 pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
     let (temporary, file) = temporary_file(path)?;
     drop(file);
     let linked = match fs::hard_link(&temporary, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Some filesystems have no links; there two processes may both believe that they made it.
+        // Some filesystems have no hard links; there two processes may both believe that they made
+        // it.
         Err(_) if !path.exists() => fs::rename(&temporary, path),
         result => result,
     };
@@ -37,7 +38,7 @@ pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
     linked
 }
 
-/// Makes a new file beside another, which only its owner may read.
+/// Makes a new file beside another, readable only by its owner.
 pub(super) fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let temporary = beside(path, &format!(".partial-{:x}", HandleOrigin::random().0));
     let mut options = File::options();
@@ -48,11 +49,12 @@ pub(super) fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     Ok((temporary, file))
 }
 
-/// Takes the rights of other users away from the files of a store, and returns which had any.
+/// Removes the permissions of other users from the files of a store, and returns the files that had
+/// any.
 ///
 /// # Errors
 ///
-/// Where they belong to another user, who would have to do it.
+/// Fails if they belong to another user, because only that user can change them.
 #[cfg(unix)]
 pub(super) fn mend_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -70,7 +72,7 @@ pub(super) fn mend_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
         let private = fs::Permissions::from_mode(mode & !0o077);
         match fs::set_permissions(&path, private) {
             Ok(()) => mended.push(path),
-            // SQLite may have removed it meanwhile.
+            // SQLite may have removed the file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => (),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(StoreError::NotPrivate { path, mode });

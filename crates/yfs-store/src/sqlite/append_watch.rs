@@ -1,8 +1,8 @@
-//! Noticing what others appended.
+//! Detection of appends by other handles.
 //!
-//! SQLite does not notify other processes of a commit, but `PRAGMA data_version` returns whether
-//! one happened, for a few microseconds. So a waiting thread polls: often while commits happen, and
-//! every 20 ms otherwise, which costs a quarter of a percent of a core.
+//! SQLite does not notify other processes of a commit, but `PRAGMA data_version` reports in a few
+//! microseconds whether another connection has committed. So a waiting thread polls it: often while
+//! appends arrive, and every 20 ms while none do. That is 0.25% of a core.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use crate::{Seq, StoreError};
 
 const ACTION: &str = "wait for the log to grow";
 
-/// What one handle needs to notice appends.
+/// The state by which one handle detects appends.
 #[derive(Debug)]
 pub(super) struct AppendWatch {
     poll: Mutex<WatchPoll>,
-    /// The greatest head that anybody here has seen.
+    /// The greatest head that any thread of this handle has seen.
     head: Mutex<u64>,
     /// Appends of this handle and the polling thread wake the waiting threads.
     grown: Condvar,
@@ -40,7 +40,7 @@ impl AppendWatch {
         Self { poll: Mutex::new(poll), head: Mutex::default(), grown: Condvar::new() }
     }
 
-    /// Says that the log has grown.
+    /// Reports that the log has grown, and wakes waiting threads.
     pub(super) fn grew(&self, head: u64) {
         let mut known = self.head.lock();
         *known = head.max(*known);
@@ -76,7 +76,7 @@ impl SqliteInner {
 }
 
 impl WatchPoll {
-    /// Looks whether anything was appended, and says when to look again.
+    /// Checks whether the log has grown, and returns the delay until the next check.
     fn look(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,

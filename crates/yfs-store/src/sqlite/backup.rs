@@ -1,4 +1,4 @@
-//! A consistent copy of the store, while others go on using it.
+//! A consistent copy of the store, while other handles continue to use it.
 
 use std::{
     fs::{self, File},
@@ -17,12 +17,12 @@ use crate::StoreError;
 
 const BACKUP: &str = "back up the store";
 
-/// A file that goes unless it is kept.
+/// A file that is removed on drop.
 struct PartialFile(PathBuf);
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        // It has either been moved away or is of no use.
+        // The file was moved already, or is useless.
         drop(fs::remove_file(&self.0));
     }
 }
@@ -39,7 +39,7 @@ impl SqliteInner {
         }
         let total = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
         progress(0, total);
-        // Empty, with the mode that the copy is to have.
+        // An empty file with the mode that the copy must have.
         let (partial, file) = temporary_file(to).map_err(|error| StoreError::io(BACKUP, error))?;
         drop(file);
         let partial = PartialFile(partial);
@@ -51,11 +51,11 @@ impl SqliteInner {
 
         let io = |error| StoreError::io(BACKUP, error);
         File::open(&partial.0).and_then(|file| file.sync_all()).map_err(io)?;
-        // Unlike a rename, a link never replaces what is there.
+        // Unlike a rename, a link never replaces an existing file.
         match fs::hard_link(&partial.0, to) {
             Ok(()) => (),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists()),
-            // Some filesystems have no links; there we have looked before, and that is all.
+            // Some filesystems have no hard links. There the earlier check has to be enough.
             Err(_) => fs::rename(&partial.0, to).map_err(io)?,
         }
         drop(partial);
@@ -65,9 +65,9 @@ impl SqliteInner {
     }
 }
 
-/// Makes a store of its own of a copy: in the journal mode of stores, which `VACUUM INTO` does not
-/// copy, and without what is true of the original only. A copy must not hand out client ids that
-/// the original hands out as well, and holds nothing that was deleted.
+/// Turns a copy into an independent store. Sets the journal mode of stores, which `VACUUM INTO`
+/// does not copy, and removes what is valid only in the original: a copy must not hand out client
+/// ids that the original hands out as well, and must not contain deleted content.
 fn finish_copy(copy: &Path) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags).map_err(failed(BACKUP))?;

@@ -1,8 +1,8 @@
-//! Blobs: cut into pieces by content, each kept once, compressed.
+//! Blobs: split into pieces by content; each piece is stored once, compressed.
 //!
 //! A blob is a list of pieces. Pieces are found by the hash of their content, so a new version of a
-//! large file costs what changed. No reference is counted: what no blob lists is removed by a
-//! sweep, which marks first.
+//! large file costs only its changes. There are no reference counts: a sweep marks the pieces that
+//! blobs list, and removes the others.
 
 use std::{
     cell::Cell,
@@ -21,19 +21,19 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use super::{SqliteInner, schema::failed, wipe::PAUSE};
 use crate::{BlobInfo, BlobMark, HandleOrigin, StoreError};
 
-/// The least, usual and greatest length of a piece.
+/// The smallest, usual and greatest length of a piece, in bytes.
 pub(super) const PIECE_LEN: [usize; 3] = [16 << 10, 64 << 10, 256 << 10];
 
-/// Pieces are written once so many bytes of them are ready.
+/// Pieces are written in batches of this many bytes.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Pieces are swept so many at a time, so that others get to write in between.
+/// A sweep removes this many pieces per transaction, so that other writers can write in between.
 const SWEEP_PIECES: usize = 64;
 
-/// How long an upload may rest before a sweep takes its pieces.
+/// An upload that made no progress for this long loses its pieces to a sweep.
 const ABANDONED_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// The pieces of blobs that are being put, by number, with which upload needs them and since when.
+/// The pieces of blobs that are being put, by number, with their upload and its start time.
 pub(super) const UPLOAD_TABLE: &str = "
 CREATE TABLE upload (
     n INTEGER NOT NULL, id INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (n, id))
@@ -56,14 +56,14 @@ struct BlobPiece {
     data: Vec<u8>,
 }
 
-/// A piece, as a blob lists it: 12 bytes each, and a CRC-32 at the end of the list.
+/// A piece in the list of a blob: 12 bytes each, and a CRC-32 at the end of the list.
 #[derive(Debug, Clone, Copy)]
 struct ListedPiece {
     n: u64,
     len: u32,
 }
 
-/// Takes a piece and where in the blob it begins.
+/// A callback that gets the offset of a piece in the blob, and its bytes.
 type TakePiece<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
 
 impl SqliteInner {
@@ -140,7 +140,8 @@ impl SqliteInner {
         Ok(size)
     }
 
-    /// Reads the pieces that overlap a range, each with where it begins. Returns the blob's size.
+    /// Reads the pieces that overlap a range and passes each to `take` with its offset. Returns the
+    /// blob's size.
     fn each_piece(
         &self,
         hash: &ContentHash,
@@ -148,8 +149,8 @@ impl SqliteInner {
         take: &mut TakePiece<'_>,
     ) -> Result<u64, StoreError> {
         let reader = self.reader()?;
-        // Not one transaction: the caller that takes the pieces may be slow, and SQLite can't reuse
-        // its log meanwhile. Pieces never change.
+        // Not one transaction: the callback may be slow, and SQLite cannot reuse its log while a
+        // view is open. Pieces never change.
         let found: Option<(i64, Vec<u8>)> = reader
             .prepare_cached("SELECT size, chunks FROM blob WHERE hash = ?1")
             .and_then(|mut find| {
@@ -167,7 +168,7 @@ impl SqliteInner {
             let end = at + u64::from(listed.len);
             if at < range.end && range.start < end {
                 let piece = match read_piece(&reader, hash, listed) {
-                    // Removed while it was read.
+                    // The blob was removed while it was read.
                     Err(_) if self.blob_info(hash)?.is_none() => {
                         return Err(StoreError::NoBlob { hash: *hash });
                     }
@@ -272,11 +273,11 @@ impl SqliteInner {
     }
 }
 
-/// A blob that is being put in several transactions, whose pieces no sweep may remove meanwhile.
+/// A blob that is being put in several transactions. No sweep may remove its pieces meanwhile.
 struct BlobUpload<'a> {
     inner: &'a SqliteInner,
     id: i64,
-    /// Whether the store may know of it.
+    /// Whether the upload may be registered in the store.
     has_pieces: Cell<bool>,
 }
 
@@ -301,16 +302,17 @@ impl BlobUpload<'_> {
 impl Drop for BlobUpload<'_> {
     fn drop(&mut self) {
         if self.has_pieces.get() {
-            // Where even that fails, a sweep takes it for abandoned in a day.
+            // If that fails too, a sweep treats the upload as abandoned after a day.
             let end = |tx: &Connection| self.end(tx).map_err(failed(PUT));
             self.inner.write(PUT, end).ok();
         }
     }
 }
 
-/// Forgets uploads that got no further for a day: their process has died.
+/// Drops uploads that made no progress for a day: their process has died.
 ///
-/// Where that is wrong, say since the clock was set, the upload fails and nothing else does.
+/// If one is still alive, for example because the clock was set, its put fails and nothing else is
+/// affected.
 fn drop_abandoned(tx: &Connection) -> rusqlite::Result<()> {
     let old = now_ms().saturating_sub(ABANDONED_MS);
     let sql = "DELETE FROM upload WHERE id IN
@@ -318,7 +320,7 @@ fn drop_abandoned(tx: &Connection) -> rusqlite::Result<()> {
     tx.prepare_cached(sql)?.execute([old]).map(drop)
 }
 
-/// Returns the time of this machine, which only says how long an upload has been idle.
+/// Returns the time of this machine. It is used only to compute how long an upload has been idle.
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -328,11 +330,11 @@ fn random_id() -> i64 {
     HandleOrigin::random().0.cast_signed()
 }
 
-/// The pieces that blobs list.
+/// The set of pieces that blobs list.
 #[derive(Default)]
 struct ReferencedPieces {
     pieces: HashSet<u64>,
-    /// The position up to which blobs were inspected.
+    /// The number up to which blobs were read.
     upto: i64,
 }
 
@@ -345,7 +347,7 @@ impl ReferencedPieces {
         while let Some(row) = rows.next().map_err(failed(REMOVE))? {
             self.upto = row.get(0).map_err(failed(REMOVE))?;
             let list: Vec<u8> = row.get(1).map_err(failed(REMOVE))?;
-            // What cannot be read may name anything, so nothing can be swept.
+            // A damaged list may name any piece, so nothing can be swept.
             let list = decode_list(&list).ok_or_else(|| StoreError::Corrupt {
                 action: REMOVE,
                 detail: format!("the list of blob {} is damaged", self.upto),
@@ -389,8 +391,8 @@ fn put_pieces(
     pieces.iter().map(&mut put).collect()
 }
 
-/// Deletes pieces that no upload needs. Their pages are not cleared here, which would write all of
-/// them once more: wiping does, where it is asked for.
+/// Deletes pieces that no upload needs. Their pages are not cleared here, because that would write
+/// all of them once more; `wipe` clears them on request.
 fn delete_pieces<'a>(
     tx: &Connection,
     mut pieces: impl Iterator<Item = &'a u64>,
@@ -411,7 +413,7 @@ fn delete_pieces<'a>(
     deleted
 }
 
-/// Tells whether a sweep left alone what was written in earlier transactions.
+/// Reports whether all pieces written in earlier transactions are still stored.
 fn still_there(tx: &Connection, list: &[ListedPiece]) -> rusqlite::Result<bool> {
     let mut find = tx.prepare_cached("SELECT 1 FROM chunk WHERE n = ?1")?;
     for listed in list {
@@ -434,15 +436,15 @@ fn put_list(
         .query_row([hash.as_bytes()], |row| row.get(0))
         .optional()?;
     let at = found.map_or(at, |before| at.max(Millis(before)));
-    // Another number each time: a removal that was decided before leaves it alone, and a sweep that
-    // is under way checks its list.
+    // A new number for each put: a removal that was decided earlier keeps the blob, and a sweep
+    // that is under way reads its list.
     let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks) VALUES (?1, ?2, ?3, ?4)
                RETURNING hash, size, at";
     let parameters = (hash.as_bytes(), size.cast_signed(), at.0, encode_list(list));
     tx.prepare_cached(sql)?.query_row(parameters, read_info)
 }
 
-/// Gives a blob another number, as putting it again does. Returns whether it is in the store.
+/// Gives a blob a new number, as putting it again does. Reports whether it is in the store.
 pub(super) fn renew_blob(tx: &Connection, hash: &ContentHash) -> rusqlite::Result<bool> {
     let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks)
                SELECT hash, size, at, chunks FROM blob WHERE hash = ?1";

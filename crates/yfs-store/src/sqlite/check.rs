@@ -1,4 +1,4 @@
-//! Reading everything, to report what is damaged.
+//! The check: reads the whole store and reports damage.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::{CheckProblem, CheckReport, DocName, StoreError};
 
 const CHECK: &str = "check the store";
 
-/// The most problems that are reported of any one kind.
+/// The most problems that are reported of any kind.
 const MAX_PROBLEMS: usize = 1000;
 
 impl SqliteInner {
@@ -81,7 +81,7 @@ impl SqliteInner {
         Ok(())
     }
 
-    /// Reports the documents whose records cannot be reached, because their name is damaged.
+    /// Returns the documents whose records cannot be reached because their name is damaged.
     fn misnamed_docs(&self, reader: &Connection) -> Result<Vec<CheckProblem>, StoreError> {
         let read = || -> rusqlite::Result<Vec<(i64, String)>> {
             let mut statement = reader.prepare("SELECT n, guid FROM doc")?;
@@ -112,7 +112,7 @@ impl SqliteInner {
         };
         for blob in blobs {
             match self.copy_blob(&blob.hash, &mut io::sink()) {
-                // Removed since.
+                // The blob was removed since the list was read.
                 Err(StoreError::NoBlob { .. }) => continue,
                 read => note(read.map(|_| ()), &mut report.problems)?,
             }
@@ -122,7 +122,7 @@ impl SqliteInner {
     }
 }
 
-/// Converts an error that reports damage to a problem.
+/// Turns an error that reports damage into a problem, and passes on other errors.
 fn note(
     result: Result<(), StoreError>,
     problems: &mut Vec<CheckProblem>,

@@ -1,16 +1,16 @@
-//! Client ids that writers give back.
+//! Client ids that writers release for reuse.
 //!
-//! An id must never be used twice for the same clock: peers would hold different content under
-//! equal state vectors and never notice. So an id is handed out again only if every record written
-//! under it is in this very file, and this file is the one in which it was given back:
+//! An id must never be used twice for the same clock: peers would have different content under
+//! equal state vectors and never notice. So an id is reused only if every record written under it
+//! is in this very file, and this is the file in which it was released:
 //!
-//! - It is given back in a transaction that is on the disk before the call returns, after the last
-//!   append. Who dies before that gives nothing back.
-//! - It is taken in a transaction that is on the disk before the call returns.
-//! - A file beside the store holds a random number that changes with each claim. The store records
-//!   that number, the identity of that file, when the system last saw it change, and which boot of
-//!   the machine that was. A copy, a restored backup or a rewound disk differs in one of them, and
-//!   then every id that was given back is thrown away.
+//! - A release is one transaction after the last append, and is on disk before the call returns. A
+//!   writer that dies before that releases nothing.
+//! - A claim is one transaction that is on disk before the call returns.
+//! - A file beside the store contains a random number that changes with each claim. The store
+//!   records that number, the identity of that file, the time of its last change by the system's
+//!   clock, and the boot id of the machine. A copy, a restored backup or a rewound disk differs in
+//!   at least one of them, and then every released id is discarded.
 
 use std::{
     fs::{File, OpenOptions},
@@ -30,7 +30,7 @@ const RELEASE: &str = "release client ids";
 /// The setting that holds the seal of the last claim.
 const SEAL_KEY: &str = "store:claim-seal";
 
-/// How many released claims are kept. More writers than that at once are rare.
+/// The number of released claims that are kept. More concurrent writers are rare.
 const MAX_RELEASED: i64 = 64;
 
 impl SqliteInner {
@@ -56,7 +56,7 @@ impl SqliteInner {
             tx.execute("DELETE FROM released", []).map_err(failed(CLAIM))?;
         }
         let taken = if sound { take_released(&tx).map_err(failed(CLAIM))? } else { None };
-        // From now on an older state of the store does not match the file beside it.
+        // From here on, an older state of the store does not match the file beside it.
         if let Ok(seal) = self.renew_seal() {
             write_seal(&tx, &seal).map_err(failed(CLAIM))?;
         }
@@ -71,7 +71,7 @@ impl SqliteInner {
         let sealed = read_seal(&tx).map_err(failed(RELEASE))?;
         if sealed.is_none() || self.seal().ok() != sealed {
             tx.execute("DELETE FROM released", []).map_err(failed(RELEASE))?;
-            // Where seals cannot be had, nothing is ever reused.
+            // Where seals are not available, no id is ever reused.
             let Ok(seal) = self.renew_seal() else { return Ok(()) };
             write_seal(&tx, &seal).map_err(failed(RELEASE))?;
         }
@@ -92,7 +92,7 @@ impl SqliteInner {
         path.into()
     }
 
-    /// Returns what a seal made now of the file beside the store would be.
+    /// Returns the seal of the file beside the store as it is now.
     fn seal(&self) -> io::Result<Vec<u8>> {
         let mut file = File::open(self.seal_path())?;
         let mut generation = [0; 16];
@@ -100,7 +100,7 @@ impl SqliteInner {
         describe(&file, &self.path, generation)
     }
 
-    /// Changes the file beside the store and returns the new seal.
+    /// Changes the file beside the store, and returns the new seal.
     fn renew_seal(&self) -> io::Result<Vec<u8>> {
         let mut generation = [0; 16];
         getrandom::fill(&mut generation).map_err(io::Error::other)?;
@@ -116,7 +116,7 @@ impl SqliteInner {
     }
 }
 
-/// What no copy of the file has in common with it.
+/// Returns the properties of the file that no copy of it shares.
 #[cfg(target_os = "linux")]
 fn describe(file: &File, store: &std::path::Path, generation: [u8; 16]) -> io::Result<Vec<u8>> {
     use std::os::unix::fs::MetadataExt;
@@ -137,7 +137,7 @@ fn describe(file: &File, store: &std::path::Path, generation: [u8; 16]) -> io::R
     Ok(bytes)
 }
 
-/// Elsewhere we know no such thing, so nothing is ever reused.
+/// Other systems report no such properties, so no id is ever reused.
 #[cfg(not(target_os = "linux"))]
 fn describe(_: &File, _: &std::path::Path, _: [u8; 16]) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::Unsupported.into())

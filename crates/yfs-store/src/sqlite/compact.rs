@@ -1,4 +1,4 @@
-//! Compaction: snapshots in place of records.
+//! Compaction: replaces records by snapshots.
 
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::{hash::ContentHash, time::Millis};
@@ -17,7 +17,7 @@ use crate::{
 const COMPACT: &str = "compact a document";
 const FORGET: &str = "forget a document";
 
-/// Pages to give back to the system after a compaction, if many are free.
+/// The number of pages that a compaction returns to the system, if many are free.
 const RECLAIMED_PAGES: u32 = 512;
 
 impl SqliteInner {
@@ -30,7 +30,8 @@ impl SqliteInner {
         let Some(last) = before.updates.last() else { return Ok(CompactionOutcome::Nothing) };
         let (last, at) = (last.head(), last.at);
         if before.snapshot.is_none() && !before.damaged.is_empty() {
-            // The damaged snapshot may be worth more to a person than a new one without it.
+            // The damaged snapshot may be worth more to a person than a new one without its
+            // content.
             let detail = format!("document {name}: {}", before.damaged[0].reason);
             return Err(StoreError::Corrupt { action: COMPACT, detail });
         }
@@ -49,7 +50,7 @@ impl SqliteInner {
         self.replace(name, &before, &absorbed, &merged, last, at)
     }
 
-    /// Replaces records by a snapshot, unless another process did since `before` was loaded.
+    /// Replaces records by a snapshot, unless another handle did so since `before` was loaded.
     fn replace(
         &self,
         name: &DocName,
@@ -68,14 +69,14 @@ impl SqliteInner {
             index.catch_up(&tx, self.origin)?;
             let Some(number) = index.number(name) else { return Ok(CompactionOutcome::Raced) };
             let Some(doc) = index.doc(number) else { return Ok(CompactionOutcome::Raced) };
-            // A marker beyond what was loaded means that another process was faster.
+            // A marker beyond what was loaded means that another handle was faster.
             if doc.marker > before.upto.0 {
                 return Ok(CompactionOutcome::Raced);
             }
             (number, doc.records.len() as u64, doc.compacted_head())
         };
-        // What stayed may be older than what an earlier compaction took. Only its marker records
-        // that, and the marker goes.
+        // Records that stay may be older than those that an earlier compaction removed. Only that
+        // compaction's marker records its position, and the marker is deleted below.
         let reaches = last.max(compacted);
         let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
             .and_then(|marker| {
@@ -127,8 +128,8 @@ impl SqliteInner {
             }
             write_marker(&tx, number, KIND_FORGOTTEN, doc.doc_head(), 0, Millis(0), self.origin)
         };
-        // Clearing what is freed would write all of it, which a full disk has no room for; wiping
-        // does it, where that is asked for.
+        // Clearing the freed pages would write all of them, and a full disk has no room for that.
+        // `wipe` clears them on request.
         tx.execute_batch("PRAGMA secure_delete = OFF").map_err(failed(FORGET))?;
         let forgotten = forget();
         tx.execute_batch("PRAGMA secure_delete = ON").map_err(failed(FORGET))?;
@@ -178,7 +179,7 @@ fn write_snapshot(
     Ok(marker)
 }
 
-/// Appends a marker, from which tailers learn that records before it are gone.
+/// Appends a marker, which reports to tailing handles that earlier records were removed.
 fn write_marker(
     tx: &Connection,
     number: u32,
@@ -211,7 +212,8 @@ fn write_marker(
     })
 }
 
-/// Adds the heads that the snapshot covers to those that the one before it covered.
+/// Stores the heads that the snapshot covers, together with those that the previous snapshot
+/// covered.
 fn write_past_heads(
     tx: &Connection,
     number: u32,
@@ -249,7 +251,8 @@ fn delete_records(tx: &Connection, number: u32, doomed: &[(u64, u32)]) -> rusqli
     Ok(())
 }
 
-/// Replaces the content of records that stay. Each keeps its place, in the log or beside it.
+/// Replaces the data of records that stay. Each stays where it was: in the log, or in the table for
+/// large updates.
 fn rewrite_records(
     tx: &Connection,
     number: u32,
@@ -270,8 +273,8 @@ fn rewrite_records(
     Ok(())
 }
 
-/// Gives some free pages back to the system, if a quarter of the file is free. That writes as well,
-/// so it may fail on a full disk; what was done before stays done.
+/// Returns some free pages to the system, if a quarter of the file is free. That writes as well, so
+/// it may fail on a full disk; the compaction before it stays committed.
 fn reclaim(connection: &Connection) {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
     let reclaim = || -> rusqlite::Result<()> {

@@ -1,22 +1,23 @@
-//! Which process holds the writer lock of a store.
+//! The process that holds the writer lock of a store.
 //!
-//! SQLite does not say. It locks a byte of the shared memory file, and Linux lists who locks what.
+//! SQLite does not report it. It locks a byte of the shared memory file, and Linux lists the owner
+//! of each lock.
 
 use std::{cell::Cell, path::Path};
 
 use crate::LockHolder;
 
 thread_local! {
-    /// The process for which the last transaction of this thread gave up waiting.
+    /// The process for which the last transaction of this thread stopped waiting.
     static BLAMED: Cell<Option<LockHolder>> = const { Cell::new(None) };
 }
 
-/// Notes for which process a transaction of this thread is about to give up.
+/// Records the process because of which a transaction of this thread stops waiting.
 pub(super) fn blame(holder: Option<LockHolder>) {
     BLAMED.set(holder);
 }
 
-/// Returns for which process the transaction that just failed gave up, once.
+/// Returns the process because of which the last transaction failed, and clears it.
 pub(super) fn take_blamed() -> Option<LockHolder> {
     BLAMED.take()
 }
@@ -42,7 +43,7 @@ pub(super) fn find(shared_memory: &Path) -> Option<LockHolder> {
         let is_it = is_same && (start..=end).contains(&WRITE_LOCK_BYTE);
         is_it.then(|| pid.parse().ok()).flatten()
     };
-    // Inode numbers are the same on different filesystems, so the process must have the file open.
+    // Inode numbers repeat on different filesystems, so the process must also have the file open.
     let has_open = |pid: &u32| {
         let files = fs::read_dir(format!("/proc/{pid}/fd"));
         files.is_ok_and(|mut files| {
@@ -54,12 +55,12 @@ pub(super) fn find(shared_memory: &Path) -> Option<LockHolder> {
     let pid = locks.lines().filter_map(|line| holds_it(&line)).find(has_open)?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may hold anything; the state follows.
+    // The name is in parentheses and may contain any character; the state follows.
     let state = stat.rsplit(')').next()?.trim_start().chars().next()?;
     Some(LockHolder { pid, name, is_stopped: matches!(state, 'T' | 't') })
 }
 
-/// Elsewhere it cannot be known.
+/// Other systems do not report it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn find(_: &Path) -> Option<LockHolder> {
     None

@@ -1,12 +1,12 @@
-//! Where the records of each document are, in memory.
+//! The positions of each document's records, in memory.
 //!
 //! # Invariants
 //!
-//! - The index holds every record up to `upto` that is in the log, and possibly some that are
-//!   not any more. A reader that does not find one, in a view that reaches that far, may drop it:
+//! - The index has every record up to `upto` that is in the log, and possibly some that were
+//!   deleted. A reader that does not find a record, in a view that reaches that far, may drop it:
 //!   records never come back.
-//! - It is fed inside transactions, whose views differ; since records become visible in order of
-//!   their position, a view that is older than the index adds nothing.
+//! - It is updated inside transactions, whose views differ. Records become visible in order of
+//!   their position, so a view that is older than the index adds nothing.
 
 use std::collections::BTreeMap;
 
@@ -20,69 +20,70 @@ use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
 
 /// An update.
 pub(super) const KIND_UPDATE: i64 = 0;
-/// Says that a snapshot replaced records; its data is the position up to which.
+/// A marker of a snapshot that replaced records; its data is the position up to which.
 pub(super) const KIND_SNAPSHOT: i64 = 1;
-/// Says that a document was forgotten; its data is the position up to which.
+/// A marker of a document that was forgotten; its data is the position up to which.
 pub(super) const KIND_FORGOTTEN: i64 = 2;
 
 const ACTION: &str = "read the log";
 
-/// Where the records of each document are.
+/// The positions of each document's records.
 #[derive(Debug, Default)]
 pub(super) struct LogIndex {
-    /// The last record that the index knows of.
+    /// The last record in the index.
     upto: u64,
-    /// The greatest head of the log at which nothing was missing here. The last positions may be
-    /// of records that were deleted, so it may be beyond `upto`.
+    /// The greatest head of the log for which the index was complete. The last positions may belong
+    /// to deleted records, so it may be greater than `upto`.
     complete_to: u64,
-    /// Documents by number. Invariant: `numbers` is the inverse. Numbers whose name is damaged are
-    /// missing, whatever they are: that costs no other document.
+    /// Documents by number. Invariant: `numbers` is the inverse. Numbers with a damaged name are
+    /// missing; other documents are not affected.
     names: HashMap<u32, DocName>,
     numbers: HashMap<DocName, u32>,
-    /// The greatest number that was looked for.
+    /// The greatest number for which a name was looked up.
     names_read_to: u32,
-    /// Documents that had records, by number.
+    /// Documents that ever had records, by number.
     docs: HashMap<u32, DocEntry>,
     /// Documents that were compacted or forgotten, by the position of their marker.
     markers: BTreeMap<u64, u32>,
 }
 
-/// What the index knows of one document.
+/// The index entry of one document.
 #[derive(Debug, Default, Clone)]
 pub(super) struct DocEntry {
-    /// Position and size of each record, in order.
+    /// The position and size of each record, in order.
     pub(super) records: Vec<(u64, u32)>,
     /// The sum of the sizes.
     pub(super) bytes: u64,
-    /// The last position that ever held a record.
+    /// The last position that ever had a record.
     pub(super) head: u64,
-    /// Which handle appended that record.
+    /// The handle that appended that record.
     pub(super) head_origin: HandleOrigin,
     /// The last position that may have held a record of another handle.
     pub(super) foreign_head: u64,
-    /// What compaction, or forgetting, has reached up to.
+    /// The position up to which compaction or `forget` has removed records.
     pub(super) compacted: u64,
-    /// Which handle appended the record there.
+    /// The handle that appended the record at that position.
     pub(super) compacted_origin: HandleOrigin,
-    /// Where the log says so.
+    /// The position of the marker in the log.
     pub(super) marker: u64,
     pub(super) forgotten: bool,
     pub(super) snapshot_bytes: u64,
 }
 
-/// One row of the log, as far as the index needs it.
+/// The fields of one row of the log that the index needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IndexRow {
     pub(super) seq: u64,
     pub(super) doc: u32,
     pub(super) kind: i64,
     pub(super) own: bool,
-    /// Which handle appended it; for a marker, which one appended the record that it reaches.
+    /// The handle that appended the row; for a marker, the handle that appended the record that it
+    /// reaches.
     pub(super) origin: HandleOrigin,
     pub(super) len: u32,
-    /// For a marker, what it reaches up to.
+    /// For a marker, the position up to which records were removed.
     pub(super) reaches: u64,
-    /// Whether the row can be understood. Of updates the data is checked when it is read.
+    /// Whether the row is readable. The data of updates is checked when it is read.
     pub(super) sound: bool,
 }
 
@@ -92,27 +93,27 @@ impl DocEntry {
         DocHead { seq: Seq(self.head), origin: self.head_origin }
     }
 
-    /// Returns the last record that compaction, or forgetting, has reached.
+    /// Returns the last record up to which compaction or `forget` has removed records.
     pub(super) fn compacted_head(&self) -> DocHead {
         DocHead { seq: Seq(self.compacted), origin: self.compacted_origin }
     }
 }
 
 impl LogIndex {
-    /// Reads what was appended since, in the view of the current transaction.
+    /// Reads the rows that were appended since, in the view of the current transaction.
     pub(super) fn catch_up(
         &mut self,
         connection: &Connection,
         own: HandleOrigin,
     ) -> Result<(), StoreError> {
         let rows = read_rows(connection, self.upto, own).map_err(failed(ACTION))?;
-        // Up to here nothing is known, so nothing can be stale.
+        // The index is empty, so nothing in it can be stale.
         let fresh = self.upto == 0;
         if rows.iter().any(|row| row.doc > self.names_read_to) {
             self.read_names(connection).map_err(failed(ACTION))?;
         }
         for row in rows {
-            // A row of no document is damaged: a check reports it.
+            // A row without a document is damaged: `check` reports it.
             if !self.names.contains_key(&row.doc) || !row.sound {
                 self.upto = self.upto.max(row.seq);
                 continue;
@@ -125,7 +126,7 @@ impl LogIndex {
         Ok(())
     }
 
-    /// Adds one row, unless it is known.
+    /// Adds one row, unless it is in the index.
     pub(super) fn add(&mut self, row: IndexRow) {
         if row.seq <= self.upto {
             return;
@@ -142,7 +143,8 @@ impl LogIndex {
             return;
         }
         if row.reaches > doc.head {
-            // There were records that we never saw, so we cannot say that they were ours.
+            // This handle never saw the records, so it must assume that another handle appended
+            // them.
             doc.foreign_head = row.reaches;
             (doc.head, doc.head_origin) = (row.reaches, row.origin);
         }
@@ -158,17 +160,17 @@ impl LogIndex {
         self.markers.insert(row.seq, row.doc);
     }
 
-    /// Returns a head of the log up to which nothing is missing here.
+    /// Returns a head of the log for which the index is complete.
     pub(super) fn complete_to(&self) -> u64 {
         self.complete_to
     }
 
-    /// Notes that all records up to `head` were added, which the caller knows.
+    /// Records that the caller has added all records up to `head`.
     pub(super) fn completed(&mut self, head: u64) {
         self.complete_to = self.complete_to.max(head);
     }
 
-    /// Adds documents that this handle has just made.
+    /// Adds documents that this handle has just created.
     pub(super) fn add_names(&mut self, names: impl IntoIterator<Item = (DocName, u32)>) {
         for (name, number) in names {
             self.add_name(number, name);
@@ -176,7 +178,7 @@ impl LogIndex {
     }
 
     fn add_name(&mut self, number: u32, name: DocName) {
-        // Of two documents of one name the later is damaged.
+        // If two documents have the same name, the later one is damaged.
         if !self.numbers.contains_key(&name) {
             self.numbers.insert(name.clone(), number);
             self.names.insert(number, name);
@@ -184,17 +186,17 @@ impl LogIndex {
         self.names_read_to = self.names_read_to.max(number);
     }
 
-    /// Looks a document up.
+    /// Returns the number of a document.
     pub(super) fn number(&self, name: &DocName) -> Option<u32> {
         self.numbers.get(name).copied()
     }
 
-    /// Returns what is known of a document.
+    /// Returns the entry of a document.
     pub(super) fn doc(&self, number: u32) -> Option<&DocEntry> {
         self.docs.get(&number)
     }
 
-    /// Looks a document up and returns what is known of it.
+    /// Returns the entry of a document, by name.
     pub(super) fn doc_named(&self, name: &DocName) -> Option<&DocEntry> {
         self.doc(self.number(name)?)
     }
@@ -209,12 +211,12 @@ impl LogIndex {
         self.docs.iter().filter_map(|(number, doc)| Some((self.names.get(number)?, doc)))
     }
 
-    /// Returns the documents whose markers stand after a position.
+    /// Returns the documents whose markers are after a position.
     pub(super) fn marked_after(&self, after: u64) -> impl Iterator<Item = u32> {
         self.markers.range(after + 1..).map(|(_, number)| *number)
     }
 
-    /// Drops records of a document that are not in the log any more.
+    /// Drops records of a document that are no longer in the log.
     pub(super) fn drop_records(&mut self, number: u32, gone: impl Fn(u64) -> bool) {
         let Some(doc) = self.docs.get_mut(&number) else { return };
         doc.records.retain(|(seq, _)| !gone(*seq));
@@ -281,7 +283,7 @@ fn read_rows(
                 bytes.try_into().ok().map(u64::from_le_bytes)
             };
             found.reaches = number_at(0).unwrap_or(0);
-            // Stores of the formats 1 and 2 did not say whose record it was.
+            // Stores of formats 1 and 2 did not record the handle.
             found.origin = HandleOrigin(number_at(8).unwrap_or(0));
             found.sound &= matches!(data.len(), 8 | 16) && i64::from(crc) == number(6)?;
         }

@@ -1,4 +1,4 @@
-//! Where a store is, and how this process may open it.
+//! The location of a store, and how this process may open it.
 
 use std::{
     fs,
@@ -12,22 +12,22 @@ use crate::StoreError;
 
 const ACTION: &str = "open the store";
 
-/// Where a store is, and how connections to it are opened.
+/// The location of a store, and the mode in which connections to it are opened.
 #[derive(Debug, Clone)]
 pub(super) struct StoreLocation {
     pub(super) path: PathBuf,
     access: OpenMode,
 }
 
-/// How connections are opened.
+/// The mode in which connections are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenMode {
-    /// As usual. Readers need that as well, to say in the shared memory file what they read.
+    /// Read and write. Reading needs this as well: readers register in the shared memory file.
     Write,
-    /// Others have the store open, and the files beside it are there to be read.
+    /// Read only. Other processes have the store open, and its shared memory file can be read.
     Read,
-    /// Nothing lies beside the file, and nothing may be put there. What others write from now on
-    /// is not seen, and if they do, reading may fail.
+    /// Read only, without a shared memory file and without the permission to create one. Later
+    /// writes of other processes are not visible, and may make reading fail.
     Frozen,
 }
 
@@ -36,7 +36,7 @@ impl StoreLocation {
         Self { path: path.to_owned(), access: OpenMode::Write }
     }
 
-    /// Finds out how a store can be read at all.
+    /// Chooses a mode in which the store can be read.
     pub(super) fn readable(path: &Path) -> Result<Self, StoreError> {
         let place = |access| Self { path: path.to_owned(), access };
         match schema::ensure_writable(path) {
@@ -48,14 +48,14 @@ impl StoreLocation {
         if log == 0 {
             return Ok(place(OpenMode::Frozen));
         }
-        // SQLite needs the shared memory file to find anything in the log.
+        // SQLite needs the shared memory file to find pages in the log.
         if beside(path, "-shm").exists() {
             return Ok(place(OpenMode::Read));
         }
         Err(StoreError::ReadOnly { action: "take in what a writer left beside the store" })
     }
 
-    /// Opens one more connection to a store that is there.
+    /// Opens another connection to the store.
     pub(super) fn connect(&self) -> Result<Connection, StoreError> {
         match self.access {
             OpenMode::Write => schema::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE),
@@ -81,7 +81,7 @@ pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Names a file so that SQLite neither locks it nor looks for anything beside it.
+/// Returns a URI for which SQLite neither locks the file nor opens files beside it.
 fn frozen_uri(path: &Path) -> Result<String, StoreError> {
     let absolute = std::path::absolute(path).map_err(|error| StoreError::io(ACTION, error))?;
     let Some(text) = absolute.to_str() else {

@@ -20,8 +20,9 @@ use crate::{
     StoredDocument, TailPage, TouchedDocument, past_heads,
 };
 
-/// The most bytes of records in one page of the tail, and the most records.
+/// The most bytes of records in one page of the tail.
 const PAGE_BYTES: usize = 8 << 20;
+/// The most records in one page of the tail.
 const PAGE_RECORDS: usize = 20_000;
 
 const APPEND: &str = "append";
@@ -34,13 +35,13 @@ pub(super) type Queue = Mutex<Vec<WaitingBatch>>;
 /// A batch that waits for the writer.
 pub(super) struct WaitingBatch {
     batch: AppendBatch,
-    /// The committing thread puts the result here before it releases the writer.
+    /// The thread that commits puts the result here before it releases the writer.
     slot: Arc<Slot>,
 }
 
 type Slot = Mutex<Option<Result<AppendReceipt, StoreError>>>;
 
-/// What a transaction has written but not committed.
+/// The records that a transaction has written but not committed.
 #[derive(Default)]
 struct StagedRecords {
     names: HashMap<DocName, u32>,
@@ -49,7 +50,7 @@ struct StagedRecords {
     last: u64,
 }
 
-/// One row of the log with its data, before its checksum is verified.
+/// A row of the log with its data. Its checksum is not verified yet.
 struct RawRecord {
     seq: u64,
     number: u32,
@@ -70,7 +71,8 @@ impl SqliteInner {
             return result;
         }
         let group = mem::take(&mut *self.queue.lock());
-        // Answered while the writer is still held: who gets it next looks for an answer first.
+        // Answered while the writer is still locked: the next thread to get it checks for its
+        // answer first.
         match self.with_room(is_small(&group), || self.commit(&mut writer, &group)) {
             Ok(results) => {
                 for (waiting, result) in group.iter().zip(results) {
@@ -129,7 +131,7 @@ impl SqliteInner {
         Ok(results)
     }
 
-    /// Writes one batch. The outer error fails the whole transaction, the inner one only refuses
+    /// Writes one batch. The outer error fails the whole transaction, the inner one rejects only
     /// this batch.
     fn stage(
         &self,
@@ -164,7 +166,7 @@ impl SqliteInner {
         }
         for (name, fact) in current {
             let known = self.index.lock().number(name);
-            // Documents are made by records, from which other handles learn of them.
+            // Documents are created by records, from which other handles learn about them.
             let Some(number) = known.or_else(|| staged.names.get(name).copied()) else { continue };
             let upto = Seq(self.staged_head(staged, name));
             write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(failed(APPEND))?;
@@ -172,7 +174,8 @@ impl SqliteInner {
         Ok(Ok(AppendReceipt { first: Seq(first), last: Seq(staged.last), overtaken }))
     }
 
-    /// Returns where others have appended to a document after what its writer had seen.
+    /// Returns another handle's last record of the document, if it is after the position that the
+    /// precondition names.
     fn moved(&self, expect: &HeadPrecondition) -> Option<Seq> {
         let index = self.index.lock();
         let head = index.doc_named(&expect.doc).map(|doc| Seq(doc.foreign_head));
@@ -209,8 +212,8 @@ impl SqliteInner {
 
     /// Returns the position of the last record.
     ///
-    /// The writing connection is the one whose `data_version` own commits leave alone, so that it
-    /// need not read anything after them. While it writes, a reader looks.
+    /// The `data_version` of the writing connection does not change by its own commits, so nothing
+    /// needs to be read after them. While that connection writes, a reading connection is used.
     pub(super) fn head(&self) -> Result<Seq, StoreError> {
         self.ensure_open()?;
         match self.writer.try_lock() {
@@ -229,7 +232,7 @@ impl SqliteInner {
         Ok(index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
     }
 
-    /// Passes `look` an index that holds everything that was committed before the call.
+    /// Runs a lookup in an index that has all records committed before the call.
     pub(super) fn with_index<T>(&self, look: impl FnOnce(&LogIndex) -> T) -> Result<T, StoreError> {
         let head = self.head()?;
         {
@@ -276,8 +279,8 @@ impl SqliteInner {
         }
     }
 
-    /// Loads a document in the view of a transaction, or nothing if that view is too old: the
-    /// index knows of a compaction that the view does not, and has dropped what it took.
+    /// Loads a document in the view of a transaction. Returns `None` if that view is too old: the
+    /// index includes a compaction that the view does not, and has dropped the removed records.
     fn load_in(
         &self,
         tx: &Connection,
@@ -296,7 +299,7 @@ impl SqliteInner {
             }
             loaded.head = doc.compacted_head();
             let records = doc.records.iter().map(|(seq, _)| *seq);
-            // The index may know more than this view, and must not be blamed for it.
+            // The index may be newer than this view.
             (number, records.take_while(|seq| *seq <= upto).collect::<Vec<_>>())
         };
         read_snapshot(tx, number, name, &mut loaded)?;
@@ -374,7 +377,8 @@ impl SqliteInner {
             }
             let number: u32 = row.get(1).map_err(failed(TAIL))?;
             let origin = origin_of(row).map_err(failed(TAIL))?;
-            // A row of no document is damaged: a check reports it, and no other document suffers.
+            // A row without a document is damaged: `check` reports it, and other documents are not
+            // affected.
             let Some(doc) = self.index.lock().name(number).cloned() else { continue };
             let fresh = || TouchedDocument { doc: doc.clone(), head: Seq(seq), own: true };
             let entry = touched.entry(number).or_insert_with(fresh);
@@ -396,9 +400,9 @@ impl SqliteInner {
 }
 
 impl SqliteWriter {
-    /// Returns where the log ends, and remembers it.
+    /// Returns the end of the log, and remembers it.
     fn head(&mut self) -> rusqlite::Result<u64> {
-        // Before the head: what is committed between the two is read again next time.
+        // Read before the head: a commit between the two is read again next time.
         let version = data_version(&self.connection)?;
         if let Some(known) = self.known.filter(|known| known.version == version) {
             return Ok(known.head);
@@ -422,7 +426,7 @@ impl DocEntry {
 }
 
 impl RawRecord {
-    /// Takes a row of `seq, doc, origin, at, crc, data, kind, len`.
+    /// Reads a row of `seq, doc, origin, at, crc, data, kind, len`.
     fn read(connection: &Connection, row: &SqlRow<'_>) -> rusqlite::Result<Self> {
         let seq: i64 = row.get(0)?;
         let mut data: Option<Vec<u8>> = row.get(5)?;
@@ -453,7 +457,7 @@ impl RawRecord {
     }
 }
 
-/// The statements that append an update.
+/// The prepared statements that append an update.
 struct InsertUpdate<'a> {
     log: CachedStatement<'a>,
     body: CachedStatement<'a>,
@@ -499,7 +503,7 @@ impl<'a> InsertUpdate<'a> {
     }
 }
 
-/// Reads records of one document: found, or the position of one that is gone.
+/// Reads records of one document. Each result is a record, or the position of a deleted one.
 fn read_records(
     tx: &Connection,
     number: u32,
@@ -508,7 +512,7 @@ fn read_records(
 ) -> rusqlite::Result<()> {
     let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(()) };
     if last - first < 4 * seqs.len() as u64 {
-        // Dense enough to pass over everything between.
+        // The records are dense enough to scan the whole range.
         let mut statement = tx.prepare_cached(
             "SELECT seq, doc, origin, at, crc, data, kind, len FROM log
              WHERE seq BETWEEN ?1 AND ?2 AND doc = ?3 AND kind = 0 ORDER BY seq",
@@ -566,8 +570,8 @@ fn read_snapshot(
     Ok(())
 }
 
-/// Reads the heads that the snapshot of a document covers. Those that cannot be read are forgotten:
-/// they are of use only to a writer who comes back.
+/// Reads the heads that the snapshot of a document covers. Unreadable ones are dropped: they only
+/// help a writer that returns after a compaction.
 pub(super) fn read_past_heads(tx: &Connection, number: u32) -> rusqlite::Result<Vec<PastHead>> {
     let mut statement = tx.prepare_cached("SELECT crc, data FROM past_head WHERE doc = ?1")?;
     let found: Option<(u32, Vec<u8>)> =
@@ -589,7 +593,7 @@ pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
-/// Keeps a fact.
+/// Writes a fact.
 pub(super) fn write_fact(tx: &Connection, number: u32, fact: &DocFact) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(
         "INSERT OR REPLACE INTO fact (doc, upto, size, hash) VALUES (?1, ?2, ?3, ?4)",
@@ -621,7 +625,7 @@ fn origin_of(row: &SqlRow<'_>) -> rusqlite::Result<HandleOrigin> {
     Ok(HandleOrigin(row.get::<_, i64>(2)?.cast_unsigned()))
 }
 
-/// Whether batches may use what is kept for when the disk is full.
+/// Reports whether a group of batches may use the space that is reserved for a full disk.
 fn is_small(group: &[WaitingBatch]) -> bool {
     let updates = group.iter().flat_map(|waiting| &waiting.batch.updates);
     updates.map(|(_, data)| data.len() + 64).sum::<usize>() <= SMALL_BATCH_BYTES

@@ -1,4 +1,4 @@
-//! Updates that were refused, each kept once, within limits.
+//! Rejected updates, each kept once, within limits.
 
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::time::Millis;
@@ -13,7 +13,7 @@ const ADD: &str = "quarantine an update";
 const READ: &str = "read the quarantine";
 const DROP: &str = "drop updates from quarantine";
 
-/// Makes the table. `data` is last, so that listing does not read it.
+/// Creates the table. `data` is the last column, so that listing does not read it.
 pub(super) const TABLE: &str = "
 CREATE TABLE quarantine (
     n INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, doc TEXT NOT NULL,
@@ -21,19 +21,19 @@ CREATE TABLE quarantine (
     size INTEGER NOT NULL, len INTEGER NOT NULL, reason TEXT NOT NULL, data BLOB) STRICT;
 ";
 
-/// Makes the index by which the limits are held without reading the updates; since format 3.
+/// Creates the index that enforces the limits without reading the updates; since format 3.
 pub(super) const INDEX: &str = "
 CREATE INDEX quarantine_age ON quarantine (doc, last_at, n, size);
 ";
 
-/// Adds up the sizes of a document's updates, or of all.
+/// Sums the sizes of a document's updates, or of all.
 const SUM: &str = "SELECT coalesce(sum(size), 0) FROM quarantine WHERE ?1 IS NULL OR doc = ?1";
 
-/// Lists the updates of a document, or of all, but the newest, from the oldest.
+/// Lists the updates of a document, or of all, from the oldest, without the newest.
 const OLDEST: &str = "
 SELECT n, size FROM quarantine WHERE (?1 IS NULL OR doc = ?1) AND n <> ?2 ORDER BY last_at, n";
 
-/// The setting that counts what was dropped because there was too much.
+/// The setting that counts the updates that were dropped because of a limit.
 const DROPPED_KEY: &str = "store:quarantine-dropped";
 
 impl SqliteInner {
@@ -60,7 +60,8 @@ impl SqliteInner {
             )?;
             let rows = statement.query_map([], |row| {
                 let doc = row.get_ref(1)?.as_str().ok().and_then(|doc| DocName::parse(doc).ok());
-                // What names no document was meant for none; dropping everything drops it.
+                // An entry with an invalid name belongs to no document; dropping all entries drops
+                // it.
                 let Some(doc) = doc else { return Ok(None) };
                 Ok(Some(QuarantinedUpdate {
                     number: row.get::<_, i64>(0)?.cast_unsigned(),
@@ -103,7 +104,7 @@ impl SqliteInner {
         })
     }
 
-    /// Adds up the quarantine.
+    /// Adds the sums of the quarantine to `stats`.
     pub(super) fn count_quarantined(&self, stats: &mut StoreStats) -> Result<(), StoreError> {
         if !self.has_quarantine {
             return Ok(());
@@ -125,7 +126,8 @@ impl SqliteInner {
     }
 }
 
-/// Adds a refused update, or counts it once more, and drops what is old or too much.
+/// Adds a rejected update, or counts it once more, and drops entries that are too old or over a
+/// limit.
 fn add(tx: &Connection, refused: &RefusedUpdate<'_>) -> rusqlite::Result<()> {
     let RefusedUpdate { key, doc, update, reason, at } = refused;
     let again = "UPDATE quarantine SET times = times + 1, last_at = max(last_at, ?2)
@@ -152,7 +154,7 @@ fn add(tx: &Connection, refused: &RefusedUpdate<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Drops the entries of a document, or of all, that were refused longest ago, until the rest is
+/// Drops the entries of a document, or of all, with the oldest last rejections until the rest is
 /// within a limit, and returns how many. The newest stays.
 fn drop_excess(
     tx: &Connection,
@@ -188,7 +190,7 @@ fn n_dropped(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(found.map_or(0, i64::from_le_bytes))
 }
 
-/// Takes over what format 1 kept, one row at a time: equal updates become one.
+/// Converts the quarantine of format 1, one row at a time: equal updates become one.
 pub(super) fn upgrade(tx: &Connection) -> rusqlite::Result<()> {
     tx.execute_batch("ALTER TABLE quarantine RENAME TO quarantine_1")?;
     tx.execute_batch(TABLE)?;
@@ -208,7 +210,7 @@ pub(super) fn upgrade(tx: &Connection) -> rusqlite::Result<()> {
 mod tests {
     use super::*;
 
-    /// Eight thousand updates of 2 KiB made each further one cost tens of milliseconds.
+    /// With 8,000 updates of 2 KiB, each further one took tens of milliseconds.
     #[test]
     fn limits_are_held_without_reading_the_updates() {
         let connection = Connection::open_in_memory().expect("a database");

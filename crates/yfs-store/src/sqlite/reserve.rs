@@ -1,8 +1,8 @@
-//! Space that is kept for when the disk is full.
+//! Disk space that is reserved for when the disk is full.
 //!
-//! Even a removal writes: to the write-ahead log first, and the space that it frees is of use only
-//! later. So a file of its own reserves some space, which is given up when there is none left, for
-//! small writes and for removals. It is reserved again when there is room.
+//! Even a removal writes: first to the write-ahead log, and the space that it frees becomes usable
+//! only later. So a separate file takes some space. When no other space is left, the file is
+//! truncated, for small writes and for removals. It is filled again when there is room.
 
 use std::{
     fs,
@@ -17,26 +17,26 @@ use std::{
 use super::{SqliteInner, access::temporary_file, location::beside};
 use crate::StoreError;
 
-/// How much is kept.
+/// The reserved space, in bytes.
 pub(super) const RESERVE_BYTES: u64 = 2 << 20;
 
-/// What may use it beside removals: batches of at most so many bytes.
+/// The largest batch that may use the reserve, in bytes. Removals may use it as well.
 pub(super) const SMALL_BATCH_BYTES: usize = 16 << 10;
 
-/// Space that is kept for when the disk is full.
+/// Disk space that is reserved for when the disk is full.
 #[derive(Debug)]
 pub(super) struct DiskReserve {
     path: PathBuf,
-    /// Whether the part of a quota that is kept may be used now. See [`PageQuota`].
+    /// Whether the reserved part of a quota may be used now. See [`PageQuota`].
     is_open: Arc<AtomicBool>,
     has_quota: bool,
 }
 
-/// How large one handle may make the file.
+/// The size limit of the file for one handle.
 #[derive(Debug, Clone)]
 pub(super) struct PageQuota {
     n_pages: u32,
-    /// Whether the part that is kept may be used now.
+    /// Whether the reserved part may be used now.
     is_open: Arc<AtomicBool>,
 }
 
@@ -46,15 +46,14 @@ impl DiskReserve {
         Self { path: beside(path, "-reserve"), is_open, has_quota: false }
     }
 
-    /// Keeps part of a quota as well.
+    /// Reserves part of a quota as well.
     pub(super) fn with_quota(mut self, n_pages: u32) -> (Self, PageQuota) {
         self.has_quota = true;
         let quota = PageQuota { n_pages, is_open: self.is_open.clone() };
         (self, quota)
     }
 
-    /// Takes the space, if there is a good deal more. Where that fails, there is none to fall back
-    /// on.
+    /// Fills the reserve, if a good deal more space is free. If that fails, there is no reserve.
     pub(super) fn fill(&self) {
         if self.path.exists() || !has_room(&self.path) {
             return;
@@ -65,7 +64,7 @@ impl DiskReserve {
         }
     }
 
-    /// Gives the space up, and returns whether there was any.
+    /// Frees the reserve, and reports whether there was any.
     fn release(&self) -> bool {
         self.is_open.store(true, Ordering::Relaxed);
         fs::remove_file(&self.path).is_ok() || self.has_quota
@@ -82,8 +81,8 @@ impl PageQuota {
 }
 
 impl SqliteInner {
-    /// Retries an operation that found the disk full: once with the space that the write-ahead log
-    /// wastes, and, if it `may_use_reserve`, once with what was kept for this.
+    /// Retries an attempt that failed on a full disk: once with the space that the write-ahead log
+    /// wastes, and, if it `may_use_reserve`, once with the reserve.
     pub(super) fn with_room<T>(
         &self,
         may_use_reserve: bool,
@@ -97,15 +96,14 @@ impl SqliteInner {
             result = attempt();
         }
         if is_full(&result) && may_use_reserve && self.reserve.release() {
-            // Without moving the log once more: that might take all of it.
+            // Without restarting the log again: that might use up the whole reserve.
             result = attempt();
             self.reserve.is_open.store(false, Ordering::Relaxed);
         }
         result
     }
 
-    /// Runs an operation that frees space, with the reserve, and restores the reserve
-    /// afterwards.
+    /// Runs a removal with the reserve, and fills the reserve again afterwards.
     pub(super) fn removing<T>(
         &self,
         attempt: impl FnMut() -> Result<T, StoreError>,
@@ -117,8 +115,8 @@ impl SqliteInner {
         result
     }
 
-    /// Moves the write-ahead log to the database, so that its space can be written again. It may
-    /// not be possible, and then the next attempt fails as the last one.
+    /// Moves the write-ahead log to the database, so that its space can be written again. If that
+    /// is not possible, the next attempt fails as the last one did.
     fn restart_log(&self) {
         if let Ok(connection) = self.place.connect() {
             let sql = "PRAGMA wal_checkpoint(RESTART)";
@@ -132,7 +130,7 @@ fn allocate(mut file: fs::File) -> io::Result<()> {
     if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, RESERVE_BYTES).is_ok() {
         return Ok(());
     }
-    // Not all zeros: some filesystems keep none of these.
+    // Not all zeros: some filesystems allocate no space for those.
     let mut block = [0; 4096];
     for _ in 0..RESERVE_BYTES / block.len() as u64 {
         getrandom::fill(&mut block).map_err(io::Error::other)?;
@@ -141,7 +139,7 @@ fn allocate(mut file: fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Reports whether so much is free that the reserve takes nothing from other programs.
+/// Reports whether so much space is free that the reserve takes nothing from other programs.
 #[cfg(unix)]
 fn has_room(path: &Path) -> bool {
     let directory = super::location::directory_of(path);

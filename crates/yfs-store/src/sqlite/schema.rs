@@ -1,4 +1,4 @@
-//! The file: how it is opened, what is in it, and what its errors mean.
+//! The file: opening it, its tables and formats, and the meaning of SQLite's errors.
 
 use std::{
     error::Error,
@@ -20,23 +20,24 @@ use super::{
 };
 use crate::StoreError;
 
-/// Marks our files: "yfs1".
+/// Marks the files of this program: "yfs1".
 pub(super) const APPLICATION_ID: i32 = 0x7966_7331;
 
 /// The format that this program writes.
 pub(super) const FORMAT: u32 = 3;
 
-/// Updates up to this size stand in the log itself, larger ones in a table of their own, so that a
-/// pass over the log reads little else than positions.
+/// Updates up to this size are in the log table itself, larger ones in a separate table, so that a
+/// pass over the log reads little besides positions.
 pub(super) const INLINE_LEN: usize = 512;
 
-/// SQLite's usual page.
+/// The default page size of SQLite, in bytes.
 pub(super) const PAGE_LEN: u64 = 4096;
 
-/// How long we wait for another process to finish its transaction.
+/// How long a call waits for another process to finish its transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who holds the store is looked up after so many tries, some 10 ms, and then every 200 ms.
+/// The process that holds the store is looked up after this many tries, some 10 ms, and then every
+/// 200 ms.
 const CALLS_BEFORE_LOOK: i32 = 30;
 const CALLS_PER_LOOK: i32 = 100;
 
@@ -66,16 +67,16 @@ CREATE TABLE chunk (
     len INTEGER NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
 ";
 
-/// Heads that documents had before they were compacted; since format 3.
+/// The heads that documents had before compaction; since format 3.
 const PAST_HEAD_TABLE: &str = "
 CREATE TABLE past_head (
     doc INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
 ";
 
-/// Opens the writing connection, and makes the store if `options` say so.
+/// Opens the writing connection, and creates the store if `options` allow it.
 ///
-/// The file is never opened but by SQLite: closing it would drop the locks that other connections
-/// of this process hold on it.
+/// Only SQLite may open the file: closing it would drop the locks that other connections of this
+/// process have on it.
 pub(super) fn open(
     path: &Path,
     options: OpenOptions,
@@ -86,7 +87,7 @@ pub(super) fn open(
         access::make_private_file(path).map_err(|error| StoreError::io("make the store", error))?;
     }
     let mut connection = StoreLocation::writable(path).connect()?;
-    // Not before it is known to be a store, and before it is written.
+    // Only after the file is known to be a store, and before it is written.
     if format(&connection, path)?.is_none() && !options.create {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
@@ -100,8 +101,8 @@ pub(super) fn open(
     Ok((connection, mended))
 }
 
-/// Opens a store that is there, to read it only, and returns how further connections are opened
-/// and its format, which may be an older one.
+/// Opens an existing store for reading. Returns how to open further connections, and its format,
+/// which may be an older one.
 pub(super) fn open_read_only(path: &Path) -> Result<(StoreLocation, Connection, u32), StoreError> {
     len_of(path, false)?;
     let place = StoreLocation::readable(path)?;
@@ -112,7 +113,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<(StoreLocation, Connection, 
     Ok((place, connection, found))
 }
 
-/// Returns the length of the file, which is not empty unless it may be made.
+/// Returns the length of the file, or an error if it is empty and must not be created.
 fn len_of(path: &Path, create: bool) -> Result<u64, StoreError> {
     let n_bytes = match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => metadata.len(),
@@ -129,7 +130,8 @@ fn len_of(path: &Path, create: bool) -> Result<u64, StoreError> {
     Ok(n_bytes)
 }
 
-/// Reading needs to write as well: readers say in the shared memory file what they read.
+/// Reports an error unless the store can be written. Reading needs to write as well: readers
+/// register in the shared memory file.
 #[cfg(unix)]
 pub(super) fn ensure_writable(path: &Path) -> Result<(), StoreError> {
     use rustix::{fs::Access, io::Errno};
@@ -168,7 +170,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
         wait_a_little(n_calls, &mut waiting_since, &shared_memory)
     }))?;
     connection.set_prepared_statement_cache_capacity(64);
-    // Else each new value of a bound of a range prepares the statement anew.
+    // Otherwise each new bound of a range prepares the statement again.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch(
         "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL;
@@ -177,10 +179,11 @@ fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     )
 }
 
-/// Waits for the process that holds the store, unless it has done so for too long or that process
-/// is stopped.
+/// Waits for the process that holds the store. Gives up after the timeout, or if that process is
+/// stopped.
 ///
-/// SQLite's own handler soon sleeps for 100 ms at a time, which starves whichever waits longest.
+/// SQLite's own handler soon sleeps for 100 ms at a time, which starves the longest-waiting
+/// process.
 fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>, shared_memory: &Path) -> bool {
     let now = Instant::now();
     let since = if n_calls == 0 { now } else { waiting_since.unwrap_or(now) };
@@ -202,13 +205,13 @@ fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>, shared_memor
     true
 }
 
-/// Checks the format, or writes it into an empty file. Returns whether it was empty.
+/// Checks the format, or writes it into an empty file. Reports whether the file was empty.
 fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreError> {
     const ACTION: &str = "open the store";
-    // Before anything else: a foreign file must not even be switched to another journal.
+    // Before any write: the journal mode of a foreign file must not be changed.
     if let Some(found) = format(connection, path)? {
         check_format(found, path)?;
-        // Copies that other programs made may be in another mode.
+        // Copies that other programs made may have another mode.
         use_write_ahead_log(connection)?;
         if found < FORMAT {
             upgrade(connection, path)?;
@@ -233,7 +236,7 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
     Ok(true)
 }
 
-/// Makes the current format of an older one.
+/// Upgrades an older format to the current one.
 fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     const ACTION: &str = "upgrade the store";
     let behavior = TransactionBehavior::Immediate;
@@ -253,15 +256,15 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     tx.commit().map_err(failed(ACTION))
 }
 
-/// Makes sure that the database has a write-ahead log: without one, readers block writers, and a
-/// flush would have nothing to sync.
+/// Switches the database to a write-ahead log: without one, readers block writers, and a flush
+/// would have nothing to sync.
 ///
-/// Two processes that switch a file at once get "busy" whatever the timeout.
+/// If two processes switch a file at the same time, SQLite reports "busy" whatever the timeout.
 pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
     let until = Instant::now() + BUSY_TIMEOUT;
     loop {
-        // The first has an effect only before the first table is made, and the second none where
-        // the mode is right already.
+        // The first statement takes effect only before the first table is created, and the second
+        // has no effect if the mode is right already.
         let switched =
             connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").and_then(|()| {
                 let switch = "PRAGMA journal_mode = WAL";
@@ -280,7 +283,7 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreEr
     }
 }
 
-/// Returns the format of a store, or nothing for an empty file.
+/// Returns the format of a store, or `None` for an empty file.
 fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
     let number = |sql: &str| {
         let found = connection.query_row(sql, [], |row| row.get::<_, i32>(0));
@@ -289,7 +292,8 @@ fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreErro
     match number("PRAGMA application_id")? {
         APPLICATION_ID => Ok(Some(number("PRAGMA user_version")?.cast_unsigned())),
         0 if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(None),
-        // Another process may have created the store between these reads, which are separate views.
+        // Another process may have created the store between these two reads, which are separate
+        // views.
         0 if number("PRAGMA application_id")? == APPLICATION_ID => {
             Ok(Some(number("PRAGMA user_version")?.cast_unsigned()))
         }
@@ -304,7 +308,7 @@ fn check_format(found: u32, path: &Path) -> Result<(), StoreError> {
     Err(StoreError::TooNew { path: path.to_owned(), found, supported: FORMAT })
 }
 
-/// Makes sure that the name of a new file survives a power cut.
+/// Makes the name of a new file survive a power cut.
 pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     let sync = || fs::File::open(directory_of(path))?.sync_all();
     sync().map_err(|error| StoreError::io("sync the store's directory", error))
@@ -322,7 +326,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Says in our words what SQLite reports.
+/// Returns a function that converts an SQLite error of an action to a store error.
 pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -344,7 +348,7 @@ pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> St
 mod tests {
     use super::*;
 
-    /// SQLite keeps a database in memory in a mode of its own, and says so without an error.
+    /// SQLite opens an in-memory database in another journal mode, and returns no error.
     #[test]
     fn what_cannot_have_a_write_ahead_log_is_refused() {
         let connection = Connection::open_in_memory().expect("open");

@@ -1,15 +1,15 @@
-//! Clearing what was deleted: the bytes of pages that no row uses.
+//! Clearing of deleted content: the bytes of pages that no row uses.
 //!
-//! A deleted row stays in its page, a freed page in the file, and where SQLite rebuilds a page,
-//! copies of rows stay that have moved. Pages are read one after the other, without a
-//! lock, and those that hold such bytes are rewritten a few at a time, each in a short transaction:
-//! what is written is in proportion to what was deleted, and other writers get in between.
+//! A deleted row stays in its page, and a freed page stays in the file. Where SQLite rebuilds a
+//! page, copies of the moved rows stay. A pass reads the pages one after the other, without a lock,
+//! and rewrites those with such bytes a few at a time, each time in a short transaction. So the
+//! bytes written are proportional to the bytes deleted, and other writers can write in between.
 //!
-//! Overflow pages, which are most of a large store, are not read: `secure_delete` clears them
-//! when they are freed, and SQLite fills them with zeros when it takes them again.
+//! Overflow pages, most of a large store, are not read: `secure_delete` clears them when they are
+//! freed, and SQLite fills them with zeros when it reuses them.
 //!
 //! The layout of pages is that of SQLite's file format (<https://www.sqlite.org/fileformat2.html>).
-//! A page that does not fit it is left as it is.
+//! A page that does not match it is left unchanged.
 
 use std::collections::HashSet;
 
@@ -20,24 +20,24 @@ use crate::StoreError;
 
 const ACTION: &str = "wipe what was removed";
 
-/// Pages are looked through so many at a time, each time in a view of its own.
+/// The number of pages that are read in one view.
 const PAGES_PER_VIEW: u32 = 512;
 
-/// Pages are rewritten so many at a time: about a millisecond.
+/// The number of pages that are rewritten in one transaction: about a millisecond.
 const PAGES_PER_TRANSACTION: usize = 32;
 
-/// Where a pass is that has seen all pages.
+/// The position of a pass that has read all pages.
 const DONE: u32 = u32::MAX;
 
-/// SQLite leaves the page that holds this byte alone, for locks.
+/// SQLite reserves the page with this byte for locks.
 const PENDING_BYTE: usize = 0x4000_0000;
 
-/// The kinds of pages that the map of pages knows.
+/// The kinds of pages in the pointer map.
 const KIND_ROOT: u8 = 1;
 const KIND_FREE: u8 = 2;
 const KIND_TREE: u8 = 5;
 
-/// Where in the first page the file's header says what.
+/// The length of the file header, and the offsets of its fields in the first page.
 const HEADER_LEN: usize = 100;
 const HEADER_FIRST_TRUNK: usize = 32;
 
@@ -45,12 +45,12 @@ const HEADER_FIRST_TRUNK: usize = 32;
 pub(super) struct PageScrub<'a> {
     inner: &'a SqliteInner,
     next: u32,
-    /// Pages that contain such bytes.
+    /// Pages in which unused bytes were found.
     dirty: Vec<u32>,
     has_written: bool,
 }
 
-/// What the pages of a file are.
+/// The layout of the pages of a file.
 #[derive(Debug, Clone, Copy)]
 struct PageGeometry {
     page_len: usize,
@@ -62,13 +62,13 @@ impl<'a> PageScrub<'a> {
         Self { inner, next: 1, dirty: Vec::new(), has_written: false }
     }
 
-    /// Returns whether this SQLite can read and write single pages.
+    /// Reports whether this SQLite can read and write single pages.
     pub(super) fn is_possible(connection: &Connection) -> bool {
         connection.prepare("SELECT data FROM sqlite_dbpage WHERE pgno = 1").is_ok()
     }
 
-    /// Does a little: looks through some pages, or clears some in one transaction. Returns whether
-    /// there is more to do.
+    /// Does one step: reads some pages, or clears some in one transaction. Reports whether there is
+    /// more to do.
     pub(super) fn step(&mut self) -> Result<bool, StoreError> {
         self.has_written = !self.dirty.is_empty();
         if self.dirty.is_empty() {
@@ -80,12 +80,13 @@ impl<'a> PageScrub<'a> {
         Ok(self.next != DONE || !self.dirty.is_empty())
     }
 
-    /// Returns whether the last step wrote.
+    /// Reports whether the last step wrote.
     pub(super) fn has_written(&self) -> bool {
         self.has_written
     }
 
-    /// Looks through the next pages, in one view.
+    /// Reads the next pages in one view and collects those to clear. Reports whether there is more
+    /// to do.
     fn look(&mut self) -> Result<bool, StoreError> {
         if self.next == DONE {
             return Ok(false);
@@ -117,7 +118,7 @@ impl PageGeometry {
         Ok(Self { page_len, n_pages: number("PRAGMA page_count")? })
     }
 
-    /// Returns the page that says what kind a page is, or itself if it does so for others.
+    /// Returns the pointer-map page that has the entry of a page; for a pointer-map page, itself.
     fn map_page(self, page: u32) -> u32 {
         let per_map = (self.page_len / 5) as u32 + 1;
         let map = (page - 2) / per_map * per_map + 2;
@@ -129,7 +130,7 @@ impl PageGeometry {
     }
 }
 
-/// The page of the map that was read last.
+/// The pointer-map page that was read last.
 #[derive(Debug, Default)]
 struct MapCache {
     page: u32,
@@ -137,7 +138,7 @@ struct MapCache {
 }
 
 impl MapCache {
-    /// Returns the kind of a page, or nothing if it is one of the map or the one for locks.
+    /// Returns the kind of a page, or `None` for pointer-map pages and the page for locks.
     fn kind(
         &mut self,
         connection: &Connection,
@@ -159,7 +160,7 @@ impl MapCache {
     }
 }
 
-/// Returns whether a page holds bytes that nothing uses.
+/// Reports whether a page has bytes that nothing uses.
 fn needs_clearing(
     connection: &Connection,
     geometry: PageGeometry,
@@ -182,7 +183,7 @@ fn needs_clearing(
     Ok(clear_free_page(&mut data, trunks.contains(&page)))
 }
 
-/// Clears pages that were seen to need it, as they are now.
+/// Clears pages that were found to need it, in their current state.
 fn clear_pages(tx: &Connection, pages: &[u32]) -> rusqlite::Result<()> {
     let geometry = PageGeometry::of(tx)?;
     let mut map = MapCache::default();
@@ -221,7 +222,7 @@ fn read_trunks(connection: &Connection, geometry: PageGeometry) -> rusqlite::Res
     let mut trunks = HashSet::new();
     let first = read_page(connection, 1)?.unwrap_or_default();
     let mut next = u32_at(&first, HEADER_FIRST_TRUNK).unwrap_or(0);
-    // Each once, in case the list is damaged and leads back.
+    // Each page once, in case the list is damaged and cyclic.
     while (2..=geometry.n_pages).contains(&next) && trunks.insert(next) {
         let trunk = read_page(connection, next)?.unwrap_or_default();
         next = u32_at(&trunk, 0).unwrap_or(0);
@@ -229,14 +230,14 @@ fn read_trunks(connection: &Connection, geometry: PageGeometry) -> rusqlite::Res
     Ok(trunks)
 }
 
-/// Clears a free page, and returns whether there was anything.
+/// Clears a free page, and reports whether it had content.
 fn clear_free_page(data: &mut [u8], is_trunk: bool) -> bool {
     let used = if is_trunk { 8 + 4 * u32_at(data, 4).unwrap_or(u32::MAX) as usize } else { 0 };
     data.get_mut(used..).is_some_and(clear)
 }
 
-/// Clears the parts of a page that no cell uses, and returns whether there was anything. A page
-/// that contradicts itself is left alone.
+/// Clears the parts of a page that no cell uses, and reports whether they had content. An
+/// inconsistent page is left unchanged.
 fn clear_tree_page(data: &mut [u8], page: u32) -> bool {
     let Some(unused) = unused_parts(data, page) else { return false };
     let mut changed = false;
@@ -246,8 +247,8 @@ fn clear_tree_page(data: &mut [u8], page: u32) -> bool {
     changed
 }
 
-/// Returns the parts of a page of a tree that no cell uses: between the list of cells and the first
-/// cell, and in the chain of free blocks, whose first four bytes are the chain.
+/// Returns the parts of a tree page that no cell uses: between the list of cells and the first
+/// cell, and the free blocks without their first four bytes, which are the chain.
 fn unused_parts(data: &[u8], page: u32) -> Option<Vec<(usize, usize)>> {
     let header = if page == 1 { HEADER_LEN } else { 0 };
     let header_len = match data.get(header)? {
@@ -269,7 +270,7 @@ fn unused_parts(data: &[u8], page: u32) -> Option<Vec<(usize, usize)>> {
     let mut after = first_cell;
     while block != 0 {
         let (next, len) = (u16_at(data, block)?, u16_at(data, block + 2)?);
-        // Blocks are in order, apart, and within the cells.
+        // Blocks are in order, do not overlap, and lie within the cell area.
         if block < after || len < 4 || block + len > data.len() || next != 0 && next <= block {
             return None;
         }
@@ -280,7 +281,7 @@ fn unused_parts(data: &[u8], page: u32) -> Option<Vec<(usize, usize)>> {
     Some(unused)
 }
 
-/// Fills with zeros, and returns whether there was anything else.
+/// Fills a range with zeros, and reports whether it had other bytes.
 fn clear(bytes: &mut [u8]) -> bool {
     let is_dirty = bytes.iter().any(|byte| *byte != 0);
     if is_dirty {
@@ -315,7 +316,7 @@ mod tests {
         assert!(PageScrub::is_possible(&Connection::open_in_memory().expect("open")));
     }
 
-    /// Between two steps any other writer gets in: a pass holds no lock for longer than a step.
+    /// Other writers can write between any two steps: a pass holds no lock for longer than a step.
     #[test]
     fn others_write_between_any_two_steps() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -326,7 +327,7 @@ mod tests {
             (doc(name), format!("{name} {at} {}", "x".repeat(100)).into_bytes())
         });
         store.append(AppendBatch::new(updates.collect(), Millis(1))).expect("append");
-        // As a program deletes that does not clear what it deletes.
+        // Deletes as a program does that does not clear deleted content.
         let careless = Connection::open(&path).expect("open");
         careless.execute("DELETE FROM log WHERE seq % 2 = 0", []).expect("delete");
         let other = SqliteStore::open(&path).expect("open");
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn pages_that_contradict_themselves_are_left_alone() {
         let mut leaf = vec![7; 4096];
-        // A leaf with one cell at 4000, and a free block in it that leads out of the page.
+        // A leaf with one cell at 4000, and a free block that points outside the page.
         leaf[..10].copy_from_slice(&[0x0d, 0x0f, 0xa0, 0, 1, 0x0f, 0xa0, 0, 0x0f, 0xa0]);
         let before = leaf.clone();
         assert!(!clear_tree_page(&mut leaf, 2), "the block is too long");

@@ -1,8 +1,9 @@
-//! Secrets: what no copy of the store may have.
+//! Secrets, which no copy of the store may have.
 //!
-//! Each is a file of its own beside the database: 8 bytes with the number of its own inode, and the
-//! secret. So a backup or a copy of the database does not have it, and a copy of the file itself is
-//! recognised as one and not used: a program that holds a copy of all files gets another secret.
+//! Each is a separate file beside the database: 8 bytes with the number of its own inode, and the
+//! secret. So a backup or a copy of the database does not have it. A copy of the secret's file is
+//! recognized by the inode and not used: a process that opens a copy of all files gets another
+//! secret.
 
 use std::{
     fs::{self, File},
@@ -27,7 +28,8 @@ impl SqliteInner {
             return Ok(found);
         }
         self.ensure_writable(WRITE)?;
-        // Held so that of the threads of this process one makes it; of processes, the link decides.
+        // Of the threads of this process, this lock lets one create the secret; of several
+        // processes, the link does.
         let _writer = self.writer(WRITE)?;
         for _ in 0..100 {
             if let Some(found) = read(&path).map_err(|error| StoreError::io(READ, error))? {
@@ -55,7 +57,7 @@ impl SqliteInner {
     }
 }
 
-/// Reads a secret; a file that is a copy of another holds none.
+/// Reads a secret. A file that is a copy of another contains none.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -69,7 +71,8 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok((u64::from_le_bytes(*own) == inode).then(|| secret.to_vec()))
 }
 
-/// Writes a secret, which appears whole; unless it may replace what is there, only if nothing is.
+/// Writes a secret, which appears whole. Unless `replace` is set, it does not overwrite an existing
+/// one.
 fn write(path: &Path, value: &[u8], replace: bool) -> io::Result<()> {
     let (temporary, mut file) = temporary_file(path)?;
     let written = inode_of(&file).and_then(|inode| {
@@ -94,7 +97,7 @@ fn inode_of(file: &File) -> io::Result<u64> {
     Ok(std::os::unix::fs::MetadataExt::ino(&file.metadata()?))
 }
 
-/// Elsewhere a copy is not recognised.
+/// Other systems do not allow recognizing a copy.
 #[cfg(not(unix))]
 fn inode_of(_: &File) -> io::Result<u64> {
     Ok(0)

@@ -1,9 +1,9 @@
-//! Reaching the disk.
+//! Syncing to disk.
 //!
-//! A commit writes to the write-ahead log and leaves it to the system when that reaches the disk.
-//! Asking for it needs no transaction and no lock: whatever was committed is either in that file
-//! or was moved to the main file, which SQLite syncs before it reuses the log. So a flush is one
-//! `fdatasync`, which waits for no writer and holds up none.
+//! A commit writes to the write-ahead log, and the system decides when that reaches the disk. A
+//! sync needs no transaction and no lock: all commits are either in that file or were moved to the
+//! main file, which SQLite syncs before it reuses the log. So a flush is one `fdatasync`, which
+//! neither waits for a writer nor delays one.
 
 use std::{
     fs::File,
@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use super::schema::sync_directory;
 use crate::StoreError;
 
-/// Flushes on demand, and from a thread of its own some time after a write.
+/// Flushes on request, and from a thread of its own some time after a write.
 #[derive(Debug)]
 pub(super) struct LogSyncer {
     shared: Arc<SyncerShared>,
@@ -34,7 +34,7 @@ struct SyncerShared {
     /// The write-ahead log; it stays the same file while any connection is open.
     file: Mutex<Option<File>>,
     state: Mutex<SyncerState>,
-    /// Wakes the thread, for work or to end.
+    /// Wakes the thread, to flush or to end.
     wake: Condvar,
 }
 
@@ -42,8 +42,8 @@ struct SyncerShared {
 struct SyncerState {
     dirty: bool,
     stopped: bool,
-    /// After a failed sync the system may believe that lost pages are clean, so that a second
-    /// attempt would succeed and mean nothing.
+    /// Whether a sync failed. After a failed sync the system may treat lost pages as clean, so a
+    /// second attempt would succeed without writing them.
     failed: bool,
 }
 
@@ -58,7 +58,7 @@ impl LogSyncer {
         Self { shared: Arc::new(shared), every, thread: Mutex::default() }
     }
 
-    /// Records that a write is not synced yet.
+    /// Records that there are unsynced writes.
     pub(super) fn wrote(&self) {
         let mut state = self.shared.state.lock();
         if state.dirty {
@@ -74,8 +74,7 @@ impl LogSyncer {
             let spawned = thread::Builder::new()
                 .name("yfs-store-sync".to_owned())
                 .spawn(move || shared.run(every));
-            // Without the thread nothing is lost but the promise about power cuts, which `flush`
-            // still gives.
+            // Without the thread, power cuts may lose more; `flush` still works.
             *thread = spawned.ok();
         }
     }
@@ -95,7 +94,7 @@ impl LogSyncer {
         self.shared.state.lock().stopped = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.lock().take() {
-            // It does not panic, and if it did there would be nothing to do about it.
+            // The thread does not panic. If it did, there would be nothing to do about it.
             drop(thread.join());
         }
     }
@@ -114,7 +113,7 @@ impl SyncerShared {
             };
             let dirty = state.dirty;
             drop(state);
-            // A failure is remembered, and reported by whatever promises durability next.
+            // A failure is recorded, and the next call that promises durability reports it.
             let sound = !dirty || self.flush().is_ok();
             if stopped || !sound {
                 return;
@@ -123,7 +122,7 @@ impl SyncerShared {
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        // Before, not after: what is written meanwhile is dirty again.
+        // Cleared before the sync, not after: later writes set it again.
         self.state.lock().dirty = false;
         self.sync().map_err(|error| {
             self.state.lock().failed = true;
@@ -136,7 +135,7 @@ impl SyncerShared {
         if file.is_none() {
             let mut path = self.path.clone().into_os_string();
             path.push("-wal");
-            // It is there while any connection is open: a store has no other journal.
+            // The file exists while any connection is open: a store has no other journal.
             *file = Some(File::open(&path)?);
             sync_directory(&self.path).map_err(io::Error::other)?;
         }

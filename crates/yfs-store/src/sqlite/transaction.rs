@@ -1,19 +1,19 @@
 //! Transactions whose statements are prepared once per connection.
 //!
-//! The ones of `rusqlite` prepare `BEGIN` and `COMMIT` anew each time, which costs more than a
-//! small insert.
+//! Those of `rusqlite` prepare `BEGIN` and `COMMIT` each time, which costs more than a small
+//! insert.
 
 use std::ops::Deref;
 
 use rusqlite::Connection;
 
-/// A transaction, undone unless it is committed.
+/// A transaction that is rolled back on drop unless it was committed.
 pub(super) struct SqliteTransaction<'a> {
     connection: &'a Connection,
 }
 
 impl<'a> SqliteTransaction<'a> {
-    /// Begins a transaction that only reads. Its view begins with the first thing that it reads.
+    /// Begins a transaction that only reads. Its view begins with its first read.
     pub(super) fn read(connection: &'a Connection) -> rusqlite::Result<Self> {
         run(connection, "BEGIN")?;
         Ok(Self { connection })
@@ -25,7 +25,7 @@ impl<'a> SqliteTransaction<'a> {
         Ok(Self { connection })
     }
 
-    /// Commits; if that fails, nothing was done.
+    /// Commits the transaction. If that fails, nothing was changed.
     pub(super) fn commit(self) -> rusqlite::Result<()> {
         run(self.connection, "COMMIT")
     }
@@ -42,7 +42,7 @@ impl Deref for SqliteTransaction<'_> {
 impl Drop for SqliteTransaction<'_> {
     fn drop(&mut self) {
         if !self.connection.is_autocommit() {
-            // It fails only where SQLite has undone everything by itself.
+            // A rollback fails only if SQLite has rolled back already.
             run(self.connection, "ROLLBACK").ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Making sure that no file holds what was removed, while others go on writing.
+//! Erasing removed content from all files, while other processes write.
 
 use std::{
     thread,
@@ -12,18 +12,18 @@ use crate::StoreError;
 
 const ACTION: &str = "wipe what was removed";
 
-/// How long the write-ahead log is tried to be emptied while others read it.
+/// How long the call tries to empty the write-ahead log while readers use it.
 const READERS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long one such try may hold up writers.
+/// How long one such try may delay writers.
 const TRY_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// How long other processes get between two transactions of a long job. SQLite has no queue: a
-/// process that waits looks every 0.1 to 2 ms whether the store is free.
+/// The pause for other processes between two transactions of a long job. SQLite has no queue: a
+/// waiting process checks every 0.1 to 2 ms whether the store is free.
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
-/// The setting that says that the whole file must be written anew once: it was written by a program
-/// that left deleted content where [`PageScrub`] does not look.
+/// A setting that requests one rewrite of the whole file: the program that wrote it left deleted
+/// content in places that [`PageScrub`] does not read.
 const REWRITE_KEY: &str = "store:rewrite";
 
 impl SqliteInner {
@@ -44,7 +44,8 @@ impl SqliteInner {
         Ok(())
     }
 
-    /// Returns whether single pages cannot be cleared, or not all that have to be.
+    /// Reports whether the whole file must be rewritten, because single pages cannot be cleared or
+    /// a rewrite is requested.
     fn must_rewrite(&self) -> rusqlite::Result<bool> {
         let writer = self.writer.lock();
         let connection = &writer.connection;
@@ -54,11 +55,11 @@ impl SqliteInner {
         Ok(is_old || mode == 0 || !PageScrub::is_possible(connection))
     }
 
-    /// Writes the file anew with what is in it. No other process can write meanwhile.
+    /// Rewrites the whole file without deleted content. No other process can write meanwhile.
     fn rewrite_file(&self) -> Result<(), StoreError> {
         let mut writer = self.writer(ACTION)?;
         writer.known = None;
-        // The copy may be larger than the memory. It holds nothing that was deleted.
+        // The copy may be larger than the memory. It has no deleted content.
         let rewrite = "PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;";
         writer.connection.execute_batch(rewrite).map_err(failed(ACTION))?;
         let forget = "DELETE FROM meta WHERE key = ?1";
@@ -66,11 +67,11 @@ impl SqliteInner {
         Ok(())
     }
 
-    /// Empties the write-ahead log, which holds pages as they were before.
+    /// Empties the write-ahead log, which contains old versions of pages.
     ///
-    /// Most of it is moved to the database without blocking other connections. Emptying it needs a
-    /// moment without writers and without readers of the log; others wait for as long as one try
-    /// takes.
+    /// Most of it is moved to the database without delaying other processes. Emptying it needs a
+    /// moment without writers and without readers of the log; other processes wait at most as long
+    /// as one try takes.
     fn empty_log(&self) -> Result<(), StoreError> {
         let connection = self.place.connect()?;
         connection.busy_timeout(TRY_TIMEOUT).map_err(failed(ACTION))?;
@@ -96,7 +97,7 @@ impl SqliteInner {
     }
 }
 
-/// Notes that the whole file must be written anew by the next [`wipe`](SqliteInner::wipe).
+/// Requests that the next [`wipe`](SqliteInner::wipe) rewrites the whole file.
 pub(super) fn note_rewrite(tx: &Connection) -> rusqlite::Result<()> {
     tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, x'01')", [REWRITE_KEY])?;
     Ok(())
