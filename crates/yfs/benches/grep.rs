@@ -1,8 +1,8 @@
-//! Searching a tree whose texts are cached, beside ripgrep on the same files in a directory that the
-//! host has cached.
+//! Searches a tree whose texts are cached, next to ripgrep on the same files in a directory that
+//! the host has cached.
 //!
-//! `YFS_BENCH_FILES=2000` says how many files of 50 KB there are. Run with
-//! `cargo bench -p yfs --bench grep`; `rg` must be in the search path.
+//! `YFS_BENCH_FILES=2000` sets the number of files of 50 KB. Run with `cargo bench -p yfs --bench
+//! grep`; `rg` must be in the search path.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 use std::{

@@ -1,9 +1,9 @@
-//! What a workspace costs, at several sizes, fresh and aged: CPU time of the calling thread, on an
-//! SQLite store, as a table in Markdown.
+//! The cost of a workspace at several sizes, fresh and aged: CPU time of the calling thread, on an
+//! SQLite store, as a Markdown table.
 //!
-//! `YFS_BENCH_SIZES=1000,10000,100000` says how many files; `YFS_BENCH_AGED=0` leaves out the aged
-//! workspaces, and `YFS_BENCH_COMPACT=0` compaction, which takes a millisecond a file. Run with
-//! `cargo bench -p yfs --bench workspace`.
+//! `YFS_BENCH_SIZES=1000,10000,100000` sets the numbers of files; `YFS_BENCH_AGED=0` leaves out the
+//! aged workspaces, and `YFS_BENCH_COMPACT=0` compaction, which takes a millisecond per file. Run
+//! with `cargo bench -p yfs --bench workspace`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 #[path = "support/measure.rs"]
@@ -53,7 +53,7 @@ fn measured(n_files: usize, is_aged: bool) -> Vec<Row> {
     if is_aged {
         tree::age(&workspace, &file, n_files);
     }
-    // A process that syncs has made the yrs document, which then takes part in every write.
+    // A process that syncs has built the yrs document, which then takes part in every write.
     sync_once(&workspace);
     let large = tree::text(5_000) + "a lighthouse\n" + &tree::text(5_000);
     let path = VPath::parse("/large.txt").expect("a path");
@@ -76,7 +76,7 @@ fn measured(n_files: usize, is_aged: bool) -> Vec<Row> {
     rows
 }
 
-/// Does what a first peer asks for: encodes the main document.
+/// Encodes the main document, as the first peer's request does.
 fn sync_once(workspace: &Workspace) {
     let main = workspace.documents().port(workspace.id().as_str()).expect("the main document");
     main.diff(&[0]).expect("encoded");

@@ -1,8 +1,8 @@
-//! Bringing a directory of the host's into a workspace.
+//! Import of a directory of the host into a workspace.
 //!
-//! Files are read by several threads, and made in transactions of at most `MAX_ROWS` rows, all
-//! under one label. Running it again does only what is missing: folder ids are derived, files that are
-//! equal are left alone, changed ones are written as the least edit.
+//! Several threads read the files, and transactions of at most `MAX_ROWS` rows create them, all
+//! under one label. Running it again imports only what is missing: directory ids are derived, equal
+//! files are left unchanged, changed ones are written as the least edit.
 
 mod files;
 mod scan;
@@ -26,66 +26,66 @@ use crate::{
 /// The greatest number of rows in one transaction.
 pub(crate) const MAX_ROWS: usize = 1_000;
 
-/// How a directory is brought in.
+/// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// Whether what `.gitignore` files name is left out.
+    /// Whether files that `.gitignore` files name are left out.
     pub gitignore: bool,
-    /// Whether names that begin with a dot are brought in. `.git` and `.yfs` never are.
+    /// Whether names that begin with a dot are imported. `.git` and `.yfs` never are.
     pub hidden: bool,
-    /// Larger files are left out and reported, in bytes.
+    /// The largest file that is imported, in bytes. Larger ones are left out and reported.
     pub max_file_len: u64,
-    /// How many threads read files; 0 for as many as there are processors.
+    /// The number of threads that read files; 0 for the number of processors.
     pub n_threads: usize,
 }
 
-/// How far an import or export is.
+/// The progress of an import or export.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TransferProgress {
     /// Objects that are done.
     pub n_done: u64,
-    /// Objects in all, as far as they are known.
+    /// Objects in total, as far as they are known.
     pub n_total: u64,
     /// Bytes of content that are done.
     pub n_bytes: u64,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Files that were made.
+    /// Files that were created.
     pub n_created: u64,
-    /// Files that were there and got other content.
+    /// Files that existed and got new content.
     pub n_updated: u64,
-    /// Files and links that were there already, and equal. Directories are not counted.
+    /// Files and links that existed and were equal. Directories are not counted.
     pub n_unchanged: u64,
-    /// Folders that were made.
+    /// Directories that were created.
     pub n_folders: u64,
-    /// Links that were made.
+    /// Links that were created.
     pub n_links: u64,
     /// Bytes of files that were read.
     pub n_bytes: u64,
-    /// What was left out, and why.
+    /// Objects that were left out, and the reasons.
     pub skipped: Vec<SkippedPath>,
 }
 
-/// Something that was left out.
+/// An object that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedPath {
-    /// Where it is, as far as it can be shown.
+    /// Its path, as far as it can be displayed.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: SkipReason,
 }
 
-/// Why something was left out.
+/// The reason why an object was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipReason {
     /// Its name is not UTF-8.
     NotUtf8,
-    /// Its name may not be used where it should go.
+    /// Its name is not allowed in the workspace or on the host.
     BadName(String),
     /// It is a fifo, a socket or a device.
     Special,
@@ -94,13 +94,13 @@ pub enum SkipReason {
         /// Its size in bytes.
         size: u64,
     },
-    /// Something of another kind is where it should go.
+    /// An object of another kind is at the destination.
     InTheWay,
-    /// Something else is where it should go, and was to be left alone.
+    /// A different object is at the destination and must not be replaced.
     Exists,
     /// It is a link that leads out of the tree.
     Escapes,
-    /// Its name belongs to tools: `.git`, `.yfs`.
+    /// Its name is reserved for tools: `.git`, `.yfs`.
     Reserved,
     /// It could not be read or written.
     Failed(String),
@@ -113,10 +113,11 @@ impl Default for ImportOptions {
 }
 
 impl Workspace {
-    /// Brings a file or directory of the host's in, so that what is in `from` is in `to` afterwards.
+    /// Imports a file or directory of the host, so that the content of `from` is in `to`
+    /// afterwards.
     ///
-    /// What the workspace has beyond that stays. What cannot be brought in is left out and reported;
-    /// an error means that the import ended early, and may be run again.
+    /// Other content of the workspace stays. Objects that cannot be imported are left out and
+    /// reported. An error means that the import ended early; it may be run again.
     pub fn import(
         &self,
         from: &Path,
@@ -156,7 +157,7 @@ impl DirectoryImporter<'_> {
         }
         let (files, others): (Vec<ImportEntry>, Vec<ImportEntry>) =
             scan.found.into_iter().partition(|it| matches!(it.what, ImportEntryKind::File));
-        // Folders come before what they hold, as they were found.
+        // Directories come before their entries, in the order of the scan.
         let others = self.missing(others)?;
         for batch in others.chunks(MAX_ROWS) {
             self.make_others(batch)?;
@@ -172,7 +173,7 @@ impl DirectoryImporter<'_> {
         destination_of_file(&self.fs, name.filter(|_| from.is_file()), to)
     }
 
-    /// Leaves what is there already out of folders and links; replaces links that say other things.
+    /// Filters out directories and links that exist already; replaces links with another target.
     fn missing(&mut self, others: Vec<ImportEntry>) -> Result<Vec<ImportEntry>> {
         let mut missing = Vec::with_capacity(others.len());
         for found in others {
@@ -244,7 +245,7 @@ fn destination_of_file(fs: &WorkspaceFs, name: Option<&str>, to: &VPath) -> Resu
 }
 
 impl SkipReason {
-    /// Says why the workspace did not take something.
+    /// Converts an error of the workspace to the reason for leaving out an object.
     pub(crate) fn of(error: &FsError) -> Self {
         match error.code {
             FsCode::EEXIST | FsCode::EISDIR | FsCode::ENOTDIR => Self::InTheWay,

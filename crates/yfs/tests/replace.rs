@@ -1,4 +1,4 @@
-//! Moving and copying over what is there: one transaction, whatever happens around it.
+//! Moves and copies over existing files: one transaction, whatever happens around it.
 
 #[path = "support/handles.rs"]
 mod support;
@@ -23,10 +23,10 @@ use yfs_vfs::{
     RemoveOptions, WriteOptions,
 };
 
-/// What the store of these tests fails with.
+/// The error of the faulty store of these tests.
 const FULL: StoreError = StoreError::Full { action: "append" };
 
-/// Somebody who has a file open elsewhere.
+/// An editor in another process that has a file open.
 struct Editor {
     id: FileId,
     doc: ContentDoc,
@@ -42,7 +42,7 @@ impl Editor {
         Self { id: id.clone(), doc }
     }
 
-    /// Types at the end, and returns what is to be sent.
+    /// Types at the end, and returns the update to send.
     fn type_text(&mut self, text: &str) -> Vec<u8> {
         let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
         self.doc.append(text, &author).expect("typed").update.expect("an update")
@@ -165,7 +165,7 @@ fn a_failing_append_changes_nothing() {
         let changes = now(workspace.fs().changes(&cursor, &ChangesOptions::default())).unwrap();
         assert_eq!(changes.events, []);
 
-        // What comes next is what the log has, also for who reads it afresh.
+        // The next edit goes to the logged state, also for a process that loads the document again.
         append(&workspace, "/t", "more\n");
         call(&workspace, "/s", "/t").unwrap();
         append(&workspace, "/t", "end\n");
@@ -214,7 +214,7 @@ fn what_another_process_logged_in_the_source_is_in_the_target() {
         put(&here, "/t", "old\n");
         until_equal(&here, &there, &["/s", "/t"]);
         append(&there, "/s", "second\n");
-        // Whether or not the first process has heard of that.
+        // Whether or not the first process has applied that.
         mv(&here, "/s", "/t").unwrap();
         assert_eq!(cat(&here, "/t"), "first\nsecond\n", "round {round}");
     }

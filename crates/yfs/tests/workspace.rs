@@ -1,4 +1,5 @@
-//! What a workspace is beyond a filesystem: trash, versions, conflicts, moving away, several handles.
+//! Features of a workspace beyond a filesystem: trash, versions, conflicts, moves to other
+//! workspaces, several handles.
 
 #[path = "support/handles.rs"]
 mod support;

@@ -12,12 +12,12 @@ thread_local! {
     static BLAMED: Cell<Option<LockHolder>> = const { Cell::new(None) };
 }
 
-/// Records the process because of which a transaction of this thread stops waiting.
+/// Records the process that a transaction of this thread stops waiting for.
 pub(super) fn blame(holder: Option<LockHolder>) {
     BLAMED.set(holder);
 }
 
-/// Returns the process because of which the last transaction failed, and clears it.
+/// Returns the process that the last transaction stopped waiting for, and clears it.
 pub(super) fn take_blamed() -> Option<LockHolder> {
     BLAMED.take()
 }

@@ -1,10 +1,11 @@
-//! The documents of a transaction: locked in order, changed, and shown once the log has the change.
+//! The documents of a transaction: locked in order, changed, and published once the change is in
+//! the log.
 //!
 //! # Invariants
 //!
 //! - Locks are taken in order of the file ids, and by one thread at a time if there are several
 //!   (the caller holds the structure lock for writing), so that no two transactions deadlock.
-//! - No document that was changed is unlocked before its updates are logged or it is evicted.
+//! - A changed document is unlocked only after its updates are logged or it is evicted.
 //!
 //! # Cost
 //!
@@ -37,9 +38,9 @@ struct LockedDocument<'a> {
     head: DocHead,
     /// Whether the transaction was planned from the content.
     is_expected: bool,
-    /// What has to follow the change; nothing if there is none.
+    /// The effect of the change, or `None` if the document does not change.
     effect: Option<ChangeEffect>,
-    /// What is to be logged, and from which place in the batch on.
+    /// The updates to log, and the index of the first of them in the batch.
     updates: Vec<Vec<u8>>,
     place: u64,
     /// The text after a local edit.
@@ -47,7 +48,7 @@ struct LockedDocument<'a> {
 }
 
 impl<'a> LockedDocuments<'a> {
-    /// Locks the documents behind `handles`, which are in order of their ids.
+    /// Locks the documents of `handles`, which are in order of their ids.
     pub(super) fn lock(
         state: &'a WorkspaceState,
         handles: &'a [DocHandle],
@@ -61,7 +62,7 @@ impl<'a> LockedDocuments<'a> {
         Ok(Self { state, documents })
     }
 
-    /// Reports whether every content is still what the transaction was planned from.
+    /// Reports whether every content is still the one that the transaction was planned from.
     pub(super) fn meet(&mut self, preconditions: &[ContentPrecondition]) -> bool {
         preconditions.iter().all(|precondition| {
             let document = self.document(&precondition.id);
@@ -83,7 +84,7 @@ impl<'a> LockedDocuments<'a> {
         Ok(())
     }
 
-    /// Adds the updates to the batch, and the condition that no other process changes a content
+    /// Adds the updates to the batch, and the precondition that no other process changes a content
     /// that the transaction was planned from.
     pub(super) fn add_to(&mut self, mut batch: AppendBatch) -> AppendBatch {
         for document in &mut self.documents {
@@ -92,7 +93,7 @@ impl<'a> LockedDocuments<'a> {
             batch = match seen {
                 Some(seen) if document.is_expected => batch.expecting(name.clone(), seen),
                 Some(seen) => batch.watching(name.clone(), seen),
-                // Logged unread: only while the log has nothing of it.
+                // Logged unread, so the log must have no record of the document.
                 None => batch.expecting(name.clone(), Seq::ZERO),
             };
             document.place = batch.updates.len() as u64;
@@ -108,8 +109,8 @@ impl<'a> LockedDocuments<'a> {
         batch
     }
 
-    /// Publishes what was logged and brings up to date all that depends on it. Without `appended`
-    /// there was nothing to log.
+    /// Publishes the logged updates, and updates caches and reports. Without `appended` there was
+    /// nothing to log.
     pub(super) fn publish(
         self,
         appended: Option<&AppendReceipt>,
@@ -164,7 +165,7 @@ impl<'a> LockedDocument<'a> {
         self.updates = match (change.make)(doc) {
             Ok(updates) => updates,
             Err(error) => {
-                // A conversion that came before what was refused is not in the log.
+                // A conversion that was made before the error is not in the log.
                 let is_intact = !doc.was_converted() && doc.gate().health().is_ok();
                 if is_intact && is_refusal(&error) {
                     self.guard.keep();
@@ -173,7 +174,7 @@ impl<'a> LockedDocument<'a> {
             }
         };
         if doc.was_converted() && !was_converted {
-            // Before anything is logged: a note in vain does no harm.
+            // Recorded before anything is logged: an unnecessary note does no harm.
             state.note_converted([self.guard.handle().id()])?;
         }
         if change.effect.is_local_edit() {
@@ -215,13 +216,12 @@ impl<'a> LockedDocument<'a> {
             state.written.lock().insert(DocName::from(id));
         }
         if committed.is_overtaken && effect.is_local_edit() {
-            // The text that was rendered is not what the document holds now.
+            // The text that was rendered is not the document's current one.
             committed.text = self.guard.loaded().map(|loaded| loaded.doc.text().into());
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
         }
         state.follow_change(id, effect, &committed, now);
-        // Last, so that a subscriber that reads what it was told of does not meet the text from
-        // before.
+        // Published last, so that a subscriber that reads after this update gets the new text.
         if !committed.records.is_empty() {
             self.updates.iter().for_each(|update| handle.publish(update));
         }
@@ -235,7 +235,7 @@ impl WorkspaceState {
         DocHead { seq, origin: self.store.origin() }
     }
 
-    /// Brings caches and reports up to date with a change of a document, whose lock is held.
+    /// Updates caches and reports after a change of a document, whose lock is held.
     fn follow_change(
         &self,
         id: &FileId,
@@ -287,7 +287,7 @@ impl WorkspaceState {
     }
 }
 
-/// Reports whether an error says that a change was refused before the document was touched.
+/// Reports whether an error was returned before the document was changed.
 fn is_refusal(error: &WorkspaceError) -> bool {
     matches!(error, WorkspaceError::Refused(_) | WorkspaceError::Content(_) | WorkspaceError::Fs(_))
 }

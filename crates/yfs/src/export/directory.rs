@@ -1,7 +1,7 @@
-//! A directory of the host's that is written into, and never out of.
+//! A directory of the host, confined: nothing is written outside of it.
 //!
-//! Every component is opened relative to the one before and must be a directory, not a link. What is
-//! checked is what is used, whatever happens to the directory meanwhile.
+//! Every component is opened relative to its parent and must be a directory, not a link. The
+//! checked object is the one that is used, even if the directory changes meanwhile.
 
 use std::{
     fs::File,
@@ -20,7 +20,7 @@ use yfs_vfs::DirEntry;
 
 use crate::import::SkipReason;
 
-/// Numbers temporary files, so that threads do not meet.
+/// The number of the next temporary file, so that threads use different names.
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 /// An open directory.
@@ -29,30 +29,30 @@ pub(super) struct ExportDirectory {
     root: OwnedFd,
 }
 
-/// What an object has beside its content.
+/// The attributes of an object besides its content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExportAttributes {
     mode: u32,
     mtime: Millis,
 }
 
-/// What became of a file or link.
+/// The outcome of writing a file or link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileWriteOutcome {
     /// It was written.
     Written,
-    /// It was there already, and equal.
+    /// It existed already and was equal.
     Unchanged,
 }
 
 impl ExportAttributes {
-    /// Takes those of an entry.
+    /// Returns the attributes of an entry.
     pub(super) fn of(entry: &DirEntry) -> Self {
         Self { mode: entry.mode, mtime: entry.mtime }
     }
 
     fn mode(self) -> Mode {
-        // Who may write into a workspace must not be able to make set-user-id programs here.
+        // Write access to a workspace must not allow making set-user-id programs here.
         Mode::from_raw_mode(self.mode & 0o777)
     }
 
@@ -67,7 +67,7 @@ impl ExportAttributes {
 }
 
 impl ExportDirectory {
-    /// Opens a directory, which is made if it is missing.
+    /// Opens a directory, creating it if it is missing.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
         let root = fs::openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -79,7 +79,7 @@ impl ExportDirectory {
         Ok(Self { root: self.root.try_clone()? })
     }
 
-    /// Makes a directory; tells whether it was missing.
+    /// Creates a directory; reports whether it was missing.
     pub(super) fn make_dir(&self, relative: &str) -> Result<bool, SkipReason> {
         let (dir, name) = self.above(relative)?;
         match fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
@@ -131,7 +131,7 @@ impl ExportDirectory {
         let written = write_temporary(&dir, &temporary, data, attributes);
         let placed = written.and_then(|()| place(&dir, &temporary, name, force));
         if placed.is_err() {
-            // It may never have been made.
+            // The temporary file may not exist.
             fs::unlinkat(&dir, &temporary, AtFlags::empty()).ok();
         }
         placed.map(|()| FileWriteOutcome::Written)
@@ -181,7 +181,7 @@ impl ExportDirectory {
         fs::futimens(&file, &attributes.times()).map_err(failed)
     }
 
-    /// Opens the directory that holds the last component of a path.
+    /// Opens the parent directory of the last component of a path.
     fn above<'p>(&self, relative: &'p str) -> Result<(OwnedFd, &'p str), SkipReason> {
         let (dirs, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         let mut dir =
@@ -208,7 +208,7 @@ fn holds(dir: &OwnedFd, name: &str, data: &[u8], size: u64) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let Ok(file) = fs::openat(dir, name, flags, Mode::empty()) else { return false };
     let mut there = Vec::with_capacity(data.len());
-    // One byte more, to notice a file that grew.
+    // One byte more, to detect a file that grew.
     let limit = data.len() as u64 + 1;
     File::from(file).take(limit).read_to_end(&mut there).is_ok() && there == data
 }
@@ -227,12 +227,13 @@ fn write_temporary(
     fs::futimens(&file, &attributes.times()).map_err(failed)
 }
 
-/// Gives a temporary file its name; without `force`, only if nobody else has it.
+/// Renames a temporary file; without `force`, only if the name is free.
 fn place(dir: &OwnedFd, temporary: &str, name: &str, force: bool) -> Result<(), SkipReason> {
     if force {
         return fs::renameat(dir, temporary, dir, name).map_err(failed);
     }
-    // A hard link refuses what exists on every system; the temporary name goes afterwards.
+    // A hard link fails on every system if the name exists; the temporary name is removed
+    // afterwards.
     match fs::linkat(dir, temporary, dir, name, AtFlags::empty()) {
         Ok(()) => fs::unlinkat(dir, temporary, AtFlags::empty()).map_err(failed),
         Err(Errno::EXIST) => Err(SkipReason::Exists),

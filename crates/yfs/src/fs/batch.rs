@@ -1,4 +1,4 @@
-//! Making many objects in one transaction: what import does.
+//! Creation of many objects in one transaction, as an import needs it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,50 +26,50 @@ use super::{
 };
 use crate::commit::{NewDocument, StructureAccess, Transaction};
 
-/// Something to be made.
+/// An object to create.
 #[derive(Debug)]
 pub(crate) struct NewNode {
-    /// Where; the folder above is there, or earlier in the same batch.
+    /// Its path; the parent directory exists, or is earlier in the same batch.
     pub(crate) path: VPath,
     /// Permission bits.
     pub(crate) mode: Option<u32>,
     /// The time of the last change.
     pub(crate) mtime: Option<Millis>,
-    /// What.
+    /// The kind and content of the object.
     pub(crate) what: NewWhat,
 }
 
-/// What is to be made.
+/// The kind and content of an object to create.
 #[derive(Debug)]
 pub(crate) enum NewWhat {
-    /// A folder.
+    /// A directory.
     Folder,
     /// A symbolic link.
     Link {
         /// Its id.
         id: FileId,
-        /// Its text.
+        /// The target of the link.
         target: SmolStr,
     },
     /// A file whose content was prepared.
     File(PreparedContent),
 }
 
-/// The content of a file that is not there yet.
+/// The content of a file to create.
 #[derive(Debug)]
 pub(crate) struct PreparedContent {
     id: FileId,
     size: u64,
     blob: Option<BlobRef>,
-    /// The first update of its document; nothing if the file is empty.
+    /// The first update of its document; `None` if the file is empty.
     update: Option<Vec<u8>>,
 }
 
-/// Where the objects of a batch go, while they are planned.
+/// The state of a batch while its objects are planned.
 struct BatchPlanner<'a> {
     main: &'a MainDoc,
     now: Millis,
-    /// Folders of this batch.
+    /// The directories of this batch.
     folders: HashMap<VPath, FileId>,
     taken: HashSet<(Option<FileId>, SmolStr)>,
     writes: Vec<RowWrite>,
@@ -93,18 +93,18 @@ impl PreparedContent {
 }
 
 impl WorkspaceFs {
-    /// Returns the same filesystem with a label of its own for one operation of many changes.
+    /// Returns the same filesystem with a separate label for one operation of many changes.
     pub(crate) fn for_operation(self, what: &str) -> Self {
         let label = format!("{what} {}", self.state.options.ids.file_id());
         self.labelled(&label)
     }
 
-    /// Prepares a link that is to be made.
+    /// Prepares a link to create.
     pub(crate) fn prepare_link(&self, target: &str) -> NewWhat {
         NewWhat::Link { id: self.state.options.ids.file_id(), target: target.into() }
     }
 
-    /// Prepares the content of a file that is to be made; bytes that are no text go to the store.
+    /// Prepares the content of a file to create; bytes that are not text go to the store.
     pub(crate) fn prepare(&self, path: &VPath, data: &[u8]) -> Result<PreparedContent, FsError> {
         let id = self.state.options.ids.file_id();
         let by = self.author(None);
@@ -118,8 +118,8 @@ impl WorkspaceFs {
         })
     }
 
-    /// Makes many objects in one transaction, and returns their ids. What cannot be made is left out,
-    /// and said why.
+    /// Creates many objects in one transaction, and returns their ids. An object that cannot be
+    /// created is left out, with its error.
     pub(crate) fn create_many(
         &self,
         nodes: &[NewNode],
@@ -140,7 +140,7 @@ impl WorkspaceFs {
         Ok(made.value)
     }
 
-    /// Describes what is at a path, if anything is.
+    /// Returns the attributes of the object at a path, or `None` if there is none.
     pub(crate) fn look(&self, path: &VPath) -> Result<Option<Stat>, FsError> {
         match self.stat_now(path, Op::Lstat) {
             Ok(stat) => Ok(Some(stat)),
@@ -149,37 +149,37 @@ impl WorkspaceFs {
         }
     }
 
-    /// Returns the text of the link at a path.
+    /// Returns the target of the link at a path.
     pub(crate) fn link_target(&self, path: &VPath) -> Result<String, FsError> {
         self.readlink_now(path)
     }
 
-    /// Makes a folder.
+    /// Creates a directory.
     pub(crate) fn make_folder(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
         self.mkdir_now(path, options)
     }
 
-    /// Removes what is at a path.
+    /// Removes the object at a path.
     pub(crate) fn remove(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.rm_now(path, options)
     }
 
-    /// Returns what a file holds.
+    /// Returns the content of a file.
     pub(crate) fn content(&self, path: &VPath) -> Result<Bytes, FsError> {
         Ok(self.read_now(path)?.data)
     }
 
-    /// Lists what lies below a folder.
+    /// Lists all entries below a directory.
     pub(crate) fn list_all(&self, path: &VPath) -> Result<Vec<WalkEntry>, FsError> {
         self.walk_now(path, &WalkOptions::default())
     }
 
-    /// Returns whether a file holds exactly this.
+    /// Reports whether a file has exactly this content.
     pub(crate) fn holds(&self, path: &VPath, data: &[u8]) -> Result<bool, FsError> {
         Ok(self.read_now(path)?.data == data)
     }
 
-    /// Makes `data` the content of a file that is there, as the least edit.
+    /// Replaces the content of an existing file by `data`, as the least edit.
     pub(crate) fn overwrite(
         &self,
         path: &VPath,
@@ -227,7 +227,7 @@ impl<'a> BatchPlanner<'a> {
         Ok(id)
     }
 
-    /// Returns the id of the folder that something goes into; none for the root.
+    /// Returns the id of the parent directory of a new object; `None` for the root.
     fn folder(&self, above: &VPath, path: &VPath) -> Result<Option<FileId>, FsError> {
         if let Some(id) = self.folders.get(above) {
             return Ok(Some(id.clone()));
@@ -265,7 +265,7 @@ impl<'a> BatchPlanner<'a> {
                     self.main.tree().folder_id_for_creation(row.parent.as_ref(), name);
                 self.folders.insert(node.path.clone(), id.clone());
                 if there.is_some() {
-                    // An orphan that waits for the folder above it, made just before.
+                    // An orphan that becomes visible in the directory made just before.
                     return id;
                 }
                 (row.id, row.kind) = (id.clone(), NodeKind::Folder);

@@ -1,9 +1,10 @@
-//! What can be answered from memory, without a future: for whoever may not wait, such as an event loop.
+//! Reads that are answered from memory, without a future: for callers that must not wait, such as
+//! an event loop.
 //!
 //! # Cost
 //!
-//! A look-up of the path. Only the length of a text that nobody has read or measured since the store was
-//! opened has to be asked of the store.
+//! A look-up of the path. The store is read only for the length of a text that was neither read nor
+//! measured since the store was opened.
 
 use std::sync::Arc;
 
@@ -19,12 +20,12 @@ use super::{
 };
 
 impl WorkspaceFs {
-    /// Describes what is at a path as a listing would, and says when it was made: [`Op::Lstat`] does not
-    /// follow a link at its end.
+    /// Returns the entry at a path as a listing would, and its creation time. [`Op::Lstat`] does
+    /// not follow a link at the end.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::stat`](yfs_vfs::FileSystem::stat).
+    /// Fails as [`FileSystem::stat`](yfs_vfs::FileSystem::stat) does.
     pub fn entry(&self, path: &VPath, op: Op) -> Result<(DirEntry, Millis), FsError> {
         self.refreshed(op)?;
         let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
@@ -45,11 +46,11 @@ impl WorkspaceFs {
         Ok((entry, created))
     }
 
-    /// Lists the names in a directory with what they name, without measuring it.
+    /// Lists the names in a directory and the kinds of their objects, without sizes.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir).
+    /// Fails as [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir) does.
     pub fn names(&self, path: &VPath) -> Result<Vec<(FileKind, SmolStr)>, FsError> {
         self.refreshed(Op::Scandir)?;
         let main = self.state.main.read();
@@ -64,11 +65,11 @@ impl WorkspaceFs {
         Ok(children.collect())
     }
 
-    /// Lists every path of the workspace but `/`: each directory before what it holds.
+    /// Lists every path of the workspace except `/`: each directory before its entries.
     ///
     /// # Errors
     ///
-    /// Where the store fails.
+    /// Fails if the store does.
     pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
         self.refreshed(Op::Walk)?;
         let main = self.state.main.read();
@@ -89,32 +90,33 @@ impl WorkspaceFs {
         Ok(found)
     }
 
-    /// Returns where a link points, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
+    /// Returns the target of a link, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink)
+    /// does.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// Fails as it does.
     pub fn target_of(&self, path: &VPath) -> Result<String, FsError> {
         self.readlink_now(path)
     }
 
-    /// Returns the version of a file's content, which changes with it.
+    /// Returns the version of a file's content. It changes with the content.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    /// Fails as [`FileSystem::read`](yfs_vfs::FileSystem::read) does.
     pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
         self.refreshed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.refreshed_version_of(&found, path)
     }
 
-    /// Returns the id and the text of a file, and the version of that, if it is a text that is in the cache and no
-    /// longer than this.
+    /// Returns the id, text and version of a file, if the text is in the cache and at most
+    /// `max_len` bytes long.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    /// Fails as [`FileSystem::read`](yfs_vfs::FileSystem::read) does.
     pub fn text_in_memory(
         &self,
         path: &VPath,
@@ -135,19 +137,19 @@ impl WorkspaceFs {
 pub struct TextInMemory {
     /// The file.
     pub id: FileId,
-    /// What it says.
+    /// The text.
     pub content: Arc<str>,
     head: DocHead,
 }
 
 impl TextInMemory {
-    /// Returns the version that the text is.
+    /// Returns the version of the text.
     pub fn version(&self) -> VersionToken {
         version_token(self.head, &ContentLocation::Text)
     }
 
-    /// Returns a number that no other file of the store has, nor this one for another text; nothing of a
-    /// text that is not in the log.
+    /// Returns a number that identifies this text of this file among all texts of the store; `None`
+    /// for a text that is not in the log.
     pub fn state(&self) -> Option<u64> {
         (self.head != DocHead::ZERO).then_some(self.head.seq.0)
     }

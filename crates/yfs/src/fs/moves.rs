@@ -1,7 +1,7 @@
-//! Moving and copying, also over what is there: rows and contents in one transaction.
+//! Moves and copies, also over existing files: rows and contents in one transaction.
 //!
-//! What is replaced keeps its identity: it gets the other's content as the least edit, so that whoever
-//! has it open stays bound to it.
+//! A replaced file keeps its identity: it gets the source's content as the least edit, so that
+//! programs that have it open stay bound to it.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// A call that moves or copies, for what it has to say when it fails.
+/// The paths of a move or copy, for its error messages.
 #[derive(Debug, Clone, Copy)]
 struct TransferCall<'a> {
     op: Op,
@@ -40,12 +40,12 @@ struct TransferCall<'a> {
     now: Millis,
 }
 
-/// What makes a file hold what another does.
+/// The parts of a transaction that copies one file's content into another.
 struct OverwritePlan {
     changes: RowChanges,
     body: NewBody,
     author: content::RunAuthor,
-    /// The text that it was made from.
+    /// The precondition on the source's text.
     precondition: Option<ContentPrecondition>,
 }
 
@@ -115,7 +115,7 @@ impl WorkspaceFs {
             RowWrite::Update { id: target.clone(), changes },
             RowWrite::Update { id: source.clone(), changes: trash },
         ];
-        // Whatever is logged in the source before it goes is to be in the target.
+        // Edits that are logged in the source before it is trashed must be in the target.
         let preconditions = precondition.into_iter().collect();
         let blobs = body.blob().into_iter().collect();
         let changes = vec![DocumentChange::replace(target, body, author)];
@@ -176,7 +176,8 @@ impl WorkspaceFs {
         Ok(plan)
     }
 
-    /// Plans to copy a file over a link, which is replaced itself; nothing if it is not like that.
+    /// Plans to copy a file over a link, replacing the link itself. Returns `None` if the target is
+    /// no link.
     fn copy_over_link(
         &self,
         main: &MainDoc,
@@ -205,7 +206,7 @@ impl WorkspaceFs {
         Ok(Some(Transaction { new_documents, ..Transaction::rows(writes, ()) }))
     }
 
-    /// Plans to give a file the content, the permission bits and the time of another.
+    /// Plans to give a file the content, permission bits and time of another.
     fn plan_overwrite(
         &self,
         main: &MainDoc,
@@ -233,7 +234,7 @@ impl WorkspaceFs {
             ContentLocation::Blob(blob) => {
                 let info = self.state.store.blob_info(&blob.hash);
                 let info = info.map_err(|error| fs_error(error.into(), call.op, call.from))?;
-                // What is known and not here replaces nothing.
+                // A known blob that has not arrived must not replace a content.
                 info.ok_or_else(|| call.fail(FsCode::EIO))?;
                 changes.blob = Some(Some(blob));
                 (blob.size, NewBody::Blob(listed(blob)), None)
@@ -241,12 +242,12 @@ impl WorkspaceFs {
         };
         changes.size = Some(size);
         let mut author = self.content_author(&self.author);
-        // A label of its own keeps apart what the file held before.
+        // A separate label keeps the replaced content as a version of its own.
         author.label.get_or_insert_with(|| "replaced by a file".into());
         Ok(OverwritePlan { changes, body, author, precondition })
     }
 
-    /// Prepares the document of a copy, and gives its row the size of what is copied.
+    /// Prepares the document of a copy, and sets the size in its row.
     fn copied_content(
         &self,
         main: &MainDoc,
@@ -274,14 +275,14 @@ impl WorkspaceFs {
 }
 
 impl WorkspaceState {
-    /// Returns when a file last changed, as far as that is known here.
+    /// Returns the time of a file's last change, as far as this process knows it.
     fn time_of(&self, row: &FileRow) -> Millis {
         let (_, touched) = self.live.get(&row.id);
         touched.map_or(row.updated_at, |touched| touched.max(row.updated_at))
     }
 }
 
-/// Plans to convert the contents of files whose new names promise another kind.
+/// Plans conversions of the contents of files whose new names require another form.
 fn conversions(main: &MainDoc, writes: &[RowWrite]) -> Vec<DocumentChange<'static>> {
     let renamed = writes.iter().filter_map(|write| match write {
         RowWrite::Update { id, changes } => Some((id, changes.name.as_ref()?)),
@@ -297,7 +298,7 @@ fn conversions(main: &MainDoc, writes: &[RowWrite]) -> Vec<DocumentChange<'stati
     converted.collect()
 }
 
-/// Refuses what no copy is made of, whatever is at the destination.
+/// Rejects sources that cannot be copied, whatever is at the destination.
 fn check_copy(
     main: &MainDoc,
     call: TransferCall<'_>,
@@ -317,7 +318,7 @@ fn check_copy(
     Ok(())
 }
 
-/// Returns the file that a write makes or changes.
+/// Returns the file that a write creates or changes.
 fn written_id(write: &RowWrite) -> Option<&FileId> {
     match write {
         RowWrite::Create { row, .. } => Some(&row.id),

@@ -1,4 +1,4 @@
-//! The calls that read.
+//! The reading calls.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -27,14 +27,14 @@ use crate::{
     error::WorkspaceError, json_convert::to_json, state::WorkspaceState, workspace::CREATED_KEY,
 };
 
-/// The member of a row's `meta` that holds the media type.
+/// The member of a row's `meta` for the media type.
 pub(crate) const MIME_KEY: &str = "mime";
 
-/// The member of a row's `meta` that holds the custom metadata.
+/// The member of a row's `meta` for the custom metadata.
 pub(crate) const CUSTOM_KEY: &str = "custom";
 
 impl WorkspaceFs {
-    /// Looks at the log first where nothing follows it.
+    /// Reads the log first if no thread follows it.
     pub(super) fn refreshed(&self, op: Op) -> Result<(), FsError> {
         self.state.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
     }
@@ -45,7 +45,7 @@ impl WorkspaceFs {
         self.read_found(path, &found)
     }
 
-    /// Reads a file that was found.
+    /// Reads a resolved file.
     pub(super) fn read_found(
         &self,
         path: &VPath,
@@ -98,7 +98,7 @@ impl WorkspaceFs {
         Ok(bytes.into())
     }
 
-    /// Returns the token of a file's present state.
+    /// Returns the token of a file's current state.
     pub(super) fn version_of(
         &self,
         found: &ResolvedFile,
@@ -110,7 +110,7 @@ impl WorkspaceFs {
     }
 
     /// Returns the token of a file's state as of the last [refresh](Self::refreshed), without
-    /// reading the log once more.
+    /// reading the log again.
     pub(super) fn refreshed_version_of(
         &self,
         found: &ResolvedFile,
@@ -142,8 +142,8 @@ impl WorkspaceFs {
         Ok(stat)
     }
 
-    /// Fills in what is asked of the content rather than of the row, without the main document's
-    /// lock.
+    /// Sets the attributes that come from the content rather than from the row, without the main
+    /// document's lock.
     fn stat_of(
         &self,
         mut stat: Stat,
@@ -268,8 +268,8 @@ impl WorkspaceFs {
 }
 
 impl WorkspaceState {
-    /// Puts in what is known of a content. Tells whether that is all: else the length of a text has
-    /// to be looked up.
+    /// Sets the known attributes of a content. Reports whether they are complete; if not, the
+    /// length of the text must be read.
     fn measure(&self, id: &FileId, measured: &mut MeasuredContent<'_>) -> bool {
         let (size, touched) = self.live.get(id);
         if let Some(touched) = touched {
@@ -285,7 +285,7 @@ impl WorkspaceState {
         }
     }
 
-    /// Measures a listing; what is not known is looked up at once.
+    /// Measures a listing; unknown lengths are read in one call.
     pub(super) fn measure_all<'a>(
         &self,
         entries: impl Iterator<Item = (&'a mut DirEntry, &'a bool)>,
@@ -314,8 +314,8 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Returns when the workspace was made, and when something was last put into its root, renamed
-    /// in it or taken out of it.
+    /// Returns the creation time of the workspace, and the time of the last change of its root
+    /// directory.
     fn times_of_root(&self) -> Result<(Millis, Millis), WorkspaceError> {
         let created = self.store.get_meta(CREATED_KEY)?;
         let created = created.and_then(|bytes| String::from_utf8(bytes).ok()?.parse().ok());
@@ -331,27 +331,28 @@ impl WorkspaceState {
         Ok((if created == Millis(0) { changed } else { created }, changed))
     }
 
-    /// Returns the length of a text that may not have arrived: then what its author reported.
+    /// Returns the length of a text; if the text has not arrived, the length that its author
+    /// reported.
     fn text_size_or(&self, id: &FileId, reported: u64) -> Result<u64, WorkspaceError> {
         let is_here = self.store.tailed_doc_head(&DocName::from(id))? != DocHead::ZERO;
         if is_here { self.text_size(id) } else { Ok(reported) }
     }
 
-    /// Finds the file at a path, through links.
+    /// Resolves the path of a file, through links.
     pub(crate) fn resolve_file(&self, path: &VPath) -> Result<FileId, FsError> {
         Ok(resolve_file(&self.main.read(), Op::Open, path)?.id)
     }
 }
 
-/// What a row reports of a content, to be put right by what is known of the content itself.
+/// The content attributes from a row, to be corrected by the content itself.
 struct MeasuredContent<'a> {
-    /// Whether the content is a text, whose length the row may tell wrongly.
+    /// Whether the content is a text, for which the row may have an outdated length.
     is_text: bool,
     size: &'a mut u64,
     mtime: &'a mut Millis,
 }
 
-/// Describes a node as its row does; nothing for the root.
+/// Returns the attributes of a node from its row; `None` for the root.
 fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
     let id = node.id()?;
     let row = main.files().attributes(id)?;
@@ -373,7 +374,7 @@ fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
     Some((stat, row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob))))
 }
 
-/// Describes an entry of a listing as its row does, and tells whether it holds a text.
+/// Returns the entry of a listing from its row, and whether its content is a text.
 pub(super) fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
     let id = child.id()?;
     let row = main.files().attributes(id)?;
@@ -384,7 +385,7 @@ pub(super) fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bo
     Some((entry, is_text))
 }
 
-/// Returns the length of what reading the file returns, as its row tells.
+/// Returns the length that the file's row reports.
 fn reported_size(row: &RowAttributes<'_>) -> u64 {
     match (file_kind(row), row.blob) {
         (FileKind::Directory, _) => 0,

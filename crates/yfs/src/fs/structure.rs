@@ -1,4 +1,4 @@
-//! The calls that change the tree. The engine plans them; here the plans meet contents and options.
+//! The calls that change the tree. The engine plans rows; this module adds contents and options.
 
 use yfs_engine::{
     id::FileId,
@@ -28,7 +28,7 @@ use crate::{
 };
 
 impl WorkspaceFs {
-    /// Creates a file. Answers nothing where somebody else was faster, and that is no error.
+    /// Creates a file. Returns `None` if it exists by now and the options allow that.
     pub(super) fn create(
         &self,
         op: Op,
@@ -45,7 +45,7 @@ impl WorkspaceFs {
         };
         let plan =
             |main: &MainDoc| plan_create(main, path, id.clone(), now, create, options.create);
-        // Asked before any byte is stored, so that a refused call leaves none behind.
+        // Checked before any byte is stored, so that a rejected call leaves none behind.
         plan(&self.state.main.read()).map_err(|error| op_error(error, op, path))?;
         let by = self.author(options.author.as_ref());
         let content = self.new_content(op, path, &id, data, &by)?;
@@ -136,7 +136,8 @@ impl WorkspaceFs {
         let id = self.attribute(Op::Utimes, path, |main| {
             ops::plan_touch(main.tree(), main, path, mtime, FinalLink::Yes)
         })?;
-        // Also where the row says this time already: content that it has not been told of may be younger.
+        // Also if the row has this time already: a content change that is not in the row yet may be
+        // newer.
         self.state.settle_time(&id);
         Ok(())
     }
@@ -163,7 +164,7 @@ impl WorkspaceFs {
         Ok(())
     }
 
-    /// Changes attributes of what is at a path, and returns its id.
+    /// Changes attributes of the object at a path, and returns its id.
     fn attribute(
         &self,
         op: Op,
@@ -198,14 +199,14 @@ impl WorkspaceFs {
 }
 
 impl WorkspaceState {
-    /// Forgets that a file was touched: its time was set by hand.
+    /// Drops the unreported edit of a file, because its time was set explicitly.
     pub(crate) fn settle_time(&self, id: &FileId) {
         self.live.reported(id);
         self.unreported.lock().remove(id);
     }
 }
 
-/// Plans a file, or answers nothing where there is one and that is no error.
+/// Plans a file, or returns `None` if it exists and the options allow that.
 fn plan_create(
     main: &MainDoc,
     path: &VPath,
@@ -224,7 +225,7 @@ fn plan_create(
     }
 }
 
-/// Plans a file in the place of a link, which goes to the trash; nothing where there is no link.
+/// Plans a file in place of a link, which goes to the trash; returns `None` if there is no link.
 pub(super) fn replace_link(
     main: &MainDoc,
     path: &VPath,
@@ -243,7 +244,7 @@ pub(super) fn replace_link(
     ]))
 }
 
-/// Checks what a symbolic link is to say.
+/// Checks the target of a new symbolic link.
 fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
     let fail = |code| Err(FsError::new(code, Op::Symlink, path));
     match target.len() {
@@ -254,7 +255,7 @@ fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
     }
 }
 
-/// Returns the document of a new file, whose content was written in the form that `name` asks for.
+/// Returns the document of a new file, with its content in the form that `name` requires.
 pub(super) fn new_doc(
     id: &FileId,
     name: &str,

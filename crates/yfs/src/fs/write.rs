@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{content::Updates, error::WorkspaceError};
 
-/// How often a call starts over because a file came or went meanwhile.
+/// How often a call starts over because a file was created or removed meanwhile.
 pub(super) const MAX_ATTEMPTS: usize = 64;
 
-/// What a write does to the content.
+/// The change that a write makes to the content.
 #[derive(Debug, Clone, Copy)]
 enum ContentChange<'a> {
     Replace(&'a [u8]),
@@ -49,7 +49,7 @@ impl WorkspaceFs {
         self.change(Op::Append, path, ContentChange::Append(data), &options)
     }
 
-    /// Writes to what is at the path, or creates it; starts over where somebody was faster.
+    /// Writes to the file at the path, or creates it; starts over if another process was faster.
     fn change(
         &self,
         op: Op,
@@ -64,14 +64,14 @@ impl WorkspaceFs {
             let written = match found {
                 Some(found) => self.change_file(op, path, &found, change, options).map(Some),
                 None => match self.create_with(op, path, change, options) {
-                    // A blob that was put was removed before the file named it.
+                    // The blob of this call was removed before the file named it.
                     Err(error) if is_blob_gone(&error) => continue,
                     created => created,
                 },
             };
             match written {
                 Ok(Some(written)) => return Ok(written),
-                // Without a condition only a file that is gone is stale.
+                // Without a precondition, `ESTALE` only means that the file is gone.
                 Err(error) if error.code != FsCode::ESTALE || is_conditional(options) => {
                     return Err(error);
                 }
@@ -128,7 +128,7 @@ impl WorkspaceFs {
         Ok(self.edited(it, append)?.0)
     }
 
-    /// Edits a text, and returns what was made and the text afterwards.
+    /// Edits a text, and returns the outcome and the new text.
     pub(super) fn edited(
         &self,
         it: WriteTarget<'_>,
@@ -149,7 +149,7 @@ fn is_conditional(options: &WriteOptions) -> bool {
     options.expected_version.is_some() || options.base.is_some()
 }
 
-/// Finds the file to write to, or nothing where one is to be created.
+/// Resolves the file to write to, or returns `None` if it is to be created.
 pub(super) fn find_target(
     main: &MainDoc,
     op: Op,
@@ -179,7 +179,7 @@ pub(super) fn find_target(
     }
     let entry = node.id().and_then(|id| main.files().get(id));
     let row = entry.expect("what the tree shows is in the table").row;
-    // A link that is not followed gives way to a file.
+    // A link that is not followed is replaced by a file.
     if row.link.is_some() {
         return Ok(None);
     }

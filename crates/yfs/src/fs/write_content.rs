@@ -1,5 +1,5 @@
-//! Replacing what a file holds: text by text as the least edit, and the changes between texts and
-//! blobs.
+//! Replacing the content of a file: text by text as the least edit, and the changes between text
+//! and blob.
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ use crate::{
     json_convert,
 };
 
-/// What a new file is to hold.
+/// The content of a new file.
 #[derive(Debug)]
 pub(crate) enum NewFileContent {
     /// Text, as the first update of its document.
     Text {
-        /// Nothing if the text is empty.
+        /// `None` if the text is empty.
         update: Option<Vec<u8>>,
         size: u64,
     },
@@ -44,16 +44,16 @@ pub(crate) enum NewFileContent {
     Blob { blob: BlobRef, update: Option<Vec<u8>> },
 }
 
-/// A file that is to be written to: by whom, and on what condition.
+/// A file to write to, with the writer and the preconditions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteTarget<'a> {
     pub(super) fs: &'a WorkspaceFs,
     pub(super) op: Op,
     pub(super) path: &'a VPath,
     pub(super) found: &'a ResolvedFile,
-    /// How the path leads to the file.
+    /// The options by which the path was resolved.
     pub(super) target: &'a WriteOptions,
-    /// The last record that its document may have.
+    /// The record that the document must have as its last.
     pub(super) expected: Option<DocHead>,
     pub(super) by: &'a ChangeAuthor,
 }
@@ -63,11 +63,11 @@ impl WriteTarget<'_> {
         FsError::new(code, self.op, self.path)
     }
 
-    /// Checks that the path still leads to the file, which still holds what it held.
+    /// Checks that the path still leads to the file, which is still a text or has the same blob.
     ///
     /// # Errors
     ///
-    /// `ESTALE` if not.
+    /// Fails with `ESTALE` if not.
     pub(super) fn check(&self, main: &MainDoc) -> Result<(), WorkspaceError> {
         let found = find_target(main, self.op, self.path, self.target);
         let is_same = found.is_ok_and(|found| {
@@ -112,8 +112,8 @@ impl WorkspaceFs {
         Ok(head_of_token(token))
     }
 
-    /// Makes `data` what a file holds: of a text and a text as the least edit of what its writer had
-    /// read, else as a whole.
+    /// Replaces the content of a file by `data`. If both are text, the change is the least edit of
+    /// the text that the writer had read.
     pub(super) fn replace(
         &self,
         it: WriteTarget<'_>,
@@ -148,7 +148,7 @@ impl WorkspaceFs {
             let Some(OwnedBase::Current(head)) = base else {
                 return self.replace_from(it, text, base.as_ref());
             };
-            // What is the base now must still be what the file holds when the edit is logged.
+            // The base must still be the current content when the edit is logged.
             let expected = it.expected.or(Some(head));
             match self.replace_from(WriteTarget { expected, ..it }, text, None) {
                 Err(error) if error.code == FsCode::ESTALE && it.expected.is_none() => (),
@@ -182,7 +182,7 @@ impl WorkspaceFs {
         Ok(written)
     }
 
-    /// Finds what the writer had read.
+    /// Resolves the base that the writer had read.
     fn content_base(
         &self,
         it: WriteTarget<'_>,
@@ -216,8 +216,8 @@ impl WorkspaceFs {
         }
     }
 
-    /// Refuses a base that cannot be merged with, unless it is what the file holds. It must still be
-    /// that when the write is logged: what is returned is the head to expect then.
+    /// Rejects a base that cannot be merged with, unless it is the current content. It must still
+    /// be current when the write is logged, so the head to expect is returned.
     fn check_unmerged_base(
         &self,
         it: WriteTarget<'_>,
@@ -244,7 +244,7 @@ impl WorkspaceFs {
             let found = self.resolve_file(&self.state.main.read(), it.op, it.path)?;
             let before = self.read_found(it.path, &found)?;
             let whole = [&before.data[..], data].concat();
-            // Nothing may come between, or it would be overwritten.
+            // A change in between would be overwritten.
             let expected = it.expected.or_else(|| head_of_token(&before.version));
             match self.put_bytes(WriteTarget { expected, found: &found, ..it }, &whole) {
                 Err(error) if error.code == FsCode::ESTALE && it.expected.is_none() => (),
@@ -254,8 +254,8 @@ impl WorkspaceFs {
         Err(it.fail(FsCode::EBUSY))
     }
 
-    /// Makes bytes the content of a file: the blob is kept, its version noted in the document, and
-    /// the row points to it.
+    /// Replaces the content of a file by bytes: stores the blob, records the version in the
+    /// document, and names the blob in the row.
     fn put_bytes(&self, it: WriteTarget<'_>, data: &[u8]) -> Result<WriteOutcome, FsError> {
         for _ in 0..MAX_ATTEMPTS {
             let blob = self.put_blob(it.op, it.path, data)?;
@@ -265,7 +265,7 @@ impl WorkspaceFs {
                 blob.size,
                 NewBody::Blob(listed(blob)),
             ) {
-                // An equal blob had been there, and was removed meanwhile.
+                // An equal blob existed, and was removed meanwhile.
                 Err(error) if is_blob_gone(&error) => {}
                 written => return written,
             }
@@ -273,7 +273,7 @@ impl WorkspaceFs {
         Err(it.fail(FsCode::EBUSY))
     }
 
-    /// Makes a text the content of a file that holds a blob.
+    /// Replaces a blob by a text.
     fn become_text(&self, it: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
         let text: Arc<str> = text.into();
         self.change_form(it, ContentLocation::Text, text.len() as u64, NewBody::Text(text))
@@ -299,10 +299,10 @@ impl WorkspaceFs {
         let committed = self.state.commit(StructureAccess::Change, by, |main| {
             it.check(main)?;
             let entry = main.files().get(id).filter(|entry| entry.row.trashed_at.is_none());
-            // It was removed since it was found.
+            // The file was removed since it was resolved.
             let entry = entry.ok_or_else(|| it.fail(FsCode::ESTALE))?;
             let preconditions = self.state.expect_content(id, it.expected)?;
-            // The row may have been behind its document when the version was told.
+            // The row may have been behind its document when the version was read.
             if it.expected.is_some() && ContentLocation::of(&entry.row) != it.found.holds {
                 return Err(it.fail(FsCode::ESTALE).into());
             }
@@ -327,7 +327,7 @@ impl WorkspaceFs {
         Ok(BlobRef { hash: info.hash, size: info.size })
     }
 
-    /// Writes what a write says besides content: mode, media type, metadata, time.
+    /// Writes the row options of a write: mode, media type, metadata, time.
     pub(super) fn write_row_options(
         &self,
         op: Op,
@@ -390,7 +390,7 @@ impl WorkspaceFs {
         self.refreshed(Op::Edit)?;
         for _ in 0..MAX_ATTEMPTS {
             match self.edit_found(path, edit) {
-                // Without a condition only a file that is gone is stale.
+                // Without a precondition, `ESTALE` only means that the file is gone.
                 Err(error) if error.code == FsCode::ESTALE && edit.expected_version.is_none() => (),
                 edited => return edited,
             }
@@ -425,9 +425,9 @@ impl WorkspaceFs {
     }
 }
 
-/// What a writer had read, kept while the document is looked for.
+/// The base of a write, kept while the document is resolved.
 enum OwnedBase {
-    /// What the file holds up to this record, which was the last when one looked.
+    /// The current content, up to the record that was the last when it was read.
     Current(DocHead),
     Version(content::Version),
     Text(String),
@@ -447,13 +447,13 @@ pub(super) fn listed(blob: BlobRef) -> NewBlob {
     NewBlob { hash: blob.hash, size: blob.size, mime: None }
 }
 
-/// Reports whether a call failed because a blob that it had put was removed before it was named.
+/// Reports whether a call failed because its blob was removed before the row named it.
 pub(super) fn is_blob_gone(error: &FsError) -> bool {
     let source = error.source.as_ref().and_then(|source| source.downcast_ref());
     matches!(source, Some(WorkspaceError::Store(StoreError::NoBlob { .. })))
 }
 
-/// Returns the merge patch of a row's `meta` that a write asks for.
+/// Returns the merge patch of a row's `meta` for the options of a write.
 pub(super) fn meta_patch(options: &WriteOptions) -> Option<yfs_engine::Any> {
     let mut patch = serde_json::Map::new();
     if let Some(mime) = &options.mime {

@@ -1,4 +1,4 @@
-//! Reading files with several threads, and making them in batches.
+//! Reads files with several threads, and creates them in batches.
 
 use std::{
     fs, io,
@@ -18,13 +18,13 @@ use crate::{
     fs::batch::{NewNode, NewWhat},
 };
 
-/// How many files a thread takes at a time.
+/// The number of files that a thread claims at a time.
 const CHUNK: usize = 64;
 
-/// How many bytes of new content wait for one transaction at most.
+/// The most bytes of new content in one transaction.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a thread found out about a file.
+/// The result of a thread for one file.
 struct ImportOutcome<'a> {
     found: &'a ImportEntry,
     n_bytes: u64,
@@ -40,7 +40,7 @@ enum ImportVerdict {
     Failed(FsError),
 }
 
-/// Imports files, whose folders are there.
+/// Imports files whose directories exist.
 pub(super) fn import(importer: &mut DirectoryImporter<'_>, files: &[ImportEntry]) -> Result<()> {
     let n_threads = match importer.options.n_threads {
         0 => thread::available_parallelism().map_or(2, usize::from),
@@ -66,7 +66,8 @@ pub(super) fn import(importer: &mut DirectoryImporter<'_>, files: &[ImportEntry]
             }
             importer.commit(&mut batch)
         })();
-        // Threads that still work must not wait for a reader that has gone: the channel closes here.
+        // Threads that still work must not wait for a receiver that is gone: the channel closes
+        // here.
         stop.store(true, Ordering::Relaxed);
         drop(outcomes);
         done
@@ -119,11 +120,11 @@ fn read(found: &ImportEntry, max_len: u64) -> Result<Vec<u8>, SkipReason> {
     let failed = |error: io::Error| SkipReason::Failed(error.to_string());
     let data = fs::read(&found.from).map_err(failed)?;
     let size = data.len() as u64;
-    // It may have grown since it was found.
+    // The file may have grown since the scan.
     if size > max_len { Err(SkipReason::TooLarge { size }) } else { Ok(data) }
 }
 
-/// Compares a file with what is where it goes, and writes it there if that is a file.
+/// Compares a file with the object at its destination, and writes it there if that is a file.
 fn compare(fs: &WorkspaceFs, found: &ImportEntry, data: &[u8]) -> Result<ImportVerdict, FsError> {
     let Some(stat) = fs.look(&found.to)? else {
         let prepared = fs.prepare(&found.to, data)?;
@@ -174,7 +175,7 @@ impl DirectoryImporter<'_> {
         for ((found, n_bytes), made) in batch.found.iter().zip(made) {
             match made {
                 Ok(_) => self.done(*n_bytes, |report| report.n_created += 1),
-                // Somebody made it meanwhile: then it is compared after all.
+                // Another writer created it meanwhile, so it is compared now.
                 Err(error) if error.code == FsCode::EEXIST => {
                     let again = look_at(&self.fs, found, self.options.max_file_len);
                     self.settle(found, again.n_bytes, again.what)?;
@@ -189,7 +190,7 @@ impl DirectoryImporter<'_> {
 
     fn settle(&mut self, found: &ImportEntry, n_bytes: u64, what: ImportVerdict) -> Result<()> {
         match what {
-            // It came and went; the next run will bring it in.
+            // It was created and removed again; the next run imports it.
             ImportVerdict::New(_) => self.skip(found, SkipReason::InTheWay),
             ImportVerdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
             ImportVerdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),

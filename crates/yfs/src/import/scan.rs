@@ -1,4 +1,4 @@
-//! Finding what there is to import.
+//! The scan that finds the objects to import.
 
 use std::{
     fs::Metadata,
@@ -19,20 +19,20 @@ use crate::error::{Result, WorkspaceError};
 /// Directories and files that belong to tools, at any depth.
 pub(crate) const RESERVED: [&str; 2] = [".git", ".yfs"];
 
-/// Something to import.
+/// An object to import.
 #[derive(Debug)]
 pub(crate) struct ImportEntry {
-    /// Where it is on the host.
+    /// Its path on the host.
     pub(crate) from: PathBuf,
-    /// Where it goes.
+    /// Its path in the workspace.
     pub(crate) to: VPath,
     pub(crate) what: ImportEntryKind,
-    /// Permission bits, unless they are what a new object gets anyway.
+    /// Permission bits, if they differ from the default of a new object.
     pub(crate) mode: Option<u32>,
     pub(crate) mtime: Option<Millis>,
 }
 
-/// What it is.
+/// The kind of an object to import.
 #[derive(Debug)]
 pub(crate) enum ImportEntryKind {
     Folder,
@@ -40,16 +40,16 @@ pub(crate) enum ImportEntryKind {
     File,
 }
 
-/// Everything that was found, each folder before what it holds.
+/// The result of a scan, each directory before its entries.
 #[derive(Debug)]
 pub(crate) struct ImportScan {
     pub(crate) found: Vec<ImportEntry>,
     pub(crate) skipped: Vec<SkippedPath>,
-    /// Whether a directory was given, and not one file.
+    /// Whether a directory was given, rather than one file.
     pub(crate) is_directory: bool,
 }
 
-/// Lists what is in `from`.
+/// Lists the objects in `from`.
 pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<ImportScan> {
     let host = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
     // The directory itself may be named by a link; links in it are not followed.

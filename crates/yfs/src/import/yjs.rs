@@ -1,12 +1,13 @@
 //! Imports of existing Yjs documents: those of a workspace, or one document as a file.
 //!
-//! The documents of a workspace are merged as they are, under the ids that they have, so history
-//! stays and clients may continue with their copies. A second import merges what is new. A single
+//! The documents of a workspace are merged under the ids that they have, so their history stays and
+//! clients may continue with their copies. A second import merges only new changes. A single
 //! document becomes the content of a file, without its history.
 //!
 //! # Invariants
 //!
-//! - All documents are read and checked before the first is merged: a refused one changes nothing.
+//! - All documents are read and checked before the first is merged: one rejected document means
+//!   that nothing changes.
 
 mod files;
 
@@ -35,40 +36,40 @@ use crate::{
     replica::{ReceivedUpdates, ReplicaUpdate},
 };
 
-/// What an import of Yjs documents did.
+/// The result of an import of Yjs documents.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct YjsImportReport {
     /// Documents that brought new items or deletions.
     pub n_changed: u64,
-    /// Documents that the workspace held already.
+    /// Documents that the workspace had already.
     pub n_unchanged: u64,
     /// Bytes of files that were read.
     pub n_bytes: u64,
-    /// What was left out, and why.
+    /// Objects that were left out, and the reasons.
     pub skipped: Vec<SkippedPath>,
 }
 
-/// Why a file is not imported as a Yjs document. Nothing was changed.
+/// The reason why a file is not imported as a Yjs document. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum YjsImportError {
-    /// The bytes are no update, or one that would harm readers.
+    /// The bytes are not an update, or the gate rejects it as harmful to readers.
     #[error(transparent)]
     Refused(#[from] GateRejection),
-    /// It refers to items that are in none of its structs.
+    /// The update refers to items that it does not contain.
     #[error("the update is a part of a document: what it refers to is missing")]
     Incomplete,
-    /// A main document holds no files.
+    /// The main document has no files.
     #[error("the document has no rows in \"table:files\"")]
     NoFiles,
-    /// A directory holds no main document.
+    /// The directory contains no main document.
     #[error("there is no main.bin")]
     NoMain,
     /// Two files of a directory are the same document.
     #[error("another file holds the same document")]
     Twice,
-    /// None of the roots that hold a file's content holds anything.
+    /// All roots for a file's content are empty.
     #[error("none of the roots for content holds anything; its roots are: {}", roots.join(", "))]
     NoContent {
         /// The roots that the document has.
@@ -82,7 +83,8 @@ impl YjsImportError {
     }
 }
 
-/// Content documents that were checked, and what older roots of each held before the import.
+/// Content documents that were checked, with the content that older roots of each had before the
+/// import.
 type Contents = BTreeMap<FileId, ContentUpdate>;
 
 struct ContentUpdate {
@@ -91,14 +93,14 @@ struct ContentUpdate {
 }
 
 impl Documents<'_> {
-    /// Merges the documents of a workspace that are in a directory: the main document in `main.bin`,
-    /// contents in files that are named by their guid, `<guid>.bin`, all as update v1 or v2. A
-    /// guid `{workspace}.files.{id}.content` names the file `id`.
+    /// Merges the documents of a workspace that are in a directory: the main document in
+    /// `main.bin`, contents in files that are named by their guid, `<guid>.bin`, all as update v1
+    /// or v2. A guid `{workspace}.files.{id}.content` names the file `id`.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::YjsImport`] if a file is refused, and [`WorkspaceError::Host`] if one cannot
-    /// be read; then nothing has changed.
+    /// Fails with [`WorkspaceError::YjsImport`] if a file is rejected, and with
+    /// [`WorkspaceError::Host`] if one cannot be read. Then nothing has changed.
     pub fn import_directory(&self, from: &Path) -> Result<YjsImportReport> {
         self.state.check_writable()?;
         let mut report = YjsImportReport::default();
@@ -121,15 +123,15 @@ impl Documents<'_> {
         Ok(report)
     }
 
-    /// Makes the content of one document, in a file as update v1 or v2, the content of the file at
-    /// `to`, or of the file in the directory `to` that has its name without `.bin`. The
-    /// content is read from `root`, a text or an editor's tree, or from the roots where files of a
-    /// workspace keep theirs.
+    /// Imports the content of one document, in a file as update v1 or v2. The content is written to
+    /// the file at `to`, or, if `to` is a directory, to the file in it that has the source's name
+    /// without `.bin`. The content is read from `root`, a text or an editor's tree, or from the
+    /// roots that files of a workspace use.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::YjsImport`] if the file is refused or holds no content, else as a write;
-    /// then nothing has changed.
+    /// Fails with [`WorkspaceError::YjsImport`] if the file is rejected or has no content, and
+    /// otherwise as a write does. Then nothing has changed.
     pub fn import_file(
         &self,
         from: &Path,
@@ -166,8 +168,8 @@ impl Documents<'_> {
         Ok(report)
     }
 
-    /// Checks the main document against the present one. Returns the ids of the files that there
-    /// will be.
+    /// Checks the main document against the current one. Returns the ids of all files after the
+    /// import.
     fn check_main(&self, main: &UpdateFile) -> Result<BTreeSet<FileId>> {
         self.state.refresh()?;
         let limits = self.state.options.limits;
@@ -191,7 +193,7 @@ impl Documents<'_> {
         Ok(rows.filter(|row| row.kind == NodeKind::File).map(|row| row.id).collect())
     }
 
-    /// Checks all content documents; those of no file are left out.
+    /// Checks all content documents; those without a file are left out.
     fn check_contents(
         &self,
         found: Vec<(FileId, UpdateFile)>,
@@ -219,7 +221,7 @@ impl Documents<'_> {
         Ok(contents)
     }
 
-    /// Reads a document into memory, apart from the workspace.
+    /// Reads a document into memory, separate from the workspace.
     fn scratch(&self, id: &FileId, kind: ContentRoot, found: &UpdateFile) -> Result<ContentDoc> {
         let in_file = |error: YjsImportError| error.in_file(&found.path);
         let client = self.state.options.ids.client_id();
@@ -251,8 +253,8 @@ impl Documents<'_> {
         self.state.documents.acquire(id).with(|loaded| loaded.doc.later_reference_content())
     }
 
-    /// Puts content that is in the roots of later versions where readers and editors look: all of
-    /// it, or where it came before, what has changed in it since.
+    /// Moves content that is in the roots of later versions to the root that readers and editors
+    /// use: all of it, or, if the file had content there before, only its later changes.
     fn show(&self, contents: &Contents) -> Result<()> {
         for (id, content) in contents {
             let Some(now) = self.later_reference(id)? else { continue };
@@ -276,7 +278,7 @@ impl Documents<'_> {
     }
 
     fn rewrite(&self, id: &FileId, data: Vec<u8>, base: Option<Vec<u8>>) -> Result<()> {
-        // What is in the trash stays as it is.
+        // Files in the trash stay unchanged.
         let Some(path) = self.workspace().nodes().path_of(id)? else { return Ok(()) };
         let base = base.map(|base| VersionBase::Content(base.into()));
         let options = WriteOptions { base, ..WriteOptions::default() };
@@ -285,7 +287,7 @@ impl Documents<'_> {
     }
 }
 
-/// Separates the main document from contents.
+/// Separates the main document from the contents.
 fn divide(
     found: Vec<(DocumentRole, UpdateFile)>,
     from: &Path,
@@ -304,7 +306,7 @@ fn divide(
     Ok((main, contents))
 }
 
-/// Returns the content of a document where files of a workspace keep theirs.
+/// Returns the content of a document from the roots that files of a workspace use.
 fn content_of(doc: &ContentDoc) -> Option<Vec<u8>> {
     match doc.reference_content() {
         Some(content) => Some(bytes_of(content)),

@@ -1,4 +1,4 @@
-//! What was logged here since somebody last asked.
+//! The records that were logged here since the last exchange with a replica.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -11,18 +11,19 @@ use yfs_store::{DocName, LogRecord, Seq, TailPage};
 use super::log_mark::LogCursor;
 use crate::{Replication, error::Result, state::WorkspaceState};
 
-/// Reads the log for one replica, piece by piece. What it holds in memory is a page of the log at most.
+/// A reader of the log for one replica, piece by piece. It keeps at most one page of the log in
+/// memory.
 #[derive(Debug)]
 pub struct ReplicaFeed {
     state: Arc<WorkspaceState>,
-    /// Everything up to here has been read.
+    /// Everything up to this position was read.
     after: Seq,
     work: VecDeque<FeedWork>,
-    /// Documents that were read whole, and up to where.
+    /// Documents that were read whole, and up to which position.
     whole: BTreeMap<DocName, Seq>,
     /// Records that came from the replica itself.
     skip: BTreeSet<Seq>,
-    /// Whether the replica must be told of a place, even if there is nothing new.
+    /// Whether the replica must get a cursor even if there are no new records.
     must_tell: bool,
 }
 
@@ -34,21 +35,22 @@ enum FeedWork {
     Reached(Seq),
 }
 
-/// A piece of what was logged.
+/// A piece of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeedPiece {
-    /// An update of a document. Those of the main document come before those that need them.
+    /// An update of a document. Updates of the main document come before the updates that need
+    /// them.
     Update {
-        /// Which document.
+        /// The document.
         doc: FileId,
         /// The update.
         update: Vec<u8>,
-        /// Whether it is of a document that is sent whole, so that some of it may be known.
+        /// Whether the document is sent whole, so that the replica may know parts of it.
         is_whole: bool,
     },
-    /// Everything up to here was read.
+    /// Everything up to the cursor was read.
     Reached {
-        /// Where to go on another time.
+        /// The position to continue from.
         cursor: LogCursor,
         /// Whether this is the end of the log.
         is_end: bool,
@@ -56,10 +58,10 @@ pub enum FeedPiece {
 }
 
 impl Replication<'_> {
-    /// Begins to read the log behind a place, or from its beginning.
+    /// Begins to read the log after a cursor, or from its beginning.
     ///
-    /// Answers nothing if the place is not one of this log's: it was restored from an older copy, or is
-    /// another. Then what it says must be read from the beginning.
+    /// Returns `None` if this log does not have the cursor: the store was restored from an older
+    /// copy, or is another. Then the replica must be read from the beginning.
     pub fn feed(&self, since: Option<&LogCursor>) -> Result<Option<ReplicaFeed>> {
         self.state.check_open()?;
         let after = match since {
@@ -81,29 +83,31 @@ impl Replication<'_> {
 }
 
 impl ReplicaFeed {
-    /// Passes over records that came from the replica itself ([`Taken::logged`](super::ReceivedUpdates)).
+    /// Skips records that came from the replica itself
+    /// ([`ReceivedUpdates::logged`](super::ReceivedUpdates)).
     pub fn skip(&mut self, records: impl IntoIterator<Item = Seq>) {
         let unread = records.into_iter().filter(|seq| *seq > self.after);
         self.skip.extend(unread);
     }
 
-    /// Tells of a place soon, even if there is nothing new: one that a copy of this log which was made
-    /// before does not know.
+    /// Makes the feed return a cursor soon, even without new records: one that an earlier copy of
+    /// this log does not have.
     pub fn tell(&mut self) {
         self.must_tell = true;
     }
 
-    /// Marks the log where it was read up to.
+    /// Marks the position in the log up to which the feed has read.
     pub fn mark(&self) -> Result<LogCursor> {
         self.state.mark(self.after, true)
     }
 
-    /// Tells whether there is something to read.
+    /// Reports whether there are unread records.
     pub fn has_news(&self) -> Result<bool> {
         Ok(!self.work.is_empty() || self.state.store.head()? > self.after)
     }
 
-    /// Returns the next piece, or nothing at the end of the log. After the end it may go on.
+    /// Returns the next piece, or `None` at the end of the log. Calls after the end return later
+    /// records.
     pub fn next_piece(&mut self) -> Result<Option<Vec<FeedPiece>>> {
         if self.work.is_empty() {
             if self.state.store.head()? > self.after {
@@ -132,7 +136,7 @@ impl ReplicaFeed {
         let loads = reload.into_iter().filter(|it| !it.forgotten);
         let mut loads: Vec<FeedWork> = loads.map(|it| FeedWork::Load(it.doc, it.upto)).collect();
         let mut records: Vec<FeedWork> = records.into_iter().map(FeedWork::Record).collect();
-        // Files come before what they hold.
+        // Files come before their contents.
         loads.sort_by_key(|work| !matches!(work, FeedWork::Load(doc, _) if is_main(doc)));
         records.sort_by_key(|work| !matches!(work, FeedWork::Record(it) if is_main(&it.doc)));
         let n_main =

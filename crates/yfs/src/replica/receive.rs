@@ -1,8 +1,8 @@
-//! Logging what was logged in another store.
+//! Logs updates that were logged in another store.
 //!
-//! An update may arrive several times, by several ways: it is logged once. What a document holds
-//! already is found by applying the update to it. Only a document of which this log has nothing yet
-//! is not loaded for that.
+//! An update may arrive several times, by several ways: it is logged once. Whether it is known is
+//! found by applying it to the document. If this log has no record of a document, the document is not
+//! loaded for that.
 
 use std::{
     cell::RefCell,
@@ -23,49 +23,50 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// The setting of the store that says that something was erased for good somewhere in it.
+/// The setting of the store that reports that content of some document was redacted.
 const REDACTIONS_SETTING: &str = "redactions";
 
-/// How many documents are changed in one transaction, and so may be in memory at once.
+/// The number of documents that are changed in one transaction, and so may be in memory at once.
 const MAX_DOCUMENTS: usize = 128;
 
-/// What became of updates that arrived from another store.
+/// The result of receiving updates from another store.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ReceivedUpdates {
-    /// The records that it made, so that a [`Feed`](super::ReplicaFeed) need not send them back.
+    /// The records that were logged, so that a [`ReplicaFeed`](super::ReplicaFeed) need not send
+    /// them back.
     pub logged: Vec<Seq>,
-    /// How many updates brought something new.
+    /// The number of updates with new changes.
     pub n_new: u64,
-    /// Which documents changed, the main document not among them.
+    /// The documents that changed, without the main document.
     pub changed: BTreeSet<FileId>,
-    /// Which rows changed.
+    /// The rows that changed.
     pub rows: BTreeSet<FileId>,
-    /// What was refused, and why; it is in quarantine.
+    /// Rejected updates, and the reasons; they are in quarantine.
     pub refused: Vec<(FileId, GateRejection)>,
-    /// Documents of which there is no file. What was sent for them was not logged.
+    /// Documents without a file. Their updates were not logged.
     pub unknown: BTreeSet<FileId>,
 }
 
 /// An update that was logged in another store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaUpdate {
-    /// Which document it is of.
+    /// Its document.
     pub doc: FileId,
     /// The update.
     pub update: Vec<u8>,
-    /// Whether the sender has not sent it before, as far as it remembers. A hint; nothing depends
-    /// on it.
+    /// Whether the sender has not sent it before, as far as it knows. A hint; correctness does not
+    /// depend on it.
     pub is_new: bool,
 }
 
 impl Replication<'_> {
-    /// Logs updates that were logged in another store of this workspace. When it returns they are
+    /// Logs updates that were logged in another store of this workspace. When it returns, they are
     /// in this log.
     ///
     /// # Errors
     ///
-    /// If the log takes nothing; then what was logged before may be passed again.
+    /// Fails if the log cannot be written; updates that were logged before may be passed again.
     pub fn receive(&self, updates: &[ReplicaUpdate]) -> Result<ReceivedUpdates> {
         self.state.check_writable()?;
         let mut taken = ReceivedUpdates::default();
@@ -89,17 +90,19 @@ impl Replication<'_> {
         Ok(taken)
     }
 
-    /// Puts contents where their files' names say, of those that [`receive`](Self::receive) changed and that were
-    /// kept in another way before: what somebody wrote meanwhile where the content was.
+    /// Converts the contents that [`receive`](Self::receive) changed to the form that their files'
+    /// names require, if they had another form before: merges edits that another writer made in the
+    /// previous form.
     ///
-    /// It is for whoever others meet at. What several merge by themselves may be there twice
-    /// (decision 23).
+    /// Only the replica that the others sync with may call it. If several replicas merge the same
+    /// edits by themselves, the file may have them twice (decision 23).
     pub fn settle_contents(&self, taken: &ReceivedUpdates) -> Result<()> {
         let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
         for id in ids {
             if self.state.is_file(id) && self.state.is_converted(id)? {
                 match self.state.settle_content(id) {
-                    // What cannot be settled stays as it is, and is listed among the conflicts.
+                    // A content that cannot be converted stays unchanged, and is listed among the
+                    // conflicts.
                     Ok(()) | Err(WorkspaceError::Content(_)) => {}
                     Err(error) => return Err(error),
                 }
@@ -131,7 +134,7 @@ impl Replication<'_> {
         documents: &[(&FileId, Vec<&[u8]>)],
         taken: &mut ReceivedUpdates,
     ) -> Result<()> {
-        // Where something was ever erased for good, no update is logged unread.
+        // After a redaction, no update is logged unread.
         let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
         let mut arrivals = Vec::with_capacity(documents.len());
         for (id, updates) in documents {
@@ -150,7 +153,7 @@ impl Replication<'_> {
                 taken.logged.extend(document.records);
                 taken.changed.insert(id.clone());
             }
-            // What was made to lock a document that nothing else uses is of no more use.
+            // The slot was only made for the lock, and nothing else uses the document.
             if self.state.documents.peek(&id).is_none() {
                 self.state.documents.close(&id);
             }
@@ -202,15 +205,15 @@ impl Replication<'_> {
     }
 }
 
-/// The updates of one document that arrived.
+/// The updates that arrived for one document.
 struct ContentArrival<'a> {
     id: &'a FileId,
     updates: Vec<&'a [u8]>,
-    /// Whether they may be logged unread if the log has nothing of the document.
+    /// Whether they may be logged unread if the log has no record of the document.
     may_be_first: bool,
 }
 
-/// What applying updates that arrived brought to light.
+/// The result of applying the updates that arrived.
 #[derive(Default)]
 struct Outcome {
     refused: Vec<(FileId, Vec<u8>, GateRejection)>,
@@ -251,7 +254,7 @@ impl ContentArrival<'_> {
 }
 
 impl WorkspaceState {
-    /// Notes that files are kept in another way from now on than they were.
+    /// Records that files change their form.
     pub(crate) fn note_converted<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a FileId>,
@@ -264,12 +267,12 @@ impl WorkspaceState {
         Ok(self.store.note_first_seen(&keys, self.now())?)
     }
 
-    /// Tells whether a file was ever kept in another way, as far as this store saw it.
+    /// Reports whether a file ever changed its form, as far as this store knows.
     fn is_converted(&self, id: &FileId) -> Result<bool> {
         Ok(self.store.first_seen(&converted_key(id))?.is_some())
     }
 
-    /// Notes that something was erased for good: from now on, no update is logged unread.
+    /// Records that content was redacted: from now on, no update is logged unread.
     pub(crate) fn note_redaction(&self) -> Result<()> {
         Ok(self.store.set_meta(REDACTIONS_SETTING, b"1")?)
     }
