@@ -1,8 +1,8 @@
 //! Logs updates that were logged in another store.
 //!
 //! An update may arrive several times, by several ways: it is logged once. Whether it is known is
-//! found by applying it to the document. If this log has no record of a document, the document is not
-//! loaded for that.
+//! found by applying it to the document. If this log has no record of a document, the document is
+//! not loaded for that.
 
 use std::{
     cell::RefCell,
