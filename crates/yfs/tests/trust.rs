@@ -707,3 +707,15 @@ fn a_read_and_a_stat_look_at_the_log_once() {
         assert_eq!(store.n_head_reads() - before, 3, "version of {path}");
     }
 }
+
+#[test]
+fn a_call_after_the_close_says_that_the_workspace_is_closed() {
+    let workspace = create();
+    let fs = workspace.fs();
+    put(&workspace, "/f.txt", "text");
+    workspace.close().expect("closed");
+    let error = now(fs.append(&at("/f.txt"), "more".into(), &WriteOptions::default()));
+    let error = error.expect_err("the workspace is closed");
+    let cause = WorkspaceError::cause_of(&error);
+    assert!(matches!(cause, Some(WorkspaceError::Closed)), "{error:?}");
+}
