@@ -173,7 +173,7 @@ impl MemoryData {
         origin: HandleOrigin,
     ) -> Result<AppendReceipt, StoreError> {
         for expect in &batch.expect {
-            if let Some(head) = self.moved(expect, origin) {
+            if let Some(head) = self.foreign_head_after(expect, origin) {
                 return Err(StoreError::HeadMoved { doc: expect.doc.clone(), head });
             }
         }
@@ -187,7 +187,8 @@ impl MemoryData {
                 blob.put = put;
             }
         }
-        let overtaken = batch.watch.iter().any(|watched| self.moved(watched, origin).is_some());
+        let overtaken =
+            batch.watch.iter().any(|watched| self.foreign_head_after(watched, origin).is_some());
         let mut facts = batch.facts;
         facts.retain(|(doc, fact)| {
             self.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head.seq) <= fact.upto
@@ -213,7 +214,7 @@ impl MemoryData {
 
     /// Returns another handle's last record of the document, if it is after the position that the
     /// precondition names.
-    fn moved(&self, expect: &HeadPrecondition, origin: HandleOrigin) -> Option<Seq> {
+    fn foreign_head_after(&self, expect: &HeadPrecondition, origin: HandleOrigin) -> Option<Seq> {
         let heads = &self.docs.get(&expect.doc)?.heads;
         let others = heads.iter().filter(|(other, _)| **other != origin);
         others.map(|(_, seq)| *seq).max().filter(|head| *head > expect.seen)
@@ -284,8 +285,8 @@ impl MemoryData {
         }
     }
 
-    /// Returns the next position, for an entry that is not an update.
-    fn mark(&mut self) -> Seq {
+    /// Appends an entry that is not an update, and returns its position.
+    fn append_marker(&mut self) -> Seq {
         self.head.0 += 1;
         self.head
     }
@@ -375,7 +376,7 @@ impl Store for MemoryStore {
         let bytes_after = merged.state.len() as u64;
         doc.records.retain(|seq| !absorbed.contains(seq));
         let earlier = std::mem::take(&mut doc.past_heads);
-        doc.past_heads = past_heads::extended(earlier, &before, &merged.changes);
+        doc.past_heads = past_heads::extend_heads(earlier, &before, &merged.changes);
         doc.snapshot = Some(merged.state.into());
         doc.forgotten = false;
         let n_kept = doc.records.len() as u64;
@@ -388,7 +389,7 @@ impl Store for MemoryStore {
                 entry.data = rewritten.into();
             }
         }
-        let at = data.mark();
+        let at = data.append_marker();
         let doc = data.docs.entry(name.clone()).or_default();
         // The records that stay may be older than those that an earlier compaction removed.
         let reaches = last.max(before.snapshot_upto);
@@ -447,7 +448,7 @@ impl Store for MemoryStore {
         for seq in records {
             n_bytes += data.log.remove(&seq).map_or(0, |entry| entry.data.len() as u64);
         }
-        let at = data.mark();
+        let at = data.append_marker();
         let doc = data.docs.entry(name.clone()).or_default();
         doc.fact = None;
         doc.forgotten = true;

@@ -98,7 +98,7 @@ pub struct OpenOptions {
 struct SqliteInner {
     path: PathBuf,
     /// The files and directories that other users could read before this handle was opened.
-    mended: Vec<PathBuf>,
+    restricted_paths: Vec<PathBuf>,
     place: StoreLocation,
     read_only: bool,
     /// Whether the quarantine has the current format. Opening for writing upgrades it.
@@ -180,12 +180,12 @@ impl SqliteStore {
 
     /// Opens a store with the given options.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (place, connection, format, mended) = if options.read_only {
+        let (place, connection, format, restricted_paths) = if options.read_only {
             let (place, connection, format) = schema::open_read_only(path)?;
             (place, connection, format, Vec::new())
         } else {
-            let (connection, mended) = schema::open(path, options)?;
-            (StoreLocation::writable(path), connection, schema::FORMAT, mended)
+            let (connection, restricted_paths) = schema::open(path, options)?;
+            (StoreLocation::writable(path), connection, schema::FORMAT, restricted_paths)
         };
         let n_pages = options.max_bytes.map(|n_bytes| n_bytes / schema::PAGE_LEN);
         let n_pages = n_pages.map(|n| n.clamp(1, u64::from(u32::MAX) - 1) as u32);
@@ -203,7 +203,7 @@ impl SqliteStore {
             SqliteWriter { connection, synchronous: false, known: None, quota, n_pages: None };
         let inner = SqliteInner {
             path: path.to_owned(),
-            mended,
+            restricted_paths,
             reserve,
             read_only: options.read_only,
             has_quarantine: format > 1,
@@ -268,7 +268,7 @@ impl SqliteInner {
         tx.commit().map_err(failed(action))?;
         writer.known = known;
         drop(writer);
-        self.syncer.wrote();
+        self.syncer.mark_unsynced();
         Ok(result)
     }
 }
@@ -362,7 +362,7 @@ impl Store for SqliteStore {
     }
 
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
-        self.inner.removing(|| self.inner.compact(doc, merge))
+        self.inner.run_removal(|| self.inner.compact(doc, merge))
     }
 
     fn wipe(&self) -> Result<(), StoreError> {
@@ -382,7 +382,7 @@ impl Store for SqliteStore {
     }
 
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
-        self.inner.removing(|| self.inner.forget(doc, head))
+        self.inner.run_removal(|| self.inner.forget(doc, head))
     }
 
     fn quarantine(
@@ -404,7 +404,7 @@ impl Store for SqliteStore {
     }
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.inner.removing(|| self.inner.drop_quarantined(number))
+        self.inner.run_removal(|| self.inner.drop_quarantined(number))
     }
 
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
@@ -437,7 +437,7 @@ impl Store for SqliteStore {
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.inner.removing(|| self.inner.remove_blobs(mark, older_than, keep))
+        self.inner.run_removal(|| self.inner.remove_blobs(mark, older_than, keep))
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -480,8 +480,8 @@ impl Store for SqliteStore {
         self.inner.set_secret(key, value)
     }
 
-    fn mended(&self) -> &[PathBuf] {
-        &self.inner.mended
+    fn restricted_paths(&self) -> &[PathBuf] {
+        &self.inner.restricted_paths
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {

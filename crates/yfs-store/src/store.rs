@@ -221,7 +221,7 @@ pub trait Store: Send + Sync + Debug {
 
     /// Returns the files and directories of the store that other users of the machine could read
     /// until this handle was opened. Opening it removed those permissions.
-    fn mended(&self) -> &[PathBuf] {
+    fn restricted_paths(&self) -> &[PathBuf] {
         &[]
     }
 

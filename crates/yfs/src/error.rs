@@ -22,10 +22,10 @@ pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// The store contains no workspace.
-    #[error("the store holds no workspace")]
+    #[error("the store contains no workspace")]
     NotFound,
     /// The store contains a workspace already.
-    #[error("the store holds a workspace already")]
+    #[error("the store already contains a workspace")]
     Exists,
     /// The workspace was closed.
     #[error("the workspace is closed")]
@@ -34,31 +34,31 @@ pub enum WorkspaceError {
     #[error("the workspace is open for reading only")]
     ReadOnly,
     /// The text is not the guid of a document.
-    #[error("no document {0:?}")]
+    #[error("no document has the guid {0:?}")]
     NoDocument(String),
     /// No file or directory has this id.
     #[error("no file {0}")]
     NoFile(FileId),
     /// The content of a file is not the one that the caller expected; nothing changed.
-    #[error("the content of {0} has changed")]
+    #[error("the content of file {0} has changed since it was read")]
     ContentMoved(FileId),
     /// Some of a file's records cannot be read, so its content is not completely known.
-    #[error("part of the content of {0} cannot be read")]
+    #[error("cannot read all of file {0}: some of its records are damaged")]
     Damaged(FileId),
     /// A peer's update was rejected; nothing changed.
-    #[error("update refused")]
+    #[error("the update was rejected")]
     Refused(#[from] GateRejection),
     /// The files table rejected the write.
-    #[error("the files table refused")]
+    #[error("the files table rejected the write")]
     Table(#[from] TableError),
     /// The store failed.
-    #[error("the store failed")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// The content rejected the edit; nothing changed.
-    #[error("the content refused")]
+    #[error(transparent)]
     Content(#[from] ContentError),
     /// Some of the version was erased for good, so it cannot be read.
-    #[error("version {number} of {path} was redacted: some of it was erased for good")]
+    #[error("version {number} of {path} cannot be read: some of it was redacted")]
     Redacted {
         /// The path of the file.
         path: String,

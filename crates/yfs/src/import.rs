@@ -265,12 +265,12 @@ impl fmt::Display for SkipReason {
         match self {
             Self::NotUtf8 => f.write_str("the name is not UTF-8"),
             Self::BadName(why) => write!(f, "the name cannot be used: {why}"),
-            Self::Special => f.write_str("neither a file, a directory nor a link"),
-            Self::TooLarge { size } => write!(f, "{size} bytes are more than the limit"),
-            Self::InTheWay => f.write_str("something of another kind is in the way"),
-            Self::Exists => f.write_str("something else is there (replace it with --force)"),
+            Self::Special => f.write_str("not a file, directory or link"),
+            Self::TooLarge { size } => write!(f, "its {size} bytes exceed the limit"),
+            Self::InTheWay => f.write_str("an object of another kind is at the destination"),
+            Self::Exists => f.write_str("a different object is at the destination (replace it with --force)"),
             Self::Escapes => f.write_str("the link leads out of the directory"),
-            Self::Reserved => f.write_str("the name belongs to another tool"),
+            Self::Reserved => f.write_str("the name is reserved for another tool"),
             Self::Failed(why) => f.write_str(why),
         }
     }

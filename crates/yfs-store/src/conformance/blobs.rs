@@ -8,12 +8,12 @@ use super::{Case, Open, batch};
 use crate::{AppendBatch, Store, StoreError, StoreExt};
 
 pub(super) const CASES: &[Case] = &[
-    ("a blob comes back as it was put", put_and_get),
+    ("a blob is read as it was put", put_and_get),
     ("parts of a blob can be read", ranges),
-    ("a blob that is not there is reported", missing),
+    ("a missing blob is reported", missing),
     ("a stream that fails puts nothing", failing_stream),
-    ("old blobs that nobody wants are removed", remove),
-    ("a blob that was put again is young again", put_again),
+    ("old unused blobs are removed", remove),
+    ("putting a blob again makes it new", put_again),
     ("a blob that is put after the mark is not removed", put_after_the_mark),
     ("removing blobs disturbs none that is being put", remove_while_putting),
     ("a batch needs the blobs that it names, and keeps them", named_by_a_batch),
@@ -119,8 +119,8 @@ fn put_again(open: &Open) {
 fn put_after_the_mark(open: &Open) {
     let (here, there) = (open(), open());
     let content = noise(6, 300_000);
-    let [again, between, old] =
-        [&content[..], &content[..9], b"old"].map(|it| here.put_bytes(it, Millis(5)).expect("put"));
+    let [again, between, old] = [&content[..], &content[..9], b"old"]
+        .map(|bytes| here.put_bytes(bytes, Millis(5)).expect("put"));
     let mark = here.blob_mark().expect("mark");
     // By the other handle's clock, or because the upload began early, the put is old.
     there.put_bytes(&content, Millis(1)).expect("put");

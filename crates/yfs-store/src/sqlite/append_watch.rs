@@ -41,7 +41,7 @@ impl AppendWatch {
     }
 
     /// Reports that the log has grown, and wakes waiting threads.
-    pub(super) fn grew(&self, head: u64) {
+    pub(super) fn record_head(&self, head: u64) {
         let mut known = self.head.lock();
         *known = head.max(*known);
         self.grown.notify_all();
@@ -61,7 +61,7 @@ impl SqliteInner {
             if *self.watch.head.lock() > after.0 {
                 return Ok(true);
             }
-            let pause = self.watch.poll.lock().look(&self.watch)?;
+            let pause = self.watch.poll.lock().check_growth(&self.watch)?;
             let mut head = self.watch.head.lock();
             if *head > after.0 {
                 return Ok(true);
@@ -77,7 +77,7 @@ impl SqliteInner {
 
 impl WatchPoll {
     /// Checks whether the log has grown, and returns the delay until the next check.
-    fn look(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
+    fn check_growth(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.place.connect()?),
@@ -87,7 +87,7 @@ impl WatchPoll {
             let head = log::head(connection).map_err(failed(ACTION))?;
             self.version = Some(version);
             self.changed_at = Instant::now();
-            watch.grew(head);
+            watch.record_head(head);
         }
         let quiet = self.changed_at.elapsed();
         let pause_ms = match quiet.as_millis() {

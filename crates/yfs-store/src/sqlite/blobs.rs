@@ -87,7 +87,7 @@ impl SqliteInner {
                 upload.has_pieces.set(true);
                 self.write(PUT, |tx| {
                     let listed = put_pieces(tx, &ready, at).map_err(failed(PUT))?;
-                    upload.note(tx, &listed).map_err(failed(PUT))?;
+                    upload.record_pieces(tx, &listed).map_err(failed(PUT))?;
                     list.extend(listed);
                     Ok(())
                 })?;
@@ -97,12 +97,12 @@ impl SqliteInner {
         }
         let hash = ContentHash::from_bytes(*hasher.finalize().as_bytes());
         let info = self.write(PUT, |tx| {
-            if !still_there(tx, &list).map_err(failed(PUT))? {
+            if !are_stored(tx, &list).map_err(failed(PUT))? {
                 return Err(StoreError::BlobInterrupted { hash });
             }
             list.extend(put_pieces(tx, &ready, at).map_err(failed(PUT))?);
             let info = put_list(tx, &hash, size, at, &list).map_err(failed(PUT))?;
-            upload.end(tx).map_err(failed(PUT))?;
+            upload.end_upload(tx).map_err(failed(PUT))?;
             Ok(info)
         })?;
         upload.has_pieces.set(false);
@@ -115,7 +115,7 @@ impl SqliteInner {
         range: Range<u64>,
     ) -> Result<Vec<u8>, StoreError> {
         let mut content = Vec::new();
-        self.each_piece(hash, range.clone(), &mut |at, piece| {
+        self.for_each_piece(hash, range.clone(), &mut |at, piece| {
             let start = range.start.saturating_sub(at).min(piece.len() as u64) as usize;
             let end = range.end.saturating_sub(at).min(piece.len() as u64) as usize;
             content.extend(&piece[start..end]);
@@ -130,19 +130,19 @@ impl SqliteInner {
         to: &mut dyn Write,
     ) -> Result<u64, StoreError> {
         let mut hasher = blake3::Hasher::new();
-        let size = self.each_piece(hash, 0..u64::MAX, &mut |_, piece| {
+        let size = self.for_each_piece(hash, 0..u64::MAX, &mut |_, piece| {
             hasher.update(piece);
             to.write_all(piece).map_err(|source| StoreError::Stream { source: Arc::new(source) })
         })?;
         if hasher.finalize().as_bytes() != hash.as_bytes() {
-            return Err(damaged(hash, "its pieces make up something else"));
+            return Err(damaged(hash, "its pieces have a wrong hash together"));
         }
         Ok(size)
     }
 
     /// Reads the pieces that overlap a range and passes each to `take` with its offset. Returns the
     /// blob's size.
-    fn each_piece(
+    fn for_each_piece(
         &self,
         hash: &ContentHash,
         range: Range<u64>,
@@ -161,7 +161,7 @@ impl SqliteInner {
         let size = size.cast_unsigned();
         let list = decode_list(&list).ok_or_else(|| damaged(hash, "its list is damaged"))?;
         if list.iter().map(|piece| u64::from(piece.len)).sum::<u64>() != size {
-            return Err(damaged(hash, "its list has another size"));
+            return Err(damaged(hash, "its list has a wrong size"));
         }
         let mut at = 0;
         for listed in list {
@@ -282,7 +282,7 @@ struct BlobUpload<'a> {
 }
 
 impl BlobUpload<'_> {
-    fn note(&self, tx: &Connection, pieces: &[ListedPiece]) -> rusqlite::Result<()> {
+    fn record_pieces(&self, tx: &Connection, pieces: &[ListedPiece]) -> rusqlite::Result<()> {
         let sql = "INSERT OR IGNORE INTO upload (n, id, at) VALUES (?1, ?2, ?3)";
         let (mut insert, now) = (tx.prepare_cached(sql)?, now_ms());
         for piece in pieces {
@@ -291,7 +291,7 @@ impl BlobUpload<'_> {
         Ok(())
     }
 
-    fn end(&self, tx: &Connection) -> rusqlite::Result<()> {
+    fn end_upload(&self, tx: &Connection) -> rusqlite::Result<()> {
         if self.has_pieces.get() {
             tx.execute("DELETE FROM upload WHERE id = ?1", [self.id])?;
         }
@@ -303,7 +303,7 @@ impl Drop for BlobUpload<'_> {
     fn drop(&mut self) {
         if self.has_pieces.get() {
             // If that fails too, a sweep treats the upload as abandoned after a day.
-            let end = |tx: &Connection| self.end(tx).map_err(failed(PUT));
+            let end = |tx: &Connection| self.end_upload(tx).map_err(failed(PUT));
             self.inner.write(PUT, end).ok();
         }
     }
@@ -414,7 +414,7 @@ fn delete_pieces<'a>(
 }
 
 /// Reports whether all pieces written in earlier transactions are still stored.
-fn still_there(tx: &Connection, list: &[ListedPiece]) -> rusqlite::Result<bool> {
+fn are_stored(tx: &Connection, list: &[ListedPiece]) -> rusqlite::Result<bool> {
     let mut find = tx.prepare_cached("SELECT 1 FROM chunk WHERE n = ?1")?;
     for listed in list {
         if !find.exists([listed.n.cast_signed()])? {
@@ -470,10 +470,10 @@ fn read_piece(
         CODEC_RAW => data,
         CODEC_ZSTD => zstd::bulk::decompress(&data, greatest)
             .map_err(|_| damaged(blob, "a piece cannot be decompressed"))?,
-        _ => return Err(damaged(blob, "a piece is compressed in an unknown way")),
+        _ => return Err(damaged(blob, "a piece has an unknown compression")),
     };
     if data.len() != listed.len as usize || ContentHash::of(&data).as_bytes() != &hash {
-        return Err(damaged(blob, "a piece has another hash"));
+        return Err(damaged(blob, "a piece has a wrong hash"));
     }
     Ok(data)
 }

@@ -35,7 +35,7 @@ impl SqliteInner {
             }
             Ok(())
         };
-        note(check().map_err(failed(CHECK)), &mut report.problems)
+        collect_problem(check().map_err(failed(CHECK)), &mut report.problems)
     }
 
     fn check_docs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
@@ -48,15 +48,15 @@ impl SqliteInner {
                 let what = format!("{n} records belong to no document");
                 report.problems.push(CheckProblem { doc: None, what });
             }
-            Err(error) => note(Err(error), &mut report.problems)?,
+            Err(error) => collect_problem(Err(error), &mut report.problems)?,
         }
         match self.misnamed_docs(&reader) {
             Ok(problems) => report.problems.extend(problems),
-            Err(error) => note(Err(error), &mut report.problems)?,
+            Err(error) => collect_problem(Err(error), &mut report.problems)?,
         }
         let docs = match self.documents() {
             Ok(docs) => docs,
-            Err(error) => return note(Err(error), &mut report.problems),
+            Err(error) => return collect_problem(Err(error), &mut report.problems),
         };
         for doc in docs {
             match self.load(&doc.doc) {
@@ -108,13 +108,13 @@ impl SqliteInner {
     fn check_blobs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let blobs = match self.blobs() {
             Ok(blobs) => blobs,
-            Err(error) => return note(Err(error), &mut report.problems),
+            Err(error) => return collect_problem(Err(error), &mut report.problems),
         };
         for blob in blobs {
             match self.copy_blob(&blob.hash, &mut io::sink()) {
                 // The blob was removed since the list was read.
                 Err(StoreError::NoBlob { .. }) => continue,
-                read => note(read.map(|_| ()), &mut report.problems)?,
+                read => collect_problem(read.map(|_| ()), &mut report.problems)?,
             }
             report.n_blobs += 1;
         }
@@ -123,7 +123,7 @@ impl SqliteInner {
 }
 
 /// Turns an error that reports damage into a problem, and passes on other errors.
-fn note(
+fn collect_problem(
     result: Result<(), StoreError>,
     problems: &mut Vec<CheckProblem>,
 ) -> Result<(), StoreError> {

@@ -89,14 +89,14 @@ impl SqliteInner {
         {
             let mut index = self.index.lock();
             index.add(marker);
-            index.completed(marker.seq);
+            index.set_complete_to(marker.seq);
             let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
             index.drop_records(number, gone);
         }
         reclaim(&writer.connection);
         drop(writer);
-        self.syncer.wrote();
-        self.watch.grew(marker.seq);
+        self.syncer.mark_unsynced();
+        self.watch.record_head(marker.seq);
         let old_snapshot = before.snapshot.as_ref().map_or(0, |state| state.len() as u64);
         let old_records: u64 = absorbed.iter().map(|(_, len)| u64::from(*len)).sum();
         Ok(CompactionOutcome::Done {
@@ -138,13 +138,13 @@ impl SqliteInner {
         {
             let mut index = self.index.lock();
             index.add(marker);
-            index.completed(marker.seq);
+            index.set_complete_to(marker.seq);
             index.drop_records(number, |seq| seq <= doc.head);
         }
         reclaim(&writer.connection);
         drop(writer);
-        self.syncer.wrote();
-        self.watch.grew(marker.seq);
+        self.syncer.mark_unsynced();
+        self.watch.record_head(marker.seq);
         Ok(doc.bytes + doc.snapshot_bytes)
     }
 }
@@ -220,7 +220,7 @@ fn write_past_heads(
     before: &StoredDocument,
     changes: &[Vec<u8>],
 ) -> rusqlite::Result<()> {
-    let heads = past_heads::extended(read_past_heads(tx, number)?, before, changes);
+    let heads = past_heads::extend_heads(read_past_heads(tx, number)?, before, changes);
     if heads.is_empty() {
         return tx.execute("DELETE FROM past_head WHERE doc = ?1", [number]).map(drop);
     }

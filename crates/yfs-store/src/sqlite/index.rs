@@ -166,7 +166,7 @@ impl LogIndex {
     }
 
     /// Records that the caller has added all records up to `head`.
-    pub(super) fn completed(&mut self, head: u64) {
+    pub(super) fn set_complete_to(&mut self, head: u64) {
         self.complete_to = self.complete_to.max(head);
     }
 

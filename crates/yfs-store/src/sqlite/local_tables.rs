@@ -9,9 +9,9 @@ use super::{SqliteInner, log::write_fact, schema::failed};
 use crate::{DocFact, DocName, Seq, StoreError, StoreStats};
 
 const FACTS: &str = "read facts of documents";
-const SEEN: &str = "read when something was first seen";
+const SEEN: &str = "read when a key was first seen";
 const SETTING: &str = "read a setting";
-const STATS: &str = "add up the store";
+const STATS: &str = "compute the statistics of the store";
 
 impl SqliteInner {
     pub(super) fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -50,7 +50,7 @@ impl SqliteInner {
     pub(super) fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
         let known: Vec<Option<u32>> =
             self.with_index(|index| facts.iter().map(|(name, _)| index.number(name)).collect())?;
-        self.write("keep facts of documents", |tx| {
+        self.write("write facts of documents", |tx| {
             for ((_, fact), number) in facts.iter().zip(known) {
                 if let Some(number) = number {
                     write_fact(tx, number, fact).map_err(failed(FACTS))?;
@@ -62,7 +62,7 @@ impl SqliteInner {
 
     pub(super) fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
         const SQL: &str = "INSERT OR IGNORE INTO first_seen (key, at) VALUES (?1, ?2)";
-        self.write("note what was first seen", |tx| {
+        self.write("record the first sight of keys", |tx| {
             let mut insert = tx.prepare_cached(SQL).map_err(failed(SEEN))?;
             for key in keys {
                 insert.execute((key, at.0)).map_err(failed(SEEN))?;
@@ -80,7 +80,7 @@ impl SqliteInner {
 
     pub(super) fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
         const SQL: &str = "DELETE FROM first_seen WHERE key = ?1";
-        self.write("clear what was first seen", |tx| {
+        self.write("clear the first sight of keys", |tx| {
             let mut delete = tx.prepare_cached(SQL).map_err(failed(SEEN))?;
             for key in keys {
                 delete.execute([key]).map_err(failed(SEEN))?;

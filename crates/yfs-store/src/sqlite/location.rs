@@ -52,7 +52,7 @@ impl StoreLocation {
         if beside(path, "-shm").exists() {
             return Ok(place(OpenMode::Read));
         }
-        Err(StoreError::ReadOnly { action: "take in what a writer left beside the store" })
+        Err(StoreError::ReadOnly { action: "recover the log that a writer left beside the store" })
     }
 
     /// Opens another connection to the store.

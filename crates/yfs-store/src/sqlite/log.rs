@@ -121,13 +121,13 @@ impl SqliteInner {
         for row in staged.rows {
             index.add(row);
         }
-        index.completed(staged.last);
+        index.set_complete_to(staged.last);
         drop(index);
         writer.known = Some(KnownHead { version, head: staged.last });
         if !synced {
-            self.syncer.wrote();
+            self.syncer.mark_unsynced();
         }
-        self.watch.grew(staged.last);
+        self.watch.record_head(staged.last);
         Ok(results)
     }
 
@@ -140,7 +140,7 @@ impl SqliteInner {
         batch: &AppendBatch,
     ) -> Result<Result<AppendReceipt, StoreError>, StoreError> {
         for expect in &batch.expect {
-            if let Some(head) = self.moved(expect) {
+            if let Some(head) = self.foreign_head_after(expect) {
                 return Ok(Err(StoreError::HeadMoved { doc: expect.doc.clone(), head }));
             }
         }
@@ -149,7 +149,8 @@ impl SqliteInner {
                 return Ok(Err(StoreError::NoBlob { hash: *hash }));
             }
         }
-        let overtaken = batch.watch.iter().any(|watched| self.moved(watched).is_some());
+        let overtaken =
+            batch.watch.iter().any(|watched| self.foreign_head_after(watched).is_some());
         let current: Vec<_> = batch
             .facts
             .iter()
@@ -176,7 +177,7 @@ impl SqliteInner {
 
     /// Returns another handle's last record of the document, if it is after the position that the
     /// precondition names.
-    fn moved(&self, expect: &HeadPrecondition) -> Option<Seq> {
+    fn foreign_head_after(&self, expect: &HeadPrecondition) -> Option<Seq> {
         let index = self.index.lock();
         let head = index.doc_named(&expect.doc).map(|doc| Seq(doc.foreign_head));
         head.filter(|head| *head > expect.seen)
@@ -233,19 +234,22 @@ impl SqliteInner {
     }
 
     /// Runs a lookup in an index that has all records committed before the call.
-    pub(super) fn with_index<T>(&self, look: impl FnOnce(&LogIndex) -> T) -> Result<T, StoreError> {
+    pub(super) fn with_index<T>(
+        &self,
+        lookup: impl FnOnce(&LogIndex) -> T,
+    ) -> Result<T, StoreError> {
         let head = self.head()?;
         {
             let index = self.index.lock();
             if index.complete_to() >= head.0 {
-                return Ok(look(&index));
+                return Ok(lookup(&index));
             }
         }
         let reader = self.reader()?;
         let mut index = self.index.lock();
         index.catch_up(&reader, self.origin)?;
-        index.completed(head.0);
-        Ok(look(&index))
+        index.set_complete_to(head.0);
+        Ok(lookup(&index))
     }
 
     pub(super) fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
@@ -291,7 +295,7 @@ impl SqliteInner {
         let (number, seqs) = {
             let mut index = self.index.lock();
             index.catch_up(tx, self.origin)?;
-            index.completed(upto);
+            index.set_complete_to(upto);
             let Some(number) = index.number(name) else { return Ok(Some(loaded)) };
             let Some(doc) = index.doc(number) else { return Ok(Some(loaded)) };
             if doc.marker > upto {
@@ -334,7 +338,7 @@ impl SqliteInner {
         {
             let mut index = self.index.lock();
             index.catch_up(&tx, self.origin)?;
-            index.completed(head.0);
+            index.set_complete_to(head.0);
             for number in index.marked_after(after.0) {
                 let Some(doc) = index.doc(number).filter(|doc| doc.compacted > after.0) else {
                     continue;

@@ -104,7 +104,7 @@ impl SqliteInner {
     }
 
     /// Runs a removal with the reserve, and fills the reserve again afterwards.
-    pub(super) fn removing<T>(
+    pub(super) fn run_removal<T>(
         &self,
         attempt: impl FnMut() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {

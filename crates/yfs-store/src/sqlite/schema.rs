@@ -84,21 +84,21 @@ pub(super) fn open(
     let n_bytes = len_of(path, options.create)?;
     ensure_writable(path)?;
     if n_bytes == 0 {
-        access::make_private_file(path).map_err(|error| StoreError::io("make the store", error))?;
+        access::make_private_file(path).map_err(|error| StoreError::io("create the store", error))?;
     }
     let mut connection = StoreLocation::writable(path).connect()?;
     // Only after the file is known to be a store, and before it is written.
     if format(&connection, path)?.is_none() && !options.create {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
-    let mended = access::mend_modes(path)?;
+    let restricted_paths = access::restrict_modes(path)?;
     let created = initialise(&mut connection, path)?;
     if created {
         sync_directory(path)?;
     } else if options.create_new {
         return Err(StoreError::Exists { path: path.to_owned() });
     }
-    Ok((connection, mended))
+    Ok((connection, restricted_paths))
 }
 
 /// Opens an existing store for reading. Returns how to open further connections, and its format,
@@ -167,7 +167,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let mut waiting_since = None;
     let shared_memory = beside(path, "-shm");
     connection.busy_handler(Some(move |n_calls: i32| {
-        wait_a_little(n_calls, &mut waiting_since, &shared_memory)
+        wait_for_holder(n_calls, &mut waiting_since, &shared_memory)
     }))?;
     connection.set_prepared_statement_cache_capacity(64);
     // Otherwise each new bound of a range prepares the statement again.
@@ -184,15 +184,19 @@ fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
 ///
 /// SQLite's own handler soon sleeps for 100 ms at a time, which starves the longest-waiting
 /// process.
-fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>, shared_memory: &Path) -> bool {
+fn wait_for_holder(
+    n_calls: i32,
+    waiting_since: &mut Option<Instant>,
+    shared_memory: &Path,
+) -> bool {
     let now = Instant::now();
     let since = if n_calls == 0 { now } else { waiting_since.unwrap_or(now) };
     *waiting_since = Some(since);
     let is_over = now.duration_since(since) > BUSY_TIMEOUT;
     if is_over || n_calls % CALLS_PER_LOOK == CALLS_BEFORE_LOOK {
-        let holder = holder::find(shared_memory);
+        let holder = holder::find_lock_holder(shared_memory);
         if is_over || holder.as_ref().is_some_and(|holder| holder.is_stopped) {
-            holder::blame(holder);
+            holder::record_holder(holder);
             return false;
         }
     }
@@ -275,7 +279,7 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreEr
                 thread::sleep(Duration::from_millis(1));
             }
             Ok(mode) if mode != "wal" => {
-                let action = "keep a write-ahead log: this filesystem has no shared memory";
+                let action = "use a write-ahead log: this filesystem has no shared memory";
                 return Err(StoreError::Unsupported { action });
             }
             result => return result.map(drop).map_err(failed("open the store")),
@@ -330,7 +334,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            StoreError::Locked { action, holder: holder::take_blamed() }
+            StoreError::Locked { action, holder: holder::take_holder() }
         }
         Some(ErrorCode::DiskFull) => StoreError::Full { action },
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { action },

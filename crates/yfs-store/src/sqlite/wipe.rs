@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::{SqliteInner, schema::failed, scrub::PageScrub};
 use crate::StoreError;
 
-const ACTION: &str = "wipe what was removed";
+const ACTION: &str = "wipe removed content";
 
 /// How long the call tries to empty the write-ahead log while readers use it.
 const READERS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ impl SqliteInner {
             }
         }
         self.empty_log()?;
-        self.syncer.wrote();
+        self.syncer.mark_unsynced();
         Ok(())
     }
 

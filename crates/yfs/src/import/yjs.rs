@@ -58,19 +58,19 @@ pub enum YjsImportError {
     #[error(transparent)]
     Refused(#[from] GateRejection),
     /// The update refers to items that it does not contain.
-    #[error("the update is a part of a document: what it refers to is missing")]
+    #[error("the update is only a part of a document: it refers to missing items")]
     Incomplete,
     /// The main document has no files.
     #[error("the document has no rows in \"table:files\"")]
     NoFiles,
     /// The directory contains no main document.
-    #[error("there is no main.bin")]
+    #[error("the directory contains no main.bin")]
     NoMain,
     /// Two files of a directory are the same document.
-    #[error("another file holds the same document")]
+    #[error("another file contains the same document")]
     Twice,
     /// All roots for a file's content are empty.
-    #[error("none of the roots for content holds anything; its roots are: {}", roots.join(", "))]
+    #[error("the roots for a file's content are empty; the document has: {}", roots.join(", "))]
     NoContent {
         /// The roots that the document has.
         roots: Vec<String>,

@@ -239,7 +239,7 @@ impl WorkspaceState {
 /// Returns the problem of how a document keeps its content, or `None`.
 fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
     if doc.is_doubled() {
-        return Some((ConflictKind::Doubled, "holds everything twice".to_owned()));
+        return Some((ConflictKind::Doubled, "has its whole content twice".to_owned()));
     }
     let aside = doc.set_aside();
     if !aside.is_empty() {
@@ -249,11 +249,11 @@ fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
     }
     if let Some(ReferenceContent::Bytes(bytes)) = doc.reference_content() {
         let n_bytes = bytes.len();
-        let detail = format!("{n_bytes} bytes are in the root `timeline`, which no reader shows");
+        let detail = format!("{n_bytes} bytes are in the root `timeline`, which yfs does not read");
         return Some((ConflictKind::Unsettled, detail));
     }
     (doc.needs_conversion() || doc.needs_repair())
-        .then(|| (ConflictKind::Unsettled, "was written to where its content is not".to_owned()))
+        .then(|| (ConflictKind::Unsettled, "was edited in a root that is no longer its current one".to_owned()))
 }
 
 fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
@@ -273,19 +273,19 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
             .collect(),
         TreeConflict::Cycle { breaker, members, .. } => {
             let names: Vec<String> = members.iter().map(|id| path_of(main, id)).collect();
-            let detail = format!("was moved into what is in it: {}", names.join(", "));
+            let detail = format!("directories were moved into each other: {}", names.join(", "));
             vec![make(ConflictKind::Cycle, breaker, detail)]
         }
         TreeConflict::Orphan { id, parent, reason } => {
             let detail = match reason {
-                OrphanReason::Missing => format!("the folder {parent} is not here"),
-                OrphanReason::NotAFolder => format!("{parent} is not a folder"),
+                OrphanReason::Missing => format!("its parent directory {parent} is missing"),
+                OrphanReason::NotAFolder => format!("its parent {parent} is not a directory"),
             };
             vec![make(ConflictKind::Orphan, id, detail)]
         }
         TreeConflict::Stranded { trashed, ids } => {
-            let folder = path_of(main, trashed);
-            let detail = format!("changed after {folder} was put into the trash");
+            let directory = path_of(main, trashed);
+            let detail = format!("changed after {directory} was put into the trash");
             ids.iter().map(|id| make(ConflictKind::Stranded, id, detail.clone())).collect()
         }
         TreeConflict::InvalidName { id, stored } => {
@@ -293,7 +293,7 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
             vec![make(ConflictKind::InvalidName, id, detail)]
         }
         TreeConflict::Future { id, timestamp } => {
-            let detail = format!("was written at {timestamp} ms, which has not come yet");
+            let detail = format!("was written at {timestamp} ms, which is in the future");
             vec![make(ConflictKind::FutureTimestamp, id, detail)]
         }
         _ => Vec::new(),
