@@ -130,10 +130,10 @@ impl Store for FaultStore {
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
         self.apply_fault(StoreFault::Tail)?;
-        self.below.tail(after, wanted)
+        self.below.tail(after, select)
     }
 
     fn head(&self) -> Result<Seq, StoreError> {

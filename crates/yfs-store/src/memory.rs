@@ -241,7 +241,7 @@ impl MemoryData {
         &self,
         after: Seq,
         own: HandleOrigin,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> TailPage {
         let mut tail = TailPage { upto: self.head, head: self.head, ..TailPage::default() };
         for (name, doc) in &self.docs {
@@ -263,7 +263,7 @@ impl MemoryData {
             let (head, all_own) = touched.entry(entry.doc.clone()).or_insert((*seq, true));
             *head = *seq;
             *all_own &= entry.origin == own;
-            if wanted(&entry.doc, entry.origin) {
+            if select(&entry.doc, entry.origin) {
                 n_bytes += entry.data.len();
                 tail.records.push(self.record(*seq));
             }
@@ -321,9 +321,9 @@ impl Store for MemoryStore {
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
-        Ok(self.state()?.now.tail(after, self.origin, wanted))
+        Ok(self.state()?.now.tail(after, self.origin, select))
     }
 
     fn head(&self) -> Result<Seq, StoreError> {
@@ -383,8 +383,8 @@ impl Store for MemoryStore {
         for seq in &absorbed {
             bytes_before += data.log.remove(seq).map_or(0, |entry| entry.data.len() as u64);
         }
-        for (place, rewritten) in merged.rewritten {
-            let seq = before.updates[place].seq;
+        for (index, rewritten) in merged.rewritten {
+            let seq = before.updates[index].seq;
             if let Some(entry) = data.log.get_mut(&seq) {
                 entry.data = rewritten.into();
             }

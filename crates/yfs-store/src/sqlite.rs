@@ -99,7 +99,7 @@ struct SqliteInner {
     path: PathBuf,
     /// The files and directories that other users could read before this handle was opened.
     restricted_paths: Vec<PathBuf>,
-    place: StoreLocation,
+    location: StoreLocation,
     read_only: bool,
     /// Whether the quarantine has the current format. Opening for writing upgrades it.
     has_quarantine: bool,
@@ -180,9 +180,9 @@ impl SqliteStore {
 
     /// Opens a store with the given options.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (place, connection, format, restricted_paths) = if options.read_only {
-            let (place, connection, format) = schema::open_read_only(path)?;
-            (place, connection, format, Vec::new())
+        let (location, connection, format, restricted_paths) = if options.read_only {
+            let (location, connection, format) = schema::open_read_only(path)?;
+            (location, connection, format, Vec::new())
         } else {
             let (connection, restricted_paths) = schema::open(path, options)?;
             (StoreLocation::writable(path), connection, schema::FORMAT, restricted_paths)
@@ -213,8 +213,8 @@ impl SqliteStore {
             queue: Queue::default(),
             readers: Mutex::default(),
             index: Mutex::default(),
-            watch: AppendWatch::new(place.clone()),
-            place,
+            watch: AppendWatch::new(location.clone()),
+            location,
             syncer: LogSyncer::new(path, options.sync_every),
             closed: AtomicBool::new(false),
         };
@@ -246,7 +246,7 @@ impl SqliteInner {
     fn reader(&self) -> Result<PooledReader<'_>, StoreError> {
         self.ensure_open()?;
         let idle = self.readers.lock().pop();
-        let connection = idle.map_or_else(|| self.place.connect(), Ok)?;
+        let connection = idle.map_or_else(|| self.location.connect(), Ok)?;
         Ok(PooledReader { inner: self, connection: Some(connection) })
     }
 
@@ -340,9 +340,9 @@ impl Store for SqliteStore {
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
-        self.inner.tail(after, wanted)
+        self.inner.tail(after, select)
     }
 
     fn head(&self) -> Result<Seq, StoreError> {

@@ -64,12 +64,12 @@ pub trait Store: Send + Sync + Debug {
 
     /// Reads a page of the records after a position, those of this handle included.
     ///
-    /// `wanted` selects by document and origin which records to return; documents with other
+    /// `select` chooses by document and origin which records to return; documents with other
     /// records appear only in [`touched`](TailPage::touched).
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError>;
 
     /// Returns the position of the last record, of all handles.

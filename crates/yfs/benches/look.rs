@@ -16,7 +16,7 @@ use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, TextReplacement, WalkOptions, WriteOptions};
 
-const FILES_PER_FOLDER: usize = 100;
+const FILES_PER_DIRECTORY: usize = 100;
 
 fn main() {
     let sizes = env::var("YFS_BENCH_SIZES").unwrap_or_else(|_| "1000,10000".to_owned());
@@ -26,8 +26,8 @@ fn main() {
 }
 
 fn path_of(at: usize) -> VPath {
-    let folder = at / FILES_PER_FOLDER;
-    VPath::parse(&format!("/notes/{folder}/{at}.md")).expect("a path")
+    let directory = at / FILES_PER_DIRECTORY;
+    VPath::parse(&format!("/notes/{directory}/{at}.md")).expect("a path")
 }
 
 /// Returns about a kilobyte of text.
@@ -67,10 +67,12 @@ fn measured(n_files: usize) -> Vec<Row> {
     rows.push(milliseconds("walk, ms", || drop(black_box(walk()))));
     let found = walk();
     rows.push(milliseconds("document of each by path, ms", || {
-        found.iter().for_each(|it| drop(black_box(workspace.documents().info(&it.path))));
+        found.iter().for_each(|file| drop(black_box(workspace.documents().info(&file.path))));
     }));
     rows.push(milliseconds("document of each by id, ms", || {
-        found.iter().for_each(|it| drop(black_box(workspace.documents().info_of(&it.entry.id))));
+        found
+            .iter()
+            .for_each(|file| drop(black_box(workspace.documents().info_of(&file.entry.id))));
     }));
     workspace.close().expect("closed");
     rows

@@ -38,13 +38,13 @@ pub(crate) struct ChangeReplay {
 impl WorkspaceState {
     /// Returns the changes since a position of the log, or `None` if they can no longer be
     /// replayed.
-    pub(crate) fn replayed(&self, after: Seq) -> Result<Option<ChangePage>> {
+    pub(crate) fn replay_changes(&self, after: Seq) -> Result<Option<ChangePage>> {
         if after > self.store.head()? {
             return Ok(None);
         }
         // Later callers wait here for the replay of the first.
         let mut kept = self.replay.lock();
-        let counts = |it: &ChangeReplay| it.after <= after && self.events.reaches(&it.next);
+        let counts = |kept: &ChangeReplay| kept.after <= after && self.events.reaches(&kept.next);
         if !kept.as_ref().is_some_and(counts) {
             // Taken before the log is read, so that no change is lost between the replay and the
             // next page.
@@ -126,11 +126,13 @@ impl ChangeReplay {
             later.map(|(_, change)| change.clone()).collect()
         };
         let mut events = later(&self.rows);
-        let is_told =
-            |it: &&FileChange| matches!(it.kind, ChangeKind::Created | ChangeKind::Changed);
-        let mut told: BTreeSet<FileId> =
-            events.iter().filter(is_told).map(|it| it.id.clone()).collect();
-        events.extend(later(&self.contents).into_iter().filter(|it| told.insert(it.id.clone())));
+        let reports_content =
+            |change: &&FileChange| matches!(change.kind, ChangeKind::Created | ChangeKind::Changed);
+        let mut reported: BTreeSet<FileId> =
+            events.iter().filter(reports_content).map(|change| change.id.clone()).collect();
+        events.extend(
+            later(&self.contents).into_iter().filter(|change| reported.insert(change.id.clone())),
+        );
         ChangePage { events, next: self.next.clone(), more: false }
     }
 }

@@ -186,11 +186,11 @@ impl WorkspaceState {
         // those rows are.
         let _tailing = main.changes_rows().then(|| self.tailing.lock());
         let main = self.plan_main(main, now)?;
-        let (new_documents, changes) = self.split(new_documents, changes);
-        let handles = self.handles(&changes, &preconditions);
+        let (new_documents, changes) = self.split_new_documents(new_documents, changes);
+        let handles = self.document_handles(&changes, &preconditions);
         let effects = changes.iter().map(|(id, change)| (id.clone(), change.effect)).collect();
         let mut documents = LockedDocuments::lock(self, &handles, &changes)?;
-        if !documents.meet(&preconditions) {
+        if !documents.check_preconditions(&preconditions) {
             return Ok(None);
         }
         documents.change(changes)?;
@@ -198,14 +198,18 @@ impl WorkspaceState {
         let mut updates = Vec::with_capacity(1 + new_documents.len());
         updates.extend(main.iter().map(|main| (self.main_name.clone(), main.update.clone())));
         let first_new = updates.len() as u64;
-        updates.extend(new_documents.iter().map(|it| (DocName::from(&it.id), it.update.clone())));
+        updates.extend(
+            new_documents
+                .iter()
+                .map(|document| (DocName::from(&document.id), document.update.clone())),
+        );
         let mut batch = AppendBatch::new(updates, now);
         if access.is_conditional() && !main.as_ref().is_some_and(|main| main.is_peers) {
             batch = batch.expecting(self.main_name.clone(), seen);
         }
         batch.blobs = blobs;
         batch.facts = new_documents.iter().filter_map(NewDocument::fact).collect();
-        let batch = documents.add_to(batch);
+        let batch = documents.add_to_batch(batch);
         if batch.updates.is_empty() {
             let documents = documents.publish(None, now);
             return Ok(Some(Committed { documents, ..Committed::nothing(value) }));
@@ -227,7 +231,7 @@ impl WorkspaceState {
         }
         self.events.push(events);
         // Called last, so that a reader of a cursor with this position finds the events.
-        self.pass_own(&appended);
+        self.skip_own_records(&appended);
         Ok(Some(committed))
     }
 
@@ -262,7 +266,7 @@ impl WorkspaceState {
 
     /// Turns new documents that are in memory already into changes: files that return to a
     /// workspace in which they were before.
-    fn split<'t>(
+    fn split_new_documents<'t>(
         &self,
         new_documents: Vec<NewDocument>,
         changes: Vec<DocumentChange<'t>>,
@@ -270,7 +274,7 @@ impl WorkspaceState {
         let mut changes: BTreeMap<FileId, DocumentChange<'t>> =
             changes.into_iter().map(|change| (change.id.clone(), change)).collect();
         let (known, new): (Vec<_>, Vec<_>) =
-            new_documents.into_iter().partition(|new| self.documents.holds(&new.id));
+            new_documents.into_iter().partition(|new| self.documents.has_slot(&new.id));
         for NewDocument { id, update, .. } in known {
             let change = DocumentChange::new(&id, ChangeEffect::Replica, move |doc| {
                 let received = doc.receive(&update, UpdateSource::Store)?;
@@ -282,7 +286,7 @@ impl WorkspaceState {
     }
 
     /// Returns handles of the documents that a transaction reads or changes, in order of their ids.
-    fn handles(
+    fn document_handles(
         &self,
         changes: &BTreeMap<FileId, DocumentChange<'_>>,
         preconditions: &[ContentPrecondition],

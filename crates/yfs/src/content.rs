@@ -141,7 +141,8 @@ impl WorkspaceState {
     /// Only the process that keeps the log may call it: if two processes merge the same edits, the
     /// file has them twice.
     pub(crate) fn settle_content(&self, id: &FileId) -> Result<()> {
-        let is_blob = || self.main.read().files().get(id).is_none_or(|it| it.row.blob.is_some());
+        let is_blob =
+            || self.main.read().files().get(id).is_none_or(|entry| entry.row.blob.is_some());
         if self.options.read_only || is_blob() {
             return Ok(());
         }

@@ -137,7 +137,10 @@ impl DocPort {
             PortTarget::Main => Ok(parked(self.state.main.read().doc())),
             PortTarget::Content(handle) => handle.with(|loaded| {
                 let doc = &loaded.doc;
-                parked(doc.gate()).iter().map(|it| doc.without_redacted(it)[..].into()).collect()
+                parked(doc.gate())
+                    .iter()
+                    .map(|update| doc.without_redacted(update)[..].into())
+                    .collect()
             }),
         }
     }
@@ -147,7 +150,7 @@ impl DocPort {
     /// # Errors
     ///
     /// Fails with [`WorkspaceError::Refused`] where [`receive`](Self::receive) would.
-    pub fn holds(&self, update: &[u8]) -> Result<bool> {
+    pub fn has_update(&self, update: &[u8]) -> Result<bool> {
         let is_new = match &self.target {
             PortTarget::Main => self.state.main.read().check(update, UpdateSource::Wire)?,
             PortTarget::Content(handle) => {
@@ -244,7 +247,8 @@ impl WorkspaceState {
         }
         // Recorded with the update itself: the document may be evicted before the next upkeep.
         let aside = doc.record_aside()?;
-        let claim = by.filter(|_| received.changed).and_then(|by| self.claim(doc, &update, by));
+        let claim =
+            by.filter(|_| received.changed).and_then(|by| self.attribute_client(doc, &update, by));
         Ok(ReceivedContent {
             updates: iter::once(update).chain(aside).chain(claim).collect(),
             erases,
@@ -253,7 +257,7 @@ impl WorkspaceState {
 
     /// Attributes the client of an update to `by`, unless its author is known. An update of several
     /// clients passes on the work of others, and does not identify them.
-    fn claim(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
+    fn attribute_client(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
         let writers = writers(update).ok()?;
         let &[first] = writers.as_slice() else { return None };
         if doc.who(first).is_some() {

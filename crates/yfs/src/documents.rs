@@ -153,7 +153,7 @@ impl DocumentPool {
     }
 
     /// Reports whether the document has a slot. Without one, nothing can be stale.
-    pub(crate) fn holds(&self, id: &FileId) -> bool {
+    pub(crate) fn has_slot(&self, id: &FileId) -> bool {
         self.entries.contains_key(id)
     }
 
@@ -164,7 +164,7 @@ impl DocumentPool {
         if let Some((_, entry)) = self.entries.remove_if(id, idle) {
             self.bytes.fetch_sub(entry.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        !self.holds(id)
+        !self.has_slot(id)
     }
 
     /// Returns the number of documents in memory and their estimated size in bytes.

@@ -64,8 +64,8 @@ impl EventLog {
     ) {
         let mut ids: BTreeSet<&FileId> = ids.iter().collect();
         for event in events.iter_mut() {
-            let is_told = matches!(event.kind, ChangeKind::Created | ChangeKind::Changed);
-            if is_told && ids.remove(&event.id) {
+            let is_reported = matches!(event.kind, ChangeKind::Created | ChangeKind::Changed);
+            if is_reported && ids.remove(&event.id) {
                 event.actor = by.cloned();
             }
         }
@@ -137,8 +137,8 @@ impl EventLog {
     /// Returns the position of a cursor in the log of this store, whichever process made the
     /// cursor.
     pub(crate) fn position(&self, cursor: &ChangeCursor) -> Option<Seq> {
-        let (_, place) = cursor.as_str().split_once('@')?;
-        let (store, seq) = place.rsplit_once('.')?;
+        let (_, position) = cursor.as_str().split_once('@')?;
+        let (store, seq) = position.rsplit_once('.')?;
         (Some(store) == self.store.as_deref()).then_some(())?;
         seq.parse().ok().map(Seq)
     }
@@ -160,8 +160,8 @@ impl EventLog {
 /// Returns the events of row changes.
 pub(crate) fn row_events(main: &MainDoc, changes: &RowChanges, at: Millis) -> Vec<FileChange> {
     let changed = changes.ids.iter().enumerate();
-    let events = changed.filter_map(|(place, id)| {
-        let before = changes.before.get(place).and_then(Option::as_ref);
+    let events = changed.filter_map(|(index, id)| {
+        let before = changes.before.get(index).and_then(Option::as_ref);
         row_event(main, id, before, at)
     });
     events.collect()

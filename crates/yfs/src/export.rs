@@ -46,7 +46,7 @@ pub struct ExportReport {
     /// Files and links that existed already and were equal.
     pub n_unchanged: u64,
     /// Directories that were created.
-    pub n_folders: u64,
+    pub n_directories: u64,
     /// Bytes that were written.
     pub n_bytes: u64,
     /// Objects that were left out, and the reasons.
@@ -98,7 +98,7 @@ struct DirectoryExporter<'a> {
 struct ExportOutcome {
     path: VPath,
     n_bytes: u64,
-    what: Result<FileWriteOutcome, SkipReason>,
+    result: Result<FileWriteOutcome, SkipReason>,
 }
 
 /// Lists the entries to write, and returns the directory that their paths are relative to.
@@ -107,7 +107,7 @@ fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>),
         return Ok((from.clone(), fs.list_all(from)?));
     }
     let missing = || FsError::new(FsCode::ENOENT, Op::Open, from);
-    let stat = fs.look(from)?.ok_or_else(missing)?;
+    let stat = fs.stat_if_exists(from)?.ok_or_else(missing)?;
     if stat.is_directory() {
         return Ok((from.clone(), fs.list_all(from)?));
     }
@@ -120,30 +120,30 @@ fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>),
 
 impl DirectoryExporter<'_> {
     fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&TransferProgress)) -> Result<()> {
-        let (mut folders, mut files) = (Vec::new(), Vec::new());
+        let (mut directories, mut files) = (Vec::new(), Vec::new());
         for item in entries {
             let reserved = |name| crate::import::RESERVED.contains(&name);
             match item.path.relative_to(&self.base) {
                 Some(relative) if relative.split('/').any(reserved) => {
                     self.skip(&item.path, SkipReason::Reserved);
                 }
-                _ if item.entry.kind == FileKind::Directory => folders.push(item),
+                _ if item.entry.kind == FileKind::Directory => directories.push(item),
                 _ => files.push(item),
             }
         }
-        for folder in &folders {
-            match self.disk.make_dir(self.relative(&folder.path)) {
-                Ok(true) => self.done(0, |report| report.n_folders += 1),
-                Ok(false) => self.done(0, |report| report.n_unchanged += 1),
-                Err(why) => self.skip(&folder.path, why),
+        for directory in &directories {
+            match self.disk.make_dir(self.relative(&directory.path)) {
+                Ok(true) => self.count_done(0, |report| report.n_directories += 1),
+                Ok(false) => self.count_done(0, |report| report.n_unchanged += 1),
+                Err(why) => self.skip(&directory.path, why),
             }
         }
         self.write_files(&files, progress)?;
         // Set now that all entries are written, innermost directory first.
-        for folder in folders.iter().rev() {
-            let attributes = ExportAttributes::of(&folder.entry);
+        for directory in directories.iter().rev() {
+            let attributes = ExportAttributes::of(&directory.entry);
             // Directories that could not be created were reported already.
-            self.disk.set_dir(self.relative(&folder.path), attributes).ok();
+            self.disk.set_dir(self.relative(&directory.path), attributes).ok();
         }
         self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
         progress(&self.at);
@@ -190,13 +190,13 @@ impl DirectoryExporter<'_> {
                 });
             }
             drop(sender);
-            for ExportOutcome { path, n_bytes, what } in outcomes {
-                match what {
+            for ExportOutcome { path, n_bytes, result } in outcomes {
+                match result {
                     Ok(FileWriteOutcome::Written) => {
-                        self.done(n_bytes, |report| report.n_written += 1);
+                        self.count_done(n_bytes, |report| report.n_written += 1);
                     }
                     Ok(FileWriteOutcome::Unchanged) => {
-                        self.done(0, |report| report.n_unchanged += 1);
+                        self.count_done(0, |report| report.n_unchanged += 1);
                     }
                     Err(why) => self.skip(&path, why),
                 }
@@ -214,10 +214,10 @@ impl DirectoryExporter<'_> {
 
     fn skip(&mut self, path: &VPath, why: SkipReason) {
         let path = path.to_string();
-        self.done(0, |report| report.skipped.push(SkippedPath { path, why }));
+        self.count_done(0, |report| report.skipped.push(SkippedPath { path, why }));
     }
 
-    fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ExportReport)) {
+    fn count_done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ExportReport)) {
         count(&mut self.report);
         self.report.n_bytes += n_bytes;
         self.at.n_done += 1;
@@ -238,7 +238,7 @@ impl ExportWriter {
     fn write(&self, item: &WalkEntry) -> ExportOutcome {
         let relative = item.path.relative_to(&self.base).unwrap_or_default();
         let mut n_bytes = 0;
-        let what = match item.entry.kind {
+        let result = match item.entry.kind {
             FileKind::Symlink => self.write_link(item, relative),
             _ => self
                 .fs
@@ -250,7 +250,7 @@ impl ExportWriter {
                     self.disk.write_file(relative, &data, attributes, self.force)
                 }),
         };
-        ExportOutcome { path: item.path.clone(), n_bytes, what }
+        ExportOutcome { path: item.path.clone(), n_bytes, result }
     }
 
     fn write_link(&self, item: &WalkEntry, relative: &str) -> Result<FileWriteOutcome, SkipReason> {

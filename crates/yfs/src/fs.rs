@@ -65,7 +65,7 @@ impl WorkspaceFs {
 
     /// Reads a file, and returns its id with the content.
     pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, FileContent), FsError> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let content = self.read_found(path, &found)?;
         Ok((found.id, content))
     }
@@ -76,8 +76,8 @@ impl WorkspaceFs {
     }
 
     /// Finds the file at a path, through links, inside the scope.
-    pub(crate) fn found(&self, op: Op, path: &VPath) -> Result<ResolvedFile, FsError> {
-        self.refreshed(op)?;
+    pub(crate) fn resolve_at(&self, op: Op, path: &VPath) -> Result<ResolvedFile, FsError> {
+        self.refresh_if_unfollowed(op)?;
         self.resolve_file(&self.state.main.read(), op, path)
     }
 
@@ -87,7 +87,7 @@ impl WorkspaceFs {
 
     /// Returns the id of the file at a path, through links.
     pub(crate) fn id_at(&self, path: &VPath) -> Option<FileId> {
-        self.refreshed(Op::Stat).ok()?;
+        self.refresh_if_unfollowed(Op::Stat).ok()?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path);
         found.ok().map(|found| found.id)
     }
@@ -113,10 +113,10 @@ impl WorkspaceFs {
     }
 
     /// Replays the changes since a cursor that the workspace gave before it was last opened.
-    fn replayed(&self, since: &ChangeCursor) -> Result<ChangePage, FsError> {
+    fn replay_changes(&self, since: &ChangeCursor) -> Result<ChangePage, FsError> {
         let (state, root) = (&self.state, VPath::root());
         let after = state.events.position(since).ok_or_else(FsError::cursor_lost)?;
-        let replayed = state.replayed(after);
+        let replayed = state.replay_changes(after);
         let replayed =
             replayed.map_err(|error| convert_types::fs_error(error, Op::Watch, &root))?;
         replayed.ok_or_else(FsError::cursor_lost)
@@ -241,7 +241,7 @@ impl FileSystem for WorkspaceFs {
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
-        self.refreshed(Op::Watch)?;
+        self.refresh_if_unfollowed(Op::Watch)?;
         Ok(self.state.events.cursor(self.state.tailed()))
     }
 
@@ -250,10 +250,10 @@ impl FileSystem for WorkspaceFs {
         since: &ChangeCursor,
         options: &ChangesOptions,
     ) -> Result<ChangePage, FsError> {
-        self.refreshed(Op::Watch)?;
+        self.refresh_if_unfollowed(Op::Watch)?;
         let mut since = since.clone();
         if !self.state.events.is_own(&since) {
-            let replayed = self.replayed(&since)?;
+            let replayed = self.replay_changes(&since)?;
             if !replayed.events.is_empty() {
                 return Ok(replayed);
             }

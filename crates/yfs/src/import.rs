@@ -20,7 +20,7 @@ use self::scan::{ImportEntry, ImportEntryKind};
 use crate::{
     Workspace, WorkspaceFs,
     error::Result,
-    fs::batch::{NewNode, NewWhat},
+    fs::batch::{NewNode, PreparedNode},
 };
 
 /// The greatest number of rows in one transaction.
@@ -61,7 +61,7 @@ pub struct ImportReport {
     /// Files and links that existed and were equal. Directories are not counted.
     pub n_unchanged: u64,
     /// Directories that were created.
-    pub n_folders: u64,
+    pub n_directories: u64,
     /// Links that were created.
     pub n_links: u64,
     /// Bytes of files that were read.
@@ -153,14 +153,14 @@ impl DirectoryImporter<'_> {
         self.at.n_total = scan.found.len() as u64;
         let root = if scan.is_directory { Some(to.clone()) } else { to.parent() };
         if let Some(root) = root.filter(|root| !root.is_root()) {
-            self.fs.make_folder(&root, &MkdirOptions::recursive())?;
+            self.fs.make_directory(&root, &MkdirOptions::recursive())?;
         }
         let (files, others): (Vec<ImportEntry>, Vec<ImportEntry>) =
-            scan.found.into_iter().partition(|it| matches!(it.what, ImportEntryKind::File));
+            scan.found.into_iter().partition(|entry| matches!(entry.kind, ImportEntryKind::File));
         // Directories come before their entries, in the order of the scan.
-        let others = self.missing(others)?;
+        let others = self.filter_missing(others)?;
         for batch in others.chunks(MAX_ROWS) {
-            self.make_others(batch)?;
+            self.make_directories_and_links(batch)?;
         }
         files::import(&mut self, &files)?;
         self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
@@ -174,62 +174,64 @@ impl DirectoryImporter<'_> {
     }
 
     /// Filters out directories and links that exist already; replaces links with another target.
-    fn missing(&mut self, others: Vec<ImportEntry>) -> Result<Vec<ImportEntry>> {
+    fn filter_missing(&mut self, others: Vec<ImportEntry>) -> Result<Vec<ImportEntry>> {
         let mut missing = Vec::with_capacity(others.len());
         for found in others {
-            let Some(stat) = self.fs.look(&found.to)? else {
+            let Some(stat) = self.fs.stat_if_exists(&found.to)? else {
                 missing.push(found);
                 continue;
             };
-            match (&found.what, stat.kind) {
-                (ImportEntryKind::Folder, FileKind::Directory) => self.done(0, |_| ()),
+            match (&found.kind, stat.kind) {
+                (ImportEntryKind::Directory, FileKind::Directory) => self.count_done(0, |_| ()),
                 (ImportEntryKind::Link(target), FileKind::Symlink) => {
                     if self.fs.link_target(&found.to)? == **target {
-                        self.unchanged();
+                        self.count_unchanged();
                         continue;
                     }
                     self.fs.remove(&found.to, &RemoveOptions::default())?;
                     missing.push(found);
                 }
-                _ => self.skip(&found, SkipReason::InTheWay),
+                _ => self.skip_entry(&found, SkipReason::InTheWay),
             }
         }
         Ok(missing)
     }
 
-    fn make_others(&mut self, batch: &[ImportEntry]) -> Result<()> {
+    fn make_directories_and_links(&mut self, batch: &[ImportEntry]) -> Result<()> {
         let node = |found: &ImportEntry| NewNode {
             path: found.to.clone(),
             mode: found.mode,
             mtime: found.mtime,
-            what: match &found.what {
+            content: match &found.kind {
                 ImportEntryKind::Link(target) => self.fs.prepare_link(target),
-                _ => NewWhat::Folder,
+                _ => PreparedNode::Directory,
             },
         };
         let nodes: Vec<NewNode> = batch.iter().map(node).collect();
         let made = self.fs.create_many(&nodes)?;
         for (found, made) in batch.iter().zip(made) {
-            match (made, &found.what) {
-                (Err(error), _) => self.skip(found, SkipReason::of(&error)),
-                (Ok(_), ImportEntryKind::Link(_)) => self.done(0, |report| report.n_links += 1),
-                (Ok(_), _) => self.done(0, |report| report.n_folders += 1),
+            match (made, &found.kind) {
+                (Err(error), _) => self.skip_entry(found, SkipReason::of(&error)),
+                (Ok(_), ImportEntryKind::Link(_)) => {
+                    self.count_done(0, |report| report.n_links += 1)
+                }
+                (Ok(_), _) => self.count_done(0, |report| report.n_directories += 1),
             }
         }
         (self.progress)(&self.at);
         Ok(())
     }
 
-    fn unchanged(&mut self) {
-        self.done(0, |report| report.n_unchanged += 1);
+    fn count_unchanged(&mut self) {
+        self.count_done(0, |report| report.n_unchanged += 1);
     }
 
-    fn skip(&mut self, found: &ImportEntry, why: SkipReason) {
+    fn skip_entry(&mut self, found: &ImportEntry, why: SkipReason) {
         let path = found.from.display().to_string();
-        self.done(0, |report| report.skipped.push(SkippedPath { path, why }));
+        self.count_done(0, |report| report.skipped.push(SkippedPath { path, why }));
     }
 
-    fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ImportReport)) {
+    fn count_done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ImportReport)) {
         count(&mut self.report);
         self.report.n_bytes += n_bytes;
         self.at.n_done += 1;
@@ -240,7 +242,8 @@ impl DirectoryImporter<'_> {
 /// Returns the destination of a single file: below `to` under its own name if `to` is a directory.
 fn destination_of_file(fs: &WorkspaceFs, name: Option<&str>, to: &VPath) -> Result<VPath> {
     let Some(name) = name else { return Ok(to.clone()) };
-    let is_directory = to.is_root() || fs.look(to)?.is_some_and(|stat| stat.is_directory());
+    let is_directory =
+        to.is_root() || fs.stat_if_exists(to)?.is_some_and(|stat| stat.is_directory());
     Ok(if is_directory { to.join(name) } else { to.clone() })
 }
 
@@ -268,7 +271,9 @@ impl fmt::Display for SkipReason {
             Self::Special => f.write_str("not a file, directory or link"),
             Self::TooLarge { size } => write!(f, "its {size} bytes exceed the limit"),
             Self::InTheWay => f.write_str("an object of another kind is at the destination"),
-            Self::Exists => f.write_str("a different object is at the destination (replace it with --force)"),
+            Self::Exists => {
+                f.write_str("a different object is at the destination (replace it with --force)")
+            }
             Self::Escapes => f.write_str("the link leads out of the directory"),
             Self::Reserved => f.write_str("the name is reserved for another tool"),
             Self::Failed(why) => f.write_str(why),

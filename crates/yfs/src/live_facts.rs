@@ -36,12 +36,12 @@ impl LiveFacts {
     }
 
     /// Records an edit of this process, whose result is known.
-    pub(crate) fn edited(&self, id: &FileId, size: u64, at: Millis) {
+    pub(crate) fn record_edit(&self, id: &FileId, size: u64, at: Millis) {
         self.facts.insert(id.clone(), LiveFact { size: Some(size), touched: Some(at) });
     }
 
     /// Records an update whose result is not known yet.
-    pub(crate) fn changed(&self, id: &FileId, at: Millis) {
+    pub(crate) fn record_change(&self, id: &FileId, at: Millis) {
         self.facts.insert(id.clone(), LiveFact { size: None, touched: Some(at) });
     }
 
@@ -51,7 +51,7 @@ impl LiveFacts {
     }
 
     /// Records that the row includes all changes so far.
-    pub(crate) fn reported(&self, id: &FileId) {
+    pub(crate) fn mark_reported(&self, id: &FileId) {
         if let Some(mut fact) = self.facts.get_mut(id) {
             fact.touched = None;
         }

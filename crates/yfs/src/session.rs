@@ -105,7 +105,7 @@ impl Session {
     pub fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let (id, content) = self.fs.read_with_id(path)?;
         let mut memory = self.memory.lock();
-        if memory.is_truncation_held(&id) {
+        if memory.is_truncation_pending(&id) {
             return Ok(FileContent { data: Bytes::new(), ..content });
         }
         let known = KnownContent::new(Some(content.version.clone()), Some(content.data.clone()));
@@ -126,7 +126,7 @@ impl Session {
     ) -> Result<Option<TextInMemory>, FsError> {
         let Some(text) = self.fs.text_in_memory(path, max_len)? else { return Ok(None) };
         let mut memory = self.memory.lock();
-        if memory.is_truncation_held(&text.id) {
+        if memory.is_truncation_pending(&text.id) {
             return Ok(None);
         }
         let content = Bytes::from_owner(TextBytes(text.content.clone()));
@@ -170,7 +170,7 @@ impl Session {
         })?;
         let data = Bytes::copy_from_slice(data);
         let known = KnownContent::new(written.version.clone(), Some(data));
-        self.changed(&written.id, Some(known));
+        self.record_change(&written.id, Some(known));
         Ok(written)
     }
 
@@ -186,7 +186,7 @@ impl Session {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        let known = self.known(path);
+        let known = self.known_content(path);
         if known.as_ref().is_some_and(|(_, known)| known.is_truncated) {
             let options = WriteOptions { mode: None, ..options.clone() };
             return self.write(path, data, &options);
@@ -211,7 +211,7 @@ impl Session {
             None => appended.created.then(|| Bytes::copy_from_slice(data)),
         };
         let known = KnownContent::new(appended.version.clone(), content);
-        self.changed(&appended.id, known.or_lost(was_read));
+        self.record_change(&appended.id, known.or_lost(was_read));
         Ok(appended)
     }
 
@@ -221,15 +221,15 @@ impl Session {
     ///
     /// Fails as [`FileSystem::edit`](yfs_vfs::FileSystem::edit) does.
     pub fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
-        self.settle(Some(path))?;
-        let before = self.known(path);
+        self.write_truncations(Some(path))?;
+        let before = self.known_content(path);
         let edited = self.fs.edit_now(path, edit)?;
         if let Some((id, known)) = before {
             // The client has not seen what others wrote meanwhile.
-            let text = known.content.as_ref().and_then(|it| std::str::from_utf8(it).ok());
+            let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
             let content = text.and_then(|text| edit.apply(text).ok()).map(|(text, _)| text.into());
             let known = KnownContent::new(edited.version.clone(), content);
-            self.changed(&id, known.or_lost(true));
+            self.record_change(&id, known.or_lost(true));
         }
         Ok(edited)
     }
@@ -247,13 +247,13 @@ impl Session {
         let mut memory = self.memory.lock();
         // A client that has not read the file replaces its current content.
         let now = || KnownContent::new(Some(content.version), Some(content.data));
-        memory.hold_truncation(&id, path, now);
+        memory.defer_truncation(&id, path, now);
         Ok(())
     }
 
     /// Reports whether a truncation of the file is pending.
     pub fn is_truncated(&self, path: &VPath) -> bool {
-        self.known(path).is_some_and(|(_, known)| known.is_truncated)
+        self.known_content(path).is_some_and(|(_, known)| known.is_truncated)
     }
 
     /// Writes the pending truncation of one file, or those of all.
@@ -262,13 +262,13 @@ impl Session {
     ///
     /// Fails as [`write`](Self::write) does. A file that was removed or replaced meanwhile is left
     /// unchanged.
-    pub fn settle(&self, path: Option<&VPath>) -> Result<(), FsError> {
+    pub fn write_truncations(&self, path: Option<&VPath>) -> Result<(), FsError> {
         let only = path.and_then(|path| self.fs.id_at(path));
         if path.is_some() && only.is_none() {
             return Ok(());
         }
-        let held = self.memory.lock().held_truncations(only.as_ref());
-        for (id, path) in held {
+        let pending = self.memory.lock().pending_truncations(only.as_ref());
+        for (id, path) in pending {
             if self.fs.id_at(&path).as_ref() == Some(&id) {
                 self.write(&path, b"", &WriteOptions::default())?;
             } else {
@@ -291,7 +291,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::mv`](yfs_vfs::FileSystem::mv) does.
     pub fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
-        self.settle(Some(from))?;
+        self.write_truncations(Some(from))?;
         let replaced = [self.fs.id_at(from), self.fs.id_at(to)];
         let is_over = replaced[1].is_some() && replaced[0] != replaced[1];
         self.fs.mv_now(from, to, options)?;
@@ -310,7 +310,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::cp`](yfs_vfs::FileSystem::cp) does.
     pub fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
-        self.settle(Some(from))?;
+        self.write_truncations(Some(from))?;
         self.fs.cp_now(from, to, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         // The contents of overwritten files differ from those that the client read. Their number
@@ -344,21 +344,21 @@ impl Session {
     /// Fails as [`FileSystem::stat`](yfs_vfs::FileSystem::stat) does.
     pub fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
         let mut stat = self.fs.stat_now(path, Op::Stat)?;
-        if self.memory.lock().is_truncation_held(&stat.id) {
+        if self.memory.lock().is_truncation_pending(&stat.id) {
             stat.size = 0;
         }
         Ok(stat)
     }
 
     /// Returns what the session knows of a file's content, and the file's id.
-    fn known(&self, path: &VPath) -> Option<(FileId, KnownContent)> {
+    fn known_content(&self, path: &VPath) -> Option<(FileId, KnownContent)> {
         let id = self.fs.id_at(path)?;
         let known = self.memory.lock().get(&id)?;
         Some((id, known))
     }
 
     fn base_of(&self, path: &VPath) -> WriteBase {
-        let known = self.known(path).map(|(_, known)| known);
+        let known = self.known_content(path).map(|(_, known)| known);
         known.map_or_else(WriteBase::default, |known| WriteBase {
             is_lost: known.is_lost,
             candidates: known.bases(),
@@ -375,10 +375,10 @@ impl Session {
     ) -> Result<WriteOutcome, FsError> {
         // A version that the session returned may be gone from the log while its content is still
         // known.
-        let is_other = |told: &VersionBase| !base.candidates.contains(told);
-        let is_told =
+        let is_other = |given: &VersionBase| !base.candidates.contains(given);
+        let is_given =
             options.expected_version.is_some() || options.base.as_ref().is_some_and(is_other);
-        if is_told || (base.candidates.is_empty() && !base.is_lost) {
+        if is_given || (base.candidates.is_empty() && !base.is_lost) {
             return self.fs.write_now(path, data, options);
         }
         let mut refusal = None;
@@ -393,7 +393,7 @@ impl Session {
     }
 
     /// Records a change of the session, and the content that its client now knows.
-    fn changed(&self, id: &FileId, known: Option<KnownContent>) {
+    fn record_change(&self, id: &FileId, known: Option<KnownContent>) {
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         let mut memory = self.memory.lock();
         match known {

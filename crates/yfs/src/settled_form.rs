@@ -22,10 +22,10 @@ impl SettledForm {
 
     /// Returns the hash that stands for the form in the fact of a document.
     pub(crate) fn mark(self) -> ContentHash {
-        let said: &[u8] = match self {
+        let text: &[u8] = match self {
             Self::PlainText => b"plain text that is settled",
             Self::RichText => b"rich text that is settled",
         };
-        ContentHash::of(said)
+        ContentHash::of(text)
     }
 }

@@ -70,7 +70,7 @@ impl WorkspaceState {
             let mut unreported = self.unreported.lock();
             for (id, edit) in &batch {
                 // A later edit stays due.
-                if unreported.get(id).is_some_and(|it| it.last == edit.last) {
+                if unreported.get(id).is_some_and(|current| current.last == edit.last) {
                     unreported.remove(id);
                 }
             }
@@ -94,8 +94,8 @@ impl WorkspaceState {
             Ok(()) => {}
             Err(_) => {
                 // A row that rejects the report does not affect the others.
-                for one in &measured {
-                    match self.report_measured(std::slice::from_ref(one)) {
+                for measurement in &measured {
+                    match self.report_measured(std::slice::from_ref(measurement)) {
                         Err(error) if is_of_store(&error) => return Err(error),
                         _ => {}
                     }
@@ -103,7 +103,7 @@ impl WorkspaceState {
             }
         }
         for SizeMeasurement { id, .. } in measured {
-            self.live.reported(&id);
+            self.live.mark_reported(&id);
         }
         Ok(())
     }

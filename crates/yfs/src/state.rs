@@ -195,7 +195,7 @@ impl WorkspaceState {
         while self.store.head()? > self.tailed() {
             let own = self.store.origin();
             let tail = self.store.tail(self.tailed(), &|doc, origin| {
-                let is_known = || self.documents.holds(&FileId::from(doc));
+                let is_known = || self.documents.has_slot(&FileId::from(doc));
                 origin != own && (*doc == self.main_name || is_known())
             })?;
             let mut events = Vec::new();
@@ -230,7 +230,7 @@ impl WorkspaceState {
 
     /// Skips this process's records that directly follow the applied position: no other records are
     /// in between.
-    pub(crate) fn pass_own(&self, appended: &AppendReceipt) {
+    pub(crate) fn skip_own_records(&self, appended: &AppendReceipt) {
         let (before, last) = (appended.first.0 - 1, appended.last.0);
         // If other processes appended in between, `catch_up` reads the page instead.
         self.tailed.compare_exchange(before, last, Ordering::AcqRel, Ordering::Acquire).ok();
@@ -256,7 +256,7 @@ impl WorkspaceState {
         let ids: Vec<FileId> = ids.collect();
         let now = self.now();
         for id in &ids {
-            self.content_changed(id, now);
+            self.forget_content(id, now);
         }
         self.events.add_contents(self, &ids, None, events);
         Ok(!docs.is_empty() || !tail.reload.is_empty())
@@ -273,10 +273,10 @@ impl WorkspaceState {
             return Ok(());
         }
         let id = FileId::from(&reload.doc);
-        if self.documents.holds(&id) {
+        if self.documents.has_slot(&id) {
             self.documents.acquire(&id).reload(reload.upto)?;
         }
-        self.content_changed(&id, self.now());
+        self.forget_content(&id, self.now());
         self.events.add_contents(self, &[id], None, events);
         Ok(())
     }
@@ -291,9 +291,9 @@ impl WorkspaceState {
     }
 
     /// Forgets what is cached of a content, after others changed it.
-    fn content_changed(&self, id: &FileId, at: Millis) {
+    fn forget_content(&self, id: &FileId, at: Millis) {
         self.texts.forget(id);
-        self.live.changed(id, at);
+        self.live.record_change(id, at);
     }
 }
 

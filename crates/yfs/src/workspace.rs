@@ -100,7 +100,7 @@ impl Workspace {
             main.set_writer(writer_ids(None, &options));
         }
         let content_client =
-            claim.as_ref().map_or_else(|| options.ids.client_id(), |it| it.content);
+            claim.as_ref().map_or_else(|| options.ids.client_id(), |claim| claim.content);
         let limits = options.limits;
         let new_doc =
             move |id: &FileId, client| yfs_engine::content::ContentDoc::new(id, client, limits);

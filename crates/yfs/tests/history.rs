@@ -117,8 +117,13 @@ fn versions_have_names_and_are_found_by_name_and_time() {
     assert_eq!(find(VersionSelector::Name("to Bob".into())), Some(1));
     assert_eq!(find(VersionSelector::Name("to nobody".into())), None);
     assert_eq!(find(VersionSelector::Number(2)), Some(2));
-    let times: Vec<_> =
-        workspace.history().versions(&at("/a.txt")).unwrap().iter().map(|it| it.at).collect();
+    let times: Vec<_> = workspace
+        .history()
+        .versions(&at("/a.txt"))
+        .unwrap()
+        .iter()
+        .map(|version| version.at)
+        .collect();
     assert_eq!(find(VersionSelector::At(times[1])), Some(2));
     assert_eq!(find(VersionSelector::At(yfs_engine::time::Millis(times[0].0 - 1))), None);
     assert!(workspace.history().unname_version(&at("/a.txt"), "to Bob").unwrap());
@@ -447,8 +452,9 @@ fn what_a_conversion_left_behind_is_redacted_as_well() {
             .versions(&at(to))
             .unwrap()
             .iter()
-            .map(|it| {
-                !it.redacted && workspace.history().version_content(&at(to), it.number).is_ok()
+            .map(|version| {
+                !version.redacted
+                    && workspace.history().version_content(&at(to), version.number).is_ok()
             })
             .collect();
         assert_eq!(readable.last(), Some(&true));
@@ -483,9 +489,10 @@ five
     });
     let places = |words: [usize; 4]| {
         words.map(|n| {
-            let found =
-                anchors[n].each_ref().map(|it| workspace.history().resolve_anchor(it).unwrap());
-            found.map(|it| (it.offset, it.exact))
+            let found = anchors[n]
+                .each_ref()
+                .map(|anchor| workspace.history().resolve_anchor(anchor).unwrap());
+            found.map(|anchor| (anchor.offset, anchor.exact))
         })
     };
     put(
@@ -551,11 +558,12 @@ fn what_was_a_text_before_it_was_bytes_is_a_version_and_the_reverse() {
     };
     let said = || {
         let versions = workspace.history().versions(&at("/a.txt")).unwrap();
-        let said = versions.iter().map(|it| {
-            let content = workspace.history().version_content(&at("/a.txt"), it.number).unwrap();
-            (String::from_utf8_lossy(&content).into_owned(), it.current)
+        let contents = versions.iter().map(|version| {
+            let content =
+                workspace.history().version_content(&at("/a.txt"), version.number).unwrap();
+            (String::from_utf8_lossy(&content).into_owned(), version.current)
         });
-        said.collect::<Vec<_>>()
+        contents.collect::<Vec<_>>()
     };
     write(b"a text\n");
     write(b"\xffbytes");

@@ -167,7 +167,7 @@ fn blobs_and_rich_text_change_into_each_other() {
 
 /// A file from before there was rich text, or after a peer renamed it without converting it.
 #[test]
-fn markdown_that_is_kept_as_text_is_read_and_converted_when_somebody_needs_it() {
+fn markdown_that_is_kept_as_text_is_read_and_converted_when_an_editor_opens_it() {
     let Pair { a, b, .. } = Pair::new();
     put(&a, "/text.txt", FILE);
     // Only the row is renamed.
@@ -191,7 +191,7 @@ fn rename_row(workspace: &Workspace, id: &FileId, name: &str) -> Vec<u8> {
         main_doc::MainDoc,
         table::{RowChanges, RowWrite, WriterIds},
     };
-    let [rows, cells, meta] = [901, 902, 903].map(|it| ClientId::new(it).expect("53 bits"));
+    let [rows, cells, meta] = [901, 902, 903].map(|id| ClientId::new(id).expect("53 bits"));
     let mut peer =
         MainDoc::new(workspace.id(), WriterIds { rows, cells, meta }, GateLimits::default());
     let main = workspace.documents().port(workspace.id().as_str()).expect("the main document");
@@ -218,7 +218,8 @@ fn a_doubled_body_is_shown_and_repaired() {
     assert_eq!(cat(&workspace, "/a.md").matches("# One").count(), 2);
     for _ in 0..2 {
         let conflicts = workspace.conflicts().expect("listed");
-        let found: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+        let found: Vec<_> =
+            conflicts.iter().map(|conflict| (conflict.kind, conflict.path.as_str())).collect();
         assert_eq!(found, [(ConflictKind::Doubled, "/a.md")]);
     }
     assert!(workspace.maintenance().repair(&at("/a.md")).expect("repaired"));
@@ -244,7 +245,7 @@ fn what_was_found_settled_is_kept_until_it_is_written() {
     let names = ["/one.md", "/two.md", "/three.txt"].map(|path| DocName::from(&id_of(&a, path)));
     let are_settled = || {
         let facts = store.doc_facts(&names).expect("facts");
-        facts.iter().map(|fact| fact.is_some_and(|it| it.hash.is_some())).collect::<Vec<_>>()
+        facts.iter().map(|fact| fact.is_some_and(|fact| fact.hash.is_some())).collect::<Vec<_>>()
     };
     assert_eq!(are_settled(), [false, false, true], "a writer of plain text knows that it is");
     assert_eq!(a.conflicts().expect("listed"), []);
@@ -269,7 +270,8 @@ fn late_work_is_listed_whatever_the_file_is_called() {
         let typed = editor.edit("One", "One, late", false, &ada()).expect("edited").update;
         port(&workspace, after).receive(&typed.expect("an update")).expect("taken");
         let conflicts = workspace.conflicts().expect("listed");
-        let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+        let listed: Vec<_> =
+            conflicts.iter().map(|conflict| (conflict.kind, conflict.path.as_str())).collect();
         assert_eq!(listed, [(ConflictKind::Unsettled, after)]);
         assert!(workspace.maintenance().repair(&at(after)).expect("repaired"));
         assert_eq!(cat(&workspace, after), "One, late.\n\nTwo.\n");
@@ -288,7 +290,8 @@ fn bytes_of_the_reference_implementation_are_listed() {
         b"\x01\x02\x07\x00\x07\x01\x08timeline\x01\x23\x00\x07\x00\x07content\x02\xff\xfe\x00";
     port(&workspace, "/a.txt").receive(update).expect("taken");
     let conflicts = workspace.conflicts().expect("listed");
-    let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+    let listed: Vec<_> =
+        conflicts.iter().map(|conflict| (conflict.kind, conflict.path.as_str())).collect();
     assert_eq!(listed, [(ConflictKind::Unsettled, "/a.txt")]);
 }
 
@@ -307,7 +310,7 @@ fn words_that_were_set_aside_outlive_the_process() {
     // Another process reads the log, though this one never ran its upkeep.
     let other = Workspace::open(store, options).expect("it opens");
     let conflicts = other.conflicts().expect("listed");
-    assert!(conflicts.iter().any(|it| it.detail.contains("typed")), "{conflicts:?}");
+    assert!(conflicts.iter().any(|conflict| conflict.detail.contains("typed")), "{conflicts:?}");
 }
 
 #[test]
@@ -321,8 +324,8 @@ fn a_document_is_found_by_its_id_as_by_its_path() {
         let by_path = workspace.documents().info(&at(path)).expect("there");
         assert_eq!(workspace.documents().info_of(&by_path.guid), Some(by_path), "{path}");
     }
-    let folder = now(workspace.fs().stat(&at("/d"))).expect("there").id;
-    assert_eq!(workspace.documents().info_of(&folder), None);
+    let directory = now(workspace.fs().stat(&at("/d"))).expect("there").id;
+    assert_eq!(workspace.documents().info_of(&directory), None);
 }
 
 #[test]

@@ -141,8 +141,8 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
             let file = &file;
             scope.spawn(move || (0..25).flat_map(|round| live(file, process, round)).collect())
         });
-        let done = processes.into_iter().map(|it| it.join().expect("no panic"));
-        done.flat_map(|it: Vec<String>| it).collect()
+        let done = processes.into_iter().map(|process| process.join().expect("no panic"));
+        done.flat_map(|lines: Vec<String>| lines).collect()
     });
     let text = cat(
         &Workspace::open_at(&file, WorkspaceOptions::default()).expect("a workspace"),
@@ -172,7 +172,7 @@ fn live(file: &Path, process: usize, round: usize) -> Vec<String> {
         });
         begun.wait();
         workspace.clone().close().expect("closed");
-        writers.into_iter().flat_map(|it| it.join().expect("no panic")).collect()
+        writers.into_iter().flat_map(|writer| writer.join().expect("no panic")).collect()
     })
 }
 
@@ -202,7 +202,7 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
             })
         });
         let written: Vec<_> =
-            writers.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
+            writers.into_iter().flat_map(|writer| writer.join().expect("no panic")).collect();
         is_over.store(true, Ordering::Release);
         expiring.join().expect("no panic");
         written
@@ -402,7 +402,7 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
     let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
     let typed = editor.append("typed\n", &author).expect("typed").update.expect("an update");
     port.receive(&typed).expect("accepted");
-    assert!(port.holds(&typed).expect("checked"));
+    assert!(port.has_update(&typed).expect("checked"));
     assert_eq!(cat(&workspace, "/f.txt"), "start\ntyped\n");
 }
 

@@ -17,7 +17,7 @@ use yfs_vfs::{
 };
 
 #[test]
-fn trash_brings_back_a_folder_with_all_that_is_in_it() {
+fn trash_brings_back_a_directory_with_all_that_is_in_it() {
     let workspace = create();
     put(&workspace, "/a/b/one.txt", "1");
     put(&workspace, "/a/two.txt", "2");
@@ -81,10 +81,11 @@ fn every_actor_leaves_a_version_that_can_be_read_and_restored() {
     let versions = workspace.history().versions(&at("/a.txt")).unwrap();
     let shown: Vec<String> = versions
         .iter()
-        .map(|it| {
-            let content = workspace.history().version_content(&at("/a.txt"), it.number).unwrap();
-            let actor = it.actor.as_ref().map(ToString::to_string).unwrap_or_default();
-            format!("{} {actor} {:?}", it.number, String::from_utf8_lossy(&content))
+        .map(|version| {
+            let content =
+                workspace.history().version_content(&at("/a.txt"), version.number).unwrap();
+            let actor = version.actor.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("{} {actor} {:?}", version.number, String::from_utf8_lossy(&content))
         })
         .collect();
     expect![[r#"
@@ -166,7 +167,7 @@ fn saving_by_rename_keeps_the_identity_of_the_file() {
 }
 
 #[test]
-fn a_folder_moves_to_another_workspace_with_its_ids_and_history() {
+fn a_directory_moves_to_another_workspace_with_its_ids_and_history() {
     let (here, there) = (create(), create());
     put(&here, "/a/one.txt", "first\n");
     let fs = here.fs_for("agent:bot".parse().unwrap());

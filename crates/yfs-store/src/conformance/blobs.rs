@@ -97,14 +97,14 @@ fn remove(open: &Open) {
     let shared = noise(5, 600_000);
     let longer = [shared.as_slice(), b"and more"].concat();
     let old = store.put_bytes(&shared, Millis(5)).expect("put").hash;
-    let wanted = store.put_bytes(b"wanted", Millis(5)).expect("put").hash;
+    let used = store.put_bytes(b"wanted", Millis(5)).expect("put").hash;
     let young = store.put_bytes(&longer, Millis(50)).expect("put").hash;
     let mark = open().blob_mark().expect("mark");
-    let n_bytes = store.remove_blobs(mark, Millis(10), &|hash| *hash == wanted).expect("remove");
+    let n_bytes = store.remove_blobs(mark, Millis(10), &|hash| *hash == used).expect("remove");
     assert_eq!(n_bytes, shared.len() as u64);
     assert!(!store.has_blob(&old).expect("has"));
     assert!(store.get_blob(&young).expect("its pieces are still there") == longer);
-    assert_eq!(store.get_blob(&wanted).expect("get"), b"wanted");
+    assert_eq!(store.get_blob(&used).expect("get"), b"wanted");
     assert_eq!(store.check().expect("check").problems, []);
 }
 

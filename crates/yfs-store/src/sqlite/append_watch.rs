@@ -26,7 +26,7 @@ pub(super) struct AppendWatch {
 
 #[derive(Debug)]
 struct WatchPoll {
-    place: StoreLocation,
+    location: StoreLocation,
     /// Opened by the first thread that waits: most commands never wait.
     connection: Option<Connection>,
     version: Option<i64>,
@@ -34,9 +34,9 @@ struct WatchPoll {
 }
 
 impl AppendWatch {
-    pub(super) fn new(place: StoreLocation) -> Self {
+    pub(super) fn new(location: StoreLocation) -> Self {
         let changed_at = Instant::now();
-        let poll = WatchPoll { place, connection: None, version: None, changed_at };
+        let poll = WatchPoll { location, connection: None, version: None, changed_at };
         Self { poll: Mutex::new(poll), head: Mutex::default(), grown: Condvar::new() }
     }
 
@@ -80,7 +80,7 @@ impl WatchPoll {
     fn check_growth(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(self.place.connect()?),
+            none => none.insert(self.location.connect()?),
         };
         let version = log::data_version(connection).map_err(failed(ACTION))?;
         if self.version != Some(version) {

@@ -28,9 +28,9 @@ impl SqliteInner {
             let mut statement = reader.prepare("PRAGMA quick_check(100)")?;
             let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
             for row in rows {
-                let what = row?;
-                if what != "ok" {
-                    report.problems.push(CheckProblem { doc: None, what });
+                let description = row?;
+                if description != "ok" {
+                    report.problems.push(CheckProblem { doc: None, description });
                 }
             }
             Ok(())
@@ -45,8 +45,8 @@ impl SqliteInner {
         match reader.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(failed(CHECK)) {
             Ok(0) => (),
             Ok(n) => {
-                let what = format!("{n} records belong to no document");
-                report.problems.push(CheckProblem { doc: None, what });
+                let description = format!("{n} records belong to no document");
+                report.problems.push(CheckProblem { doc: None, description });
             }
             Err(error) => collect_problem(Err(error), &mut report.problems)?,
         }
@@ -64,16 +64,16 @@ impl SqliteInner {
                     report.n_records += loaded.updates.len() as u64;
                     report.n_snapshots += u64::from(loaded.snapshot.is_some());
                     for damage in loaded.damaged {
-                        let what = format!("record {}: {}", damage.seq, damage.reason);
-                        report.problems.push(CheckProblem { doc: Some(damage.doc), what });
+                        let description = format!("record {}: {}", damage.seq, damage.reason);
+                        report.problems.push(CheckProblem { doc: Some(damage.doc), description });
                     }
                     if doc.snapshot_bytes > 0 && loaded.snapshot.is_none() {
-                        let what = "its snapshot is missing or damaged".to_owned();
-                        report.problems.push(CheckProblem { doc: Some(doc.doc), what });
+                        let description = "its snapshot is missing or damaged".to_owned();
+                        report.problems.push(CheckProblem { doc: Some(doc.doc), description });
                     }
                 }
                 Err(StoreError::Corrupt { detail, .. }) => {
-                    report.problems.push(CheckProblem { doc: Some(doc.doc), what: detail });
+                    report.problems.push(CheckProblem { doc: Some(doc.doc), description: detail });
                 }
                 Err(error) => return Err(error),
             }
@@ -99,8 +99,8 @@ impl SqliteInner {
             });
         })?;
         let problem = |(number, guid)| {
-            let what = format!("document {number} has a damaged name: {guid:?}");
-            CheckProblem { doc: None, what }
+            let description = format!("document {number} has a damaged name: {guid:?}");
+            CheckProblem { doc: None, description }
         };
         Ok(docs.into_iter().take(MAX_PROBLEMS).map(problem).collect())
     }
@@ -129,11 +129,11 @@ fn collect_problem(
 ) -> Result<(), StoreError> {
     match result {
         Err(StoreError::Corrupt { detail, .. }) => {
-            problems.push(CheckProblem { doc: None, what: detail });
+            problems.push(CheckProblem { doc: None, description: detail });
             Ok(())
         }
         Err(error @ StoreError::CorruptBlob { .. }) => {
-            problems.push(CheckProblem { doc: None, what: error.to_string() });
+            problems.push(CheckProblem { doc: None, description: error.to_string() });
             Ok(())
         }
         result => result,

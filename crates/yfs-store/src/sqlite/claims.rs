@@ -55,13 +55,13 @@ impl SqliteInner {
         if !sound {
             tx.execute("DELETE FROM released", []).map_err(failed(CLAIM))?;
         }
-        let taken = if sound { take_released(&tx).map_err(failed(CLAIM))? } else { None };
+        let released = if sound { take_released(&tx).map_err(failed(CLAIM))? } else { None };
         // From here on, an older state of the store does not match the file beside it.
         if let Ok(seal) = self.renew_seal() {
             write_seal(&tx, &seal).map_err(failed(CLAIM))?;
         }
         tx.commit().map_err(failed(CLAIM))?;
-        Ok(taken)
+        Ok(released)
     }
 
     pub(super) fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
@@ -157,8 +157,8 @@ fn take_released(tx: &Connection) -> rusqlite::Result<Option<[ClientId; 4]>> {
     let sql = "DELETE FROM released WHERE n = (SELECT min(n) FROM released)
                RETURNING rows, cells, meta, content";
     let mut statement = tx.prepare(sql)?;
-    let taken: Option<[i64; 4]> = statement
+    let ids: Option<[i64; 4]> = statement
         .query_row([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))
         .optional()?;
-    Ok(taken.map(|ids| ids.map(|id| ClientId::from_random(id.cast_unsigned()))))
+    Ok(ids.map(|ids| ids.map(|id| ClientId::from_random(id.cast_unsigned()))))
 }

@@ -259,8 +259,8 @@ fn rewrite_records(
     before: &StoredDocument,
     merged: &MergedSnapshot,
 ) -> rusqlite::Result<()> {
-    for (place, data) in &merged.rewritten {
-        let record = &before.updates[*place];
+    for (index, data) in &merged.rewritten {
+        let record = &before.updates[*index];
         let crc = checksum(number, KIND_UPDATE, record.origin, record.at, data);
         let is_inline = record.data.len() <= INLINE_LEN;
         let seq = record.seq.0.cast_signed();

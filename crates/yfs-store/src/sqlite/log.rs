@@ -329,7 +329,7 @@ impl SqliteInner {
     pub(super) fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
         let reader = self.reader()?;
         let tx = SqliteTransaction::read(&reader).map_err(failed(TAIL))?;
@@ -348,7 +348,7 @@ impl SqliteInner {
                 tail.reload.extend(name.map(|doc| ReloadNotice { doc, upto, forgotten }));
             }
         }
-        self.read_page(&tx, after, wanted, &mut tail)?;
+        self.read_page(&tx, after, select, &mut tail)?;
         Ok(tail)
     }
 
@@ -356,7 +356,7 @@ impl SqliteInner {
         &self,
         tx: &Connection,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
         tail: &mut TailPage,
     ) -> Result<(), StoreError> {
         let mut statement = tx
@@ -388,7 +388,7 @@ impl SqliteInner {
             let entry = touched.entry(number).or_insert_with(fresh);
             entry.head = Seq(seq);
             entry.own &= origin == self.origin;
-            if wanted(&doc, origin) {
+            if select(&doc, origin) {
                 let raw = RawRecord::read(tx, row).map_err(failed(TAIL))?;
                 n_bytes += raw.data.as_ref().map_or(0, Vec::len);
                 match raw.verify(&doc) {

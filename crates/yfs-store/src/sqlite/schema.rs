@@ -84,7 +84,8 @@ pub(super) fn open(
     let n_bytes = len_of(path, options.create)?;
     ensure_writable(path)?;
     if n_bytes == 0 {
-        access::make_private_file(path).map_err(|error| StoreError::io("create the store", error))?;
+        access::make_private_file(path)
+            .map_err(|error| StoreError::io("create the store", error))?;
     }
     let mut connection = StoreLocation::writable(path).connect()?;
     // Only after the file is known to be a store, and before it is written.
@@ -105,12 +106,12 @@ pub(super) fn open(
 /// which may be an older one.
 pub(super) fn open_read_only(path: &Path) -> Result<(StoreLocation, Connection, u32), StoreError> {
     len_of(path, false)?;
-    let place = StoreLocation::readable(path)?;
-    let connection = place.connect()?;
+    let location = StoreLocation::readable(path)?;
+    let connection = location.connect()?;
     let found = format(&connection, path)?;
     let found = found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?;
     check_format(found, path)?;
-    Ok((place, connection, found))
+    Ok((location, connection, found))
 }
 
 /// Returns the length of the file, or an error if it is empty and must not be created.

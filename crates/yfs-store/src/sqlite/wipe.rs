@@ -73,7 +73,7 @@ impl SqliteInner {
     /// moment without writers and without readers of the log; other processes wait at most as long
     /// as one try takes.
     fn empty_log(&self) -> Result<(), StoreError> {
-        let connection = self.place.connect()?;
+        let connection = self.location.connect()?;
         connection.busy_timeout(TRY_TIMEOUT).map_err(failed(ACTION))?;
         let checkpoint = |mode: &str| -> rusqlite::Result<(bool, i64, i64)> {
             let sql = format!("PRAGMA wal_checkpoint({mode})");

@@ -9,12 +9,12 @@ use yfs_vfs::{FileSystem, MoveOptions, WriteOptions};
 use crate::measure::now;
 
 /// The number of files in one directory.
-pub(crate) const FILES_PER_FOLDER: usize = 100;
+pub(crate) const FILES_PER_DIRECTORY: usize = 100;
 
 /// Returns the path of a file by its number.
 pub(crate) fn path_of(at: usize) -> VPath {
-    let folder = at / FILES_PER_FOLDER;
-    VPath::parse(&format!("/data/folder-{folder:05}/file-{at:07}.txt")).expect("a path")
+    let directory = at / FILES_PER_DIRECTORY;
+    VPath::parse(&format!("/data/directory-{directory:05}/file-{at:07}.txt")).expect("a path")
 }
 
 /// Returns `len` bytes of text in lines.
@@ -32,7 +32,7 @@ pub(crate) fn age(workspace: &Workspace, file: &Path, n_files: usize) {
         let fs = &writers[at % 2];
         now(fs.append(&path_of(at), "aged\n".into(), &WriteOptions::default())).expect("edited");
         if at % 10 == 0 {
-            let (from, to) = (path_of(at), path_of(at).parent().expect("a folder").join("aged"));
+            let (from, to) = (path_of(at), path_of(at).parent().expect("a directory").join("aged"));
             now(fs.mv(&from, &to, &MoveOptions::default())).expect("renamed");
             now(fs.mv(&to, &from, &MoveOptions::default())).expect("renamed back");
         }

@@ -42,7 +42,7 @@ struct LockedDocument<'a> {
     effect: Option<ChangeEffect>,
     /// The updates to log, and the index of the first of them in the batch.
     updates: Vec<Vec<u8>>,
-    place: u64,
+    first_index: u64,
     /// The text after a local edit.
     text: Option<Arc<str>>,
 }
@@ -55,7 +55,8 @@ impl<'a> LockedDocuments<'a> {
         changes: &BTreeMap<FileId, DocumentChange<'_>>,
     ) -> Result<Self> {
         let lock = |handle: &'a DocHandle| {
-            let may_skip = changes.get(handle.id()).is_some_and(|it| !it.first_updates.is_empty());
+            let may_skip =
+                changes.get(handle.id()).is_some_and(|change| !change.first_updates.is_empty());
             LockedDocument::lock(state, handle, may_skip)
         };
         let documents = handles.iter().map(lock).collect::<Result<Vec<_>>>()?;
@@ -63,15 +64,15 @@ impl<'a> LockedDocuments<'a> {
     }
 
     /// Reports whether every content is still the one that the transaction was planned from.
-    pub(super) fn meet(&mut self, preconditions: &[ContentPrecondition]) -> bool {
+    pub(super) fn check_preconditions(&mut self, preconditions: &[ContentPrecondition]) -> bool {
         preconditions.iter().all(|precondition| {
             let document = self.document(&precondition.id);
             document.is_expected = true;
-            let is_met = document.head == precondition.head;
-            if !is_met {
+            let is_same = document.head == precondition.head;
+            if !is_same {
                 self.state.texts.forget(&precondition.id);
             }
-            is_met
+            is_same
         })
     }
 
@@ -86,7 +87,7 @@ impl<'a> LockedDocuments<'a> {
 
     /// Adds the updates to the batch, and the precondition that no other process changes a content
     /// that the transaction was planned from.
-    pub(super) fn add_to(&mut self, mut batch: AppendBatch) -> AppendBatch {
+    pub(super) fn add_to_batch(&mut self, mut batch: AppendBatch) -> AppendBatch {
         for document in &mut self.documents {
             let name = DocName::from(document.guard.handle().id());
             let seen = document.guard.loaded().map(|loaded| loaded.seen);
@@ -96,9 +97,10 @@ impl<'a> LockedDocuments<'a> {
                 // Logged unread, so the log must have no record of the document.
                 None => batch.expecting(name.clone(), Seq::ZERO),
             };
-            document.place = batch.updates.len() as u64;
+            document.first_index = batch.updates.len() as u64;
             if let Some(text) = document.text.as_ref().filter(|_| !document.updates.is_empty()) {
-                let is_text = document.guard.loaded().is_some_and(|it| it.doc.is_only_text());
+                let is_text =
+                    document.guard.loaded().is_some_and(|loaded| loaded.doc.is_only_text());
                 let hash = is_text.then(|| SettledForm::PlainText.mark());
                 let fact = DocFact { upto: document.head.seq, size: text.len() as u64, hash };
                 batch.facts.push((name.clone(), fact));
@@ -125,7 +127,8 @@ impl<'a> LockedDocuments<'a> {
     }
 
     fn document(&mut self, id: &FileId) -> &mut LockedDocument<'a> {
-        let found = self.documents.binary_search_by(|it| it.guard.handle().id().cmp(id));
+        let found =
+            self.documents.binary_search_by(|document| document.guard.handle().id().cmp(id));
         &mut self.documents[found.expect("a transaction locks all of its documents")]
     }
 }
@@ -149,7 +152,7 @@ impl<'a> LockedDocument<'a> {
             is_expected: false,
             effect: None,
             updates: Vec::new(),
-            place: 0,
+            first_index: 0,
             text: None,
         })
     }
@@ -205,7 +208,7 @@ impl<'a> LockedDocument<'a> {
             records: Vec::new(),
         };
         if let Some(appended) = appended.filter(|_| committed.is_changed) {
-            let first = appended.first.0 + self.place;
+            let first = appended.first.0 + self.first_index;
             committed.records = (first..first + self.updates.len() as u64).map(Seq).collect();
             let last = committed.records.last().map(|seq| state.own_head(*seq));
             committed.head = last.unwrap_or(self.head);
@@ -220,7 +223,7 @@ impl<'a> LockedDocument<'a> {
             committed.text = self.guard.loaded().map(|loaded| loaded.doc.text().into());
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
         }
-        state.follow_change(id, effect, &committed, now);
+        state.update_caches(id, effect, &committed, now);
         // Published last, so that a subscriber that reads after this update gets the new text.
         if !committed.records.is_empty() {
             self.updates.iter().for_each(|update| handle.publish(update));
@@ -236,7 +239,7 @@ impl WorkspaceState {
     }
 
     /// Updates caches and reports after a change of a document, whose lock is held.
-    fn follow_change(
+    fn update_caches(
         &self,
         id: &FileId,
         effect: ChangeEffect,
@@ -258,11 +261,11 @@ impl WorkspaceState {
                     Some(size) => self.live.set_size(id, size),
                     None => self.live.forget(id),
                 }
-                self.settle_time(id);
+                self.drop_unreported_edit(id);
             }
             _ if !committed.is_changed => {}
-            (ChangeEffect::Edit, Some(size)) => self.live.edited(id, size, now),
-            (ChangeEffect::Edit | ChangeEffect::Peer, _) => self.live.changed(id, now),
+            (ChangeEffect::Edit, Some(size)) => self.live.record_edit(id, size, now),
+            (ChangeEffect::Edit | ChangeEffect::Peer, _) => self.live.record_change(id, now),
             (ChangeEffect::Replica, _) => self.live.forget(id),
             (ChangeEffect::Annotation, _) => {}
         }
@@ -279,10 +282,12 @@ impl WorkspaceState {
         by: Option<&Actor>,
         events: &mut Vec<yfs_vfs::FileChange>,
     ) {
-        let is_told = |(id, effect): &(&FileId, &ChangeEffect)| {
-            effect.is_content_change() && committed.get(*id).is_some_and(|it| it.is_changed)
+        let is_reported = |(id, effect): &(&FileId, &ChangeEffect)| {
+            effect.is_content_change()
+                && committed.get(*id).is_some_and(|document| document.is_changed)
         };
-        let ids: Vec<FileId> = changed.iter().filter(is_told).map(|(id, _)| id.clone()).collect();
+        let ids: Vec<FileId> =
+            changed.iter().filter(is_reported).map(|(id, _)| id.clone()).collect();
         self.events.add_contents(self, &ids, by, events);
     }
 }

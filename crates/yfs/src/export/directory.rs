@@ -81,10 +81,10 @@ impl ExportDirectory {
 
     /// Creates a directory; reports whether it was missing.
     pub(super) fn make_dir(&self, relative: &str) -> Result<bool, SkipReason> {
-        let (dir, name) = self.above(relative)?;
+        let (dir, name) = self.open_parent(relative)?;
         match fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => Ok(true),
-            Err(Errno::EXIST) => match enter(&dir, name) {
+            Err(Errno::EXIST) => match open_directory(&dir, name) {
                 Ok(_) => Ok(false),
                 Err(_) => Err(SkipReason::InTheWay),
             },
@@ -98,8 +98,8 @@ impl ExportDirectory {
         relative: &str,
         attributes: ExportAttributes,
     ) -> Result<(), SkipReason> {
-        let (dir, name) = self.above(relative)?;
-        let dir = enter(&dir, name).map_err(failed)?;
+        let (dir, name) = self.open_parent(relative)?;
+        let dir = open_directory(&dir, name).map_err(failed)?;
         fs::fchmod(&dir, attributes.mode()).map_err(failed)?;
         fs::futimens(&dir, &attributes.times()).map_err(failed)
     }
@@ -112,10 +112,10 @@ impl ExportDirectory {
         attributes: ExportAttributes,
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
-        let (dir, name) = self.above(relative)?;
+        let (dir, name) = self.open_parent(relative)?;
         match fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile if holds(&dir, name, data, stat.st_size as u64) => {
+                FileType::RegularFile if has_content(&dir, name, data, stat.st_size as u64) => {
                     return self
                         .set_file(&dir, name, attributes)
                         .map(|()| FileWriteOutcome::Unchanged);
@@ -129,7 +129,7 @@ impl ExportDirectory {
         }
         let temporary = temporary_name();
         let written = write_temporary(&dir, &temporary, data, attributes);
-        let placed = written.and_then(|()| place(&dir, &temporary, name, force));
+        let placed = written.and_then(|()| rename_temporary(&dir, &temporary, name, force));
         if placed.is_err() {
             // The temporary file may not exist.
             fs::unlinkat(&dir, &temporary, AtFlags::empty()).ok();
@@ -144,7 +144,7 @@ impl ExportDirectory {
         target: &str,
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
-        let (dir, name) = self.above(relative)?;
+        let (dir, name) = self.open_parent(relative)?;
         match fs::symlinkat(target, &dir, name) {
             Ok(()) => return Ok(FileWriteOutcome::Written),
             Err(Errno::EXIST) => (),
@@ -153,8 +153,8 @@ impl ExportDirectory {
         let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
-                let there = fs::readlinkat(&dir, name, Vec::new()).map_err(failed)?;
-                if there.to_bytes() == target.as_bytes() {
+                let existing = fs::readlinkat(&dir, name, Vec::new()).map_err(failed)?;
+                if existing.to_bytes() == target.as_bytes() {
                     return Ok(FileWriteOutcome::Unchanged);
                 }
             }
@@ -166,7 +166,7 @@ impl ExportDirectory {
         }
         let temporary = temporary_name();
         fs::symlinkat(target, &dir, &temporary).map_err(failed)?;
-        place(&dir, &temporary, name, true).map(|()| FileWriteOutcome::Written)
+        rename_temporary(&dir, &temporary, name, true).map(|()| FileWriteOutcome::Written)
     }
 
     fn set_file(
@@ -182,12 +182,12 @@ impl ExportDirectory {
     }
 
     /// Opens the parent directory of the last component of a path.
-    fn above<'p>(&self, relative: &'p str) -> Result<(OwnedFd, &'p str), SkipReason> {
+    fn open_parent<'p>(&self, relative: &'p str) -> Result<(OwnedFd, &'p str), SkipReason> {
         let (dirs, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         let mut dir =
             self.root.try_clone().map_err(|error| SkipReason::Failed(error.to_string()))?;
         for component in dirs.split('/').filter(|component| !component.is_empty()) {
-            dir = enter(&dir, component).map_err(|error| match error {
+            dir = open_directory(&dir, component).map_err(|error| match error {
                 Errno::NOTDIR | Errno::LOOP | Errno::NOENT => SkipReason::InTheWay,
                 error => failed(error),
             })?;
@@ -196,21 +196,21 @@ impl ExportDirectory {
     }
 }
 
-fn enter(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+fn open_directory(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(dir, name, flags, Mode::empty())
 }
 
-fn holds(dir: &OwnedFd, name: &str, data: &[u8], size: u64) -> bool {
+fn has_content(dir: &OwnedFd, name: &str, data: &[u8], size: u64) -> bool {
     if size != data.len() as u64 {
         return false;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let Ok(file) = fs::openat(dir, name, flags, Mode::empty()) else { return false };
-    let mut there = Vec::with_capacity(data.len());
+    let mut existing = Vec::with_capacity(data.len());
     // One byte more, to detect a file that grew.
     let limit = data.len() as u64 + 1;
-    File::from(file).take(limit).read_to_end(&mut there).is_ok() && there == data
+    File::from(file).take(limit).read_to_end(&mut existing).is_ok() && existing == data
 }
 
 fn write_temporary(
@@ -228,7 +228,12 @@ fn write_temporary(
 }
 
 /// Renames a temporary file; without `force`, only if the name is free.
-fn place(dir: &OwnedFd, temporary: &str, name: &str, force: bool) -> Result<(), SkipReason> {
+fn rename_temporary(
+    dir: &OwnedFd,
+    temporary: &str,
+    name: &str,
+    force: bool,
+) -> Result<(), SkipReason> {
     if force {
         return fs::renameat(dir, temporary, dir, name).map_err(failed);
     }

@@ -36,14 +36,14 @@ pub(crate) struct NewNode {
     /// The time of the last change.
     pub(crate) mtime: Option<Millis>,
     /// The kind and content of the object.
-    pub(crate) what: NewWhat,
+    pub(crate) content: PreparedNode,
 }
 
 /// The kind and content of an object to create.
 #[derive(Debug)]
-pub(crate) enum NewWhat {
+pub(crate) enum PreparedNode {
     /// A directory.
-    Folder,
+    Directory,
     /// A symbolic link.
     Link {
         /// Its id.
@@ -70,16 +70,16 @@ struct BatchPlanner<'a> {
     main: &'a MainDoc,
     now: Millis,
     /// The directories of this batch.
-    folders: HashMap<VPath, FileId>,
-    taken: HashSet<(Option<FileId>, SmolStr)>,
+    directories: HashMap<VPath, FileId>,
+    used_names: HashSet<(Option<FileId>, SmolStr)>,
     writes: Vec<RowWrite>,
     contents: Vec<NewDocument>,
 }
 
 impl NewNode {
     fn blob(&self) -> Option<ContentHash> {
-        match &self.what {
-            NewWhat::File(prepared) => prepared.blob.map(|blob| blob.hash),
+        match &self.content {
+            PreparedNode::File(prepared) => prepared.blob.map(|blob| blob.hash),
             _ => None,
         }
     }
@@ -94,14 +94,14 @@ impl PreparedContent {
 
 impl WorkspaceFs {
     /// Returns the same filesystem with a separate label for one operation of many changes.
-    pub(crate) fn for_operation(self, what: &str) -> Self {
-        let label = format!("{what} {}", self.state.options.ids.file_id());
+    pub(crate) fn for_operation(self, name: &str) -> Self {
+        let label = format!("{name} {}", self.state.options.ids.file_id());
         self.labelled(&label)
     }
 
     /// Prepares a link to create.
-    pub(crate) fn prepare_link(&self, target: &str) -> NewWhat {
-        NewWhat::Link { id: self.state.options.ids.file_id(), target: target.into() }
+    pub(crate) fn prepare_link(&self, target: &str) -> PreparedNode {
+        PreparedNode::Link { id: self.state.options.ids.file_id(), target: target.into() }
     }
 
     /// Prepares the content of a file to create; bytes that are not text go to the store.
@@ -141,7 +141,7 @@ impl WorkspaceFs {
     }
 
     /// Returns the attributes of the object at a path, or `None` if there is none.
-    pub(crate) fn look(&self, path: &VPath) -> Result<Option<Stat>, FsError> {
+    pub(crate) fn stat_if_exists(&self, path: &VPath) -> Result<Option<Stat>, FsError> {
         match self.stat_now(path, Op::Lstat) {
             Ok(stat) => Ok(Some(stat)),
             Err(error) if error.code == FsCode::ENOENT => Ok(None),
@@ -155,7 +155,11 @@ impl WorkspaceFs {
     }
 
     /// Creates a directory.
-    pub(crate) fn make_folder(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+    pub(crate) fn make_directory(
+        &self,
+        path: &VPath,
+        options: &MkdirOptions,
+    ) -> Result<(), FsError> {
         self.mkdir_now(path, options)
     }
 
@@ -175,7 +179,7 @@ impl WorkspaceFs {
     }
 
     /// Reports whether a file has exactly this content.
-    pub(crate) fn holds(&self, path: &VPath, data: &[u8]) -> Result<bool, FsError> {
+    pub(crate) fn has_content(&self, path: &VPath, data: &[u8]) -> Result<bool, FsError> {
         Ok(self.read_now(path)?.data == data)
     }
 
@@ -197,8 +201,8 @@ impl<'a> BatchPlanner<'a> {
         Self {
             main,
             now,
-            folders: HashMap::new(),
-            taken: HashSet::new(),
+            directories: HashMap::new(),
+            used_names: HashSet::new(),
             writes: Vec::with_capacity(n_nodes),
             contents: Vec::with_capacity(n_nodes),
         }
@@ -211,25 +215,25 @@ impl<'a> BatchPlanner<'a> {
             return Err(fail(FsCode::EEXIST));
         };
         let name = NodeName::new(name).map_err(|error| FsError::bad_name(Op::Open, path, error))?;
-        let parent = self.folder(&above, path)?;
+        let parent = self.parent_id(&above, path)?;
         let key = (parent.clone(), name.to_smol_str());
-        if self.taken.contains(&key) {
+        if self.used_names.contains(&key) {
             return Err(fail(FsCode::EEXIST));
         }
-        if !self.folders.contains_key(&above)
-            && let Some(folder) = self.existing(&above)
-            && self.main.tree().child(folder, name.as_str()).is_some()
+        if !self.directories.contains_key(&above)
+            && let Some(directory) = self.existing(&above)
+            && self.main.tree().child(directory, name.as_str()).is_some()
         {
             return Err(fail(FsCode::EEXIST));
         }
         let id = self.write(node, &name, parent);
-        self.taken.insert(key);
+        self.used_names.insert(key);
         Ok(id)
     }
 
     /// Returns the id of the parent directory of a new object; `None` for the root.
-    fn folder(&self, above: &VPath, path: &VPath) -> Result<Option<FileId>, FsError> {
-        if let Some(id) = self.folders.get(above) {
+    fn parent_id(&self, above: &VPath, path: &VPath) -> Result<Option<FileId>, FsError> {
+        if let Some(id) = self.directories.get(above) {
             return Ok(Some(id.clone()));
         }
         let node = self.main.tree().resolve(above, FinalLink::Yes);
@@ -259,12 +263,12 @@ impl<'a> BatchPlanner<'a> {
             blob: None,
             meta: None,
         };
-        match &node.what {
-            NewWhat::Folder => {
-                let (id, there) =
+        match &node.content {
+            PreparedNode::Directory => {
+                let (id, existing) =
                     self.main.tree().folder_id_for_creation(row.parent.as_ref(), name);
-                self.folders.insert(node.path.clone(), id.clone());
-                if there.is_some() {
+                self.directories.insert(node.path.clone(), id.clone());
+                if existing.is_some() {
                     // An orphan that becomes visible in the directory made just before.
                     return id;
                 }
@@ -272,12 +276,12 @@ impl<'a> BatchPlanner<'a> {
                 self.writes.push(RowWrite::Create { row, derived: true });
                 return id;
             }
-            NewWhat::Link { id, target } => {
+            PreparedNode::Link { id, target } => {
                 row.id = id.clone();
                 row.size = target.len() as u64;
                 row.link = Some(target.clone());
             }
-            NewWhat::File(prepared) => {
+            PreparedNode::File(prepared) => {
                 row.id = prepared.id.clone();
                 (row.size, row.blob) = (prepared.size, prepared.blob);
                 let text_size = prepared.blob.is_none().then_some(prepared.size);

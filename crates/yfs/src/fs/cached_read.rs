@@ -16,7 +16,7 @@ use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, file_kind, fs_error, version_token},
-    read::listed,
+    read::node_entry,
 };
 
 impl WorkspaceFs {
@@ -27,13 +27,13 @@ impl WorkspaceFs {
     ///
     /// Fails as [`FileSystem::stat`](yfs_vfs::FileSystem::stat) does.
     pub fn entry(&self, path: &VPath, op: Op) -> Result<(DirEntry, Millis), FsError> {
-        self.refreshed(op)?;
+        self.refresh_if_unfollowed(op)?;
         let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
         let found = {
             let main = self.state.main.read();
             let node = self.resolve(&main, op, path, follow)?;
             let created = |id| main.files().attributes(id).map(|row| row.created_at);
-            listed(&main, node).zip(node.id().and_then(created))
+            node_entry(&main, node).zip(node.id().and_then(created))
         };
         let Some(((mut entry, is_text), created)) = found else {
             let stat = self.stat_now(path, op)?;
@@ -52,7 +52,7 @@ impl WorkspaceFs {
     ///
     /// Fails as [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir) does.
     pub fn names(&self, path: &VPath) -> Result<Vec<(FileKind, SmolStr)>, FsError> {
-        self.refreshed(Op::Scandir)?;
+        self.refresh_if_unfollowed(Op::Scandir)?;
         let main = self.state.main.read();
         let node = self.resolve(&main, Op::Scandir, path, FinalLink::Yes)?;
         if !node.is_folder() {
@@ -71,7 +71,7 @@ impl WorkspaceFs {
     ///
     /// Fails if the store does.
     pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
-        self.refreshed(Op::Walk)?;
+        self.refresh_if_unfollowed(Op::Walk)?;
         let main = self.state.main.read();
         let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_folders());
         let mut pending = vec![(main.tree().root().children(), VPath::root())];
@@ -106,7 +106,7 @@ impl WorkspaceFs {
     ///
     /// Fails as [`FileSystem::read`](yfs_vfs::FileSystem::read) does.
     pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.refreshed_version_of(&found, path)
     }
@@ -122,9 +122,9 @@ impl WorkspaceFs {
         path: &VPath,
         max_len: usize,
     ) -> Result<Option<TextInMemory>, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Ok(None);
         }
         let text = self.state.texts.get(&found.id).filter(|text| text.content.len() <= max_len);

@@ -33,7 +33,7 @@ pub(crate) enum ContentLocation {
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedFile {
     pub(crate) id: FileId,
-    pub(crate) holds: ContentLocation,
+    pub(crate) location: ContentLocation,
 }
 
 impl ContentLocation {
@@ -69,8 +69,8 @@ pub(crate) fn resolve_file(main: &MainDoc, op: Op, path: &VPath) -> Result<Resol
     let Some((id, row)) = row else {
         return Err(FsError::new(FsCode::EISDIR, op, path));
     };
-    let holds = row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob));
-    Ok(ResolvedFile { holds, id: id.clone() })
+    let location = row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob));
+    Ok(ResolvedFile { location, id: id.clone() })
 }
 
 pub(crate) fn lookup_error(error: LookupError, op: Op, path: &VPath) -> FsError {
@@ -112,9 +112,9 @@ fn content_code(error: &ContentError) -> FsCode {
 
 /// Returns the token of a state of a file: the last record of its document, and the blob if there
 /// is one.
-pub(crate) fn version_token(head: DocHead, holds: &ContentLocation) -> VersionToken {
+pub(crate) fn version_token(head: DocHead, location: &ContentLocation) -> VersionToken {
     let DocHead { seq, origin } = head;
-    match holds {
+    match location {
         ContentLocation::Text => VersionToken::new(format_smolstr!("{seq}-{:x}", origin.0)),
         ContentLocation::Blob(blob) => {
             let hash = blob.hash.to_string();

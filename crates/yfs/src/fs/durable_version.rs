@@ -46,8 +46,8 @@ impl DurableVersion {
     }
 
     /// Reports whether it is the blob of a file.
-    pub(crate) fn is_blob_of(&self, holds: &ContentLocation) -> bool {
-        match (self, holds) {
+    pub(crate) fn is_blob_of(&self, location: &ContentLocation) -> bool {
+        match (self, location) {
             (Self::Blob(hash), ContentLocation::Blob(blob)) => *hash == blob.hash,
             _ => false,
         }

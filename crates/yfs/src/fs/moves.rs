@@ -23,7 +23,7 @@ use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, fs_error, resolve},
     structure::{new_doc, op_code, replace_link},
-    write_content::listed,
+    write_content::new_blob,
 };
 use crate::{
     commit::{ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument, Transaction},
@@ -66,14 +66,14 @@ impl WorkspaceFs {
         to: &VPath,
         options: &MoveOptions,
     ) -> Result<(), FsError> {
-        self.refreshed(Op::Rename)?;
+        self.refresh_if_unfollowed(Op::Rename)?;
         let call = TransferCall { op: Op::Rename, from, to, now: self.state.now() };
         self.commit(Op::Rename, from, |main| {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
-            let wanted = ops::RenameOptions { replace: options.replace, parents: options.parents };
-            match ops::plan_move(main.tree(), from, to, call.now, wanted) {
+            let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
+            match ops::plan_move(main.tree(), from, to, call.now, options) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
                 Ok(MovePlan::Write(writes)) => {
                     let changes = conversions(main, &writes);
@@ -98,13 +98,13 @@ impl WorkspaceFs {
     ) -> Result<Transaction<'static>, FsError> {
         let OverwritePlan { changes, body, author, precondition } =
             self.plan_overwrite(main, call, source, target)?;
-        let held = match &body {
+        let hash = match &body {
             NewBody::Text(text) => ContentHash::of(text.as_bytes()),
             NewBody::Blob(blob) => blob.hash,
         };
         let replaced = serde_json::json!({
             ops::REPLACED_KEY: target.as_str(),
-            ops::HELD_KEY: held.to_string(),
+            ops::HELD_KEY: hash.to_string(),
         });
         let trash = RowChanges {
             trashed_at: Some(Some(call.now)),
@@ -128,7 +128,7 @@ impl WorkspaceFs {
         to: &VPath,
         options: &CopyOptions,
     ) -> Result<(), FsError> {
-        self.refreshed(Op::Cp)?;
+        self.refresh_if_unfollowed(Op::Cp)?;
         let call = TransferCall { op: Op::Cp, from, to, now: self.state.now() };
         self.commit(Op::Cp, from, |main| {
             self.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
@@ -184,7 +184,7 @@ impl WorkspaceFs {
         call: TransferCall<'_>,
     ) -> Result<Option<Transaction<'static>>, FsError> {
         let is_link =
-            main.tree().resolve(call.to, FinalLink::No).is_ok_and(|it| it.link().is_some());
+            main.tree().resolve(call.to, FinalLink::No).is_ok_and(|node| node.link().is_some());
         let source = resolve(main, Op::Cp, call.from, FinalLink::No);
         let source = source.map_err(|error| error.to(call.to))?;
         let old = source.id().filter(|_| is_link && !source.is_folder());
@@ -237,7 +237,7 @@ impl WorkspaceFs {
                 // A known blob that has not arrived must not replace a content.
                 info.ok_or_else(|| call.fail(FsCode::EIO))?;
                 changes.blob = Some(Some(blob));
-                (blob.size, NewBody::Blob(listed(blob)), None)
+                (blob.size, NewBody::Blob(new_blob(blob)), None)
             }
         };
         changes.size = Some(size);
@@ -262,7 +262,7 @@ impl WorkspaceFs {
         let author = self.content_author(&self.author);
         let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
         if let Some(blob) = old.blob {
-            let noted = doc.add_blob_version(&listed(blob), &author).map_err(failed)?;
+            let noted = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
             return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
         }
         let text = self.state.text(source);

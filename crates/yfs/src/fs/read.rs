@@ -35,12 +35,12 @@ pub(crate) const CUSTOM_KEY: &str = "custom";
 
 impl WorkspaceFs {
     /// Reads the log first if no thread follows it.
-    pub(super) fn refreshed(&self, op: Op) -> Result<(), FsError> {
+    pub(super) fn refresh_if_unfollowed(&self, op: Op) -> Result<(), FsError> {
         self.state.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
     }
 
     pub(crate) fn read_now(&self, path: &VPath) -> Result<FileContent, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.read_found(path, &found)
     }
@@ -51,7 +51,7 @@ impl WorkspaceFs {
         path: &VPath,
         found: &ResolvedFile,
     ) -> Result<FileContent, FsError> {
-        match found.holds {
+        match found.location {
             ContentLocation::Text => {
                 let text = self.state.text(&found.id);
                 let text = text.map_err(|error| fs_error(error, Op::Read, path))?;
@@ -72,9 +72,9 @@ impl WorkspaceFs {
         offset: u64,
         len: u64,
     ) -> Result<Bytes, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if let ContentLocation::Blob(blob) = found.holds {
+        if let ContentLocation::Blob(blob) = found.location {
             let start = offset.min(blob.size);
             return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
         }
@@ -106,10 +106,10 @@ impl WorkspaceFs {
     ) -> Result<yfs_vfs::VersionToken, FsError> {
         let head = self.state.store.doc_head(&DocName::from(&found.id));
         let head = head.map_err(|error| fs_error(error.into(), Op::Stat, path))?;
-        Ok(version_token(head, &found.holds))
+        Ok(version_token(head, &found.location))
     }
 
-    /// Returns the token of a file's state as of the last [refresh](Self::refreshed), without
+    /// Returns the token of a file's state as of the last [refresh](Self::refresh_if_unfollowed), without
     /// reading the log again.
     pub(super) fn refreshed_version_of(
         &self,
@@ -118,19 +118,19 @@ impl WorkspaceFs {
     ) -> Result<yfs_vfs::VersionToken, FsError> {
         let head = self.state.store.tailed_doc_head(&DocName::from(&found.id));
         let head = head.map_err(|error| fs_error(error.into(), Op::Stat, path))?;
-        Ok(version_token(head, &found.holds))
+        Ok(version_token(head, &found.location))
     }
 
     pub(crate) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
-        self.refreshed(op)?;
+        self.refresh_if_unfollowed(op)?;
         let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
         let shown = {
             let main = self.state.main.read();
             let node = self.resolve(&main, op, path, follow)?;
-            shown(&main, node)
+            node_stat(&main, node)
         };
         match shown {
-            Some((stat, holds)) => self.stat_of(stat, holds, path),
+            Some((stat, location)) => self.stat_of(stat, location, path),
             None => self.stat_of_root().map_err(|error| fs_error(error, op, path)),
         }
     }
@@ -147,11 +147,11 @@ impl WorkspaceFs {
     fn stat_of(
         &self,
         mut stat: Stat,
-        holds: ContentLocation,
+        location: ContentLocation,
         path: &VPath,
     ) -> Result<Stat, FsError> {
         let mut measured = MeasuredContent {
-            is_text: stat.kind == FileKind::File && holds == ContentLocation::Text,
+            is_text: stat.kind == FileKind::File && location == ContentLocation::Text,
             size: &mut stat.size,
             mtime: &mut stat.mtime,
         };
@@ -163,14 +163,14 @@ impl WorkspaceFs {
                 .map_err(|error| fs_error(error, Op::Stat, path))?;
         }
         if stat.kind == FileKind::File {
-            let found = ResolvedFile { holds, id: stat.id.clone() };
+            let found = ResolvedFile { location, id: stat.id.clone() };
             stat.version = Some(self.refreshed_version_of(&found, path)?);
         }
         Ok(stat)
     }
 
     pub(crate) fn readdir_now(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.refreshed(Op::Scandir)?;
+        self.refresh_if_unfollowed(Op::Scandir)?;
         let mut entries = Vec::new();
         let mut texts = Vec::new();
         {
@@ -182,7 +182,7 @@ impl WorkspaceFs {
             entries.reserve_exact(node.n_children());
             texts.reserve_exact(node.n_children());
             for (_, child) in node.children() {
-                let Some((entry, is_text)) = listed(&main, child) else { continue };
+                let Some((entry, is_text)) = node_entry(&main, child) else { continue };
                 entries.push(entry);
                 texts.push(is_text);
             }
@@ -197,7 +197,7 @@ impl WorkspaceFs {
         path: &VPath,
         options: &WalkOptions,
     ) -> Result<Vec<WalkEntry>, FsError> {
-        self.refreshed(Op::Walk)?;
+        self.refresh_if_unfollowed(Op::Walk)?;
         let mut found = Vec::new();
         {
             let main = self.state.main.read();
@@ -218,7 +218,7 @@ impl WorkspaceFs {
                     return Err(FsError::new(FsCode::EFBIG, Op::Walk, path));
                 }
                 let child_path = at.join(child.name());
-                let Some((entry, is_text)) = listed(&main, child) else { continue };
+                let Some((entry, is_text)) = node_entry(&main, child) else { continue };
                 found.push((WalkEntry::new(child_path.clone(), entry), is_text));
                 if child.is_folder() && pending.len() < options.max_depth {
                     pending.push((child.children(), child_path));
@@ -253,7 +253,7 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
-        self.refreshed(Op::Readlink)?;
+        self.refresh_if_unfollowed(Op::Readlink)?;
         let main = self.state.main.read();
         let node = self.resolve(&main, Op::Readlink, path, FinalLink::No)?;
         let target = node.link().map(str::to_owned);
@@ -261,7 +261,7 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.refreshed(Op::Realpath)?;
+        self.refresh_if_unfollowed(Op::Realpath)?;
         let main = self.state.main.read();
         Ok(self.resolve(&main, Op::Realpath, path, FinalLink::Yes)?.path())
     }
@@ -353,7 +353,7 @@ struct MeasuredContent<'a> {
 }
 
 /// Returns the attributes of a node from its row; `None` for the root.
-fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
+fn node_stat(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
     let id = node.id()?;
     let row = main.files().attributes(id)?;
     let kind = file_kind(&row);
@@ -375,7 +375,7 @@ fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
 }
 
 /// Returns the entry of a listing from its row, and whether its content is a text.
-pub(super) fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
+pub(super) fn node_entry(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
     let id = child.id()?;
     let row = main.files().attributes(id)?;
     let mut entry = DirEntry::new(child.name(), id.clone(), file_kind(&row));

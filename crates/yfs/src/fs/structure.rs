@@ -76,14 +76,14 @@ impl WorkspaceFs {
         if blob.is_none() {
             self.state.live.set_size(&id, size);
         }
-        let holds = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
+        let location = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
         let head = created.new_documents.get(&id).map(|seq| self.state.own_head(*seq));
         let head = head.unwrap_or_default();
-        Ok(Some(WriteOutcome::new(id, version_token(head, &holds), size, true)))
+        Ok(Some(WriteOutcome::new(id, version_token(head, &location), size, true)))
     }
 
     pub(crate) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
-        self.refreshed(Op::Mkdir)?;
+        self.refresh_if_unfollowed(Op::Mkdir)?;
         let now = self.state.now();
         let mkdir = ops::DirectoryPlanOptions {
             recursive: options.recursive,
@@ -98,7 +98,7 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.refreshed(Op::Rm)?;
+        self.refresh_if_unfollowed(Op::Rm)?;
         let now = self.state.now();
         let removed = self.commit(Op::Rm, path, |main| {
             if path.is_root() {
@@ -114,7 +114,7 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn symlink_now(&self, target: &str, path: &VPath) -> Result<(), FsError> {
-        self.refreshed(Op::Symlink)?;
+        self.refresh_if_unfollowed(Op::Symlink)?;
         let (id, now) = (self.state.options.ids.file_id(), self.state.now());
         self.commit(Op::Symlink, path, |main| {
             check_target(target, path)?;
@@ -132,18 +132,18 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn utimes_now(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.refreshed(Op::Utimes)?;
+        self.refresh_if_unfollowed(Op::Utimes)?;
         let id = self.attribute(Op::Utimes, path, |main| {
             ops::plan_touch(main.tree(), main, path, mtime, FinalLink::Yes)
         })?;
         // Also if the row has this time already: a content change that is not in the row yet may be
         // newer.
-        self.state.settle_time(&id);
+        self.state.drop_unreported_edit(&id);
         Ok(())
     }
 
     pub(crate) fn chmod_now(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.refreshed(Op::Chmod)?;
+        self.refresh_if_unfollowed(Op::Chmod)?;
         self.attribute(Op::Chmod, path, |main| ops::plan_chmod(main.tree(), main, path, mode))?;
         Ok(())
     }
@@ -153,7 +153,7 @@ impl WorkspaceFs {
         path: &VPath,
         metadata: &Metadata,
     ) -> Result<(), FsError> {
-        self.refreshed(Op::SetMetadata)?;
+        self.refresh_if_unfollowed(Op::SetMetadata)?;
         self.attribute(Op::SetMetadata, path, |main| {
             let node = main.tree().resolve(path, FinalLink::Yes)?;
             let old =
@@ -200,8 +200,8 @@ impl WorkspaceFs {
 
 impl WorkspaceState {
     /// Drops the unreported edit of a file, because its time was set explicitly.
-    pub(crate) fn settle_time(&self, id: &FileId) {
-        self.live.reported(id);
+    pub(crate) fn drop_unreported_edit(&self, id: &FileId) {
+        self.live.mark_reported(id);
         self.unreported.lock().remove(id);
     }
 }

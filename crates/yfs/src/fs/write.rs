@@ -36,7 +36,7 @@ impl WorkspaceFs {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.change(Op::Open, path, ContentChange::Replace(data), options)
+        self.change_content(Op::Open, path, ContentChange::Replace(data), options)
     }
 
     pub(crate) fn append_now(
@@ -46,18 +46,18 @@ impl WorkspaceFs {
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
         let options = WriteOptions { base: None, follow: true, ..options.clone() };
-        self.change(Op::Append, path, ContentChange::Append(data), &options)
+        self.change_content(Op::Append, path, ContentChange::Append(data), &options)
     }
 
     /// Writes to the file at the path, or creates it; starts over if another process was faster.
-    fn change(
+    fn change_content(
         &self,
         op: Op,
         path: &VPath,
         change: ContentChange<'_>,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.refreshed(op)?;
+        self.refresh_if_unfollowed(op)?;
         self.state.check_writable().map_err(|error| fs_error(error, op, path))?;
         for _ in 0..MAX_ATTEMPTS {
             let found = find_target(&self.state.main.read(), op, path, options)?;
@@ -102,18 +102,20 @@ impl WorkspaceFs {
     ) -> Result<WriteOutcome, FsError> {
         let expected = self.expected_head(op, path, found, options)?;
         let by = self.author(options.author.as_ref());
-        let it = WriteTarget { fs: self, op, path, found, target: options, expected, by: &by };
-        let written = match (&found.holds, change) {
+        let target = WriteTarget { fs: self, op, path, found, options, expected, by: &by };
+        let written = match (&found.location, change) {
             (ContentLocation::Text, ContentChange::Append(data)) => match std::str::from_utf8(data)
             {
-                Ok(text) => self.append_text(it, text)?,
-                Err(_) => self.append_bytes(it, data)?,
+                Ok(text) => self.append_text(target, text)?,
+                Err(_) => self.append_bytes(target, data)?,
             }
             .appended(options),
             (ContentLocation::Blob(_), ContentChange::Append(data)) => {
-                self.append_bytes(it, data)?.appended(options)
+                self.append_bytes(target, data)?.appended(options)
             }
-            (_, ContentChange::Replace(data)) => self.replace(it, data, options.base.as_ref())?,
+            (_, ContentChange::Replace(data)) => {
+                self.replace(target, data, options.base.as_ref())?
+            }
         };
         let mode = options.mode.filter(|_| matches!(change, ContentChange::Replace(_)));
         let options = WriteOptions { mode, ..options.clone() };
@@ -121,24 +123,24 @@ impl WorkspaceFs {
         Ok(written)
     }
 
-    fn append_text(&self, it: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
-        let author = self.content_author(it.by);
+    fn append_text(&self, target: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
+        let author = self.content_author(target.by);
         let append =
             |doc: &mut ContentDoc| Ok(doc.append(text, &author)?.update.into_iter().collect());
-        Ok(self.edited(it, append)?.0)
+        Ok(self.edit_text(target, append)?.0)
     }
 
     /// Edits a text, and returns the outcome and the new text.
-    pub(super) fn edited(
+    pub(super) fn edit_text(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         edit: impl FnMut(&mut ContentDoc) -> Result<Updates, WorkspaceError>,
     ) -> Result<(WriteOutcome, Arc<str>), FsError> {
-        let id = &it.found.id;
-        let check = |main: &MainDoc| it.check(main);
-        let edited = self.state.edit_found(id, &it.by.actor, it.expected, check, edit);
-        let edited = edited.map_err(|error| it.lift(error))?;
-        let text = edited.text.ok_or_else(|| it.fail(FsCode::EIO))?;
+        let id = &target.found.id;
+        let check = |main: &MainDoc| target.check(main);
+        let edited = self.state.edit_found(id, &target.by.actor, target.expected, check, edit);
+        let edited = edited.map_err(|error| target.lift(error))?;
+        let text = edited.text.ok_or_else(|| target.fail(FsCode::EIO))?;
         let version = version_token(edited.head, &ContentLocation::Text);
         let written = WriteOutcome::new(id.clone(), version, text.len() as u64, false);
         Ok((written, text))
@@ -183,7 +185,7 @@ pub(super) fn find_target(
     if row.link.is_some() {
         return Ok(None);
     }
-    Ok(Some(ResolvedFile { holds: ContentLocation::of(&row), id: row.id }))
+    Ok(Some(ResolvedFile { location: ContentLocation::of(&row), id: row.id }))
 }
 
 fn absent(op: Op, path: &VPath, options: &WriteOptions) -> Result<Option<ResolvedFile>, FsError> {

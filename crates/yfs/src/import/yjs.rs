@@ -106,17 +106,17 @@ impl Documents<'_> {
         let mut report = YjsImportReport::default();
         let found = files::read_directory(from, &self.state.options.limits)?;
         report.n_bytes = found.iter().map(|(_, found)| found.n_bytes).sum();
-        let (main, contents) = divide(found, from)?;
+        let (main, contents) = split_documents(found, from)?;
         let files = self.check_main(&main)?;
         let contents = self.check_contents(contents, &files, &mut report)?;
-        let taken = self.merge(&main, &contents)?;
-        self.show(&contents)?;
-        let is_changed = |id: &FileId| taken.changed.contains(id);
+        let received = self.merge(&main, &contents)?;
+        self.move_to_current_roots(&contents)?;
+        let is_changed = |id: &FileId| received.changed.contains(id);
         let n_contents = contents.keys().filter(|id| is_changed(id)).count();
-        let n_changed = n_contents as u64 + u64::from(!taken.rows.is_empty());
+        let n_changed = n_contents as u64 + u64::from(!received.rows.is_empty());
         report.n_changed = n_changed;
         report.n_unchanged = 1 + contents.len() as u64 - n_changed;
-        report.skipped.extend(taken.refused.iter().map(|(id, refusal)| SkippedPath {
+        report.skipped.extend(received.refused.iter().map(|(id, refusal)| SkippedPath {
             path: id.to_string(),
             why: SkipReason::Failed(refusal.to_string()),
         }));
@@ -148,7 +148,7 @@ impl Documents<'_> {
             FileCategory::of(to.file_name().unwrap_or_default()),
             self.workspace().profile(),
         );
-        let doc = self.scratch(&self.state.options.ids.file_id(), kind, &found)?;
+        let doc = self.load_scratch(&self.state.options.ids.file_id(), kind, &found)?;
         let content = match root {
             Some(root) => doc.named_content(root).map(String::into_bytes),
             None => content_of(&doc),
@@ -159,7 +159,7 @@ impl Documents<'_> {
         };
         let content = content.ok_or_else(no_content)?;
         let mut report = YjsImportReport { n_bytes: found.n_bytes, ..YjsImportReport::default() };
-        if fs.look(to)?.is_some() && fs.holds(to, &content)? {
+        if fs.stat_if_exists(to)?.is_some() && fs.has_content(to, &content)? {
             report.n_unchanged = 1;
         } else {
             fs.write_sync(to, &content, &WriteOptions::default())?;
@@ -202,7 +202,7 @@ impl Documents<'_> {
     ) -> Result<Contents> {
         let mut contents = Contents::new();
         for (id, found) in found {
-            self.scratch(&id, ContentRoot::Text, &found)?;
+            self.load_scratch(&id, ContentRoot::Text, &found)?;
             if !files.contains(&id) {
                 let path = found.path.display().to_string();
                 let why = SkipReason::Failed(format!("the main document has no file {id}"));
@@ -222,13 +222,19 @@ impl Documents<'_> {
     }
 
     /// Reads a document into memory, separate from the workspace.
-    fn scratch(&self, id: &FileId, kind: ContentRoot, found: &UpdateFile) -> Result<ContentDoc> {
+    fn load_scratch(
+        &self,
+        id: &FileId,
+        kind: ContentRoot,
+        found: &UpdateFile,
+    ) -> Result<ContentDoc> {
         let in_file = |error: YjsImportError| error.in_file(&found.path);
         let client = self.state.options.ids.client_id();
         let mut doc = ContentDoc::new(id, client, self.state.options.limits);
         doc.set_kind(kind);
-        let received =
-            doc.receive(&found.update, UpdateSource::Wire).map_err(|it| in_file(it.into()))?;
+        let received = doc
+            .receive(&found.update, UpdateSource::Wire)
+            .map_err(|rejection| in_file(rejection.into()))?;
         doc.gate().health().map_err(|refusal| in_file(refusal.into()))?;
         if received.parked {
             return Err(in_file(YjsImportError::Incomplete));
@@ -244,9 +250,9 @@ impl Documents<'_> {
         };
         let mut arrivals = vec![arrival(&self.state.id, &main.update)];
         arrivals.extend(contents.iter().map(|(id, content)| arrival(id, &content.update)));
-        let taken = self.workspace().replication().receive(&arrivals)?;
-        self.workspace().replication().settle_contents(&taken)?;
-        Ok(taken)
+        let received = self.workspace().replication().receive(&arrivals)?;
+        self.workspace().replication().settle_contents(&received)?;
+        Ok(received)
     }
 
     fn later_reference(&self, id: &FileId) -> Result<Option<ReferenceContent>> {
@@ -255,7 +261,7 @@ impl Documents<'_> {
 
     /// Moves content that is in the roots of later versions to the root that readers and editors
     /// use: all of it, or, if the file had content there before, only its later changes.
-    fn show(&self, contents: &Contents) -> Result<()> {
+    fn move_to_current_roots(&self, contents: &Contents) -> Result<()> {
         for (id, content) in contents {
             let Some(now) = self.later_reference(id)? else { continue };
             let is_new = self
@@ -288,7 +294,7 @@ impl Documents<'_> {
 }
 
 /// Separates the main document from the contents.
-fn divide(
+fn split_documents(
     found: Vec<(DocumentRole, UpdateFile)>,
     from: &Path,
 ) -> Result<(UpdateFile, Vec<(FileId, UpdateFile)>)> {

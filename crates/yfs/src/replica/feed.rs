@@ -24,7 +24,7 @@ pub struct ReplicaFeed {
     /// Records that came from the replica itself.
     skip: BTreeSet<Seq>,
     /// Whether the replica must get a cursor even if there are no new records.
-    must_tell: bool,
+    must_return_cursor: bool,
 }
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Replication<'_> {
             work: VecDeque::new(),
             whole: BTreeMap::new(),
             skip: BTreeSet::new(),
-            must_tell: true,
+            must_return_cursor: true,
         }))
     }
 }
@@ -85,15 +85,15 @@ impl Replication<'_> {
 impl ReplicaFeed {
     /// Skips records that came from the replica itself
     /// ([`ReceivedUpdates::logged`](super::ReceivedUpdates)).
-    pub fn skip(&mut self, records: impl IntoIterator<Item = Seq>) {
+    pub fn skip_records(&mut self, records: impl IntoIterator<Item = Seq>) {
         let unread = records.into_iter().filter(|seq| *seq > self.after);
         self.skip.extend(unread);
     }
 
     /// Makes the feed return a cursor soon, even without new records: one that an earlier copy of
     /// this log does not have.
-    pub fn tell(&mut self) {
-        self.must_tell = true;
+    pub fn request_cursor(&mut self) {
+        self.must_return_cursor = true;
     }
 
     /// Marks the position in the log up to which the feed has read.
@@ -112,17 +112,19 @@ impl ReplicaFeed {
         if self.work.is_empty() {
             if self.state.store.head()? > self.after {
                 self.read_page()?;
-            } else if self.must_tell {
+            } else if self.must_return_cursor {
                 self.work.push_back(FeedWork::Reached(self.after));
             }
         }
         match self.work.pop_front() {
             None => Ok(None),
-            Some(FeedWork::Load(doc, upto)) => self.load(&doc, upto).map(Some),
-            Some(FeedWork::Record(record)) => Ok(Some(self.record(record).into_iter().collect())),
+            Some(FeedWork::Load(doc, upto)) => self.load_document(&doc, upto).map(Some),
+            Some(FeedWork::Record(record)) => {
+                Ok(Some(self.read_record(record).into_iter().collect()))
+            }
             Some(FeedWork::Reached(seq)) => {
-                let cursor = self.state.mark(seq, self.must_tell)?;
-                self.must_tell = false;
+                let cursor = self.state.mark(seq, self.must_return_cursor)?;
+                self.must_return_cursor = false;
                 let is_end = self.state.store.head()? <= seq;
                 Ok(Some(vec![FeedPiece::Reached { cursor, is_end }]))
             }
@@ -133,14 +135,17 @@ impl ReplicaFeed {
         let TailPage { reload, records, upto, .. } =
             self.state.store.tail(self.after, &|_, _| true)?;
         let is_main = |doc: &DocName| *doc == self.state.main_name;
-        let loads = reload.into_iter().filter(|it| !it.forgotten);
-        let mut loads: Vec<FeedWork> = loads.map(|it| FeedWork::Load(it.doc, it.upto)).collect();
+        let loads = reload.into_iter().filter(|notice| !notice.forgotten);
+        let mut loads: Vec<FeedWork> =
+            loads.map(|notice| FeedWork::Load(notice.doc, notice.upto)).collect();
         let mut records: Vec<FeedWork> = records.into_iter().map(FeedWork::Record).collect();
         // Files come before their contents.
         loads.sort_by_key(|work| !matches!(work, FeedWork::Load(doc, _) if is_main(doc)));
-        records.sort_by_key(|work| !matches!(work, FeedWork::Record(it) if is_main(&it.doc)));
-        let n_main =
-            records.iter().take_while(|it| matches!(it, FeedWork::Record(it) if is_main(&it.doc)));
+        records
+            .sort_by_key(|work| !matches!(work, FeedWork::Record(record) if is_main(&record.doc)));
+        let n_main = records
+            .iter()
+            .take_while(|work| matches!(work, FeedWork::Record(record) if is_main(&record.doc)));
         let contents = records.split_off(n_main.count());
         let n_main =
             usize::from(matches!(loads.first(), Some(FeedWork::Load(doc, _)) if is_main(doc)));
@@ -151,7 +156,7 @@ impl ReplicaFeed {
         Ok(())
     }
 
-    fn load(&mut self, doc: &DocName, upto: Seq) -> Result<Vec<FeedPiece>> {
+    fn load_document(&mut self, doc: &DocName, upto: Seq) -> Result<Vec<FeedPiece>> {
         if self.whole.get(doc).is_some_and(|whole| *whole >= upto) {
             return Ok(Vec::new());
         }
@@ -165,7 +170,7 @@ impl ReplicaFeed {
             .collect())
     }
 
-    fn record(&mut self, record: LogRecord) -> Option<FeedPiece> {
+    fn read_record(&mut self, record: LogRecord) -> Option<FeedPiece> {
         let is_known = self.whole.get(&record.doc).is_some_and(|whole| *whole >= record.seq);
         if self.skip.remove(&record.seq) || is_known {
             return None;

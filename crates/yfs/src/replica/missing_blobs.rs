@@ -37,8 +37,11 @@ impl Replication<'_> {
 
     /// Returns the blobs that are not here, of all versions of the files that
     /// [`receive`](Self::receive) changed, with the sizes that rows and versions name.
-    pub fn wanted_blobs(&self, taken: &ReceivedUpdates) -> Result<BTreeMap<ContentHash, u64>> {
-        let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
+    pub fn missing_blobs_of(
+        &self,
+        received: &ReceivedUpdates,
+    ) -> Result<BTreeMap<ContentHash, u64>> {
+        let ids: BTreeSet<&FileId> = received.rows.iter().chain(&received.changed).collect();
         self.missing_blobs(ids.into_iter())
     }
 
@@ -46,9 +49,9 @@ impl Replication<'_> {
         &self,
         ids: impl Iterator<Item = &'a FileId>,
     ) -> Result<BTreeMap<ContentHash, u64>> {
-        let mut wanted = BTreeMap::new();
-        let mut want = |hash, size: u64| {
-            let known = wanted.entry(hash).or_insert(size);
+        let mut needed = BTreeMap::new();
+        let mut add = |hash, size: u64| {
+            let known = needed.entry(hash).or_insert(size);
             *known = size.max(*known);
         };
         for id in ids {
@@ -60,11 +63,11 @@ impl Replication<'_> {
                 versions.retain(|version| !loaded.doc.is_blob_redacted(version.id));
                 versions
             })?;
-            versions.into_iter().for_each(|version| want(version.hash, version.size));
-            want(blob.hash, blob.size);
+            versions.into_iter().for_each(|version| add(version.hash, version.size));
+            add(blob.hash, blob.size);
         }
         let mut missing = BTreeMap::new();
-        for (hash, size) in wanted {
+        for (hash, size) in needed {
             if !self.state.store.has_blob(&hash)? {
                 missing.insert(hash, size);
             }

@@ -69,25 +69,25 @@ impl Replication<'_> {
     /// Fails if the log cannot be written; updates that were logged before may be passed again.
     pub fn receive(&self, updates: &[ReplicaUpdate]) -> Result<ReceivedUpdates> {
         self.state.check_writable()?;
-        let mut taken = ReceivedUpdates::default();
+        let mut received = ReceivedUpdates::default();
         let (mains, contents): (Vec<&ReplicaUpdate>, Vec<&ReplicaUpdate>) =
             updates.iter().partition(|arrival| arrival.doc == self.state.id);
         for arrival in mains {
-            self.take_main(&arrival.update, &mut taken)?;
+            self.receive_main_update(&arrival.update, &mut received)?;
         }
         let mut of_documents: BTreeMap<&FileId, Vec<&[u8]>> = BTreeMap::new();
         for ReplicaUpdate { doc, update, .. } in contents {
             if self.state.is_file(doc) {
                 of_documents.entry(doc).or_default().push(update);
             } else {
-                taken.unknown.insert(doc.clone());
+                received.unknown.insert(doc.clone());
             }
         }
         let documents: Vec<(&FileId, Vec<&[u8]>)> = of_documents.into_iter().collect();
         for documents in documents.chunks(MAX_DOCUMENTS) {
-            self.take_contents(documents, &mut taken)?;
+            self.receive_content_updates(documents, &mut received)?;
         }
-        Ok(taken)
+        Ok(received)
     }
 
     /// Converts the contents that [`receive`](Self::receive) changed to the form that their files'
@@ -96,8 +96,8 @@ impl Replication<'_> {
     ///
     /// Only the replica that the others sync with may call it. If several replicas merge the same
     /// edits by themselves, the file may have them twice (decision 23).
-    pub fn settle_contents(&self, taken: &ReceivedUpdates) -> Result<()> {
-        let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
+    pub fn settle_contents(&self, received: &ReceivedUpdates) -> Result<()> {
+        let ids: BTreeSet<&FileId> = received.rows.iter().chain(&received.changed).collect();
         for id in ids {
             if self.state.is_file(id) && self.state.is_converted(id)? {
                 match self.state.settle_content(id) {
@@ -111,47 +111,47 @@ impl Replication<'_> {
         Ok(())
     }
 
-    fn take_main(&self, update: &[u8], taken: &mut ReceivedUpdates) -> Result<()> {
+    fn receive_main_update(&self, update: &[u8], received: &mut ReceivedUpdates) -> Result<()> {
         match self.state.receive_main(update, None) {
             Ok(Some((seq, rows))) => {
-                taken.logged.push(seq);
-                taken.rows.extend(rows);
-                taken.n_new += 1;
+                received.logged.push(seq);
+                received.rows.extend(rows);
+                received.n_new += 1;
                 Ok(())
             }
             Ok(None) => Ok(()),
             Err(WorkspaceError::Refused(refusal)) => {
                 let id = self.state.id.clone();
-                self.refuse(&id, update, refusal, taken)
+                self.quarantine_update(&id, update, refusal, received)
             }
             Err(error) => Err(error),
         }
     }
 
     /// Logs updates of several documents in one transaction.
-    fn take_contents(
+    fn receive_content_updates(
         &self,
         documents: &[(&FileId, Vec<&[u8]>)],
-        taken: &mut ReceivedUpdates,
+        received: &mut ReceivedUpdates,
     ) -> Result<()> {
         // After a redaction, no update is logged unread.
         let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
         let mut arrivals = Vec::with_capacity(documents.len());
         for (id, updates) in documents {
-            arrivals.extend(self.inspect(id, updates, is_clean, taken)?);
+            arrivals.extend(self.check_updates(id, updates, is_clean, received)?);
         }
         let outcome = RefCell::new(Outcome::default());
         let (state, arrivals, seen) = (&self.state, &arrivals, &outcome);
         let committed = state.commit(StructureAccess::Several, None, |_| {
             *seen.borrow_mut() = Outcome::default();
-            let changes = arrivals.iter().map(|arrival| arrival.change(state, seen));
+            let changes = arrivals.iter().map(|arrival| arrival.plan_change(state, seen));
             Ok(Transaction { changes: changes.collect(), ..Transaction::of(()) })
         })?;
         for (id, document) in committed.documents {
             if document.is_changed {
-                taken.n_new += document.records.len() as u64;
-                taken.logged.extend(document.records);
-                taken.changed.insert(id.clone());
+                received.n_new += document.records.len() as u64;
+                received.logged.extend(document.records);
+                received.changed.insert(id.clone());
             }
             // The slot was only made for the lock, and nothing else uses the document.
             if self.state.documents.peek(&id).is_none() {
@@ -160,24 +160,24 @@ impl Replication<'_> {
         }
         let Outcome { refused, erased } = outcome.into_inner();
         self.state.redacted.lock().extend(erased);
-        refused
-            .into_iter()
-            .try_for_each(|(id, update, refusal)| self.refuse(&id, &update, refusal, taken))
+        refused.into_iter().try_for_each(|(id, update, refusal)| {
+            self.quarantine_update(&id, &update, refusal, received)
+        })
     }
 
     /// Checks the updates of a document without loading it.
-    fn inspect<'a>(
+    fn check_updates<'a>(
         &self,
         id: &'a FileId,
         updates: &[&'a [u8]],
         is_clean: bool,
-        taken: &mut ReceivedUpdates,
+        received: &mut ReceivedUpdates,
     ) -> Result<Option<ContentArrival<'a>>> {
         let mut may_be_first = is_clean && !self.state.is_converted(id)?;
         let mut accepted = Vec::with_capacity(updates.len());
         for update in updates {
             match inspect(update, &self.state.options.limits) {
-                Err(refusal) => self.refuse(id, update, refusal, taken)?,
+                Err(refusal) => self.quarantine_update(id, update, refusal, received)?,
                 Ok(inspected) => {
                     if inspected.has_conversions {
                         self.state.note_converted([id])?;
@@ -191,16 +191,16 @@ impl Replication<'_> {
         Ok((!arrival.updates.is_empty()).then_some(arrival))
     }
 
-    fn refuse(
+    fn quarantine_update(
         &self,
         doc: &FileId,
         update: &[u8],
         refusal: GateRejection,
-        taken: &mut ReceivedUpdates,
+        received: &mut ReceivedUpdates,
     ) -> Result<()> {
         let (name, now) = (DocName::from(doc), self.state.now());
         self.state.store.quarantine(&name, update, &refusal.to_string(), now)?;
-        taken.refused.push((doc.clone(), refusal));
+        received.refused.push((doc.clone(), refusal));
         Ok(())
     }
 }
@@ -221,7 +221,7 @@ struct Outcome {
 }
 
 impl ContentArrival<'_> {
-    fn change<'t>(
+    fn plan_change<'t>(
         &'t self,
         state: &'t WorkspaceState,
         outcome: &'t RefCell<Outcome>,
@@ -230,9 +230,9 @@ impl ContentArrival<'_> {
             let mut logged = Vec::new();
             for update in &self.updates {
                 match state.receive_into(self.id, doc, update, None) {
-                    Ok(received) => {
-                        logged.extend(received.updates);
-                        if received.erases {
+                    Ok(applied) => {
+                        logged.extend(applied.updates);
+                        if applied.erases {
                             outcome.borrow_mut().erased.insert(DocName::from(self.id));
                         }
                     }

@@ -107,13 +107,13 @@ impl SessionMemory {
     }
 
     /// Reports whether a truncation of the file is pending.
-    pub(super) fn is_truncation_held(&self, id: &FileId) -> bool {
+    pub(super) fn is_truncation_pending(&self, id: &FileId) -> bool {
         self.files.get(id).is_some_and(|entry| entry.known.is_truncated)
     }
 
     /// Makes a truncation pending. The entry of the file stays the base of later writes; without an
     /// entry, `now` returns the current content.
-    pub(super) fn hold_truncation(
+    pub(super) fn defer_truncation(
         &mut self,
         id: &FileId,
         path: &VPath,
@@ -132,9 +132,9 @@ impl SessionMemory {
     }
 
     /// Returns the pending truncations: of one file, or of all.
-    pub(super) fn held_truncations(&self, only: Option<&FileId>) -> Vec<(FileId, VPath)> {
-        let held = self.files.iter().filter(|(id, _)| only.is_none_or(|only| only == *id));
-        held.filter_map(|(id, entry)| Some((id.clone(), entry.truncated_at.clone()?))).collect()
+    pub(super) fn pending_truncations(&self, only: Option<&FileId>) -> Vec<(FileId, VPath)> {
+        let pending = self.files.iter().filter(|(id, _)| only.is_none_or(|only| only == *id));
+        pending.filter_map(|(id, entry)| Some((id.clone(), entry.truncated_at.clone()?))).collect()
     }
 
     fn put(&mut self, id: &FileId, known: KnownContent, truncated_at: Option<VPath>) {

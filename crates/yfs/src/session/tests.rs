@@ -115,7 +115,7 @@ fn a_truncation_that_nothing_follows_deletes_only_what_was_read() {
     scene.agent_reads();
     scene.agent.truncate(&path()).expect("held back");
     scene.person_edits("old\n", "old\nHUMAN\n");
-    scene.agent.settle(None).expect("settled");
+    scene.agent.write_truncations(None).expect("settled");
     assert_eq!(scene.text(), "HUMAN\n");
     // The session has not read the word: its next write keeps it.
     scene.agent_writes("new\n");

@@ -65,7 +65,7 @@ impl History<'_> {
         stick: AnchorSide,
     ) -> Result<FileAnchor> {
         let (found, bad) = (self.found(path)?, || FsError::new(FsCode::EINVAL, Op::Read, path));
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let anchor = self.state.documents.acquire(&found.id).with(|loaded| {
@@ -91,7 +91,7 @@ impl History<'_> {
         let shown = self.state.main.read().tree().path_of(&anchor.file);
         let path = shown.ok_or_else(gone)?;
         let found = self.found(&path)?;
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, &path).into());
         }
         let handle = self.state.documents.acquire(&found.id);

@@ -61,7 +61,7 @@ impl History<'_> {
     /// Fails with `EPERM` if the file is not a text.
     pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
         let found = self.found(path)?;
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let handle = self.state.documents.acquire(&found.id);

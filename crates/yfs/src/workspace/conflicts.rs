@@ -65,7 +65,7 @@ struct ReplacedFile {
     row: FileRow,
     by: FileId,
     /// The hash of the content that was taken over.
-    held: String,
+    taken_hash: String,
 }
 
 /// An object in the trash that was moved to another workspace.
@@ -119,7 +119,7 @@ impl Workspace {
         }
         conflicts.extend(state.unsettled_among(&texts)?);
         for file in replaced {
-            if state.holds_more(&file)? {
+            if state.has_more_content(&file)? {
                 let main = state.main.read();
                 let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
                 let detail = format!("changed after it was moved over {over}, which lacks that");
@@ -142,7 +142,7 @@ impl Workspace {
 impl WorkspaceState {
     /// Returns the files that were edited after they were moved to another workspace.
     fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<ConflictReport>> {
-        let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
+        let Some(upto) = self.find_move_position(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
             if self.store.doc_head(&DocName::from(id))?.seq > upto {
@@ -223,16 +223,16 @@ impl WorkspaceState {
     }
 
     /// Reports whether a file in the trash has other content than the one that was taken over.
-    fn holds_more(&self, file: &ReplacedFile) -> Result<bool> {
+    fn has_more_content(&self, file: &ReplacedFile) -> Result<bool> {
         if let Some(blob) = file.row.blob {
-            return Ok(blob.hash.to_string() != file.held);
+            return Ok(blob.hash.to_string() != file.taken_hash);
         }
         // A content that has not arrived shows nothing.
         if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
             return Ok(false);
         }
         let text = self.text(&file.row.id)?;
-        Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.held)
+        Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.taken_hash)
     }
 }
 
@@ -252,8 +252,12 @@ fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
         let detail = format!("{n_bytes} bytes are in the root `timeline`, which yfs does not read");
         return Some((ConflictKind::Unsettled, detail));
     }
-    (doc.needs_conversion() || doc.needs_repair())
-        .then(|| (ConflictKind::Unsettled, "was edited in a root that is no longer its current one".to_owned()))
+    (doc.needs_conversion() || doc.needs_repair()).then(|| {
+        (
+            ConflictKind::Unsettled,
+            "was edited in a root that is no longer its current one".to_owned(),
+        )
+    })
 }
 
 fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
@@ -340,8 +344,8 @@ fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {
             _ => None,
         };
         let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
-        let held = text(ops::HELD_KEY)?.to_owned();
-        Some(ReplacedFile { by, held, row })
+        let taken_hash = text(ops::HELD_KEY)?.to_owned();
+        Some(ReplacedFile { by, taken_hash, row })
     });
     replaced.collect()
 }

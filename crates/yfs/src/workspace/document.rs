@@ -68,10 +68,10 @@ impl WorkspaceFs {
     ///
     /// Fails as reading the file does; with `EACCES` if it is outside the scope.
     pub fn document(&self, path: &VPath) -> Result<DocumentInfo> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let main = self.state().main.read();
         let kind = main.content_kind(&found.id).unwrap_or(ContentRoot::Text);
-        Ok(DocumentInfo::new(found.id, kind, found.holds == ContentLocation::Text))
+        Ok(DocumentInfo::new(found.id, kind, found.location == ContentLocation::Text))
     }
 }
 
@@ -154,7 +154,7 @@ impl Maintenance<'_> {
     pub fn repair(&self, path: &VPath) -> Result<bool> {
         self.state.refresh()?;
         let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Ok(false);
         }
         let author =

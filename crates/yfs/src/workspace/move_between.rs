@@ -90,7 +90,7 @@ impl Workspace {
 impl WorkspaceState {
     /// Returns the position of the log up to which the contents of an object were moved to another
     /// workspace, if they were moved from this store.
-    pub(super) fn moved_up_to(&self, id: &FileId) -> Result<Option<Seq>> {
+    pub(super) fn find_move_position(&self, id: &FileId) -> Result<Option<Seq>> {
         let noted = self.store.get_meta(&moved_key(id))?;
         let position = noted.and_then(|noted| String::from_utf8(noted).ok()?.parse().ok());
         Ok(position.map(Seq))
@@ -203,9 +203,9 @@ fn complete(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'sta
 /// Plans the rows of a transfer at `to`.
 fn unpack(main: &MainDoc, parcel: &SubtreeTransfer, to: &VPath) -> Result<Transaction<'static>> {
     let fail = |code| WorkspaceError::Fs(FsError::new(code, Op::Rename, to));
-    let place = main.tree().place(to, FinalLink::No);
-    let place = place.map_err(|error| lookup_error(error, Op::Rename, to))?;
-    let PathTarget::Free { parent, name } = place else { return Err(fail(FsCode::EEXIST)) };
+    let target = main.tree().place(to, FinalLink::No);
+    let target = target.map_err(|error| lookup_error(error, Op::Rename, to))?;
+    let PathTarget::Free { parent, name } = target else { return Err(fail(FsCode::EEXIST)) };
     let name = ops::check_name(&name, to).map_err(|error| op_error(error, Op::Rename, to))?;
     let mut writes = Vec::with_capacity(parcel.rows.len());
     for (at, row) in parcel.rows.iter().enumerate() {

@@ -19,7 +19,7 @@ use crate::{
     error::{Result, WorkspaceError},
     fs::{
         ContentLocation,
-        batch::{NewNode, NewWhat},
+        batch::{NewNode, PreparedNode},
         bytes_of,
         durable_version::DurableVersion,
         file_kind, mode_of, version_token,
@@ -81,7 +81,7 @@ pub struct NewObject {
 #[derive(Debug, Clone)]
 pub enum NewNodeContent {
     /// A directory.
-    Folder,
+    Directory,
     /// A symbolic link with this target.
     Link(SmolStr),
     /// A file with these bytes.
@@ -110,8 +110,8 @@ impl Nodes<'_> {
             let node = main.tree().node(id).filter(NodeRef::is_visible);
             node.and_then(|node| describe(&main, node))
         };
-        let Some((mut object, holds)) = found else { return Ok(None) };
-        self.complete(&mut object, holds)?;
+        let Some((mut object, location)) = found else { return Ok(None) };
+        self.add_content_attributes(&mut object, location)?;
         Ok(Some(object))
     }
 
@@ -120,16 +120,16 @@ impl Nodes<'_> {
         self.state.refresh()?;
         let found = {
             let main = self.state.main.read();
-            let folder = match parent {
+            let directory = match parent {
                 None => Some(main.tree().root()),
                 Some(id) => main.tree().node(id).filter(NodeRef::is_visible),
             };
-            let child = folder.and_then(|folder| main.tree().child(folder, name));
+            let child = directory.and_then(|directory| main.tree().child(directory, name));
             // A node with another visible name may be found by this one, too; it does not count.
             child.filter(|child| child.name() == name).and_then(|child| describe(&main, child))
         };
-        let Some((mut object, holds)) = found else { return Ok(None) };
-        self.complete(&mut object, holds)?;
+        let Some((mut object, location)) = found else { return Ok(None) };
+        self.add_content_attributes(&mut object, location)?;
         Ok(Some(object))
     }
 
@@ -146,8 +146,8 @@ impl Nodes<'_> {
             below.filter_map(|node| describe(&main, node)).collect()
         };
         let mut objects = Vec::with_capacity(found.len());
-        for (mut object, holds) in found {
-            self.complete(&mut object, holds)?;
+        for (mut object, location) in found {
+            self.add_content_attributes(&mut object, location)?;
             objects.push(object);
         }
         Ok(objects)
@@ -159,10 +159,10 @@ impl Nodes<'_> {
     ///
     /// Fails with [`WorkspaceError::NoFile`] if it is not a file, or in the trash; with
     /// [`WorkspaceError::Damaged`] if some of its records cannot be read.
-    pub fn held(&self, id: &FileId) -> Result<DurableContent> {
+    pub fn read_durable(&self, id: &FileId) -> Result<DurableContent> {
         self.state.refresh()?;
-        let holds = self.holds_visible(id)?;
-        match holds {
+        let location = self.visible_location(id)?;
+        match location {
             ContentLocation::Text => self.state.documents.acquire(id).with(|loaded| {
                 let data = bytes_of(loaded.doc.text().into());
                 if loaded.is_damaged {
@@ -170,7 +170,7 @@ impl Nodes<'_> {
                 }
                 // A document in which the CRDT library panicked reads as empty.
                 loaded.doc.gate().health()?;
-                let version = version_token(loaded.head, &holds);
+                let version = version_token(loaded.head, &location);
                 Ok(DurableContent {
                     data,
                     version,
@@ -181,7 +181,11 @@ impl Nodes<'_> {
                 let head = self.state.store.doc_head(&DocName::from(id))?;
                 let data = self.state.store.read_blob(&blob.hash, 0..blob.size)?;
                 let base = DurableVersion::Blob(blob.hash).token();
-                Ok(DurableContent { data: data.into(), version: version_token(head, &holds), base })
+                Ok(DurableContent {
+                    data: data.into(),
+                    version: version_token(head, &location),
+                    base,
+                })
             }
         }
     }
@@ -189,9 +193,9 @@ impl Nodes<'_> {
     /// Finds a version of a file with exactly this content, to be passed as the base of a write:
     /// the last such one among the latest versions. Returns `None` if there is none.
     pub fn find_base(&self, id: &FileId, data: &[u8]) -> Result<Option<VersionToken>> {
-        let holds = self.holds_visible(id)?;
+        let location = self.visible_location(id)?;
         let text = std::str::from_utf8(data).ok();
-        self.state.documents.acquire(id).with(|loaded| match (&holds, text) {
+        self.state.documents.acquire(id).with(|loaded| match (&location, text) {
             (ContentLocation::Text, Some(text)) => {
                 let n_versions = loaded.doc.timeline().len();
                 let latest = (n_versions.saturating_sub(MAX_COMPARED)..n_versions).rev();
@@ -223,7 +227,7 @@ impl Nodes<'_> {
         })
     }
 
-    fn holds_visible(&self, id: &FileId) -> Result<ContentLocation> {
+    fn visible_location(&self, id: &FileId) -> Result<ContentLocation> {
         let main = self.state.main.read();
         let is_visible = main.tree().node(id).is_some_and(|node| node.is_visible());
         let row = main.files().attributes(id).filter(|_| is_visible);
@@ -237,13 +241,17 @@ impl Nodes<'_> {
     }
 
     /// Sets the attributes that come from the content rather than from the row.
-    fn complete(&self, object: &mut TreeNode, holds: ContentLocation) -> Result<()> {
+    fn add_content_attributes(
+        &self,
+        object: &mut TreeNode,
+        location: ContentLocation,
+    ) -> Result<()> {
         if let (_, Some(touched)) = self.state.live.get(&object.id) {
             object.mtime = touched.max(object.mtime);
         }
         if object.kind == FileKind::File {
             let head = self.state.store.doc_head(&DocName::from(&object.id))?;
-            object.version = Some(version_token(head, &holds));
+            object.version = Some(version_token(head, &location));
         }
         Ok(())
     }
@@ -262,13 +270,13 @@ impl WorkspaceFs {
     ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
         let mut nodes = Vec::with_capacity(objects.len());
         for object in objects {
-            let what = match &object.content {
-                NewNodeContent::Folder => NewWhat::Folder,
+            let content = match &object.content {
+                NewNodeContent::Directory => PreparedNode::Directory,
                 NewNodeContent::Link(target) => self.prepare_link(target),
-                NewNodeContent::File(data) => NewWhat::File(self.prepare(&object.path, data)?),
+                NewNodeContent::File(data) => PreparedNode::File(self.prepare(&object.path, data)?),
             };
             let NewObject { path, mode, mtime, .. } = object.clone();
-            nodes.push(NewNode { path, mode, mtime, what });
+            nodes.push(NewNode { path, mode, mtime, content });
         }
         self.create_many(&nodes)
     }

@@ -73,13 +73,13 @@ impl History<'_> {
     /// # Errors
     ///
     /// Fails with `EINVAL` if there is no such version; with `EPERM` if it is the current content.
-    pub fn redactable(&self, path: &VPath, what: RedactionScope) -> Result<RedactionReport> {
+    pub fn redactable(&self, path: &VPath, scope: RedactionScope) -> Result<RedactionReport> {
         let found = self.found(path)?;
         let handle = self.state.documents.acquire(&found.id);
         let (erasable, hashes) = handle.with(|loaded| -> Result<_> {
             let mut repaired = loaded.doc.repaired()?;
             let doc = repaired.as_mut().unwrap_or(&mut loaded.doc);
-            let erasable = self.erasable(doc, &found, path, what)?;
+            let erasable = self.erasable(doc, &found, path, scope)?;
             let hashes = hashes(doc, &erasable);
             Ok((erasable, hashes))
         })??;
@@ -99,7 +99,7 @@ impl History<'_> {
     pub fn redact(
         &self,
         path: &VPath,
-        what: RedactionScope,
+        scope: RedactionScope,
         reason: Option<&str>,
     ) -> Result<RedactionReport> {
         self.state.check_writable()?;
@@ -108,20 +108,20 @@ impl History<'_> {
         if let Some(reason) = reason {
             author = author.with_label(reason);
         }
-        if matches!(found.holds, ContentLocation::Blob(_)) && self.is_of_text(&found, what)? {
+        if matches!(found.location, ContentLocation::Blob(_)) && self.is_of_text(&found, scope)? {
             // Text from before the file became a blob is not visible to readers and counts as
             // deleted.
             let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
             self.state.annotate(&found.id, emptied)?;
         }
         // Edits that are still to be merged cannot be distinguished from content to erase.
-        if found.holds == ContentLocation::Text {
+        if found.location == ContentLocation::Text {
             self.state.annotate(&found.id, |doc| Ok(doc.repair()?))?;
         }
         self.state.note_redaction()?;
         let mut redacted = None;
         self.state.annotate(&found.id, |doc| {
-            let erasable = self.erasable(doc, &found, path, what)?;
+            let erasable = self.erasable(doc, &found, path, scope)?;
             let hashes = hashes(doc, &erasable);
             let update = doc.redact(&erasable, &author)?;
             redacted = Some((erasable, hashes));
@@ -159,12 +159,12 @@ impl History<'_> {
     }
 
     /// Reports whether a redaction concerns the file's text rather than its blobs.
-    fn is_of_text(&self, found: &ResolvedFile, what: RedactionScope) -> Result<bool> {
-        let RedactionScope::Version(number) = what else { return Ok(true) };
+    fn is_of_text(&self, found: &ResolvedFile, scope: RedactionScope) -> Result<bool> {
+        let RedactionScope::Version(number) = scope else { return Ok(true) };
         let listed =
             self.state.documents.acquire(&found.id).with(|loaded| list(&loaded.doc, found))?;
-        let wanted = listed.into_iter().find(|(info, _)| info.number == number);
-        Ok(wanted.is_some_and(|(_, stored)| matches!(stored, StoredVersion::Past(_))))
+        let selected = listed.into_iter().find(|(info, _)| info.number == number);
+        Ok(selected.is_some_and(|(_, stored)| matches!(stored, StoredVersion::Past(_))))
     }
 
     /// Finds the content that a redaction erases from a document.
@@ -173,15 +173,15 @@ impl History<'_> {
         doc: &mut ContentDoc,
         found: &ResolvedFile,
         path: &VPath,
-        what: RedactionScope,
+        scope: RedactionScope,
     ) -> Result<ErasableContent> {
         let fail = |code| WorkspaceError::from(FsError::new(code, Op::Read, path));
-        let shown = match &found.holds {
+        let shown = match &found.location {
             ContentLocation::Blob(blob) => Some(blob.hash),
             ContentLocation::Text => None,
         };
         let mut blobs = doc.blobs();
-        let number = match what {
+        let number = match scope {
             RedactionScope::Version(number) => number,
             RedactionScope::History => {
                 blobs.retain(|blob| Some(blob.hash) != shown && !doc.is_blob_redacted(blob.id));
@@ -190,8 +190,8 @@ impl History<'_> {
                 return Ok(erasable);
             }
         };
-        let wanted = list(doc, found).into_iter().find(|(info, _)| info.number == number);
-        let (info, stored) = wanted.ok_or_else(|| fail(FsCode::EINVAL))?;
+        let selected = list(doc, found).into_iter().find(|(info, _)| info.number == number);
+        let (info, stored) = selected.ok_or_else(|| fail(FsCode::EINVAL))?;
         match stored {
             StoredVersion::Blob(blob) if Some(blob.hash) == shown => Err(fail(FsCode::EPERM)),
             StoredVersion::Blob(blob) => {
@@ -222,7 +222,8 @@ impl History<'_> {
         } else {
             let named = self.state.blobs_named_beside(&found.id, &erasable.blobs)?;
             // Updates that wait for others may name any blob.
-            let is_kept = |hash: &&ContentHash| named.as_ref().is_none_or(|it| it.contains(*hash));
+            let is_kept =
+                |hash: &&ContentHash| named.as_ref().is_none_or(|named| named.contains(*hash));
             blobs.iter().filter(is_kept).copied().collect()
         };
         Ok(RedactionReport {

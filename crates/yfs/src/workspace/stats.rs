@@ -15,7 +15,7 @@ pub struct WorkspaceStats {
     /// Files and links, including those in the trash.
     pub n_files: u64,
     /// Directories, including those in the trash.
-    pub n_folders: u64,
+    pub n_directories: u64,
     /// Trashed objects, without the ones that they hide.
     pub n_trashed: u64,
     /// Updates that wait for items that have not arrived.
@@ -46,7 +46,7 @@ impl Maintenance<'_> {
         Ok(WorkspaceStats {
             id: state.id.clone(),
             n_files: main.tree().n_files() as u64,
-            n_folders: main.tree().n_folders() as u64,
+            n_directories: main.tree().n_folders() as u64,
             n_trashed: main.tree().n_trashed() as u64,
             n_parked: main.doc().parked().len() as u64,
             n_open: n_open as u64,

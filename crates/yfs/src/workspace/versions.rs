@@ -106,7 +106,7 @@ impl History<'_> {
         let found = self.found(path)?;
         let author = self.author();
         self.state.annotate(&found.id, |doc| {
-            let blob = match &found.holds {
+            let blob = match &found.location {
                 ContentLocation::Text => None,
                 ContentLocation::Blob(shown) => {
                     let mut blobs = doc.blobs().into_iter();
@@ -137,7 +137,7 @@ impl WorkspaceFs {
     ///
     /// Fails as reading the file does; with `EACCES` if it is outside the scope.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let handle = self.state().documents.acquire(&found.id);
         let listed = handle.with(|loaded| list(&loaded.doc, &found))?;
         Ok(listed.into_iter().map(|(info, _)| info).collect())
@@ -150,7 +150,7 @@ impl WorkspaceFs {
     /// Fails as reading the file does; with `EINVAL` if there is no version with that number; with
     /// [`WorkspaceError::Redacted`] if some of it was erased for good.
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
         let read = self.state().documents.acquire(&found.id).with(|loaded| {
@@ -183,7 +183,7 @@ impl WorkspaceFs {
 /// Lists the versions of a document: first those of the form that it no longer has, text or blob,
 /// then those of its current form.
 pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, StoredVersion)> {
-    let (mut listed, now) = match &found.holds {
+    let (mut listed, now) = match &found.location {
         ContentLocation::Text => (blobs(doc), texts(doc)),
         ContentLocation::Blob(_) => (texts(doc), blobs(doc)),
     };
@@ -199,7 +199,7 @@ pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, 
 
 /// Returns how many versions are listed before those of a document's current form.
 pub(super) fn n_before(doc: &ContentDoc, found: &ResolvedFile) -> usize {
-    match &found.holds {
+    match &found.location {
         ContentLocation::Text => doc.blobs().len(),
         ContentLocation::Blob(_) => texts(doc).len(),
     }

@@ -71,7 +71,7 @@ pub(crate) fn cat(workspace: &Workspace, path: &str) -> String {
 /// Returns all paths, in order.
 pub(crate) fn ls(workspace: &Workspace) -> String {
     let found = now(workspace.fs().walk(&VPath::root(), &WalkOptions::default())).expect("walked");
-    let paths: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
+    let paths: Vec<String> = found.iter().map(|entry| entry.path.to_string()).collect();
     paths.join(" ")
 }
 
