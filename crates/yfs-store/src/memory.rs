@@ -106,7 +106,7 @@ impl MemoryStore {
         Self::with(MemoryState::default())
     }
 
-    /// Makes an empty store that remembers what was flushed, for [`power_cut`](Self::power_cut).
+    /// Makes an empty store that remembers what was flushed, for [`cut_power`](Self::cut_power).
     /// Every flush copies the whole store, so this is for tests.
     pub fn with_power_cuts() -> Self {
         Self::with(MemoryState { durable: Some(MemoryData::default()), ..MemoryState::default() })
@@ -128,7 +128,7 @@ impl MemoryStore {
 
     /// Drops all changes that were not flushed. Does nothing unless the store was made by
     /// [`with_power_cuts`](Self::with_power_cuts).
-    pub fn power_cut(&self) {
+    pub fn cut_power(&self) {
         let mut state = self.shared.state.lock();
         if let Some(durable) = state.durable.clone() {
             state.now = durable;

@@ -57,7 +57,7 @@ use self::{
     location::StoreLocation,
     log::Queue,
     reserve::{DiskReserve, PageQuota},
-    schema::failed,
+    schema::store_error,
     sync::LogSyncer,
     transaction::SqliteTransaction,
 };
@@ -265,7 +265,7 @@ impl SqliteInner {
         let known = writer.known;
         let tx = writer.begin(false, action)?;
         let result = change(&tx)?;
-        tx.commit().map_err(failed(action))?;
+        tx.commit().map_err(store_error(action))?;
         writer.known = known;
         drop(writer);
         self.syncer.mark_unsynced();
@@ -285,15 +285,19 @@ impl SqliteWriter {
         self.known = None;
         if self.synchronous != synchronous {
             let level = if synchronous { "FULL" } else { "NORMAL" };
-            self.connection.pragma_update(None, "synchronous", level).map_err(failed(action))?;
+            self.connection
+                .pragma_update(None, "synchronous", level)
+                .map_err(store_error(action))?;
             self.synchronous = synchronous;
         }
         let n_pages = self.quota.as_ref().map(PageQuota::n_pages);
         if let Some(n) = n_pages.filter(|_| self.n_pages != n_pages) {
-            self.connection.pragma_update(None, "max_page_count", n).map_err(failed(action))?;
+            self.connection
+                .pragma_update(None, "max_page_count", n)
+                .map_err(store_error(action))?;
             self.n_pages = n_pages;
         }
-        SqliteTransaction::write(&self.connection).map_err(failed(action))
+        SqliteTransaction::write(&self.connection).map_err(store_error(action))
     }
 }
 

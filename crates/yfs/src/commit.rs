@@ -117,7 +117,7 @@ impl StructureAccess {
 }
 
 impl<T> Committed<T> {
-    fn nothing(value: T) -> Self {
+    fn unchanged(value: T) -> Self {
         Self {
             value,
             documents: BTreeMap::new(),
@@ -162,7 +162,7 @@ impl WorkspaceState {
                 }
             };
             if transaction.is_empty() {
-                return Ok(Committed::nothing(transaction.value));
+                return Ok(Committed::unchanged(transaction.value));
             }
             if let Some(committed) = self.try_commit(access, by, seen, transaction)? {
                 return Ok(committed);
@@ -212,14 +212,14 @@ impl WorkspaceState {
         let batch = documents.add_to_batch(batch);
         if batch.updates.is_empty() {
             let documents = documents.publish(None, now);
-            return Ok(Some(Committed { documents, ..Committed::nothing(value) }));
+            return Ok(Some(Committed { documents, ..Committed::unchanged(value) }));
         }
         let Some(appended) = self.append(batch)? else { return Ok(None) };
 
         let documents = documents.publish(Some(&appended), now);
         let numbered = new_documents.iter().zip(appended.first.0 + first_new..);
         let new_documents = numbered.map(|(new, seq)| (new.id.clone(), Seq(seq))).collect();
-        let mut committed = Committed { new_documents, documents, ..Committed::nothing(value) };
+        let mut committed = Committed { new_documents, documents, ..Committed::unchanged(value) };
         let mut events = Vec::new();
         if let Some(main) = main {
             committed.main = Some(appended.first);

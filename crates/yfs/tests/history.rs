@@ -115,7 +115,7 @@ fn versions_have_names_and_are_found_by_name_and_time() {
             .map(|version| version.number)
     };
     assert_eq!(find(VersionSelector::Name("to Bob".into())), Some(1));
-    assert_eq!(find(VersionSelector::Name("to nobody".into())), None);
+    assert_eq!(find(VersionSelector::Name("to no actor".into())), None);
     assert_eq!(find(VersionSelector::Number(2)), Some(2));
     let times: Vec<_> = workspace
         .history()
@@ -312,7 +312,7 @@ fn who_comes_back_with_old_content_does_not_bring_it_back() {
 }
 
 #[test]
-fn a_peer_that_hears_of_a_redaction_erases_its_own_log() {
+fn a_peer_that_receives_a_redaction_erases_its_own_log() {
     let directory = tempfile::tempdir().unwrap();
     let workspace = create();
     put(&workspace, "/a.txt", "key: SECRET2\n");
@@ -339,7 +339,7 @@ fn a_peer_that_hears_of_a_redaction_erases_its_own_log() {
 }
 
 #[test]
-fn versions_by_reference_are_erased_unless_something_else_names_them() {
+fn versions_by_reference_are_erased_unless_another_row_names_them() {
     let workspace = create();
     let bytes = |n: u8| vec![0xff, 0xfe, n, n];
     let write = |path: &str, n| {

@@ -264,7 +264,7 @@ fn changes_since(workspace: &Workspace, since: &ChangeCursor) -> String {
 }
 
 #[test]
-fn a_change_is_told_once_here_and_in_another_process() {
+fn a_change_is_reported_once_here_and_in_another_process() {
     for (call, expected) in [
         (
             mv as fn(&Workspace, &str, &str) -> Result<(), FsError>,
@@ -295,7 +295,7 @@ fn a_change_is_told_once_here_and_in_another_process() {
 }
 
 #[test]
-fn an_edit_that_comes_too_late_is_reported_until_somebody_looks() {
+fn an_edit_that_comes_too_late_is_reported_as_a_conflict() {
     let workspace = create();
     put(&workspace, "/s", "draft\n");
     put(&workspace, "/t", "old\n");

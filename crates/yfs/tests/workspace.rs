@@ -64,7 +64,7 @@ fn unknown_ids_and_visible_files_are_refused_by_the_trash() {
     let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
     assert!(workspace.trash().restore(&id, None).is_err());
     assert!(workspace.trash().purge(&[id]).is_err());
-    assert!(workspace.trash().restore(&FileId::parse("nobody").unwrap(), None).is_err());
+    assert!(workspace.trash().restore(&FileId::parse("unknown").unwrap(), None).is_err());
     assert_eq!(cat(&workspace, "/a.txt"), "1");
 }
 
@@ -186,7 +186,7 @@ fn a_directory_moves_to_another_workspace_with_its_ids_and_history() {
 }
 
 #[test]
-fn moving_onto_something_in_another_workspace_changes_nothing() {
+fn moving_onto_an_object_in_another_workspace_changes_nothing() {
     let (here, there) = (create(), create());
     put(&here, "/a.txt", "a");
     put(&there, "/b.txt", "b");
@@ -256,7 +256,7 @@ fn a_store_holds_one_workspace() {
 }
 
 #[test]
-fn a_reader_writes_nothing_and_is_told_so() {
+fn a_reader_gets_an_error_when_it_writes() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("w.db");
     let writer = Workspace::create(

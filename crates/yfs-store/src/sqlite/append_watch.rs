@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
-use super::{SqliteInner, location::StoreLocation, log, schema::failed};
+use super::{SqliteInner, location::StoreLocation, log, schema::store_error};
 use crate::{Seq, StoreError};
 
 const ACTION: &str = "wait for the log to grow";
@@ -82,9 +82,9 @@ impl WatchPoll {
             Some(connection) => connection,
             none => none.insert(self.location.connect()?),
         };
-        let version = log::data_version(connection).map_err(failed(ACTION))?;
+        let version = log::data_version(connection).map_err(store_error(ACTION))?;
         if self.version != Some(version) {
-            let head = log::head(connection).map_err(failed(ACTION))?;
+            let head = log::head(connection).map_err(store_error(ACTION))?;
             self.version = Some(version);
             self.changed_at = Instant::now();
             watch.record_head(head);

@@ -4,7 +4,7 @@ use std::io;
 
 use rusqlite::Connection;
 
-use super::{SqliteInner, schema::failed};
+use super::{SqliteInner, schema::store_error};
 use crate::{CheckProblem, CheckReport, DocName, StoreError};
 
 const CHECK: &str = "check the store";
@@ -35,14 +35,14 @@ impl SqliteInner {
             }
             Ok(())
         };
-        collect_problem(check().map_err(failed(CHECK)), &mut report.problems)
+        collect_problem(check().map_err(store_error(CHECK)), &mut report.problems)
     }
 
     fn check_docs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let reader = self.reader()?;
         let sql = "SELECT count(*) FROM log WHERE kind NOT IN (0, 1, 2)
                    OR NOT EXISTS (SELECT 1 FROM doc WHERE n = log.doc)";
-        match reader.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(failed(CHECK)) {
+        match reader.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(store_error(CHECK)) {
             Ok(0) => (),
             Ok(n) => {
                 let description = format!("{n} records belong to no document");
@@ -91,7 +91,7 @@ impl SqliteInner {
             })?;
             rows.collect()
         };
-        let mut docs = read().map_err(failed(CHECK))?;
+        let mut docs = read().map_err(store_error(CHECK))?;
         self.with_index(|index| {
             docs.retain(|(number, guid)| {
                 let known = DocName::parse(guid).ok().and_then(|name| index.number(&name));

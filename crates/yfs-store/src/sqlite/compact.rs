@@ -7,7 +7,7 @@ use super::{
     SqliteInner,
     index::{IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
     log::{checksum, read_past_heads},
-    schema::{INLINE_LEN, failed},
+    schema::{INLINE_LEN, store_error},
 };
 use crate::{
     CompactionOutcome, DocHead, DocName, HandleOrigin, MergeFn, MergedSnapshot, Seq, StoreError,
@@ -84,8 +84,8 @@ impl SqliteInner {
             })
             .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
             .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
-            .map_err(failed(COMPACT))?;
-        tx.commit().map_err(failed(COMPACT))?;
+            .map_err(store_error(COMPACT))?;
+        tx.commit().map_err(store_error(COMPACT))?;
         {
             let mut index = self.index.lock();
             index.add(marker);
@@ -130,11 +130,11 @@ impl SqliteInner {
         };
         // Clearing the freed pages would write all of them, and a full disk has no room for that.
         // `wipe` clears them on request.
-        tx.execute_batch("PRAGMA secure_delete = OFF").map_err(failed(FORGET))?;
+        tx.execute_batch("PRAGMA secure_delete = OFF").map_err(store_error(FORGET))?;
         let forgotten = forget();
-        tx.execute_batch("PRAGMA secure_delete = ON").map_err(failed(FORGET))?;
-        let marker = forgotten.map_err(failed(FORGET))?;
-        tx.commit().map_err(failed(FORGET))?;
+        tx.execute_batch("PRAGMA secure_delete = ON").map_err(store_error(FORGET))?;
+        let marker = forgotten.map_err(store_error(FORGET))?;
+        tx.commit().map_err(store_error(FORGET))?;
         {
             let mut index = self.index.lock();
             index.add(marker);

@@ -161,7 +161,7 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
         prepare(&mut connection, path)?;
         Ok(connection)
     });
-    opened.map_err(|error| not_opened(error, path))
+    opened.map_err(|error| open_error(error, path))
 }
 
 fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
@@ -225,19 +225,19 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
     }
     use_write_ahead_log(connection)?;
     let behavior = TransactionBehavior::Immediate;
-    let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
+    let tx = connection.transaction_with_behavior(behavior).map_err(store_error(ACTION))?;
     // Another process may have been faster.
     if let Some(found) = format(&tx, path)? {
         return check_format(found, path).map(|()| false);
     }
-    tx.execute_batch(TABLES).map_err(failed(ACTION))?;
-    tx.execute_batch(quarantine::TABLE).map_err(failed(ACTION))?;
-    tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
-    tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
-    tx.execute_batch(quarantine::INDEX).map_err(failed(ACTION))?;
-    tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
-    tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
-    tx.commit().map_err(failed(ACTION))?;
+    tx.execute_batch(TABLES).map_err(store_error(ACTION))?;
+    tx.execute_batch(quarantine::TABLE).map_err(store_error(ACTION))?;
+    tx.execute_batch(UPLOAD_TABLE).map_err(store_error(ACTION))?;
+    tx.execute_batch(PAST_HEAD_TABLE).map_err(store_error(ACTION))?;
+    tx.execute_batch(quarantine::INDEX).map_err(store_error(ACTION))?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(store_error(ACTION))?;
+    tx.pragma_update(None, "user_version", FORMAT).map_err(store_error(ACTION))?;
+    tx.commit().map_err(store_error(ACTION))?;
     Ok(true)
 }
 
@@ -245,20 +245,20 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
 fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     const ACTION: &str = "upgrade the store";
     let behavior = TransactionBehavior::Immediate;
-    let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
+    let tx = connection.transaction_with_behavior(behavior).map_err(store_error(ACTION))?;
     // Another process may have been faster.
     let found = format(&tx, path)?;
     if found == Some(1) {
-        quarantine::upgrade(&tx).map_err(failed(ACTION))?;
-        tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
-        wipe::note_rewrite(&tx).map_err(failed(ACTION))?;
+        quarantine::upgrade(&tx).map_err(store_error(ACTION))?;
+        tx.execute_batch(UPLOAD_TABLE).map_err(store_error(ACTION))?;
+        wipe::note_rewrite(&tx).map_err(store_error(ACTION))?;
     }
     if found.is_some_and(|found| found < FORMAT) {
-        tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
-        tx.execute_batch(quarantine::INDEX).map_err(failed(ACTION))?;
-        tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
+        tx.execute_batch(PAST_HEAD_TABLE).map_err(store_error(ACTION))?;
+        tx.execute_batch(quarantine::INDEX).map_err(store_error(ACTION))?;
+        tx.pragma_update(None, "user_version", FORMAT).map_err(store_error(ACTION))?;
     }
-    tx.commit().map_err(failed(ACTION))
+    tx.commit().map_err(store_error(ACTION))
 }
 
 /// Switches the database to a write-ahead log: without one, readers block writers, and a flush
@@ -283,7 +283,7 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreEr
                 let action = "use a write-ahead log: this filesystem has no shared memory";
                 return Err(StoreError::Unsupported { action });
             }
-            result => return result.map(drop).map_err(failed("open the store")),
+            result => return result.map(drop).map_err(store_error("open the store")),
         }
     }
 }
@@ -292,7 +292,7 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreEr
 fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
     let number = |sql: &str| {
         let found = connection.query_row(sql, [], |row| row.get::<_, i32>(0));
-        found.map_err(|error| not_opened(error, path))
+        found.map_err(|error| open_error(error, path))
     };
     match number("PRAGMA application_id")? {
         APPLICATION_ID => Ok(Some(number("PRAGMA user_version")?.cast_unsigned())),
@@ -319,10 +319,10 @@ pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     sync().map_err(|error| StoreError::io("sync the store's directory", error))
 }
 
-fn not_opened(error: rusqlite::Error, path: &Path) -> StoreError {
+fn open_error(error: rusqlite::Error, path: &Path) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path: path.to_owned() },
-        _ => failed("open the store")(error),
+        _ => store_error("open the store")(error),
     }
 }
 
@@ -332,7 +332,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// Returns a function that converts an SQLite error of an action to a store error.
-pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
+pub(super) fn store_error(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             StoreError::Locked { action, holder: holder::take_holder() }

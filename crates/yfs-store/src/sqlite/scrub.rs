@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SqliteInner, schema::failed, transaction::SqliteTransaction};
+use super::{SqliteInner, schema::store_error, transaction::SqliteTransaction};
 use crate::StoreError;
 
 const ACTION: &str = "wipe removed content";
@@ -76,7 +76,7 @@ impl<'a> PageScrub<'a> {
         }
         let n_left = self.dirty.len().saturating_sub(PAGES_PER_TRANSACTION);
         let pages = self.dirty.split_off(n_left);
-        self.inner.write(ACTION, |tx| clear_pages(tx, &pages).map_err(failed(ACTION)))?;
+        self.inner.write(ACTION, |tx| clear_pages(tx, &pages).map_err(store_error(ACTION)))?;
         Ok(self.next != DONE || !self.dirty.is_empty())
     }
 
@@ -106,7 +106,7 @@ impl<'a> PageScrub<'a> {
             }
             Ok(if end > geometry.n_pages { DONE } else { end })
         };
-        self.next = scan().map_err(failed(ACTION))?;
+        self.next = scan().map_err(store_error(ACTION))?;
         Ok(self.next != DONE || !self.dirty.is_empty())
     }
 }

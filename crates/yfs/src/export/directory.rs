@@ -88,7 +88,7 @@ impl ExportDirectory {
                 Ok(_) => Ok(false),
                 Err(_) => Err(SkipReason::InTheWay),
             },
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(skip_reason(error)),
         }
     }
 
@@ -99,9 +99,9 @@ impl ExportDirectory {
         attributes: ExportAttributes,
     ) -> Result<(), SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
-        let dir = open_directory(&dir, name).map_err(failed)?;
-        fs::fchmod(&dir, attributes.mode()).map_err(failed)?;
-        fs::futimens(&dir, &attributes.times()).map_err(failed)
+        let dir = open_directory(&dir, name).map_err(skip_reason)?;
+        fs::fchmod(&dir, attributes.mode()).map_err(skip_reason)?;
+        fs::futimens(&dir, &attributes.times()).map_err(skip_reason)
     }
 
     /// Writes a file, which appears whole.
@@ -125,7 +125,7 @@ impl ExportDirectory {
                 _ => (),
             },
             Err(Errno::NOENT) => (),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(skip_reason(error)),
         }
         let temporary = temporary_name();
         let written = write_temporary(&dir, &temporary, data, attributes);
@@ -148,12 +148,12 @@ impl ExportDirectory {
         match fs::symlinkat(target, &dir, name) {
             Ok(()) => return Ok(FileWriteOutcome::Written),
             Err(Errno::EXIST) => (),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(skip_reason(error)),
         }
-        let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(skip_reason)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
-                let existing = fs::readlinkat(&dir, name, Vec::new()).map_err(failed)?;
+                let existing = fs::readlinkat(&dir, name, Vec::new()).map_err(skip_reason)?;
                 if existing.to_bytes() == target.as_bytes() {
                     return Ok(FileWriteOutcome::Unchanged);
                 }
@@ -165,7 +165,7 @@ impl ExportDirectory {
             return Err(SkipReason::Exists);
         }
         let temporary = temporary_name();
-        fs::symlinkat(target, &dir, &temporary).map_err(failed)?;
+        fs::symlinkat(target, &dir, &temporary).map_err(skip_reason)?;
         rename_temporary(&dir, &temporary, name, true).map(|()| FileWriteOutcome::Written)
     }
 
@@ -176,9 +176,9 @@ impl ExportDirectory {
         attributes: ExportAttributes,
     ) -> Result<(), SkipReason> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(dir, name, flags, Mode::empty()).map_err(failed)?;
-        fs::fchmod(&file, attributes.mode()).map_err(failed)?;
-        fs::futimens(&file, &attributes.times()).map_err(failed)
+        let file = fs::openat(dir, name, flags, Mode::empty()).map_err(skip_reason)?;
+        fs::fchmod(&file, attributes.mode()).map_err(skip_reason)?;
+        fs::futimens(&file, &attributes.times()).map_err(skip_reason)
     }
 
     /// Opens the parent directory of the last component of a path.
@@ -189,7 +189,7 @@ impl ExportDirectory {
         for component in dirs.split('/').filter(|component| !component.is_empty()) {
             dir = open_directory(&dir, component).map_err(|error| match error {
                 Errno::NOTDIR | Errno::LOOP | Errno::NOENT => SkipReason::InTheWay,
-                error => failed(error),
+                error => skip_reason(error),
             })?;
         }
         Ok((dir, name))
@@ -220,11 +220,11 @@ fn write_temporary(
     attributes: ExportAttributes,
 ) -> Result<(), SkipReason> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+    let file = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map_err(skip_reason)?;
     let mut file = File::from(file);
     file.write_all(data).map_err(|error| SkipReason::Failed(error.to_string()))?;
-    fs::fchmod(&file, attributes.mode()).map_err(failed)?;
-    fs::futimens(&file, &attributes.times()).map_err(failed)
+    fs::fchmod(&file, attributes.mode()).map_err(skip_reason)?;
+    fs::futimens(&file, &attributes.times()).map_err(skip_reason)
 }
 
 /// Renames a temporary file; without `force`, only if the name is free.
@@ -235,18 +235,18 @@ fn rename_temporary(
     force: bool,
 ) -> Result<(), SkipReason> {
     if force {
-        return fs::renameat(dir, temporary, dir, name).map_err(failed);
+        return fs::renameat(dir, temporary, dir, name).map_err(skip_reason);
     }
     // A hard link fails on every system if the name exists; the temporary name is removed
     // afterwards.
     match fs::linkat(dir, temporary, dir, name, AtFlags::empty()) {
-        Ok(()) => fs::unlinkat(dir, temporary, AtFlags::empty()).map_err(failed),
+        Ok(()) => fs::unlinkat(dir, temporary, AtFlags::empty()).map_err(skip_reason),
         Err(Errno::EXIST) => Err(SkipReason::Exists),
         // Some filesystems have no hard links.
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-            fs::renameat(dir, temporary, dir, name).map_err(failed)
+            fs::renameat(dir, temporary, dir, name).map_err(skip_reason)
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(skip_reason(error)),
     }
 }
 
@@ -255,7 +255,7 @@ fn temporary_name() -> String {
     format!(".yfs-export-{}-{number}", std::process::id())
 }
 
-fn failed(error: Errno) -> SkipReason {
+fn skip_reason(error: Errno) -> SkipReason {
     match error {
         Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL => {
             SkipReason::BadName(io::Error::from(error).to_string())

@@ -221,7 +221,7 @@ impl<'a> BatchPlanner<'a> {
             return Err(fail(FsCode::EEXIST));
         }
         if !self.directories.contains_key(&above)
-            && let Some(directory) = self.existing(&above)
+            && let Some(directory) = self.find_existing(&above)
             && self.main.tree().child(directory, name.as_str()).is_some()
         {
             return Err(fail(FsCode::EEXIST));
@@ -244,7 +244,7 @@ impl<'a> BatchPlanner<'a> {
         }
     }
 
-    fn existing(&self, above: &VPath) -> Option<NodeRef<'a>> {
+    fn find_existing(&self, above: &VPath) -> Option<NodeRef<'a>> {
         self.main.tree().resolve(above, FinalLink::Yes).ok()
     }
 

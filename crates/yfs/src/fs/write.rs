@@ -139,7 +139,7 @@ impl WorkspaceFs {
         let id = &target.found.id;
         let check = |main: &MainDoc| target.check(main);
         let edited = self.state.edit_found(id, &target.by.actor, target.expected, check, edit);
-        let edited = edited.map_err(|error| target.lift(error))?;
+        let edited = edited.map_err(|error| target.to_fs_error(error))?;
         let text = edited.text.ok_or_else(|| target.fail(FsCode::EIO))?;
         let version = version_token(edited.head, &ContentLocation::Text);
         let written = WriteOutcome::new(id.clone(), version, text.len() as u64, false);
@@ -167,9 +167,9 @@ pub(super) fn find_target(
     };
     let node = match main.tree().place(path, follow) {
         Ok(PathTarget::Taken(node)) => node,
-        Ok(PathTarget::Free { .. }) => return absent(op, path, options),
+        Ok(PathTarget::Free { .. }) => return check_absent(op, path, options),
         Err(LookupError::NotFound { .. }) if options.parents => {
-            return absent(op, path, options);
+            return check_absent(op, path, options);
         }
         Err(error) => return Err(lookup_error(error, op, path)),
     };
@@ -188,7 +188,11 @@ pub(super) fn find_target(
     Ok(Some(ResolvedFile { location: ContentLocation::of(&row), id: row.id }))
 }
 
-fn absent(op: Op, path: &VPath, options: &WriteOptions) -> Result<Option<ResolvedFile>, FsError> {
+fn check_absent(
+    op: Op,
+    path: &VPath,
+    options: &WriteOptions,
+) -> Result<Option<ResolvedFile>, FsError> {
     if options.create == CreateMode::Never {
         return Err(FsError::new(FsCode::ENOENT, op, path));
     }

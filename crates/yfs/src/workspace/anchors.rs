@@ -64,7 +64,8 @@ impl History<'_> {
         spot: AnchorTarget,
         stick: AnchorSide,
     ) -> Result<FileAnchor> {
-        let (found, bad) = (self.found(path)?, || FsError::new(FsCode::EINVAL, Op::Read, path));
+        let (found, bad) =
+            (self.resolve_target(path)?, || FsError::new(FsCode::EINVAL, Op::Read, path));
         if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
@@ -90,7 +91,7 @@ impl History<'_> {
         let gone = || FsError::new(FsCode::ENOENT, Op::Read, format!("/.id/{}", anchor.file));
         let shown = self.state.main.read().tree().path_of(&anchor.file);
         let path = shown.ok_or_else(gone)?;
-        let found = self.found(&path)?;
+        let found = self.resolve_target(&path)?;
         if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, &path).into());
         }

@@ -60,7 +60,7 @@ impl History<'_> {
     ///
     /// Fails with `EPERM` if the file is not a text.
     pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
@@ -73,12 +73,16 @@ impl History<'_> {
         for (number, past) in (n_before as u64 + 1..).zip(&timeline) {
             versions.extend(past.runs.iter().map(|run| (*run, number)));
         }
-        Ok(lines(&text, &pieces, &versions))
+        Ok(divide_pieces(&text, &pieces, &versions))
     }
 }
 
 /// Divides pieces among lines.
-fn lines(text: &str, pieces: &[BlamePiece], versions: &HashMap<ItemId, u64>) -> Vec<BlameLine> {
+fn divide_pieces(
+    text: &str,
+    pieces: &[BlamePiece],
+    versions: &HashMap<ItemId, u64>,
+) -> Vec<BlameLine> {
     let mut lines = Vec::new();
     let (mut start, mut first) = (0, 0);
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -92,7 +96,7 @@ fn lines(text: &str, pieces: &[BlamePiece], versions: &HashMap<ItemId, u64>) -> 
             let n_chars = text[part].chars().count();
             match shares.iter_mut().find(|(run, _)| *run == piece.run) {
                 Some((_, share)) => share.n_chars += n_chars,
-                None => shares.push((piece.run, share(piece, n_chars, versions))),
+                None => shares.push((piece.run, make_share(piece, n_chars, versions))),
             }
         }
         let shares: Vec<BlameShare> = shares.into_iter().map(|(_, share)| share).collect();
@@ -110,7 +114,7 @@ fn lines(text: &str, pieces: &[BlamePiece], versions: &HashMap<ItemId, u64>) -> 
     lines
 }
 
-fn share(piece: &BlamePiece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> BlameShare {
+fn make_share(piece: &BlamePiece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> BlameShare {
     let author: Option<&RunAuthor> = piece.author.as_ref();
     BlameShare {
         actor: author.map(|author| author.actor.clone()),

@@ -63,26 +63,28 @@ impl Workspace {
         other.state.check_writable()?;
         self.state.refresh()?;
         let by = Some(&self.state.options.actor);
-        let mut parcel = self.state.pack(path)?;
-        self.send(other, &parcel)?;
-        other.state.commit(StructureAccess::Change, by, |main| unpack(main, &parcel, to))?;
+        let mut parcel = self.state.pack_subtree(path)?;
+        self.send_subtree(other, &parcel)?;
+        other
+            .state
+            .commit(StructureAccess::Change, by, |main| plan_unpacking(main, &parcel, to))?;
         loop {
             other.flush()?;
             match self.state.trash_moved(path, &parcel, &other.state.id) {
                 Err(WorkspaceError::ContentMoved(_)) => {
                     // A file was edited meanwhile: the new edits are sent after the rest.
-                    parcel = self.state.pack(path)?;
-                    self.send(other, &parcel)?;
-                    other
-                        .state
-                        .commit(StructureAccess::Change, by, |main| complete(main, &parcel))?;
+                    parcel = self.state.pack_subtree(path)?;
+                    self.send_subtree(other, &parcel)?;
+                    other.state.commit(StructureAccess::Change, by, |main| {
+                        plan_later_edits(main, &parcel)
+                    })?;
                 }
                 trashed => return trashed,
             }
         }
     }
 
-    fn send(&self, other: &Self, parcel: &SubtreeTransfer) -> Result<()> {
+    fn send_subtree(&self, other: &Self, parcel: &SubtreeTransfer) -> Result<()> {
         parcel.blobs.iter().try_for_each(|hash| copy_blob(&self.state, &other.state, hash))
     }
 }
@@ -141,7 +143,7 @@ impl WorkspaceState {
     }
 
     /// Copies a subtree into memory.
-    fn pack(&self, path: &VPath) -> Result<SubtreeTransfer> {
+    fn pack_subtree(&self, path: &VPath) -> Result<SubtreeTransfer> {
         let rows: Vec<FileRow> = {
             let main = self.main.read();
             let top = resolve(&main, Op::Rename, path, FinalLink::No)?;
@@ -179,7 +181,7 @@ impl WorkspaceState {
 
 /// Plans the edits that were made in the origin after a transfer was sent: contents, and the rows
 /// of new objects.
-fn complete(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'static>> {
+fn plan_later_edits(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'static>> {
     let mut writes = Vec::new();
     for row in &parcel.rows {
         let row = FileRow { trashed_at: None, ..row.clone() };
@@ -201,7 +203,11 @@ fn complete(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'sta
 }
 
 /// Plans the rows of a transfer at `to`.
-fn unpack(main: &MainDoc, parcel: &SubtreeTransfer, to: &VPath) -> Result<Transaction<'static>> {
+fn plan_unpacking(
+    main: &MainDoc,
+    parcel: &SubtreeTransfer,
+    to: &VPath,
+) -> Result<Transaction<'static>> {
     let fail = |code| WorkspaceError::Fs(FsError::new(code, Op::Rename, to));
     let target = main.tree().place(to, FinalLink::No);
     let target = target.map_err(|error| lookup_error(error, Op::Rename, to))?;
@@ -220,7 +226,7 @@ fn unpack(main: &MainDoc, parcel: &SubtreeTransfer, to: &VPath) -> Result<Transa
             None => RowWrite::Create { row, derived: false },
             Some(node) if node.is_visible() => return Err(fail(FsCode::EEXIST)),
             // The file was in this workspace before, and returns.
-            Some(_) => RowWrite::Update { id: row.id.clone(), changes: whole(row) },
+            Some(_) => RowWrite::Update { id: row.id.clone(), changes: full_changes(row) },
         });
     }
     let (new_documents, blobs) = (parcel.contents.clone(), parcel.blobs.clone());
@@ -239,7 +245,7 @@ fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
 }
 
 /// Returns the changes that turn a row into this one.
-fn whole(row: FileRow) -> RowChanges {
+fn full_changes(row: FileRow) -> RowChanges {
     let came_back = serde_json::json!({ MOVED_KEY: null });
     RowChanges {
         name: Some(row.name),

@@ -74,7 +74,7 @@ impl History<'_> {
     ///
     /// Fails with `EINVAL` if there is no such version; with `EPERM` if it is the current content.
     pub fn redactable(&self, path: &VPath, scope: RedactionScope) -> Result<RedactionReport> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         let handle = self.state.documents.acquire(&found.id);
         let (erasable, hashes) = handle.with(|loaded| -> Result<_> {
             let mut repaired = loaded.doc.repaired()?;
@@ -103,7 +103,7 @@ impl History<'_> {
         reason: Option<&str>,
     ) -> Result<RedactionReport> {
         self.state.check_writable()?;
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         let mut author = self.author();
         if let Some(reason) = reason {
             author = author.with_label(reason);
@@ -147,7 +147,7 @@ impl History<'_> {
 
     /// Returns the records of redactions of a file.
     pub fn redactions(&self, path: &VPath) -> Result<Vec<RedactionInfo>> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         let redactions =
             self.state.documents.acquire(&found.id).with(|loaded| loaded.doc.redactions())?;
         let info = redactions.into_iter().map(|redaction| RedactionInfo {
@@ -227,7 +227,7 @@ impl History<'_> {
             blobs.iter().filter(is_kept).copied().collect()
         };
         Ok(RedactionReport {
-            pieces: joined(&erasable.pieces, text),
+            pieces: join_pieces(&erasable.pieces, text),
             n_units: erasable.n_units(),
             blobs,
             kept,
@@ -249,7 +249,7 @@ impl crate::state::WorkspaceState {
 }
 
 /// Joins consecutive pieces.
-fn joined(pieces: &[ErasableItems], text: impl Fn(&ErasableItems) -> String) -> Vec<String> {
+fn join_pieces(pieces: &[ErasableItems], text: impl Fn(&ErasableItems) -> String) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     let mut last: Option<&ErasableItems> = None;
     for piece in pieces {

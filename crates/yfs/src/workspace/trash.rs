@@ -93,7 +93,7 @@ impl Trash<'_> {
         let by = Some(&self.state.options.actor);
         self.state.commit(StructureAccess::Change, by, |main| {
             let writes = ops::plan_restore(main.tree(), main, id, to);
-            Ok(Transaction::rows(writes.map_err(|error| refused(error, id))?, ()))
+            Ok(Transaction::rows(writes.map_err(|error| to_fs_error(error, id))?, ()))
         })?;
         let path = self.state.main.read().tree().path_of(id);
         path.ok_or_else(|| WorkspaceError::NoFile(id.clone()))
@@ -108,7 +108,7 @@ impl Trash<'_> {
             let by = Some(&self.state.options.actor);
             let purged = self.state.commit(StructureAccess::Change, by, |main| {
                 let writes = ops::plan_purge(main.tree(), id, purge_id.as_str());
-                let writes = writes.map_err(|error| refused(error, id))?;
+                let writes = writes.map_err(|error| to_fs_error(error, id))?;
                 let n_writes = writes.len() as u64;
                 Ok(Transaction::rows(writes, n_writes))
             })?;
@@ -251,8 +251,9 @@ impl WorkspaceState {
                 continue;
             }
             let handle = self.documents.acquire(&FileId::from(&stats.doc));
-            let (versions, is_complete) = handle
-                .with(|loaded| (unredacted(&loaded.doc), loaded.doc.gate().parked().is_empty()))?;
+            let (versions, is_complete) = handle.with(|loaded| {
+                (list_unredacted(&loaded.doc), loaded.doc.gate().parked().is_empty())
+            })?;
             if !is_complete {
                 return Ok(None);
             }
@@ -268,7 +269,7 @@ impl WorkspaceState {
 }
 
 /// Returns the blob versions that were not redacted.
-fn unredacted(doc: &ContentDoc) -> Vec<BlobVersion> {
+fn list_unredacted(doc: &ContentDoc) -> Vec<BlobVersion> {
     let mut versions = doc.blobs();
     versions.retain(|version| !doc.is_blob_redacted(version.id));
     versions
@@ -278,7 +279,7 @@ fn purge_key(id: &FileId) -> String {
     format!("purged:{id}")
 }
 
-fn refused(error: ops::OpError, id: &FileId) -> WorkspaceError {
+fn to_fs_error(error: ops::OpError, id: &FileId) -> WorkspaceError {
     if error.code == ops::OpCode::NotFound && error.path.as_str().ends_with(id.as_str()) {
         return WorkspaceError::NoFile(id.clone());
     }

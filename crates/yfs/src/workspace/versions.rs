@@ -103,7 +103,7 @@ impl History<'_> {
     ///
     /// Fails with [`ContentError::BadLabel`] if the name is empty, too long or has several lines.
     pub fn name_version(&self, path: &VPath, name: &str) -> Result<()> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         let author = self.author();
         self.state.annotate(&found.id, |doc| {
             let blob = match &found.location {
@@ -120,11 +120,11 @@ impl History<'_> {
 
     /// Removes a name from the versions of a file that have it; reports whether any had.
     pub fn unname_version(&self, path: &VPath, name: &str) -> Result<bool> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         self.state.annotate(&found.id, |doc| Ok(doc.remove_label(name)?))
     }
 
-    pub(super) fn found(&self, path: &VPath) -> Result<ResolvedFile> {
+    pub(super) fn resolve_target(&self, path: &VPath) -> Result<ResolvedFile> {
         self.state.refresh()?;
         Ok(resolve_file(&self.state.main.read(), Op::Open, path)?)
     }
