@@ -92,7 +92,7 @@ impl WorkspaceFs {
                 let path = places.path_in(row.parent.as_ref(), &row.name);
                 places.created.insert(row.id.clone(), path.clone());
                 // Only the directories that lead to the scope's own may be created outside of it.
-                let leads_there = row.kind == NodeKind::Folder && scope.starts_with(&path);
+                let leads_there = row.kind == NodeKind::Directory && scope.starts_with(&path);
                 leads_there || path.starts_with(scope)
             }
             RowWrite::Update { id, changes } => {
