@@ -109,8 +109,8 @@ impl WorkspaceFs {
         Ok(version_token(head, &found.location))
     }
 
-    /// Returns the token of a file's state as of the last [refresh](Self::refresh_if_unfollowed), without
-    /// reading the log again.
+    /// Returns the token of a file's state as of the last [refresh](Self::refresh_if_unfollowed),
+    /// without reading the log again.
     pub(super) fn refreshed_version_of(
         &self,
         found: &ResolvedFile,
