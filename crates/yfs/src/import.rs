@@ -213,7 +213,7 @@ impl DirectoryImporter<'_> {
             match (made, &found.kind) {
                 (Err(error), _) => self.skip_entry(found, SkipReason::of(&error)),
                 (Ok(_), ImportEntryKind::Link(_)) => {
-                    self.count_done(0, |report| report.n_links += 1)
+                    self.count_done(0, |report| report.n_links += 1);
                 }
                 (Ok(_), _) => self.count_done(0, |report| report.n_directories += 1),
             }

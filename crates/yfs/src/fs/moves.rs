@@ -54,7 +54,7 @@ impl TransferCall<'_> {
         FsError::new(code, self.op, self.from).to(self.to)
     }
 
-    fn to_fs_error(&self, error: OpError) -> FsError {
+    fn convert_error(&self, error: OpError) -> FsError {
         self.fail(op_code(error.code))
     }
 }
@@ -82,7 +82,7 @@ impl WorkspaceFs {
                 Ok(MovePlan::Replace { source, target }) => {
                     self.replace_by_move(main, call, &source, &target)
                 }
-                Err(error) => Err(call.to_fs_error(error)),
+                Err(error) => Err(call.convert_error(error)),
             }
         })?;
         Ok(())
@@ -151,7 +151,7 @@ impl WorkspaceFs {
         let copy = ops::TreeCopyOptions { recursive: options.recursive, parents: options.parents };
         let (paths, now) = ((call.from, call.to), call.now);
         let planned = ops::plan_copy(main.tree(), main, paths, now, &mut new_id, copy);
-        let CopyPlan { writes, contents } = planned.map_err(|error| call.to_fs_error(error))?;
+        let CopyPlan { writes, contents } = planned.map_err(|error| call.convert_error(error))?;
         let mut writes = writes;
         let mut plan = Transaction::of(());
         let places = writes.iter().enumerate();
@@ -193,7 +193,7 @@ impl WorkspaceFs {
         };
         let id = self.state.options.ids.file_id();
         let planned =
-            replace_link(main, call.to, id, call.now).map_err(|error| call.to_fs_error(error))?;
+            replace_link(main, call.to, id, call.now).map_err(|error| call.convert_error(error))?;
         let (mut writes, mut new_documents) = (planned.unwrap_or_default(), Vec::new());
         if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
             row.updated_at = old.updated_at;

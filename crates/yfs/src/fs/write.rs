@@ -139,7 +139,7 @@ impl WorkspaceFs {
         let id = &target.found.id;
         let check = |main: &MainDoc| target.check(main);
         let edited = self.state.edit_found(id, &target.by.actor, target.expected, check, edit);
-        let edited = edited.map_err(|error| target.to_fs_error(error))?;
+        let edited = edited.map_err(|error| target.convert_error(error))?;
         let text = edited.text.ok_or_else(|| target.fail(FsCode::EIO))?;
         let version = version_token(edited.head, &ContentLocation::Text);
         let written = WriteOutcome::new(id.clone(), version, text.len() as u64, false);

@@ -81,7 +81,7 @@ impl WriteTarget<'_> {
         Ok(self.fs.check_found(main, self.op, self.path, &self.found.id)?)
     }
 
-    pub(super) fn to_fs_error(&self, error: WorkspaceError) -> FsError {
+    pub(super) fn convert_error(&self, error: WorkspaceError) -> FsError {
         fs_error(error, self.op, self.path)
     }
 }
@@ -213,7 +213,7 @@ impl WorkspaceFs {
                 }
                 let version = self.state.version_at(&target.found.id, head);
                 let version =
-                    version.map_err(|error| target.to_fs_error(error))?.ok_or_else(stale)?;
+                    version.map_err(|error| target.convert_error(error))?.ok_or_else(stale)?;
                 Ok(Some(OwnedBase::Version(version)))
             }
         }
@@ -320,7 +320,7 @@ impl WorkspaceFs {
             let rows = Transaction::rows(vec![write], ());
             Ok(Transaction { changes, preconditions, blobs, ..rows })
         });
-        let committed = committed.map_err(|error| target.to_fs_error(error))?;
+        let committed = committed.map_err(|error| target.convert_error(error))?;
         let document = committed.documents.get(id).filter(|document| !document.is_overtaken);
         let version = document.map(|document| version_token(document.head, &location));
         let mut written = WriteOutcome::new(id.clone(), version, size, false);
