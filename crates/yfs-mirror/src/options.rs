@@ -17,7 +17,7 @@ pub enum TrustPolicy {
     #[default]
     Folder,
     /// Trust every writer of the workspace.
-    Everybody,
+    AnyAuthor,
 }
 
 /// Options of a mirror.

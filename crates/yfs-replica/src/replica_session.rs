@@ -445,7 +445,7 @@ impl ReplicaSession {
             is_new: is_new && !update.is_whole,
         });
         let taken = self.workspace.replication().receive(&arrivals.collect::<Vec<_>>())?;
-        feed.skip(taken.logged.iter().copied());
+        feed.skip_records(taken.logged.iter().copied());
         self.progress.n_new += taken.n_new;
         if matches!(self.role, SessionRole::Hub { .. }) {
             self.workspace.replication().settle_contents(&taken)?;
@@ -456,7 +456,7 @@ impl ReplicaSession {
         for doc in &taken.unknown {
             self.tell_refused(doc, "there is no such file")?;
         }
-        self.blobs.want(self.workspace.replication().wanted_blobs(&taken)?);
+        self.blobs.want(self.workspace.replication().missing_blobs_of(&taken)?);
         Ok(())
     }
 
@@ -481,7 +481,7 @@ impl ReplicaSession {
             }
             self.tell(&ReplicaMessage::Taken { cursor: &cursor })?;
             if let (SessionRole::Hub { .. }, Some(feed)) = (&self.role, &mut self.feed) {
-                feed.tell();
+                feed.request_cursor();
             }
         }
         Ok(())

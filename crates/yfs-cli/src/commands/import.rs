@@ -149,7 +149,7 @@ pub(crate) fn summary(report: &ImportReport) -> String {
             text += &format!(", {} made", counted(n, one, many));
         }
     };
-    add(report.n_folders, "directory", "directories");
+    add(report.n_directories, "directory", "directories");
     add(report.n_links, "link", "links");
     let skipped = report.skipped.len() as u64;
     let counts =

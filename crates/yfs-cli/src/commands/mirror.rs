@@ -79,7 +79,7 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
 
 /// Returns the options of a mirror.
 pub(crate) fn options(trust: bool) -> MirrorOptions {
-    let trust = if trust { TrustPolicy::Everybody } else { TrustPolicy::Folder };
+    let trust = if trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Folder };
     MirrorOptions { trust, ..MirrorOptions::default() }
 }
 

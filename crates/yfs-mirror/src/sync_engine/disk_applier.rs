@@ -460,7 +460,7 @@ impl MirrorEngine {
                 hash = ContentHash::of(text.as_bytes());
             }
             _ => {
-                let held = match self.workspace.nodes().held(id) {
+                let held = match self.workspace.nodes().read_durable(id) {
                     Ok(held) => held,
                     Err(error) => {
                         self.note_unread(id, &path, &error);
@@ -515,7 +515,7 @@ impl MirrorEngine {
     /// `mode`.
     pub(super) fn mode_for(&mut self, path: &Path, mode: u32, old: u32) -> u32 {
         let added = mode & 0o111 & !old;
-        if self.options.trust == TrustPolicy::Everybody || added == 0 {
+        if self.options.trust == TrustPolicy::AnyAuthor || added == 0 {
             return mode;
         }
         self.skip(path, NoticeReason::Executable);

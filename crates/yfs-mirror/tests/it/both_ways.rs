@@ -157,7 +157,7 @@ fn an_atomic_save_is_an_edit_of_the_same_file() {
 #[test]
 fn times_bits_and_links_are_kept() {
     let mut pair = Pair::apart();
-    pair.options.trust = TrustPolicy::Everybody;
+    pair.options.trust = TrustPolicy::AnyAuthor;
     pair.start();
     pair.put("run.sh", "#!/bin/sh\n");
     fs::set_permissions(pair.at("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();

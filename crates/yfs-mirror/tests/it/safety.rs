@@ -40,7 +40,7 @@ fn what_tools_obey_does_not_come_from_elsewhere() {
 
     // With trust everything arrives except what is never mirrored.
     pair.stop();
-    pair.options.trust = TrustPolicy::Everybody;
+    pair.options.trust = TrustPolicy::AnyAuthor;
     pair.write("/tool.sh", "#!/bin/sh\necho\n");
     pair.start();
     pair.settle();
