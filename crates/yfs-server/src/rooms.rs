@@ -301,7 +301,7 @@ impl CollabLocation for DocSubscription {
         Ok(relayed)
     }
 
-    fn everybody(&self) -> Option<Vec<u8>> {
+    fn all_states(&self) -> Option<Vec<u8>> {
         self.room.presence.lock().all()
     }
 }
