@@ -187,22 +187,23 @@ fn what_editors_delete_is_noticed() {
     let text = |marks| vec![MarkdownNode::text("some text", marks)];
     let document = |id: &str, block: TreeElement| Document {
         id: id.to_owned(),
-        tree: TreeElement::new("doc").holding(vec![block.into()]),
+        tree: TreeElement::new("doc").with_children(vec![block.into()]),
     };
     for (profile, model, n_deleted) in
         [(SchemaProfile::CommonMark, "pinned", 2), (SchemaProfile::Gfm, "newest", 3)]
     {
         let opened = open(
             &[
-                document("sound", TreeElement::new("paragraph").holding(text(vec![]))),
-                document("unknown", TreeElement::new("box").holding(text(vec![]))),
+                document("sound", TreeElement::new("paragraph").with_children(text(vec![]))),
+                document("unknown", TreeElement::new("box").with_children(text(vec![]))),
                 document(
                     "mark",
-                    TreeElement::new("paragraph").holding(text(vec![TextMark::new("sparkle")])),
+                    TreeElement::new("paragraph")
+                        .with_children(text(vec![TextMark::new("sparkle")])),
                 ),
                 document(
                     "type",
-                    TreeElement::new("heading").with("level", "2").holding(text(vec![])),
+                    TreeElement::new("heading").with("level", "2").with_children(text(vec![])),
                 ),
             ],
             profile,

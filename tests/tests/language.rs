@@ -24,26 +24,16 @@ const MAX_WORKSPACE_METHODS: usize = 20;
 const BANNED: &str = r"(?i)\b(whoever|whomever|somebody|nobody|everybody|something|what it came to|of which|told|hears?|heard|looks? at|looked at)\b";
 
 /// How many banned words the comments of each crate still have.
-const BANNED_LEFT: &[(&str, usize)] = &[
-    ("tests", 93),
-    ("yfs", 151),
-    ("yfs-engine", 150),
-    ("yfs-markdown", 31),
-    ("yfs-node", 20),
-    ("yfs-server", 83),
-];
+const BANNED_LEFT: &[(&str, usize)] =
+    &[("tests", 93), ("yfs", 151), ("yfs-node", 20), ("yfs-server", 83)];
 
 /// How many lines of each crate are still wider than [`MAX_WIDTH`].
 const WIDE_LEFT: &[(&str, usize)] = &[
     ("tests", 74),
     ("yfs", 100),
     ("yfs-cli", 48),
-    ("yfs-engine", 177),
-    ("yfs-markdown", 87),
     ("yfs-mirror", 10),
-    ("yfs-node", 12),
     ("yfs-replica", 2),
-    ("yfs-server", 50),
     ("yfs-sync", 2),
     ("yfs-types", 2),
     ("yfs-vfs", 4),
@@ -115,19 +105,41 @@ fn lines_fit_the_width() {
     assert_shrinks("wide lines", WIDE_LEFT, |line| usize::from(line.chars().count() > MAX_WIDTH));
 }
 
+#[test]
+fn only_raw_strings_may_be_wide() {
+    let source = "a(r#\"wide\"#);\nb(r##\"one\n\"# two\n\"##, \"x\"); // r#\"open";
+    assert_eq!(without_raw_strings(source), "a();\nb(\n\n, \"x\"); // r#\"open");
+}
+
 /// Counts in the sources of each crate and compares with what is known to be left.
 fn assert_shrinks(what: &str, left: &[(&str, usize)], count: impl Fn(&str) -> usize) {
     let left: BTreeMap<&str, usize> = left.iter().copied().collect();
     let mut found = BTreeMap::<String, usize>::new();
     for path in sources("crates").into_iter().chain(sources("tests")) {
         let area = area_of(&path);
-        *found.entry(area).or_default() += read(&path).lines().map(&count).sum::<usize>();
+        let source = without_raw_strings(&read(&path));
+        *found.entry(area).or_default() += source.lines().map(&count).sum::<usize>();
     }
     let grown: Vec<_> = found
         .iter()
         .filter(|(area, n)| **n > left.get(area.as_str()).copied().unwrap_or_default())
         .collect();
     assert!(grown.is_empty(), "more {what} than were left: {grown:?}");
+}
+
+/// Removes raw string literals with at least one `#`, but keeps their line ends: expected output of
+/// tests may be as wide as the program writes it.
+fn without_raw_strings(source: &str) -> String {
+    let begin = Regex::new(r##"\br(#+)""##).expect("a pattern");
+    let (mut kept, mut rest) = (String::new(), source);
+    while let Some(found) = begin.captures(rest) {
+        let (start, end) = (found.get_match().start(), found.get_match().end());
+        let Some(len) = rest[end..].find(&format!("\"{}", &found[1])) else { break };
+        kept.push_str(&rest[..start]);
+        kept.extend(rest[end..end + len].matches('\n'));
+        rest = &rest[end + len + 1 + found[1].len()..];
+    }
+    kept + rest
 }
 
 /// Returns the name of every type that the crates define, once per definition, without tests.

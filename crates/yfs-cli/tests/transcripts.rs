@@ -57,12 +57,13 @@ fn refused_updates_are_listed_shown_and_dropped() {
     check_after("quarantine", |dir| {
         assert_eq!(run(dir, "yfs init --quiet && yfs write a.txt --content a"), "");
         let store = yfs_store::SqliteStore::open(&dir.join(".yfs/workspace.db")).unwrap();
-        let mut documents = yfs_store::Store::documents(&store).unwrap();
+        let mut documents = yfs_store::UpdateLog::documents(&store).unwrap();
         documents.sort_by_key(|document| document.head);
         for (at, update, times) in [(1, &b"\x01\x02"[..], 3), (2, &[7; 5000], 1)] {
             for _ in 0..times {
                 let (doc, at) = (&documents[at - 1].doc, yfs_engine::time::Millis(at as i64));
-                yfs_store::Store::quarantine(&store, doc, update, "it is malformed", at).unwrap();
+                yfs_store::LocalState::quarantine(&store, doc, update, "it is malformed", at)
+                    .unwrap();
             }
         }
     });

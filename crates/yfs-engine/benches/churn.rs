@@ -1,10 +1,9 @@
-//! What writing the same rows again and again leaves in the main document.
+//! Measures how much the main document grows when the same rows are written repeatedly.
 //!
-//! Two peers write in turn to one table, and exchange what they wrote: names, times and parents of
-//! random rows. Beside it stands the same table fresh, and after each of those fields was written
-//! once in every row, which gave every field its cell.
-//! `YFS_BENCH_ROWS=1000` and `YFS_BENCH_WRITES=1000000` say how many. Run with
-//! `cargo bench -p yfs-engine --bench churn`.
+//! Two peers write in turn to one table, and exchange their updates: names, times and parents of
+//! random rows. For comparison it reports a fresh table, and the table after one write to each of
+//! those fields in every row, which gives every field its cell. `YFS_BENCH_ROWS=1000` and
+//! `YFS_BENCH_WRITES=1000000` set the numbers. Run with `cargo bench -p yfs-engine --bench churn`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 use std::{env, time::Instant};

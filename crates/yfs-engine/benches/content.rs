@@ -1,4 +1,4 @@
-//! What it costs to edit a content document, by the size of its text.
+//! Measures edits of a content document, by the size of its text.
 //!
 //! Besides the times, prints how many bytes the update of a one-word change takes.
 
@@ -35,14 +35,14 @@ fn doc(client: u64) -> ContentDoc {
     ContentDoc::new(&id, ClientId::new((1 << 51) + client).unwrap(), GateLimits::default())
 }
 
-/// A document that somebody else wrote in one piece.
+/// Returns a document that another client wrote in one piece.
 fn fresh(text: &str) -> ContentDoc {
     let mut first = doc(1);
     let _update = first.write(text, None, &author()).unwrap().update;
     copy(&first, 2)
 }
 
-/// A document that two writers changed in 2,000 places.
+/// Returns a document that two writers changed in 2,000 places.
 fn aged(text: &str) -> ContentDoc {
     let (mut a, mut b) = (fresh(text), doc(3));
     b.receive(&a.gate().encode_state(), UpdateSource::Store).unwrap();

@@ -1,5 +1,4 @@
-//! What one keystroke, one append and one edit of a file cost the process that holds it, by the
-//! size of the file.
+//! Measures the CPU time of one keystroke, one append and one edit, by the size of the file.
 //!
 //! A *keystroke* is an update of one letter that arrives, after which the text is read. An *append*
 //! adds a line at the end, an *edit* replaces a word in the middle, each with the text read after.
@@ -82,13 +81,14 @@ fn author() -> RunAuthor {
     RunAuthor::new(Actor::new(ActorKind::Human, "bench"), Millis(1_000))
 }
 
-/// Headings, paragraphs and lists, of words that occur once every so often.
+/// Returns headings, paragraphs and lists whose words repeat at intervals.
 fn file(size: usize) -> String {
     let (mut text, mut number) = (String::new(), 0);
     while text.len() < size {
         number += 1;
         text.push_str(&format!(
-            "## Part {number}\n\nlorem ipsum unique{number:04} dolor *sit* amet, consectetur `adipiscing` elit.\n\
+            "## Part {number}\n\nlorem ipsum unique{number:04} dolor *sit* amet, \
+             consectetur `adipiscing` elit.\n\
              Sed do eiusmod tempor [incididunt](https://example.org/{number}) ut labore.\n\n\
              - one lorem {number}\n- two **ipsum** {number}\n\n"
         ));

@@ -1,5 +1,6 @@
-//! What it costs to write and read a file of rich text, by its size: CPU time, median and least of several rounds, and bytes
-//! of updates. `cargo bench -p yfs-engine --bench rich -- read/50KB` repeats one of them for a profiler.
+//! Measures writing and reading a file of rich text, by its size: CPU time, median and least of
+//! several rounds, and bytes of updates. `cargo bench -p yfs-engine --bench rich -- read/50KB`
+//! repeats one of them for a profiler.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
@@ -74,13 +75,14 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// What is asked for on the command line, if anything.
+/// The benchmark that the command line selects, if any.
 struct Bench {
     only: Option<String>,
 }
 
 impl Bench {
-    /// Times what `run` does to what `prepare` makes, and prints the median and the least in milliseconds.
+    /// Times `run` on the values that `prepare` makes, and prints the median and the least time in
+    /// milliseconds.
     fn time<T, R>(&self, name: &str, prepare: impl Fn() -> T, run: impl Fn(&mut T) -> R) {
         let n_rounds = match &self.only {
             Some(only) if only != name => return,
@@ -96,13 +98,14 @@ impl Bench {
             black_box(result);
         }
         times.sort_unstable();
-        let [median, least] = [times[n_rounds / 2], times[0]].map(|it| it.as_secs_f64() * 1e3);
+        let [median, least] =
+            [times[n_rounds / 2], times[0]].map(|duration| duration.as_secs_f64() * 1e3);
         println!("{name}: {median:.3} ms, at least {least:.3}");
     }
 }
 
 fn main() {
-    let only = std::env::args().skip(1).find(|it| !it.starts_with("--"));
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let bench = Bench { only };
     for (name, n_sections) in SIZES {
         if bench.only.as_ref().is_some_and(|only| only.rsplit('/').next() != Some(name)) {

@@ -1,20 +1,22 @@
-//! Content documents: one per file, what the file holds and how it came to be.
+//! Content documents: one per file, with its content and its history.
 //!
-//! The text of a file is the root `Y.Text("text")`. Beside it are arrays: `fs:log` for who wrote
-//! what ([`LogEntry`]), `fs:blobs` for content that is kept by reference ([`BlobVersion`]), `fs:labels`
-//! for names of versions ([`VersionLabel`]), `fs:redactions` for what was erased ([`Redaction`]). The format is described in `docs/format/content-document.md`.
+//! The text of a file is the root `Y.Text("text")`. Beside it are arrays: `fs:log` for authors
+//! ([`LogEntry`]), `fs:blobs` for content that is kept by reference ([`BlobVersion`]), `fs:labels`
+//! for names of versions ([`VersionLabel`]), `fs:redactions` for erased content ([`Redaction`]).
+//! The format is described in `docs/format/content-document.md`.
 //!
-//! > A write is the least edit of what its writer read.
+//! > A write is the least edit of the version that its writer read.
 //!
-//! Whoever writes a whole file passes the [`ContentBase`] that they read. What they changed is found by a
-//! [`diff`](mod@diff) and moved onto what others have done since, so that concurrent typing and the
-//! carets in it stay where they are. Offsets in this interface are bytes of UTF-8.
+//! A caller that writes a whole file passes the [`ContentBase`] that it read. [`diff`](mod@diff)
+//! finds the caller's changes; they are rebased onto the changes that others made since, so that
+//! concurrent typing and the carets in it stay where they are. Offsets in this interface are bytes
+//! of UTF-8.
 //!
 //! # Invariants
 //!
-//! * Nothing is written but by the methods that say so; opening and reading never write.
-//! * Every edit is one transaction, and one update; an edit that changes nothing is none.
-//! * Ranges are checked before yrs sees them: it would commit half an edit and panic.
+//! * Only the methods that document a write change the document; opening and reading never write.
+//! * Every edit is one transaction and one update; an edit that changes nothing writes no update.
+//! * Ranges are checked before yrs gets them: yrs would commit half an edit and panic.
 //!
 //! # Cost
 //!
@@ -98,37 +100,37 @@ pub struct ContentDoc {
     log: AuthorLog,
     blobs: BlobVersions,
     kind: ContentRoot,
-    /// Whether edits are made by rule: they are nobody's, and the same items whoever makes them.
+    /// Whether edits follow a fixed rule: they have no author, and every peer makes the same items.
     by_rule: bool,
     labels: VersionLabels,
     redactions: RedactionRecords,
-    /// The current version, once somebody has asked for it.
+    /// The current version, computed on first use.
     version: OnceLock<Version>,
-    /// The current file, once somebody has asked for it; of rich text only.
+    /// The current file, rendered on first use; of rich text only.
     file: OnceLock<rich::RichFile>,
-    /// What was settled, in order, once it was read.
+    /// All settlements, in order, read on first use.
     settlements: OnceLock<Vec<convert::ConversionSettlement>>,
-    /// What the file says with what rival settlements hold, once that was merged; nothing without
+    /// The merged text of the file and its rival settlements, computed on first use; `None` without
     /// rivals.
     merged_text: OnceLock<Option<String>>,
-    /// Whether late work is to be merged, once that was found out.
+    /// Whether late work is to be merged, computed on first use.
     is_unsettled: OnceLock<bool>,
-    /// The file block by block, to be brought up to date; of rich text only.
+    /// The file block by block, possibly outdated; of rich text only.
     blocks: rich::FileCache,
     /// Words that arrived in deleted blocks and are not recorded yet.
     stranded: IdSet,
 }
 
-/// What a writer had read.
+/// The state that a writer read before it wrote.
 #[derive(Debug, Clone, Copy)]
 pub enum ContentBase<'a> {
-    /// A version of the document. Where the edit belongs is then known exactly.
+    /// A version of the document. It determines exactly where the edit belongs.
     Version(&'a Version),
-    /// Only the text. Where the edit belongs is then found by comparison.
+    /// Only the text. A comparison then finds where the edit belongs.
     Text(&'a str),
 }
 
-/// Why an edit or a question was refused. Nothing was changed.
+/// The reason why an edit or a query was rejected. The document is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ContentError {
@@ -138,49 +140,49 @@ pub enum ContentError {
     /// The text that was to be replaced is there more than once.
     #[error("the text to replace was found {n_matches} times")]
     NotUnique {
-        /// How often.
+        /// The number of matches.
         n_matches: usize,
     },
     /// The text that was to be replaced is empty.
     #[error("the text to replace is empty")]
     EmptyPattern,
     /// A range is not within the text, or cuts through a character.
-    #[error("no range of the text: {start}..{end} of {len} bytes")]
+    #[error("range {start}..{end} is outside the text of {len} bytes or splits a character")]
     BadRange {
-        /// Where the range begins.
+        /// The start of the range.
         start: usize,
-        /// Where it ends.
+        /// The end of the range.
         end: usize,
         /// The length of the text.
         len: usize,
     },
     /// The text would be too large to be kept as text.
-    #[error("text of {len} bytes is longer than {MAX_TEXT_BYTES}")]
+    #[error("the text of {len} bytes is longer than {MAX_TEXT_BYTES}")]
     TooLarge {
-        /// How large it would be.
+        /// The length of the new text.
         len: usize,
     },
     /// The text has too many lines, list items, cells and marks to be kept as rich text.
-    #[error("markdown of more than {MAX_RICH_WEIGHT} lines, list items, cells and marks")]
+    #[error("the markdown has more than {MAX_RICH_WEIGHT} lines, list items, cells and marks")]
     TooHeavy,
     /// A version knows work that this document has not received.
-    #[error("the version has {wanted} items of client {client}, the document {known}")]
+    #[error("the version has {wanted} items of client {client}, but the document has {known}")]
     UnknownVersion {
-        /// Whose work.
+        /// The client that wrote the missing work.
         client: ClientId,
-        /// How much of it the version has.
+        /// How many of its items the version has.
         wanted: u32,
-        /// How much of it the document has.
+        /// How many of its items the document has.
         known: u32,
     },
-    /// Some of what the version held was erased for good.
+    /// A part of the version's content was erased for good.
     #[error("some of this version was erased for good")]
     Redacted,
     /// A name is empty, too long, or several lines.
     #[error("not a name for a version: one line of 1 to {MAX_LABEL_LEN} bytes")]
     BadLabel,
-    /// A peer put something into the root of the text that is not text and has no place in it.
-    #[error("the document holds content that cannot be edited as text")]
+    /// A peer inserted content into the root of the text that is not text and has no place in it.
+    #[error("the document has content that cannot be edited as text")]
     NotText,
     /// The document cannot be used.
     #[error(transparent)]
@@ -212,7 +214,7 @@ impl ContentDoc {
         }
     }
 
-    /// Takes in an update from outside.
+    /// Applies an update from a peer.
     ///
     /// # Errors
     ///
@@ -245,12 +247,12 @@ impl ContentDoc {
         received
     }
 
-    /// Returns the document behind the gate, for what syncing needs.
+    /// Returns the document behind the gate, for syncing.
     pub fn gate(&self) -> &GatedDoc {
         &self.gate
     }
 
-    /// Adds clients as which nobody outside this process may write.
+    /// Adds clients that only this process may write as.
     pub fn protect(&mut self, ids: &[ClientId]) {
         self.gate.protect(ids);
     }
@@ -260,7 +262,8 @@ impl ContentDoc {
         self.client
     }
 
-    /// Says how the content is kept, which depends on the file's name. It changes nothing in the document.
+    /// Sets how the content is kept, which depends on the file's name. It changes nothing in the
+    /// document.
     pub fn set_kind(&mut self, kind: ContentRoot) {
         if kind != self.kind {
             self.kind = kind;
@@ -268,13 +271,14 @@ impl ContentDoc {
         }
     }
 
-    /// Tells how the content is to be kept.
+    /// Returns how the content is to be kept.
     pub fn kind(&self) -> ContentRoot {
         self.kind
     }
 
-    /// Returns the text of the file. Where peers settled the document at the same time, the current
-    /// root may hold each word twice until the next settlement: then the text is what that will say.
+    /// Returns the text of the file. If peers settled the document at the same time, the current
+    /// root may hold each word twice until the next settlement; then this returns the text that the
+    /// settlement will produce.
     pub fn text(&self) -> String {
         if let Some(text) = self.reference_text().or_else(|| self.text_of_rivals()) {
             return text;
@@ -290,7 +294,7 @@ impl ContentDoc {
         self.text().len()
     }
 
-    /// Tells whether the file holds nothing.
+    /// Reports whether the file is empty.
     pub fn is_empty(&self) -> bool {
         match self.held() {
             ContentRoot::Text => self.len_utf16() == 0 && self.reference_content().is_none(),
@@ -309,9 +313,9 @@ impl ContentDoc {
         self.gate.read(|txn| txn.get_text(TEXT).map_or(0, |text| text.len(txn)))
     }
 
-    /// Returns what the document is now, to be passed as a base later.
+    /// Returns the current version of the document, to be passed as a base later.
     pub fn version(&self) -> Version {
-        let take = || Version::take(&self.id, self.gate.snapshot());
+        let take = || Version::of_document(&self.id, self.gate.snapshot());
         self.version.get_or_init(take).clone()
     }
 
@@ -319,7 +323,7 @@ impl ContentDoc {
     ///
     /// # Errors
     ///
-    /// [`ContentError::UnknownVersion`] if the document lacks what the version had.
+    /// [`ContentError::UnknownVersion`] if the document lacks items of the version.
     pub fn text_at(&self, version: &Version) -> Result<String, ContentError> {
         self.gate.health()?;
         self.check_known(version)?;
@@ -335,17 +339,17 @@ impl ContentDoc {
         Ok(then.text())
     }
 
-    /// Returns who wrote what, by client and clock.
+    /// Returns the log entries, by client and clock.
     pub fn log(&self) -> Vec<LogEntry> {
         self.log.entries()
     }
 
-    /// Tells on whose behalf an item was written, as far as that was recorded.
+    /// Returns on whose behalf an item was written, as far as that was recorded.
     pub fn who(&self, item: ItemId) -> Option<&RunAuthor> {
         self.log.who(item)
     }
 
-    /// Tells whether it was ever written to as a text, rich or plain.
+    /// Reports whether the document was ever written to as a text, rich or plain.
     pub fn was_text(&self) -> bool {
         self.gate.has_root(TEXT) || self.gate.has_root(crate::rich::ROOT)
     }
@@ -360,13 +364,13 @@ impl ContentDoc {
         self.blobs.heads()
     }
 
-    /// Forgets all that was known of the content, after it changed.
+    /// Drops all cached state of the content, after the content changed.
     fn forget(&mut self) {
         self.blocks.clear();
         self.forget_state();
     }
 
-    /// Forgets what was known of the state, after it changed by updates whose deletions were noted.
+    /// Drops all cached state, after a change by updates whose deletions were noted.
     fn forget_state(&mut self) {
         self.version.take();
         self.file.take();
@@ -411,7 +415,7 @@ impl ContentDoc {
         Ok(())
     }
 
-    /// Copies the document, for what must not touch it.
+    /// Copies the document, for computations that must not change it.
     fn copy(&self) -> Result<GatedDoc, GateRejection> {
         let mut copy = GatedDoc::new(&self.id, DocRole::Content, self.client, self.limits);
         copy.receive(&self.gate.encode_state(), UpdateSource::Store)?;
@@ -419,7 +423,7 @@ impl ContentDoc {
     }
 }
 
-/// Lays the text at a version beside the text that is there now, and returns the former.
+/// Aligns the text at a version with the current text, and returns the former.
 ///
 /// The document is cut at the boundaries of the version, and mended when that is done. A version
 /// that was not taken from a document may cut through the middle of a character, which cannot be
@@ -433,7 +437,7 @@ fn compare_with(gate: &mut GatedDoc, version: &Version) -> (String, RunAlignment
     compared.unwrap_or_default()
 }
 
-/// Lays what one text said at a version beside what it says now, and returns the former.
+/// Aligns one text at a version with its current content, and returns the former.
 fn laid_beside(
     txn: &mut TransactionMut<'_>,
     text: &impl Text,

@@ -1,21 +1,22 @@
 //! The gate: nothing that did not originate in this process reaches yrs except through it.
 //!
 //! Stock yrs can be hung by twelve bytes, aborted by nesting, made to allocate without bound, and
-//! left with a state that no longer decodes. So an update is first read by an iterative parser of
-//! our own, which checks it against [`GateLimits`]; then it is resolved against what the
-//! document holds: which list each item belongs to, and whether everything it refers to is there.
-//! Only what passed both is decoded by yrs and applied, in one transaction. Structs and deletions
-//! that need what has not arrived are parked, outside the document. What is refused is what can
-//! hang, exhaust or poison; roots and kinds that we do not know are carried and not read, because
-//! whatever is refused makes all later work of its author incomplete.
+//! left with a state that no longer decodes. So an iterative parser first reads an update and
+//! checks it against [`GateLimits`]; then the update is resolved against the document: the list of
+//! each item, and whether all items that it refers to exist. yrs decodes and applies only updates
+//! that pass both, in one transaction. Structs and deletions that need missing items are parked,
+//! outside the document. The gate rejects input that can hang, exhaust or poison; unknown roots and
+//! kinds are kept but not read, because a rejected struct makes all later work of its author
+//! incomplete.
 //!
 //! # Invariants
 //!
 //! * The yrs document never has a hole, a `Skip` block, or anything pending.
-//! * `Places` says of every item in the document which list it belongs to.
-//! * The yrs document of a main document may be made late (`lazy.rs`); what the gate says of its items
-//!   holds before.
-//! * After a panic inside yrs the document is never touched again: it is [`GateRejection::Poisoned`].
+//! * `ItemLists` has the list of every item in the document.
+//! * The yrs document of a main document may be made late (`lazy.rs`); the gate knows its items
+//!   before.
+//! * After a panic inside yrs the document is never touched again: it is
+//!   [`GateRejection::Poisoned`].
 //!
 //! The format that is accepted and written is described in `docs/format/updates.md`.
 

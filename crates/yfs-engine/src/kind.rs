@@ -1,14 +1,14 @@
-//! What a file holds, by its name: the one place that decides which root of a content document is
+//! The kind of a file, by its name: the one place that decides which root of a content document is
 //! active.
 //!
-//! Seed 001 gives `.md` files a ProseMirror tree. Nothing else in the code base asks a name for its extension to
-//! find out how content is kept.
+//! Seed 001 gives `.md` files a ProseMirror tree. No other code derives from a name's extension how
+//! content is kept.
 
 pub use yfs_markdown::schema::SchemaProfile;
 
 use crate::name::split_extension;
 
-/// What sort of file a name promises (seed 001, "Extension change categories").
+/// The category that a file's name implies (seed 001, "Extension change categories").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileCategory {
     /// Plain text and code.
@@ -17,7 +17,7 @@ pub enum FileCategory {
     RichText,
 }
 
-/// How a file's content is kept in its content document.
+/// The root that keeps a file's content in its content document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ContentRoot {
@@ -28,7 +28,7 @@ pub enum ContentRoot {
 }
 
 impl FileCategory {
-    /// Tells the category from a stored name.
+    /// Returns the category of a stored name.
     pub fn of(name: &str) -> Self {
         let (_, extension) = split_extension(name);
         if extension.eq_ignore_ascii_case(".md") { Self::RichText } else { Self::Text }
@@ -36,7 +36,7 @@ impl FileCategory {
 }
 
 impl ContentRoot {
-    /// Tells how content of a category is kept in a workspace of a profile.
+    /// Returns the root for a category in a workspace of a profile.
     pub fn of(category: FileCategory, profile: SchemaProfile) -> Self {
         match category {
             FileCategory::Text => Self::Text,
@@ -61,5 +61,7 @@ pub fn profile_name(profile: SchemaProfile) -> &'static str {
 
 /// Returns the profile of a name.
 pub fn profile_named(name: &str) -> Option<SchemaProfile> {
-    [SchemaProfile::CommonMark, SchemaProfile::Gfm].into_iter().find(|it| profile_name(*it) == name)
+    [SchemaProfile::CommonMark, SchemaProfile::Gfm]
+        .into_iter()
+        .find(|profile| profile_name(*profile) == name)
 }

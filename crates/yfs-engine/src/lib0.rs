@@ -1,8 +1,8 @@
 //! lib0, the byte encoding of Yjs: variable-length integers, strings, and `Any` values.
 //!
-//! [`Lib0Reader`] is for bytes that anybody may have sent: it checks every length against the bytes that
-//! are left before anything is allocated, checks UTF-8, and never recurses. The writing functions
-//! produce what JavaScript's lib0 produces, so that our bytes cannot be told from a browser's.
+//! [`Lib0Reader`] is for untrusted bytes: it checks every length against the remaining bytes before
+//! it allocates, checks UTF-8, and never recurses. The writing functions produce the same bytes as
+//! JavaScript's lib0, so that peers cannot distinguish yfs from a browser.
 
 mod any;
 mod view;

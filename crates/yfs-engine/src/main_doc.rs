@@ -1,13 +1,13 @@
 //! The main document of a workspace: its files table, its tree and its settings, kept in step.
 //!
-//! Everything that changes a workspace's structure comes in here, as bytes: [`MainDoc::receive`] for
-//! what others wrote, [`MainDoc::commit`] for what [`MainDoc::plan`] made. In between the caller
-//! appends the bytes to its store, so that nothing is shown that is not logged.
+//! All changes of a workspace's structure are bytes: [`MainDoc::receive`] applies updates from
+//! others, [`MainDoc::commit`] applies updates that [`MainDoc::plan`] made. In between the caller
+//! appends the bytes to its store, so that nothing is visible that is not logged.
 //!
 //! # Invariants
 //!
 //! - Table, tree and settings are functions of the document: the same on every peer that has the
-//!   same updates. Neither loading nor looking writes anything.
+//!   same updates. Neither loading nor reading writes anything.
 //!
 //! # Example
 //!
@@ -51,10 +51,10 @@ use crate::{
     tree::TreeIndex,
 };
 
-/// An update that says nothing: what is planned when nothing is to be done.
+/// An empty update: the plan if there is nothing to do.
 pub const EMPTY_UPDATE: &[u8] = &[0, 0];
 
-/// With more changes than this at once, nobody is told where things were before.
+/// The number of simultaneous changes above which former paths are not reported.
 pub const MAX_TRACED: usize = 10_000;
 
 /// The structure of a workspace, as one process has it.
@@ -66,26 +66,26 @@ pub struct MainDoc {
     tree: TreeIndex,
 }
 
-/// What an update changed.
+/// The changes of an update.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct MainDocChanges {
-    /// Rows that came, changed or went, each once.
+    /// Rows that were added, changed or removed, each once.
     pub ids: Vec<FileId>,
-    /// Where each of `ids` was visible before. Empty if there are more than [`MAX_TRACED`].
+    /// The former visible path of each of `ids`. Empty if there are more than [`MAX_TRACED`].
     pub before: Vec<Option<VPath>>,
     /// Settings that were written, each once.
     pub settings: Vec<String>,
-    /// Whether the update waits, unseen, for another that has not arrived.
+    /// Whether the update is parked, invisible, until another arrives.
     pub parked: bool,
-    /// Whether the document changed, even if nobody sees it.
+    /// Whether the document changed, even without a visible effect.
     pub changed: bool,
-    /// Updates that had been waiting, and turned out to be unacceptable.
+    /// Updates that had been parked, and turned out to be unacceptable.
     pub refused: Vec<(Vec<u8>, GateRejection)>,
 }
 
 impl MainDoc {
-    /// Makes the main document of an empty workspace. What the store holds of it is
-    /// [received](Self::receive) next.
+    /// Makes the main document of an empty workspace. The caller then [receives](Self::receive) the
+    /// stored updates.
     pub fn new(workspace: &WorkspaceId, writer: WriterIds, limits: GateLimits) -> Self {
         let mut doc = GatedDoc::new(workspace, DocRole::Main, writer.rows, limits);
         doc.protect(&[writer.cells, writer.meta]);
@@ -97,20 +97,20 @@ impl MainDoc {
         }
     }
 
-    /// Tells whether an update from outside would bring anything new, changing nothing.
+    /// Reports whether an update from outside would bring anything new, changing nothing.
     ///
     /// # Errors
     ///
-    /// If [`receive`](Self::receive) would refuse it.
+    /// If [`receive`](Self::receive) would reject it.
     pub fn check(&self, update: &[u8], source: UpdateSource) -> Result<bool, GateRejection> {
         self.doc.check(update, source)
     }
 
-    /// Takes in an update from outside.
+    /// Applies an update from outside.
     ///
     /// # Errors
     ///
-    /// If the gate refused it; then nothing has changed.
+    /// If the gate rejected it; then nothing has changed.
     pub fn receive(
         &mut self,
         update: &[u8],
@@ -152,7 +152,7 @@ impl MainDoc {
     ///
     /// # Panics
     ///
-    /// If it was not: an update that is not our own goes through [`receive`](Self::receive).
+    /// If it was not: updates from elsewhere go through [`receive`](Self::receive).
     pub fn commit(&mut self, update: &[u8]) -> MainDocChanges {
         if update == EMPTY_UPDATE {
             return MainDocChanges::default();
@@ -176,7 +176,7 @@ impl MainDoc {
         &self.settings
     }
 
-    /// Returns which schema the workspace's rich text keeps.
+    /// Returns the schema of the workspace's rich text.
     pub fn profile(&self) -> SchemaProfile {
         match self.settings.get(PROFILE_SETTING) {
             Some(Any::String(name)) => profile_named(name).unwrap_or(DEFAULT_PROFILE),
@@ -190,12 +190,12 @@ impl MainDoc {
         Some(ContentRoot::of(FileCategory::of(&entry.row.name), self.profile()))
     }
 
-    /// Returns the document itself, to look at.
+    /// Returns the document itself, for reading.
     pub fn doc(&self) -> &GatedDoc {
         &self.doc
     }
 
-    /// Takes other ids to write under, when the old ones are used up.
+    /// Sets other ids to write under, when the old ones are used up.
     pub fn set_writer(&mut self, writer: WriterIds) {
         self.doc.protect(&[writer.rows, writer.cells, writer.meta]);
         self.files.set_writer(writer);
@@ -207,7 +207,7 @@ impl MainDoc {
         self.doc.state_vector()
     }
 
-    /// Returns what a peer lacks whose encoded state vector is `remote_sv`.
+    /// Returns the items that a peer with the encoded state vector `remote_sv` lacks.
     ///
     /// # Errors
     ///
@@ -216,7 +216,7 @@ impl MainDoc {
         self.doc.encode_diff(remote_sv)
     }
 
-    /// Returns the whole document as an update; what is parked is not in it.
+    /// Returns the whole document as an update, without parked structs.
     pub fn encode_state(&self) -> Vec<u8> {
         self.doc.encode_state()
     }

@@ -1,11 +1,11 @@
-//! Planning of operations on the tree: what to write to the table, or why not.
+//! Planning of operations on the tree: the rows to write to the table, or the error.
 //!
-//! Each function looks at the tree, checks everything that can be wrong, and returns the rows to
-//! write. It changes nothing, so a refused call changes nothing. The caller writes all of a plan in
-//! one transaction, so peers see an operation whole. Times and ids come in as arguments.
+//! Each function reads the tree, checks all preconditions, and returns the rows to write. It
+//! changes nothing, so a rejected call changes nothing. The caller writes all of a plan in one
+//! transaction, so peers see an operation whole. Times and ids are arguments.
 //!
-//! Paths are resolved once, as POSIX does it: links on the way are followed; whether a link at the
-//! end is followed is said at each operation.
+//! Paths are resolved once, as POSIX does it: links on the way are followed; each operation
+//! documents whether it follows a link at the end.
 
 mod attributes;
 mod copy;
@@ -36,7 +36,7 @@ use crate::{
     tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
-/// Where plans find what the tree does not keep.
+/// A source of rows, for data that the tree does not keep.
 pub trait RowSource {
     /// Returns the effective row of an id.
     fn row(&self, id: &FileId) -> Option<FileRow>;
@@ -48,24 +48,24 @@ impl RowSource for FilesTable {
     }
 }
 
-/// Why an operation was refused, and about which path. Nothing changed.
+/// The error of an operation, and the path that it is about. Nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{code}: {path}")]
 pub struct OpError {
-    /// What is wrong.
+    /// The error.
     pub code: OpCode,
-    /// With what.
+    /// The path that it is about.
     pub path: VPath,
 }
 
-/// What can be wrong with an operation.
+/// The errors of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OpCode {
-    /// There is nothing there. POSIX: `ENOENT`.
+    /// There is no such file or directory. POSIX: `ENOENT`.
     #[error("no such file or directory")]
     NotFound,
-    /// There is something there already. POSIX: `EEXIST`.
+    /// The path exists already. POSIX: `EEXIST`.
     #[error("file exists")]
     Exists,
     /// It should be a directory. POSIX: `ENOTDIR`.
@@ -74,44 +74,44 @@ pub enum OpCode {
     /// It should not be a directory. POSIX: `EISDIR`.
     #[error("is a directory")]
     IsADirectory,
-    /// The directory holds something. POSIX: `ENOTEMPTY`.
+    /// The directory is not empty. POSIX: `ENOTEMPTY`.
     #[error("directory not empty")]
     NotEmpty,
     /// A name or path is too long. POSIX: `ENAMETOOLONG`.
     #[error("name too long")]
     NameTooLong,
-    /// Links lead on and on. POSIX: `ELOOP`.
+    /// Too many links are followed. POSIX: `ELOOP`.
     #[error("too many levels of symbolic links")]
     Loop,
-    /// It makes no sense. POSIX: `EINVAL`.
+    /// The arguments are invalid. POSIX: `EINVAL`.
     #[error("invalid argument, {0}")]
     Invalid(OpReason),
 }
 
-/// Why an operation makes no sense.
+/// The reason why arguments are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OpReason {
     /// The name is empty, `.` or `..`, or holds `/`, `\` or NUL.
-    #[error("bad name")]
+    #[error("invalid name")]
     Name,
     /// The root can be neither moved, nor removed, nor changed.
-    #[error("the root")]
+    #[error("the root cannot be changed")]
     Root,
-    /// A folder cannot be moved or copied to below itself.
-    #[error("into itself")]
+    /// A directory cannot be moved or copied to below itself.
+    #[error("the destination is inside the source")]
     IntoItself,
     /// Source and destination are the same.
-    #[error("same file")]
+    #[error("source and destination are the same")]
     SameFile,
-    /// Only what is in the trash can be restored or purged.
+    /// Only nodes in the trash can be restored or purged.
     #[error("not in the trash")]
     NotTrashed,
     /// The target of a link holds a NUL.
-    #[error("bad link target")]
+    #[error("invalid link target")]
     Target,
-    /// The metadata is not a JSON object, or would set what yfs itself keeps there.
-    #[error("bad metadata")]
+    /// The metadata is not a JSON object, or would set a member that yfs itself keeps there.
+    #[error("invalid metadata")]
     Meta,
 }
 
@@ -125,7 +125,7 @@ impl OpError {
         Self::new(OpCode::Invalid(reason), path)
     }
 
-    /// Makes an error about what has no path.
+    /// Makes an error about a node without a path.
     fn about(code: OpCode, id: &FileId) -> Self {
         Self { code, path: VPath::root().join(".id").join(id.as_str()) }
     }
@@ -162,7 +162,7 @@ fn resolve_row<'a>(
     Ok((node, id))
 }
 
-/// Finds the folder and name of what is to be made at a path where there is nothing.
+/// Finds the directory and name for a new node at a free path.
 fn resolve_free<'a>(
     tree: &'a TreeIndex,
     path: &VPath,

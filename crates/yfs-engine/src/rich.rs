@@ -1,12 +1,13 @@
-//! Documents of editors in Yjs: what a tree of `yfs-markdown` is under `XmlFragment("richtext")`.
+//! Documents of editors in Yjs: the form of a `yfs-markdown` tree under `XmlFragment("richtext")`.
 //!
-//! The layout is y-prosemirror's, version 1. An element is a `Y.XmlElement` of its name. Neighbouring runs of text are one
-//! `Y.XmlText`, whose formats are the marks. Attributes that are null are not there. Marks of elements are not kept.
+//! The layout is y-prosemirror's, version 1. An element is a `Y.XmlElement` of its name.
+//! Neighboring runs of text are one `Y.XmlText`, whose formats are the marks. Null attributes are
+//! left out. Marks of elements are not kept.
 //!
 //! # Cost
 //!
-//! [`encode`] is linear. Writing the same through yrs walks a list of children for each of them, and takes seconds for
-//! what this does in milliseconds. [`read`] is linear too.
+//! [`encode`] is linear. Writing the same through yrs walks a list of children for each of them,
+//! and takes seconds where this takes milliseconds. [`read`] is linear too.
 
 mod encode;
 mod live_tree;

@@ -11,7 +11,7 @@ pub(crate) fn count(n_steps: usize) {
     N_STEPS.set(N_STEPS.get() + n_steps);
 }
 
-/// Returns how many steps `run` took.
+/// Returns the number of steps that `run` took.
 pub(crate) fn of(run: impl FnOnce()) -> usize {
     let before = N_STEPS.get();
     run();

@@ -1,18 +1,18 @@
-//! The files table: one row per file and folder, merged field by field.
+//! The files table: one row per file and directory, merged field by field.
 //!
 //! The wire format is that of seed 001: elements `{key, val, ts}` in root array `table:files`, of
 //! which the one with the greatest `ts` wins. Beside it stands a second array of the same kind,
-//! `fs:cells`, that holds single fields, so that a rename and a move made at the same time both
-//! last. `docs/format/main-document.md` has every byte and the rule that joins the two.
+//! `fs:cells`, that holds single fields, so that a concurrent rename and move both last.
+//! `docs/format/main-document.md` has every byte and the rule that joins the two.
 //!
 //! # Invariants
 //!
-//! - What the table shows is a function of the document alone: the same on every peer, whatever
-//!   came in which order. [`FilesTable::absorb`] writes nothing.
-//! - [`FilesTable::plan`] changes nothing; what it returns comes back through `absorb` like
-//!   anybody's update.
-//! - What we do not understand, an element or a field of a row, is never deleted or dropped, except
-//!   by a write to the row where no timestamp could beat it.
+//! - What the table shows is a function of the document alone: the same on every peer, independent
+//!   of the order of updates. [`FilesTable::absorb`] writes nothing.
+//! - [`FilesTable::plan`] changes nothing; its result comes back through `absorb` like any
+//!   other update.
+//! - An unknown element or field of a row is never deleted or dropped, except by a write to the row
+//!   if no timestamp could beat it.
 //! - A timestamp issued here exceeds every timestamp of its row and that row's cells, and no other:
 //!   a clock that is years ahead spoils its own rows only. At the greatest timestamp it stays
 //!   there.
@@ -60,10 +60,10 @@ use crate::{
     lib0::{ObjectMembers, ValueView},
 };
 
-/// How many former parents a `parentId` cell remembers.
+/// The number of former parents that a `parentId` cell remembers.
 const MAX_PREV: usize = 3;
 
-/// How many superseded values a cell remembers.
+/// The number of superseded values that a cell remembers.
 const MAX_SUPERSEDED: usize = 4;
 
 /// The rows of a workspace, as one main document has them.
@@ -78,7 +78,7 @@ pub struct FilesTable {
     n_rows: usize,
 }
 
-/// What is known under one id.
+/// The state of one id.
 #[derive(Debug)]
 struct TableNode {
     id: FileId,
@@ -87,15 +87,15 @@ struct TableNode {
     /// The first of the winning elements of `fs:cells`, one for each field that has any, or
     /// [`NONE`].
     cells: u32,
-    /// Whether the running [`FilesTable::absorb`] has come by.
+    /// Whether the running [`FilesTable::absorb`] has visited it.
     is_touched: bool,
 }
 
-/// What one element of `fs:cells` holds.
+/// The content of one element of `fs:cells`.
 #[derive(Debug)]
 struct CellSlot {
     field: RowField,
-    /// The cell, or nothing if we do not understand it.
+    /// The cell, or `None` if its format is unknown.
     cell: Option<StoredCell>,
 }
 
@@ -114,12 +114,12 @@ impl FilesTable {
         }
     }
 
-    /// Under which ids this process writes.
+    /// Returns the client ids under which this process writes.
     pub fn writer(&self) -> WriterIds {
         self.writer
     }
 
-    /// Takes other ids to write under, when the old ones are used up.
+    /// Sets other ids to write under, when the old ones are used up.
     pub fn set_writer(&mut self, writer: WriterIds) {
         self.writer = writer;
     }
@@ -129,7 +129,7 @@ impl FilesTable {
         self.n_rows
     }
 
-    /// Tells whether there are no rows.
+    /// Reports whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.n_rows == 0
     }
@@ -139,7 +139,7 @@ impl FilesTable {
         self.entry(self.nodes.get(self.find(id)?))
     }
 
-    /// Tells whether there is such a row, without building it.
+    /// Reports whether there is such a row, without building it.
     pub fn contains(&self, id: &FileId) -> bool {
         self.find(id).is_some_and(|ix| self.stored_row(self.nodes.get(ix)).is_some())
     }
@@ -149,8 +149,8 @@ impl FilesTable {
         self.nodes.iter().filter_map(|(_, node)| self.entry(node))
     }
 
-    /// Takes in what an update said that the document has just integrated, and returns the ids
-    /// whose entries came, changed or went, in order of first mention.
+    /// Absorbs an update that the document has just integrated, and returns the ids whose entries
+    /// were added, changed or removed, in order of first mention.
     pub fn absorb(&mut self, doc: &GatedDoc, scan: &UpdateScan) -> Vec<FileId> {
         let mut touched = Vec::new();
         for (element, value) in scan.values() {
@@ -181,7 +181,7 @@ impl FilesTable {
             }
         }
         self.rank_touched(doc, &touched);
-        self.settle(touched)
+        self.elect_winners(touched)
     }
 
     fn add_row(
@@ -207,7 +207,8 @@ impl FilesTable {
     ) {
         let ix = self.touch(touched, id);
         let first = self.nodes.get(ix).cells;
-        let same = self.cells.siblings(first).find(|(_, it)| it.value.field == cell.field);
+        let same =
+            self.cells.siblings(first).find(|(_, element)| element.value.field == cell.field);
         if let Some((head, _)) = same {
             self.cells.insert(head, item, ix, stamp, cell);
         } else {
@@ -279,8 +280,8 @@ impl FilesTable {
         }
     }
 
-    /// Elects the winners of what was touched and returns what has changed by that.
-    fn settle(&mut self, touched: Vec<TouchedNode>) -> Vec<FileId> {
+    /// Elects the winners of the touched groups and returns the changed ids.
+    fn elect_winners(&mut self, touched: Vec<TouchedNode>) -> Vec<FileId> {
         let mut changed = Vec::new();
         for TouchedNode { node: ix, before } in touched {
             let node = self.nodes.get(ix);
@@ -335,7 +336,7 @@ impl FilesTable {
     fn forget(&mut self, ix: u32) {
         let node = self.nodes.remove(ix);
         let hash = self.hasher.hash_one(node.id.as_str());
-        if let Ok(entry) = self.by_id.find_entry(hash, |it| *it == ix) {
+        if let Ok(entry) = self.by_id.find_entry(hash, |other_ix| *other_ix == ix) {
             entry.remove();
         }
     }
@@ -364,7 +365,7 @@ impl FilesTable {
     }
 }
 
-/// A node that the running `absorb` changes, and how it looked before.
+/// A node that the running `absorb` changes, and its former state.
 #[derive(Debug)]
 struct TouchedNode {
     node: u32,

@@ -1,15 +1,15 @@
-//! The tree of files: a view of the files table that is worked out and never written.
+//! The tree of files: a view of the files table that is computed and never written.
 //!
 //! The index is a function of the set of entries alone. The order in which they came does not
-//! matter, so all peers with the same entries see the same tree. Whatever peers did to each other
-//! at the same time (two files of one name, folders moved into each other, a parent that is
-//! missing, work done in a folder that somebody trashed) is settled here by rules, and shows in
-//! [`TreeIndex::conflicts`]. `docs/tree.md` has the rules in plain words and where each is from.
+//! matter, so all peers with the same entries see the same tree. Rules here resolve all concurrent
+//! changes (two files of one name, directories moved into each other, a missing parent, work in a
+//! directory that another peer trashed), and [`TreeIndex::conflicts`] lists them. `docs/tree.md`
+//! has the rules in plain words and where each is from.
 //!
 //! # Invariants
 //!
-//! - Following effective parents leads from every node to the root. A folder whose stored parent
-//!   would close a cycle is *detached*: shown elsewhere until somebody moves a folder.
+//! - Following effective parents leads from every node to the root. A directory whose stored parent
+//!   would close a cycle is *detached*: shown elsewhere until a directory is moved.
 //! - In one directory no two entries have the same display name, and every stored name belongs to
 //!   one that stores it.
 //! - Nothing recurses, so no depth of tree can exhaust the stack.
@@ -17,10 +17,10 @@
 //! # Cost
 //!
 //! Creating, renaming, moving, trashing and restoring cost a few look-ups in ordered maps of one
-//! directory, however much lies below; moving a folder also walks up its ancestors. A change to a
-//! name that k siblings share costs k. While there are cycles, each change to a folder walks them
-//! all, so batches go through [`TreeIndex::absorb`]. A batch of n changes to a tree of m nodes costs
-//! (n + m) log (n + m) at most, however deep the tree is. A node takes about 200 bytes.
+//! directory, however much lies below; moving a directory also walks up its ancestors. A change to
+//! a name that k siblings share costs k. While there are cycles, each change to a directory walks
+//! them all, so batches go through [`TreeIndex::absorb`]. A batch of n changes to a tree of m nodes
+//! costs (n + m) log (n + m) at most, however deep the tree is. A node takes about 200 bytes.
 
 mod arena;
 mod conflicts;
@@ -47,7 +47,7 @@ use self::{
 };
 pub use self::{
     conflicts::{FUTURE_TOLERANCE_MS, OrphanReason, TreeConflict},
-    derive::derive_folder_id,
+    derive::derive_directory_id,
     resolve::{FinalLink, MAX_LINKS, PathTarget},
     trash::{PURGE_KEY, TrashItem},
     view::{AllDescendants, DirectoryChildren, LookupError, NodeRef, SubtreeWalk},
@@ -63,27 +63,28 @@ pub struct TreeIndex {
     workspace: WorkspaceId,
     arena: NodeArena,
     cache: NameCache,
-    /// Under each parent that is missing or not a folder, the nodes that name it.
+    /// For each parent that is missing or not a directory, the nodes that name it.
     ///
     /// Invariant: no set is empty.
     waiting: BTreeMap<NodeSlot, BTreeSet<NodeSlot>>,
-    /// Folders that are not shown in the parent they name, because that would close a cycle, each
-    /// after that parent.
+    /// Directories that are not shown in their stored parent, because that would close a cycle,
+    /// each after that parent.
     ///
-    /// Invariant: every cycle of stored parents holds one of them.
+    /// Invariant: every cycle of stored parents contains one of them.
     detached: BTreeSet<(NodeSlot, NodeSlot)>,
-    /// Whether `detached` is to be worked out again.
+    /// Whether `detached` is to be recomputed.
     cycles_changed: bool,
-    /// How many ancestors the running batch has walked to find cycles, until it has walked as many
-    /// as there are nodes. Then it finds no more cycles, and `break_cycles` visits all folders.
+    /// The number of ancestors that the running batch has walked to find cycles, until it has
+    /// walked as many as there are nodes. Then it is `None`, finds no more cycles, and
+    /// `break_cycles` visits all directories.
     walked: Option<usize>,
-    /// Directories and names in them that several siblings store, to be given out again.
+    /// Directories and names in them that several siblings store, to be assigned again.
     crowded: BTreeSet<(NodeSlot, SmolStr)>,
-    /// Directories in which a name that was cut became free.
+    /// Directories in which a shortened name became free.
     freed_cuts: BTreeSet<NodeSlot>,
     trashed: BTreeSet<NodeSlot>,
     n_files: usize,
-    n_folders: usize,
+    n_directories: usize,
 }
 
 impl TreeIndex {
@@ -101,26 +102,26 @@ impl TreeIndex {
             freed_cuts: BTreeSet::new(),
             trashed: BTreeSet::new(),
             n_files: 0,
-            n_folders: 0,
+            n_directories: 0,
         }
     }
 
-    /// Takes up an entry that is new or changed.
+    /// Inserts or updates an entry.
     pub fn upsert(&mut self, entry: &RowHistory) {
-        self.put(entry);
-        self.settle();
+        self.upsert_row(entry);
+        self.update_cycles_and_names();
     }
 
-    /// Forgets an entry. What names it as its parent shows at the root.
+    /// Removes an entry. Its children show at the root.
     pub fn remove(&mut self, id: &FileId) {
-        self.take(id);
-        self.settle();
+        self.remove_row(id);
+        self.update_cycles_and_names();
     }
 
-    /// Takes up a batch: for each id its entry, or nothing if it is gone.
+    /// Applies a batch: for each id its entry, or `None` if it was removed.
     ///
-    /// The result is that of single calls; the cost of names that many siblings share and of
-    /// cycles is paid once.
+    /// The result is that of single calls; the cost of names that many siblings share and of cycles
+    /// is paid once.
     #[cfg(test)]
     pub(crate) fn apply<'a>(
         &mut self,
@@ -128,11 +129,11 @@ impl TreeIndex {
     ) {
         for (id, entry) in changes {
             match entry {
-                Some(entry) => self.put(entry),
-                None => self.take(id),
+                Some(entry) => self.upsert_row(entry),
+                None => self.remove_row(id),
             }
         }
-        self.settle();
+        self.update_cycles_and_names();
     }
 
     /// Makes the tree of a table.
@@ -140,13 +141,13 @@ impl TreeIndex {
         let mut tree = Self::new(workspace);
         tree.walked = None;
         for entry in table.iter() {
-            tree.put(&entry);
+            tree.upsert_row(&entry);
         }
-        tree.settle();
+        tree.update_cycles_and_names();
         tree
     }
 
-    /// Takes up what changed in a table.
+    /// Applies the changes of a table.
     pub fn absorb<'a>(
         &mut self,
         table: &FilesTable,
@@ -154,11 +155,11 @@ impl TreeIndex {
     ) {
         for id in changed {
             match table.get(id) {
-                Some(entry) => self.put(&entry),
-                None => self.take(id),
+                Some(entry) => self.upsert_row(&entry),
+                None => self.remove_row(id),
             }
         }
-        self.settle();
+        self.update_cycles_and_names();
     }
 
     /// Returns the workspace that the tree belongs to.
@@ -171,12 +172,12 @@ impl TreeIndex {
         self.n_files
     }
 
-    /// Returns the number of folders, trashed ones among them.
-    pub fn n_folders(&self) -> usize {
-        self.n_folders
+    /// Returns the number of directories, trashed ones among them.
+    pub fn n_directories(&self) -> usize {
+        self.n_directories
     }
 
-    fn settle(&mut self) {
+    fn update_cycles_and_names(&mut self) {
         if self.cycles_changed || self.walked.is_none() {
             self.cycles_changed = false;
             self.break_cycles();
@@ -186,13 +187,13 @@ impl TreeIndex {
         self.cache.fit(self.arena.n_used());
     }
 
-    fn put(&mut self, entry: &RowHistory) {
+    fn upsert_row(&mut self, entry: &RowHistory) {
         let row = &entry.row;
         let slot = self.arena.intern(&row.id);
         let stored_in = row.parent.as_ref().map_or(ROOT, |parent| self.arena.intern(parent));
         let kind = match row.kind {
             NodeKind::File => SlotKind::File,
-            NodeKind::Folder => SlotKind::Folder,
+            NodeKind::Directory => SlotKind::Directory,
         };
         let old_kind = self.arena[slot].kind;
         let old_stored_in = self.arena[slot].stored_in;
@@ -213,12 +214,13 @@ impl TreeIndex {
         node.stored_in = stored_in;
         node.trashed = row.trashed_at.is_some();
         self.refresh(slot, entry);
-        // Children leave before a node moves that no longer holds any, or it could move below them.
-        if old_kind == SlotKind::Folder && kind != SlotKind::Folder {
+        // Children are unlinked before a node moves that can no longer contain any, or it could
+        // move below them.
+        if old_kind == SlotKind::Directory && kind != SlotKind::Directory {
             self.relink_children(slot);
         }
         self.link(slot);
-        if old_kind != SlotKind::Folder && kind == SlotKind::Folder {
+        if old_kind != SlotKind::Directory && kind == SlotKind::Directory {
             self.relink_children(slot);
         }
         if old_kind != SlotKind::Missing && old_stored_in != stored_in {
@@ -226,7 +228,7 @@ impl TreeIndex {
         }
     }
 
-    fn take(&mut self, id: &FileId) {
+    fn remove_row(&mut self, id: &FileId) {
         let Some(slot) = self.arena.find(id.as_str()) else { return };
         let kind = self.arena[slot].kind;
         if kind == SlotKind::Missing {
@@ -236,7 +238,7 @@ impl TreeIndex {
         self.count(kind, -1);
         let stored_in = self.arena[slot].stored_in;
         self.arena.blank(slot);
-        if kind == SlotKind::Folder {
+        if kind == SlotKind::Directory {
             self.relink_children(slot);
         }
         if stored_in != slot {
@@ -245,7 +247,7 @@ impl TreeIndex {
         self.release(slot);
     }
 
-    /// Tells whether a row asks for another place or name than its node has.
+    /// Reports whether a row has another place or name than its node.
     fn differs(&self, slot: NodeSlot, row: &FileRow, kind: SlotKind, stored_in: NodeSlot) -> bool {
         let node = &self.arena[slot];
         node.kind != kind
@@ -255,31 +257,31 @@ impl TreeIndex {
             || node.name != row.name
     }
 
-    /// Takes over what decides neither place nor name, except where there are cycles.
+    /// Updates the fields that decide neither place nor name, except if there are cycles.
     fn refresh(&mut self, slot: NodeSlot, entry: &RowHistory) {
         let node = &mut self.arena[slot];
         let before = (node.parent_ts.to_bits(), node.prev_parents().to_vec());
         node.refresh(entry);
         let after = (node.parent_ts.to_bits(), node.prev_parents());
         let same = before.0 == after.0 && before.1 == after.1;
-        if !same && node.kind == SlotKind::Folder && !self.detached.is_empty() {
+        if !same && node.kind == SlotKind::Directory && !self.detached.is_empty() {
             self.cycles_changed = true;
         }
     }
 
-    /// Finds the place of a node that is nowhere, and puts it there.
+    /// Finds the place of an unlinked node, and links it there.
     fn link(&mut self, slot: NodeSlot) {
         let node = &self.arena[slot];
-        let is_folder = node.kind == SlotKind::Folder;
+        let is_directory = node.kind == SlotKind::Directory;
         let has_children = node.dir.is_some();
         let stored_in = node.stored_in;
         if node.trashed {
             self.trashed.insert(slot);
         }
         let mut shown_in = self.parent_of(slot);
-        if self.arena[stored_in].kind != SlotKind::Folder {
+        if self.arena[stored_in].kind != SlotKind::Directory {
             self.waiting.entry(stored_in).or_default().insert(slot);
-        } else if is_folder
+        } else if is_directory
             && (has_children || shown_in == slot)
             && self.closes_cycle(shown_in, slot)
         {
@@ -287,11 +289,11 @@ impl TreeIndex {
             self.cycles_changed = true;
             shown_in = ROOT;
         }
-        self.cycles_changed |= is_folder && !self.detached.is_empty();
+        self.cycles_changed |= is_directory && !self.detached.is_empty();
         self.enter(slot, shown_in);
     }
 
-    /// Takes a node out of its directory and of everything that depends on its place.
+    /// Unlinks a node from its directory and from all state that depends on its place.
     fn unlink(&mut self, slot: NodeSlot) {
         self.leave(slot);
         self.trashed.remove(&slot);
@@ -302,13 +304,12 @@ impl TreeIndex {
                 self.waiting.remove(&stored_in);
             }
         }
-        let is_folder = self.arena[slot].kind == SlotKind::Folder;
-        self.cycles_changed |= is_folder && !self.detached.is_empty();
+        let is_directory = self.arena[slot].kind == SlotKind::Directory;
+        self.cycles_changed |= is_directory && !self.detached.is_empty();
         self.detached.remove(&(stored_in, slot));
     }
 
-    /// Finds new places for all that is in a node or names it, which became or ceased to be a
-    /// folder.
+    /// Finds new places for all children of a node that became or ceased to be a directory.
     fn relink_children(&mut self, slot: NodeSlot) {
         let mut affected: BTreeSet<NodeSlot> = self.waiting.get(&slot).cloned().unwrap_or_default();
         affected.extend(self.entries_of(slot));
@@ -321,7 +322,7 @@ impl TreeIndex {
         }
     }
 
-    /// Tells whether a folder is shown elsewhere because its parent would close a cycle.
+    /// Reports whether a directory is shown elsewhere because its parent would close a cycle.
     fn is_detached(&self, slot: NodeSlot) -> bool {
         self.detached.contains(&(self.arena[slot].stored_in, slot))
     }
@@ -329,10 +330,10 @@ impl TreeIndex {
     /// Returns the parent by stored parents: the root for orphans.
     fn parent_of(&self, slot: NodeSlot) -> NodeSlot {
         let stored_in = self.arena[slot].stored_in;
-        if self.arena[stored_in].kind == SlotKind::Folder { stored_in } else { ROOT }
+        if self.arena[stored_in].kind == SlotKind::Directory { stored_in } else { ROOT }
     }
 
-    /// Tells whether `slot` is `ancestor` or shown below it.
+    /// Reports whether `slot` is `ancestor` or shown below it.
     fn is_below(&self, mut slot: NodeSlot, ancestor: NodeSlot) -> bool {
         while slot != ROOT && slot != ancestor {
             slot = self.arena[slot].shown_in;
@@ -357,7 +358,7 @@ impl TreeIndex {
         at == slot
     }
 
-    /// Gives back the slot of an id that no row has and no row names.
+    /// Frees the slot of an id that no row has and no row names.
     fn release(&mut self, slot: NodeSlot) {
         if self.arena[slot].kind == SlotKind::Missing && !self.waiting.contains_key(&slot) {
             self.arena.free(slot);
@@ -368,7 +369,7 @@ impl TreeIndex {
         let counter = match kind {
             SlotKind::Missing => return,
             SlotKind::File => &mut self.n_files,
-            SlotKind::Folder => &mut self.n_folders,
+            SlotKind::Directory => &mut self.n_directories,
         };
         *counter = counter.checked_add_signed(change).expect("a node was counted when it came");
     }

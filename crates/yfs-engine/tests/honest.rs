@@ -1,4 +1,4 @@
-//! What honest peers write passes the gate, and the gate reads it as yrs does.
+//! Updates of honest peers pass the gate, and the gate reads them as yrs does.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test")]
 

@@ -1,8 +1,8 @@
 //! Every known attack on yrs, against the gate, each in a process of its own.
 //!
-//! A process has a stack of two megabytes, as threads of servers have, a limit on memory and a limit
-//! on time: what stock yrs does with these bytes is to abort, to hang, or to allocate everything.
-//! The test binary runs itself again with the name of the case in its environment.
+//! A process has a stack of two megabytes, as threads of servers have, a limit on memory and a
+//! limit on time: with these bytes stock yrs aborts, hangs, or allocates everything. The test
+//! binary runs itself again with the name of the case in its environment.
 
 #![expect(
     clippy::unwrap_used,

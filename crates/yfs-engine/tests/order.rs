@@ -145,7 +145,7 @@ fn stock_order(updates: &[Vec<u8>], skip_gc: bool) -> Vec<String> {
     order(&doc.transact())
 }
 
-/// Returns the order in one of our documents that gets updates in whatever order.
+/// Returns the order in a gated document that gets updates in any order.
 fn gated_order(updates: &[Vec<u8>], source: UpdateSource) -> (Vec<String>, Vec<u8>) {
     let mut main = main_doc(600);
     for update in updates {

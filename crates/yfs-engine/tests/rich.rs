@@ -1,4 +1,4 @@
-//! Documents of editors, beside what real y-prosemirror wrote.
+//! Documents of editors, compared with the updates of real y-prosemirror.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -51,7 +51,7 @@ fn count(profile: SchemaProfile) -> (usize, usize, usize) {
     (n_equal_bytes, n_equal_trees, examples.len())
 }
 
-/// All whose trees are equal: `yfs-markdown` says which are not.
+/// All whose trees are equal: tests of `yfs-markdown` list those that are not.
 #[test]
 fn updates_are_those_of_y_prosemirror() {
     assert_eq!(count(SchemaProfile::CommonMark), (703, 703, 704));

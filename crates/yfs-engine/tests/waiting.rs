@@ -1,4 +1,4 @@
-//! Updates that need what has not arrived: they are integrated struct by struct, as Yjs does.
+//! Updates that need missing items: they are integrated struct by struct, as Yjs does.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test")]
 
@@ -61,7 +61,7 @@ fn updates_that_wait_for_each_other_are_read() {
     // Both typed while they were offline.
     let a1 = type_text(&a, 0, "A1 ");
     let b1 = type_text(&b, 0, "B1 ");
-    // Each hears the other's next words before the words that those follow.
+    // Each receives the other's next words before the words that those follow.
     let (a2, b2) = (type_text(&a, 3, "A2 "), type_text(&b, 3, "B2 "));
     apply(&a, &b2);
     apply(&b, &a2);
@@ -108,12 +108,12 @@ fn a_recorded_history_of_stock_clients_is_read() {
     assert_eq!(text_of(&gate), text.get_string(&whole.transact()));
 }
 
-/// Documents of stock clients, and what they said.
+/// Documents of stock clients, and their updates.
 struct History {
     docs: Vec<Doc>,
     /// The update of each transaction.
     written: Vec<Vec<u8>>,
-    /// What may be delivered: those, merged ones, and answers to stale state vectors.
+    /// The updates that may be delivered: those, merged ones, and answers to stale state vectors.
     said: Vec<Vec<u8>>,
 }
 
@@ -151,9 +151,9 @@ impl History {
         history
     }
 
-    /// Returns what the clients said, in any order, some of it dropped or repeated. Each
-    /// transaction is in it: by itself, or in what its client answers at the end, which holds what
-    /// that client cannot read yet.
+    /// Returns the clients' updates, in any order, some of them dropped or repeated. Each
+    /// transaction is among them: by itself, or in its client's answer at the end, which includes
+    /// items that the client cannot read yet.
     fn deliveries(&self, rng: &mut Rng) -> Vec<Vec<u8>> {
         let dropped = |rng: &mut Rng| rng.below(3) == 0;
         let mut some: Vec<_> = self.said.iter().filter(|_| !dropped(rng)).cloned().collect();
@@ -222,7 +222,7 @@ fn change(doc: &Doc, rng: &mut Rng) -> Vec<u8> {
     })
 }
 
-/// Asserts that a document says what a stock one says that has everything.
+/// Asserts that a document has the content of a stock one that has everything.
 fn assert_same(gate: &GatedDoc, whole: &Doc, seed: u64) {
     let txn = whole.transact();
     assert_eq!(gate.parked(), [], "seed {seed}");
@@ -236,17 +236,17 @@ fn shown(gate: &GatedDoc) -> String {
 }
 
 fn shown_by(txn: &impl ReadTxn) -> String {
-    let text = txn.get_text("text").map(|it| it.get_string(txn));
-    let xml = txn.get_xml_fragment("richtext").map(|it| it.get_string(txn));
-    let map = txn.get_map("map").map(|it| {
+    let text = txn.get_text("text").map(|text| text.get_string(txn));
+    let xml = txn.get_xml_fragment("richtext").map(|fragment| fragment.get_string(txn));
+    let map = txn.get_map("map").map(|map| {
         let mut entries: Vec<_> =
-            it.iter(txn).map(|(key, value)| format!("{key}={}", value.to_string(txn))).collect();
+            map.iter(txn).map(|(key, value)| format!("{key}={}", value.to_string(txn))).collect();
         entries.sort();
         entries
     });
     let table = txn.get_array("table:files");
     let table: Option<Vec<_>> =
-        table.map(|it| it.iter(txn).map(|row| row.to_string(txn)).collect());
+        table.map(|array| array.iter(txn).map(|row| row.to_string(txn)).collect());
     format!("{text:?} {xml:?} {map:?} {table:?}").replace("None", "").replace("Some([])", "")
 }
 
@@ -325,11 +325,11 @@ fn too_much_that_waits_gives_way_to_what_comes_later() {
     assert!(gate.has_dropped_parked());
     let parked: usize = gate.parked().iter().map(|parked| parked.update.len()).sum();
     assert!(parked <= limit);
-    // Whatever waits, what is out of order waits too and is integrated.
+    // Independent of parked updates, an update out of order is parked too and integrated later.
     assert!(gate.receive(&rows(6, 1, 1), UpdateSource::Wire).unwrap().parked);
     gate.receive(&rows(6, 0, 1), UpdateSource::Wire).unwrap();
     assert_eq!(gate.clock_of(ClientId::new(6).unwrap()), 2);
-    // One update that alone would take more is refused, and changes nothing.
+    // One update that alone would take more is rejected, and changes nothing.
     let huge = rows(8, 1, limit / 20);
     assert_eq!(gate.check(&huge, UpdateSource::Wire), Err(GateRejection::TooMuchParked));
     assert_eq!(gate.receive(&huge, UpdateSource::Wire), Err(GateRejection::TooMuchParked));
@@ -352,7 +352,7 @@ fn a_log_may_hold_any_amount_in_any_order() {
 #[test]
 fn what_was_refused_when_it_could_be_read_is_kept_by_compaction() {
     let id = |client, clock| ItemId::new(ClientId::new(client).unwrap(), clock);
-    // The second struct is between two lists, which shows when its neighbours are there.
+    // The second struct is between two lists, which shows when its neighbors are there.
     let (mut first, mut wrong) = (UpdateBuilder::new(), UpdateBuilder::new());
     first.array_run(id(5, 0), None, None, "table:files", &["a".into()]);
     first.array_run(id(6, 0), None, None, "fs:cells", &["b".into()]);
@@ -376,7 +376,7 @@ fn what_was_refused_when_it_could_be_read_is_kept_by_compaction() {
         }
         assert_eq!(again.state_vector(), gate.state_vector());
     }
-    // A peer whose update is all there is refused at once.
+    // A peer whose update is complete is rejected at once.
     let mut other = gated(DocRole::Main);
     other.receive(&first, UpdateSource::Wire).unwrap();
     assert!(other.receive(&wrong, UpdateSource::Wire).is_err());

@@ -1,4 +1,4 @@
-//! How fast text becomes a tree and a tree text, in bytes of text a second.
+//! Measures parsing and writing, in bytes of text per second.
 //!
 //! The text is all examples of CommonMark and GFM, and the documents of this repository.
 
@@ -14,7 +14,7 @@ use yfs_markdown::{
     write::write,
 };
 
-/// Prose, lists, tables, code: what people write.
+/// Returns prose, lists, tables and code, as people write them.
 fn documents() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut text = String::new();
@@ -22,7 +22,9 @@ fn documents() -> String {
         let mut files: Vec<_> =
             fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
-        for file in files.iter().filter(|file| file.extension().is_some_and(|it| it == "md")) {
+        for file in
+            files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md"))
+        {
             text.push_str(&fs::read_to_string(file).unwrap());
             text.push_str("\n\n");
         }
@@ -30,7 +32,7 @@ fn documents() -> String {
     text
 }
 
-/// What specifications are made of: everything at once.
+/// Returns the examples of the specifications: everything at once.
 fn examples() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/markdown/gfm.jsonl");
     let lines = fs::read_to_string(path).unwrap();
@@ -57,11 +59,17 @@ fn benches(criterion: &mut Criterion) {
             group.throughput(Throughput::Bytes(text.len() as u64));
             group.sample_size(10).measurement_time(Duration::from_secs(2));
             let (document, map) = remember(text, profile);
-            group.bench_function("parse", |it| it.iter(|| parse(black_box(text), profile)));
-            group.bench_function("write", |it| it.iter(|| write(black_box(&document), profile)));
-            group.bench_function("remember", |it| it.iter(|| remember(black_box(text), profile)));
-            group.bench_function("render", |it| {
-                it.iter(|| render(black_box(&document), &map, profile));
+            group.bench_function("parse", |bencher| {
+                bencher.iter(|| parse(black_box(text), profile))
+            });
+            group.bench_function("write", |bencher| {
+                bencher.iter(|| write(black_box(&document), profile))
+            });
+            group.bench_function("remember", |bencher| {
+                bencher.iter(|| remember(black_box(text), profile))
+            });
+            group.bench_function("render", |bencher| {
+                bencher.iter(|| render(black_box(&document), &map, profile));
             });
         }
     }

@@ -1,16 +1,18 @@
-//! YAML at the top of a file: found, read as JavaScript reads it, and changed key by key.
+//! YAML at the top of a file: splits it off, reads it as JavaScript does, and changes it key by
+//! key.
 //!
-//! Editors share front matter as a map. The text of the file is more than the map: comments, order, quotes. So the
-//! text is kept beside the map as a template, and what is written is the template with the keys replaced that differ.
-//! A template that is out of date costs formatting and nothing else, for the map decides.
+//! Editors share front matter as a map. The text of the file is more than the map: comments, order,
+//! quotes. So the text is kept beside the map as a template, and a write replaces only the keys of
+//! the template that differ. An outdated template costs only formatting, because the map takes
+//! precedence.
 //!
 //! # Invariants
 //!
 //! - The parts that [`split`] returns are the text, byte for byte.
 //! - [`patch`] of a template with its own values is the template.
-//! - What [`patch`] returns reads as the values that were given, whatever the template says.
-//! - Text over [`MAX_LEN`], nested deeper than [`MAX_DEPTH`], or with aliases is kept as it is and not read: no
-//!   text is larger as a map than a few times itself.
+//! - The result of [`patch`] reads as the given values, for any template.
+//! - Text over [`MAX_LEN`], nested deeper than [`MAX_DEPTH`], or with aliases is kept unchanged and
+//!   not read: so a map is at most a few times as large as its text.
 
 mod emit;
 mod read;
@@ -26,15 +28,15 @@ pub use read::{YamlMapping, read};
 
 use crate::tree::AttributeValue;
 
-/// How long YAML may be that is read, in bytes.
+/// The greatest length of YAML that is read, in bytes.
 pub const MAX_LEN: usize = 64 * 1024;
-/// How deep its values may nest.
+/// The greatest depth of its values.
 pub const MAX_DEPTH: usize = 32;
 
-/// What a map holds: values by key, in order of writing.
+/// The entries of a map: values by key, in order of writing.
 pub type Entries = Vec<(SmolStr, AttributeValue)>;
 
-/// A file in two parts, of which the first may be absent.
+/// A file in two parts; the first may be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitFile<'a> {
     /// The front matter with its fences.
@@ -54,29 +56,30 @@ pub struct FrontMatter<'a> {
     pub close: &'a str,
 }
 
-/// Why YAML is not read as a map. It is kept as it is.
+/// The reason why YAML is not read as a map. It is kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrontMatterError {
     /// It is longer than [`MAX_LEN`] or deeper than [`MAX_DEPTH`].
-    #[error("front matter is too long or too deep")]
+    #[error("front matter is too long or nested too deeply")]
     TooLarge,
-    /// It is no YAML, or one key stands there twice.
+    /// It is no YAML, or one key occurs twice.
     #[error("front matter is not YAML: {0}")]
     Invalid(String),
-    /// It is YAML, but a map that editors share could not hold it: tags, aliases, keys that are not text, numbers
-    /// that JavaScript cannot hold.
-    #[error("front matter holds {0}, which a shared map cannot")]
+    /// It is YAML, but a map that editors share could not hold it: tags, aliases, keys that are not
+    /// text, numbers that JavaScript cannot represent.
+    #[error("front matter has {0}, which a shared map cannot represent")]
     Unsuited(&'static str),
-    /// It is a scalar or a list. Then the fences are rules, and the text between them is part of the body.
+    /// It is a scalar or a list. Then the fences are rules, and the text between them is part of
+    /// the body.
     #[error("there is no mapping between the fences")]
     NotMapping,
 }
 
-/// Cuts front matter off a file.
+/// Splits front matter off a file.
 ///
-/// Blanks after the fences, `...` as the lower one, CRLF, an empty block and a fence at the very end are all accepted.
-/// What stands between two rules and is plainly no mapping is left to the body.
+/// Blanks after the fences, `...` as the lower one, CRLF, an empty block and a fence at the very
+/// end are all accepted. Text between two rules that is plainly no mapping is left to the body.
 ///
 /// ```
 /// use yfs_markdown::front_matter::split;
@@ -115,7 +118,7 @@ fn fenced(text: &str) -> Option<(FrontMatter<'_>, &str)> {
     None
 }
 
-/// Returns the template with the values put in: every byte stays that belongs to a key whose value did.
+/// Returns the template with the given values: every byte of a key with an unchanged value stays.
 ///
 /// Keys that are not in the template follow at the end, in the order given.
 ///
@@ -135,7 +138,8 @@ pub fn patch(template: &str, values: &[(SmolStr, AttributeValue)]) -> String {
     }
 }
 
-/// Whether two maps hold the same. Order means nothing: shared maps have none.
+/// Reports whether two maps have the same entries. The order does not matter: shared maps have
+/// none.
 pub fn same_entries(
     left: &[(SmolStr, AttributeValue)],
     right: &[(SmolStr, AttributeValue)],
@@ -147,7 +151,7 @@ pub fn same_entries(
         })
 }
 
-/// Whether two values are the same. Not a number is itself.
+/// Reports whether two values are the same. Not a number equals itself.
 pub fn same_value(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
         (AttributeValue::Number(left), AttributeValue::Number(right)) => {

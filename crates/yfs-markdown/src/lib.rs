@@ -1,12 +1,14 @@
-//! Markdown as the tree that editors hold, and back: text in, text out, byte for byte.
+//! Converts markdown to the tree of editors and back: the same bytes come out.
 //!
-//! ProseMirror editors keep a document as a tree and normalise what they write. Files are bytes that
-//! other people and tools read. This crate stands between the two. It does no I/O, spawns nothing, reads no
-//! clock and no random source, and knows nothing of CRDTs: what a tree becomes in Yjs is the engine's affair.
+//! ProseMirror editors keep a document as a tree and normalize their output. Files are bytes that
+//! other people and tools read. This crate converts between the two. It does no I/O, spawns
+//! nothing, reads no clock and no random source, and knows nothing of CRDTs: the engine converts
+//! trees to Yjs.
 //!
-//! Modules in the order in which one should read them: [`schema`] (what an editor can build), [`tree`],
-//! [`parse`] (text to tree), [`mod@write`] (tree to text), [`tree_equality`] (what makes two trees one document),
-//! [`source`] (the bytes of a file beside its tree), [`front_matter`] (YAML above it).
+//! Modules in the order in which one should read them: [`schema`] (what an editor can build),
+//! [`tree`], [`parse`] (text to tree), [`mod@write`] (tree to text), [`tree_equality`] (whether two
+//! trees are one document), [`source`] (the bytes of a file beside its tree), [`front_matter`]
+//! (YAML above it).
 //!
 //! ```
 //! use yfs_markdown::{parse::parse, schema::{SchemaProfile, check}};

@@ -1,9 +1,9 @@
-//! A tree as the flat list of its leaves, which is what a file is: one run of lines per leaf.
+//! A tree as the flat list of its leaves, in the order of a file: one run of lines per leaf.
 //!
 //! A *leaf* is a block with lines of its own: paragraph, heading, code, rule, row of a table. A
-//! *container* puts something before each line of what it holds: quote, item, footnote. Lists and tables
-//! are neither; they show in their items and rows. Empty paragraphs beside other blocks have no lines, and so
-//! are left out.
+//! *container* puts a prefix before each line of its content: quote, item, footnote. Lists and
+//! tables are neither; they show in their items and rows. Empty paragraphs beside other blocks have
+//! no lines, and so are left out.
 
 use std::ops::Range;
 
@@ -28,33 +28,33 @@ pub(crate) struct OutlineLeaf<'a> {
     pub(crate) element: &'a TreeElement,
     /// The innermost container around it.
     pub(crate) container: Option<usize>,
-    /// The box of the item that it begins.
+    /// The check box of the item that it begins.
     pub(crate) checked: Option<bool>,
     /// Whether it begins an item.
     pub(crate) begins_item: bool,
-    /// Whether a blank line stands before it when nobody remembers otherwise.
+    /// Whether a blank line stands before it by default.
     pub(crate) blank_before: bool,
-    /// Whether it would read as something else without one.
+    /// Whether it would have another meaning without one.
     pub(crate) stands_apart: bool,
-    /// Which block of the document it is in.
+    /// The index of its block in the document.
     pub(crate) top: usize,
-    /// Where its block stands in the text; empty where no text is known.
+    /// The range of its block in the text; empty if no text is known.
     pub(crate) range: Range<usize>,
 }
 
-/// What a container is.
+/// The kind of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContainerKind {
     Quote,
     Item {
-        /// Which list it is an item of.
+        /// The list that it is an item of.
         list: usize,
         index: usize,
     },
     Footnote,
 }
 
-/// A block that puts something before the lines of others.
+/// A block that puts a prefix before the lines of its content.
 #[derive(Debug)]
 pub(crate) struct OutlineContainer<'a> {
     pub(crate) kind: ContainerKind,
@@ -62,7 +62,7 @@ pub(crate) struct OutlineContainer<'a> {
     pub(crate) parent: Option<usize>,
     /// The first leaf in it.
     pub(crate) first_leaf: usize,
-    /// Where it stands in the text; empty where no text is known.
+    /// Its range in the text; empty if no text is known.
     pub(crate) range: Range<usize>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> OutlineWalk<'a> {
         }
     }
 
-    /// Adds a block and what is in it. Returns which list it is.
+    /// Adds a block and its content. Returns the index of its list.
     fn block(
         &mut self,
         element: &'a TreeElement,
@@ -214,7 +214,7 @@ impl<'a> OutlineWalk<'a> {
         self.outline.containers.push(OutlineContainer { kind, element, parent, first_leaf, range });
         self.blocks(&element.children, span, is_tight, false);
         if self.outline.leaves.len() == first_leaf {
-            // It holds nothing that has lines, and yet has a line of its own.
+            // It has no content with lines, but a line of its own.
             self.leaf(element, span);
         }
         self.container = parent;
@@ -235,7 +235,7 @@ impl<'a> OutlineWalk<'a> {
         let flag = |element: &TreeElement, name: &str| {
             element.attribute(name).and_then(AttributeValue::as_bool)
         };
-        // One profile says tight of the list, the other spread of list and item.
+        // One profile has `tight` on the list, the other `spread` on list and item.
         let tight = flag(element, "tight");
         let is_spread = flag(element, "spread").unwrap_or(tight == Some(false));
         let items = element.children.iter().filter_map(MarkdownNode::as_element);
@@ -265,17 +265,18 @@ pub(crate) fn is_empty_paragraph(element: &TreeElement) -> bool {
     element.name == "paragraph" && element.children.is_empty()
 }
 
-/// Makes the row that stands below the head of a table which has no other: schemas ask for one.
+/// Makes the row below the head of a table that has no other: schemas require one.
 pub(crate) fn empty_row(head: &TreeElement) -> TreeElement {
     let cells = head.children.iter().filter_map(MarkdownNode::as_element).map(|cell| {
         let paragraph = TreeElement::new("paragraph").into();
         let (name, attributes) = ("table_cell".into(), cell.attributes.clone());
         TreeElement { name, attributes, children: vec![paragraph], marks: Vec::new() }.into()
     });
-    TreeElement::new("table_row").holding(cells.collect())
+    TreeElement::new("table_row").with_children(cells.collect())
 }
 
-/// Whether a row of a table of `n_rows` stands there only because tables must have one below their head.
+/// Reports whether a row of a table of `n_rows` only exists because tables must have one below
+/// their head.
 fn is_filler(row: &TreeElement, n_rows: usize) -> bool {
     let is_empty = |cell: &MarkdownNode| {
         cell.as_element().is_some_and(|cell| cell.children.iter().all(is_empty_block))
@@ -287,9 +288,10 @@ fn is_empty_block(node: &MarkdownNode) -> bool {
     node.as_element().is_some_and(is_empty_paragraph)
 }
 
-/// Whether, without a blank line between, the two would read as something else.
+/// Reports whether the two would have another meaning without a blank line between.
 fn must_stand_apart(before: &TreeElement, after: &TreeElement) -> bool {
-    let is_list = |it: &TreeElement| matches!(it.name.as_str(), "bullet_list" | "ordered_list");
+    let is_list =
+        |element: &TreeElement| matches!(element.name.as_str(), "bullet_list" | "ordered_list");
     let begins_empty = || {
         let item = after.children.first().and_then(MarkdownNode::as_element);
         item.and_then(|item| item.children.first())

@@ -1,16 +1,17 @@
 //! The two schema profiles: which elements, attributes and marks an editor can build.
 //!
-//! An editor *deletes* from the shared document whatever its schema cannot build: an unknown name, an
-//! attribute of another type, content in the wrong place. So these tables are what we may write. They are
-//! those of prosemirror-markdown 1.13 ([`SchemaProfile::CommonMark`]) and of Milkdown 7.22 with the presets
-//! commonmark and gfm ([`SchemaProfile::Gfm`]). [`check`] tells whether a tree keeps them.
+//! An editor *deletes* all elements from the shared document that its schema cannot build: an
+//! unknown name, an attribute of another type, content in the wrong place. So yfs may only write
+//! elements of these tables. They are those of prosemirror-markdown 1.13
+//! ([`SchemaProfile::CommonMark`]) and of Milkdown 7.22 with the presets commonmark and gfm
+//! ([`SchemaProfile::Gfm`]). [`check`] verifies a tree.
 
 use smol_str::SmolStr;
 use thiserror::Error;
 
 use crate::tree::{AttributeValue, MarkdownNode, TextMark, TreeElement};
 
-/// Which schema the documents of a workspace keep. The two never mix in one document.
+/// The schema of the documents of a workspace. The two never mix in one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemaProfile {
     /// The names of prosemirror-markdown: CommonMark without tables; HTML is text.
@@ -19,7 +20,7 @@ pub enum SchemaProfile {
     Gfm,
 }
 
-/// What sort of value an attribute has, beside null where its default is null.
+/// The type of an attribute's value, beside null if its default is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttributeKind {
     /// True or false.
@@ -52,13 +53,13 @@ pub enum AttributeDefault {
 pub struct AttributeSpec {
     /// Its name.
     pub name: &'static str,
-    /// What its values are.
+    /// The type of its values.
     pub kind: AttributeKind,
-    /// What it is when nobody says.
+    /// Its value if it is absent.
     pub default: AttributeDefault,
 }
 
-/// What an element may hold.
+/// The allowed content of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementContent {
     /// Nothing.
@@ -83,14 +84,14 @@ pub enum ElementContent {
     OneParagraph,
 }
 
-/// Where an element may stand.
+/// The allowed position of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementPosition {
     /// Among blocks.
     Block,
     /// In text.
     Inline,
-    /// Only where an element asks for it by name.
+    /// Only as named content of another element.
     Named,
 }
 
@@ -99,9 +100,9 @@ pub enum ElementPosition {
 pub struct ElementSpec {
     /// Its name.
     pub name: &'static str,
-    /// Where it may stand.
+    /// The allowed position.
     pub place: ElementPosition,
-    /// What it may hold.
+    /// The allowed content.
     pub content: ElementContent,
     /// Its attributes, in the order in which editors write them.
     pub attributes: &'static [AttributeSpec],
@@ -116,7 +117,7 @@ pub struct MarkSpec {
     pub attributes: &'static [AttributeSpec],
 }
 
-/// What an editor could not build.
+/// The part of a tree that an editor could not build.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SchemaViolation {
@@ -134,8 +135,8 @@ pub enum SchemaViolation {
         /// Its attribute.
         attribute: &'static str,
     },
-    /// The children are not what the element may hold.
-    #[error("{0:?} may not hold what it holds")]
+    /// The children are not allowed in the element.
+    #[error("{0:?} has children that it must not have")]
     Content(SmolStr),
 }
 
@@ -354,7 +355,8 @@ impl SchemaProfile {
     }
 }
 
-/// Tells whether an editor of this profile could build the tree, and else what it would delete first.
+/// Checks that an editor of this profile could build the tree, and returns the first part that it
+/// would delete.
 pub fn check(element: &TreeElement, profile: SchemaProfile) -> Result<(), SchemaViolation> {
     let unknown = || SchemaViolation::UnknownElement(element.name.clone());
     let spec = profile.element(&element.name).ok_or_else(unknown)?;
@@ -366,7 +368,7 @@ pub fn check(element: &TreeElement, profile: SchemaProfile) -> Result<(), Schema
             MarkdownNode::Text(text) => check_marks(&text.marks, profile)?,
         }
     }
-    match holds(spec.content, &element.children, profile) {
+    match accepts_children(spec.content, &element.children, profile) {
         true => Ok(()),
         false => Err(SchemaViolation::Content(element.name.clone())),
     }
@@ -407,7 +409,11 @@ fn check_attributes(
     Ok(())
 }
 
-fn holds(content: ElementContent, children: &[MarkdownNode], profile: SchemaProfile) -> bool {
+fn accepts_children(
+    content: ElementContent,
+    children: &[MarkdownNode],
+    profile: SchemaProfile,
+) -> bool {
     let place = |node: &MarkdownNode| profile.element(node.name()).map(|spec| spec.place);
     let is_block = |node: &MarkdownNode| place(node) == Some(ElementPosition::Block);
     let is_inline = |node: &MarkdownNode| {

@@ -1,23 +1,25 @@
-//! The bytes of a file beside its tree, so that whoever reads gets back what somebody wrote.
+//! The bytes of a file beside its tree, so that a reader gets back the bytes that a writer wrote.
 //!
-//! A tree says what a document means; it does not say which bullet was used, where references are defined or
-//! how a table was padded. A [`SourceMap`] remembers that for as long as the meaning stays: by hash of
-//! each leaf, the lines that differ from what [`write`](crate::write::write) would write, with what containers
-//! put before them, and what stands between two leaves. So a change in one paragraph changes the lines of that
-//! paragraph and no others, and its memory is one entry among many.
+//! A tree is the meaning of a document; it does not include the bullet that was used, the place
+//! where references are defined or the padding of a table. A [`SourceMap`] remembers those for as
+//! long as the meaning stays: by hash of each leaf, the lines that differ from the output of
+//! [`write`](crate::write::write), the prefixes that containers put before them, and the lines
+//! between two leaves. So a change in one paragraph changes the lines of that paragraph and no
+//! others, and its memory is one entry among many.
 //!
 //! # Invariants
 //!
-//! - What [`render`] returns means the tree, as far as markdown can say it: it was read back, and else is what
-//!   [`write`](crate::write::write) writes. A memory that is stale, merged or made up costs formatting and no more.
-//! - [`render`] of what [`remember`] returned is the text that was remembered, byte for byte.
-//!
-//! - A memory, whoever wrote it, makes a text at most a few times as long as itself and the tree together, beyond 16 MiB.
+//! - The result of [`render`] means the tree, as far as markdown can express it: it was read back,
+//!   and otherwise is the output of [`write`](crate::write::write). A memory that is stale, merged
+//!   or made up only costs formatting.
+//! - [`render`] of the result of [`remember`] is the text that was remembered, byte for byte.
+//! - A memory from any source makes a text at most a few times as long as itself and the tree
+//!   together, beyond 16 MiB.
 //!
 //! # Cost
 //!
-//! [`remember`] reads the text once. [`render`] writes once and reads once where the memory is right, and a
-//! bounded number of times otherwise.
+//! [`remember`] reads the text once. [`render`] writes once and reads once if the memory is right,
+//! and a bounded number of times otherwise.
 
 mod apply_source;
 mod blocks;
@@ -38,30 +40,31 @@ pub use render::{RenderedText, render, render_checked};
 use crate::write::emit::{LineEnd, OutputLine};
 use key::LeafKey;
 
-/// How long a record may be that holds for more than one leaf, in bytes. So no few bytes become many.
+/// The greatest length of a record that holds for more than one leaf, in bytes. So no few bytes
+/// become many.
 const MAX_REPEATED: usize = 256;
 
-/// Changes whenever [`write`](crate::write::write) writes the same tree otherwise: what a map leaves out is
-/// what that version writes.
+/// The version of the writer, to be raised whenever [`write`](crate::write::write) writes the same
+/// tree otherwise: a map leaves out the lines that this version writes.
 pub const WRITER_VERSION: u32 = 1;
 
-/// What a file's bytes say beyond its tree.
+/// The parts of a file's bytes that its tree cannot express.
 ///
-/// It is kept as entries of text under text, each of which stands for itself, so that a `Y.Map` merges two
-/// people's changes entry by entry.
+/// It is kept as entries of text under text, which are independent of each other, so that a `Y.Map`
+/// merges two people's changes entry by entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceMap {
     style: FileStyle,
-    /// By leaf; several where equal leaves were written differently, in their order.
+    /// Records by leaf; several if equal leaves were written differently, in their order.
     leaves: BTreeMap<LeafKey, Vec<SourceRecord>>,
-    /// By the leaves before and after.
+    /// Records by the leaves before and after.
     gaps: BTreeMap<(LeafKey, LeafKey), Vec<SourceRecord>>,
 }
 
-/// What is true of the whole file.
+/// The properties of the whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStyle {
-    /// How most lines end.
+    /// The most frequent line end.
     end: LineEnd,
     has_mark: bool,
     /// Whether the last line has no end.
@@ -73,11 +76,11 @@ struct FileStyle {
 /// The lines of one leaf or gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SourceRecord {
-    /// Something of what stands around, to tell equal leaves and gaps apart.
+    /// A few bits of the context, to distinguish equal leaves and gaps.
     hint: u16,
-    /// What each container around puts before lines, outermost first; nothing where it is the usual.
+    /// The prefix of each container around, outermost first; `None` for the usual one.
     prefixes: Vec<Option<(String, String)>>,
-    /// The lines; nothing where they are the usual.
+    /// The lines; `None` for the usual ones.
     lines: Option<Vec<OutputLine>>,
 }
 
@@ -88,19 +91,19 @@ impl Default for FileStyle {
 }
 
 impl SourceRecord {
-    /// How much it says, in bytes.
+    /// Returns its size in bytes.
     fn len(&self) -> usize {
         self.lines.iter().flatten().map(|line| line.text.len() + 2).sum()
     }
 
-    /// Whether it may hold for all leaves of its key.
+    /// Reports whether it may hold for all leaves of its key.
     fn may_repeat(&self) -> bool {
         self.len() <= MAX_REPEATED
     }
 }
 
 impl SourceMap {
-    /// How much is remembered, in bytes.
+    /// Returns the size of the memory in bytes.
     fn len(&self) -> usize {
         let records = self.leaves.values().chain(self.gaps.values()).flatten();
         records.map(SourceRecord::len).sum()

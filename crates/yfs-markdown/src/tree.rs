@@ -1,25 +1,28 @@
-//! The document tree: what a ProseMirror editor holds, without an editor.
+//! The document tree of a ProseMirror editor, without an editor.
 //!
-//! A node is an element with a name, typed attributes and children, or a run of text. Marks (emphasis,
-//! links) lie on runs and on inline elements, in the order of their rank in the schema. The root is an
-//! element named `doc`. Names are strings, not an enum: a document may hold what no profile of ours knows.
+//! A node is an element with a name, typed attributes and children, or a run of text. Marks
+//! (emphasis, links) lie on runs and on inline elements, in the order of their rank in the schema.
+//! The root is an element named `doc`. Names are strings, not an enum: a document may have names
+//! that no profile knows.
 //!
 //! # Invariants
 //!
-//! - Trees made by this crate are at most [`MAX_DEPTH`] elements deep, so that recursion over them is safe.
-//! - Two neighbouring runs have different marks, and no run is empty.
+//! - Trees made by this crate are at most [`MAX_DEPTH`] elements deep, so that recursion over them
+//!   is safe.
+//! - Two neighboring runs have different marks, and no run is empty.
 
 use std::fmt;
 
 use smol_str::SmolStr;
 
-/// How deep a tree may be, counted in elements. Deeper containers are left out, their content stays.
+/// The greatest depth of a tree, counted in elements. Deeper containers are left out, their content
+/// stays.
 pub const MAX_DEPTH: usize = 128;
 
-/// A value of an attribute: JSON, with numbers as JavaScript has them.
+/// A value of an attribute: JSON, with the numbers of JavaScript.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttributeValue {
-    /// Nothing. For most purposes, an attribute that is null is one that is absent.
+    /// Null. For most purposes, an attribute that is null is one that is absent.
     Null,
     /// True or false.
     Bool(bool),
@@ -61,7 +64,7 @@ pub struct TreeElement {
     pub name: SmolStr,
     /// Its attributes, nulls included.
     pub attributes: Attributes,
-    /// What it holds.
+    /// Its children.
     pub children: Vec<MarkdownNode>,
     /// Its marks by rank, on inline elements. Yjs does not keep these.
     pub marks: Vec<TextMark>,
@@ -109,7 +112,7 @@ impl AttributeValue {
         }
     }
 
-    /// Whether this is [`AttributeValue::Null`].
+    /// Reports whether this is [`AttributeValue::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
@@ -153,7 +156,7 @@ impl TextMark {
 }
 
 impl TreeElement {
-    /// Makes an element that has and holds nothing.
+    /// Makes an element without attributes and children.
     pub fn new(name: &'static str) -> Self {
         let name = SmolStr::new_static(name);
         Self { name, attributes: Vec::new(), children: Vec::new(), marks: Vec::new() }
@@ -166,9 +169,9 @@ impl TreeElement {
         self
     }
 
-    /// Puts the children in.
+    /// Sets the children.
     #[must_use]
-    pub fn holding(mut self, children: Vec<MarkdownNode>) -> Self {
+    pub fn with_children(mut self, children: Vec<MarkdownNode>) -> Self {
         self.children = children;
         self
     }
@@ -178,7 +181,7 @@ impl TreeElement {
         find(&self.attributes, name)
     }
 
-    /// Returns an attribute that is text; what is not there is empty.
+    /// Returns an attribute that is text; empty if it is absent.
     pub fn text_attribute(&self, name: &str) -> &str {
         self.attribute(name).and_then(AttributeValue::as_str).unwrap_or_default()
     }
@@ -207,7 +210,7 @@ impl MarkdownNode {
         Self::Text(TextRun { text: text.into(), marks })
     }
 
-    /// Returns the element that this is.
+    /// Returns the element, if this is one.
     pub fn as_element(&self) -> Option<&TreeElement> {
         match self {
             Self::Element(element) => Some(element),
@@ -215,7 +218,7 @@ impl MarkdownNode {
         }
     }
 
-    /// Returns the name of the element that this is, or `text`.
+    /// Returns the name of the element, or `text`.
     pub fn name(&self) -> &str {
         match self {
             Self::Element(element) => &element.name,
@@ -284,7 +287,7 @@ impl fmt::Display for AttributeValue {
     }
 }
 
-/// For tests and logs: `heading{level=1}("Title " em"x")`. Nulls are left out.
+/// Formats for tests and logs: `heading{level=1}("Title " em"x")`. Nulls are left out.
 impl fmt::Display for MarkdownNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,11 +1,11 @@
-//! How large a tree a text becomes, without building it.
+//! The approximate size of a text's tree, without building it.
 //!
 //! A line, a list item or a cell of a table is a few elements with attributes and a text, which
 //! take 1 to 4 KB in an editor's document, however short they are. So memory is not bounded by the
 //! length of a file, but by its weight.
 
-/// Returns about how many lines, items, cells and pairs of marks a text has. It is at most the
-/// length of the text in bytes. Costs one pass and no memory.
+/// Returns the approximate number of lines, items, cells and pairs of marks of a text. It is at
+/// most the length of the text in bytes. Costs one pass and no memory.
 ///
 /// ```
 /// use yfs_markdown::weight::weight;
@@ -17,7 +17,7 @@ pub fn weight(text: &str) -> usize {
     let lines = text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r'));
     let (mut n_blocks, mut n_marks) = (0, 0);
     for line in lines {
-        // What opens containers, with the spaces between.
+        // The bytes that open containers, with the spaces between.
         let opens = |byte: &u8| b"-+*>.) \t0123456789".contains(byte);
         let n_opening = line.iter().take_while(|byte| opens(byte)).count();
         let (opening, rest) = line.split_at(n_opening);

@@ -1,8 +1,9 @@
-//! Tree to text, read back to see that it says the same.
+//! Writes a tree as text, and reads it back to verify it.
 //!
-//! Each leaf is written with few backslashes first. If the whole does not read back as the tree, each leaf is
-//! tried alone, with more care where it needs it. Trees of editors can hold what markdown cannot say (empty
-//! paragraphs, blanks at the end of a line); of these, as much is written as can be.
+//! Each leaf is written with few backslashes first. If the whole does not read back as the tree,
+//! each leaf is tried alone, with more care where it needs it. Trees of editors can have content
+//! that markdown cannot express (empty paragraphs, blanks at the end of a line); of these, as much
+//! is written as possible.
 //!
 //! # Cost
 //!
@@ -26,7 +27,7 @@ use crate::{
     tree_equality::same,
 };
 
-/// Writes a document as markdown, in the one way that everybody who remembers nothing writes it.
+/// Writes a document as markdown in the usual style, without any memory.
 ///
 /// ```
 /// use yfs_markdown::{parse::parse, schema::SchemaProfile, write::write};
@@ -41,12 +42,12 @@ pub fn write(document: &TreeElement, profile: SchemaProfile) -> String {
     if same(&parse(&text, profile), document) {
         return text;
     }
-    take_care(&outline, &mut plan, |_| true);
+    raise_care(&outline, &mut plan, |_| true);
     emit(&outline, &plan)
 }
 
-/// Raises the care of the leaves that need it, among those that are chosen.
-pub(crate) fn take_care(
+/// Raises the care of the leaves that need it, among the selected ones.
+pub(crate) fn raise_care(
     outline: &TreeOutline<'_>,
     plan: &mut WritePlan<'_>,
     is_chosen: impl Fn(usize) -> bool,
@@ -61,27 +62,27 @@ pub(crate) fn take_care(
     }
 }
 
-/// Whether a leaf, alone in a document, reads back as itself.
+/// Reports whether a leaf, alone in a document, reads back as itself.
 fn reads_back(leaf: &OutlineLeaf<'_>, profile: SchemaProfile, care: EscapeCare) -> bool {
     let alone = match leaf.element.name.as_str() {
         "table_header_row" => {
             let rows = vec![leaf.element.clone().into(), empty_row(leaf.element).into()];
-            TreeElement::new("table").holding(rows)
+            TreeElement::new("table").with_children(rows)
         }
         "table_row" => {
             let head =
                 leaf.element.children.iter().filter_map(MarkdownNode::as_element).map(|cell| {
                     let head = TreeElement { name: "table_header".into(), ..cell.clone() };
                     let paragraph = TreeElement::new("paragraph").into();
-                    head.holding(vec![paragraph]).into()
+                    head.with_children(vec![paragraph]).into()
                 });
-            let head = TreeElement::new("table_header_row").holding(head.collect());
-            TreeElement::new("table").holding(vec![head.into(), leaf.element.clone().into()])
+            let head = TreeElement::new("table_header_row").with_children(head.collect());
+            TreeElement::new("table").with_children(vec![head.into(), leaf.element.clone().into()])
         }
         "horizontal_rule" | "hr" => return true,
         _ => leaf.element.clone(),
     };
-    let document = TreeElement::new("doc").holding(vec![alone.into()]);
+    let document = TreeElement::new("doc").with_children(vec![alone.into()]);
     let outline = TreeOutline::new(&document);
     let mut plan = WritePlan::canonical(&outline, profile);
     plan.cares.fill(care);

@@ -19,7 +19,7 @@ use crate::{
 /// Longer contents are handed over from another thread.
 const MAX_AT_ONCE: usize = 256 * 1024;
 
-/// What a file held, and as of which version.
+/// The content of a file, and its version.
 #[expect(missing_debug_implementations, reason = "the bytes of napi have none")]
 #[napi(object)]
 pub struct NativeContent {
@@ -44,16 +44,16 @@ pub struct NativeWrite {
 
 #[napi]
 impl NativeFs {
-    /// Returns the id of a text that is in memory already, a blank, its version, a line feed, and the text;
-    /// nothing where it is not. The text counts as read.
+    /// Returns the id of a text that is in memory already, a blank, its version, a line feed, and
+    /// the text; nothing where it is not. The text counts as read.
     #[napi]
     pub fn text_in_memory(&self, at: String) -> napi::Result<Option<String>> {
         let known = self.in_memory(&at)?;
         Ok(known.map(|text| format!("{} {}\n{}", text.id.as_str(), text.version(), text.content)))
     }
 
-    /// Returns a number that no other file has, nor this one for another text; nothing where no text is in memory.
-    /// The text counts as read: the caller has it from an earlier call.
+    /// Returns a number that no other file has, nor this one for another text; nothing where no
+    /// text is in memory. The text counts as read: the caller has it from an earlier call.
     #[napi]
     pub fn text_state(&self, at: String) -> napi::Result<Option<f64>> {
         Ok(self.in_memory(&at)?.and_then(|text| text.state()).map(|state| state as f64))

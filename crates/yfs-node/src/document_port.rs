@@ -1,4 +1,4 @@
-//! Documents, for whoever carries Yjs updates: a provider, an editor, a server in JavaScript.
+//! Documents, for programs that carry Yjs updates: a provider, an editor, a server in JavaScript.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct NativePort {
     port: Arc<std::sync::Mutex<Option<DocPort>>>,
     /// Held by the one call of [`NativePort::next`] that waits.
     updates: Arc<Mutex<Subscription>>,
-    /// Ends that call; whoever closes the port notifies.
+    /// Ends that call; notified when the port is closed.
     closing: Arc<Notify>,
 }
 
@@ -27,7 +27,7 @@ pub struct NativePort {
 #[expect(missing_debug_implementations, reason = "the bytes of napi have none")]
 #[napi(object)]
 pub struct NativeUpdate {
-    /// An update; nothing if some were lost because nobody fetched them in time.
+    /// An update; none if some were lost because they were not fetched in time.
     pub update: Option<Uint8Array>,
 }
 

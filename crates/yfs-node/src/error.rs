@@ -1,4 +1,5 @@
-//! Errors as JavaScript gets them: the reason is JSON, of which `ts/errors.ts` makes an `Error` with a code.
+//! Errors as JavaScript gets them: the reason is JSON, which `ts/errors.ts` converts to an `Error`
+//! with a code.
 
 use std::error::Error;
 
@@ -25,7 +26,7 @@ pub(crate) fn of_fs(error: &FsError) -> napi::Error {
     napi::Error::from_reason(reason.to_string())
 }
 
-/// Says an error of a workspace.
+/// Converts the error of a workspace.
 pub(crate) fn of_workspace(error: &WorkspaceError) -> napi::Error {
     if let WorkspaceError::Fs(error) = error {
         return of_fs(error);
@@ -33,22 +34,22 @@ pub(crate) fn of_workspace(error: &WorkspaceError) -> napi::Error {
     plain(code_of(error), &error.to_string(), causes(error.source()))
 }
 
-/// Says an error of the caller's: an argument that is none.
+/// Returns the error of an invalid argument.
 pub(crate) fn invalid(what: &str, value: &str) -> napi::Error {
     plain("ERR_INVALID_ARG_VALUE", &format!("not {what}: {value:?}"), None)
 }
 
-/// Says that the workspace is closed.
+/// Returns the error of a closed workspace.
 pub(crate) fn closed() -> napi::Error {
     of_workspace(&WorkspaceError::Closed)
 }
 
-/// Says that a call did not come to its end; nothing says what it did.
+/// Returns the error of a call that panicked; its effect is unknown.
 pub(crate) fn died(error: &dyn Error) -> napi::Error {
     plain("ERR_YFS_INTERNAL", &error.to_string(), None)
 }
 
-/// Says what is wrong with an argument where the error of an operation would name it.
+/// Returns the error of an invalid path.
 pub(crate) fn bad_path(
     op: yfs_vfs::Op,
     text: &str,

@@ -1,4 +1,5 @@
-//! Files on behalf of somebody: the calls that answer from memory, and those that change the tree.
+//! The files of a workspace on behalf of an actor: calls that answer from memory, and calls that
+//! change the tree.
 
 use std::sync::{Arc, Weak};
 
@@ -18,9 +19,9 @@ use crate::{
     workspace_slot::{WorkspaceSlot, lifted, path},
 };
 
-/// A workspace's files on behalf of somebody.
+/// The files of a workspace on behalf of an actor.
 ///
-/// It is a session: what was read through it is the base of what is written through it.
+/// It is a session: what was read through it is the base of later writes.
 #[derive(Debug)]
 #[napi]
 pub struct NativeFs {
@@ -45,7 +46,8 @@ impl Drop for NativeFs {
     }
 }
 
-/// How many fields [`NativeFs::stat`] fills in: kind, size, time, mode, time of making. The kind is a character.
+/// How many fields [`NativeFs::stat`] fills in: kind, size, time, mode, time of making. The kind is
+/// a character.
 const N_STAT_FIELDS: usize = 5;
 
 #[napi]
@@ -66,7 +68,8 @@ impl NativeFs {
         mut fields: Float64ArraySlice<'_>,
     ) -> napi::Result<String> {
         let found = self.entry(&at, follow)?.map_err(|error| error::of_fs(&error))?;
-        // SAFETY: the array is JavaScript's, whose one thread waits for this call; nobody else sees it.
+        // SAFETY: the array is JavaScript's, whose one thread waits for this call; no other code
+        // sees it.
         Ok(describe_into(unsafe { fields.as_mut() }, &found))
     }
 
@@ -137,14 +140,14 @@ impl NativeFs {
         self.change(Op::Mkdir, at, move |session, at| lifted(session.mkdir(at, &options)))
     }
 
-    /// Removes something.
+    /// Removes a node.
     #[napi]
     pub fn rm(&self, at: String, recursive: bool, force: bool) -> napi::Result<OwnedFuture<()>> {
         let options = RemoveOptions { recursive, force };
         self.change(Op::Rm, at, move |session, at| lifted(session.rm(at, &options)))
     }
 
-    /// Copies something.
+    /// Copies a node.
     #[napi]
     pub fn cp(
         &self,
@@ -158,7 +161,7 @@ impl NativeFs {
         self.change(Op::Cp, from, move |session, from| lifted(session.cp(from, &to, &options)))
     }
 
-    /// Moves something.
+    /// Moves a node.
     #[napi]
     pub fn mv(
         &self,

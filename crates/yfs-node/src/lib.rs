@@ -1,9 +1,9 @@
 //! The workspace for Node: the native half of the npm package `yfs`.
 //!
-//! It is as thin as it can be. What only looks into memory answers at once, on the thread of the event loop;
-//! everything else runs on other threads and answers with a promise. Values that are more than a
-//! text, a number or bytes cross as JSON (`message`), errors as well (`error`); the TypeScript of the
-//! package (`ts/`) gives them their shape.
+//! It is as thin as it can be. What only looks into memory answers at once, on the thread of the
+//! event loop; everything else runs on other threads and answers with a promise. Values that are
+//! more than a text, a number or bytes cross as JSON (`message`), errors as well (`error`); the
+//! TypeScript of the package (`ts/`) gives them their shape.
 //!
 //! ```js
 //! import { Workspace } from 'yfs'
@@ -14,9 +14,9 @@
 //!
 //! # Invariants
 //!
-//! - Nothing that waits for a lock of long, a disk or a peer runs on the thread of the event loop, except what
-//!   is asked for synchronously (`at_once`).
-//! - A workspace is let go when it is closed, whoever still holds an object of it.
+//! - No call that waits for a long lock, a disk or a peer runs on the thread of the event loop,
+//!   except the synchronous calls (`sync_calls`).
+//! - A workspace is released when it is closed, even if JavaScript still holds its objects.
 //! - A call that runs on another thread owns all that it touches (`promised`): the thread that
 //!   asked may end first.
 

@@ -1,4 +1,5 @@
-//! Long answers, page by page: an event loop that has to read all of one at once would stand still for that long.
+//! Long answers, page by page: an event loop that has to read all of one at once would stand still
+//! for that long.
 
 use std::{collections::VecDeque, sync::Mutex};
 

@@ -2,8 +2,8 @@
 //!
 //! # Cost
 //!
-//! Each holds the event loop up for as long as it takes, a write to the log included. They are there for
-//! programs that ask synchronously; everybody else has the calls that answer with a promise.
+//! Each blocks the event loop until it is done, a write to the log included. They exist for
+//! synchronous programs; other programs use the calls that return a promise.
 
 use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
@@ -85,14 +85,14 @@ impl NativeFs {
         lifted(self.session()?.mkdir(&path(Op::Mkdir, &at)?, &options))
     }
 
-    /// Removes something.
+    /// Removes a node.
     #[napi]
     pub fn rm_sync(&self, at: String, recursive: bool, force: bool) -> napi::Result<()> {
         let options = RemoveOptions { recursive, force };
         lifted(self.session()?.rm(&path(Op::Rm, &at)?, &options))
     }
 
-    /// Copies something.
+    /// Copies a node.
     #[napi]
     pub fn cp_sync(
         &self,
@@ -106,7 +106,7 @@ impl NativeFs {
         lifted(self.session()?.cp(&from, &to, &options))
     }
 
-    /// Moves something.
+    /// Moves a node.
     #[napi]
     pub fn mv_sync(
         &self,

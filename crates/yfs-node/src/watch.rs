@@ -1,4 +1,4 @@
-//! What changes, for whoever waits for it.
+//! Changes of a workspace, for callers that wait for them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ const LIMIT: usize = 1_000;
 #[napi]
 pub struct NativeWatch {
     slot: WorkspaceSlot,
-    /// Ends the call that waits; whoever closes the watch notifies.
+    /// Ends the call that waits; notified when the watch is closed.
     closing: Arc<Notify>,
 }
 

@@ -44,7 +44,7 @@ pub struct NativeWorkspace {
 /// Where the workspace of a directory lies in it, as the `yfs` command has it.
 const IN_DIRECTORY: [&str; 2] = [".yfs", "workspace.db"];
 
-/// Opens what is there; otherwise makes it, unless told not to.
+/// Opens a workspace; creates it if there is none and `create` is set.
 fn open_file(
     named: PathBuf,
     create: bool,
@@ -68,7 +68,7 @@ fn open_file(
         return Workspace::open_at(&file, options);
     }
     match Workspace::create_at(&file, options.clone()) {
-        // Somebody was faster.
+        // Another process was faster.
         Err(_) if file.exists() => Workspace::open_at(&file, options),
         created => created,
     }
@@ -274,7 +274,8 @@ impl NativeWorkspace {
         self.ask(|workspace| Ok(pages(workspace.conflicts()?.iter().map(message::conflict))))
     }
 
-    /// Anchors a place, given as an offset in bytes or as a line; it stays with what is behind it, or before.
+    /// Anchors a place, given as an offset in bytes or as a line; it stays with what is behind it,
+    /// or before.
     #[napi]
     pub fn anchor(
         &self,

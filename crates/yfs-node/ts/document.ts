@@ -1,13 +1,13 @@
-// A document of a workspace, as whoever carries Yjs updates needs it.
+// A document of a workspace, for programs that carry Yjs updates.
 
 import { asking } from './errors.js'
 import { bytesOf } from './given.js'
 import type { NativePort } from './native.js'
 
-/** Is told of an update; of nothing if some were lost, and the difference must be asked for. */
+/** Receives an update; undefined if some were lost, and the caller must request the difference. */
 export type UpdateListener = (update: Uint8Array | null) => void
 
-/** A document: the main one, or that of a file. Close it in the end, or close the workspace. */
+/** A document: the main one, or that of a file. Close it after use, or close the workspace. */
 export class Port {
   readonly #listeners = new Set<UpdateListener>()
   readonly #native: NativePort
@@ -30,19 +30,19 @@ export class Port {
     return asking(() => this.#native.stateVector())
   }
 
-  /** Returns what a peer with this state vector lacks, as an update; everything without one. */
+  /** Returns what a peer with this state vector lacks, as an update; without a vector everything. */
   async diff(stateVector: Uint8Array = new Uint8Array([0])): Promise<Uint8Array> {
     const bytes = bytesOf(stateVector, 'stateVector')
     return asking(() => this.#native.diff(bytes))
   }
 
-  /** Takes an update through the gate. Once this resolves, the update is in the log, and others are told. */
+  /** Applies an update through the gate. When this resolves, the update is logged and published. */
   async applyUpdate(update: Uint8Array): Promise<void> {
     const bytes = bytesOf(update, 'update')
     await asking(() => this.#native.receive(bytes))
   }
 
-  /** Follows the updates since the port was opened, those that came in by it among them. */
+  /** Subscribes to the updates since the port was opened, including its own. */
   on(event: 'update', listener: UpdateListener): () => void {
     if (event !== 'update') throw new TypeError(`no event ${String(event)}`)
     this.#listeners.add(listener)
@@ -53,7 +53,7 @@ export class Port {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Lets the document go. Listeners are told nothing more. */
+  /** Releases the document. Listeners are not called any more. */
   close(): void {
     this.#listeners.clear()
     this.#native.close()

@@ -12,7 +12,7 @@ export class YfsError extends Error {
   declare path?: string
   /** The second path of an operation that has two. */
   declare dest?: string
-  /** What caused it, where something below says more than the code; it ends the message as well. */
+  /** The cause, if it says more than the code; it ends the message as well. */
   declare reason?: string
   /** Whether a cursor is too old, so that everything must be listed again. */
   declare cursorLost?: boolean

@@ -63,23 +63,24 @@ const GREP: Members<GrepQuery> = {
   timeoutMs: 'count',
 }
 
-/** How a tree is listed. */
+/** Options of listings. */
 interface WalkOptions {
   maxDepth?: number
   hidden?: boolean
 }
 
-/** The kinds by the letter that the native half uses. */
+/** The kinds, by the letter that the native half uses. */
 const KINDS: Record<string, Kind> = { f: 'file', d: 'directory', l: 'symlink' }
 
 /**
- * The files of a workspace, on behalf of an actor. What only reads memory has a form that returns at once.
+ * The files of a workspace, on behalf of an actor. Calls that only read memory also have a synchronous
+ * form.
  *
  * The object is a session: what was read through it as a whole is the base of what is written through it, so that changes
  * that others made since stay. A file that was never read through it is replaced.
  */
 export class Files {
-  /** Where a call of the native half puts what it found: kind, size, time, mode, time of making. */
+  /** Output of a native call: kind, size, mtime, mode, birthtime. */
   readonly #fields = new Float64Array(5)
   readonly #native: NativeFs
 
@@ -88,23 +89,23 @@ export class Files {
     this.#native = native
   }
 
-  /** Describes what is at a path, through links. */
+  /** Returns the attributes of the node at a path, through links. */
   statSync(path: string): Stats {
     return this.#stat(path, true)
   }
 
-  /** Describes what is at a path, and a link as itself. */
+  /** Returns the attributes of the node at a path; of a link itself if it is one. */
   lstatSync(path: string): Stats {
     return this.#stat(path, false)
   }
 
-  /** Describes what is at a path, if anything is. */
+  /** Returns the attributes of the node at a path, if there is one. */
   findSync(path: string, follow: boolean): Stats | undefined {
     const id = calling(() => this.#native.find(pathOf(path), follow, this.#fields))
     return id === null ? undefined : this.#described(id)
   }
 
-  /** Tells whether a path leads to something, through links. */
+  /** Returns whether a path leads to a node, through links. */
   existsSync(path: string): boolean {
     try {
       return this.#native.find(pathOf(path), true, this.#fields) !== null
@@ -118,12 +119,12 @@ export class Files {
     return entriesOf(calling(() => this.#native.readdir(pathOf(path))))
   }
 
-  /** Returns a number that no other file has, nor this one for another text, if it is a text that is in memory. */
+  /** Returns a number that identifies the file and its text, if that is in memory. */
   textStateSync(path: string): number | undefined {
     return calling(() => this.#native.textState(pathOf(path))) ?? undefined
   }
 
-  /** Returns a text that is in memory. */
+  /** Returns a text, if it is in memory. */
   textSync(path: string): { id: string; version: string; text: string } | undefined {
     const known = calling(() => this.#native.textInMemory(pathOf(path)))
     if (known === null) return undefined
@@ -135,42 +136,42 @@ export class Files {
     }
   }
 
-  /** Returns the same files with a label on what is done through them; what was read stays known. */
+  /** Returns the same session with a label for its changes. */
   labelled(label: string): Files {
     return new Files(this.#native.labelled(textOf(label, 'label')))
   }
 
-  /** Returns the place in the log of changes that is now. */
+  /** Returns the present position in the log of changes. */
   cursorSync(): string {
     return calling(() => this.#native.cursorSync())
   }
 
-  /** Lists every path, each directory before what it holds. The root is not listed. */
+  /** Lists every path but the root, each directory before its content. */
   allPathsSync(): Entry[] {
     return entriesOf(calling(() => this.#native.allPaths()))
   }
 
-  /** Returns the path of the same object without any link. */
+  /** Returns the path with all links resolved. */
   realpathSync(path: string): string {
     return calling(() => this.#native.realpath(pathOf(path)))
   }
 
-  /** Returns where a link points. */
+  /** Returns the target of a link. */
   readlinkSync(path: string): string {
     return calling(() => this.#native.readlink(pathOf(path)))
   }
 
-  /** Describes what is at a path, through links. */
+  /** Returns the attributes of the node at a path, through links. */
   async stat(path: string): Promise<Stats> {
     return this.statSync(path)
   }
 
-  /** Describes what is at a path, and a link as itself. */
+  /** Returns the attributes of the node at a path; of a link itself if it is one. */
   async lstat(path: string): Promise<Stats> {
     return this.lstatSync(path)
   }
 
-  /** Tells whether a path leads to something, through links. */
+  /** Returns whether a path leads to a node, through links. */
   async exists(path: string): Promise<boolean> {
     return this.existsSync(path)
   }
@@ -180,28 +181,28 @@ export class Files {
     return this.readdirSync(path)
   }
 
-  /** Returns the path of the same object without any link. */
+  /** Returns the path with all links resolved. */
   async realpath(path: string): Promise<string> {
     return this.realpathSync(path)
   }
 
-  /** Returns where a link points. */
+  /** Returns the target of a link. */
   async readlink(path: string): Promise<string> {
     return this.readlinkSync(path)
   }
 
-  /** Describes what is at a path, its media type, metadata and version included. */
+  /** Returns the attributes of the node at a path, with media type, metadata and version. */
   async describe(path: string, options: { follow?: boolean } = {}): Promise<Description> {
     const { follow = true } = optionsOf(options, { follow: 'boolean' })
     return JSON.parse(await asking(() => this.#native.describe(pathOf(path), follow)))
   }
 
-  /** Reads a file, with the version that was read. */
+  /** Reads a file and its version. */
   async read(path: string): Promise<Content> {
     return asking(() => this.#native.read(pathOf(path)))
   }
 
-  /** Reads up to `limit` lines from line `offset` (from 0) on. */
+  /** Reads up to `limit` lines from line `offset` (counted from 0). */
   async readLines(
     path: string,
     options: { offset?: number; limit?: number } = {},
@@ -213,14 +214,14 @@ export class Files {
     return JSON.parse(await asking(() => this.#native.readLines(pathOf(path), offset, limit)))
   }
 
-  /** Reads up to `length` bytes from a byte on. */
+  /** Reads up to `length` bytes from `offset`. */
   async readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
     return asking(() =>
       this.#native.readRange(pathOf(path), numberOf(offset, 'offset'), numberOf(length, 'length')),
     )
   }
 
-  /** Reads a file with its version, at once if it is a text in memory. */
+  /** Reads a file and its version, without a native call if its text is in memory. */
   async readVersioned(path: string): Promise<Content> {
     const known = this.textSync(path)
     return known ? { data: encoder.encode(known.text), version: known.version } : this.read(path)
@@ -231,13 +232,13 @@ export class Files {
     return (await this.readVersioned(path)).data
   }
 
-  /** Reads a file as text; what is not UTF-8 shows as U+FFFD. */
+  /** Reads a file as text; invalid UTF-8 becomes U+FFFD. */
   async readText(path: string): Promise<string> {
     return this.textSync(path)?.text ?? decoder.decode((await this.read(path)).data)
   }
 
   /**
-   * Makes `data` the content of a file, as a change of `base`, `baseVersion`, or else of what was read of it last. Refuses with
+   * Writes `data` as a change of `base`, `baseVersion`, or else of the content that the session read last. Rejects with
    * `ESTALE` if that cannot be found any more, or cannot be merged.
    */
   async writeFile(
@@ -262,22 +263,22 @@ export class Files {
     return JSON.parse(await asking(() => this.#native.append(pathOf(path), bytes, given)))
   }
 
-  /** Empties a file as the first step of writing it anew: held back until a write or an append follows, or `settle`. @internal */
+  /** Truncates a file; held back until a write or an append follows, or `settle`. @internal */
   async truncate(path: string): Promise<void> {
     await asking(() => this.#native.truncate(path))
   }
 
-  /** Makes the truncations that are held back: of one file, or of all. @internal */
+  /** Writes held-back truncations: of one file, or of all. @internal */
   async settle(path?: string): Promise<void> {
     await asking(() => this.#native.settle(path ?? null))
   }
 
-  /** Forgets what was read of a file, so that the next write replaces whatever it holds. @internal */
+  /** Forgets the base of a file, so that the next write replaces its content. @internal */
   forget(path: string): void {
     calling(() => this.#native.forget(path))
   }
 
-  /** Replaces text inside a file: finds and splices in one step. */
+  /** Replaces text in a file, atomically. */
   async edit(
     path: string,
     old: string,
@@ -294,7 +295,7 @@ export class Files {
     )
   }
 
-  /** Makes a directory. */
+  /** Creates a directory. */
   async mkdir(path: string, options: { recursive?: boolean; mode?: number } = {}): Promise<void> {
     const { recursive = false, mode = null } = optionsOf(options, {
       recursive: 'boolean',
@@ -303,7 +304,7 @@ export class Files {
     await asking(() => this.#native.mkdir(pathOf(path), recursive, mode))
   }
 
-  /** Moves something to the trash. */
+  /** Moves a node to the trash. */
   async rm(path: string, options: { recursive?: boolean; force?: boolean } = {}): Promise<void> {
     const { recursive = false, force = false } = optionsOf(options, {
       recursive: 'boolean',
@@ -312,7 +313,7 @@ export class Files {
     await asking(() => this.#native.rm(pathOf(path), recursive, force))
   }
 
-  /** Copies something, with mode and time; a directory that is there is merged into. */
+  /** Copies a node with mode and time; merges into an existing directory. */
   async cp(
     from: string,
     to: string,
@@ -325,7 +326,7 @@ export class Files {
     await asking(() => this.#native.cp(pathOf(from, 'from'), pathOf(to, 'to'), recursive, replace))
   }
 
-  /** Moves or renames something. A file that is replaced keeps its id, and so its editors and its history. */
+  /** Moves or renames a node. A replaced file keeps its id, its editors and its history. */
   async mv(
     from: string,
     to: string,
@@ -338,7 +339,7 @@ export class Files {
     await asking(() => this.#native.mv(pathOf(from, 'from'), pathOf(to, 'to'), replace, parents))
   }
 
-  /** Makes a symbolic link. */
+  /** Creates a symbolic link. */
   async symlink(target: string, path: string): Promise<void> {
     await asking(() => this.#native.symlink(textOf(target, 'target'), pathOf(path)))
   }
@@ -360,7 +361,7 @@ export class Files {
     await asking(() => this.#native.setMetadata(pathOf(path), JSON.stringify(metadata)))
   }
 
-  /** Lists what lies below a directory. */
+  /** Lists the nodes below a directory. */
   async walk(
     path: string,
     options: { maxDepth?: number; hidden?: boolean } = {},
@@ -369,7 +370,7 @@ export class Files {
     return gathered(() => this.#native.walk(pathOf(path), maxDepth, hidden))
   }
 
-  /** Yields what lies below a directory, for trees that are too large to hold. */
+  /** Yields the nodes below a directory, for trees that do not fit in memory. */
   async *each(
     path: string,
     options: { maxDepth?: number; hidden?: boolean } = {},
@@ -378,7 +379,7 @@ export class Files {
     yield* each<WalkEntry>(() => this.#native.walk(pathOf(path), maxDepth, hidden))
   }
 
-  /** Adds up what lies below a directory. */
+  /** Counts the nodes and bytes below a directory. */
   async totals(path: string): Promise<{ files: number; directories: number; bytes: number }> {
     return JSON.parse(await asking(() => this.#native.totals(pathOf(path))))
   }
@@ -415,7 +416,7 @@ export class Files {
     return this.#described(calling(() => this.#native.stat(pathOf(path), follow, this.#fields)))
   }
 
-  /** Returns what a call of the native half has found. */
+  /** Returns the output of a native call. */
   #described(id: string): Stats {
     const fields = this.#fields
     const mtimeMs = fields[2]!

@@ -11,13 +11,13 @@ import { Tree } from './nodefs/tree.js'
 import type { Changes } from './nodefs/watch.js'
 import { normalize } from './paths.js'
 
-/** How a workspace is lent as `node:fs`. */
+/** Options of a workspace as `node:fs`. */
 export interface NodeFsOptions {
-  /** Where relative paths count from. */
+  /** The directory that relative paths start from. */
   cwd?: string
-  /** On whose behalf files are changed. */
+  /** The author of changes. */
   actor?: string
-  /** What for: shown beside the changes in blame and versions. */
+  /** The task, which blame and versions show. */
   label?: string
 }
 
@@ -68,7 +68,7 @@ type ByPromise = Exclude<
   'close' | 'exists' | 'read' | 'readv' | 'write' | 'writev' | `f${string}`
 >
 
-/** What `node:fs` has, over a workspace. Each member may be called by itself, without the object. */
+/** The members of `node:fs`, over a workspace. Each may be called without the object. */
 export type NodeFs = Pick<
   typeof NodeFsModule,
   | Named

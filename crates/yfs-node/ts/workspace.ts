@@ -32,7 +32,7 @@ import type {
 export interface OpenDocument extends DocumentInfo {
   /** States, differences, updates in and out. */
   port: Port
-  /** Is told when the file is renamed to another category, so that an editor must bind to another root. */
+  /** Called when a rename gives the file another category: an editor must bind to another root. */
   on(event: 'change', listener: (info: DocumentInfo) => void): () => void
   close(): void
 }
@@ -55,7 +55,7 @@ const SHELL: Members<ShellOptions> = {
 
 const NODE_FS: Members<NodeFsOptions> = { cwd: 'string', actor: 'string', label: 'string' }
 
-/** What belongs to what was lent, and lives as long. */
+/** Objects that live as long as the object that was lent. */
 const held = new WeakMap<object, object>()
 
 /** A tree of files that people, agents, tools and other machines change at the same time. */
@@ -63,11 +63,11 @@ export class Workspace {
   readonly #native: NativeWorkspace
   readonly #ports = new Set<Port>()
   readonly #watches = new Set<NativeWatch>()
-  /** What may hold something back, by the objects that were lent. */
+  /** The sources of held-back writes, by the objects that were lent. */
   readonly #lent = new Set<WeakRef<{ flush(): Promise<void> }>>()
   readonly #isReadOnly: boolean
   #closing: Promise<void> | undefined
-  /** The files, on behalf of whoever the workspace was opened for. */
+  /** The files, on behalf of the actor that the workspace was opened for. */
   readonly files: Files
 
   private constructor(opened: NativeWorkspace, isReadOnly: boolean) {
@@ -86,7 +86,7 @@ export class Workspace {
     return new Workspace(opened, options.readOnly ?? false)
   }
 
-  /** Makes a workspace that is in memory only, at once. */
+  /** Creates a workspace in memory, synchronously. */
   static inMemory(options: OpenOptions = {}): Workspace {
     const given = JSON.stringify(optionsOf(options, OPEN))
     return new Workspace(
@@ -100,12 +100,12 @@ export class Workspace {
     return this.#native.id
   }
 
-  /** Which schema the workspace's rich text keeps. */
+  /** The schema of the workspace's rich text. */
   get profile(): string {
     return calling(() => this.#native.profile)
   }
 
-  /** Returns the files on behalf of an actor, with a label for what they are doing. */
+  /** Returns the files on behalf of an actor, with a label for its task. */
   filesFor(actor?: string, label?: string): Files {
     return new Files(calling(() => this.#native.files(actor ?? null, label ?? null)))
   }
@@ -124,7 +124,7 @@ export class Workspace {
     const files = calling(() => this.#native.files(actor, label))
     const lent = lendNodeFs(files, this.id, this.#isReadOnly, (given) => this.watch(given), options)
     this.#lend(lent)
-    // As long as somebody has the one, the other must be there.
+    // As long as the program holds the one, the other must exist.
     held.set(lent.fs, lent)
     return lent.fs
   }
@@ -138,7 +138,7 @@ export class Workspace {
     return port
   }
 
-  /** Tells what an editor must know of a file. */
+  /** Returns what an editor needs to open a file. */
   async document(path: string): Promise<DocumentInfo> {
     return JSON.parse(await asking(() => this.#native.document(textOf(path, 'path'))))
   }
@@ -165,17 +165,17 @@ export class Workspace {
     return { ...info, port, on, close }
   }
 
-  /** Returns where a file is; nothing if it is in the trash, or unknown. */
+  /** Returns the path of a file; null if it is in the trash or unknown. */
   async pathOf(id: string): Promise<string | null> {
     return asking(() => this.#native.pathOf(textOf(id, 'id')))
   }
 
-  /** Returns the place in the log of changes that is now. */
+  /** Returns the present position in the log of changes. */
   async cursor(): Promise<string> {
     return asking(() => this.#native.cursor())
   }
 
-  /** Yields what changes from this call on, or from a cursor on, whoever does it. */
+  /** Yields the changes of all writers since this call, or since a cursor. */
   watch(
     options: { cursor?: string; signal?: AbortSignal } = {},
   ): AsyncGenerator<Change, void, void> {
@@ -218,17 +218,17 @@ export class Workspace {
     return gathered(() => this.#native.trash())
   }
 
-  /** Brings something back from the trash, and returns where it is now. */
+  /** Restores a node from the trash, and returns its path. */
   async restore(id: string, to?: string): Promise<string> {
     return asking(() => this.#native.restore(textOf(id, 'id'), to ?? null))
   }
 
-  /** Marks things in the trash to be deleted for good; returns how many rows were marked. */
+  /** Marks nodes in the trash for deletion, and returns the number of marked rows. */
   async purge(ids: string[]): Promise<number> {
     return asking(() => this.#native.purge(ids))
   }
 
-  /** Deletes what was purged at least this long ago. */
+  /** Deletes nodes that were marked at least this long ago. */
   async expire(retentionMs: number): Promise<{ rows: number; documents: number; bytes: number }> {
     return JSON.parse(await asking(() => this.#native.expire(numberOf(retentionMs, 'retentionMs'))))
   }
@@ -251,14 +251,14 @@ export class Workspace {
     return found === null ? null : JSON.parse(found)
   }
 
-  /** Returns what a file held at a version. */
+  /** Returns the content of a version. */
   async versionContent(path: string, number: number): Promise<Uint8Array> {
     return asking(() =>
       this.#native.versionContent(textOf(path, 'path'), numberOf(number, 'number')),
     )
   }
 
-  /** Makes a version the content again. */
+  /** Writes the content of a version to its file. */
   async restoreVersion(path: string, number: number): Promise<Written> {
     return JSON.parse(
       await asking(() =>
@@ -267,27 +267,27 @@ export class Workspace {
     )
   }
 
-  /** Names what a file holds now. */
+  /** Gives the current version of a file a name. */
   async nameVersion(path: string, name: string): Promise<void> {
     await asking(() => this.#native.nameVersion(textOf(path, 'path'), textOf(name, 'name')))
   }
 
-  /** Takes a name away; tells whether a version had it. */
+  /** Removes a name; returns whether a version had it. */
   async unnameVersion(path: string, name: string): Promise<boolean> {
     return asking(() => this.#native.unnameVersion(textOf(path, 'path'), textOf(name, 'name')))
   }
 
-  /** Tells who wrote each line of a file. */
+  /** Returns the author of each line of a file. */
   async blame(path: string): Promise<BlameLine[]> {
     return gathered(() => this.#native.blame(textOf(path, 'path')))
   }
 
-  /** Lists what cannot be shown as it is. */
+  /** Lists the conflicts that a person should decide. */
   async conflicts(): Promise<Conflict[]> {
     return gathered(() => this.#native.conflicts())
   }
 
-  /** Anchors a place in a text, by byte or by line: it stays where it is while others write. */
+  /** Anchors a position in a text, by byte or by line: it follows the text while others write. */
   async anchor(
     path: string,
     spot: { offset: number } | { line: number },
@@ -297,12 +297,12 @@ export class Workspace {
     return asking(() => this.#native.anchor(textOf(path, 'path'), offset, line, stick === 'left'))
   }
 
-  /** Finds where an anchor is now. */
+  /** Returns the present position of an anchor. */
   async resolveAnchor(anchor: string): Promise<Anchored> {
     return JSON.parse(await asking(() => this.#native.resolveAnchor(textOf(anchor, 'anchor'))))
   }
 
-  /** Brings a file or directory of the host's in. */
+  /** Imports a file or directory of the host. */
   async import(
     from: string,
     to = '/',
@@ -316,7 +316,7 @@ export class Workspace {
     )
   }
 
-  /** Writes a file or folder out into a directory of the host's. */
+  /** Exports a file or directory to a directory of the host. */
   async export(from: string, to: string, options: { force?: boolean } = {}): Promise<ExportReport> {
     const { force = false } = optionsOf(options, { force: 'boolean' })
     return JSON.parse(
@@ -324,30 +324,36 @@ export class Workspace {
     )
   }
 
-  /** Counts what there is. */
+  /** Returns the size of the workspace. */
   async stats(): Promise<WorkspaceStats> {
     return JSON.parse(await asking(() => this.#native.stats()))
   }
 
-  /** Puts a content where its file's name says, and keeps one half of what is there twice; tells whether there was anything to do. */
+  /**
+   * Converts a file's content to the form that its name asks for, and removes one copy of doubled
+   * content. Returns whether the file changed.
+   */
   async repair(path: string): Promise<boolean> {
     return asking(() => this.#native.repair(textOf(path, 'path')))
   }
 
-  /** Makes the rich text of the workspace keep another schema. Nobody must have any of it open in an editor meanwhile. */
+  /**
+   * Converts the rich text of the workspace to another schema. No editor may have any of it open
+   * meanwhile.
+   */
   async convertProfile(
     profile: 'gfm' | 'commonmark',
   ): Promise<{ files: number; converted: number }> {
     return JSON.parse(await asking(() => this.#native.convertProfile(profile)))
   }
 
-  /** Tells what `redact` would erase, and changes nothing. */
+  /** Returns what `redact` would erase, without a change. */
   async redactable(path: string, options: { version?: number } = {}): Promise<Redacted> {
     const { version = null } = optionsOf(options, { version: 'number' })
     return JSON.parse(await asking(() => this.#native.redactable(textOf(path, 'path'), version)))
   }
 
-  /** Erases for good what a file held and holds no more: of one version, or all of its history. */
+  /** Erases content from the history of a file: of one version, or of all. The current content stays. */
   async redact(
     path: string,
     options: { version?: number; reason?: string } = {},
@@ -361,27 +367,27 @@ export class Workspace {
     )
   }
 
-  /** Lists what was erased of a file. */
+  /** Lists the redactions of a file. */
   async redactions(path: string): Promise<Redaction[]> {
     return JSON.parse(await asking(() => this.#native.redactions(textOf(path, 'path'))))
   }
 
-  /** Lists the updates of peers that were refused, oldest first. */
+  /** Lists the rejected updates of peers, oldest first. */
   async quarantined(): Promise<Quarantined[]> {
     return JSON.parse(await asking(() => this.#native.quarantined()))
   }
 
-  /** Moves what is at a path into another workspace, with ids and history; here it goes to the trash. */
+  /** Moves a node to another workspace, with ids and history. Here it goes to the trash. */
   async moveTo(path: string, other: Workspace, to: string): Promise<void> {
     await asking(() => this.#native.moveTo(textOf(path, 'path'), other.#native, textOf(to, 'to')))
   }
 
-  /** Makes the store as small as it can be without losing history. */
+  /** Replaces the log with snapshots; history stays. */
   async compact(): Promise<void> {
     await asking(() => this.#native.compact())
   }
 
-  /** Takes in what other processes have logged, at once; tells whether there was anything. */
+  /** Reads what other processes logged; returns whether there was anything. */
   async catchUp(): Promise<boolean> {
     return asking(() => this.#native.catchUp())
   }
@@ -392,8 +398,9 @@ export class Workspace {
   }
 
   /**
-   * Closes the workspace with all that was opened of it, and resolves when its files are closed. What was written is in the log
-   * either way. A second call waits for the first; only that one rejects where something that was held back could not be written.
+   * Closes the workspace and everything opened from it, and resolves when its files are closed.
+   * Acknowledged writes are in the log in any case. A second call waits for the first. Only the first
+   * rejects if a held-back write fails.
    */
   async close(): Promise<void> {
     if (this.#closing) return this.#closing.catch(() => undefined)
@@ -411,11 +418,11 @@ export class Workspace {
     for (const port of [...this.#ports]) port.close()
     for (const watch of this.#watches) watch.close()
     await asking(() => this.#native.close())
-    // What somebody was told is written and is not.
+    // A write that was reported as done and is not.
     if (failures.length > 0) throw failures[0]
   }
 
-  /** Notes what may hold something back; what nobody has any more is forgotten. */
+  /** Registers a source of held-back writes, and forgets those that were collected. */
   #lend(lent: { flush(): Promise<void> }): void {
     for (const other of this.#lent) if (other.deref() === undefined) this.#lent.delete(other)
     this.#lent.add(new Weak(lent))

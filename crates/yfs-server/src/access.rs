@@ -1,11 +1,11 @@
-//! Who may do what: tokens, and what each of them grants.
+//! Access: tokens, and the rights that each grants.
 //!
 //! A token is text that says what it grants, signed with a key that only the store holds (a
-//! [capability](https://en.wikipedia.org/wiki/Capability-based_security)): any server of the store can check
-//! it, and nobody else can make one. `docs/format/tokens.md` describes the bytes.
+//! [capability](https://en.wikipedia.org/wiki/Capability-based_security)): any server of the store
+//! can check it, and no other program can create one. `docs/format/tokens.md` describes the bytes.
 //!
-//! Whoever holds a token for the whole workspace may open every document. A token for a folder opens the
-//! documents of files below it, and not the main document, which tells of all files.
+//! The holder of a token for the whole workspace may open every document. A token for a directory
+//! opens the documents of files below it, and not the main document, which lists all files.
 
 mod grant;
 mod grant_guard;
@@ -25,7 +25,7 @@ const PROTOCOL_PREFIX: &str = "yfs-token.";
 /// How a server knows who may do what.
 #[derive(Debug, Clone)]
 pub enum AccessControl {
-    /// Everybody who can reach the server may do everything. For loopback addresses only.
+    /// Every client that can reach the server has all rights. For loopback addresses only.
     Open,
     /// Tokens are asked for.
     Tokens(TokenKeys),
@@ -59,8 +59,8 @@ impl AccessControl {
     }
 }
 
-/// Finds the token of a request: `Authorization: Bearer`, a sub-protocol, or `?token=`, which is all that
-/// some clients can send.
+/// Finds the token of a request: `Authorization: Bearer`, a sub-protocol, or `?token=`, which is
+/// all that some clients can send.
 pub(crate) fn token_of(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| value.split_once(' '));
@@ -79,8 +79,9 @@ pub(crate) fn token_of(headers: &HeaderMap, query: Option<&str>) -> Option<Strin
 /// Returns the sub-protocol that carries a token; the answer must name it.
 pub(crate) fn token_protocol(headers: &HeaderMap) -> Option<&str> {
     let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
-    let mut offered = offered.filter_map(|value| value.to_str().ok()).flat_map(|it| it.split(','));
-    offered.find_map(|it| Some(it.trim()).filter(|it| it.starts_with(PROTOCOL_PREFIX)))
+    let mut offered =
+        offered.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    offered.find_map(|name| Some(name.trim()).filter(|name| name.starts_with(PROTOCOL_PREFIX)))
 }
 
 #[cfg(test)]

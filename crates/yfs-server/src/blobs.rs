@@ -55,7 +55,7 @@ pub(crate) async fn put(
     let expected = hash_of(&hash)?;
     check(&caller)?;
     match BlobBody::from_request(request, &app).await {
-        Ok(body) if body.hash == expected => keep(&app, body),
+        Ok(body) if body.hash == expected => store_blob(&app, body),
         Ok(_) => {
             Err(HttpProblem::bad_request(format!("the content does not have the hash {hash}")))
         }
@@ -71,18 +71,18 @@ pub(crate) async fn post(
 ) -> Result {
     check(&caller)?;
     match BlobBody::from_request(request, &app).await {
-        Ok(body) => keep(&app, body),
+        Ok(body) => store_blob(&app, body),
         Err(error) => Ok(error.into_response()),
     }
 }
 
-/// Refuses whoever may not add blobs, before anything of one is read.
+/// Rejects a caller that may not add blobs, before any byte of one is read.
 fn check(caller: &RequestCaller) -> Result<()> {
     caller.needs_whole()?;
     caller.needs_write()
 }
 
-fn keep(app: &ServerState, mut body: BlobBody) -> Result<Response> {
+fn store_blob(app: &ServerState, mut body: BlobBody) -> Result<Response> {
     let put = || app.workspace.store().put_blob(&mut body.file, SystemClock.now());
     let info = block_in_place(put)?;
     let answer = BlobJson { hash: info.hash.to_string(), size: info.size };

@@ -17,7 +17,7 @@ use crate::{
     serve::ServerState,
 };
 
-/// Whoever makes a request.
+/// The caller of a request.
 #[derive(Debug)]
 pub(crate) struct RequestCaller {
     pub(crate) grant: AccessGrant,
@@ -35,20 +35,20 @@ impl RequestCaller {
         confined(&self.app.workspace, &self.grant)
     }
 
-    /// Refuses whoever may not see the whole workspace.
+    /// Rejects a caller that may not see the whole workspace.
     pub(crate) fn needs_whole(&self) -> Result<(), HttpProblem> {
         let refused = || HttpProblem::forbidden("this needs a token for the whole workspace");
         if self.grant.is_whole() { Ok(()) } else { Err(refused()) }
     }
 
-    /// Refuses whoever may not write.
+    /// Rejects a caller that may not write.
     pub(crate) fn needs_write(&self) -> Result<(), HttpProblem> {
         let refused = || HttpProblem::forbidden("this needs a token that allows writing");
         if self.grant.may_write() { Ok(()) } else { Err(refused()) }
     }
 }
 
-/// Whether the caller of a request may write, for whoever reads its body.
+/// Whether the caller of a request may write, for the extractor of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MayWrite(pub(crate) bool);
 

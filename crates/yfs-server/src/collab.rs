@@ -66,7 +66,7 @@ async fn serve(
     let mut ticks = interval(TICK);
     loop {
         tokio::select! {
-            heard = wire.hear() => {
+            heard = wire.receive() => {
                 let frame = match heard {
                     IncomingEvent::Message(frame) => frame,
                     IncomingEvent::Gone => return Ok(()),
@@ -84,7 +84,7 @@ async fn serve(
                 let answer = collab.receive(documents, &frame, now)?;
                 documents.opened = None;
                 if !documents.is_strange {
-                    wire.trust();
+                    wire.lift_limits();
                 }
                 wire.answer(answer, admitted).await?;
             }
@@ -126,7 +126,8 @@ impl ConnectionDocuments {
         }
     }
 
-    /// Closes the documents for which what they were opened with no longer counts. The others go on.
+    /// Closes the documents for which what they were opened with no longer counts. The others go
+    /// on.
     fn check(&mut self, collab: &mut CollabSession<DocSubscription>) -> Vec<Vec<u8>> {
         self.passes.retain(|key, _| collab.is_open(key));
         collab.expel(|key| {
@@ -148,9 +149,9 @@ impl DocumentOpener for ConnectionDocuments {
         let OpenedDocument { port, access } =
             opened.map_err(|ending| ending.reason().to_owned())?;
         // Entered before any state is taken, so that nothing falls between.
-        let seat = self.app.rooms.enter(port, &self.outbox, &prefix(request.key));
+        let subscription = self.app.rooms.join(port, &self.outbox, &prefix(request.key));
         self.passes.insert(request.key.to_owned(), (request.name.to_owned(), pass));
         self.is_strange = false;
-        Ok((seat, access))
+        Ok((subscription, access))
     }
 }

@@ -1,8 +1,9 @@
-//! A connection's stream, with what it may not do: take nothing for ever, or send much before anybody knows who it is.
+//! A connection's stream with its limits: a client must not stall reads for ever, nor send much
+//! before it is authenticated.
 //!
-//! It holds the connection's slot, so that whatever the stream becomes, a WebSocket above all, counts as long as it is
-//! open. What is written goes through a [`StreamWriter`], which whoever passes on an update to a thousand connections may use
-//! as well.
+//! It holds the connection's slot, so that whatever the stream becomes, a WebSocket above all,
+//! counts as long as it is open. Writes go through a [`StreamWriter`], which the task that sends an
+//! update to a thousand connections uses as well.
 
 mod writer;
 
@@ -25,8 +26,8 @@ use tokio::{
 /// How long the other side may take nothing of what is sent.
 const STALL_LIMIT: Duration = Duration::from_secs(60);
 
-/// How many bytes a WebSocket may send before a document was opened over it. The token comes in the first hundreds of
-/// them; a longer one than 16 KiB is refused.
+/// How many bytes a WebSocket may send before a document was opened over it. The token comes in the
+/// first hundreds of them; a longer one than 16 KiB is refused.
 pub(crate) const STRANGERS_BYTES: u64 = 1 << 20;
 
 /// A connection's stream.

@@ -1,4 +1,4 @@
-//! How somebody gets to a document: with which token, how far, and for how long.
+//! Access of a client to a document: with which token, with which rights, and for how long.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,15 +21,15 @@ use crate::{
 /// How often it is asked whether a token still counts.
 const RECHECK: Duration = Duration::from_secs(15);
 
-/// How long a document may take to appear of which the client knows and this server does not, as
-/// one that another process or replica has just made: clients take the answer that there is none as
-/// final.
+/// How long the server waits for a document that a client asks for and this server does not know,
+/// because another process or replica may have just created it: clients take the answer that there
+/// is none as final.
 pub(crate) const APPEARANCE: Duration = Duration::from_secs(2);
 
-/// How long it is rested at most before the log is looked at again for such a document.
+/// The longest delay between two checks of the log for such a document.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// What somebody shows at the door.
+/// The credential that a client presents.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionCredential {
     token: String,
@@ -134,8 +134,8 @@ impl ServerState {
         }
     }
 
-    /// Refuses a document that is not a file's that the grant covers. The main document never is, but for
-    /// whom it covers everything.
+    /// Refuses a document that is not a file's that the grant covers. The main document never is,
+    /// but for whom it covers everything.
     fn check(&self, guid: &str, grant: &AccessGrant) -> Result<(), CloseReason> {
         let path = || self.workspace.nodes().path_of(&FileId::parse(guid).ok()?).ok()?;
         if grant.is_whole() || path().is_some_and(|path| grant.covers(&path)) {
@@ -144,9 +144,9 @@ impl ServerState {
         Err(CloseReason::forbidden("the token does not reach this document"))
     }
 
-    /// Waits for permission to do what costs much: computing and sending a state. Of each document,
-    /// of which `joins` are the permits, at most half as many are computed as of all, so that
-    /// nobody who joins one keeps others from another.
+    /// Waits for permission for an expensive operation: computing and sending a state. For each
+    /// document, whose permits are `joins`, at most half as many run as for all documents, so that
+    /// clients that join one do not block clients of another.
     pub(crate) async fn admit(
         &self,
         joins: Arc<Semaphore>,
@@ -175,7 +175,7 @@ pub(crate) struct AdmittedConnection {
     _permits: [OwnedSemaphorePermit; 2],
 }
 
-/// How long somebody may wait to join.
+/// How long a client may wait to join.
 const ADMISSION: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `GET /events`: what changes, as it changes, by server-sent events.
 //!
-//! Each event is one change as JSON. The id of an event is a cursor: a client that reconnects sends the last
-//! one (`Last-Event-ID`, or `?since=`), and goes on there. Where the log no longer reaches back that far, the
-//! first event is `reset`: list everything again. Delivery is at least once.
+//! Each event is one change as JSON. The id of an event is a cursor: a client that reconnects sends
+//! the last one (`Last-Event-ID`, or `?since=`), and goes on there. Where the log no longer reaches
+//! back that far, the first event is `reset`: list everything again. Delivery is at least once.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -21,7 +21,7 @@ use yfs_wire::{ChangeJson, ChangeType, EventsQuery};
 
 use crate::{access::AccessGrant, caller::RequestCaller, problem::Result};
 
-/// How long one look at the log waits; a stream that nobody reads ends by then.
+/// How long one read of the log waits; a stream without a reader ends by then.
 const WAIT: Duration = Duration::from_secs(15);
 
 /// How many changes one look takes.

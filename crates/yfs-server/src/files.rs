@@ -1,8 +1,8 @@
 //! `/api/files/…`: the files of the workspace as HTTP resources.
 //!
-//! The `ETag` of a file is its version. A write that names it with `If-Match` is refused with 412 if somebody
-//! else wrote meanwhile, or with `?conflict=merge` merged with what they wrote (seed 001: nobody's work is
-//! lost).
+//! The `ETag` of a file is its version. If another writer changed the file since, a write with
+//! `If-Match` is rejected with 412, or merged with `?conflict=merge` (docs/spec/filesystem.md: no
+//! work is lost).
 
 mod conditions;
 mod list;
@@ -52,6 +52,6 @@ pub(crate) fn routes() -> Router<ServerState> {
 /// The path behind the prefix of a route.
 type Rest = Option<Path<String>>;
 
-fn rest(path: Rest) -> Result<VPath> {
+fn parse_rest(path: Rest) -> Result<VPath> {
     path_of(&format!("/{}", path.map_or_else(String::new, |Path(path)| path)))
 }

@@ -2,9 +2,9 @@
 //!
 //! `/sync/{guid}` speaks the y-websocket protocol for one document: the main document under the
 //! workspace's id, a file's content under the file's id. `/collab` speaks Hocuspocus: any number of
-//! documents over one connection, named by their guids. `/api/files/{path}` has the files as HTTP resources,
-//! `GET /api/tree` lists them with their guids, `GET /events` tells what changes. `docs/format/http.md` and
-//! `GET /openapi.json` describe all of it.
+//! documents over one connection, named by their guids. `/api/files/{path}` has the files as HTTP
+//! resources, `GET /api/tree` lists them with their guids, `GET /events` tells what changes.
+//! `docs/format/http.md` and `GET /openapi.json` describe all of it.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -21,8 +21,9 @@
 //! # }
 //! ```
 //!
-//! Everybody shows a [token](access::TokenKeys), unless the server is [open](ServeOptions::open) to this machine.
-//! Pages of other origins are refused, so that a website cannot reach into a workspace through its visitor.
+//! Every client presents a [token](access::TokenKeys), unless the server is
+//! [open](ServeOptions::open) to this machine. Pages of other origins are refused, so that a
+//! website cannot reach into a workspace through its visitor.
 
 pub mod access;
 mod blobs;

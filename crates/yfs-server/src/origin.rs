@@ -1,9 +1,10 @@
-//! Which web pages may talk to the server: those that this machine sent, and those that its owner named.
+//! Which web pages may talk to the server: those that this machine sent, and those that its owner
+//! named.
 //!
-//! A browser sends the `Origin` of the page with each WebSocket handshake; other programs send none.
-//! Without the check, any website could reach a local server through its visitor's browser. A website
-//! that makes its own name point at this machine (DNS rebinding) shows in the `Host`, which counts where no
-//! token is asked for.
+//! A browser sends the `Origin` of the page with each WebSocket handshake; other programs send
+//! none. Without the check, any website could reach a local server through its visitor's browser. A
+//! website that makes its own name point at this machine (DNS rebinding) shows in the `Host`, which
+//! counts where no token is asked for.
 
 use std::{sync::Arc, time::Duration};
 
@@ -112,8 +113,8 @@ fn host_of_authority(authority: &str) -> Option<&str> {
     is_whole.then_some(host)
 }
 
-/// Tells whether what changes something is not sent by a page of another site, as far as the
-/// browser says so. One that names the page is judged by its name.
+/// Reports whether a request that changes the workspace does not come from a page of another site,
+/// as far as the browser says so. A request that names its page is judged by that name.
 fn is_intended(headers: &HeaderMap) -> bool {
     let is_cross = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
     !is_cross || headers.contains_key(header::ORIGIN)

@@ -21,7 +21,7 @@ const FAILED: u16 = 1011;
 
 /// Serves a connection until it ends.
 pub(crate) async fn run(mut socket: Socket, app: ServerState, mut pass: ConnectionCredential) {
-    let grant = match enter(&app, &pass) {
+    let grant = match check_credential(&app, &pass) {
         Ok(may_write) => may_write,
         Err(ending) => return WebsocketWire::new(socket, app.metrics.clone()).end(ending).await,
     };
@@ -59,8 +59,9 @@ pub(crate) async fn run(mut socket: Socket, app: ServerState, mut pass: Connecti
     }
 }
 
-/// Tells whether a pass lets its holder write; one that is not for the whole workspace lets nobody in.
-fn enter(app: &ServerState, pass: &ConnectionCredential) -> Result<bool, CloseReason> {
+/// Reports whether a credential lets its holder write. A credential for less than the whole
+/// workspace is rejected.
+fn check_credential(app: &ServerState, pass: &ConnectionCredential) -> Result<bool, CloseReason> {
     let grant = pass.grant(app)?;
     if !grant.is_whole() {
         return Err(CloseReason::forbidden("this needs a token for the whole workspace"));

@@ -1,7 +1,8 @@
 //! What the connections to one document share: who they are, what they are sent, presence.
 //!
-//! A room opens with the first connection to its document and closes with the last. One task follows the
-//! document for all of them: each update is written as a frame once, and that frame put into every outbox.
+//! A room opens with the first connection to its document and closes with the last. One task
+//! follows the document for all of them: each update is written as a frame once, and that frame put
+//! into every outbox.
 
 mod awareness_batcher;
 mod outbox;
@@ -38,13 +39,13 @@ use yfs_sync::{
 use self::{awareness_batcher::AwarenessBatcher, state_cache::StateCache};
 use crate::{metrics::ServerMetrics, serve::MAX_JOINS, websocket_wire::CloseReason};
 
-/// How often it is looked for clients that were not renewed, and for states that nobody wants.
+/// How often clients that were not renewed and unused states are removed.
 const SWEEP: Duration = Duration::from_secs(3);
 
 /// How many updates are passed on together at most.
 const MAX_TOGETHER: usize = 256;
 
-/// How long it is rested for each one who was sent something, which is some times what sending takes.
+/// The pause after a broadcast, per receiver: several times what sending takes.
 const REST_PER_MEMBER: Duration = Duration::from_micros(50);
 
 /// How long it is rested at least, or not at all, and at most.
@@ -70,7 +71,7 @@ struct DocumentRoom {
     states: StateCache,
     /// Permits for computing and sending states.
     joins: Arc<Semaphore>,
-    /// Whether nobody follows the document any more: everybody begins anew, in another room.
+    /// Whether the document is not followed any more: all members must join another room.
     has_ended: AtomicBool,
     /// The task that follows the document. It ends with the room.
     follower: OnceLock<AbortHandle>,
@@ -100,9 +101,9 @@ impl DocumentRooms {
         Self { rooms: DashMap::new(), began: Instant::now(), metrics }
     }
 
-    /// Enters the room of a document. What others do there is put into the outbox from now on, behind the
-    /// prefix.
-    pub(crate) fn enter(
+    /// Enters the room of a document. What others do there is put into the outbox from now on,
+    /// behind the prefix.
+    pub(crate) fn join(
         self: &Arc<Self>,
         port: DocPort,
         outbox: &Arc<ConnectionOutbox>,
@@ -112,7 +113,7 @@ impl DocumentRooms {
         let entry = self.rooms.entry(port.guid().clone());
         let mut entry = entry.or_insert_with(|| DocumentRoom::open(port.subscribe(), self.began));
         if entry.has_ended.load(Ordering::Acquire) {
-            // Whoever is still in it is on the way out.
+            // Its remaining members are leaving.
             *entry = DocumentRoom::open(port.subscribe(), self.began);
         }
         let room = entry.clone();
@@ -132,8 +133,8 @@ impl DocumentRooms {
         self.began.elapsed()
     }
 
-    /// Lets clients that are not renewed expire, and drops states that nobody wants, for ever.
-    pub(crate) async fn keep(&self) -> Infallible {
+    /// Expires clients that are not renewed and drops unused states, for ever.
+    pub(crate) async fn sweep_for_ever(&self) -> Infallible {
         loop {
             sleep(SWEEP).await;
             let now = self.now();
@@ -162,13 +163,14 @@ impl DocumentRoom {
             has_ended: AtomicBool::new(false),
             follower: OnceLock::new(),
         });
-        // Not before the room is there: a task that finds none ends, and an update may come at once.
+        // Not before the room is there: a task that finds none ends, and an update may come at
+        // once.
         let follower = tokio::spawn(follow(Arc::downgrade(&room), updates));
         room.follower.get_or_init(|| follower.abort_handle());
         room
     }
 
-    /// Sends updates to everybody, and returns how many that are.
+    /// Sends updates to all members, and returns their number.
     fn publish(&self, updates: &[Arc<[u8]>]) -> usize {
         updates.iter().for_each(|update| self.states.publish(update));
         let frames = updates.iter().map(|update| SyncMessage::Update(update).encode().into());
@@ -182,7 +184,7 @@ impl DocumentRoom {
         members.len()
     }
 
-    /// Tells everybody of an awareness update, soon, and together with others.
+    /// Sends an awareness update to all members, soon, and together with others.
     fn relay(self: &Arc<Self>, update: &[u8]) {
         let due = self.gathering.lock().add(update, self.began.elapsed());
         if let Some(due) = due {
@@ -190,13 +192,14 @@ impl DocumentRoom {
             tokio::spawn(async move {
                 sleep_until(due).await;
                 if let Some(room) = room.upgrade() {
-                    room.tell();
+                    room.broadcast_awareness();
                 }
             });
         }
     }
 
-    fn tell(&self) {
+    /// Sends the awareness that was gathered to all members.
+    fn broadcast_awareness(&self) {
         let n_members = self.members.lock().len();
         let taken = self.gathering.lock().take(self.began.elapsed(), n_members);
         let Some(update) = taken else { return };
@@ -214,16 +217,16 @@ impl DocumentRoom {
     }
 }
 
-/// Passes on what becomes of a document, until nobody is there.
+/// Sends the changes of a document to its members, until there are none.
 ///
-/// Where many look on it rests a little after each time, so that what several write meanwhile goes out together: a
-/// wake-up and a call of the system for each of them is what costs.
+/// With many members it pauses a little after each broadcast, so that updates of several writers go
+/// out together: a wake-up and a system call for each member is the cost.
 async fn follow(room: Weak<DocumentRoom>, mut updates: Subscription) {
     loop {
         let first = updates.recv().await;
         let n_members = {
             let Some(room) = room.upgrade() else { return };
-            // An update is never dropped: where one was missed, everybody begins anew.
+            // An update is never dropped: if one was missed, all members must join again.
             let Some(first) = first else { return room.end(CloseReason::closed) };
             let more = std::iter::from_fn(|| updates.try_recv());
             let together: Vec<_> = std::iter::once(first).chain(more.take(MAX_TOGETHER)).collect();

@@ -34,8 +34,8 @@ pub struct ServeOptions {
     pub port: u16,
     /// Whether no token is asked for. For loopback addresses only.
     pub open: bool,
-    /// Pages of which other origins may talk to the server, as `https://example.com`. Those of this machine
-    /// may.
+    /// Other origins whose pages may call the server, such as `https://example.com`. Pages of this
+    /// machine may.
     pub origins: Vec<String>,
     /// How many connections there may be at once; more wait to be accepted.
     pub max_connections: usize,
@@ -45,7 +45,7 @@ pub struct ServeOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address can be reached from other machines, and nobody would be asked who they are.
+    /// The address can be reached from other machines, and clients would not be authenticated.
     #[error("refusing to listen on {0} without tokens: other machines can reach it")]
     NotLoopback(IpAddr),
     /// The port is taken, or may not be used.
@@ -119,7 +119,7 @@ impl Server {
         let app = ServerState { workspace, access, rooms: rooms_of_app, metrics, joins, bodies };
         let router = router(app, &self.options);
         tokio::select! {
-            never = rooms.keep() => match never {},
+            never = rooms.sweep_for_ever() => match never {},
             served = listen::serve(&self.listener, router, self.options.max_connections) => {
                 Ok(served?)
             }

@@ -1,7 +1,7 @@
 //! From a request to a WebSocket (RFC 6455).
 //!
-//! The session runs in the task of its connection, behind the request that became it, and on the connection's own
-//! stream: nothing is between, and when the server ends it ends as well.
+//! The session runs in the task of its connection, behind the request that became it, and on the
+//! connection's own stream: nothing is between, and when the server ends it ends as well.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -27,7 +27,8 @@ use crate::{
     document_access::ConnectionCredential, problem::HttpProblem,
 };
 
-/// The greatest size of one WebSocket message, in bytes. A first sync of a large table is an honest 18 MB.
+/// The greatest size of one WebSocket message, in bytes. A first sync of a large table is an honest
+/// 18 MB.
 const MAX_MESSAGE_LEN: usize = 64 << 20;
 
 /// How much of a WebSocket is read at once, in bytes; every connection holds that much.
@@ -39,12 +40,12 @@ const WRITE_BUFFER_LEN: usize = 8 << 10;
 /// A WebSocket over a connection.
 pub(crate) type Socket = WebSocketStream<ConnectionStream>;
 
-/// What becomes of a connection after its last request.
-pub(crate) type Afterlife = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// The session of a connection, which runs after its last request.
+pub(crate) type SessionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Where a handler leaves the session for the task of the connection; it is part of every request.
 #[derive(Clone, Default)]
-pub(crate) struct UpgradeHandler(Arc<Mutex<Option<Afterlife>>>);
+pub(crate) struct UpgradeHandler(Arc<Mutex<Option<SessionFuture>>>);
 
 /// A request to become a WebSocket.
 pub(crate) struct WebsocketUpgrade {
@@ -59,7 +60,7 @@ pub(crate) struct WebsocketUpgrade {
 
 impl UpgradeHandler {
     /// Takes the session, if a request became one.
-    pub(crate) fn take(&self) -> Option<Afterlife> {
+    pub(crate) fn take(&self) -> Option<SessionFuture> {
         self.0.lock().take()
     }
 }
@@ -79,7 +80,7 @@ impl<S: Sync> FromRequestParts<S> for WebsocketUpgrade {
         let on_upgrade = parts.extensions.remove::<OnUpgrade>().ok_or_else(refused)?;
         let handover = parts.extensions.get::<UpgradeHandler>().cloned().ok_or_else(refused)?;
         let protocol = token_protocol(&parts.headers);
-        let protocol = protocol.and_then(|it| HeaderValue::from_str(it).ok());
+        let protocol = protocol.and_then(|protocol| HeaderValue::from_str(protocol).ok());
         let pass = ConnectionCredential::of_request(&parts.headers, &parts.uri);
         Ok(Self { on_upgrade, handover, accept, protocol, pass })
     }
@@ -93,7 +94,7 @@ impl WebsocketUpgrade {
     ) -> Response {
         let Self { on_upgrade, handover, accept, protocol, pass } = self;
         *handover.0.lock() = Some(Box::pin(async move {
-            // Whoever has gone before the answer has no session.
+            // A client that left before the answer has no session.
             if let Some(socket) = socket(on_upgrade).await {
                 serve(socket, pass).await;
             }
@@ -125,8 +126,8 @@ async fn socket(on_upgrade: OnUpgrade) -> Option<Socket> {
     Some(WebSocketStream::from_partially_read(line, read, Role::Server, Some(config)).await)
 }
 
-/// Tells whether a header names something, alone or in a list.
+/// Reports whether a header names a value, alone or in a list.
 fn names(headers: &HeaderMap, header: &HeaderName, wanted: &str) -> bool {
     let values = headers.get_all(header).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(wanted))
+    values.flat_map(|value| value.split(',')).any(|name| name.trim().eq_ignore_ascii_case(wanted))
 }

@@ -22,7 +22,7 @@ struct WebsocketSession {
     pass: ConnectionCredential,
     hub: HubSession,
     outbox: Arc<ConnectionOutbox>,
-    seat: DocSubscription,
+    subscription: DocSubscription,
 }
 
 /// Serves a connection until it ends.
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     let mut wire = WebsocketWire::new(socket, app.metrics.clone());
     let ending = match enter(app, guid, pass, wire.outbox()).await {
         Ok(mut session) => {
-            wire.trust();
+            wire.lift_limits();
             session.serve(&mut wire).await.err()
         }
         Err(ending) => {
@@ -59,9 +59,9 @@ async fn enter(
     let OpenedDocument { port, access } =
         app.open_within(&guid, &pass, &mut { APPEARANCE }).await?;
     // Entered before any state is taken, so that nothing falls between.
-    let seat = app.rooms.enter(port, &outbox, &[]);
-    let hub = HubSession::new(seat.connection(), access);
-    Ok(WebsocketSession { app, guid, pass, hub, outbox, seat })
+    let subscription = app.rooms.join(port, &outbox, &[]);
+    let hub = HubSession::new(subscription.connection(), access);
+    Ok(WebsocketSession { app, guid, pass, hub, outbox, subscription })
 }
 
 impl WebsocketSession {
@@ -70,7 +70,7 @@ impl WebsocketSession {
         let mut ticks = interval(TICK);
         loop {
             tokio::select! {
-                heard = wire.hear() => match heard {
+                heard = wire.receive() => match heard {
                     IncomingEvent::Message(message) => self.receive(wire, &message).await?,
                     IncomingEvent::Gone => return Ok(()),
                     IncomingEvent::Fault(ending) => return Err(ending),
@@ -95,14 +95,14 @@ impl WebsocketSession {
         message: &[u8],
     ) -> Result<(), CloseReason> {
         let admitted = match SyncMessage::is_step_1(message) {
-            true => Some(self.app.admit(self.seat.joins()).await?),
+            true => Some(self.app.admit(self.subscription.joins()).await?),
             false => None,
         };
         let now = self.app.rooms.now();
-        let answer = self.hub.receive(&mut self.seat, message, now)?;
+        let answer = self.hub.receive(&mut self.subscription, message, now)?;
         wire.answer(answer.frames, admitted).await?;
         if let Some(update) = answer.relay {
-            self.seat.relay(&update);
+            self.subscription.relay(&update);
         }
         Ok(())
     }

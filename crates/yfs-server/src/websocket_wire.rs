@@ -37,7 +37,7 @@ const GONE_AFTER: Duration = Duration::from_secs(70);
 /// How long a client has to answer when another connection speaks for a client of its own.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
-/// How often it is looked at the time.
+/// How often the time is checked.
 pub(crate) const TICK: Duration = Duration::from_secs(5);
 
 /// How many bytes of a message are sent at a time. What is longer is never copied as a whole.
@@ -89,8 +89,8 @@ impl WebsocketWire {
         Self { socket, metrics, heard: now, sent: now, probed: None }
     }
 
-    /// Lets whoever is there send as much as they like: they have shown who they are.
-    pub(crate) fn trust(&mut self) {
+    /// Lifts the limit on what an unauthenticated client may send.
+    pub(crate) fn lift_limits(&mut self) {
         self.socket.get_mut().allow(None);
     }
 
@@ -100,7 +100,7 @@ impl WebsocketWire {
     }
 
     /// Waits for a message.
-    pub(crate) async fn hear(&mut self) -> IncomingEvent {
+    pub(crate) async fn receive(&mut self) -> IncomingEvent {
         loop {
             let frame = self.socket.next().await;
             self.heard = Instant::now();
@@ -118,7 +118,7 @@ impl WebsocketWire {
         }
     }
 
-    /// Sends frames in one go. A connection that has gone shows at the next [`hear`](Self::hear).
+    /// Sends frames in one go. A broken connection shows at the next [`receive`](Self::receive).
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl WebsocketWire {
         &mut self,
         frames: impl IntoIterator<Item = impl Into<OutgoingFrame>>,
     ) -> Result<(), CloseReason> {
-        self.keep();
+        self.reserve_writer();
         let (mut n_frames, mut n_bytes) = (0, 0);
         let socket = &mut self.socket;
         let sending = async {
@@ -146,8 +146,9 @@ impl WebsocketWire {
         done.map(drop).map_err(|_| CloseReason::behind())
     }
 
-    /// Sends what answers a message. Who was admitted for it stays so while much is on its way, which bounds how many
-    /// states are in memory, but not for long: who reads slowly must not keep others from joining.
+    /// Sends what answers a message. Who was admitted for it stays so while much is on its way,
+    /// which bounds how many states are in memory, but not for long: who reads slowly must not keep
+    /// others from joining.
     ///
     /// # Errors
     ///
@@ -192,8 +193,8 @@ impl WebsocketWire {
         Ok(())
     }
 
-    /// Asks whether the client is there, and lets it go soon if it does not answer: another
-    /// connection speaks for a client of its own, as after a network change that nobody noticed.
+    /// Pings the client, and closes the connection soon if it does not answer: another connection
+    /// uses the same client id, as after an unnoticed change of the network.
     ///
     /// # Errors
     ///
@@ -208,28 +209,28 @@ impl WebsocketWire {
 
     async fn ping(&mut self) -> Result<(), CloseReason> {
         self.sent = Instant::now();
-        self.keep();
+        self.reserve_writer();
         let ping = self.socket.send(Frame::Ping(Bytes::new()));
         timeout(SEND_LIMIT, ping).await.map_err(|_| CloseReason::behind())?.ok();
         Ok(())
     }
 
-    /// Lets nobody else write until the outbox is waited for again.
-    fn keep(&self) {
+    /// Keeps other tasks from writing until the outbox is awaited again.
+    fn reserve_writer(&self) {
         self.socket.get_ref().writer().lend(false);
     }
 
     /// Tells the client why the connection ends.
     pub(crate) async fn end(mut self, ending: CloseReason) {
-        self.keep();
+        self.reserve_writer();
         let code = u32::from(ending.code);
         self.metrics.endings.get_or_create(&EndingLabel { code }).inc();
         let frame = CloseFrame { code: ending.code.into(), reason: ending.reason.as_str().into() };
         // It may be gone already, or not read.
         let closing = async {
             self.socket.send(Frame::Close(Some(frame))).await.ok();
-            // Read on until the other side has closed as well: a connection that is dropped with something unread is
-            // reset, and the reason lost with it.
+            // Read on until the other side has closed as well: a connection that is dropped with
+            // unread bytes is reset, and the reason is lost.
             while let Some(Ok(_)) = self.socket.next().await {}
         };
         timeout(TICK, closing).await.ok();
@@ -292,7 +293,7 @@ impl CloseReason {
         Self { code: TRY_AGAIN_LATER, reason: "the workspace was closed".to_owned() }
     }
 
-    /// Too many want something at once.
+    /// Too many clients wait at once.
     pub(crate) fn busy() -> Self {
         Self { code: TRY_AGAIN_LATER, reason: "too many are joining, try again".to_owned() }
     }
@@ -312,7 +313,7 @@ impl CloseReason {
         Self { code: 1001, reason: "silent for too long".to_owned() }
     }
 
-    /// Nobody said who they are.
+    /// The client did not authenticate.
     pub(crate) fn unauthorized(reason: impl Into<String>) -> Self {
         Self { code: 4401, reason: short(reason.into()) }
     }
@@ -339,7 +340,7 @@ impl CloseReason {
         self.code
     }
 
-    /// Returns what the client is told.
+    /// Returns the reason that is sent to the client.
     pub(crate) fn reason(&self) -> &str {
         &self.reason
     }
@@ -409,7 +410,7 @@ mod tests {
             if answers {
                 // A pong, and an empty message, masked with zeros.
                 other.write_all(&[0x8A, 0x80, 0, 0, 0, 0, 0x82, 0x80, 0, 0, 0, 0]).await.unwrap();
-                assert!(matches!(wire.hear().await, IncomingEvent::Message(_)));
+                assert!(matches!(wire.receive().await, IncomingEvent::Message(_)));
             } else {
                 wire.tick().await.unwrap();
                 wire.probed = wire.probed.map(|probed| probed - PROBE_LIMIT);
@@ -437,7 +438,8 @@ mod tests {
             whole.resize(start + len, 0);
             other.read_exact(&mut whole[start..]).await.unwrap();
         }
-        // Binary, continued, continued and ended; a message of its own; one whose beginning is a part.
+        // Binary, continued, continued and ended; a message of its own; one whose beginning is a
+        // part.
         assert_eq!(kinds, [0x02, 0x00, 0x80, 0x82, 0x02, 0x00, 0x00, 0x80]);
         assert!(whole == [&message[..], &short, b"head", &message].concat());
     }
@@ -458,7 +460,7 @@ mod tests {
         assert_eq!(read[..9], [0x82, 3, b'k', 7, 7, 0x82, 126, 1, 45]);
         assert_eq!(read[310..], [0x82, 1, b'k']);
         assert_eq!((wire.metrics.frames.get(), wire.metrics.sent_bytes.get()), (3, 305));
-        // While it sends something of its own, all waits and keeps its order.
+        // While it sends frames of its own, the others wait in order.
         wire.send([Bytes::from_static(b"own")]).await.unwrap();
         outbox.push([frame(4)]);
         outbox.push([frame(PART_LEN)]);
@@ -474,13 +476,13 @@ mod tests {
         let message = [0x82, 0x80, 0, 0, 0, 0];
         wire.socket.get_mut().allow(Some(message.len() as u64));
         other.write_all(&message).await.unwrap();
-        assert!(matches!(wire.hear().await, IncomingEvent::Message(_)));
+        assert!(matches!(wire.receive().await, IncomingEvent::Message(_)));
         other.write_all(&message).await.unwrap();
-        let IncomingEvent::Fault(ending) = wire.hear().await else { panic!("it was heard") };
+        let IncomingEvent::Fault(ending) = wire.receive().await else { panic!("it was heard") };
         assert_eq!(ending.code(), 4401);
         let (mut wire, mut other) = pair().await;
-        wire.trust();
+        wire.lift_limits();
         other.write_all(&message).await.unwrap();
-        assert!(matches!(wire.hear().await, IncomingEvent::Message(_)));
+        assert!(matches!(wire.receive().await, IncomingEvent::Message(_)));
     }
 }

@@ -12,7 +12,8 @@ use std::{
 };
 
 use yfs_store::{
-    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store, StoreExt,
+    AppendBatch, BlobStore, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore,
+    Store, StoreExt, UpdateLog,
 };
 use yfs_types::time::Millis;
 

@@ -17,9 +17,10 @@ use parking_lot::Mutex;
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::{
-    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
-    DocHead, DocHistory, DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store,
-    StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
+    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, MergeFn,
+    QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
+    WriterClaim,
 };
 
 /// A store that fails on demand.
@@ -102,7 +103,7 @@ impl FaultStore {
     }
 }
 
-impl Store for FaultStore {
+impl UpdateLog for FaultStore {
     fn origin(&self) -> HandleOrigin {
         self.below.origin()
     }
@@ -159,11 +160,6 @@ impl Store for FaultStore {
         self.below.compact(doc, merge)
     }
 
-    fn wipe(&self) -> Result<(), StoreError> {
-        self.pass(StoreFault::Compact)?;
-        self.below.wipe()
-    }
-
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
         self.below.documents()
     }
@@ -172,36 +168,12 @@ impl Store for FaultStore {
         self.below.doc_stats(doc)
     }
 
-    fn stats(&self) -> Result<StoreStats, StoreError> {
-        self.below.stats()
-    }
-
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
         self.below.forget(doc, head)
     }
+}
 
-    fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        self.below.quarantine(doc, update, reason, at)
-    }
-
-    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
-        self.below.quarantined()
-    }
-
-    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.below.quarantined_update(number)
-    }
-
-    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.below.drop_quarantined(number)
-    }
-
+impl BlobStore for FaultStore {
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
         self.pass(StoreFault::Blob)?;
         self.below.put_blob(content, at)
@@ -236,6 +208,30 @@ impl Store for FaultStore {
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
         self.below.remove_blobs(mark, older_than, keep)
+    }
+}
+
+impl LocalState for FaultStore {
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        self.below.quarantine(doc, update, reason, at)
+    }
+
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
+        self.below.quarantined()
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.below.quarantined_update(number)
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        self.below.drop_quarantined(number)
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -288,6 +284,17 @@ impl Store for FaultStore {
 
     fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
         self.below.release_writer(claim)
+    }
+}
+
+impl Store for FaultStore {
+    fn wipe(&self) -> Result<(), StoreError> {
+        self.pass(StoreFault::Compact)?;
+        self.below.wipe()
+    }
+
+    fn stats(&self) -> Result<StoreStats, StoreError> {
+        self.below.stats()
     }
 
     fn flush(&self) -> Result<(), StoreError> {

@@ -49,6 +49,7 @@ pub use record::{
 pub use report::{CheckProblem, CheckReport, DocFact, DocStats, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore};
 pub use store::{
-    CompactionOutcome, MergeError, MergeFn, MergedSnapshot, Store, StoreExt, WriterClaim,
+    BlobStore, CompactionOutcome, LocalState, MergeError, MergeFn, MergedSnapshot, Store, StoreExt,
+    UpdateLog, WriterClaim,
 };
 pub use wipe_pacer::WipePacer;

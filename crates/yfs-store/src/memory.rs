@@ -22,11 +22,11 @@ use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use self::quarantine::Quarantine;
 use crate::{
-    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
-    DocHead, DocHistory, DocName, DocStats, Durability, HandleOrigin, HeadPrecondition, LogRecord,
-    MergeFn, PastHead, QuarantinedUpdate, ReloadNotice, Seq, Store, StoreError, StoreStats,
-    StoredDocument, TailPage, TouchedDocument, WriterClaim, past_heads, quarantine::RefusedUpdate,
-    record::new_ids,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
+    DocFact, DocHead, DocHistory, DocName, DocStats, Durability, HandleOrigin, HeadPrecondition,
+    LocalState, LogRecord, MergeFn, PastHead, QuarantinedUpdate, ReloadNotice, Seq, Store,
+    StoreError, StoreStats, StoredDocument, TailPage, TouchedDocument, UpdateLog, WriterClaim,
+    past_heads, quarantine::RefusedUpdate, record::new_ids,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -291,7 +291,7 @@ impl MemoryData {
     }
 }
 
-impl Store for MemoryStore {
+impl UpdateLog for MemoryStore {
     fn origin(&self) -> HandleOrigin {
         self.origin
     }
@@ -398,11 +398,6 @@ impl Store for MemoryStore {
         Ok(CompactionOutcome::Done { n_absorbed, n_kept, bytes_before, bytes_after })
     }
 
-    fn wipe(&self) -> Result<(), StoreError> {
-        // There is no file, so removed content is gone already.
-        self.state().map(drop)
-    }
-
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
         let data = &self.state()?.now;
         Ok(data.docs.iter().map(|(name, doc)| data.stats_of(name, doc)).collect())
@@ -411,26 +406,6 @@ impl Store for MemoryStore {
     fn doc_stats(&self, name: &DocName) -> Result<Option<DocStats>, StoreError> {
         let data = &self.state()?.now;
         Ok(data.docs.get(name).map(|doc| data.stats_of(name, doc)))
-    }
-
-    fn stats(&self) -> Result<StoreStats, StoreError> {
-        let state = self.state()?;
-        let data = &state.now;
-        let docs: Vec<_> = data.docs.iter().map(|(name, doc)| data.stats_of(name, doc)).collect();
-        let record_bytes = docs.iter().map(|doc| doc.bytes).sum();
-        let snapshot_bytes = docs.iter().map(|doc| doc.snapshot_bytes).sum();
-        let blob_bytes = data.blobs.values().map(|blob| blob.content.len() as u64).sum();
-        Ok(StoreStats {
-            n_docs: docs.len() as u64,
-            n_records: data.log.len() as u64,
-            record_bytes,
-            snapshot_bytes,
-            n_blobs: data.blobs.len() as u64,
-            blob_bytes,
-            file_bytes: record_bytes + snapshot_bytes + blob_bytes,
-            head: data.head,
-            ..data.quarantine.stats()
-        })
     }
 
     fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {
@@ -455,31 +430,9 @@ impl Store for MemoryStore {
         self.shared.grown.notify_all();
         Ok(n_bytes)
     }
+}
 
-    fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
-        self.state()?.now.quarantine.add(doc, &refused);
-        Ok(())
-    }
-
-    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
-        Ok(self.state()?.now.quarantine.list())
-    }
-
-    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.state()?.now.quarantine.update(number))
-    }
-
-    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        Ok(self.state()?.now.quarantine.drop_entries(number))
-    }
-
+impl BlobStore for MemoryStore {
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
         let mut bytes = Vec::new();
         content
@@ -549,6 +502,32 @@ impl Store for MemoryStore {
             }
         }
         Ok(n_bytes)
+    }
+}
+
+impl LocalState for MemoryStore {
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
+        self.state()?.now.quarantine.add(doc, &refused);
+        Ok(())
+    }
+
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
+        Ok(self.state()?.now.quarantine.list())
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.state()?.now.quarantine.update(number))
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        Ok(self.state()?.now.quarantine.drop_entries(number))
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -627,6 +606,33 @@ impl Store for MemoryStore {
         let WriterClaim { rows, cells, meta, content, .. } = claim;
         self.state()?.now.released.push([rows, cells, meta, content]);
         Ok(())
+    }
+}
+
+impl Store for MemoryStore {
+    fn wipe(&self) -> Result<(), StoreError> {
+        // There is no file, so removed content is gone already.
+        self.state().map(drop)
+    }
+
+    fn stats(&self) -> Result<StoreStats, StoreError> {
+        let state = self.state()?;
+        let data = &state.now;
+        let docs: Vec<_> = data.docs.iter().map(|(name, doc)| data.stats_of(name, doc)).collect();
+        let record_bytes = docs.iter().map(|doc| doc.bytes).sum();
+        let snapshot_bytes = docs.iter().map(|doc| doc.snapshot_bytes).sum();
+        let blob_bytes = data.blobs.values().map(|blob| blob.content.len() as u64).sum();
+        Ok(StoreStats {
+            n_docs: docs.len() as u64,
+            n_records: data.log.len() as u64,
+            record_bytes,
+            snapshot_bytes,
+            n_blobs: data.blobs.len() as u64,
+            blob_bytes,
+            file_bytes: record_bytes + snapshot_bytes + blob_bytes,
+            head: data.head,
+            ..data.quarantine.stats()
+        })
     }
 
     fn flush(&self) -> Result<(), StoreError> {

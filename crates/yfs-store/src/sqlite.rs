@@ -62,9 +62,10 @@ use self::{
     transaction::SqliteTransaction,
 };
 use crate::{
-    AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, CompactionOutcome, DocFact,
-    DocHead, DocHistory, DocName, DocStats, HandleOrigin, MergeFn, QuarantinedUpdate, Seq, Store,
-    StoreError, StoreStats, StoredDocument, TailPage, WriterClaim,
+    AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
+    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, MergeFn,
+    QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
+    WriterClaim,
 };
 
 /// The number of idle reading connections that a handle keeps.
@@ -320,7 +321,7 @@ impl fmt::Debug for SqliteStore {
     }
 }
 
-impl Store for SqliteStore {
+impl UpdateLog for SqliteStore {
     fn origin(&self) -> HandleOrigin {
         self.inner.origin
     }
@@ -365,10 +366,6 @@ impl Store for SqliteStore {
         self.inner.removing(|| self.inner.compact(doc, merge))
     }
 
-    fn wipe(&self) -> Result<(), StoreError> {
-        self.inner.wipe()
-    }
-
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
         self.inner.documents()
     }
@@ -377,36 +374,12 @@ impl Store for SqliteStore {
         self.inner.doc_stats(doc)
     }
 
-    fn stats(&self) -> Result<StoreStats, StoreError> {
-        self.inner.stats()
-    }
-
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
         self.inner.removing(|| self.inner.forget(doc, head))
     }
+}
 
-    fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        self.inner.quarantine(doc, update, reason, at)
-    }
-
-    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
-        self.inner.quarantined()
-    }
-
-    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.quarantined_update(number)
-    }
-
-    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.inner.removing(|| self.inner.drop_quarantined(number))
-    }
-
+impl BlobStore for SqliteStore {
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
         self.inner.put_blob(content, at)
     }
@@ -438,6 +411,30 @@ impl Store for SqliteStore {
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
         self.inner.removing(|| self.inner.remove_blobs(mark, older_than, keep))
+    }
+}
+
+impl LocalState for SqliteStore {
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        self.inner.quarantine(doc, update, reason, at)
+    }
+
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
+        self.inner.quarantined()
+    }
+
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.quarantined_update(number)
+    }
+
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
+        self.inner.removing(|| self.inner.drop_quarantined(number))
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -490,6 +487,16 @@ impl Store for SqliteStore {
 
     fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
         self.inner.release_writer(claim)
+    }
+}
+
+impl Store for SqliteStore {
+    fn wipe(&self) -> Result<(), StoreError> {
+        self.inner.wipe()
+    }
+
+    fn stats(&self) -> Result<StoreStats, StoreError> {
+        self.inner.stats()
     }
 
     fn flush(&self) -> Result<(), StoreError> {

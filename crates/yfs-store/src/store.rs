@@ -6,7 +6,7 @@
 //!   to none before it was committed: every call that begins afterwards counts it. A reader that
 //!   continues from a [`Seq`] misses nothing: no record becomes visible before one that was visible
 //!   already.
-//! - A caller's position advances only by [`tail`](Store::tail) and [`load`](Store::load). The
+//! - A caller's position advances only by [`tail`](UpdateLog::tail) and [`load`](UpdateLog::load). The
 //!   position of the caller's own append does not show which records other handles wrote before it.
 //! - Each reading call is one consistent view of the current state, except where its doc says
 //!   otherwise.
@@ -40,8 +40,11 @@ use crate::{
     StoredDocument, TailPage,
 };
 
-/// A durable log of updates to documents, shared by processes, plus blobs and local tables.
-pub trait Store: Send + Sync + Debug {
+/// A durable log of updates to documents, shared by all processes and replicas of a store.
+///
+/// Everything that is shared is here or in [`BlobStore`]. A distributed log implements these two;
+/// [`LocalState`] stays on the machine.
+pub trait UpdateLog: Send + Sync + Debug {
     /// Returns the origin that marks the records of this handle.
     ///
     /// Preconditions ([`HeadPrecondition`](crate::HeadPrecondition)) do not count the handle's own
@@ -103,22 +106,11 @@ pub trait Store: Send + Sync + Debug {
     /// document was faster.
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError>;
 
-    /// Erases removed content from all files of the store: records and snapshots that compaction
-    /// replaced, documents that were forgotten, blobs.
-    ///
-    /// Other writers continue meanwhile. The call waits for readers, and fails with
-    /// [`StoreError::Locked`] if they read for too long. Copies of the files elsewhere are not
-    /// reached.
-    fn wipe(&self) -> Result<(), StoreError>;
-
     /// Returns the size of each document that was ever written, in no particular order.
     fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
 
     /// Returns the size of one document, if it was ever written.
     fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError>;
-
-    /// Returns the size of the whole store.
-    fn stats(&self) -> Result<StoreStats, StoreError>;
 
     /// Removes the records, snapshot and facts of a document, and returns their size in bytes.
     ///
@@ -126,31 +118,10 @@ pub trait Store: Send + Sync + Debug {
     /// still `head`, which the caller must have read with [`doc_head`](Self::doc_head) before it
     /// decided that nothing needs the document. The document may be written again afterwards.
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError>;
+}
 
-    /// Keeps a rejected update, so that a person can inspect it.
-    ///
-    /// An equal update of the same document is kept once, and counted. Limits: 16 MiB per document,
-    /// 64 MiB in total, 30 days after the last rejection. The update with the oldest last rejection
-    /// is dropped first, and counted in [`StoreStats`]. A larger update is listed, but its bytes
-    /// are not kept.
-    fn quarantine(
-        &self,
-        doc: &DocName,
-        update: &[u8],
-        reason: &str,
-        at: Millis,
-    ) -> Result<(), StoreError>;
-
-    /// Lists the updates in quarantine, in the order of their first rejection, without reading
-    /// their bytes.
-    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError>;
-
-    /// Returns the bytes of an update in quarantine, if they are kept.
-    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
-
-    /// Drops one update from quarantine, or all, and returns how many.
-    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
-
+/// Immutable contents, named by their hash.
+pub trait BlobStore: Send + Sync + Debug {
     /// Stores a blob, reading the content to its end, and returns its hash and size.
     ///
     /// Content that is in the store already is not stored twice, but counts as put now.
@@ -184,6 +155,34 @@ pub trait Store: Send + Sync + Debug {
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError>;
+}
+
+/// What one machine knows about a log: derived facts, settings, secrets, rejected updates and client
+/// ids. It is not replicated.
+pub trait LocalState: Send + Sync + Debug {
+    /// Keeps a rejected update, so that a person can inspect it.
+    ///
+    /// An equal update of the same document is kept once, and counted. Limits: 16 MiB per document,
+    /// 64 MiB in total, 30 days after the last rejection. The update with the oldest last rejection
+    /// is dropped first, and counted in [`StoreStats`]. A larger update is listed, but its bytes
+    /// are not kept.
+    fn quarantine(
+        &self,
+        doc: &DocName,
+        update: &[u8],
+        reason: &str,
+        at: Millis,
+    ) -> Result<(), StoreError>;
+
+    /// Lists the updates in quarantine, in the order of their first rejection, without reading
+    /// their bytes.
+    fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError>;
+
+    /// Returns the bytes of an update in quarantine, if they are kept.
+    fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Drops one update from quarantine, or all, and returns how many.
+    fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
 
     /// Returns the fact of each of these documents, unless it is missing or a record was appended
     /// since.
@@ -236,6 +235,20 @@ pub trait Store: Send + Sync + Debug {
     /// Only for ids whose changes left the process through this log alone. Ids that are not
     /// released are never used again.
     fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError>;
+}
+
+/// A log, blobs and local state, opened and closed together.
+pub trait Store: UpdateLog + BlobStore + LocalState {
+    /// Erases removed content from all files of the store: records and snapshots that compaction
+    /// replaced, documents that were forgotten, blobs.
+    ///
+    /// Other writers continue meanwhile. The call waits for readers, and fails with
+    /// [`StoreError::Locked`] if they read for too long. Copies of the files elsewhere are not
+    /// reached.
+    fn wipe(&self) -> Result<(), StoreError>;
+
+    /// Returns the size of the whole store.
+    fn stats(&self) -> Result<StoreStats, StoreError>;
 
     /// Syncs the store; all earlier appends survive a power cut once it returns.
     fn flush(&self) -> Result<(), StoreError>;
@@ -271,7 +284,7 @@ pub struct MergedSnapshot {
     /// seen the old data.
     pub rewritten: Vec<(usize, Vec<u8>)>,
     /// For each record, the change that it made when it was merged; empty for no change. The store
-    /// keeps the changes for [`load_history`](Store::load_history) and does not read them. They
+    /// keeps the changes for [`load_history`](UpdateLog::load_history) and does not read them. They
     /// must not contain anything that redaction removes. Without them the document's past heads are
     /// dropped.
     pub changes: Vec<Vec<u8>>,
@@ -317,7 +330,7 @@ pub struct WriterClaim {
 
 /// Methods that every [`Store`] has.
 pub trait StoreExt: Store {
-    /// Returns a whole blob, verified. For large blobs, see [`Store::copy_blob`].
+    /// Returns a whole blob, verified. For large blobs, see [`BlobStore::copy_blob`].
     fn get_blob(&self, hash: &ContentHash) -> Result<Vec<u8>, StoreError> {
         let mut content = Vec::new();
         self.copy_blob(hash, &mut content)?;

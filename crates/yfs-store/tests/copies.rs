@@ -7,7 +7,10 @@ use std::{
     thread,
 };
 
-use yfs_store::{AppendBatch, DocName, Seq, SqliteStore, Store, StoreError, StoreExt, WriterClaim};
+use yfs_store::{
+    AppendBatch, DocName, LocalState, Seq, SqliteStore, Store, StoreError, StoreExt, UpdateLog,
+    WriterClaim,
+};
 use yfs_types::{id::ClientId, time::Millis};
 
 fn doc(name: &str) -> DocName {

@@ -8,8 +8,8 @@ use std::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 use yfs_store::{
-    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, Seq, SqliteStore,
-    Store, StoreError, StoreExt,
+    AppendBatch, BlobStore, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, Seq,
+    SqliteStore, Store, StoreError, StoreExt, UpdateLog,
 };
 use yfs_types::time::Millis;
 

@@ -8,8 +8,8 @@ use std::{
 };
 
 use yfs_store::{
-    AppendBatch, DocName, FaultStore, MemoryStore, MergedSnapshot, Seq, SqliteStore, Store,
-    StoreError, StoreExt, StoreFault,
+    AppendBatch, BlobStore, DocName, FaultStore, LocalState, MemoryStore, MergedSnapshot, Seq,
+    SqliteStore, Store, StoreError, StoreExt, StoreFault, UpdateLog,
 };
 use yfs_types::time::Millis;
 

@@ -18,7 +18,7 @@ use std::{
 use rusqlite::ffi;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, SqliteStore, Store,
-    StoreExt,
+    StoreExt, UpdateLog,
 };
 use yfs_types::time::Millis;
 

@@ -14,7 +14,7 @@ use std::{
     process::Command,
 };
 
-use yfs_store::{AppendBatch, DocName, SqliteStore, Store, StoreError};
+use yfs_store::{AppendBatch, DocName, LocalState, SqliteStore, Store, StoreError, UpdateLog};
 use yfs_types::time::Millis;
 
 const ROLE: &str = "YFS_STORE_TEST_ROLE";

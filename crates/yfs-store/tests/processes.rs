@@ -17,7 +17,7 @@ use std::{
 
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store,
-    StoreError, StoredDocument,
+    StoreError, StoredDocument, UpdateLog,
 };
 use yfs_types::time::Millis;
 

@@ -1,7 +1,7 @@
 //! The quarantine in a file: its size, and the upgrade from the first format.
 
 use rusqlite::Connection;
-use yfs_store::{DocName, SqliteStore, Store};
+use yfs_store::{DocName, LocalState, SqliteStore, Store};
 use yfs_types::time::Millis;
 
 fn doc(name: &str) -> DocName {

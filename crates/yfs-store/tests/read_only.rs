@@ -13,7 +13,8 @@ use std::{
 
 use tempfile::TempDir;
 use yfs_store::{
-    AppendBatch, DocName, LogRecord, MergedSnapshot, Seq, SqliteStore, Store, StoreError, StoreExt,
+    AppendBatch, DocName, LocalState, LogRecord, MergedSnapshot, Seq, SqliteStore, Store,
+    StoreError, StoreExt, UpdateLog,
 };
 use yfs_types::time::Millis;
 

@@ -7,7 +7,9 @@ use std::{
     thread,
 };
 
-use yfs_store::{AppendBatch, DocName, MergedSnapshot, SqliteStore, Store, StoreExt};
+use yfs_store::{
+    AppendBatch, BlobStore, DocName, MergedSnapshot, SqliteStore, Store, StoreExt, UpdateLog,
+};
 use yfs_types::time::Millis;
 
 const SECRET: &[u8] = b"the secret of the house";

@@ -198,7 +198,7 @@ fn row_event(
 /// Tells what sort of object a row stands for.
 pub(crate) fn kind_of(row: &yfs_engine::table::FileRow) -> FileKind {
     match row.kind {
-        NodeKind::Folder => FileKind::Directory,
+        NodeKind::Directory => FileKind::Directory,
         NodeKind::File if row.link.is_some() => FileKind::Symlink,
         NodeKind::File => FileKind::File,
     }

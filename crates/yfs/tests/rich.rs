@@ -14,7 +14,7 @@ use yfs_engine::{
     kind::{ContentRoot, FileCategory, SchemaProfile},
     time::Millis,
 };
-use yfs_store::{DocName, MemoryStore, SqliteStore, Store};
+use yfs_store::{DocName, LocalState, MemoryStore, SqliteStore};
 use yfs_vfs::{CopyOptions, FileSystem, MoveOptions, TextReplacement, VersionBase, WriteOptions};
 
 const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";

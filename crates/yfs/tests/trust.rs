@@ -27,7 +27,9 @@ use yfs_engine::{
     id::{ClientId, FileId, ItemId},
     time::Millis,
 };
-use yfs_store::{DocName, FaultStore, MemoryStore, SqliteStore, Store, StoreError, StoreFault};
+use yfs_store::{
+    DocName, FaultStore, MemoryStore, SqliteStore, Store, StoreError, StoreFault, UpdateLog,
+};
 use yfs_vfs::{
     CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, VersionBase, VersionToken,
     WriteOptions,

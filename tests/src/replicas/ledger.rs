@@ -173,7 +173,7 @@ fn covers(known: &Clocks, made: &Clocks) -> bool {
 }
 
 fn fields(row: &FileRow) -> [(&'static str, String); 7] {
-    let is_folder = row.kind == NodeKind::Folder;
+    let is_folder = row.kind == NodeKind::Directory;
     [
         ("name", row.name.to_string()),
         ("parent", format!("{:?}", row.parent)),

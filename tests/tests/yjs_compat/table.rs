@@ -316,7 +316,7 @@ fn the_reference_workspace_has_its_files() {
         assert_eq!(val["createdAt"], row.created_at.0);
         assert_eq!(val["updatedAt"], row.updated_at.0);
         assert_eq!(val["trashedAt"].as_i64(), row.trashed_at.map(|it| it.0));
-        assert_eq!(val["type"] == "folder", row.kind == NodeKind::Folder);
+        assert_eq!(val["type"] == "folder", row.kind == NodeKind::Directory);
     }
 }
 

@@ -29,13 +29,13 @@ pub struct Anchor {
     stick: AnchorSide,
 }
 
-/// Which neighbour an anchor stays with.
+/// Which neighbor an anchor stays with.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum AnchorSide {
-    /// The character behind it: what is inserted right there goes before the anchor.
+    /// The character behind it: text inserted right there goes before the anchor.
     #[default]
     Right,
-    /// The character before it: what is inserted right there goes behind the anchor.
+    /// The character before it: text inserted right there goes behind the anchor.
     Left,
 }
 
@@ -47,29 +47,30 @@ enum AnchorNeighbor {
     Type(ItemId),
 }
 
-/// Where an anchor is now.
+/// The current place of an anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResolvedAnchor {
-    /// Where in the text, in bytes.
+    /// The offset in the text, in bytes.
     pub offset: usize,
     /// The line, counted from 1.
     pub line: usize,
-    /// Whether the character that it stands beside is still there. If not, this is where it was.
+    /// Whether the neighbor of the anchor still exists. If not, the place is where the neighbor
+    /// was.
     pub exact: bool,
 }
 
-/// Why an anchor is none, or cannot be resolved.
+/// The reason why bytes are not an anchor, or why an anchor cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AnchorError {
     /// The bytes are not a relative position.
     #[error("not an anchor: malformed at byte {at}")]
     Malformed {
-        /// How many bytes had been read.
+        /// The number of bytes read before the fault.
         at: usize,
     },
-    /// It stands beside something that this document does not have, or not in its text.
-    #[error("the anchor belongs to another text, or to work that has not arrived")]
+    /// The anchor's neighbor is not in this document, or not in its text.
+    #[error("the anchor belongs to another text, or to an update that has not arrived")]
     Elsewhere,
     /// The document cannot be used.
     #[error(transparent)]
@@ -102,7 +103,7 @@ impl Anchor {
         out
     }
 
-    /// Reads an anchor that somebody encoded, whatever the bytes are.
+    /// Decodes an anchor from untrusted bytes.
     ///
     /// # Errors
     ///
@@ -179,7 +180,8 @@ impl ContentDoc {
         }
     }
 
-    /// Finds where an anchor is now. If what it stood beside is gone, that is the place where it was.
+    /// Finds the current place of an anchor. If its neighbor was deleted, that is the place where
+    /// the neighbor was.
     ///
     /// # Errors
     ///
@@ -200,7 +202,7 @@ impl ContentDoc {
                 return Err(AnchorError::Elsewhere);
             }
         };
-        if let Some(span) = spans.iter().find(|span| span.holds(item)) {
+        if let Some(span) = spans.iter().find(|span| span.contains(item)) {
             let n_units =
                 item.clock - span.item.clock + u32::from(anchor.stick == AnchorSide::Left);
             let piece = &text[span.at..span.at + span.len];
@@ -222,13 +224,13 @@ impl ContentDoc {
             }
             (None, Some(first)) => first.at,
             (None, None) if list.is_none() => 0,
-            // The whole block is gone, or all that was in it.
+            // The whole block was deleted, or all text in it.
             (None, None) => self.beside_the_gone(around, index, anchor.stick, &spans),
         };
         found(offset, false)
     }
 
-    /// Returns the place in the text that is nearest to a place where there is no text any more.
+    /// Returns the place in the text that is nearest to a place whose text was deleted.
     fn beside_the_gone(
         &self,
         around: ItemContainer,
@@ -252,7 +254,7 @@ impl ContentDoc {
                 if let Some(place) = here.and_then(|here| place_among(&texts, here, index)) {
                     return (texts, place);
                 }
-                // What holds it is gone as well, or is a text, or holds none.
+                // The parent was deleted as well, or is a text, or has none.
                 let ItemContainer::Type(id) = around else { return (texts, 0) };
                 let Some(place) = place_in(txn, id, stick) else { return (texts, 0) };
                 (around, index) = place;
@@ -273,13 +275,13 @@ impl ContentDoc {
         nearest.unwrap_or(0)
     }
 
-    /// Returns where an item is or was: in which list, and where in it, as Yjs counts.
+    /// Returns the list that an item is or was in, and its index there as Yjs counts.
     fn place_of(&self, item: ItemId, stick: AnchorSide) -> Option<(ItemContainer, u32)> {
         self.gate.read(|txn| place_in(txn, item, stick))
     }
 }
 
-/// What an item is in.
+/// The parent of an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ItemContainer {
     Root(&'static str),
@@ -297,8 +299,8 @@ pub(super) fn text_around(txn: &impl ReadTxn, item: ItemId) -> Option<ItemId> {
     }
 }
 
-/// Returns the child of a root that an item is in; of a child itself nothing. It is no answer where
-/// the item is gone.
+/// Returns the child of a root that an item is in, or `None` for a child itself. Finding a child
+/// proves nothing if the item was deleted.
 pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<XmlElementRef>> {
     let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
     let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
@@ -307,7 +309,7 @@ pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<XmlEleme
     }
     let mut at = yrs::XmlOut::try_from(place.branch).ok()?;
     let mut top = None;
-    // What peers send may be of any depth.
+    // Updates from peers may nest to any depth.
     for _ in 0..=yfs_markdown::tree::MAX_DEPTH + 2 {
         let parent = match &at {
             yrs::XmlOut::Element(element) => element.parent(),
@@ -326,7 +328,7 @@ pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<XmlEleme
     None
 }
 
-/// Returns where an item is or was: in which list, and where in it, as Yjs counts.
+/// Returns the list that an item is or was in, and its index there as Yjs counts.
 pub(super) fn place_in(
     txn: &impl ReadTxn,
     item: ItemId,
@@ -347,7 +349,7 @@ pub(super) fn place_in(
     Some((around, place.index))
 }
 
-/// Returns what an element holds. Recurses as deep as what was read.
+/// Returns the children of an element. Recurses as deep as the tree that was read.
 fn kids_of(kids: &[LiveChild], id: ItemId) -> Option<&[LiveChild]> {
     kids.iter().find_map(|kid| match kid {
         LiveChild::Element(element) if element.id == id => Some(&element.kids[..]),
@@ -356,7 +358,8 @@ fn kids_of(kids: &[LiveChild], id: ItemId) -> Option<&[LiveChild]> {
     })
 }
 
-/// Returns before which of all texts a place among children is; nothing where there is no text among them.
+/// Returns the index of the first text after a place among children; `None` if there is no text
+/// among them.
 fn place_among(texts: &[ItemId], kids: &[LiveChild], index: u32) -> Option<usize> {
     let (mut at, mut before, mut behind) = (0, Vec::new(), Vec::new());
     for kid in kids {
@@ -364,12 +367,12 @@ fn place_among(texts: &[ItemId], kids: &[LiveChild], index: u32) -> Option<usize
         at += kid.ids().count() as u32;
         texts_in(std::slice::from_ref(kid), if is_behind { &mut behind } else { &mut before });
     }
-    let place = |id: &ItemId| texts.iter().position(|it| it == id);
+    let place = |id: &ItemId| texts.iter().position(|text| text == id);
     let is_first = behind.first().and_then(place);
     is_first.or_else(|| before.last().and_then(place).map(|last| last + 1))
 }
 
-/// Collects the texts under some nodes, in order. Recurses as deep as what was read.
+/// Collects the texts under some nodes, in order. Recurses as deep as the tree that was read.
 fn texts_in(kids: &[LiveChild], texts: &mut Vec<ItemId>) {
     for kid in kids {
         match kid {

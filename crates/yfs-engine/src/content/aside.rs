@@ -1,9 +1,9 @@
 //! Words that arrived in a block which another client had deleted.
 //!
-//! Yjs deletes what is in a deleted block, also what the client that deleted the block had never
-//! seen. An update lists what its writer deleted, item by item; so what is deleted on arrival and
-//! is on no list is work that would vanish without a trace. Its items keep their content. They are
-//! recorded in the root `Y.Array("fs:aside")`, so that it can be shown and put back.
+//! Yjs deletes all content of a deleted block, also content that the deleting client had never
+//! received. An update lists the items that its writer deleted; so items that are deleted on
+//! arrival and on no list are work that would vanish without a trace. Its items keep their content.
+//! They are recorded in the root `Y.Array("fs:aside")`, so that it can be shown and put back.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{
     rich::ROOT,
 };
 
-/// The root that lists what was set aside.
+/// The root that lists the content that was set aside.
 const ASIDE: &str = "fs:aside";
 
 /// The member that names the items.
@@ -45,7 +45,7 @@ impl ContentDoc {
         for piece in remains {
             let range = piece.range;
             let goes_on =
-                last.is_some_and(|it| it.client == range.client && it.end() == range.start);
+                last.is_some_and(|last| last.client == range.client && last.end() == range.start);
             match words.last_mut().filter(|_| goes_on) {
                 Some(word) => word.push_str(&piece.text),
                 None => words.push(piece.text),
@@ -57,7 +57,7 @@ impl ContentDoc {
     }
 
     /// Puts the words that were [set aside](Self::set_aside) into paragraphs at the end of the
-    /// file. Returns nothing where there are none.
+    /// file. Returns `None` if there are none.
     ///
     /// # Errors
     ///
@@ -86,8 +86,8 @@ impl ContentDoc {
         super::convert::merged(written.into_iter().chain(cleared).collect())
     }
 
-    /// Records words that arrived in deleted blocks, and returns the update that says so; nothing
-    /// where there are none.
+    /// Records words that arrived in deleted blocks, and returns the update; `None` if there are no
+    /// such words.
     ///
     /// # Errors
     ///
@@ -106,25 +106,25 @@ impl ContentDoc {
         })
     }
 
-    /// Notes what an update brought, or what it deleted without saying so.
+    /// Notes items that an update brought, or that it deleted without listing them.
     pub(super) fn note_stranded(&mut self, before: &Version, scans: &[UpdateScan]) {
         let now = self.version();
         let mut lost = now.snapshot().delete_set.diff(&before.snapshot().delete_set);
         lost.diff_with(&to_set(
-            &scans.iter().flat_map(|it| it.deleted.clone()).collect::<Vec<_>>(),
+            &scans.iter().flat_map(|scan| scan.deleted.clone()).collect::<Vec<_>>(),
         ));
         if lost.is_empty() {
             return;
         }
         let mut lost = self.gate.parts_in(&to_ranges(&lost), &[ROOT]);
         lost.retain(|range| !is_by_rule(range.client));
-        // What a settlement deleted is merged by the next one.
+        // The next settlement merges content that a settlement deleted.
         let merged: HashSet<IdRange> = self.settled_away(&lost).into_iter().collect();
         let stranded: Vec<IdRange> = self.gate.read(|txn| {
             let is_text = |range: &IdRange| {
                 text_around(txn, ItemId::new(range.client, range.start)).is_some()
             };
-            lost.into_iter().filter(|it| !merged.contains(it) && is_text(it)).collect()
+            lost.into_iter().filter(|range| !merged.contains(range) && is_text(range)).collect()
         });
         self.stranded.merge_with(to_set(&stranded));
     }

@@ -1,8 +1,9 @@
-//! Who wrote what is there now.
+//! Blame: the author of each piece of the current text.
 //!
-//! Every character is an item, items never change their ids, and the log says of ids on whose behalf
-//! they were written. So blame survives merges, moves of the file, compaction and reloads, and every peer says the
-//! same. Who typed a character is its author; whoever merely kept it is not.
+//! Every character is an item, items never change their ids, and the log records on whose behalf
+//! ranges of ids were written. So blame survives merges, moves of the file, compaction and reloads,
+//! and is the same on every peer. The author of a character is the client that typed it, not one
+//! that kept it in a later write.
 //!
 //! # Cost
 //!
@@ -21,16 +22,17 @@ use crate::{id::ItemId, kind::ContentRoot};
 /// A stretch of the text that one run of edits wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlamePiece {
-    /// Where it is in the text, in bytes.
+    /// Its range in the text, in bytes.
     pub range: Range<usize>,
-    /// On whose behalf it was written and when that run began, if anybody said so.
+    /// On whose behalf it was written and when that run began, if that was recorded.
     pub author: Option<RunAuthor>,
-    /// The entry of the log that says so.
+    /// The log entry of the run.
     pub run: Option<ItemId>,
 }
 
 impl ContentDoc {
-    /// Returns the text and who wrote which piece of it, in order. What is in no piece, nobody is known to have written.
+    /// Returns the text and the author of each piece, in order. Text in no piece has no known
+    /// author.
     pub fn blame(&mut self) -> (String, Vec<BlamePiece>) {
         let (text, spans) = self.spans();
         let mut pieces = Vec::new();
@@ -43,9 +45,9 @@ impl ContentDoc {
         (text, pieces)
     }
 
-    /// Gives what stands between pieces of rich text, which no item is behind, to whoever wrote beside it: to who
-    /// wrote what follows on the same line, else to who wrote what is before. Where one run wrote everything, front matter is
-    /// theirs as well.
+    /// Attributes the text between pieces of rich text, which belongs to no item, to a neighboring
+    /// author: the author of the next piece on the same line, else of the piece before. If one run
+    /// wrote everything, front matter belongs to that run as well.
     fn with_syntax(&self, text: &str, pieces: Vec<BlamePiece>) -> Vec<BlamePiece> {
         let [first, .., last] = &pieces[..] else { return self.of_one_run(text, pieces) };
         if first.run == last.run && self.log.entries().len() == 1 {
@@ -69,7 +71,7 @@ impl ContentDoc {
         filled
     }
 
-    /// Gives all of the text to the run that wrote any of it.
+    /// Attributes all of the text to its only run.
     fn of_one_run(&self, text: &str, mut pieces: Vec<BlamePiece>) -> Vec<BlamePiece> {
         let is_alone = self.log.entries().len() == 1;
         pieces.truncate(1);

@@ -1,8 +1,8 @@
 //! Content by reference: the array `fs:blobs` of a content document.
 //!
-//! What is not text is kept in the store by its hash; the document only lists its versions. Each
-//! names the versions that its writer saw and replaced, so two that were written at the same time
-//! are seen to be, and neither is lost.
+//! Content that is not text is kept in the store by its hash; the document only lists its versions.
+//! Each version names the versions that its writer knew and replaced. So concurrent versions are
+//! recognized, and neither is lost.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     time::Millis,
 };
 
-/// How many replaced versions an entry that we write names.
+/// The greatest number of replaced versions that an entry names.
 const MAX_REPLACED: usize = 64;
 
 /// The greatest length of a MIME type that we read, in bytes.
@@ -61,14 +61,14 @@ pub(super) struct BlobVersions {
 }
 
 impl BlobVersions {
-    /// Takes in an element of `fs:blobs`. What cannot be read as a version is passed over.
+    /// Adds an element of `fs:blobs`. Elements that are not versions are ignored.
     pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
         if let Some(version) = parse(id, value) {
             self.versions.insert(id, version);
         }
     }
 
-    /// Forgets what was deleted.
+    /// Removes deleted versions.
     pub(super) fn remove(&mut self, client: ClientId, start: u32, end: u32) {
         let is_gone = |id: &ItemId| id.client == client && (start..end).contains(&id.clock);
         self.versions.retain(|id, _| !is_gone(id));
@@ -76,8 +76,8 @@ impl BlobVersions {
 
     /// Returns the versions, oldest first: each behind those that it replaces.
     pub(super) fn versions(&self) -> Vec<BlobVersion> {
-        // A version is one level above the highest that it replaces. A cycle, which only a liar can
-        // make, ends where a version would be looked at twice.
+        // A version is one level above the highest that it replaces. A cycle, which only a
+        // malicious peer can make, ends where a version would be visited twice.
         let mut levels: BTreeMap<ItemId, usize> = BTreeMap::new();
         for _ in 0..self.versions.len() {
             let mut settled = true;

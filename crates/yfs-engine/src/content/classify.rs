@@ -1,4 +1,4 @@
-//! What bytes are: text, which is merged, or a blob, which is kept whole; and where its lines are.
+//! Classifies bytes as text, which is merged, or as a blob, which is kept whole; and finds lines.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use yfs_markdown::weight::weight;
 
 use crate::kind::ContentRoot;
 
-/// The greatest size of a text that is kept as text, in bytes. What is larger becomes a blob.
+/// The greatest size of a text that is kept as text, in bytes. Larger text becomes a blob.
 pub const MAX_TEXT_BYTES: usize = 8 << 20;
 
 /// The greatest [`weight`] of markdown that is kept as rich text: about so many lines, list items,
-/// cells and pairs of marks. What is heavier becomes a blob.
+/// cells and pairs of marks. Heavier text becomes a blob.
 pub const MAX_RICH_WEIGHT: usize = 100_000;
 
 /// How bytes are kept.
@@ -22,10 +22,10 @@ pub enum ByteClassification<'a> {
     Blob,
 }
 
-/// Tells how bytes are kept.
+/// Returns how bytes are to be kept.
 ///
-/// Text is what is UTF-8 and not too large. That includes a byte order mark, carriage returns and
-/// NULs: what was written is read back to the byte.
+/// Text is valid UTF-8 that is not too large. It may have a byte order mark, carriage returns and
+/// NULs: reads return the written bytes exactly.
 pub fn classify(bytes: &[u8]) -> ByteClassification<'_> {
     if bytes.len() > MAX_TEXT_BYTES {
         return ByteClassification::Blob;
@@ -33,10 +33,10 @@ pub fn classify(bytes: &[u8]) -> ByteClassification<'_> {
     std::str::from_utf8(bytes).map_or(ByteClassification::Blob, ByteClassification::Text)
 }
 
-/// Tells how the bytes of a file are kept whose name promises a kind of content.
+/// Returns how to keep the bytes of a file whose name implies a kind of content.
 ///
-/// Markdown of very many short lines becomes a blob like text that is too large: a line of two bytes
-/// takes 3 KB as rich text, and no editor shows a document of so many blocks.
+/// Markdown of very many short lines becomes a blob like text that is too large: a line of two
+/// bytes takes 3 KB as rich text, and no editor shows a document of so many blocks.
 pub fn classify_as(bytes: &[u8], kind: ContentRoot) -> ByteClassification<'_> {
     match (classify(bytes), kind) {
         (ByteClassification::Text(text), ContentRoot::Rich(_)) if is_heavy(text) => {
@@ -51,8 +51,8 @@ pub(super) fn is_heavy(text: &str) -> bool {
     is_heavier(text, MAX_RICH_WEIGHT)
 }
 
-/// Reports whether a write makes a file heavy. What was heavy before, because peers made it so, may
-/// still be edited.
+/// Reports whether a write makes a file heavy. A file that peers had made heavy before may still be
+/// edited.
 pub(super) fn becomes_heavy(new: &str, old: impl FnOnce() -> String) -> bool {
     is_heavy(new) && {
         let old = old();
@@ -64,9 +64,9 @@ fn is_heavier(text: &str, most: usize) -> bool {
     text.len() > most && weight(text) > most
 }
 
-/// Returns where lines are in a text, in bytes, their newlines included.
+/// Returns the range of some lines of a text, in bytes, with their newlines.
 ///
-/// The first line is 0. What lies behind the last line is empty, at the end.
+/// The first line is 0. Lines after the last one have an empty range at the end.
 pub fn line_range(text: &str, lines: Range<usize>) -> Range<usize> {
     let start_of = |text: &str, line: usize| match line.checked_sub(1) {
         None => 0,

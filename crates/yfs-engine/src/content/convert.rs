@@ -1,17 +1,17 @@
-//! Moving content between plain text and rich text, when a file's name comes to promise the other.
+//! Converts content between plain text and rich text when a rename changes the kind that the file's
+//! name implies.
 //!
-//! A document holds the file in up to two roots. One of them is *current*: it is what readers get.
-//! The other keeps what the file said when both were last brought into step, and editors that have
-//! not yet rebound go on writing to it.
-//! [`settle`](ContentDoc::settle) merges what is new in either root, makes both say the result,
-//! each by its least edit, and records that in the root `Y.Map("fs:conv")`. A conversion is a
-//! settlement that makes the other root current.
+//! A document holds the file in up to two roots. One of them is *current*: readers get its content.
+//! The other keeps the content of the last settlement, and editors that have not yet rebound go on
+//! writing to it. [`settle`](ContentDoc::settle) merges the changes of both roots, writes the
+//! result to both, each by its least edit, and records that in the root `Y.Map("fs:conv")`. A
+//! conversion is a settlement that makes the other root current.
 //!
 //! Settlements are made under a client id that is a hash of the document's state, so peers in the
-//! same state make the same items, and Yjs merges these to one. What a settlement writes is a copy
-//! of work that has items of its own. So where settlements of different states meet, the one with
-//! the greatest number stands, the copies of the others are taken back, and the work that it did
-//! not know of is merged again. The rules are in `docs/format/content-document.md`.
+//! same state make the same items, and Yjs merges these to one. A settlement writes copies of work
+//! that has items of its own. So if settlements of different states are merged, the one with the
+//! greatest number wins, the copies of the others are deleted, and the work that it lacks is merged
+//! again. The rules are in `docs/format/content-document.md`.
 
 mod align_items;
 mod late;
@@ -37,8 +37,9 @@ pub(crate) const CONVERSIONS: &str = "fs:conv";
 /// Client ids of settlements have this bit, which ids that are drawn at random never have.
 const MARK: u64 = 1 << 52;
 
-/// Tells whether updates, which are all of a document's, hold nothing but rich text and history of one client. Then
-/// there is nothing to settle: nobody converted it, and nothing is there twice. It needs no document.
+/// Reports whether all updates of a document contain only rich text and history of one client. Then
+/// there is nothing to settle: the document was never converted and has no duplicates. It needs no
+/// document.
 pub fn is_rich_of_one<'a>(
     updates: impl IntoIterator<Item = &'a [u8]>,
     limits: &GateLimits,
@@ -61,8 +62,8 @@ pub fn is_rich_of_one<'a>(
     has_rich
 }
 
-/// Reports whether updates, which are all of a document's, hold nothing but plain text and its
-/// history, in the root that plain text is read from. It needs no document.
+/// Reports whether all updates of a document contain only plain text and its history, in the root
+/// that plain text is read from. It needs no document.
 pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &GateLimits) -> bool {
     updates.into_iter().all(|update| {
         let Some(origins) = origins(update, limits) else { return false };
@@ -70,30 +71,30 @@ pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &Ga
     })
 }
 
-/// The roots that no document has which was only ever plain text.
+/// The roots that a document lacks if it was never anything but plain text.
 const NOT_OF_TEXT: [&str; 4] = [ROOT, CONVERSIONS, reference::CONTENT, reference::TIMELINE];
 
 /// A record of a settlement.
 #[derive(Debug, Clone)]
 pub(super) struct ConversionSettlement {
     client: ClientId,
-    /// One more than the greatest number that it knew of.
+    /// One more than the greatest number of the settlements that it knew.
     number: u64,
-    /// Whether rich text is current since.
+    /// Whether it made rich text current.
     is_to_rich: bool,
-    /// How many items it made before the record itself.
+    /// The number of items that it made before the record itself.
     len: u32,
-    /// What the document was before.
+    /// The version of the document before it.
     from: Version,
-    /// What it deleted.
+    /// The items that it deleted.
     gone: IdSet,
-    /// Whether it is a note of version 1, which tells only up to where late work was merged.
+    /// Whether it is a note of version 1, which only records up to where late work was merged.
     is_note: bool,
 }
 
 impl ContentDoc {
-    /// Tells how what the document holds is kept, which is not what its name promises where nobody has
-    /// converted it yet.
+    /// Returns how the current content is kept. It differs from the kind that the name implies
+    /// until the document is converted.
     pub fn held(&self) -> ContentRoot {
         let has_rich = self.gate.has_root(ROOT);
         let has_text = self.gate.has_root(TEXT);
@@ -112,7 +113,7 @@ impl ContentDoc {
         }
     }
 
-    /// Reports whether the current root is not the one that the name promises, or peers settled the
+    /// Reports whether the current root is not the one that the name implies, or peers settled the
     /// document at the same time, so that it may hold work twice, or a later version of the
     /// reference implementation wrote it.
     pub fn needs_conversion(&self) -> bool {
@@ -142,7 +143,7 @@ impl ContentDoc {
             && *self.is_unsettled.get_or_init(|| self.pending().is_ok_and(|it| it.is_some()))
     }
 
-    /// Makes the root current that the name promises. Returns nothing where it is.
+    /// Makes the root current that the name implies. Returns `None` if it is already.
     ///
     /// # Errors
     ///
@@ -152,9 +153,9 @@ impl ContentDoc {
         if self.needs_conversion() { self.settle() } else { Ok(None) }
     }
 
-    /// Merges all late work into the current root, which is then the one that the name promises,
-    /// and records what was
-    /// [set aside](Self::set_aside). Returns nothing where there is nothing to do.
+    /// Merges all late work into the root that the name implies, makes that root current, and
+    /// records the words that were [set aside](Self::set_aside). Returns `None` if there is nothing
+    /// to do.
     ///
     /// # Errors
     ///
@@ -169,8 +170,8 @@ impl ContentDoc {
         merged(updates)
     }
 
-    /// Returns a [repaired](Self::repair) copy of the document, to be read only; nothing where
-    /// there is nothing to do.
+    /// Returns a [repaired](Self::repair) copy of the document, for reading only; `None` if there
+    /// is nothing to do.
     ///
     /// # Errors
     ///
@@ -184,7 +185,7 @@ impl ContentDoc {
         Ok(Some(copy))
     }
 
-    /// Returns what the file says with what rival settlements hold; nothing where there are none.
+    /// Returns the text of the file merged with all rival settlements; `None` if there are none.
     pub(super) fn text_of_rivals(&self) -> Option<String> {
         let merge = || {
             let is_merged = !self.rivals().is_empty() && self.gate.health().is_ok();
@@ -207,7 +208,7 @@ impl ContentDoc {
         before == last.is_to_rich
     }
 
-    /// Returns the versions that the roots are compared with; nothing if the content was never
+    /// Returns the versions that the roots are compared with; `None` if the content was never
     /// converted.
     pub(super) fn sources(&self) -> Option<Vec<Version>> {
         let last = self.last_settlement()?;
@@ -215,7 +216,8 @@ impl ContentDoc {
         Some(rivals.iter().chain([last]).map(|it| self.after(it)).collect())
     }
 
-    /// Returns each state that content was converted from or was just converted to, and whether that was rich text.
+    /// Returns each state that content was converted from or was just converted to, and whether
+    /// that was rich text.
     pub(super) fn bodies(&self) -> Vec<(Version, bool)> {
         let mut bodies = Vec::new();
         for settlement in self.settlements() {
@@ -226,19 +228,20 @@ impl ContentDoc {
         bodies
     }
 
-    /// Tells whether the content was rich text at a version; nothing where nobody had converted it.
+    /// Reports whether the content was rich text at a version; `None` if it was never converted
+    /// before.
     pub(super) fn was_rich_at(&self, version: &Version) -> Option<bool> {
         let mut settlements = self.settlements().iter();
         let last = settlements.rfind(|it| !it.is_note && it.is_known_to(version));
         last.map(|last| last.is_to_rich)
     }
 
-    /// Tells whether the content was rich text before anybody converted it.
+    /// Reports whether the content was rich text before the first conversion.
     fn was_rich_first(&self) -> bool {
         self.settlements().first().is_some_and(|first| !first.is_to_rich)
     }
 
-    /// Returns what the document was when a settlement was made.
+    /// Returns the version of the document just after a settlement.
     fn after(&self, settlement: &ConversionSettlement) -> Version {
         match settlement.is_note {
             true => settlement.from.clone(),
@@ -329,8 +332,8 @@ impl ContentDoc {
         Ok(clone)
     }
 
-    /// Returns the document at a version, but for what was erased since, whether or not it ever was
-    /// in that state.
+    /// Returns the document at a version without the content that was erased since, even if the
+    /// document never was in that state.
     fn fork_at(&self, version: &Version) -> Result<GatedDoc, ContentError> {
         self.fork_of(&self.masked(version))
     }
@@ -347,7 +350,7 @@ impl ConversionSettlement {
         !self.is_note && self.client != last.client && !self.is_known_to(&last.from)
     }
 
-    /// Returns the record as it is listed.
+    /// Returns the record as the document lists it.
     fn value(&self) -> Any {
         let number = |number: f64| Any::Number(yrs::Number::try_i64(number));
         let values = vec![

@@ -1,18 +1,19 @@
-//! The least edit: what has to change in one text so that it becomes another.
+//! The least edit that turns one text into another.
 //!
 //! Texts are compared by lines first; inside lines that gave way to others, by words; inside words,
 //! by characters, where a long enough piece of the word stays. Coarse before fine is what keeps an
 //! inserted line a whole line: a comparison of characters would rather split the line that follows,
-//! and somebody who types there would find the text in the wrong one.
+//! and text that another client types there would land in the wrong one.
 //!
 //! The comparison itself is imara-diff's, the diff of Helix and gitoxide, because it slides changes
-//! to where a reader would put them; `similar` can be bounded only by a clock, which we do not have.
+//! to where a reader would put them; `similar` can be bounded only by a clock, which this crate
+//! does not have.
 //!
 //! # Cost
 //!
 //! Linear in the texts for changes in few places. For hopeless pairs the levels give up one after
-//! the other: hunks too large for words are cut into clauses first, and what would then cost more
-//! to say in pieces is said as a whole.
+//! the other: hunks too large for words are cut into clauses first, and a change that would take
+//! more bytes in pieces is written as a whole.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -33,13 +34,13 @@ use self::{
 /// One piece of the old text that gives way to one piece of the new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSplice {
-    /// Where in the old text, in UTF-16 code units.
+    /// The offset in the old text, in UTF-16 code units.
     pub at: u32,
-    /// How much of the old text goes, in UTF-16 code units.
+    /// The length of the deleted text, in UTF-16 code units.
     pub delete: u32,
-    /// What goes, in bytes of the old text.
+    /// The deleted range, in bytes of the old text.
     pub old: Range<usize>,
-    /// What comes, in bytes of the new text.
+    /// The inserted range, in bytes of the new text.
     pub new: Range<usize>,
 }
 
@@ -56,14 +57,14 @@ const MAX_CHARS_LEN: usize = 1 << 10;
 /// Inside a word, so many equal characters are worth keeping between two changes.
 const MIN_KEPT_CHARS: usize = 4;
 
-/// About what a change costs in an update besides its text, in bytes.
+/// The approximate cost of a change in an update besides its text, in bytes.
 const SPLICE_COST: usize = 28;
 
-/// Hunks up to this size, in bytes, are cut as finely as can be, whatever it costs: characters that
+/// Hunks up to this size, in bytes, are cut as finely as possible, at any cost: characters that
 /// stay keep their authors and the carets between them.
 const SMALL_HUNK_LEN: usize = 1 << 10;
 
-/// Returns what turns `old` into `new`, in order of position; nothing if they are equal.
+/// Returns the splices that turn `old` into `new`, in order of position; none if they are equal.
 pub fn diff(old: &str, new: &str) -> Vec<TextSplice> {
     if old == new {
         return Vec::new();
@@ -83,7 +84,7 @@ pub fn utf16_len(text: &str) -> u32 {
     blocks.map(|block| u32::from(block.iter().map(units).sum::<u8>())).sum()
 }
 
-/// Returns which tokens of one sequence give way to which of another, as lines of a text would.
+/// Returns the tokens of one sequence that give way to tokens of another, compared like lines.
 pub(super) fn diff_tokens(old: &[[u8; 16]], new: &[[u8; 16]]) -> Vec<(Range<usize>, Range<usize>)> {
     let prefix = common_prefix(old, new);
     let suffix = common_suffix(&old[prefix..], &new[prefix..]);
@@ -148,7 +149,7 @@ impl TextDiffer<'_> {
         }
     }
 
-    /// Compares a hunk of lines by words, unless that says more than the hunk itself.
+    /// Compares a hunk of lines by words, unless the result is larger than the hunk itself.
     fn by_words_or_whole(&mut self, hunk: ByteChange) {
         let n_before = self.changes.len();
         if hunk.len() <= MAX_WORDS_LEN {
@@ -200,7 +201,7 @@ impl TextDiffer<'_> {
         self.changes.push(change);
     }
 
-    /// Makes one of neighbouring changes where `joins` says so of them and of what is between.
+    /// Joins neighboring changes if `joins` accepts them and the text between.
     fn join(
         &self,
         changes: Vec<ByteChange>,
@@ -232,7 +233,7 @@ impl TextDiffer<'_> {
             .collect()
     }
 
-    /// Takes off what both sides begin and end with, as far as the two functions allow: each moves
+    /// Trims the common start and end of both sides, as far as the two functions allow: each moves
     /// an end of the rest outwards, to where the text may be cut.
     fn trim(
         &self,
@@ -276,7 +277,7 @@ impl ByteChange {
         self.old.is_empty() || self.new.is_empty()
     }
 
-    /// Returns about how many bytes it takes to say this in an update.
+    /// Returns the approximate size of this change in an update, in bytes.
     fn cost(&self) -> usize {
         SPLICE_COST + self.new.len()
     }
@@ -290,7 +291,7 @@ fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }
 
-/// Returns how many elements two sequences begin with alike.
+/// Returns the number of equal elements at the start of two sequences.
 fn common_prefix<T: PartialEq>(old: &[T], new: &[T]) -> usize {
     const BLOCK: usize = 64;
     let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
@@ -299,7 +300,7 @@ fn common_prefix<T: PartialEq>(old: &[T], new: &[T]) -> usize {
     equal + rest.take_while(|(old, new)| old == new).count()
 }
 
-/// Returns how many elements two sequences end with alike.
+/// Returns the number of equal elements at the end of two sequences.
 fn common_suffix<T: PartialEq>(old: &[T], new: &[T]) -> usize {
     const BLOCK: usize = 64;
     let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK));

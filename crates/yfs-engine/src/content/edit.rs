@@ -1,4 +1,4 @@
-//! Editing a content document.
+//! Edits of a content document.
 
 use std::ops::Range;
 
@@ -30,36 +30,37 @@ use crate::{
 /// More changes than this are made in one pass over the text instead of one walk each.
 const MAX_WALKS: usize = 8;
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[must_use = "the update must be logged and sent"]
 pub struct ContentWriteResult {
-    /// The update that says it, or nothing if the text is as it was.
+    /// The update, or `None` if the text did not change.
     pub update: Option<Vec<u8>>,
-    /// Where others had changed what the writer changed.
+    /// The places where others had changed the text that the writer changed.
     pub overlaps: Vec<TextOverlap>,
 }
 
-/// What an edit of pieces did.
+/// The result of an edit of pieces.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[must_use = "the update must be logged and sent"]
 pub struct SpliceResult {
-    /// The update that says it, or nothing if the text is as it was.
+    /// The update, or `None` if the text did not change.
     pub update: Option<Vec<u8>>,
-    /// How many pieces were replaced.
+    /// The number of replaced pieces.
     pub n_replaced: usize,
 }
 
 impl ContentDoc {
-    /// Makes `new` of what its writer had read, and merges that with what others did meanwhile.
+    /// Writes `new` in place of the text that the writer had read, and merges that with concurrent
+    /// changes.
     ///
     /// Without a base the writer is taken to have read the current text. The text is `new`
-    /// afterwards if nobody else has changed it since.
+    /// afterwards if no other client has changed it since.
     ///
     /// # Errors
     ///
     /// [`ContentError::TooLarge`], [`ContentError::UnknownVersion`] for a base that this document
-    /// has not received, or what [`ContentDoc::append`] may fail with.
+    /// has not received, or an error of [`ContentDoc::append`].
     pub fn write(
         &mut self,
         new: &str,
@@ -71,7 +72,7 @@ impl ContentDoc {
         let text;
         let base = match (base, self.is_elsewhere(&base)?) {
             (base, None) => base,
-            // Before it is converted: that is what the writer had read.
+            // Before the conversion: the writer had read that text.
             (_, Some(read)) => {
                 text = read;
                 Some(ContentBase::Text(&text))
@@ -86,7 +87,7 @@ impl ContentDoc {
         Ok(written)
     }
 
-    /// Returns what a writer had read, where that was not kept as the content will be.
+    /// Returns the text that a writer had read, if it was of another kind than the content will be.
     fn is_elsewhere(&self, base: &Option<ContentBase<'_>>) -> Result<Option<String>, ContentError> {
         let needs_conversion = self.needs_conversion();
         Ok(match base {
@@ -171,8 +172,8 @@ impl ContentDoc {
     /// # Errors
     ///
     /// [`ContentError::EmptyPattern`], [`ContentError::NotFound`], [`ContentError::NotUnique`] if
-    /// there are several and one was meant, [`ContentError::TooLarge`], or what
-    /// [`ContentDoc::append`] may fail with.
+    /// there are several and one was meant, [`ContentError::TooLarge`], or an error of
+    /// [`ContentDoc::append`].
     pub fn edit(
         &mut self,
         old: &str,
@@ -218,7 +219,7 @@ impl ContentDoc {
         Ok(SpliceResult { update, n_replaced: places.len() })
     }
 
-    /// Adds text at the end. What others add there at the same time is kept, too.
+    /// Appends text at the end. Concurrent appends by others are kept, too.
     ///
     /// # Errors
     ///
@@ -250,8 +251,8 @@ impl ContentDoc {
     ///
     /// # Errors
     ///
-    /// [`ContentError::BadRange`], [`ContentError::TooLarge`], or what [`ContentDoc::append`] may
-    /// fail with.
+    /// [`ContentError::BadRange`], [`ContentError::TooLarge`], or an error of
+    /// [`ContentDoc::append`].
     pub fn replace_range(
         &mut self,
         range: Range<usize>,
@@ -282,7 +283,7 @@ impl ContentDoc {
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
-    /// Lists a new version of content that is kept by reference. It replaces all that are there.
+    /// Lists a new version of content that is kept by reference. It replaces all current ones.
     ///
     /// # Errors
     ///
@@ -303,7 +304,7 @@ impl ContentDoc {
         self.finish(update, [(RootIx::Blobs, id, value)])
     }
 
-    /// Says on whose behalf another client writes, from a clock on.
+    /// Records on whose behalf another client writes, from a clock on.
     ///
     /// # Errors
     ///
@@ -322,7 +323,7 @@ impl ContentDoc {
         self.finish(update, [(RootIx::Log, id, value)])
     }
 
-    /// Makes changes of the current text, in order of position.
+    /// Applies changes of the current text, in order of position.
     pub(super) fn apply(
         &mut self,
         current: &str,
@@ -365,8 +366,8 @@ impl ContentDoc {
         })
     }
 
-    /// Returns where in the text something stands that is not text, such as an image: how many code
-    /// units of text are before each.
+    /// Returns the positions of embeds that are not text, such as an image: the number of code
+    /// units of text before each.
     fn others(&self, len_utf16: u32) -> Result<Vec<u32>, ContentError> {
         let (n_units, others) = self.gate.read(|txn| {
             let Some(text) = txn.get_text(TEXT) else { return (0, Vec::new()) };
@@ -437,7 +438,7 @@ impl ContentDoc {
 }
 
 impl RunAlignment {
-    /// Lays a text beside itself.
+    /// Returns the alignment of a text with itself.
     pub(super) fn whole(length: TextLength) -> Self {
         let mut runs = Self::default();
         runs.push(TextSide::Both, length);
@@ -458,7 +459,8 @@ impl<'a> TextChange<'a> {
         Self { at: op.at.units, delete: op.delete.units, insert: &new[op.insert.clone()] }
     }
 
-    /// Makes the same change of a list that also holds `others`, each of length one, and keeps them.
+    /// Makes the same change of a list that also holds `others`, each of length one, and keeps
+    /// them.
     fn around(self, others: &[u32]) -> Vec<Self> {
         let n_before = |at: u32| others.partition_point(|other| *other <= at);
         let (first, last) =
@@ -479,7 +481,7 @@ impl<'a> TextChange<'a> {
     }
 }
 
-/// Says changes as yrs applies them in one pass.
+/// Returns changes in the form that yrs applies in one pass.
 fn delta<'a>(edits: &'a [TextChange<'a>]) -> impl Iterator<Item = Delta<&'a str>> {
     let mut end = 0;
     edits.iter().flat_map(move |edit| {
@@ -496,7 +498,7 @@ fn replaced(current: &str, old: &str, new: &str, all: bool) -> String {
     if all { current.replace(old, new) } else { current.replacen(old, new, 1) }
 }
 
-/// Makes changes of a text, in order of position.
+/// Applies changes to a text, in order of position, and returns the result.
 pub(super) fn applied(current: &str, new: &str, ops: &[RebaseOp]) -> String {
     let mut text = String::with_capacity(current.len());
     let mut end = 0;
@@ -509,7 +511,7 @@ pub(super) fn applied(current: &str, new: &str, ops: &[RebaseOp]) -> String {
     text
 }
 
-/// Checks what yrs takes on trust: that changes are in order, and of the text.
+/// Checks the preconditions of yrs: the changes are in order, and within the text.
 fn are_in_order(ops: &[RebaseOp], current: &str) -> bool {
     let mut end = TextLength::default();
     ops.iter().all(|op| {

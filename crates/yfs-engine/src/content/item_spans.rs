@@ -1,10 +1,11 @@
-//! The served text with the items behind it: what blame and anchors stand on.
+//! The served text with the items behind it, used by blame and anchors.
 //!
-//! This is the one place that knows how the text of a file is kept. Whatever serves bytes made of items
-//! can be blamed and anchored, once it says here which item is behind which bytes.
+//! This is the one place that knows how the text of a file is kept. A kind of content supports
+//! blame and anchors once this file maps its bytes to items.
 //!
-//! Of rich text the file says more than the document holds: `#`, `- `, links. Each piece of a document is
-//! looked for in the file behind the piece before it; what lies between belongs to no item.
+//! The file of a rich text has more characters than the document: `#`, `- `, links. Each piece of a
+//! document is searched in the file behind the piece before it; text between two pieces belongs to
+//! no item.
 
 use yfs_markdown::{front_matter::split, schema::SchemaProfile};
 use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
@@ -17,28 +18,28 @@ use crate::{
     rich::{LiveChild, live, nodes},
 };
 
-/// So many bytes at most stand between two pieces of rich text that follow each other, such as the
-/// address of a link.
+/// The greatest distance between two consecutive pieces of rich text, in bytes; such as the address
+/// of a link.
 const MAX_BETWEEN: usize = 2 << 10;
 
 /// A stretch of the text that came from items which follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ItemSpan {
-    /// Where it begins in the text, in bytes.
+    /// The offset in the text, in bytes.
     pub(super) at: usize,
     /// Its length in bytes.
     pub(super) len: usize,
     /// The item of its first unit.
     pub(super) item: ItemId,
-    /// How many units it has, each an item: code units of UTF-16.
+    /// The number of its units, each an item: code units of UTF-16.
     pub(super) n_units: u32,
-    /// The `Y.XmlText` that holds the items; nothing of plain text.
+    /// The `Y.XmlText` that holds the items; `None` for plain text.
     pub(super) list: Option<ItemId>,
-    /// Where it begins in the list that holds the items, as Yjs counts.
+    /// Its start in the list that holds the items, as Yjs counts.
     pub(super) index: u32,
 }
 
-/// A piece of a list: what it says, its first item, and where it begins in the list.
+/// A piece of a list: its text, its first item, and its start in the list.
 struct SpanPiece {
     text: String,
     item: ItemId,
@@ -47,20 +48,20 @@ struct SpanPiece {
 }
 
 impl ItemSpan {
-    /// Returns the item so many units behind its first.
+    /// Returns the item that is `n_units` behind the first.
     pub(super) fn item_behind(&self, n_units: u32) -> ItemId {
         ItemId::new(self.item.client, self.item.clock + n_units)
     }
 
-    /// Tells whether an item is in it.
-    pub(super) fn holds(&self, item: ItemId) -> bool {
+    /// Reports whether the span contains an item.
+    pub(super) fn contains(&self, item: ItemId) -> bool {
         let clocks = self.item.clock..self.item.clock + self.n_units;
         self.item.client == item.client && clocks.contains(&item.clock)
     }
 }
 
 impl ContentDoc {
-    /// Returns the text and what it is made of, in order.
+    /// Returns the text and its spans, in order.
     pub(super) fn spans(&mut self) -> (String, Vec<ItemSpan>) {
         let now = self.version();
         match self.held() {
@@ -74,7 +75,7 @@ impl ContentDoc {
     }
 }
 
-/// Returns what one of the roots says as a file and what that is made of, in order.
+/// Returns one of the roots as a file, and its spans, in order.
 pub(super) fn spans_of(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<ItemSpan>) {
     let now = Version::noted(gate.snapshot());
     if !is_rich {
@@ -86,7 +87,7 @@ pub(super) fn spans_of(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<ItemS
     (text, spans)
 }
 
-/// Returns some blocks as a file and what that is made of, in order.
+/// Returns some blocks as a file, and its spans, in order.
 pub(super) fn spans_of_blocks(
     gate: &mut GatedDoc,
     is_one: impl Fn(&LiveChild) -> bool,
@@ -130,11 +131,11 @@ fn rich_spans(
         found
     });
     let pieces: Vec<SpanPiece> = pieces.into_iter().flatten().collect();
-    // What is above the text is no part of it, whatever it says.
+    // Front matter is no part of the text.
     let front = text.len() - split(text).body.len();
     let (mut at, mut spans) = (front, Vec::with_capacity(pieces.len()));
     for piece in &pieces {
-        // What is written otherwise than it reads, escaped for example, is told by its lines.
+        // Text that is written otherwise than it reads, such as escaped text, is matched by lines.
         let mut offset = 0;
         for part in piece.text.split_inclusive(['\n', ' ']) {
             let end = text.floor_char_boundary(at.saturating_add(MAX_BETWEEN + part.len()));
@@ -149,7 +150,7 @@ fn rich_spans(
 }
 
 impl SpanPiece {
-    /// Returns the span that it is at a place of the text.
+    /// Returns the part of the span at an offset of the text.
     fn at(&self, at: usize) -> ItemSpan {
         ItemSpan {
             at,
@@ -172,8 +173,8 @@ impl SpanPiece {
     }
 }
 
-/// Returns the characters that live in one of the roots, and where each stretch of them, by its unit, came from. Of
-/// rich text each text stands on lines of its own.
+/// Returns the live characters of one of the roots, and the origin of each stretch of them, by its
+/// unit. Each text of rich text stands on lines of its own.
 pub(super) fn characters(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<(u32, Origin)>) {
     let (texts, _) = gate.edit(|txn| {
         let now = Version::noted(txn.snapshot());
@@ -201,7 +202,8 @@ pub(super) fn characters(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<(u3
     (said, origins)
 }
 
-/// Returns what texts under some nodes are made of, each by itself. Recurses as deep as what was read.
+/// Returns the pieces of the texts under some nodes, each text by itself. Recurses as deep as the
+/// tree that was read.
 fn texts_of(
     txn: &mut TransactionMut<'_>,
     kids: &[LiveChild],
@@ -213,15 +215,15 @@ fn texts_of(
             LiveChild::Element(element) => texts_of(txn, &element.kids, now, found),
             LiveChild::Text(text) => {
                 let slots = text.slots.iter();
-                found
-                    .push(slots.flat_map(|it| pieces(txn, &it.handle, Some(it.id), now)).collect());
+                found.push(
+                    slots.flat_map(|slot| pieces(txn, &slot.handle, Some(slot.id), now)).collect(),
+                );
             }
         }
     }
 }
 
-/// At which places of a text, in its units, other units follow than those that one client typed in
-/// one go.
+/// The places of a text, in its units, where the units that one client typed in one go end.
 #[derive(Debug, Default)]
 pub(super) struct TypingRuns {
     starts: Option<Vec<u32>>,
@@ -234,7 +236,7 @@ impl TypingRuns {
     }
 }
 
-/// Returns where typing begins in a text.
+/// Returns the typing runs of a text.
 pub(super) fn typing_runs(txn: &mut TransactionMut<'_>, text: &impl Text) -> TypingRuns {
     let now = Version::noted(txn.snapshot());
     let (mut at, mut starts) = (0, Vec::new());
@@ -251,14 +253,14 @@ pub(super) fn typing_runs(txn: &mut TransactionMut<'_>, text: &impl Text) -> Typ
     TypingRuns { starts: Some(starts) }
 }
 
-/// Returns what a text is made of.
+/// Returns the pieces of a text.
 fn pieces(
     txn: &mut TransactionMut<'_>,
     text: &impl Text,
     list: Option<ItemId>,
     now: &Version,
 ) -> Vec<SpanPiece> {
-    // Beside a version that has nothing every item is new, and each is told by itself.
+    // Compared with an empty version every item is new, and each piece is reported by itself.
     let nothing = Snapshot::default();
     let changes = text.diff_range(txn, Some(now.snapshot()), Some(&nothing), YChange::identity);
     let (mut pieces, mut index) = (Vec::with_capacity(changes.len()), 0);
@@ -275,8 +277,8 @@ fn pieces(
     pieces
 }
 
-/// Returns how many bytes the first units of a text take; a unit in the middle of a character counts
-/// to its end.
+/// Returns how many bytes the first units of a text take; a unit in the middle of a character
+/// counts to its end.
 pub(super) fn bytes_of(text: &str, n_units: u32) -> usize {
     let mut units = 0;
     let mut chars = text.char_indices();

@@ -23,14 +23,14 @@ const NAME: &str = "name";
 /// The member that holds the version of a blob.
 const BLOB: &str = "blob";
 
-/// A name that somebody gave to a version.
+/// A name that a user gave to a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionLabel {
-    /// The item that says so.
+    /// The item of the label.
     pub id: ItemId,
     /// The name.
     pub name: SmolStr,
-    /// Who gave it, and when.
+    /// The author and the time of the label.
     pub author: RunAuthor,
     /// The version of content by reference that it names, where the file was a blob.
     pub blob: Option<ItemId>,
@@ -40,12 +40,12 @@ pub struct VersionLabel {
 #[derive(Debug, Default)]
 pub(super) struct VersionLabels {
     labels: BTreeMap<ItemId, (VersionLabel, StateNote)>,
-    /// Those that were taken away.
+    /// The labels that were removed.
     gone: BTreeSet<ItemId>,
 }
 
 impl VersionLabels {
-    /// Takes in an element of `fs:labels`. What cannot be read as a label is passed over.
+    /// Adds an element of `fs:labels`. Elements that are not labels are ignored.
     pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
         let Any::Map(members) = value else { return };
         let Some(author) = log::parse_author(members) else { return };
@@ -59,7 +59,7 @@ impl VersionLabels {
         self.labels.insert(id, (label, StateNote::parse(id, members)));
     }
 
-    /// Forgets what was deleted.
+    /// Removes deleted labels.
     pub(super) fn remove(&mut self, client: ClientId, start: u32, end: u32) {
         let range = ItemId::new(client, start)..ItemId::new(client, end);
         let gone: Vec<ItemId> = self.labels.range(range).map(|(id, _)| *id).collect();
@@ -67,12 +67,12 @@ impl VersionLabels {
         self.gone.extend(gone);
     }
 
-    /// Returns the labels that were taken away.
+    /// Returns the labels that were removed.
     pub(super) fn gone(&self) -> impl Iterator<Item = ItemId> {
         self.gone.iter().copied()
     }
 
-    /// Returns each label with what it notes.
+    /// Returns each label with the state that it notes.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&VersionLabel, &StateNote)> {
         self.labels.values().map(|(label, note)| (label, note))
     }
@@ -87,7 +87,7 @@ impl ContentDoc {
         labels
     }
 
-    /// Names what the document holds now; with `blob`, the version of a blob that it shows.
+    /// Labels the current version; with `blob`, the given version of a blob.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl ContentDoc {
         }
         let named = [(NAME, Any::from(name))];
         let of = blob.map(|blob| (BLOB, Any::from(write_id(blob))));
-        let note = self.log.notes().take(&self.version());
+        let note = self.log.notes().encode_version(&self.version());
         let value = log::value(author, named.into_iter().chain(of).chain(note.member()));
         let id = ItemId::new(self.client, self.gate.clock_of(self.client));
         let element = value.clone();
@@ -113,7 +113,7 @@ impl ContentDoc {
         self.finish(update, [(RootIx::Labels, id, value)])
     }
 
-    /// Takes a name away from whatever it names; nothing happens if nothing has it.
+    /// Removes all labels with a name; does nothing if there are none.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl ContentDoc {
         let (_, update) = self.gate.edit(|txn| {
             let array = txn.get_or_insert_array(RootIx::Labels.name());
             let values: Vec<yrs::Out> = array.iter(txn).collect();
-            for (index, _) in values.iter().enumerate().rev().filter(|(_, it)| is_named(it)) {
+            for (index, _) in values.iter().enumerate().rev().filter(|(_, value)| is_named(value)) {
                 array.remove(txn, index as u32);
             }
         });
@@ -141,7 +141,7 @@ impl ContentDoc {
         self.finish(update, [])
     }
 
-    /// Adds what a label names to a state; tells whether all of it is known.
+    /// Adds the version of a label to a state; reports whether all of it is known.
     pub(super) fn add_labelled(&self, state: &mut NotedState, note: &StateNote) -> bool {
         state.add_noted(self.log.notes(), note)
     }

@@ -1,13 +1,13 @@
-//! Who wrote what: the array `fs:log` of a content document.
+//! The authors of a content document: the array `fs:log`.
 //!
-//! An entry marks where a *run* of its writer's work begins. It is written in the transaction of the
-//! first edit, before that edit, under the same client id; so everything that this client wrote from
-//! the entry on, up to its next entry, is by the actor whom the entry names. A run needs no end and
-//! no upkeep: later edits of the run write nothing to the log, and an entry never changes.
+//! An entry marks where a *run* of its writer's work begins. It is written in the transaction of
+//! the first edit, before that edit, under the same client id; so everything that this client wrote
+//! from the entry on, up to its next entry, is by the actor that the entry names. A run needs no
+//! end and no upkeep: later edits of the run write nothing to the log, and an entry never changes.
 //!
-//! A process may also say who sits behind a client that writes no entries, an editor in a browser
-//! for example. Such a *claim* names the client and the clock from which it holds. What a client
-//! says about itself goes before what others say about it.
+//! A process may also record the actor behind a client that writes no entries, an editor in a
+//! browser for example. Such a *claim* names the client and the clock from which it holds. An entry
+//! of the client itself takes precedence over a claim by another.
 
 use std::{
     collections::{BTreeMap, HashMap as Members},
@@ -26,7 +26,7 @@ use crate::{
     time::Millis,
 };
 
-/// A run ends when its writer does not edit for so long after it began, in milliseconds.
+/// The greatest length of a run, in milliseconds: a later edit begins a new run.
 pub const MAX_RUN_MS: i64 = 5 * 60 * 1000;
 
 /// The greatest length of a label that we write, in bytes.
@@ -38,34 +38,34 @@ const ALONE: &str = "alone";
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunAuthor {
-    /// Who.
+    /// The actor.
     pub actor: Actor,
-    /// When.
+    /// The time.
     pub at: Millis,
-    /// What for: a tool, a task, a session.
+    /// The purpose: a tool, a task, a session.
     pub label: Option<SmolStr>,
 }
 
-/// Who wrote a run of a content document.
+/// A run of a content document with its author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEntry {
     /// The client that wrote the run.
     pub client: ClientId,
     /// The clock of the first item of the run.
     pub from: u32,
-    /// The clock after its last item, or nothing if the run may go on.
+    /// The clock after its last item, or `None` if the run may go on.
     pub to: Option<u32>,
-    /// On whose behalf.
+    /// The actor on whose behalf the run was written.
     pub actor: Actor,
     /// When the run began.
     pub at: Millis,
-    /// What for.
+    /// The purpose.
     pub label: Option<SmolStr>,
-    /// Whether another client says so.
+    /// Whether another client recorded this author.
     pub claimed: bool,
     /// Whether the run is one edit that stands alone, such as a rewrite of most of the text.
     pub alone: bool,
-    /// The entry that says all this.
+    /// The item of the entry.
     pub entry: ItemId,
 }
 
@@ -73,21 +73,21 @@ pub struct LogEntry {
 #[derive(Debug, Default)]
 pub(super) struct AuthorLog {
     runs: BTreeMap<EntryOrder, EntryNote>,
-    /// What the document was at each entry. Those of entries that were deleted are kept, since others
+    /// The state of the document at each entry. States of deleted entries are kept, since others
     /// build on them.
     notes: StateNotes,
-    /// Where the entry is that an item holds.
+    /// The order key of the entry that an item holds.
     keys: HashMap<ItemId, EntryOrder>,
 }
 
-/// What an entry says.
+/// The fields of an entry.
 #[derive(Debug)]
 struct EntryNote {
     author: RunAuthor,
     alone: bool,
 }
 
-/// What orders entries: those of one client together, what it says itself before what others say.
+/// The sort key of entries: grouped by client, the client's own entries before claims of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EntryOrder {
     client: ClientId,
@@ -111,14 +111,14 @@ impl RunAuthor {
 }
 
 impl EntryOrder {
-    /// Returns what is before every entry of a client from a clock on.
+    /// Returns the key before every entry of a client from a clock on.
     fn at(client: ClientId, claimed: bool, from: u32) -> Self {
         Self { client, claimed, from, item: ItemId::new(ClientId::from_random(0), 0) }
     }
 }
 
 impl AuthorLog {
-    /// Takes in an element of `fs:log`. What cannot be read as an entry is passed over.
+    /// Adds an element of `fs:log`. Elements that are not entries are ignored.
     pub(super) fn insert(&mut self, item: ItemId, value: &Any) {
         let Some((client, from, noted, note)) = parse(item, value) else { return };
         self.notes.insert(item, note);
@@ -127,7 +127,7 @@ impl AuthorLog {
         self.keys.insert(item, key);
     }
 
-    /// Forgets what was deleted.
+    /// Removes deleted entries.
     pub(super) fn remove(&mut self, client: ClientId, start: u32, end: u32) {
         if ((end - start) as usize) < self.keys.len() {
             let gone =
@@ -143,7 +143,7 @@ impl AuthorLog {
         }
     }
 
-    /// Tells whether an edit of `author` by `client` goes on with the last run of that client.
+    /// Reports whether an edit of `author` by `client` continues the last run of that client.
     pub(super) fn goes_on(&self, client: ClientId, author: &RunAuthor) -> bool {
         let last = self.of(client, false).next_back();
         last.is_some_and(|(_, EntryNote { author: last, alone })| {
@@ -182,8 +182,8 @@ impl AuthorLog {
         self.run_of(item).0.map(|(_, author)| author)
     }
 
-    /// Returns the entry of the run that an item belongs to and on whose behalf it was written, if that
-    /// is known, and up to which clock of its client that holds.
+    /// Returns the entry of the run that an item belongs to and its author, if that is known, and
+    /// the clock of the client up to which that holds.
     pub(super) fn run_of(&self, item: ItemId) -> (Option<(ItemId, &RunAuthor)>, u32) {
         let by = |claimed| {
             let behind = EntryOrder::at(item.client, claimed, item.clock.saturating_add(1));
@@ -193,7 +193,7 @@ impl AuthorLog {
             let run = last.map(|(key, noted)| (key.item, &noted.author));
             (run, next.map_or(u32::MAX, |(key, _)| key.from))
         };
-        // A claim holds until the client speaks for itself.
+        // A claim holds until the client writes an entry of its own.
         let (own, own_end) = by(false);
         if own.is_some() {
             return (own, own_end);
@@ -202,7 +202,7 @@ impl AuthorLog {
         (claimed, claimed_end.min(own_end))
     }
 
-    /// Returns what the document was at each entry.
+    /// Returns the states of the document at the entries.
     pub(super) fn notes(&self) -> &StateNotes {
         &self.notes
     }
@@ -218,21 +218,22 @@ impl AuthorLog {
     }
 }
 
-/// Returns the entry that begins a run of the client that writes it, with what the document was
+/// Returns the entry that begins a run of the client that writes it, with the state of the document
 /// before.
 pub(super) fn run(author: &RunAuthor, alone: bool, before: &StateNote) -> Any {
     let alone = alone.then_some((ALONE, Any::Bool(true)));
     value(author, alone.into_iter().chain(before.member()))
 }
 
-/// Returns the entry that says who sits behind another client, with what the document was before.
+/// Returns the entry that names the actor behind another client, with the state of the document
+/// before.
 pub(super) fn claim(client: ClientId, from: u32, author: &RunAuthor, before: &StateNote) -> Any {
     let number = |number: f64| Any::Number(Number::Float(number));
     let of = [("client", number(client.get() as f64)), ("from", number(f64::from(from)))];
     value(author, of.into_iter().chain(before.member()))
 }
 
-/// Returns an element that says who, when and what for, and something more.
+/// Returns an element with the actor, the time, the label and the given further members.
 pub(super) fn value<'a>(author: &RunAuthor, more: impl IntoIterator<Item = (&'a str, Any)>) -> Any {
     let mut members = Members::with_capacity(5);
     members.insert("actor".to_owned(), Any::from(author.actor.to_string()));
@@ -244,7 +245,7 @@ pub(super) fn value<'a>(author: &RunAuthor, more: impl IntoIterator<Item = (&'a 
     Any::Map(Arc::new(members))
 }
 
-/// Reads an entry: whose work it speaks of, from which clock on, and who did it.
+/// Parses an entry: its client, the clock from which it holds, and the author.
 fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, EntryNote, StateNote)> {
     let Any::Map(members) = value else { return None };
     let author = parse_author(members)?;
@@ -262,7 +263,7 @@ fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, EntryNote, StateNo
     Some((ClientId::new(client).ok()?, from, noted, note))
 }
 
-/// Reads who, when and what for.
+/// Parses the actor, the time and the label.
 pub(super) fn parse_author(members: &Members<String, Any>) -> Option<RunAuthor> {
     let text = |name| match members.get(name)? {
         Any::String(text) => Some(&**text),

@@ -1,9 +1,9 @@
-//! Notes of what a document was, each as what it adds to an earlier one.
+//! Notes of the states of a document, each as a difference to an earlier note.
 //!
 //! A whole snapshot lists every range that was ever deleted, so a snapshot in each entry of the log
-//! would make the log grow with the square of the work. A note says only what came since the note of
-//! another entry that its writer had, so all notes together are about as large as all deletions.
-//! `docs/decisions/0011-notes-build-on-notes.md` says more.
+//! would make the log grow with the square of the work. A note records only the changes since the
+//! note of another entry that its writer had, so all notes together are about as large as all
+//! deletions. `docs/decisions/0011-notes-build-on-notes.md` has the details.
 //!
 //! # Cost
 //!
@@ -30,19 +30,19 @@ use crate::{
 /// The member of an entry that holds a whole snapshot.
 const WHOLE: &str = "was";
 
-/// The member of an entry that holds what came since another entry.
+/// The member of an entry that holds the changes since another entry.
 const SINCE: &str = "more";
 
-/// What the document was when an entry was written.
+/// The state of the document when an entry was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StateNote {
-    /// It held nothing.
+    /// The document was empty.
     Nothing,
     /// A snapshot.
     Whole(Arc<[u8]>),
-    /// What it had beyond the note of another entry: that entry, and a partial snapshot.
+    /// The state beyond the note of another entry: that entry, and a partial snapshot.
     Since(Arc<[u8]>),
-    /// The entry does not say.
+    /// The entry has no note.
     Unknown,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum StateNote {
 #[derive(Debug, Default)]
 pub(super) struct StateNotes {
     notes: HashMap<ItemId, StateNote>,
-    /// The last that arrived; the next one builds on it.
+    /// The last that arrived; the next note builds on it.
     latest: Option<ItemId>,
 }
 
@@ -58,26 +58,26 @@ pub(super) struct StateNotes {
 #[derive(Debug, Default, Clone)]
 pub(super) struct NotedState {
     clocks: HashMap<ClientId, u32>,
-    /// The deleted ranges of each client, where they begin and where they end; none touch.
+    /// The deleted ranges of each client, as start and end; none touch.
     deleted: HashMap<ClientId, BTreeMap<u32, u32>>,
     seen: HashSet<ItemId>,
-    /// How many items are deleted.
+    /// The number of deleted items.
     n_deleted: u64,
 }
 
 impl StateNote {
-    /// Reads what the members of an entry say.
+    /// Parses the members of an entry.
     pub(super) fn parse(item: ItemId, members: &Members<String, Any>) -> Self {
         match (members.get(WHOLE), members.get(SINCE)) {
             (Some(Any::Buffer(bytes)), _) => Self::Whole(bytes.clone()),
             (_, Some(Any::Buffer(bytes))) => Self::Since(bytes.clone()),
-            // Whoever has written before found something.
+            // A writer with an earlier item had not found the document empty.
             (None, None) if item.clock == 0 => Self::Nothing,
             _ => Self::Unknown,
         }
     }
 
-    /// Returns the member of an entry that says it.
+    /// Returns the member of an entry that holds the note.
     pub(super) fn member(&self) -> Option<(&'static str, Any)> {
         match self {
             Self::Whole(bytes) => Some((WHOLE, Any::Buffer(bytes.clone()))),
@@ -94,7 +94,7 @@ impl StateNote {
 }
 
 impl StateNotes {
-    /// Takes in the note of an entry.
+    /// Adds the note of an entry.
     pub(super) fn insert(&mut self, item: ItemId, note: StateNote) {
         if note != StateNote::Unknown {
             self.latest = Some(item);
@@ -107,8 +107,8 @@ impl StateNotes {
         self.notes.get(&item).unwrap_or(&StateNote::Unknown)
     }
 
-    /// Notes a version in as few bytes as can be.
-    pub(super) fn take(&self, version: &Version) -> StateNote {
+    /// Encodes a version as a note in as few bytes as possible.
+    pub(super) fn encode_version(&self, version: &Version) -> StateNote {
         if version.clocks().next().is_none() {
             return StateNote::Nothing;
         }
@@ -138,7 +138,7 @@ impl StateNotes {
 }
 
 impl NotedState {
-    /// Adds what the note of an entry says; tells whether all that it builds on is known.
+    /// Adds the note of an entry; reports whether all notes that it builds on are known.
     pub(super) fn add(&mut self, notes: &StateNotes, entry: ItemId) -> bool {
         let mut next = Some(entry);
         while let Some(item) = next.filter(|item| self.seen.insert(*item)) {
@@ -152,7 +152,7 @@ impl NotedState {
         true
     }
 
-    /// Adds what a note says that is not one of the log's own.
+    /// Adds a note that is not one of the log's own.
     pub(super) fn add_noted(&mut self, notes: &StateNotes, note: &StateNote) -> bool {
         note.base().is_none_or(|base| self.add(notes, base)) && self.add_note(note)
     }
@@ -191,29 +191,29 @@ impl NotedState {
         *known = clock.max(*known);
     }
 
-    /// Returns how many items of a client it has.
+    /// Returns the number of items of a client.
     pub(super) fn clock(&self, client: ClientId) -> u32 {
         self.clocks.get(&client).copied().unwrap_or(0)
     }
 
-    /// Returns how many items of each client it has.
+    /// Returns the number of items of each client.
     pub(super) fn clocks(&self) -> impl Iterator<Item = (ClientId, u32)> {
         self.clocks.iter().map(|(client, clock)| (*client, *clock))
     }
 
-    /// Returns how many items are deleted.
+    /// Returns the number of deleted items.
     pub(super) fn n_deleted(&self) -> u64 {
         self.n_deleted
     }
 
-    /// Tells whether an item is deleted.
+    /// Reports whether an item is deleted.
     pub(super) fn deletes(&self, item: ItemId) -> bool {
         let ranges = self.deleted.get(&item.client);
         let before = ranges.and_then(|ranges| ranges.range(..=item.clock).next_back());
         before.is_some_and(|(_, end)| *end > item.clock)
     }
 
-    /// Tells whether any of the items is there, and not deleted.
+    /// Reports whether any of the items is present and not deleted.
     pub(super) fn shows_any(&self, items: &IdSet) -> bool {
         let shown = items.diff(&self.deleted());
         shown.iter().any(|(client, ranges)| {
@@ -247,7 +247,7 @@ impl NotedState {
     }
 }
 
-/// Adds a range, joined with what it touches, and returns how much of it was new.
+/// Adds a range, joined with the ranges that it touches, and returns how much of it was new.
 fn insert(ranges: &mut BTreeMap<u32, u32>, mut range: Range<u32>) -> u32 {
     let mut n_known = 0;
     if let Some((start, end)) = ranges.range(..range.start).next_back()
@@ -293,9 +293,11 @@ mod tests {
                 model.extend(start..start + len);
                 let n_new = insert(&mut ranges, start..start + len);
                 prop_assert_eq!(n_new as usize, model.len() - n_before);
-                let all: BTreeSet<u32> = ranges.iter().flat_map(|(start, end)| *start..*end).collect();
+                let numbers = ranges.iter().flat_map(|(start, end)| *start..*end);
+                let all: BTreeSet<u32> = numbers.collect();
                 prop_assert_eq!(&all, &model);
-                let apart = ranges.iter().zip(ranges.keys().skip(1)).all(|((_, end), next)| end < next);
+                let mut pairs = ranges.iter().zip(ranges.keys().skip(1));
+                let apart = pairs.all(|((_, end), next)| end < next);
                 prop_assert!(apart);
             }
         }

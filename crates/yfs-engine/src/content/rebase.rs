@@ -1,14 +1,15 @@
-//! Moving an edit from the text that its writer read to the text that is there now.
+//! Rebases an edit from the text that its writer read onto the current text.
 //!
-//! The two texts are laid beside each other as [`RunAlignment`]: stretches that are in both, that only the
-//! older one has, or only the newer. With a version the document itself says which is which, item by
-//! item, so the edit lands among the same characters that its writer saw, as if it had been made
-//! then and merged. With nothing but the older text, a diff has to guess.
+//! The two texts are aligned as [`RunAlignment`]: stretches that are in both, only in the older, or
+//! only in the newer. With a version the document itself gives the exact alignment, item by item,
+//! so the edit lands among the same characters that its writer saw, as if it had been made then and
+//! merged. With nothing but the older text, a diff has to guess.
 //!
-//! Two things are better here than in a merge of items. Where the writer and somebody else inserted
-//! at one place, a merge puts them in order of client ids; here what begins a line goes before what
-//! others typed at its beginning, and what ends one goes behind what they typed at its end. And a
-//! change that both made alike is made once, as in any three-way merge.
+//! Two cases are better here than in a merge of items. If the writer and another client inserted at
+//! one place, a merge puts the insertions in order of client ids; here an insertion that begins a
+//! line goes before text that others typed at its beginning, and one that ends a line goes behind
+//! text that they typed at its end. And a change that both made alike is made once, as in any
+//! three-way merge.
 
 #[cfg(test)]
 mod tests;
@@ -23,28 +24,29 @@ use super::{
 /// A change of the current text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RebaseOp {
-    /// Where.
+    /// The place in the current text.
     pub(super) at: TextLength,
-    /// How much goes.
+    /// The length of the deleted text.
     pub(super) delete: TextLength,
-    /// What comes, in bytes of the new text.
+    /// The inserted range, in bytes of the new text.
     pub(super) insert: Range<usize>,
 }
 
-/// What a writer changed while somebody else changed it, too.
+/// A change of text that another client changed, too.
 ///
-/// Nothing is lost by it: what others inserted is there. But the text may not read as either meant.
+/// Nothing is lost by it: insertions by others are kept. But the result may differ from the
+/// intention of either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextOverlap {
-    /// Where it is in the text that came out, in bytes.
+    /// The place in the resulting text, in bytes.
     pub at: usize,
-    /// What the writer deleted, as it was when they read it.
+    /// The text that the writer deleted, as the writer had read it.
     pub deleted: String,
-    /// What the writer put in its place.
+    /// The text that the writer inserted instead.
     pub inserted: String,
-    /// What others had inserted there meanwhile, and what is kept.
+    /// The text that others had inserted there since, which is kept.
     pub theirs: String,
-    /// Whether others had meanwhile deleted some of it.
+    /// Whether others had since deleted some of it.
     pub deleted_by_both: bool,
 }
 
@@ -55,7 +57,7 @@ pub(super) struct TextLength {
     pub(super) bytes: usize,
 }
 
-/// Two texts beside each other.
+/// The alignment of two texts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct RunAlignment {
     runs: Vec<AlignedRun>,
@@ -67,7 +69,7 @@ struct AlignedRun {
     length: TextLength,
 }
 
-/// Which of two texts has something.
+/// The side of an alignment that a stretch is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextSide {
     /// Both.
@@ -100,7 +102,7 @@ impl AddAssign for TextLength {
 }
 
 impl RunAlignment {
-    /// Lays two texts beside each other by comparing them.
+    /// Aligns two texts by comparing them.
     pub(super) fn of_texts(old: &str, new: &str) -> Self {
         let mut runs = Self::default();
         let mut end = 0;
@@ -114,7 +116,7 @@ impl RunAlignment {
         runs
     }
 
-    /// Tells whether these are the two texts that lie beside each other, cut between characters.
+    /// Reports whether the alignment is one of these two texts, cut between characters.
     pub(super) fn fit(&self, old: &str, new: &str) -> bool {
         let (mut old_end, mut new_end) = (TextLength::default(), TextLength::default());
         let fits = self.runs.iter().all(|run| {
@@ -129,8 +131,8 @@ impl RunAlignment {
         fits && old_end == TextLength::of(old) && new_end == TextLength::of(new)
     }
 
-    /// Returns where what is left of a stretch of the older text is in the newer, all in UTF-16 code
-    /// units.
+    /// Returns the remains of a stretch of the older text as ranges of the newer, all in UTF-16
+    /// code units.
     pub(super) fn shared(&self, old: Range<u32>) -> Vec<Range<u32>> {
         let (mut old_at, mut new_at) = (0, 0);
         let mut shared = Vec::new();
@@ -148,7 +150,7 @@ impl RunAlignment {
         shared
     }
 
-    /// Returns where what only the newer text has begins, in the newer.
+    /// Returns the starts, in the newer text, of stretches that only the newer text has.
     pub(super) fn inserted(&self) -> Vec<TextLength> {
         let (mut at, mut starts) = (TextLength::default(), Vec::new());
         for AlignedRun { side, length } in &self.runs {
@@ -208,7 +210,7 @@ impl RunAlignment {
 
 /// Moves the splices that turn `base` into `new` from `base` to `current`.
 ///
-/// Returns what to do to `current`, in order of position, and where others were at work, too.
+/// Returns the changes of `current`, in order of position, and the overlaps with changes by others.
 pub(super) fn rebase(
     runs: &RunAlignment,
     splices: &[TextSplice],
@@ -219,7 +221,7 @@ pub(super) fn rebase(
     walk_along(runs, splices, [base, current, new], false)
 }
 
-/// Moves splices like [`rebase`], and takes no two changes for one: where both sides are known to
+/// Moves splices like [`rebase`], but never treats two changes as one: if both sides are known to
 /// be the work of different writers, equal insertions are two.
 pub(super) fn rebase_all(
     runs: &RunAlignment,
@@ -256,8 +258,8 @@ fn walk_along(
     (rebase.ops, rebase.overlaps)
 }
 
-/// Keeps the beginning of a word that its writer went on with after it was read by the writer who
-/// now deletes it.
+/// Keeps the beginning of a word that one client continued after the writer, which now deletes it,
+/// had read it.
 pub(super) fn keep_begun_words(
     ops: Vec<RebaseOp>,
     current: &str,
@@ -311,29 +313,29 @@ impl RebaseOp {
 
 /// A walk along both texts.
 struct RebaseWalk<'a> {
-    /// The runs from here on; of the first, `rest` is left.
+    /// The remaining runs; of the first, `rest` is left.
     runs: &'a [AlignedRun],
     rest: TextLength,
-    /// Where we are in the base, and in the current text.
+    /// The position in the base, and in the current text.
     old: TextLength,
     now: TextLength,
-    /// How many bytes the ops so far add.
+    /// The number of bytes that the ops so far add.
     grown: isize,
     base: &'a str,
     current: &'a str,
     new: &'a str,
-    /// Whether equal changes of both sides are two.
+    /// Whether equal changes of both sides count as two.
     keeps_equal: bool,
     ops: Vec<RebaseOp>,
     overlaps: Vec<TextOverlap>,
 }
 
-/// What was found on the way through a deleted range.
+/// The content found on the way through a deleted range.
 #[derive(Default)]
 struct DeletedRangeContent {
-    /// What is to be deleted, in the current text.
+    /// The stretches to delete, in the current text.
     kept: Vec<(TextLength, TextLength)>,
-    /// What others inserted, in bytes of the current text.
+    /// The insertions by others, in bytes of the current text.
     theirs: Vec<Range<usize>>,
     /// How many bytes of the base others had deleted.
     gone: usize,
@@ -351,7 +353,8 @@ impl RebaseWalk<'_> {
         let alike = !self.keeps_equal
             && at_start.as_ref().is_some_and(|theirs| current[theirs.clone()] == *inserted);
         if deleted.is_empty() && alike && start.bytes < base.len() {
-            // Somebody made the same insertion. At the end it is taken for one more entry instead.
+            // Another client made the same insertion. At the end it counts as one more entry
+            // instead.
             return self.step();
         }
         let between_deleted = deleted.is_empty() && self.is_between_deleted(start);
@@ -364,13 +367,13 @@ impl RebaseWalk<'_> {
 
         let at_end = self.theirs_here();
         if found.gone > 0 {
-            // Others replaced some of it, and what they put there may stand at either end.
+            // Others replaced some of it, and their text may stand at either end.
             found.theirs.extend(at_end.or(at_start.filter(|theirs| theirs.end == at.bytes)));
         }
         let theirs: String = found.theirs.iter().map(|range| &current[range.clone()]).collect();
         let all_gone = found.gone == deleted.len() && !deleted.is_empty();
         if all_gone && theirs == *inserted && !self.keeps_equal {
-            return; // Somebody made the same change.
+            return; // Another client made the same change.
         }
         let overlaps = !theirs.is_empty() && !deleted.is_empty();
         let out_of_place = (all_gone || between_deleted) && !inserted.is_empty();
@@ -401,7 +404,7 @@ impl RebaseWalk<'_> {
         }
     }
 
-    /// Goes on until `end` of the base, and no further than needed to get there.
+    /// Advances to `end` of the base, and no further than needed to get there.
     fn walk(&mut self, end: TextLength, found: &mut DeletedRangeContent) {
         while self.old.bytes < end.bytes {
             let Some(run) = self.runs.first() else { return };
@@ -420,19 +423,19 @@ impl RebaseWalk<'_> {
         }
     }
 
-    /// Returns what others inserted right here, in bytes of the current text.
+    /// Returns the text that others inserted right here, in bytes of the current text.
     fn theirs_here(&self) -> Option<Range<usize>> {
         let run = self.runs.first().filter(|run| run.side == TextSide::New)?;
         (self.rest == run.length).then(|| self.now.bytes..self.now.bytes + run.length.bytes)
     }
 
-    /// Tells whether others deleted what stood on both sides of here.
+    /// Reports whether others deleted the text on both sides of this place.
     fn is_between_deleted(&self, here: TextLength) -> bool {
         let Some(run) = self.runs.first() else { return false };
         run.side == TextSide::Old && self.rest != run.length && here.bytes > 0
     }
 
-    /// Goes past what is left of the current run.
+    /// Advances past the rest of the current run.
     fn step(&mut self) {
         self.advance(self.rest);
     }
@@ -453,14 +456,14 @@ impl RebaseWalk<'_> {
     }
 }
 
-/// Tells whether an edit goes behind what others inserted at the very same place.
+/// Reports whether an edit goes behind the text that others inserted at the same place.
 fn goes_behind(inserted: &str, deleted: &str, before: &str) -> bool {
     let at_line_start = before.is_empty() || before.ends_with('\n');
     if !deleted.is_empty() {
-        true // It replaces what stands behind theirs.
+        true // It replaces the text behind theirs.
     } else if at_line_start && inserted.ends_with('\n') {
         false // Whole lines, and theirs belongs to the line that follows.
     } else {
-        inserted.starts_with(char::is_whitespace) // It continues what stands before.
+        inserted.starts_with(char::is_whitespace) // It continues the text before.
     }
 }

@@ -1,9 +1,9 @@
-//! Redaction: erasing for good what a document once held and holds no more.
+//! Redaction: erases content for good that a document once held and holds no more.
 //!
-//! A record in the array `fs:redactions` names items. Whoever has the record erases the content of
-//! those that are deleted (`gate/erase.rs`), now and whenever a deletion arrives later, and lets none
-//! of it in or out again. Only the record replicates; each peer erases by itself. What lives is never
-//! touched, whatever a record names.
+//! A record in the array `fs:redactions` names items. A peer that has the record erases the content
+//! of those that are deleted (`gate/erase.rs`), now and whenever a deletion arrives later, and lets
+//! none of it in or out again. Only the record replicates; each peer erases by itself. Live content
+//! is never changed, even if a record names it.
 
 mod inactive_root;
 
@@ -38,31 +38,32 @@ const RANGES: &str = "ranges";
 /// The member that names versions of content by reference.
 const BLOBS: &str = "blobs";
 
-/// A record of what was erased.
+/// A record of erased content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redaction {
-    /// The item that says so.
+    /// The item of the record.
     pub id: ItemId,
-    /// Who erased it, when and why.
+    /// The author, time and reason of the redaction.
     pub author: RunAuthor,
-    /// How many units of content it names.
+    /// The number of units of content that it names.
     pub n_units: u64,
     /// The versions of content by reference that it names.
     pub blobs: Vec<ItemId>,
     ranges: IdSet,
 }
 
-/// What a redaction would erase.
+/// The content that a redaction would erase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErasableContent {
-    /// Pieces of content, in order of their ids; what is not text is shown as JSON.
+    /// Pieces of content, in order of their ids; content that is not text is shown as JSON.
     pub pieces: Vec<ErasableItems>,
     /// The versions of content by reference.
     pub blobs: Vec<ItemId>,
-    /// The versions, by their place in the timeline, that stay as they are and hold some of what was asked for: values
-    /// that are remembered once for several versions of rich text. That is not erased.
+    /// The versions, by their place in the timeline, that stay unchanged and hold some of the
+    /// requested content: values that are stored once for several versions of rich text. Those
+    /// values are not erased.
     pub held_by: Vec<usize>,
-    /// Of the pieces, those that live where the content no longer is.
+    /// The pieces that live in the inactive root.
     idle: Vec<IdRange>,
 }
 
@@ -70,14 +71,14 @@ pub struct ErasableContent {
 #[derive(Debug, Default)]
 pub(super) struct RedactionRecords {
     known: BTreeMap<ItemId, Redaction>,
-    /// All that they name.
+    /// All items that they name.
     all: IdSet,
-    /// What of it is not erased here yet: it has not arrived, or is not deleted.
+    /// The named items that are not erased here yet: they have not arrived, or are not deleted.
     rest: IdSet,
 }
 
 impl RedactionRecords {
-    /// Takes in an element of `fs:redactions`. A record holds even if somebody deletes it.
+    /// Adds an element of `fs:redactions`. A record holds even if a peer deletes it.
     pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
         let Some(redaction) = parse(id, value) else { return };
         self.all.merge_with(redaction.ranges.clone());
@@ -91,32 +92,32 @@ impl RedactionRecords {
 }
 
 impl ErasableContent {
-    /// Makes what erases versions of content by reference only.
+    /// Returns erasable content that consists of versions of content by reference only.
     pub fn of_blobs(blobs: Vec<ItemId>) -> Self {
         Self { blobs, ..Self::default() }
     }
 
-    /// Tells whether there is nothing to erase.
+    /// Reports whether there is nothing to erase.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty() && self.blobs.is_empty()
     }
 
-    /// Returns how many units of content there are.
+    /// Returns the number of units of content.
     pub fn n_units(&self) -> u64 {
         self.pieces.iter().map(|piece| u64::from(piece.range.len)).sum()
     }
 }
 
 impl ContentDoc {
-    /// Returns the records of what was erased, in order of time.
+    /// Returns the records of erased content, in order of time.
     pub fn redactions(&self) -> Vec<Redaction> {
         let mut redactions: Vec<Redaction> = self.redactions.iter().cloned().collect();
         redactions.sort_by_key(|redaction| (redaction.author.at, redaction.id));
         redactions
     }
 
-    /// Returns what could be erased: all that was ever deleted, or of it what a version held; and what lives in the
-    /// root where the content no longer is, as far as the content does not say it.
+    /// Returns the content that could be erased: all deleted content, or the part of it that a
+    /// version held; and live content of the inactive root that the current text does not contain.
     ///
     /// # Errors
     ///
@@ -136,24 +137,25 @@ impl ContentDoc {
         if let Some(version) = version {
             self.check_known_clocks(version)?;
             ranges = self.shown_at(&ranges, version);
-            let (held, by) = self.held_elsewhere(&ranges, version);
+            let (held, by) = self.find_remembered_elsewhere(&ranges, version);
             ranges.diff_with(&held);
             held_by = by;
-            let shown = idle.iter().map(|it| it.range).collect::<Vec<_>>();
+            let shown = idle.iter().map(|content| content.range).collect::<Vec<_>>();
             let shown = to_ranges(&self.shown_at(&to_set(&shown), version));
-            idle = idle.into_iter().flat_map(|it| it.parts(&shown)).collect();
+            idle = idle.into_iter().flat_map(|content| content.parts(&shown)).collect();
         }
         let mut pieces = self.gate.remains(&to_ranges(&ranges))?;
-        let ranges = idle.iter().map(|it| it.range).collect();
+        let ranges = idle.iter().map(|content| content.range).collect();
         pieces.extend(idle);
         pieces.sort_by_key(|piece| piece.range);
         Ok(ErasableContent { pieces, blobs: Vec::new(), held_by, idle: ranges })
     }
 
-    /// Erases content for good, and leaves a record of who did. What lives where the content is is not touched.
+    /// Erases content for good, and records the author. Live content of the current root is not
+    /// changed.
     ///
-    /// The update carries the record; the document has erased the content when this returns. What
-    /// was logged of it before must be replaced by [`compact`].
+    /// The update carries the record; the document has erased the content when this returns. The
+    /// caller must replace the older log records by [`compact`].
     ///
     /// # Errors
     ///
@@ -178,7 +180,7 @@ impl ContentDoc {
         let value = log::value(author, [ranges].into_iter().chain(blobs));
         let id = ItemId::new(self.client, self.gate.clock_of(self.client));
         let element = value.clone();
-        // In one update: who knows of the deletion knows what it is.
+        // In one update: a peer that has the deletion also has the record.
         let deletion = (!erasable.idle.is_empty()).then(|| {
             let update = NodeInserter::new(self.client, 0).finish(erasable.idle.clone());
             Update::decode_v1(&update).expect("we built a valid update")
@@ -201,7 +203,7 @@ impl ContentDoc {
         }
         let all = to_ranges(&self.redactions.all);
         let mut ranges = self.gate.deleted_among(&all);
-        // What it brings and deletes by itself counts as well.
+        // Items that it both inserts and deletes count as well.
         let mut deleted = IdSet::new();
         for range in deleted_by(update).into_iter().flatten() {
             let client = ClientID::new(range.client.get());
@@ -216,36 +218,36 @@ impl ContentDoc {
         }
     }
 
-    /// Returns how many records of what was erased there are.
+    /// Returns the number of redaction records.
     pub fn n_redactions(&self) -> usize {
         self.redactions.known.len()
     }
 
-    /// Tells whether a version of content by reference was erased.
+    /// Reports whether a version of content by reference was erased.
     pub fn is_blob_redacted(&self, blob: ItemId) -> bool {
         self.redactions.iter().any(|redaction| redaction.blobs.contains(&blob))
     }
 
-    /// Erases what is named, deleted, and still here.
+    /// Erases all items that are named, deleted, and not erased yet.
     pub(super) fn erase_redacted(&mut self) {
         if self.redactions.rest.is_empty() {
             return;
         }
         let due = self.gate.deleted_among(&to_ranges(&self.redactions.rest));
-        // What cannot be erased without a change of something else stays, and is tried again.
+        // Items that cannot be erased without other changes stay, and are tried again.
         if !due.is_empty() && self.gate.erase(&due).is_ok() {
             self.redactions.rest.diff_with(&to_set(&due));
             self.forget();
         }
     }
 
-    /// Tells whether some of what a state shows was named.
+    /// Reports whether any visible item of a state was redacted.
     pub(super) fn is_redacted(&self, state: &NotedState) -> bool {
         let all = &self.redactions.all;
         !all.is_empty() && state.shows_any(all) && self.check_whole(&state.version()).is_err()
     }
 
-    /// Refuses a version of which some was erased.
+    /// Rejects a version if a part of it was erased.
     pub(super) fn check_whole(&self, version: &Version) -> Result<(), ContentError> {
         let all = &self.redactions.all;
         let is_whole = all.is_empty() || self.shown_at(all, version).is_empty();
@@ -275,7 +277,7 @@ fn redaction(id: ItemId, author: RunAuthor, ranges: IdSet, blobs: Vec<ItemId>) -
     Redaction { id, author, n_units, blobs, ranges }
 }
 
-/// Returns what of the items a version has.
+/// Returns the items that a version has.
 pub(super) fn up_to(ranges: &IdSet, version: &Version) -> IdSet {
     let mut known = IdSet::new();
     for (client, ranges) in ranges.iter() {
@@ -310,18 +312,18 @@ pub(super) fn to_set(ranges: &[IdRange]) -> IdSet {
     set
 }
 
-/// Updates that were merged, without what was erased.
+/// The merge of updates, without erased content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedMerge {
-    /// The state: an update that says everything that was absorbed.
+    /// The state: one update with everything that was absorbed.
     pub state: Vec<u8>,
-    /// Which of the updates are in the state.
+    /// Whether each of the updates is in the state.
     pub absorbed: Vec<bool>,
-    /// Updates that must stay, by their place, as they are without what was erased.
+    /// Updates that must stay, by their index, without erased content.
     pub rewritten: Vec<(usize, Vec<u8>)>,
-    /// What each of the updates changed, encoded: see [`Version::before`].
+    /// The changes of each of the updates, encoded: see [`Version::before`].
     pub changes: Vec<Vec<u8>>,
-    /// Whether there are records of what was erased.
+    /// Whether there are redaction records.
     pub has_redactions: bool,
 }
 

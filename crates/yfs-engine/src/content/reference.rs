@@ -2,8 +2,8 @@
 //!
 //! One version keeps each file in `Y.Text("content")`. Another keeps `Y.Array("timeline")` of
 //! `Y.Map`s, and the last one is the content: text, rich text with front matter, bytes, or a sheet.
-//! No marker says which version wrote a document. Where none of our roots holds anything, these are
-//! read, and a conversion moves what they say to where our readers and editors look.
+//! No marker names the version that wrote a document. If all roots of yfs are empty, these are
+//! read, and a conversion moves their content to the roots that readers and editors of yfs use.
 
 use yrs::{Any, Array as _, GetString as _, Map as _, MapRef, Out, ReadTxn};
 
@@ -22,7 +22,7 @@ pub(super) const CONTENT: &str = "content";
 /// The root of the other.
 pub(super) const TIMELINE: &str = "timeline";
 
-/// What a document of the reference implementation holds.
+/// The content of a document of the reference implementation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReferenceContent {
     /// Text, which rich text and sheets are rendered to: as markdown, and as comma-separated
@@ -32,10 +32,10 @@ pub enum ReferenceContent {
     Bytes(Vec<u8>),
 }
 
-/// A document of the reference implementation in our form.
+/// A document of the reference implementation in the form of yfs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportedReference {
-    /// A content document, as one update; nothing where it is empty.
+    /// A content document, as one update; `None` if it is empty.
     Document(Option<Vec<u8>>),
     /// Bytes, to be kept as a blob.
     Bytes(Vec<u8>),
@@ -46,8 +46,8 @@ pub enum ImportedReference {
 ///
 /// # Errors
 ///
-/// [`ContentError::Refused`] if `state` is not the state of a content document, or what
-/// [`ContentDoc::write`] returns.
+/// [`ContentError::Refused`] if `state` is not the state of a content document, or an error of
+/// [`ContentDoc::write`].
 pub fn import_reference(
     state: &[u8],
     id: &FileId,
@@ -71,8 +71,9 @@ pub fn import_reference(
 }
 
 impl ContentDoc {
-    /// Returns what a later version of the reference implementation keeps in this document; nothing
-    /// where our roots hold the content. Bytes are in no text: a reader must ask for them here.
+    /// Returns the content that a later version of the reference implementation keeps in this
+    /// document; `None` if the roots of yfs hold the content. Bytes are in no text: a reader must
+    /// ask for them here.
     pub fn reference_content(&self) -> Option<ReferenceContent> {
         if self.gate.has_root(TEXT) || self.gate.has_root(ROOT) {
             return None;
@@ -83,14 +84,14 @@ impl ContentDoc {
         self.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
     }
 
-    /// Returns what the roots of later versions of the reference implementation hold, whether or
-    /// not our roots hold the content by now.
+    /// Returns the content of the roots of later versions of the reference implementation, even if
+    /// the roots of yfs hold content by now.
     pub fn later_reference_content(&self) -> Option<ReferenceContent> {
         self.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
     }
 
-    /// Returns what a root that an application chose holds: a text as it is, a tree of an editor as
-    /// markdown. Returns nothing of an empty root, or one of another kind.
+    /// Returns the content of a root that an application chose: a text unchanged, a tree of an
+    /// editor as markdown. Returns `None` for an empty root, or one of another kind.
     pub fn named_content(&self, root: &str) -> Option<String> {
         self.gate.read(|txn| {
             let text = txn.get_text(root)?.get_string(txn);
@@ -111,7 +112,7 @@ impl ContentDoc {
     }
 }
 
-/// Renders a tree as markdown, in the profile that its names are of.
+/// Renders a tree as markdown, in the profile that its names belong to.
 fn text_of(kids: Vec<LiveChild>, memory: &rich::RichMemory) -> String {
     let profile = rich::evident_profile(&kids).unwrap_or(DEFAULT_PROFILE);
     rich::file_of(into_nodes(kids), memory, profile).text

@@ -1,18 +1,19 @@
-//! Markdown files as documents of editors, and as the bytes that everybody else reads and writes.
+//! Markdown files as documents of editors, and as the bytes that other programs read and write.
 //!
-//! The document is `Y.XmlFragment("richtext")` in the layout of y-prosemirror; what its bytes say beyond that is
-//! remembered beside it (`memory`). Reading renders both; writing finds what changed between the file
-//! that was read and the one that is written, block by block, and makes only that.
+//! The document is `Y.XmlFragment("richtext")` in the layout of y-prosemirror; the parts of the
+//! file's bytes that it cannot express are stored beside it (`memory`). Reading renders both;
+//! writing finds the difference between the file that was read and the new one, block by block, and
+//! makes only that edit.
 //!
 //! # Invariants
 //!
-//! * What is read back right after a write, with nobody else about, is what was written, to the byte.
+//! * A read right after a write, without concurrent changes, returns the written bytes exactly.
 //! * A write deletes nothing that its writer had not read.
 //!
 //! # Cost
 //!
-//! Reading parses what it renders, to verify it. Writing parses the new file and compares documents by the
-//! hashes of their blocks; inserting is linear, however many blocks there are.
+//! Reading parses the rendered text, to verify it. Writing parses the new file and compares
+//! documents by the hashes of their blocks; inserting is linear, however many blocks there are.
 
 mod blocks;
 mod fingerprint;
@@ -64,11 +65,11 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct RichFile {
     pub(super) text: String,
-    /// Whether the text says all that the document holds.
+    /// Whether the text expresses all of the document.
     is_exact: bool,
 }
 
-/// What a writer had read: document, memory and file.
+/// The state that a writer had read: document, memory and file.
 struct RichReadState {
     kids: Vec<LiveChild>,
     memory: RichMemory,
@@ -87,12 +88,12 @@ pub(super) fn file_of(
     memory: &RichMemory,
     profile: SchemaProfile,
 ) -> RichFile {
-    let document = TreeElement::new("doc").holding(nodes);
+    let document = TreeElement::new("doc").with_children(nodes);
     let RenderedText { text, is_exact } = render_checked(&document, &memory.source(), profile);
     RichFile { text: memory.front() + &text, is_exact }
 }
 
-/// Returns the document and the memory that a file becomes.
+/// Returns the document and the memory of a file.
 pub(super) fn file_parts(text: &str, profile: SchemaProfile) -> (TreeElement, RichMemory) {
     let SplitFile { front, body } = split(text);
     let (document, source) = remember(body, profile);
@@ -100,12 +101,13 @@ pub(super) fn file_parts(text: &str, profile: SchemaProfile) -> (TreeElement, Ri
     (document, memory)
 }
 
-/// Tells by its names which profile a document keeps; nothing where they are those of both.
+/// Returns the profile that the names in a document imply; `None` if both profiles have them.
 pub(super) fn evident_profile(kids: &[LiveChild]) -> Option<SchemaProfile> {
     kids.iter().find_map(|kid| match kid {
         LiveChild::Element(element) => only_in(|profile| {
             let Some(spec) = profile.element(&element.name) else { return false };
-            let is_known = |name: &str| spec.attributes.iter().any(|it| it.name == name);
+            let is_known =
+                |name: &str| spec.attributes.iter().any(|attribute| attribute.name == name);
             element.attributes.iter().all(|(name, _)| is_known(name))
         })
         .or_else(|| evident_profile(&element.kids)),
@@ -119,8 +121,8 @@ pub(super) fn evident_profile(kids: &[LiveChild]) -> Option<SchemaProfile> {
     })
 }
 
-/// Tells whether two rows of blocks say the same.
-pub(super) fn say_the_same(left: &[LiveChild], right: &[LiveChild]) -> bool {
+/// Reports whether two rows of blocks have the same content.
+pub(super) fn have_equal_content(left: &[LiveChild], right: &[LiveChild]) -> bool {
     let mut scratch = Vec::new();
     let mut prints = |kids: &[LiveChild]| {
         kids.iter().map(|kid| fingerprint::of_kid(kid, &mut scratch)).collect::<Vec<_>>()
@@ -128,7 +130,7 @@ pub(super) fn say_the_same(left: &[LiveChild], right: &[LiveChild]) -> bool {
     prints(left) == prints(right)
 }
 
-/// Returns the one profile of which something is true.
+/// Returns the only profile that satisfies a condition.
 fn only_in(is_in: impl Fn(SchemaProfile) -> bool) -> Option<SchemaProfile> {
     match (is_in(SchemaProfile::CommonMark), is_in(SchemaProfile::Gfm)) {
         (true, false) => Some(SchemaProfile::CommonMark),
@@ -137,13 +139,13 @@ fn only_in(is_in: impl Fn(SchemaProfile) -> bool) -> Option<SchemaProfile> {
     }
 }
 
-/// Returns the profile that a document can be read by.
+/// Returns the profile for reading a document.
 pub(super) fn profile_of(txn: &impl ReadTxn) -> SchemaProfile {
     evident_profile(&glance(txn, DEFAULT_PROFILE)).unwrap_or(DEFAULT_PROFILE)
 }
 
 impl ContentDoc {
-    /// Makes `new` of the file that its writer had read at `base`, or of the current one.
+    /// Writes `new` in place of the file that its writer had read at `base`, or of the current one.
     pub(super) fn write_rich(
         &mut self,
         new: &str,
@@ -176,23 +178,23 @@ impl ContentDoc {
         if new == read.file.text && !read.kids.is_empty() {
             return Ok(ContentWriteResult::default());
         }
-        // A document that keeps the other schema goes on doing so: editors delete what is of two.
+        // A document keeps its schema: editors delete the elements of a document with both.
         let profile = evident_profile(&read.kids).unwrap_or(profile);
         let (document, memory) = file_parts(new, profile);
         let is_all = base.is_none() && read.is_said();
-        let wanted = read.wanted(document, profile);
+        let wanted = read.merge_blocks(document, profile);
         let edit = read.memory.edit_to(&memory);
         let entry = self.begin_run(author, is_rewrite(&read.file.text, new));
         let written = self.change(read, wanted, edit, base, profile, entry)?;
         if is_all {
-            // The document is what the file says and remembers the rest: nobody needs to render it.
+            // The document and its memory are those of this file: no rendering is needed.
             debug_assert_eq!(self.gate.read(|txn| read_file(txn, profile)).text, new);
             self.file.set(RichFile { text: new.to_owned(), is_exact: true }).ok();
         }
         Ok(written)
     }
 
-    /// Makes a file of a document that was never written, by one update that yrs need not see yet.
+    /// Writes a file into a document that was never written, by one update that yrs applies later.
     fn write_first(
         &mut self,
         new: &str,
@@ -216,7 +218,7 @@ impl ContentDoc {
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
-    /// Makes a document of what was read, in what is there now.
+    /// Rewrites the document that was read, in the current document.
     fn change(
         &mut self,
         read: RichReadState,
@@ -250,7 +252,7 @@ impl ContentDoc {
         let mut overlaps = std::mem::take(&mut plan.overlaps);
         let by_rule = self.by_rule.then_some(profile);
         let update = self.transact_with(entry, |txn| {
-            // The plan counts on being first.
+            // The plan requires that its items come first.
             plan.make(txn, by_rule).expect("we built a valid update");
             memory.make(txn);
         })?;
@@ -263,21 +265,21 @@ impl ContentDoc {
         self.file.get_or_init(|| self.read_by_blocks(profile)).clone()
     }
 
-    /// Returns the document as it was at a version, to be read.
+    /// Returns the document at a version, for reading.
     pub(super) fn fork(&self, version: &Version) -> Result<GatedDoc, ContentError> {
         self.check_known(version)?;
         self.fork_of(version)
     }
 
-    /// Returns the document as it was at a version that it knows, whatever was erased of it.
+    /// Returns the document at a version that it knows, even if parts of it were erased.
     pub(super) fn fork_of(&self, version: &Version) -> Result<GatedDoc, ContentError> {
         let state = state_at(&mut self.copy()?, version)?;
         self.of_state(&state)
     }
 
-    /// Returns the document as it was at a version, like [`fork`](Self::fork), without copying all of it.
+    /// Returns the document at a version, like [`fork`](Self::fork), without copying all of it.
     fn fork_here(&mut self, version: &Version) -> Result<GatedDoc, ContentError> {
-        // A version from elsewhere may cut through a character, which would harm what is there.
+        // A version from elsewhere may cut through a character, which would damage the document.
         if !version.was_taken_from(&self.id) {
             return self.fork(version);
         }
@@ -292,7 +294,7 @@ impl ContentDoc {
         Ok(doc)
     }
 
-    /// Finds where in the file each overlap is.
+    /// Finds the place of each overlap in the file.
     fn place(&self, overlaps: &mut [TextOverlap], profile: SchemaProfile) {
         if overlaps.is_empty() {
             return;
@@ -307,7 +309,7 @@ impl ContentDoc {
     }
 }
 
-/// Tells whether so much of a file gives way that its edit is to stand alone in the log.
+/// Reports whether so much of a file is replaced that the edit is a run of its own in the log.
 fn is_rewrite(old: &str, new: &str) -> bool {
     let is_same = |(old, new): &(u8, u8)| old == new;
     let n_before = old.bytes().zip(new.bytes()).take_while(is_same).count();
@@ -320,12 +322,12 @@ fn is_rewrite(old: &str, new: &str) -> bool {
     is_sweeping(deleted, utf16_len(old))
 }
 
-/// Returns what a document was at a version, as an update.
+/// Returns the state of a document at a version, as an update.
 fn state_at(gate: &mut GatedDoc, version: &Version) -> Result<Vec<u8>, ContentError> {
     let (encoded, _) = gate.edit(|txn| {
         let mut encoder = EncoderV1::new();
-        // yrs 0.28.1 miswrites a block of which the version has only a part. So blocks are cut first,
-        // which nothing but a comparison does.
+        // yrs 0.28.1 encodes a block wrongly if the version has only a part of it. So blocks are
+        // cut first, which only a comparison does.
         let text = txn.get_or_insert_text(TEXT);
         let now = txn.snapshot();
         text.diff_range(txn, Some(&now), Some(version.snapshot()), YChange::identity);
@@ -344,13 +346,13 @@ impl RichReadState {
         Self { kids, memory, file }
     }
 
-    /// Tells whether the file says all that the document holds. What holds nothing at all was never written.
+    /// Reports whether the file expresses all of the document. An empty document was never written.
     fn is_said(&self) -> bool {
         self.file.is_exact || self.kids.is_empty()
     }
 
-    /// Returns the blocks that the document is to hold when the file says `document`.
-    fn wanted(&self, document: TreeElement, profile: SchemaProfile) -> Vec<MarkdownNode> {
+    /// Returns the new blocks of the document when `document` is written as the file.
+    fn merge_blocks(&self, document: TreeElement, profile: SchemaProfile) -> Vec<MarkdownNode> {
         if self.is_said() {
             return document.children;
         }

@@ -1,4 +1,4 @@
-//! What a content document promises, case by case. Random scripts over several replicas are in
+//! Tests of content documents, case by case. Random scripts over several replicas are in
 //! [`replicas`].
 
 mod aside;
@@ -58,7 +58,7 @@ fn replica(n: u64, from: &ContentDoc) -> ContentDoc {
     doc
 }
 
-/// Exchanges all that either lacks.
+/// Exchanges all updates that either lacks.
 fn sync(a: &mut ContentDoc, b: &mut ContentDoc) {
     let to_b = a.gate().encode_diff(&b.gate().state_vector()).unwrap();
     let to_a = b.gate().encode_diff(&a.gate().state_vector()).unwrap();
@@ -194,8 +194,8 @@ fn twenty_agents_at_once_keep_twenty_edits() {
     assert_eq!(names.len(), 22, "{names:?}");
 }
 
-/// The same through one document: twenty agents of one process read, then each writes what it read
-/// with its own change in it.
+/// The same through one document: twenty agents of one process read, then each writes the text that
+/// it read with its own change.
 #[test]
 fn twenty_writers_of_one_process_keep_twenty_edits() {
     let original: String = (0..20).map(|n| format!("item {n}: todo\n")).collect();
@@ -259,14 +259,14 @@ fn who_wrote_what() {
     assert_eq!((who(9, 4), who(9, 5).as_deref()), (None, Some("browser")));
     assert_eq!(show(&replica(2, &doc)), show(&doc));
 
-    // Whoever opens the document again under the same client id goes on with the run.
+    // A process that opens the document again under the same client id continues the run.
     let mut again = replica(1, &doc);
     again.append("seven ", &at("bob", late + 1).with_label("task 7")).unwrap().update.unwrap();
     assert_eq!(again.log(), doc.log());
 }
 
 #[test]
-fn every_own_edit_is_by_somebody() {
+fn every_own_edit_has_an_author() {
     let mut doc = doc_with(1, "abc\n");
     for name in ["x", "y", "x"] {
         doc.write(&format!("{name} {}", doc.text()), None, &author(name)).unwrap().update.unwrap();
@@ -299,7 +299,8 @@ fn versions_of_blobs_conflict_when_neither_saw_the_other() {
     let hashes =
         |blobs: Vec<super::BlobVersion>| blobs.into_iter().map(|v| v.hash).collect::<Vec<_>>();
     assert_eq!(hashes(a.blob_heads()), [ContentHash::of(b"two"), ContentHash::of(b"three")]);
-    // The content of long ago, again: it is a new version all the same, and settles the conflict.
+    // The content of an older version, again: it is a new version all the same, and settles the
+    // conflict.
     a.add_blob_version(&blob(b"one"), &at(4)).unwrap().unwrap();
     sync(&mut a, &mut b);
     assert_eq!(hashes(b.blob_heads()), [ContentHash::of(b"one")]);
@@ -322,12 +323,13 @@ fn a_version_from_elsewhere_does_no_harm() {
         .unwrap();
     assert_eq!(doc.text(), "a😀b!\nmore");
 
-    // It has more than the document.
+    // The version has more items than the document.
     let behind = self::doc(2);
     let unknown = ContentError::UnknownVersion { client: client(1), wanted: 6, known: 0 };
     assert_eq!(behind.text_at(&version), Err(unknown));
 
-    // It ends in the middle of an emoji: clock 0 is the entry, 1 is `a`, 2 and 3 the emoji.
+    // The version ends in the middle of an emoji: clock 0 is the entry, 1 is `a`, 2 and 3 the
+    // emoji.
     let mut bytes = vec![0, 1];
     crate::lib0::write_var_uint(&mut bytes, client(1).get());
     bytes.push(3);
@@ -336,7 +338,7 @@ fn a_version_from_elsewhere_does_no_harm() {
     doc.write("ax", Some(ContentBase::Version(&cut)), &author("z")).unwrap().update.unwrap();
     assert!(doc.text().contains("😀b!\nmore"), "{:?}", doc.text());
 
-    // Nothing, clocks of zero, what it does not have deleted, and junk.
+    // An empty version, clocks of zero, deletions of missing items, and junk.
     assert_eq!(doc.text_at(&Version::decode(&[0, 0]).unwrap()).unwrap(), "");
     let zero = Version::decode(&[1, 5, 1, 0, 9, 1, 5, 0]).unwrap();
     assert_eq!(zero.encode(), [0, 0]);
@@ -444,7 +446,10 @@ proptest! {
         let mut versions = vec![(doc.version(), String::new())];
         for (n, text) in texts.iter().enumerate() {
             // Alternately at either replica, with and without a base.
-            let (writer, reader) = if n % 2 == 0 { (&mut doc, &mut other) } else { (&mut other, &mut doc) };
+            let (writer, reader) = match n % 2 {
+                0 => (&mut doc, &mut other),
+                _ => (&mut other, &mut doc),
+            };
             let version = writer.version();
             let base = (n % 3 != 0).then_some(ContentBase::Version(&version));
             let written = writer.write(text, base, &author("x")).unwrap();
@@ -463,10 +468,15 @@ proptest! {
         }
     }
 
-    /// Whatever was typed meanwhile, a base given as a version, as decoded bytes, or as a text that
-    /// is unlike what is there, leads to a text; and both replicas to the same.
+    /// Whatever was typed meanwhile, a base given as a version, as decoded bytes, or as a text
+    /// unlike the current one, leads to a text; and both replicas to the same.
     #[test]
-    fn any_base_will_do(base in awkward_text(), now in awkward_text(), new in awkward_text(), kind in 0..3) {
+    fn any_base_will_do(
+        base in awkward_text(),
+        now in awkward_text(),
+        new in awkward_text(),
+        kind in 0..3,
+    ) {
         let mut doc = doc_with(1, &format!("{base}."));
         let version = doc.version();
         let _update = doc.write(&now, None, &author("x")).unwrap().update;
@@ -490,7 +500,8 @@ proptest! {
     #[test]
     fn no_bytes_are_a_version_that_panics(bytes in proptest::collection::vec(0u8..12, 0..24)) {
         if let Ok(version) = Version::decode(&bytes) {
-            let mut doc = ContentDoc::new(&FileId::parse("x").unwrap(), ClientId::new(1).unwrap(), GateLimits::default());
+            let (id, client) = (FileId::parse("x").unwrap(), ClientId::new(1).unwrap());
+            let mut doc = ContentDoc::new(&id, client, GateLimits::default());
             doc.write("a😀b", None, &author("x")).unwrap().update.unwrap();
             doc.write("a😀c😀", None, &author("x")).unwrap().update.unwrap();
             let _text = doc.text_at(&version);

@@ -1,12 +1,12 @@
-//! The timeline of a document: the versions that it went through.
+//! The timeline of a document: its past versions.
 //!
-//! Every run of edits notes in the log what it found. So a version is what a run left behind: what
-//! the run after it found, or what is there now. A label that names the middle of a run makes a version
-//! of what it named. Each version holds all that the versions before it held: where two people
-//! worked apart, the later one shows both.
+//! Every run of edits notes in the log the state that it found. So a version is the state that a
+//! run left behind: the state that the next run found, or the current state. A label in the middle
+//! of a run makes a version of the labeled state. Each version includes all versions before it: if
+//! two people worked apart, the later one shows both.
 //!
-//! Runs are in order of time, but never before a run that they build on: a clock that is wrong
-//! misplaces the work of its owner and nobody else's.
+//! Runs are in order of time, but never before a run that they build on: a wrong clock misplaces
+//! only the work of its owner.
 //!
 //! # Cost
 //!
@@ -24,52 +24,52 @@ use super::{
 };
 use crate::id::{ClientId, ItemId};
 
-/// A text shorter than this, in UTF-16 code units, is not worth a run when it is replaced.
+/// The length, in UTF-16 code units, below which a replaced text is not worth a run of its own.
 const MIN_SWEPT: u32 = 64;
 
-/// One version of what a document holds.
+/// One past version of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastVersion {
-    /// On whose behalf its last run was written and when that began, as far as anybody said so.
+    /// On whose behalf its last run was written and when that began, as far as that was recorded.
     pub author: Option<RunAuthor>,
     /// The entries of the runs that are in it and not in the version before.
     pub runs: Vec<ItemId>,
-    /// The names that people gave it.
+    /// The labels that people gave it.
     pub names: Vec<SmolStr>,
-    /// Whether some of what it held was erased for good.
+    /// Whether some of its content was erased for good.
     pub redacted: bool,
-    /// Whether it is what the document holds now.
+    /// Whether it is the current version.
     pub current: bool,
 }
 
-/// What ends one version and may begin another.
+/// An event that ends one version and may begin another.
 enum TimelineMark<'a> {
     Run(&'a LogEntry),
     Label(&'a VersionLabel, &'a StateNote),
 }
 
-/// Where something stands in time: never before what it builds on.
+/// A position in time: never before the entries that it builds on.
 type Order = (i64, u32);
 
 /// A pass over the marks.
 struct TimelinePass<'a> {
     doc: &'a ContentDoc,
-    /// The entries that mean something in a document, by client.
+    /// The valid entries of a document, by client.
     entries: BTreeMap<ClientId, Vec<u32>>,
     state: NotedState,
     listed: Vec<PastVersion>,
-    /// The run that is going on.
+    /// The current run.
     open: Option<&'a LogEntry>,
     /// The runs that are not in a version yet.
     runs: Vec<ItemId>,
-    /// Whether the version that is going on is one, whatever came of it.
+    /// Whether the current version is listed even if it changed nothing.
     is_due: bool,
-    /// How many items of content the last version had, and how many of them were deleted.
+    /// The numbers of content items and deleted content items in the last version.
     size: (u64, u64),
 }
 
 impl ContentDoc {
-    /// Returns the versions of the text, oldest first; the last is what the document holds now.
+    /// Returns the versions of the text, oldest first; the last is the current one.
     pub fn timeline(&self) -> Vec<PastVersion> {
         self.pass(usize::MAX).0
     }
@@ -81,22 +81,22 @@ impl ContentDoc {
         Some(if past.current { self.version() } else { state.version() })
     }
 
-    /// Returns the entry that begins a run, if this edit begins one; one that stands `alone` always
-    /// does.
+    /// Returns the entry that begins a run, if this edit begins one; an edit that stands `alone`
+    /// always does.
     pub(super) fn begin_run(&self, author: &RunAuthor, alone: bool) -> Option<Any> {
-        // What is done by rule is nobody's.
+        // Edits by rule have no author.
         if self.by_rule || !alone && self.log.goes_on(self.client, author) {
             return None;
         }
         Some(log::run(author, alone, &self.noted()))
     }
 
-    /// Notes what the document is now.
+    /// Notes the current state of the document.
     pub(super) fn noted(&self) -> StateNote {
-        self.log.notes().take(&self.version())
+        self.log.notes().encode_version(&self.version())
     }
 
-    /// Goes along the timeline up to a version, and returns what the document was then.
+    /// Walks the timeline up to a version, and returns the state of the document at that version.
     fn pass(&self, last: usize) -> (Vec<PastVersion>, NotedState) {
         let log = self.log.entries();
         let mut marks: Vec<(Order, ItemId, TimelineMark<'_>)> = Vec::new();
@@ -121,7 +121,7 @@ impl ContentDoc {
             size: (0, 0),
         };
         for (_, _, mark) in &marks {
-            pass.meet(mark);
+            pass.visit_mark(mark);
             if pass.listed.len() > last {
                 return (pass.listed, pass.state);
             }
@@ -146,13 +146,13 @@ impl ContentDoc {
 }
 
 impl<'a> TimelinePass<'a> {
-    fn meet(&mut self, mark: &TimelineMark<'a>) {
+    fn visit_mark(&mut self, mark: &TimelineMark<'a>) {
         let is_known = match mark {
             TimelineMark::Run(entry) => self.state.add(self.doc.log.notes(), entry.entry),
             TimelineMark::Label(_, note) => self.doc.add_labelled(&mut self.state, note),
         };
         self.finish_run();
-        // What somebody noted may not have arrived here.
+        // A noted state may not have arrived here.
         let gate = &self.doc.gate;
         let mut clocks = self.state.clocks();
         let is_known = is_known && clocks.all(|(client, clock)| clock <= gate.clock_of(client));
@@ -164,7 +164,7 @@ impl<'a> TimelinePass<'a> {
             TimelineMark::Run(entry) => {
                 self.open = Some(entry);
                 self.runs.push(entry.entry);
-                // A claim may come to nothing.
+                // A claim alone makes no version.
                 self.is_due = !entry.claimed;
             }
             TimelineMark::Label(label, _) => {
@@ -177,7 +177,7 @@ impl<'a> TimelinePass<'a> {
         }
     }
 
-    /// Adds what the run that is going on did, if the next one does not know of it.
+    /// Adds the changes of the current run, if the next one does not know it.
     fn finish_run(&mut self) {
         let Some(run) = self.open else { return };
         if self.state.clock(run.client) > run.from {
@@ -220,11 +220,12 @@ impl<'a> TimelinePass<'a> {
         });
     }
 
-    /// Returns how many items the state has that are content, and how many of them are deleted.
+    /// Returns the number of content items of the state, and the number of them that are deleted.
     fn size(&self) -> (u64, u64) {
         let units = self.state.clocks().map(|(client, clock)| {
             let entries = self.entries.get(&client);
-            let n_entries = entries.map_or(0, |it| it.partition_point(|entry| *entry < clock));
+            let n_entries =
+                entries.map_or(0, |clocks| clocks.partition_point(|entry| *entry < clock));
             u64::from(clock) - n_entries as u64
         });
         let gone = self.doc.labels.gone().filter(|label| self.state.deletes(*label));
@@ -232,12 +233,12 @@ impl<'a> TimelinePass<'a> {
     }
 }
 
-/// Tells whether an edit that deletes so much of a text is to stand alone in the log.
+/// Reports whether an edit that deletes so much of a text is a run of its own in the log.
 pub(super) fn is_sweeping(deleted: u32, len: u32) -> bool {
     len >= MIN_SWEPT && deleted > len / 2
 }
 
-/// Returns where each entry stands in time.
+/// Returns the position of each entry in time.
 fn orders(log: &[LogEntry], doc: &ContentDoc) -> HashMap<ItemId, Order> {
     let mut before: HashMap<ItemId, Vec<ItemId>> = HashMap::new();
     let mut at: HashMap<ItemId, i64> = HashMap::new();
@@ -257,7 +258,7 @@ fn orders(log: &[LogEntry], doc: &ContentDoc) -> HashMap<ItemId, Order> {
         while let Some(id) = stack.last().copied() {
             let needed = before.get(&id).map_or(&[][..], Vec::as_slice);
             let open = |other: &&ItemId| !orders.contains_key(*other) && at.contains_key(*other);
-            // What builds on itself is a lie, and stands where its time says.
+            // An entry that builds on itself is malicious, and is ordered by its time alone.
             let next = needed.iter().filter(open).find(|other| !waiting.contains(*other));
             if let Some(next) = next.copied() {
                 waiting.insert(next);

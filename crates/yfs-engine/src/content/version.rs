@@ -1,4 +1,4 @@
-//! Versions: what a content document was when somebody looked.
+//! Versions: snapshots of a content document.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use crate::{
     lib0::{Lib0Error, Lib0Reader, write_var_uint},
 };
 
-/// What a content document was at some time: which items it had, and which of them were deleted.
+/// A snapshot of a content document: the items that it had, and those of them that were deleted.
 ///
-/// It takes a few bytes per client and per range of deleted text, and costs nothing to keep. Encoded
-/// it is what `Y.encodeSnapshot` writes.
+/// It takes a few bytes per client and per range of deleted text, and costs nothing to keep. The
+/// encoding is that of `Y.encodeSnapshot`.
 #[derive(Debug, Clone)]
 pub struct Version {
     snapshot: Arc<Snapshot>,
-    /// The document that this process took the snapshot from. Any other may cut through what must
-    /// not be cut.
+    /// The document that this process took the snapshot from. A snapshot from elsewhere may cut
+    /// through a character.
     taken_from: Option<FileId>,
 }
 
-/// Why bytes are not a version.
+/// The reason why bytes are not a version.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the version is malformed at byte {at}")]
 pub struct VersionError {
-    /// How many bytes had been read.
+    /// The number of bytes read before the fault.
     pub at: usize,
-    /// What is wrong there.
+    /// The fault.
     pub source: Lib0Error,
 }
 
 impl Version {
-    pub(super) fn take(id: &FileId, snapshot: Snapshot) -> Self {
+    pub(super) fn of_document(id: &FileId, snapshot: Snapshot) -> Self {
         Self { snapshot: Arc::new(snapshot), taken_from: Some(id.clone()) }
     }
 
-    /// Makes a version of what was read from entries, whoever wrote them.
+    /// Makes a version of the snapshot that untrusted log entries describe.
     pub(super) fn noted(snapshot: Snapshot) -> Self {
         Self { snapshot: Arc::new(snapshot), taken_from: None }
     }
@@ -49,8 +49,8 @@ impl Version {
         self.snapshot.encode_v1()
     }
 
-    /// Returns the version encoded like [`encode`](Self::encode), clients in ascending order: equal versions
-    /// are equal bytes.
+    /// Returns the version encoded like [`encode`](Self::encode), with clients in ascending order,
+    /// so that equal versions are equal bytes.
     pub(super) fn encode_in_order(&self) -> Vec<u8> {
         let deleted: Vec<_> = self.snapshot.delete_set.iter().collect();
         let mut bytes = Vec::new();
@@ -74,7 +74,7 @@ impl Version {
         bytes
     }
 
-    /// Returns the version with the items of one more client, and more deleted.
+    /// Returns the version with the items of one more client, and more deletions.
     pub(super) fn and_all_of(&self, client: ClientId, clock: u32, gone: &IdSet) -> Self {
         let mut clocks = self.snapshot.state_map.clone();
         if clock > 0 {
@@ -85,8 +85,7 @@ impl Version {
         Self::noted(Snapshot::new(clocks, delete_set))
     }
 
-    /// Returns the version before some changes, in any order, which together led from there to
-    /// this one.
+    /// Returns the version before the given changes, which in any order led from there to this one.
     ///
     /// # Errors
     ///
@@ -118,14 +117,14 @@ impl Version {
         Ok(Self::noted(Snapshot::new(clocks, delete_set)))
     }
 
-    /// Tells whether the version has so many items of a client.
+    /// Reports whether the version has so many items of a client.
     pub(super) fn knows(&self, client: ClientId, n_items: u32) -> bool {
         self.snapshot.state_map.get(&ClientID::new(client.get())) >= n_items
     }
 
-    /// Reads a version that somebody encoded, whatever the bytes are.
+    /// Decodes a version from untrusted bytes.
     ///
-    /// Clocks of zero are dropped, and deletions of what the version does not have.
+    /// Clocks of zero are dropped, and deletions of items that the version lacks.
     ///
     /// # Errors
     ///
@@ -141,12 +140,12 @@ impl Version {
         &self.snapshot
     }
 
-    /// Tells whether this process took it from the document of that id.
+    /// Reports whether this process took it from the document of that id.
     pub(super) fn was_taken_from(&self, id: &FileId) -> bool {
         self.taken_from.as_ref() == Some(id)
     }
 
-    /// Returns how many items of each client the version has.
+    /// Returns the number of items of each client in the version.
     pub(super) fn clocks(&self) -> impl Iterator<Item = (ClientId, u32)> {
         let clocks = self.snapshot.state_map.iter();
         clocks.map(|(client, clock)| {
@@ -164,14 +163,14 @@ impl PartialEq for Version {
 
 impl Eq for Version {}
 
-/// Reads a snapshot, and drops what it cannot have.
+/// Reads a snapshot, and drops impossible parts.
 pub(super) fn read_snapshot(reader: &mut Lib0Reader<'_>) -> Result<Snapshot, Lib0Error> {
     let read = read_partial(reader)?;
     let delete_set = known_deletions(&read.delete_set, &read.state_map);
     Ok(Snapshot::new(read.state_map, delete_set))
 }
 
-/// Returns what is deleted of the items that there are.
+/// Returns the deletions of items that exist.
 fn known_deletions(deleted: &IdSet, clocks: &StateVector) -> IdSet {
     let mut known = IdSet::new();
     for (client, ranges) in deleted.iter() {
@@ -183,7 +182,7 @@ fn known_deletions(deleted: &IdSet, clocks: &StateVector) -> IdSet {
     known
 }
 
-/// Reads a snapshot that is one only together with others: it may delete what it does not have.
+/// Reads a partial snapshot: it may delete items that it lacks.
 pub(super) fn read_partial(reader: &mut Lib0Reader<'_>) -> Result<Snapshot, Lib0Error> {
     let delete_set = read_deletes(reader)?;
     let n_clients = read_count(reader, 2)?;
@@ -214,7 +213,7 @@ pub(super) fn read_deletes(reader: &mut Lib0Reader<'_>) -> Result<IdSet, Lib0Err
     Ok(deleted)
 }
 
-/// Reads how many things follow, of which each takes at least `min_len` bytes.
+/// Reads the count of the following entries, each of at least `min_len` bytes.
 fn read_count(reader: &mut Lib0Reader<'_>, min_len: usize) -> Result<usize, Lib0Error> {
     let count = reader.var_uint()?;
     if count > (reader.remaining() / min_len) as u64 {

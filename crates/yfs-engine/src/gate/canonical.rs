@@ -1,7 +1,7 @@
-//! Whether two states say the same.
+//! Compares two states by their content.
 //!
 //! The same document can be written in many ways: a run of items as one struct or as several, the
-//! keys of a map in any order. [`canonical`] removes what does not matter.
+//! keys of a map in any order. [`canonical`] removes such differences.
 
 use yrs::Any;
 
@@ -18,15 +18,15 @@ use crate::{
     lib0::{AnyLimits, Lib0Reader, read_any, write_any, write_var_uint},
 };
 
-/// A state without what does not matter.
+/// A state in canonical form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CanonicalState {
     deleted: Vec<IdRange>,
-    /// Of a document that forgets deleted content, only what lives.
+    /// For a document that drops deleted content, only the live structs.
     structs: Vec<u8>,
 }
 
-/// Brings a state into a form that depends only on what it says.
+/// Brings a state into a form that depends only on its content.
 pub(crate) fn canonical(role: DocRole, state: &[u8]) -> Result<CanonicalState, GateRejection> {
     let parsed = parse(state, &GateLimits::default(), false)?;
     let mut writer = CanonicalWriter { role, parsed: &parsed, out: Vec::new(), last: None };
@@ -45,7 +45,7 @@ struct CanonicalWriter<'p, 'a> {
     role: DocRole,
     parsed: &'p ParsedUpdate<'a>,
     out: Vec<u8>,
-    /// What the last struct was, if another may continue it.
+    /// The last struct, if another may continue it.
     last: Option<(StructKind, ItemId, Option<ItemId>, bool)>,
 }
 
@@ -64,7 +64,7 @@ impl CanonicalWriter<'_, '_> {
         if !continues {
             self.out.push(0);
             write_id(&mut self.out, id);
-            // Flags, neighbours, parent and key. Beside neighbours no key is written: the flag says
+            // Flags, neighbors, parent and key. Beside neighbors no key is written: the flag means
             // nothing there.
             let info = self.parsed.bytes[item.at];
             self.out.push(if info & 0xc0 == 0 { info } else { info & !0x20 });
@@ -85,7 +85,7 @@ impl CanonicalWriter<'_, '_> {
         let mut reader = Lib0Reader::at(self.parsed.bytes, item.content_at);
         let limits = AnyLimits { depth: usize::MAX, parts: usize::MAX };
         match item.kind {
-            // Where it ends is told by what follows, and by the state vector.
+            // The next struct and the state vector determine its end.
             StructKind::Gc | StructKind::Skip | StructKind::Deleted => {}
             StructKind::String => self.out.extend_from_slice(reader.buffer().map_err(malformed)?),
             StructKind::Any => {

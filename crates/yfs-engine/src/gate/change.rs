@@ -1,5 +1,5 @@
-//! What an update changes in the state of a document, so that the state before it can be found
-//! again from the state after it.
+//! The change that an update makes to the state of a document; with it the earlier state can be
+//! computed from the later one.
 
 use super::{doc::ReceiveOutcome, update_scan::IdRange};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 
 /// The items that an update added to a document, and the items that it deleted.
 ///
-/// It names items and holds nothing of their content.
+/// It names items without their content.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct StateChange {
     /// The items that were added.
@@ -19,7 +19,7 @@ pub struct StateChange {
 }
 
 impl StateChange {
-    /// Returns what a document changed when it received an update.
+    /// Returns the changes that an update made to a document.
     pub fn of(received: ReceiveOutcome) -> Self {
         let mut change = Self::default();
         for scan in received.scans {
@@ -30,7 +30,7 @@ impl StateChange {
         change
     }
 
-    /// Encodes the change; no change is no bytes.
+    /// Encodes the change; an empty change is zero bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.grown.is_empty() && self.deleted.is_empty() {
@@ -47,7 +47,7 @@ impl StateChange {
         bytes
     }
 
-    /// Decodes a change, whatever the bytes are.
+    /// Decodes a change from untrusted bytes.
     ///
     /// # Errors
     ///

@@ -30,29 +30,29 @@ pub struct GatedDoc {
     pub(super) ours: HashSet<ClientId>,
     pub(super) places: ItemLists,
     pub(super) parked: ParkedSet,
-    /// Clients that got new items since what waits was last tried.
+    /// The clients that got new items since parked structs were last tried.
     pub(super) arrived: Vec<ClientId>,
-    /// Whether some of what waited was dropped.
+    /// Whether some parked structs were dropped.
     pub(super) has_dropped: bool,
-    /// Which client wrote last to each array that we read.
+    /// The client that last wrote to each array that the engine reads.
     pub(super) newest: HashMap<RootIx, ClientId>,
     poisoned: Option<String>,
 }
 
-/// What became of an update.
+/// The outcome of receiving an update.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct ReceiveOutcome {
-    /// What was integrated now: of the update itself, and of what had waited for it.
+    /// The integrated parts: of the update itself, and of parked structs that waited for it.
     pub scans: Vec<UpdateScan>,
-    /// Whether some of the update waits for something that has not arrived.
+    /// Whether some of the update waits for missing items.
     pub parked: bool,
-    /// Whether the update held anything that was neither in the document nor waiting. If not, it
+    /// Whether the update held anything that was neither in the document nor parked. If not, it
     /// needs no place in a log.
     pub brought_new: bool,
     /// Whether the document changed.
     pub changed: bool,
-    /// Structs, as updates, that can never be integrated, or that waited and were dropped because
-    /// too much waits.
+    /// Structs, as updates, that can never be integrated, or that were parked and dropped because
+    /// too much was parked.
     pub refused: Vec<(Vec<u8>, GateRejection)>,
 }
 
@@ -63,7 +63,7 @@ pub struct ClientTail {
     pub id: ItemId,
     /// Its right origin.
     pub right: Option<ItemId>,
-    /// The array that it is in, if it is one that we read.
+    /// The array that it is in, if the engine reads that array.
     pub root: Option<RootIx>,
 }
 
@@ -84,7 +84,7 @@ impl GatedDoc {
         }
     }
 
-    /// Makes an empty document that is otherwise like this one.
+    /// Makes an empty document with the settings of this one.
     pub(super) fn emptied(&self) -> Self {
         Self {
             doc: self.doc.emptied(),
@@ -100,16 +100,16 @@ impl GatedDoc {
         }
     }
 
-    /// Adds clients that live in this process, and as which nobody else may write.
+    /// Adds clients of this process; updates from others must not contain their items.
     pub fn protect(&mut self, ids: &[ClientId]) {
         self.ours.extend(ids);
     }
 
-    /// Applies an update that this process built from what the document holds.
+    /// Applies an update that this process built for this document.
     ///
     /// # Panics
     ///
-    /// If the update is malformed or refers to what the document lacks.
+    /// If the update is malformed or refers to items that the document lacks.
     pub fn apply_own(&mut self, update: &[u8]) -> UpdateScan {
         if self.health().is_err() {
             return UpdateScan::default();
@@ -128,8 +128,8 @@ impl GatedDoc {
         }
     }
 
-    /// Begins a document that [holds nothing](Self::is_blank) with an update that this process built. yrs gets it
-    /// when it is first asked.
+    /// Begins a document that [holds nothing](Self::is_blank) with an update that this process
+    /// built. yrs gets it on first use.
     ///
     /// # Errors
     ///
@@ -160,16 +160,16 @@ impl GatedDoc {
         Ok(())
     }
 
-    /// Tells whether nothing has ever arrived here.
+    /// Reports whether the document never received anything.
     pub(crate) fn is_blank(&self) -> bool {
         self.places.clients.is_empty() && self.parked.is_empty()
     }
 
-    /// Returns what the document is now: what it has of whom, and what of that is deleted.
+    /// Returns the current state: the items of each client, and the deleted ones.
     pub(crate) fn snapshot(&self) -> Snapshot {
         if self.role == DocRole::Content && self.health().is_ok() {
             let snapshot = self.places.snapshot();
-            // What waits deletes nothing, and yrs will find nothing in it to delete.
+            // Parked updates delete nothing, and yrs will find nothing in them to delete.
             debug_assert!(
                 self.doc.is_waiting() || snapshot == self.read(|txn| txn.snapshot()),
                 "the gate knows what is deleted"
@@ -179,12 +179,12 @@ impl GatedDoc {
         self.read(|txn| txn.snapshot())
     }
 
-    /// Edits the document with yrs, and returns the update that says what was changed.
+    /// Edits the document with yrs, and returns the update with the changes.
     ///
     /// # Panics
     ///
-    /// If the edit does, or yrs. Then the document is empty and poisoned: what was done so far is
-    /// not committed.
+    /// If the edit panics, or yrs does. Then the document is empty and poisoned: nothing of the
+    /// edit is committed.
     pub fn edit<R>(
         &mut self,
         f: impl FnOnce(&mut yrs::TransactionMut<'_>) -> R,
@@ -200,7 +200,7 @@ impl GatedDoc {
         let (result, update) = match edited {
             Ok(edited) => edited,
             Err(panic) => {
-                // To drop the transaction would commit it, and that may panic while unwinding. So
+                // Dropping the transaction would commit it, and that may panic while unwinding. So
                 // the document is leaked with its lock held.
                 std::mem::forget(txn);
                 self.doc.empty();
@@ -220,8 +220,8 @@ impl GatedDoc {
         (result, update)
     }
 
-    /// Reads the document with yrs. A poisoned document reads as empty: ask for its
-    /// [health](Self::health) before anything is concluded from what is not there.
+    /// Reads the document with yrs. A poisoned document reads as empty: check its
+    /// [health](Self::health) before concluding anything from missing content.
     pub fn read<R>(&self, f: impl FnOnce(&yrs::Transaction<'_>) -> R) -> R {
         f(&self.doc.get().transact())
     }
@@ -240,7 +240,7 @@ impl GatedDoc {
         out
     }
 
-    /// Returns what a peer lacks whose encoded state vector is `remote_sv`.
+    /// Returns the items that a peer with the encoded state vector `remote_sv` lacks.
     ///
     /// # Errors
     ///
@@ -255,8 +255,8 @@ impl GatedDoc {
             .map_err(|panic| GateRejection::Poisoned { reason: message(panic.as_ref()) })
     }
 
-    /// Returns the whole document as an update; what is parked is not in it. Of a poisoned document
-    /// it is empty, and must not replace anything.
+    /// Returns the whole document as an update, without parked structs. For a poisoned document it
+    /// is empty, and must not replace anything.
     pub fn encode_state(&self) -> Vec<u8> {
         self.doc.get().transact().encode_diff_v1(&StateVector::default())
     }
@@ -266,7 +266,7 @@ impl GatedDoc {
         self.places.end(client)
     }
 
-    /// Tells whether anything was ever put into a root.
+    /// Reports whether a root ever had content.
     pub fn has_root(&self, name: &str) -> bool {
         self.places.roots.contains_key(name)
     }
@@ -278,18 +278,18 @@ impl GatedDoc {
         names
     }
 
-    /// Returns what waits for something that has not arrived.
+    /// Returns the structs and deletions that wait for missing items.
     pub fn parked(&self) -> Vec<ParkedUpdate> {
         self.parked.list()
     }
 
-    /// Reports whether anything waits for something that has not arrived.
+    /// Reports whether structs or deletions wait for missing items.
     pub fn has_parked(&self) -> bool {
         !self.parked.is_empty()
     }
 
-    /// Reports whether some of what waited was dropped to stay within the limit. The log has it: a
-    /// document that is loaded again from there has it too.
+    /// Reports whether parked structs were dropped to stay within the limit. The log has them: a
+    /// document that is loaded from the log again has them too.
     pub fn has_dropped_parked(&self) -> bool {
         self.has_dropped
     }
@@ -303,8 +303,8 @@ impl GatedDoc {
         Some(ClientTail { id, right: known.last_right, root })
     }
 
-    /// Returns the last struct of the client that wrote to an array last, or else of one that did.
-    /// Between it and its right origin there was nothing when it was written.
+    /// Returns the last struct of the client that wrote to an array last, or else of another client
+    /// that wrote to it. When it was written, nothing was between it and its right origin.
     pub fn newest_tail(&self, root: RootIx) -> Option<ClientTail> {
         let in_root = |client| self.last_item(client).filter(|tail| tail.root == Some(root));
         let newest = self.newest.get(&root).copied().and_then(in_root);
@@ -314,9 +314,9 @@ impl GatedDoc {
         })
     }
 
-    /// Checks that the document can still be used. One that cannot is empty: its owner must not
-    /// read anything off it, but drop it, load a new one from the log, and put the update that
-    /// poisoned it into quarantine if the log holds it.
+    /// Checks that the document can still be used. A document that yrs failed on is empty: its
+    /// owner must not read from it, but drop it, load a new one from the log, and put the poisoning
+    /// update into quarantine if the log holds it.
     ///
     /// # Errors
     ///
@@ -333,13 +333,13 @@ impl GatedDoc {
         self.health().is_err()
     }
 
-    /// Tells whether the yrs document is still to be made.
+    /// Reports whether the yrs document is still to be made.
     #[cfg(test)]
     pub(super) fn is_waiting(&self) -> bool {
         self.doc.is_waiting()
     }
 
-    /// Notes what an edit with yrs has already changed.
+    /// Notes the changes of an edit with yrs.
     fn note(&mut self, update: &[u8]) -> Result<(), GateRejection> {
         let parsed = parse(update, &self.limits, false)?;
         let question = ResolveRequest {
@@ -363,8 +363,8 @@ impl GatedDoc {
         Ok(())
     }
 
-    /// Lets yrs apply an update that was resolved, which may have been divided. Returns whether
-    /// that changed anything, and what it deleted.
+    /// Lets yrs apply an update that was resolved, which may have been divided. Reports whether
+    /// that changed anything, and returns the deletions.
     pub(super) fn apply(
         &mut self,
         updates: Vec<yrs::Update>,

@@ -1,10 +1,10 @@
-//! Erasing the content of deleted items for good.
+//! Erases the content of deleted items for good.
 //!
-//! The content of an item gives way to content of kind *deleted* and of the same length, which is what
-//! Yjs itself makes of deleted items where it collects garbage. Ids, neighbours and clocks stay, so
-//! that syncing goes on with peers who still have the content and with those who do not.
+//! The content of an item is replaced by content of kind *deleted* and of the same length, as Yjs
+//! itself does when it collects garbage. Ids, neighbors and clocks stay, so that syncing goes on
+//! with peers that still have the content and with those that do not.
 //!
-//! What is alive is never touched: the caller names deleted ranges, and the document checks.
+//! Live content is never changed: the caller names deleted ranges, and the document checks them.
 
 use std::ops::Range;
 
@@ -29,12 +29,12 @@ use crate::{
 pub struct ErasableItems {
     /// The items.
     pub range: IdRange,
-    /// What they hold, where it is text or can be shown as text.
+    /// Their content, if it is text or can be shown as text.
     pub text: String,
 }
 
 impl ErasableItems {
-    /// Returns the parts of it that are in ranges, which are sorted and apart.
+    /// Returns the parts of it that are in ranges, which are sorted and disjoint.
     pub fn parts(&self, ranges: &[IdRange]) -> Vec<Self> {
         let whole = self.range.start..self.range.end();
         let parts = overlaps(ranges, self.range.client, whole.clone());
@@ -51,8 +51,8 @@ impl ErasableItems {
 }
 
 impl GatedDoc {
-    /// Returns the content of items that are among `ranges` and deleted, in order of their ids. What
-    /// the arrays that we read hold is not among it.
+    /// Returns the content of items that are among `ranges` and deleted, in order of their ids. The
+    /// arrays that the engine reads are left out.
     ///
     /// # Errors
     ///
@@ -98,11 +98,11 @@ impl GatedDoc {
         deleted
     }
 
-    /// Erases the content of deleted items among `ranges`; tells whether there was any.
+    /// Erases the content of deleted items among `ranges`; reports whether there was any.
     ///
     /// # Errors
     ///
-    /// If what would be left is not the same document without that content. Then nothing changed.
+    /// If the result would not be the same document without that content. Then nothing changed.
     pub fn erase(&mut self, ranges: &[IdRange]) -> Result<bool, GateRejection> {
         self.health()?;
         let ranges = self.deleted_among(ranges);
@@ -114,7 +114,7 @@ impl GatedDoc {
             let update = erase(&parked.update, &ranges)?;
             copy.receive(update.as_deref().unwrap_or(&parked.update), UpdateSource::Store)?;
         }
-        // Of a document that collects garbage only what lives is compared.
+        // For a document that collects garbage only live content is compared.
         let alive = |state: &[u8]| canonical(DocRole::Main, state);
         let is_same = copy.state_vector() == self.state_vector()
             && alive(&state)? == alive(&copy.encode_state())?;
@@ -132,7 +132,7 @@ impl GatedDoc {
     }
 }
 
-/// Writes an update without the content of the items in `ranges`; nothing if it holds none.
+/// Rewrites an update without the content of the items in `ranges`; returns `None` if it has none.
 ///
 /// # Errors
 ///
@@ -176,8 +176,8 @@ pub fn deleted_by(update: &[u8]) -> Result<Vec<IdRange>, GateRejection> {
     Ok(parse(update, &GateLimits::default(), false)?.deletes)
 }
 
-/// Tells whether items of this kind hold what somebody wrote. A type holds nothing but its name, and
-/// what is in it hangs on it.
+/// Reports whether items of this kind hold content that a user wrote. A type holds only its name;
+/// its children are items of their own.
 pub(super) fn has_content(kind: StructKind) -> bool {
     matches!(
         kind,
@@ -190,7 +190,7 @@ pub(super) fn has_content(kind: StructKind) -> bool {
     )
 }
 
-/// Returns the parts of `of` that are in the ranges, which are sorted and apart.
+/// Returns the parts of `of` that are in the ranges, which are sorted and disjoint.
 fn overlaps(ranges: &[IdRange], client: ClientId, of: Range<u32>) -> Vec<Range<u32>> {
     let first = ranges.partition_point(|range| (range.client, range.end()) <= (client, of.start));
     let here =
@@ -198,7 +198,7 @@ fn overlaps(ranges: &[IdRange], client: ClientId, of: Range<u32>) -> Vec<Range<u
     here.map(|range| range.start.max(of.start)..range.end().min(of.end)).collect()
 }
 
-/// Writes a struct with parts of it erased, and returns how many structs that made.
+/// Writes a struct with parts of it erased, and returns the number of structs written.
 fn write_parts(
     out: &mut Vec<u8>,
     parsed: &ParsedUpdate<'_>,
@@ -308,7 +308,7 @@ fn text_part(
     Ok(String::from_utf16_lossy(&units))
 }
 
-/// Returns a part of the content of a struct as text, for a person to look at.
+/// Returns a part of the content of a struct as text, to show it to a person.
 pub(super) fn shown(
     parsed: &ParsedUpdate<'_>,
     item: &UpdateStruct<'_>,
@@ -326,7 +326,8 @@ pub(super) fn shown(
     })
 }
 
-/// Returns the values in a part of the content of a struct; what JSON says of marks and embedded objects.
+/// Returns the values in a part of the content of a struct; for marks and embedded objects, the
+/// values in their JSON.
 pub(super) fn values(
     parsed: &ParsedUpdate<'_>,
     item: &UpdateStruct<'_>,
@@ -345,7 +346,7 @@ pub(super) fn values(
         }
         StructKind::Embed | StructKind::Format => {
             let json = json_of(parsed, item)?;
-            // What is no JSON is a text like any other.
+            // Text that is not JSON is a plain string.
             vec![Any::from_json(json).unwrap_or_else(|_| Any::from(json))]
         }
         StructKind::Binary => vec![Any::Buffer(Vec::new().into())],

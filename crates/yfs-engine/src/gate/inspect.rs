@@ -1,4 +1,4 @@
-//! What an update says by itself, without the document that it is for.
+//! Inspects an update without the document that it is for.
 
 use super::{
     limits::GateLimits,
@@ -11,7 +11,7 @@ use crate::{
     id::{ClientId, ItemId},
 };
 
-/// Returns the first item of each client of which an update holds items.
+/// Returns the first item of each client that an update has items of.
 ///
 /// # Errors
 ///
@@ -22,39 +22,40 @@ pub fn writers(update: &[u8]) -> Result<Vec<ItemId>, GateRejection> {
     Ok(runs.map(|run| ItemId::new(run.client, parsed.structs[run.first].clock)).collect())
 }
 
-/// What can be told of an update without its document.
+/// The properties of an update that do not depend on its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InspectedUpdate {
-    /// Whether it begins a list of what was erased for good.
+    /// Whether it begins a list of redactions.
     pub has_redactions: bool,
     /// Whether it lists that the content was moved between roots.
     pub has_conversions: bool,
 }
 
-/// Looks at an update from a peer without the document that it is for.
+/// Inspects an update from a peer without the document that it is for.
 ///
 /// # Errors
 ///
-/// If every document would refuse it.
+/// If every document would reject it.
 pub fn inspect(update: &[u8], limits: &GateLimits) -> Result<InspectedUpdate, GateRejection> {
     let parsed = parse(update, limits, true)?;
-    let begins = |root| parsed.structs.iter().any(|it| it.parent == ItemParent::Root(root));
+    let begins = |root| parsed.structs.iter().any(|item| item.parent == ItemParent::Root(root));
     Ok(InspectedUpdate {
         has_redactions: begins(RootIx::Redactions.name()),
         has_conversions: begins(CONVERSIONS),
     })
 }
 
-/// Who wrote items of an update, and which roots some of them name.
+/// The writers of an update's items, and the roots that some of them name.
 #[derive(Debug)]
 pub(crate) struct UpdateOrigins<'a> {
     pub(crate) clients: Vec<ClientId>,
-    /// Neighbouring items often name the same root; it is there once then, and else as often as it is named.
+    /// The roots by name. Consecutive items of one root are one entry; otherwise a root may occur
+    /// several times.
     pub(crate) roots: Vec<&'a str>,
 }
 
-/// Reads off an update who wrote it and where; nothing if it is malformed.
+/// Returns the writers of an update and the roots that it names; `None` if it is malformed.
 pub(crate) fn origins<'a>(update: &'a [u8], limits: &GateLimits) -> Option<UpdateOrigins<'a>> {
     let parsed = parse(update, limits, false).ok()?;
     let clients = parsed.runs.iter().map(|run| run.client).collect();

@@ -1,9 +1,9 @@
-//! Which list every item of a document belongs to.
+//! The list that each item of a document belongs to.
 //!
-//! An item with an origin does not say where it is: it is where its origin is. yrs knows, but does
-//! not tell. So the gate keeps, for every client, the ranges of clocks whose items are in the same
-//! place. Neighbouring ranges of one place are one range: a text of a million characters by one
-//! client takes eight bytes.
+//! An item with an origin does not name its list: it is in the list of its origin. yrs knows the
+//! list, but has no API for it. So the gate keeps, for every client, the ranges of clocks whose
+//! items are in the same place. Neighboring ranges of one place are one range: a text of a million
+//! characters by one client takes eight bytes.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::id::{ClientId, ItemId};
 
-/// Where an item is, packed: the index of a [`ItemList`] and two flags.
+/// The place of an item, packed: the index of an [`ItemList`] and two flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListTag(u32);
 
 impl ListTag {
-    /// Nowhere: a struct that is, or that yrs will make, a `GC` struct.
+    /// No list: a struct that is, or that yrs will make, a `GC` struct.
     pub(crate) const GONE: Self = Self(Self::HOLLOW);
     const ENTRY: u32 = 1;
     const HOLLOW: u32 = 2;
@@ -36,12 +36,12 @@ impl ListTag {
         self.0 >> 2
     }
 
-    /// Tells whether it is an entry of a map, not an element of a sequence.
+    /// Reports whether it is an entry of a map, not an element of a sequence.
     pub(crate) fn is_entry(self) -> bool {
         self.0 & Self::ENTRY != 0
     }
 
-    /// Tells whether its content is gone, so that it may have been a type.
+    /// Reports whether its content was deleted, so that it may have been a type.
     pub(crate) fn is_hollow(self) -> bool {
         self.0 & Self::HOLLOW != 0
     }
@@ -56,17 +56,17 @@ impl ListTag {
 pub(crate) struct ItemList {
     pub(crate) depth: u16,
     pub(crate) root: Option<Box<str>>,
-    /// Of a type: the place of the root that it is in.
+    /// For a type: the place of the root that it is in.
     pub(crate) top: u32,
-    /// Which of the arrays that we read it is.
+    /// The array of [`RootIx`] that it is, if any.
     pub(crate) read: Option<RootIx>,
     /// Whether it is the root `text` of a content document.
     pub(crate) is_text: bool,
-    /// Whether it is a root that we read, or in one.
+    /// Whether it is a root that the engine reads, or in one.
     pub(crate) is_ours: bool,
 }
 
-/// What we read of a content document beside the arrays of [`RootIx`].
+/// The roots of a content document that the engine reads beside the arrays of [`RootIx`].
 const CONTENT_ROOTS: [&str; 7] =
     ["text", "richtext", "frontmatter", "markdown-source", "fs:conv", "content", "timeline"];
 
@@ -88,10 +88,10 @@ impl ItemList {
     }
 }
 
-/// What is known of one client.
+/// The items of one client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientItems {
-    /// Where each range begins, and the place of its items.
+    /// The start of each range, and the place of its items.
     pub(crate) spans: Vec<(u32, ListTag)>,
     /// The clock after its last item.
     pub(crate) end: u32,
@@ -101,14 +101,14 @@ pub(crate) struct ClientItems {
     pub(crate) deleted: BTreeMap<u32, u32>,
 }
 
-/// Which list every item of a document belongs to.
+/// The list of every item of a document.
 #[derive(Debug)]
 pub(crate) struct ItemLists {
     pub(crate) clients: HashMap<ClientId, ClientItems>,
-    /// Invariant: the first is nowhere.
+    /// Invariant: the first entry means no list.
     pub(crate) table: Vec<ItemList>,
     pub(crate) roots: HashMap<Box<str>, u32>,
-    /// The place that each type is.
+    /// The place of each type.
     pub(crate) types: HashMap<ItemId, u32>,
 }
 
@@ -128,19 +128,19 @@ impl ItemLists {
         self.clients.get(&client).map_or(0, |client| client.end)
     }
 
-    /// Returns the root that a place is or is in; nowhere if it is in none.
+    /// Returns the root that a place is or is in; the entry for no list if it is in none.
     pub(crate) fn top_of(&self, place: u32) -> u32 {
         let around = &self.table[place as usize];
         if around.root.is_some() { place } else { around.top }
     }
 
-    /// Tells where an item of the document is.
+    /// Returns the tag of an item of the document.
     pub(crate) fn tag(&self, id: ItemId) -> Option<ListTag> {
         let client = self.clients.get(&id.client)?;
         if id.clock < client.end { find(&client.spans, id.clock) } else { None }
     }
 
-    /// Returns what the document is, without a walk over its items.
+    /// Returns the state of the document, without a walk over its items.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let clients = self.clients.iter().filter(|(_, client)| client.end > 0);
         let clients = clients.map(|(id, client)| (ClientID::new(id.get()), client));
@@ -173,7 +173,7 @@ impl ItemLists {
         new
     }
 
-    /// Tells whether all of the ranges are deleted already.
+    /// Reports whether all of the ranges are deleted already.
     pub(crate) fn covers(&self, ranges: &[IdRange]) -> bool {
         ranges.iter().all(|range| {
             self.clients
@@ -198,7 +198,7 @@ pub(crate) fn push(spans: &mut Vec<(u32, ListTag)>, start: u32, tag: ListTag) {
     }
 }
 
-/// Finds the range that holds a clock.
+/// Finds the range that contains a clock.
 pub(crate) fn find(spans: &[(u32, ListTag)], clock: u32) -> Option<ListTag> {
     if let Some((start, tag)) = spans.last()
         && *start <= clock

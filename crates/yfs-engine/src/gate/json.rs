@@ -1,4 +1,4 @@
-//! JSON texts, looked at without recursion.
+//! Inspects JSON texts without recursion.
 //!
 //! Formats, embeds and old arrays hold JSON as strings, which yrs parses with a recursive parser.
 //! JavaScript writes half a character as an escape such as `\ud83d`, which that parser refuses.
@@ -35,7 +35,7 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
     }
 }
 
-/// Tells whether a JSON text holds escapes of surrogates, whole or half characters.
+/// Reports whether a JSON text holds escapes of surrogates, whole or half characters.
 pub(crate) fn has_surrogates(text: &str) -> bool {
     text.contains("\\ud") || text.contains("\\uD")
 }

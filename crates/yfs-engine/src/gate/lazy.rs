@@ -1,12 +1,13 @@
 //! A yrs document that is made when it is first needed.
 //!
-//! The files table is read off the updates themselves, so that a process that lists a directory, or
+//! The files table is read directly from the updates, so that a process that lists a directory, or
 //! renames one file, never needs the yrs document: only syncing with a peer, compaction, and the
-//! order of rows with equal timestamps do. To decode 100,000 rows costs yrs as much as all the rest
-//! of opening a workspace.
+//! order of rows with equal timestamps do. Decoding 100,000 rows costs yrs as much as all other
+//! work of opening a workspace.
 //!
-//! A content document whose first update is our own waits as well: a file that was just written or imported is
-//! read from what was written, and most are never edited while they are held.
+//! A content document whose first update this process built waits as well: a file that was just
+//! written or imported is read from the written text, and most are never edited while they are in
+//! memory.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -25,10 +26,10 @@ use super::{
 };
 use crate::id::{ClientId, FileId};
 
-/// With so many updates waiting, the document is made.
+/// The number of waiting updates at which the document is made.
 const MAX_WAITING: usize = 1 << 12;
 
-/// A yrs document, and the updates that it is to be made of.
+/// A yrs document, and the updates to make it from.
 #[derive(Debug)]
 pub(super) struct LazyDoc {
     guid: FileId,
@@ -38,7 +39,7 @@ pub(super) struct LazyDoc {
     made: OnceLock<BuiltDoc>,
 }
 
-/// The document, or an empty one in its place and why.
+/// The document, or an empty one in its place with the failure.
 #[derive(Debug)]
 struct BuiltDoc {
     doc: Doc,
@@ -51,7 +52,7 @@ impl LazyDoc {
         Self { guid: guid.clone(), role, client, waiting, made }
     }
 
-    /// Makes an empty document that is otherwise like this one.
+    /// Makes an empty document with the settings of this one.
     pub(super) fn emptied(&self) -> Self {
         Self::new(&self.guid, self.role, self.client)
     }
@@ -61,18 +62,17 @@ impl LazyDoc {
         &self.made().doc
     }
 
-    /// Says why yrs failed, if it is known to have.
+    /// Returns the failure of yrs, if it is known to have failed.
     pub(super) fn failure(&self) -> Option<&str> {
         self.made.get()?.failure.as_deref()
     }
 
-    /// Reports whether an update that is [plain](is_plain) can be kept for when the document is
-    /// made.
+    /// Reports whether an update that is [plain](is_plain) can be kept until the document is made.
     pub(super) fn may_postpone(&self) -> bool {
         self.role == DocRole::Main && self.made.get().is_none() && self.waiting.len() < MAX_WAITING
     }
 
-    /// Keeps an update, which was resolved, for when the document is made.
+    /// Keeps an update, which was resolved, until the document is made.
     pub(super) fn postpone(&mut self, update: &[u8]) {
         self.waiting.push(update.into());
     }
@@ -83,8 +83,8 @@ impl LazyDoc {
         self.waiting = Vec::new();
     }
 
-    /// Keeps the update that begins the document, which we built, for when the document is made. Answers false where
-    /// the update must be applied now.
+    /// Keeps the first update of the document, which this process built, until the document is
+    /// made. Returns false if the update must be applied now.
     pub(super) fn begin(&mut self, update: &[u8]) -> bool {
         let may_wait = self.made.get().is_none() && self.waiting.is_empty();
         if may_wait {
@@ -100,7 +100,7 @@ impl LazyDoc {
         self.waiting = Vec::new();
     }
 
-    /// Tells whether the document is still to be made.
+    /// Reports whether the document is still to be made.
     pub(super) fn is_waiting(&self) -> bool {
         self.made.get().is_none()
     }
@@ -120,8 +120,8 @@ impl LazyDoc {
     }
 }
 
-/// Tells whether an update holds only what yrs reads and integrates as the gate does: values in lists.
-/// What else there is may delete more than it says, or be refused by yrs alone.
+/// Reports whether an update holds only structs that yrs reads and integrates as the gate does:
+/// values in lists. Other structs may delete more than they list, or be rejected by yrs alone.
 pub(super) fn is_plain(parsed: &ParsedUpdate<'_>) -> bool {
     let is_value = |kind| matches!(kind, StructKind::Any | StructKind::Deleted | StructKind::Gc);
     !must_rewrite(parsed)
@@ -132,7 +132,7 @@ pub(super) fn is_plain(parsed: &ParsedUpdate<'_>) -> bool {
 ///
 /// # Errors
 ///
-/// Says what yrs did not understand.
+/// Returns the error of yrs as text.
 pub(super) fn decode<'a>(updates: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Update>, String> {
     let decode = || updates.map(Update::decode_v1).collect::<Result<_, _>>();
     catch_unwind(AssertUnwindSafe(decode))
@@ -140,12 +140,12 @@ pub(super) fn decode<'a>(updates: impl Iterator<Item = &'a [u8]>) -> Result<Vec<
         .map_err(|error| error.to_string())
 }
 
-/// Lets yrs apply updates in one transaction. Tells whether that changed anything, and what it
-/// deleted.
+/// Lets yrs apply updates in one transaction. Reports whether that changed anything, and returns
+/// the deletions.
 ///
 /// # Errors
 ///
-/// Says why yrs failed. The document must not be touched again.
+/// Returns the error of yrs as text. The document must not be used again.
 pub(super) fn apply(doc: &Doc, updates: Vec<Update>) -> Result<(bool, Vec<IdRange>), String> {
     let mut txn = doc.transact_mut();
     let applied = catch_unwind(AssertUnwindSafe(|| {
@@ -172,7 +172,7 @@ pub(super) fn apply(doc: &Doc, updates: Vec<Update>) -> Result<(bool, Vec<IdRang
         Ok(Err(reason)) => reason,
         Err(panic) => message(panic.as_ref()),
     };
-    // To drop the transaction would commit it, and that may panic while unwinding. So the document
+    // Dropping the transaction would commit it, and that may panic while unwinding. So the document
     // is leaked with its lock held.
     std::mem::forget(txn);
     Err(reason)

@@ -1,20 +1,19 @@
-//! What an update may cost.
+//! Limits on the cost of an update.
 
 /// The limits of the gate. The defaults are those of `docs/format/updates.md`.
 ///
-/// Depths, lengths of names and clocks hold for every update. Sizes hold only for what live peers
-/// send: a log or file of our own is as large as it has become.
+/// Depths, lengths of names and clocks hold for every update. Sizes hold only for messages of live
+/// peers: the local log and files may be larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateLimits {
-    /// How deeply arrays and maps may be nested in one value, in roots that we read.
+    /// The greatest depth of arrays and maps in one value, in roots that the engine reads.
     pub value_depth: usize,
-    /// How deeply arrays and maps may be nested in one value elsewhere. yrs calls itself for each
+    /// The greatest depth of arrays and maps in one value elsewhere. yrs recurses once for each
     /// level.
     pub carried_depth: usize,
-    /// How deeply arrays and objects may be nested in a JSON text. The parser of yrs reads no
-    /// deeper.
+    /// The greatest depth of arrays and objects in a JSON text. The parser of yrs reads no deeper.
     pub json_depth: usize,
-    /// How deeply shared types (XML elements, nested maps and arrays) may be nested.
+    /// The greatest depth of shared types (XML elements, nested maps and arrays).
     pub type_depth: u16,
     /// The greatest length of a name in bytes: of a root, an XML element or an attribute.
     pub name_bytes: usize,
@@ -22,21 +21,20 @@ pub struct GateLimits {
     pub clock: u32,
     /// The greatest size of a message in bytes.
     pub message_bytes: usize,
-    /// How many structs a message may hold.
+    /// The greatest number of structs in a message.
     pub message_structs: usize,
-    /// How many values a message may hold, those inside arrays and maps included.
+    /// The greatest number of values in a message, those inside arrays and maps included.
     pub message_values: usize,
-    /// How many deleted ranges a message may hold.
+    /// The greatest number of deleted ranges in a message.
     pub message_deletes: usize,
-    /// How many clients a message may name.
+    /// The greatest number of clients in a message.
     pub message_clients: usize,
-    /// How far beyond the clock that we know a message may go for one client.
+    /// The greatest distance from the known clock of a client to the clocks in a message.
     pub clock_jump: u32,
-    /// How many steps yrs may need to order items of an update that all say they are the first of
-    /// their list or key.
+    /// The greatest number of steps that yrs may need to order items of an update that all claim to
+    /// be the first of their list or key.
     pub conflict_steps: u64,
-    /// How many bytes of memory what waits may take. When live peers exceed it, the oldest gives
-    /// way.
+    /// The memory for parked structs, in bytes. When live peers exceed it, the oldest are dropped.
     pub parked_bytes: usize,
 }
 

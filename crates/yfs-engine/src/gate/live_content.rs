@@ -1,4 +1,4 @@
-//! What lives in a root: the content of its items, however deep below it they are.
+//! The live content of a root: the content of its items at any depth.
 
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ use crate::{id::ItemId, lib0::as_number};
 pub struct LiveContent {
     /// The items.
     pub range: IdRange,
-    /// What it is.
+    /// The kind of the content.
     pub content: LivingContent,
-    /// What it says, as [`Remains`](super::ErasableItems) would tell it.
+    /// The content as text, as in [`ErasableItems`](super::ErasableItems).
     pub text: String,
 }
 
-/// What living content is.
+/// The kind of live content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LivingContent {
     /// Characters of a text.
@@ -35,7 +35,7 @@ pub enum LivingContent {
 }
 
 impl GatedDoc {
-    /// Returns the content that lives in some roots, in order of the ids.
+    /// Returns the live content of some roots, in order of the ids.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl GatedDoc {
         for run in &parsed.runs {
             for item in &parsed.structs[run.first..run.end] {
                 let id = ItemId::new(run.client, item.clock);
-                if !has_content(item.kind) || !roots.hold(id) {
+                if !has_content(item.kind) || !roots.contains(id) {
                     continue;
                 }
                 let is_entry =
@@ -70,11 +70,11 @@ impl GatedDoc {
                 }
             }
         }
-        living.sort_by_key(|it| it.range);
+        living.sort_by_key(|content| content.range);
         Ok(living)
     }
 
-    /// Reports whether some items of ranges are children of a root, and not only below one.
+    /// Reports whether some items of ranges are direct children of a root.
     pub fn has_direct_parts(&self, ranges: &[IdRange], root: &str) -> bool {
         let Some(root) = self.places.roots.get(root) else { return false };
         ranges.iter().any(|range| {
@@ -99,7 +99,7 @@ impl GatedDoc {
                 if start >= range.end() {
                     break;
                 }
-                if start < end && roots.hold_place(tag.place()) {
+                if start < end && roots.contains_list(tag.place()) {
                     parts.push(IdRange { client: range.client, start, len: end - start });
                 }
             }
@@ -108,11 +108,11 @@ impl GatedDoc {
     }
 }
 
-/// Adds the texts and numbers of a value. Recurses: the gate bounds how deep values nest.
+/// Collects the texts and numbers of a value. Recurses: the gate bounds how deep values nest.
 pub(crate) fn atoms_of(value: &Any, atoms: &mut Vec<String>) {
     match value {
         Any::String(text) => atoms.push(text.to_string()),
-        Any::Number(_) => atoms.extend(as_number(value).map(|it| it.to_string())),
+        Any::Number(_) => atoms.extend(as_number(value).map(|number| number.to_string())),
         Any::Array(values) => values.iter().for_each(|value| atoms_of(value, atoms)),
         Any::Map(entries) => {
             for (key, value) in entries.iter() {
@@ -120,7 +120,7 @@ pub(crate) fn atoms_of(value: &Any, atoms: &mut Vec<String>) {
                 atoms_of(value, atoms);
             }
         }
-        // No text is bytes, so none can need them.
+        // No text is bytes, so no text can need them.
         Any::Buffer(_) => atoms.push("\0bytes".to_owned()),
         Any::Null | Any::Undefined | Any::Bool(_) => {}
     }
@@ -138,11 +138,11 @@ impl<'a> RootLists<'a> {
         Self { places, tops }
     }
 
-    fn hold(&self, id: ItemId) -> bool {
-        self.places.tag(id).is_some_and(|tag| self.hold_place(tag.place()))
+    fn contains(&self, id: ItemId) -> bool {
+        self.places.tag(id).is_some_and(|tag| self.contains_list(tag.place()))
     }
 
-    fn hold_place(&self, place: u32) -> bool {
+    fn contains_list(&self, place: u32) -> bool {
         self.tops.contains(&self.places.top_of(place))
     }
 }

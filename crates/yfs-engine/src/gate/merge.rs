@@ -1,4 +1,4 @@
-//! Merging the updates of a document into one, for compaction.
+//! Merges the updates of a document into one, for compaction.
 
 use super::{
     GateRejection,
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::id::{ClientId, FileId};
 
-/// Updates that were merged.
+/// The merge of several updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedUpdate {
-    /// The state: an update that says everything that was absorbed.
+    /// The state: one update with everything that was absorbed.
     pub state: Vec<u8>,
-    /// Which of the updates are in the state, whole. Of the others something waits or was refused,
-    /// and they must be kept.
+    /// Whether each of the updates is completely in the state. The others have parts that wait or
+    /// were rejected, and must be kept.
     pub absorbed: Vec<bool>,
-    /// What each of the updates changed when its turn came.
+    /// The changes of each of the updates when it was applied.
     pub changes: Vec<StateChange>,
 }
 
@@ -27,7 +27,7 @@ pub struct MergedUpdate {
 ///
 /// # Errors
 ///
-/// If the snapshot was refused, or the state did not stand the test. Then nothing may be replaced.
+/// If the snapshot was rejected, or the verification failed. Then nothing may be replaced.
 pub fn merge(
     role: DocRole,
     snapshot: Option<&[u8]>,
@@ -47,9 +47,9 @@ pub fn merge(
         absorbed.push(received.is_ok());
         changes.push(received.map_or_else(|_| StateChange::default(), StateChange::of));
     }
-    // Some of an update may wait still, or have been refused when what it waited for was there.
+    // Some of an update may still wait, or have been rejected when the missing items arrived.
     for (update, absorbed) in updates.iter().zip(&mut absorbed) {
-        *absorbed = *absorbed && doc.holds_all(update);
+        *absorbed = *absorbed && doc.contains_update(update);
     }
     let state = doc.encode_state();
     let mut copy = new_doc(role);

@@ -1,4 +1,4 @@
-//! Structs and deletions that wait, outside the document, for what has not arrived.
+//! Structs and deletions that wait, outside the document, for missing items.
 //!
 //! yrs would keep them inside the document, retry all of them at every update, and write them into
 //! its own state in a form that it sometimes cannot read again. Here the structs of each client
@@ -10,7 +10,7 @@
 //!
 //! - No interval of a queue is covered by the others of its queue, so that an update that arrives
 //!   many times is parked once.
-//! - `bytes` is what all intervals take together, their overhead included.
+//! - `bytes` is the total size of all intervals, their overhead included.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +20,11 @@ use crate::{
     lib0::write_var_uint,
 };
 
-/// How many structs a chunk holds at most. A queue that gets stuck again and again costs that much
+/// The greatest number of structs in a chunk. A queue that repeatedly gets stuck costs that much
 /// each time.
 pub(super) const CHUNK_STRUCTS: usize = 64;
 
-/// What an interval takes beside its bytes: two tree nodes and the allocation.
+/// The size of an interval beside its bytes: two tree nodes and the allocation.
 const OVERHEAD: usize = 128;
 
 /// Work that waits for an item that has not arrived.
@@ -57,7 +57,7 @@ pub(crate) struct HeldDeletes {
     pub(crate) after: Vec<ItemId>,
 }
 
-/// Structs and deletions that wait for what has not arrived.
+/// Structs and deletions that wait for missing items.
 #[derive(Debug, Default)]
 pub(crate) struct ParkedSet {
     structs: BTreeMap<ClientId, ParkedQueue>,
@@ -84,10 +84,10 @@ struct ChunkBytes {
     structs: Vec<u8>,
 }
 
-/// Values by where they begin and end, each with its age.
+/// Values by start and end, each with its age.
 type Intervals<T> = BTreeMap<(u32, u32), (u64, T)>;
 
-/// Where an interval is.
+/// The place of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ParkedSlot {
     Structs(ClientId, u32, u32),
@@ -99,7 +99,7 @@ impl ParkedSet {
         self.structs.is_empty() && self.deletes.is_empty() && self.held.is_empty()
     }
 
-    /// Returns what everything parked takes in memory.
+    /// Returns the memory of all parked structs and deletions, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -142,12 +142,15 @@ impl ParkedSet {
     }
 
     /// Reports whether deletions wait already, and for no more than these.
-    pub(crate) fn holds(&self, new: &HeldDeletes, end_of: impl Fn(ClientId) -> u32) -> bool {
+    pub(crate) fn covers_held(&self, new: &HeldDeletes, end_of: impl Fn(ClientId) -> u32) -> bool {
         let waits_for_no_more = |held: &HeldDeletes| {
             held.after.iter().all(|id| {
                 let is_there = id.clock < end_of(id.client);
                 is_there
-                    || new.after.iter().any(|it| it.client == id.client && it.clock >= id.clock)
+                    || new
+                        .after
+                        .iter()
+                        .any(|waited| waited.client == id.client && waited.clock >= id.clock)
             })
         };
         new.deletes.iter().all(|range| {
@@ -157,19 +160,19 @@ impl ParkedSet {
         })
     }
 
-    /// Returns what structs and deletions would take in memory.
+    /// Returns the memory that structs and deletions would take, in bytes.
     pub(crate) fn cost(chunks: &[ParkedChunk], n_deletes: usize) -> usize {
         let chunks: usize = chunks.iter().map(|chunk| chunk.structs.len() + OVERHEAD).sum();
         chunks + n_deletes * OVERHEAD
     }
 
-    /// Returns the age for what one update adds.
+    /// Returns the age for the additions of one update.
     pub(crate) fn new_age(&mut self) -> u64 {
         self.next_age += 1;
         self.next_age
     }
 
-    /// Adds structs. The queue must then be [told](Self::set_wait) what it waits for.
+    /// Adds structs. The caller must then set the item that the queue [waits for](Self::set_wait).
     pub(crate) fn add_chunk(&mut self, chunk: ParkedChunk, age: u64) {
         if self.covers_chunk(&chunk) {
             return;
@@ -206,7 +209,7 @@ impl ParkedSet {
     }
 
     /// Adds deletions that wait for other structs of their update.
-    pub(crate) fn hold(&mut self, held: HeldDeletes) {
+    pub(crate) fn add_held(&mut self, held: HeldDeletes) {
         self.bytes += OVERHEAD * (1 + held.deletes.len());
         self.held.entry(held.waits_for()).or_default().push(held);
     }
@@ -236,8 +239,8 @@ impl ParkedSet {
         woken.chain(itself).collect()
     }
 
-    /// Takes the first structs of a client whose clock is `end` now, if no gap is before them.
-    /// Those that the document holds meanwhile are dropped.
+    /// Removes and returns the first structs of a client whose clock is `end` now, if no gap is
+    /// before them. Structs that the document has meanwhile are dropped.
     pub(crate) fn take_chunk(&mut self, client: ClientId, end: u32) -> Option<(ParkedChunk, u64)> {
         loop {
             let queue = self.structs.get(&client)?;
@@ -254,7 +257,7 @@ impl ParkedSet {
         }
     }
 
-    /// Takes the deletions of items of a client below a clock.
+    /// Removes and returns the deletions of items of a client below a clock.
     pub(crate) fn take_deletes(&mut self, client: ClientId, end: u32, out: &mut Vec<IdRange>) {
         while let Some(ranges) = self.deletes.get_mut(&client) {
             let Some((&(start, range_end), _)) = ranges.first_key_value() else { return };
@@ -274,8 +277,8 @@ impl ParkedSet {
         }
     }
 
-    /// Takes the held deletions that wait for nothing more, as an item of a client below a clock
-    /// arrived.
+    /// Removes and returns the held deletions that wait for nothing more after an item of a client
+    /// below a clock arrived.
     pub(crate) fn take_held(
         &mut self,
         client: ClientId,
@@ -292,7 +295,7 @@ impl ParkedSet {
             if held.after.is_empty() {
                 ready.extend(held.deletes);
             } else {
-                self.hold(held);
+                self.add_held(held);
             }
         }
         ready
@@ -354,12 +357,13 @@ impl ParkedSet {
 }
 
 impl HeldDeletes {
-    /// Reports whether a range is in one of these, which are sorted and apart.
+    /// Reports whether a range is in one of these, which are sorted and disjoint.
     fn covers(&self, range: &IdRange) -> bool {
-        let before =
-            self.deletes.partition_point(|it| (it.client, it.start) <= (range.client, range.start));
+        let before = self
+            .deletes
+            .partition_point(|delete| (delete.client, delete.start) <= (range.client, range.start));
         let found = before.checked_sub(1).map(|at| self.deletes[at]);
-        found.is_some_and(|it| it.client == range.client && it.end() >= range.end())
+        found.is_some_and(|delete| delete.client == range.client && delete.end() >= range.end())
     }
 
     fn waits_for(&self) -> ItemId {

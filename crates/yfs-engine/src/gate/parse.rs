@@ -1,8 +1,8 @@
-//! Reading update v1: the part that needs no document.
+//! Parses update v1, as far as that needs no document.
 //!
-//! The parser walks the bytes once, without recursion, and allocates nothing but one [`UpdateStruct`] for
-//! every struct that is really there. It accepts what Yjs and yrs write and have ever written; what
-//! only an attacker would write is refused here.
+//! The parser walks the bytes once, without recursion, and allocates nothing but one
+//! [`UpdateStruct`] for every struct that is present. It accepts all output of present and past
+//! versions of Yjs and yrs; input that only an attacker would write is rejected here.
 //!
 //! # Cost
 //!
@@ -30,14 +30,14 @@ pub(crate) enum StructKind {
     Skip = 10,
 }
 
-/// Where an item says it belongs.
+/// The parent that an item states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemParent<'a> {
-    /// Where its origin, or else its right origin, is.
+    /// The parent of its origin, or else of its right origin.
     Inherited,
-    /// In a root.
+    /// A root.
     Root(&'a str),
-    /// In the type that an item holds.
+    /// The type that an item holds.
     Item(ItemId),
 }
 
@@ -47,16 +47,16 @@ pub(crate) struct UpdateStruct<'a> {
     pub(crate) clock: u32,
     pub(crate) len: u32,
     pub(crate) kind: StructKind,
-    /// Under which key it is an entry of a map, as far as it says so itself.
+    /// The key of an entry of a map, if the struct states it.
     pub(crate) key: Option<&'a str>,
     pub(crate) parent: ItemParent<'a>,
     pub(crate) origin: Option<ItemId>,
     pub(crate) right: Option<ItemId>,
-    /// Where in the update it begins.
+    /// Its start in the update.
     pub(crate) at: usize,
-    /// Where in the update its content begins.
+    /// The start of its content in the update.
     pub(crate) content_at: usize,
-    /// Where in the update it ends.
+    /// Its end in the update.
     pub(crate) end: usize,
 }
 
@@ -64,26 +64,26 @@ pub(crate) struct UpdateStruct<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct ClientRun {
     pub(crate) client: ClientId,
-    /// Where its structs are in [`ParsedUpdate::structs`].
+    /// The index of its first struct in [`ParsedUpdate::structs`].
     pub(crate) first: usize,
     pub(crate) end: usize,
 }
 
-/// An update that was read.
+/// A parsed update.
 #[derive(Debug)]
 pub(crate) struct ParsedUpdate<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) runs: Vec<ClientRun>,
     pub(crate) structs: Vec<UpdateStruct<'a>>,
-    /// Sorted, without overlaps.
+    /// Sorted and disjoint.
     pub(crate) deletes: Vec<IdRange>,
-    /// Whether yrs would misread it as it stands, so that it must be written anew.
+    /// Whether yrs would misread it unchanged, so that it must be rewritten.
     pub(crate) rewrite: bool,
-    /// Whether values are nested more deeply than is allowed in the roots that we read.
+    /// Whether values are nested more deeply than is allowed in the roots that the engine reads.
     pub(crate) is_deep: bool,
 }
 
-/// Reads an update.
+/// Parses an update.
 ///
 /// # Errors
 ///
@@ -168,7 +168,7 @@ impl<'a> UpdateParser<'a, '_> {
                 if matches!(next.kind, StructKind::Gc | StructKind::Skip) {
                     return Err(GateRejection::Nonsense { what: "an empty struct", id });
                 }
-                // Old versions of yrs wrote items without content. They mean nothing.
+                // Old versions of yrs wrote items without content. They are ignored.
                 self.parsed.rewrite = true;
                 continue;
             }
@@ -238,7 +238,7 @@ impl<'a> UpdateParser<'a, '_> {
         Ok(())
     }
 
-    /// Reads past the content of an item and returns its length in clocks.
+    /// Skips the content of an item and returns its length in clocks.
     fn content(&mut self, kind: StructKind, id: ItemId) -> Result<u32, GateRejection> {
         match kind {
             StructKind::Deleted => self.u32(),
@@ -349,7 +349,7 @@ impl<'a> UpdateParser<'a, '_> {
                 check("the number of deleted ranges", deletes.len(), limit)?;
             }
         }
-        // Of two groups of one client yrs would forget the first.
+        // Of two groups of one client yrs would drop the first.
         clients.sort_unstable();
         self.parsed.rewrite |= clients.windows(2).any(|pair| pair[0] == pair[1]);
         self.parsed.rewrite |= normalise(&mut deletes);
@@ -374,7 +374,7 @@ impl<'a> UpdateParser<'a, '_> {
         }
     }
 
-    /// Reads a count of things that take at least `least` bytes each.
+    /// Reads a count of entries of at least `least` bytes each.
     fn count(&mut self, least: usize) -> Result<usize, GateRejection> {
         let count = self.reader.var_uint().map_err(|source| self.malformed(source))?;
         if count > (self.reader.remaining() / least) as u64 {
@@ -445,7 +445,7 @@ fn check(what: &'static str, is: usize, limit: usize) -> Result<(), GateRejectio
     }
 }
 
-/// Sorts ranges and joins those that touch. Tells whether they were out of order within a client.
+/// Sorts ranges and joins those that touch. Reports whether they were out of order within a client.
 pub(crate) fn normalise(ranges: &mut Vec<IdRange>) -> bool {
     let in_order = ranges
         .windows(2)

@@ -1,9 +1,9 @@
-//! Taking updates in: what of an update can be integrated is, the rest waits.
+//! Receives updates: the gate integrates the complete parts of an update and parks the rest.
 //!
 //! # Cost
 //!
-//! Linear in the update and in what it lets go on; of what waits, at most one chunk of each client
-//! that an arriving item wakes is tried again.
+//! Linear in the update and in the parked structs that it completes; at most one parked chunk of
+//! each client that an arriving item wakes is tried again.
 
 use super::{
     GateRejection,
@@ -19,10 +19,11 @@ use super::{
 use crate::id::{ClientId, ItemId};
 use hashbrown::HashMap;
 
-/// Under how many client ids one writer writes a main document: rows, cells and settings.
+/// The number of client ids under which one writer writes a main document: rows, cells and
+/// settings.
 const CLIENTS_OF_A_WRITER: usize = 3;
 
-/// An update that was resolved, with everything done that may refuse it.
+/// An update that was resolved, with all steps done that may reject it.
 pub(super) struct PreparedUpdate<'a> {
     pub(super) resolved: UpdateResolution<'a>,
     for_yrs: ForYrs,
@@ -31,7 +32,7 @@ pub(super) struct PreparedUpdate<'a> {
     held: Option<HeldDeletes>,
 }
 
-/// What yrs is to apply.
+/// The bytes that yrs is to apply.
 enum ForYrs {
     Nothing,
     Later(Vec<u8>),
@@ -39,16 +40,15 @@ enum ForYrs {
 }
 
 impl GatedDoc {
-    /// Applies an update from outside. What of it needs something that has not arrived waits,
-    /// outside the document, and is integrated when that arrives.
+    /// Applies an update from outside. Structs that need missing items wait, outside the document,
+    /// and are integrated when those items arrive.
     ///
     /// # Errors
     ///
-    /// If the update was refused; then the document is as before, unless it is
-    /// [`GateRejection::Poisoned`]: then drop the document and load it from the log without this update.
-    /// An update from a log is refused only if nothing of it can be integrated; else what is
-    /// refused of it is in
-    /// [`ReceiveOutcome::refused`].
+    /// If the update was rejected; then the document is as before, unless it is
+    /// [`GateRejection::Poisoned`]: then drop the document and load it from the log without this
+    /// update. An update from a log is rejected only if nothing of it can be integrated; otherwise
+    /// its rejected structs are in [`ReceiveOutcome::refused`].
     pub fn receive(
         &mut self,
         update: &[u8],
@@ -57,7 +57,7 @@ impl GatedDoc {
         self.health()?;
         let parsed = parse(update, &self.limits, source == UpdateSource::Wire)?;
         let mut prepared = self.prepare(&parsed, source)?;
-        self.hold_back(&parsed, &mut prepared)?;
+        self.hold_back_deletes(&parsed, &mut prepared)?;
         self.check_room(&prepared, source)?;
         let mut received = ReceiveOutcome {
             parked: prepared.waits(),
@@ -82,12 +82,12 @@ impl GatedDoc {
     ///
     /// # Errors
     ///
-    /// If [`receive`](Self::receive) would refuse it.
+    /// If [`receive`](Self::receive) would reject it.
     pub fn check(&self, update: &[u8], source: UpdateSource) -> Result<bool, GateRejection> {
         self.health()?;
         let parsed = parse(update, &self.limits, source == UpdateSource::Wire)?;
         let mut prepared = self.prepare(&parsed, source)?;
-        self.hold_back(&parsed, &mut prepared)?;
+        self.hold_back_deletes(&parsed, &mut prepared)?;
         self.check_room(&prepared, source)?;
         let brings_new = self.brings_new(&prepared);
         match prepared.resolved.cut.pop() {
@@ -98,7 +98,7 @@ impl GatedDoc {
 
     /// Reports whether the document holds all structs and deletions of an update, so that none
     /// waits.
-    pub(super) fn holds_all(&self, update: &[u8]) -> bool {
+    pub(super) fn contains_update(&self, update: &[u8]) -> bool {
         let Ok(parsed) = parse(update, &self.limits, false) else { return false };
         let structs = parsed.runs.iter().all(|run| {
             let structs = parsed.structs[run.first..run.end].iter();
@@ -108,7 +108,7 @@ impl GatedDoc {
         structs && self.places.covers(&parsed.deletes)
     }
 
-    /// Resolves an update and does everything that may refuse it.
+    /// Resolves an update and does all steps that may reject it.
     pub(super) fn prepare<'a>(
         &self,
         parsed: &ParsedUpdate<'a>,
@@ -166,10 +166,10 @@ impl GatedDoc {
         updates.map(ForYrs::Now).map_err(|reason| GateRejection::Undecodable { reason })
     }
 
-    /// Keeps the deletions of a main document's update until its structs are there, where one
-    /// writer may have made it: what replaces a row may be among the structs that wait, and without
-    /// it a file would seem gone.
-    fn hold_back(
+    /// Holds back the deletions of a main document's update until its structs have arrived, if one
+    /// writer may have made it: the replacement of a row may be among the waiting structs, and
+    /// without it a file would seem deleted.
+    fn hold_back_deletes(
         &self,
         parsed: &ParsedUpdate<'_>,
         prepared: &mut PreparedUpdate<'_>,
@@ -184,7 +184,8 @@ impl GatedDoc {
         if deletes.is_empty() {
             return Ok(());
         }
-        // The same whatever of it has arrived, so that the same update waits for the same again.
+        // Independent of the parts that have arrived, so that the same update waits for the same
+        // items again.
         let last = (0..parsed.runs.len()).filter_map(|run| last_of(parsed, run));
         let mut after: Vec<ItemId> =
             last.filter(|id| id.clock >= self.places.end(id.client)).collect();
@@ -196,7 +197,7 @@ impl GatedDoc {
         Ok(())
     }
 
-    /// Checks that what would wait can be kept, whatever has to give way to it.
+    /// Checks that the waiting parts can be parked, even if others must be dropped for them.
     fn check_room(
         &self,
         prepared: &PreparedUpdate<'_>,
@@ -221,10 +222,11 @@ impl GatedDoc {
     }
 
     fn is_held_new(&self, held: &HeldDeletes) -> bool {
-        !self.parked.holds(held, |client| self.places.end(client))
+        !self.parked.covers_held(held, |client| self.places.end(client))
     }
 
-    /// Integrates what can be, and parks the rest: of a client with an age given as old as that.
+    /// Integrates the complete parts, and parks the rest: for a client with an age given, as old as
+    /// that.
     pub(super) fn integrate(
         &mut self,
         parsed: &ParsedUpdate<'_>,
@@ -305,7 +307,7 @@ impl GatedDoc {
             }
             match self.parked.first_of(client) {
                 Some(first) if first == start => self.parked.set_wait(client, waits_for),
-                // What was tried was the first; what is first now has to be tried in its place.
+                // The first chunk was tried; the new first chunk has to be tried in its place.
                 _ if ages.contains_key(&client) => self.arrived.push(client),
                 _ => {}
             }
@@ -314,7 +316,7 @@ impl GatedDoc {
             self.parked.add_delete(*range, new_age);
         }
         let Some(mut held) = held else { return };
-        // Some of its structs are there by now.
+        // Some of its structs have arrived by now.
         held.after.retain(|id| id.clock >= self.places.end(id.client));
         if held.after.is_empty() {
             for range in held.deletes {
@@ -322,11 +324,11 @@ impl GatedDoc {
                 self.parked.add_delete(range, new_age);
             }
         } else if self.is_held_new(&held) {
-            self.parked.hold(held);
+            self.parked.add_held(held);
         }
     }
 
-    /// Tries again what waits for items that arrived.
+    /// Retries parked structs that wait for items that arrived.
     fn retry(&mut self, received: &mut ReceiveOutcome) -> Result<(), GateRejection> {
         while !self.arrived.is_empty() {
             let mut arrived = std::mem::take(&mut self.arrived);
@@ -336,7 +338,7 @@ impl GatedDoc {
             for client in arrived {
                 let end = self.places.end(client);
                 self.parked.take_deletes(client, end, &mut deletes);
-                deletes.extend(self.parked.take_held(client, |it| self.places.end(it)));
+                deletes.extend(self.parked.take_held(client, |client| self.places.end(client)));
                 woken.extend(self.parked.woken_by(client, end));
             }
             woken.sort_unstable();
@@ -369,7 +371,7 @@ impl GatedDoc {
             .and_then(|parsed| Ok((parsed, self.prepare(parsed, UpdateSource::Store)?)));
         match prepared {
             Ok((parsed, prepared)) => {
-                // One whose structs were cut goes on with the next chunk, if there is one.
+                // A client whose structs were cut continues with the next chunk, if there is one.
                 let cut = prepared.resolved.cut.iter().map(|cut| parsed.runs[cut.run].client);
                 self.arrived.extend(cut);
                 self.integrate(parsed, prepared, ages, received)
@@ -382,7 +384,7 @@ impl GatedDoc {
         }
     }
 
-    /// Drops the oldest of what waits until the rest is within the limit.
+    /// Drops the oldest parked structs until the rest is within the limit.
     fn drop_parked(&mut self, received: &mut ReceiveOutcome) {
         while self.parked.bytes() > self.limits.parked_bytes {
             let places = &self.places;
@@ -412,7 +414,7 @@ fn last_of(parsed: &ParsedUpdate<'_>, run: usize) -> Option<ItemId> {
     Some(ItemId::new(run.client, last.clock + last.len - 1))
 }
 
-/// Divides structs that wait into chunks, and checks that yrs can read them.
+/// Divides waiting structs into chunks, and checks that yrs can read them.
 fn chunks_of(
     parsed: &ParsedUpdate<'_>,
     waiting: &WaitingStructs,
@@ -444,7 +446,7 @@ fn chunks_of(
     Ok(chunks)
 }
 
-/// Returns the structs of a run from one on as they came, as an update.
+/// Returns the structs of a run from the given one on as received, as an update.
 fn raw(parsed: &ParsedUpdate<'_>, run: usize, first: usize) -> Vec<u8> {
     let run = &parsed.runs[run];
     let items = &parsed.structs[first..run.end];

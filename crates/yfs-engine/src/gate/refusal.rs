@@ -1,4 +1,4 @@
-//! Why the gate did not let something through.
+//! The reasons why the gate rejects an update.
 
 use thiserror::Error;
 
@@ -7,40 +7,40 @@ use crate::{
     lib0::Lib0Error,
 };
 
-/// Why an update, or a question of a peer, was refused. Nothing was changed.
+/// The reason why an update, or a request of a peer, was rejected. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GateRejection {
     /// It is not an update at all.
     #[error("the update is malformed at byte {at}")]
     Malformed {
-        /// How many bytes had been read.
+        /// The number of bytes read before the fault.
         at: usize,
-        /// What is wrong there.
+        /// The fault.
         source: Lib0Error,
     },
-    /// It can be read, but no implementation writes such a thing.
+    /// It can be parsed, but no implementation writes such an update.
     #[error("the update is malformed: {what} at {id:?}")]
     Nonsense {
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
-        /// Where.
+        /// The item at fault.
         id: ItemId,
     },
     /// yrs cannot read it.
     #[error("the update cannot be decoded: {reason}")]
     Undecodable {
-        /// What yrs said.
+        /// The error of yrs.
         reason: String,
     },
     /// It holds more than a limit allows.
     #[error("the update is too large: {what} is {is}, the limit is {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
-        /// How large it is.
+        /// Its value.
         is: u64,
-        /// How large it may be.
+        /// The greatest allowed value.
         limit: u64,
     },
     /// It is nested more deeply than a limit allows.
@@ -50,28 +50,29 @@ pub enum GateRejection {
         id: ItemId,
     },
     /// It holds content of a kind that would harm a reader of the list that it is in.
-    #[error("the update puts {content} into {list} at {id:?}")]
+    #[error("the update puts {content} into {list} at {id:?}, which must not contain it")]
     WrongContent {
         /// The kind of content.
         content: &'static str,
-        /// What it was put into.
+        /// The list that it was put into.
         list: String,
         /// The item that holds it.
         id: ItemId,
     },
-    /// It holds work of a client that lives in this process, and that this process has not done.
-    #[error("the update claims to be by client {client}, which is ours")]
+    /// It holds items of a client that lives in this process, and that this process has not
+    /// written.
+    #[error("the update has new items of client {client}, which belongs to this process")]
     OurClient {
         /// The client id.
         client: ClientId,
     },
-    /// Too much is waiting for what has not arrived.
-    #[error("too many updates wait for what has not arrived")]
+    /// Too many updates wait for missing items.
+    #[error("too many updates wait for missing items")]
     TooMuchParked,
-    /// yrs failed on it. The document changed nothing that can be trusted.
+    /// yrs failed on it. The state of the document cannot be trusted.
     #[error("the document is poisoned: {reason}")]
     Poisoned {
-        /// What yrs said.
+        /// The error of yrs.
         reason: String,
     },
 }

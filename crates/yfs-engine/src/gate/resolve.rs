@@ -2,9 +2,9 @@
 //! belong.
 //!
 //! The structs of an update are visited in the order of their dependencies, as yrs will integrate
-//! them, but without touching the document: what the update would add is collected in an
-//! [`UpdateOverlay`], which becomes part of [`ItemLists`] only after yrs applied the update. A client's
-//! structs are visited up to the first that needs what has not arrived, as Yjs does.
+//! them, but without changing the document: the additions of the update are collected in an
+//! [`UpdateOverlay`], which becomes part of [`ItemLists`] only after yrs applied the update. A
+//! client's structs are visited up to the first that needs a missing item, as Yjs does.
 //!
 //! # Cost
 //!
@@ -33,8 +33,8 @@ pub(crate) struct UpdateResolution<'a> {
     pub(crate) overlay: UpdateOverlay<'a>,
     /// Structs that cannot be integrated yet, those of one client in each.
     pub(crate) waiting: Vec<WaitingStructs>,
-    /// Structs that can never be integrated, and what follows them. Only what comes from a log is
-    /// divided like this; of a message they are the reason to refuse all of it.
+    /// Structs that can never be integrated, and the structs behind them. Only updates from a log
+    /// are divided like this; of a message they are the reason to refuse all of it.
     pub(crate) cut: Vec<RunCut>,
     /// Whether the document holds a part of some struct, so that yrs is to get the rest only.
     pub(crate) has_rests: bool,
@@ -111,7 +111,7 @@ pub(crate) struct ResolveRequest<'q> {
     pub(crate) places: &'q ItemLists,
     pub(crate) role: DocRole,
     pub(crate) limits: &'q GateLimits,
-    /// The clients that live here; nobody else may extend them.
+    /// The clients that live here; no other process may extend them.
     pub(crate) ours: Option<&'q HashSet<ClientId>>,
     /// Whether the limits of a message hold.
     pub(crate) is_message: bool,
@@ -159,7 +159,7 @@ struct UpdateResolver<'q, 'p, 'a> {
     overlay: UpdateOverlay<'a>,
     /// Where each client is in the overlay; empty if there are few.
     index: HashMap<ClientId, usize>,
-    /// How many items of the update say that they are the first in a list, or of a key.
+    /// The number of items of the update that claim to be the first in a list, or of a key.
     firsts: HashMap<(u32, Option<&'a str>), u64>,
     conflicts: u64,
     most_conflicts: u64,
@@ -455,7 +455,7 @@ impl<'q, 'p, 'a> UpdateResolver<'q, 'p, 'a> {
         place
     }
 
-    /// Tells where an item belongs, by the rules of `yrs::Update::missing_dependency`.
+    /// Finds the list of an item, by the rules of `yrs::Update::missing_dependency`.
     fn place(
         &mut self,
         client: ClientId,

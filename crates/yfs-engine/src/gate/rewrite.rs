@@ -1,6 +1,6 @@
-//! Writing an update anew where yrs would misread it.
+//! Rewrites an update that yrs would misread.
 //!
-//! yrs reads one text too many from content of the old kind JSON, stumbles over empty runs and empty
+//! yrs reads one text too many from content of the old kind JSON, fails on empty runs and empty
 //! items, and takes the deleted ranges of an update as sorted. The meaning does not change: values
 //! that were kept as JSON texts are kept as values, with the same ids.
 
@@ -21,20 +21,21 @@ use crate::{
     lib0::{Lib0Reader, write_any, write_string, write_var_uint},
 };
 
-/// How many clients yrs is given at once.
+/// The number of clients that yrs gets at once.
 ///
 /// It puts structs in order with a function that calls itself once for each client that others
 /// depended on, and searches all of those at every step: a document that twenty thousand clients
 /// wrote one after another overflows the stack of a thread.
 const CLIENTS_AT_ONCE: usize = 128;
 
-/// Tells whether yrs has to be given something else than the bytes of the update.
+/// Reports whether the update must be rewritten for yrs.
 pub(crate) fn must_rewrite(parsed: &ParsedUpdate<'_>) -> bool {
     parsed.rewrite || parsed.runs.len() > CLIENTS_AT_ONCE
 }
 
-/// Writes a parsed update so that yrs reads what was parsed: as several updates, to be applied one
-/// after another, if there are many clients. What the document already holds may be left out.
+/// Writes a parsed update so that yrs reads the parsed content: as several updates, to be applied
+/// one after another, if there are many clients. Structs that the document already holds may be
+/// left out.
 pub(crate) fn rewrite(
     parsed: &ParsedUpdate<'_>,
     order: &[RunSegment],
@@ -102,8 +103,8 @@ pub(crate) fn write_struct(
     Ok(())
 }
 
-/// Writes what a struct says from a clock on. Its origin is the item before, and it says nothing of
-/// its parent.
+/// Writes the rest of a struct from a clock on. Its origin is the item before, and it does not
+/// state its parent.
 fn write_rest(
     out: &mut Vec<u8>,
     parsed: &ParsedUpdate<'_>,

@@ -1,6 +1,6 @@
-//! What a document is for, and where an update comes from.
+//! The role of a document, and the source of an update.
 
-/// What a document is for.
+/// The role of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DocRole {
     /// The main document of a workspace. Deleted content is forgotten.
@@ -9,11 +9,12 @@ pub enum DocRole {
     Content,
 }
 
-/// Where an update comes from.
+/// The source of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UpdateSource {
-    /// A live peer: the limits of messages hold, and nobody may write as we do.
+    /// A live peer: the limits of messages hold, and the update must not contain new items of this
+    /// process.
     Wire,
-    /// Our own log, or a file: as large as it has become, and our own work may be in it.
+    /// The local log, or a file: its size is not limited, and it may contain items of this process.
     Store,
 }

@@ -53,7 +53,7 @@ fn rows_arrive_with_their_ids() {
     assert!(received.changed && !received.parked);
     let received = doc.receive(&rows(7, 0, &["a", "b"]), UpdateSource::Wire).unwrap();
     assert_eq!(received, ReceiveOutcome::default());
-    // The rest of a run that is partly known, which says nothing of its parent.
+    // The rest of a run that is partly known, which does not state its parent.
     let received = doc.receive(&rows(7, 1, &["b", "c"]), UpdateSource::Wire).unwrap();
     assert_eq!(values(&received), ["7:2=c"]);
     let tail = doc.last_item(client(7)).unwrap();
@@ -77,7 +77,7 @@ fn what_is_incomplete_waits_outside() {
 }
 
 #[test]
-fn nobody_writes_as_we_do() {
+fn peers_cannot_write_under_our_client_ids() {
     let mut doc = doc(DocRole::Main, 7);
     doc.protect(&[client(8)]);
     for number in [7, 8] {
@@ -257,7 +257,7 @@ fn what_yrs_fails_on_is_not_touched_again() {
     });
     assert!(std::panic::catch_unwind(panics).is_err());
     assert!(doc.is_poisoned());
-    // To drop the transaction would have committed it, while unwinding.
+    // Dropping the transaction would have committed it, while unwinding.
     assert!(doc.read(|txn| txn.get_text("text").is_none()));
     assert!(doc.receive(&rows(8, 0, &["a"]), UpdateSource::Store).is_err());
     assert!(doc.encode_diff(&[0]).is_err());

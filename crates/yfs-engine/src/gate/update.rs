@@ -1,8 +1,9 @@
-//! Writing updates by hand: with `rich::encode`, for what editors hold, the only place where structs are written.
+//! Writes updates by hand. This and `rich::encode`, for rich text, are the only places that write
+//! structs.
 //!
 //! yrs can only write relative to an index, and finds an index by walking the list. A row of the
-//! table is written relative to an item that we know by its id, at a cost that does not depend on
-//! the length of the list.
+//! table is written relative to an item with a known id, at a cost that does not depend on the
+//! length of the list.
 
 use yrs::Any;
 
@@ -38,8 +39,8 @@ impl UpdateBuilder {
         Self::default()
     }
 
-    /// Adds values, of which the first gets `id`, to the array `root`: behind `origin` and before
-    /// `right`. Without either they go to the front.
+    /// Adds values to the array `root`, behind `origin` and before `right`. The first value gets
+    /// the item `id`. Without either neighbor they go to the front.
     ///
     /// # Panics
     ///
@@ -102,7 +103,7 @@ impl UpdateBuilder {
         }
     }
 
-    /// Tells whether nothing has been added.
+    /// Reports whether nothing has been added.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.deletes.is_empty()
     }

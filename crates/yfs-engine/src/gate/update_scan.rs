@@ -1,4 +1,4 @@
-//! What an update says, for the roots that we read.
+//! The contents of an update, for the roots that the engine reads.
 
 use std::ops::Range;
 
@@ -8,33 +8,33 @@ use crate::{
     lib0::ValueView,
 };
 
-/// What an update says.
+/// The contents of an update.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct UpdateScan {
-    /// The values that it adds to the arrays that we read, in the order of the update. Those that the
-    /// document already held are left out.
+    /// The values that it adds to the arrays that the engine reads, in the order of the update.
+    /// Values that the document already held are left out.
     pub elements: Vec<ScannedElement>,
     /// The values of the elements, one behind the other.
     pub(super) values: Vec<u8>,
-    /// What it deletes, also outside the roots that we read.
+    /// The items that it deletes, also outside the roots that the engine reads.
     pub deleted: Vec<IdRange>,
-    /// What yrs deleted beside that: entries of maps that were replaced, and what was in deleted
-    /// types.
+    /// The items that yrs deleted beside those: entries of maps that were replaced, and children of
+    /// deleted types.
     pub implied: Vec<IdRange>,
     /// The items that it adds, those of each client in one range.
     pub grown: Vec<IdRange>,
-    /// How many structs it holds.
+    /// The number of its structs.
     pub n_structs: usize,
 }
 
-/// One value of an array that we read.
+/// One value of an array that the engine reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScannedElement {
     /// Its item.
     pub id: ItemId,
     /// The array.
     pub root: RootIx,
-    /// Where its value is among those of the update.
+    /// The range of its value among the values of the update.
     pub(super) value: Range<usize>,
 }
 
@@ -45,7 +45,7 @@ pub struct IdRange {
     pub client: ClientId,
     /// The clock of the first item.
     pub start: u32,
-    /// How many there are; at least one.
+    /// The number of items; at least one.
     pub len: u32,
 }
 
@@ -94,7 +94,7 @@ impl RootIx {
         }
     }
 
-    /// Tells which array a root of a document is, if it is one that we read.
+    /// Returns the array that a root of a document is, if the engine reads it.
     pub fn of(role: DocRole, name: &str) -> Option<Self> {
         let roots: &[Self] = match role {
             DocRole::Main => &[Self::Files, Self::Cells, Self::Meta],

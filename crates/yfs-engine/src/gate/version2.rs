@@ -1,7 +1,7 @@
 //! Updates of version 2, which files may hold: rewritten as version 1, which the gate reads.
 //!
 //! Version 2 keeps the parts of structs in columns, packed by runs. A run of 2^53 values takes ten
-//! bytes, so what is written is bounded, not what is read.
+//! bytes, so the output is bounded, not the input.
 //!
 //! # Cost
 //!
@@ -23,11 +23,11 @@ const HAS_ORIGIN: u8 = 0x80;
 const HAS_RIGHT: u8 = 0x40;
 const HAS_KEY: u8 = 0x20;
 
-/// Rewrites an update of version 2 as version 1. Returns nothing if the bytes are of version 1.
+/// Rewrites an update of version 2 as version 1. Returns `None` if the bytes are of version 1.
 ///
 /// # Errors
 ///
-/// If the bytes are of neither version, or would be more than a message may hold.
+/// If the bytes are of neither version, or the result would exceed the limits of a message.
 pub fn from_v2(bytes: &[u8], limits: &GateLimits) -> Result<Option<Vec<u8>>, GateRejection> {
     match parse(bytes, limits, true) {
         Ok(_) => Ok(None),

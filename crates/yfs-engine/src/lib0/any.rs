@@ -12,12 +12,12 @@ pub(super) const ARRAY: u8 = 117;
 pub(super) const MAP: u8 = 118;
 pub(super) const STRING: u8 = 119;
 
-/// What a value may cost.
+/// Limits on the cost of a value.
 #[derive(Debug, Clone, Copy)]
 pub struct AnyLimits {
-    /// How deeply arrays and maps may be nested.
+    /// The greatest depth of arrays and maps.
     pub depth: usize,
-    /// How many values there may be altogether, those inside arrays and maps included.
+    /// The greatest number of values, those inside arrays and maps included.
     pub parts: usize,
 }
 
@@ -46,8 +46,8 @@ pub fn as_number(value: &Any) -> Option<f64> {
 ///
 /// # Errors
 ///
-/// If the bytes are not a value, or the value is beyond `limits`. What is allocated is bounded by the
-/// bytes that are there, whatever lengths they claim.
+/// If the bytes are not a value, or the value is beyond `limits`. The allocation is bounded by the
+/// bytes that are present, whatever lengths they claim.
 pub fn read_any(reader: &mut Lib0Reader<'_>, limits: AnyLimits) -> Result<Any, Lib0Error> {
     let mut open: Vec<OpenContainer> = Vec::new();
     let mut parts = 0;
@@ -103,13 +103,13 @@ pub fn read_any(reader: &mut Lib0Reader<'_>, limits: AnyLimits) -> Result<Any, L
     }
 }
 
-/// Reads past one value, checks it as [`read_any`] does, and returns how many parts it has.
+/// Skips one value, checks it as [`read_any`] does, and returns the number of its parts.
 ///
 /// # Errors
 ///
 /// As [`read_any`].
 pub fn skip_any(reader: &mut Lib0Reader<'_>, limits: AnyLimits) -> Result<usize, Lib0Error> {
-    // How many values are missing on each open level; maps are marked.
+    // The number of missing values on each open level; maps are marked.
     let mut open: Vec<(usize, bool)> = Vec::new();
     let mut parts = 0;
     loop {

@@ -86,7 +86,9 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_is_read_as_yrs_reads_it(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+    fn any_bytes_are_read_as_yrs_reads_them(
+        bytes in proptest::collection::vec(any::<u8>(), 0..40),
+    ) {
         let mut reader = Lib0Reader::new(&bytes);
         let mut skipper = Lib0Reader::new(&bytes);
         let value = read_any(&mut reader, AnyLimits::default());
@@ -100,7 +102,10 @@ proptest! {
     }
 
     #[test]
-    fn numbers_are_read_as_they_were_written(unsigned in any::<u64>(), signed in -(1_i64 << 62)..1 << 62) {
+    fn numbers_are_read_as_they_were_written(
+        unsigned in any::<u64>(),
+        signed in -(1_i64 << 62)..1 << 62,
+    ) {
         let mut bytes = Vec::new();
         write_var_uint(&mut bytes, unsigned);
         write_var_int(&mut bytes, signed);

@@ -1,13 +1,13 @@
-//! Values of the type `any` as they stand in the bytes: nothing is copied until it is asked for.
+//! Values of the type `any` as views of the bytes: nothing is copied until a caller reads it.
 
 use yrs::{Any, any::Number};
 
 use super::{AnyLimits, Lib0Error, Lib0Reader, any, read_any, skip_any};
 
-/// One value, read where it stands.
+/// A view of one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValueView<'a> {
-    /// Nothing was said.
+    /// The value `undefined`.
     Undefined,
     /// Null.
     Null,
@@ -37,11 +37,11 @@ pub struct ObjectMembers<'a> {
     bytes: &'a [u8],
 }
 
-/// For values that were checked when they came in.
+/// For values that were checked on receipt.
 const CHECKED: AnyLimits = AnyLimits { depth: usize::MAX, parts: usize::MAX };
 
 impl<'a> ValueView<'a> {
-    /// Looks at the value that `bytes` begin with.
+    /// Returns a view of the value that `bytes` begin with.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl<'a> ValueView<'a> {
         Self::read(bytes, &mut Lib0Reader::new(bytes))
     }
 
-    /// Looks at a value that takes up all of `bytes` and was checked when it came in.
+    /// Returns a view of a value that takes up all of `bytes` and was checked on receipt.
     pub(crate) fn whole(bytes: &'a [u8]) -> Self {
         match bytes.first() {
             Some(&any::ARRAY) => Self::Array(ArrayItems { bytes }),
@@ -88,7 +88,7 @@ impl<'a> ValueView<'a> {
         })
     }
 
-    /// Returns the value as yrs holds values.
+    /// Converts the value to the type of yrs.
     pub fn to_any(self) -> Any {
         let of_bytes =
             |bytes| read_any(&mut Lib0Reader::new(bytes), CHECKED).unwrap_or(Any::Undefined);
@@ -124,7 +124,7 @@ impl<'a> ArrayItems<'a> {
 }
 
 impl<'a> ObjectMembers<'a> {
-    /// Returns the members as they were written. Where a name comes twice, the later counts.
+    /// Returns the members as they were written. If a name occurs twice, the later counts.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, ValueView<'a>)> {
         let mut reader = Lib0Reader::at(self.bytes, 1);
         let n_members = reader.var_uint().unwrap_or(0);
@@ -134,18 +134,18 @@ impl<'a> ObjectMembers<'a> {
         })
     }
 
-    /// Returns how many members there are, those that come twice counted twice.
+    /// Returns the number of members; those that occur twice count twice.
     pub fn len(self) -> usize {
         Lib0Reader::at(self.bytes, 1).var_uint().unwrap_or(0) as usize
     }
 
-    /// Tells whether there are no members.
+    /// Reports whether there are no members.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
     /// Returns one member.
     pub fn get(self, name: &str) -> Option<ValueView<'a>> {
-        self.iter().filter(|(it, _)| *it == name).map(|(_, value)| value).last()
+        self.iter().filter(|(member, _)| *member == name).map(|(_, value)| value).last()
     }
 }

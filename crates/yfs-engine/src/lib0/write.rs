@@ -1,4 +1,4 @@
-//! Writing, byte for byte as JavaScript's lib0 writes.
+//! Writes values, byte for byte as JavaScript's lib0 writes them.
 
 use yrs::{Any, any::Number};
 
@@ -6,10 +6,10 @@ use super::{write_buffer, write_string, write_var_int, write_var_uint};
 
 /// Appends a value.
 ///
-/// Numbers are written as JavaScript holds them: an integer of at most 31 bits as such, any other
-/// number as a float of 32 bits where that is exact and of 64 bits where not. Never as a `bigint`,
-/// which would reach JavaScript as another type. Keys of a map are sorted, so that equal values are
-/// equal bytes. Recurses: the value is our own, or came through [`read_any`](super::read_any).
+/// Numbers are written as JavaScript stores them: an integer of at most 31 bits as such, any other
+/// number as a float of 32 bits if that is exact, otherwise of 64 bits. Never as a `bigint`, which
+/// JavaScript would read as another type. Keys of a map are sorted, so that equal values are equal
+/// bytes. Recurses: the value was built here, or read by [`read_any`](super::read_any).
 pub fn write_any(out: &mut Vec<u8>, value: &Any) {
     match value {
         Any::Undefined => out.push(127),

@@ -1,4 +1,4 @@
-//! Tests of the main document: that its three views stay in step.
+//! Tests of the main document: its three views stay in step.
 
 use super::*;
 use crate::{
@@ -31,7 +31,7 @@ fn path_of(main: &MainDoc, text: &str) -> Option<String> {
 fn rows_show_in_the_tree_at_once() {
     let mut main = main_doc(1);
     let writes = [
-        create("d", "docs", None, NodeKind::Folder),
+        create("d", "docs", None, NodeKind::Directory),
         create("f", "a.txt", Some("d"), NodeKind::File),
     ];
     let update = main.plan(&writes, Millis(10)).unwrap();
@@ -82,13 +82,13 @@ fn own_log_brings_everything_back_and_the_chain_goes_on() {
     assert_eq!(main.commit(EMPTY_UPDATE), MainDocChanges::default());
 }
 
-/// The whole way of a chain that a peer sends in one message: received, listed, asked for.
+/// A chain that a peer sends in one message is received, listed and queried.
 #[test]
 fn a_chain_of_100_000_directories_is_received_and_listed() {
     let n_nodes = 100_000;
     let key = |at: usize| format!("c{at}");
     let parent = |at: usize| at.checked_sub(1).map(key);
-    let row = |at: usize| create(&key(at), "d", parent(at).as_deref(), NodeKind::Folder);
+    let row = |at: usize| create(&key(at), "d", parent(at).as_deref(), NodeKind::Directory);
     let [mut theirs, mut ours, mut third] = [1, 2, 3].map(main_doc);
     let rows: Vec<RowWrite> = (0..n_nodes).rev().map(row).collect();
     let update = theirs.plan(&rows, Millis(1)).unwrap();
@@ -104,7 +104,7 @@ fn a_chain_of_100_000_directories_is_received_and_listed() {
     });
     assert!(n_steps <= 20 * n_nodes, "{n_steps} steps");
 
-    // The last holds the first, which breaks the cycle and stays at the root.
+    // The last contains the first, which breaks the cycle and stays at the root.
     theirs.commit(&update);
     let changes = RowChanges { parent: Some(Some(id(&key(n_nodes - 1)))), ..RowChanges::default() };
     let close = theirs.plan(&[RowWrite::Update { id: id("c0"), changes }], Millis(2)).unwrap();

@@ -13,7 +13,7 @@ use crate::{
 /// The permission bits that are kept, with set-user-id, set-group-id and sticky.
 const MODE_MASK: u32 = 0o7777;
 
-/// Plans to set the permission bits of what is at `path`. Links are followed.
+/// Plans to set the permission bits of the node at `path`. Links are followed.
 pub fn plan_chmod(
     tree: &TreeIndex,
     rows: &dyn RowSource,
@@ -29,7 +29,7 @@ pub fn plan_chmod(
     Ok(vec![RowWrite::Update { id: id.clone(), changes }])
 }
 
-/// Plans to set the time of the last change of what is at `path`.
+/// Plans to set the modification time of the node at `path`.
 pub fn plan_touch(
     tree: &TreeIndex,
     rows: &dyn RowSource,
@@ -45,8 +45,8 @@ pub fn plan_touch(
     Ok(vec![RowWrite::Update { id: id.clone(), changes }])
 }
 
-/// Plans to change the metadata of what is at `path` by a merge patch (RFC 7396). Links are
-/// followed. What yfs itself keeps there cannot be set.
+/// Plans to change the metadata of the node at `path` by a merge patch (RFC 7396). Links are
+/// followed. Members that yfs itself keeps there cannot be set.
 pub fn plan_meta(tree: &TreeIndex, path: &VPath, patch: &Any) -> Result<Vec<RowWrite>, OpError> {
     let (_, id) = resolve_row(tree, path, FinalLink::Yes)?;
     let Any::Map(members) = patch else { return Err(OpError::invalid(OpReason::Meta, path)) };

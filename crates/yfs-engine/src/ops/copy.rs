@@ -1,10 +1,10 @@
-//! Copying files and whole folders.
+//! Copies files and whole directories.
 
 use smol_str::SmolStr;
 
 use super::{
     OpCode, OpError, OpReason, RowSource, check_name,
-    create::{make_folders, make_folders_above, new_row, set_mode},
+    create::{make_directories, make_directories_above, new_row, set_mode},
 };
 use crate::{
     id::FileId,
@@ -15,16 +15,16 @@ use crate::{
     tree::{DirectoryChildren, FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
-/// How to copy.
+/// The options of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeCopyOptions {
-    /// Copy folders with all that is in them.
+    /// Copy directories with all their content.
     pub recursive: bool,
-    /// Make the folders that are missing above the destination.
+    /// Make the directories that are missing above the destination.
     pub parents: bool,
 }
 
-/// What to do to copy something.
+/// The plan of a copy.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct CopyPlan {
     /// The rows to write.
@@ -33,37 +33,37 @@ pub struct CopyPlan {
     pub contents: Vec<(FileId, FileId)>,
 }
 
-/// Where a copy goes.
+/// The destination of a copy.
 enum CopyTarget<'a> {
-    /// Over or into what is there.
+    /// Over or into an existing node.
     Existing(NodeRef<'a>),
-    /// To a new name in a folder.
+    /// To a new name in a directory.
     New(Option<FileId>, NodeName),
 }
 
-/// One copy on its way.
+/// One copy in progress.
 struct TreeCopier<'a, 'b> {
     tree: &'a TreeIndex,
     rows: &'b dyn RowSource,
     new_ids: &'b mut dyn FnMut() -> FileId,
     now: Millis,
     plan: CopyPlan,
-    /// Folders that are being copied: what is still to come from each, and where it goes.
+    /// Directories that are being copied: their remaining children, and the destination.
     open: Vec<(DirectoryChildren<'a>, CopyParent<'a>)>,
 }
 
-/// The folder that copies go into.
+/// The directory that copies go into.
 enum CopyParent<'a> {
     Existing(NodeRef<'a>),
     New(FileId),
 }
 
-/// Plans to copy `from` to `to`, which is the new path itself, not the folder to copy into.
+/// Plans to copy `from` to `to`, which is the new path itself, not the directory to copy into.
 ///
 /// Links at the end of `from` and below it are copied as links; one at the end of `to` is followed.
-/// A file over a file overwrites its content; a folder over a folder merges into it. Copies keep
-/// display names, permission bits and the time of the last change, and get no metadata. New
-/// folders get derived ids.
+/// A file over a file overwrites its content; a directory over a directory merges into it. Copies
+/// keep display names, permission bits and the time of the last change, and get no metadata. New
+/// directories get derived ids.
 pub fn plan_copy(
     tree: &TreeIndex,
     rows: &dyn RowSource,
@@ -73,7 +73,7 @@ pub fn plan_copy(
     options: TreeCopyOptions,
 ) -> Result<CopyPlan, OpError> {
     let source = tree.resolve(from, FinalLink::No)?;
-    if source.is_folder() && !options.recursive {
+    if source.is_directory() && !options.recursive {
         return Err(OpError::new(OpCode::IsADirectory, from));
     }
     let mut plan = CopyPlan::default();
@@ -83,10 +83,10 @@ pub fn plan_copy(
     };
     let target = match place {
         None => {
-            let (parent, name) = make_folders_above(tree, source, to, now, &mut plan.writes)?;
+            let (parent, name) = make_directories_above(tree, source, to, now, &mut plan.writes)?;
             CopyTarget::New(Some(parent), name)
         }
-        Some(PathTarget::Taken(target)) if target == source && !source.is_folder() => {
+        Some(PathTarget::Taken(target)) if target == source && !source.is_directory() => {
             return Err(OpError::invalid(OpReason::SameFile, to));
         }
         Some(PathTarget::Taken(target)) if target.is_within(source) => {
@@ -108,11 +108,13 @@ pub fn plan_copy(
             continue;
         };
         let target = match into {
-            CopyParent::Existing(folder) => match tree.child(*folder, name) {
+            CopyParent::Existing(directory) => match tree.child(*directory, name) {
                 Some(there) => CopyTarget::Existing(there),
-                None => CopyTarget::New(folder.id().cloned(), check_name(name, to)?),
+                None => CopyTarget::New(directory.id().cloned(), check_name(name, to)?),
             },
-            CopyParent::New(folder) => CopyTarget::New(Some(folder.clone()), check_name(name, to)?),
+            CopyParent::New(directory) => {
+                CopyTarget::New(Some(directory.clone()), check_name(name, to)?)
+            }
         };
         copier.copy(child, target, to)?;
     }
@@ -120,7 +122,7 @@ pub fn plan_copy(
 }
 
 impl<'a> TreeCopier<'a, '_> {
-    /// Copies one node; what is in it stays to be done.
+    /// Copies one node; its children are copied later.
     fn copy(
         &mut self,
         source: NodeRef<'a>,
@@ -130,7 +132,7 @@ impl<'a> TreeCopier<'a, '_> {
         match target {
             CopyTarget::Existing(target) => {
                 let fail = |code| Err(OpError::new(code, &target.path()));
-                match (source.is_folder(), target.is_folder()) {
+                match (source.is_directory(), target.is_directory()) {
                     (true, false) => return fail(OpCode::NotADirectory),
                     (false, true) => return fail(OpCode::IsADirectory),
                     (true, true) => {
@@ -142,9 +144,9 @@ impl<'a> TreeCopier<'a, '_> {
                     (false, false) => self.overwrite(source, target)?,
                 }
             }
-            CopyTarget::New(parent, name) if source.is_folder() => {
+            CopyTarget::New(parent, name) if source.is_directory() => {
                 let (tree, writes) = (self.tree, &mut self.plan.writes);
-                let id = make_folders(tree, parent, &[name], self.now, writes);
+                let id = make_directories(tree, parent, &[name], self.now, writes);
                 let mode = source.id().and_then(|id| self.rows.row(id)?.mode);
                 let id = id.ok_or_else(|| OpError::invalid(OpReason::Root, to))?;
                 set_mode(&mut self.plan.writes, &id, mode);
@@ -177,7 +179,7 @@ impl<'a> TreeCopier<'a, '_> {
         Ok(())
     }
 
-    /// Copies a file or link over another. One does not become the other.
+    /// Copies a file or link over another. A file does not become a link, nor a link a file.
     fn overwrite(&mut self, source: NodeRef<'a>, target: NodeRef<'a>) -> Result<(), OpError> {
         let missing = || OpError::new(OpCode::NotFound, &source.path());
         let old = source.id().and_then(|id| self.rows.row(id)).ok_or_else(missing)?;

@@ -1,4 +1,4 @@
-//! Making files, folders and links.
+//! Makes files, directories and links.
 
 use smol_str::SmolStr;
 
@@ -12,40 +12,40 @@ use crate::{
     tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
-/// How to make a file.
+/// The options for a new file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct CreateOptions {
-    /// Refuse if there is something already, even a link to nothing (`O_EXCL`).
+    /// Fail if the path exists already, even as a link to nothing (`O_EXCL`).
     pub create_new: bool,
-    /// Make the folders that are missing on the way.
+    /// Make the directories that are missing on the way.
     pub parents: bool,
     /// Permission bits.
     pub mode: Option<u32>,
 }
 
-/// How to make a folder.
+/// The options for a new directory.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryPlanOptions {
-    /// Make the folders that are missing on the way, and be content if it is there already.
+    /// Make missing directories on the way, and accept an existing directory.
     pub recursive: bool,
     /// Permission bits.
     pub mode: Option<u32>,
 }
 
-/// What to write to make something.
+/// The plan of a new node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreatePlan {
-    /// What is there afterwards.
+    /// The new or existing node.
     pub id: FileId,
-    /// Whether it was there already. Then there is nothing to write.
+    /// Whether it existed already. Then there is nothing to write.
     pub existed: bool,
-    /// What to write.
+    /// The rows to write.
     pub writes: Vec<RowWrite>,
 }
 
-/// Plans a file at `path`, or finds the one that is there.
+/// Plans a file at `path`, or finds the existing one.
 ///
-/// A link at the end is followed, to nothing as well, unless something new is asked for.
+/// A link at the end is followed, to nothing as well, unless a new file is required.
 pub fn plan_create_file(
     tree: &TreeIndex,
     path: &VPath,
@@ -68,7 +68,7 @@ pub fn plan_create_file(
     Ok(CreatePlan { id, existed: false, writes })
 }
 
-/// Plans a folder at `path`. A link at the end is not followed.
+/// Plans a directory at `path`. A link at the end is not followed.
 pub fn plan_mkdir(
     tree: &TreeIndex,
     path: &VPath,
@@ -76,25 +76,28 @@ pub fn plan_mkdir(
     options: DirectoryPlanOptions,
 ) -> Result<Option<CreatePlan>, OpError> {
     let (parent, names) = if options.recursive {
-        let (folder, names) = split_existing(tree, path)?;
+        let (directory, names) = split_existing(tree, path)?;
         if names.is_empty() {
-            let there =
-                folder.id().map(|id| CreatePlan { id: id.clone(), existed: true, writes: vec![] });
+            let there = directory.id().map(|id| CreatePlan {
+                id: id.clone(),
+                existed: true,
+                writes: vec![],
+            });
             return Ok(there);
         }
-        (folder, names)
+        (directory, names)
     } else {
         let (parent, name) = resolve_free(tree, path, FinalLink::No)?;
         (parent, vec![name])
     };
     let mut writes = Vec::new();
-    let id = make_folders(tree, parent.id().cloned(), &names, now, &mut writes);
+    let id = make_directories(tree, parent.id().cloned(), &names, now, &mut writes);
     let Some(id) = id else { return Err(OpError::invalid(OpReason::Root, path)) };
     set_mode(&mut writes, &id, options.mode);
     Ok(Some(CreatePlan { id, existed: false, writes }))
 }
 
-/// Plans a symbolic link at `path` that points to `target`, whether or not there is anything.
+/// Plans a symbolic link at `path` that points to `target`, whether or not the target exists.
 pub fn plan_symlink(
     tree: &TreeIndex,
     path: &VPath,
@@ -121,32 +124,32 @@ fn existing_file(
     options: CreateOptions,
 ) -> Result<CreatePlan, OpError> {
     let code = if options.create_new { OpCode::Exists } else { OpCode::IsADirectory };
-    match node.id().filter(|_| !options.create_new && !node.is_folder()) {
+    match node.id().filter(|_| !options.create_new && !node.is_directory()) {
         Some(id) => Ok(CreatePlan { id: id.clone(), existed: true, writes: Vec::new() }),
         None => Err(OpError::new(code, path)),
     }
 }
 
-/// Plans the folders that are missing above a file.
+/// Plans the missing directories above a file.
 fn missing_parents(
     tree: &TreeIndex,
     path: &VPath,
     now: Millis,
 ) -> Result<(Option<FileId>, NodeName, Vec<RowWrite>), OpError> {
     let not_found = || OpError::new(OpCode::NotFound, path);
-    let (folder, name) = (path.parent().ok_or_else(not_found)?, path.file_name());
+    let (directory, name) = (path.parent().ok_or_else(not_found)?, path.file_name());
     let name = check_name(name.ok_or_else(not_found)?, path)?;
-    let (existing, missing) = split_existing(tree, &folder)?;
+    let (existing, missing) = split_existing(tree, &directory)?;
     if missing.is_empty() {
-        // The folder is there, so it is a link at the end that leads nowhere.
+        // The directory exists, so it is a link at the end that leads nowhere.
         return Err(not_found());
     }
     let mut writes = Vec::new();
-    let parent = make_folders(tree, existing.id().cloned(), &missing, now, &mut writes);
+    let parent = make_directories(tree, existing.id().cloned(), &missing, now, &mut writes);
     Ok((parent, name, writes))
 }
 
-/// Splits a path into the longest part that is there, which must be a folder, and the names of the
+/// Splits a path into the longest existing part, which must be a directory, and the names of the
 /// rest.
 fn split_existing<'a>(
     tree: &'a TreeIndex,
@@ -167,12 +170,12 @@ fn split_existing<'a>(
         at = parent;
     };
     missing.reverse();
-    if !existing.is_folder() {
+    if !existing.is_directory() {
         let code = if missing.is_empty() { OpCode::Exists } else { OpCode::NotADirectory };
         return Err(OpError::new(code, &at));
     }
     if let Some((first, at)) = missing.first() {
-        // A link that leads nowhere is in the way; and `/.id` only finds what has an id.
+        // A link that leads nowhere is in the way; and `/.id` only finds nodes by id.
         if tree.child(existing, first.as_str()).is_some() {
             let code = if missing.len() > 1 { OpCode::NotFound } else { OpCode::Exists };
             return Err(OpError::new(code, at));
@@ -184,8 +187,8 @@ fn split_existing<'a>(
     Ok((existing, missing.into_iter().map(|(name, _)| name).collect()))
 }
 
-/// Plans folders within each other, and returns the id of the innermost.
-pub(super) fn make_folders(
+/// Plans directories within each other, and returns the id of the innermost.
+pub(super) fn make_directories(
     tree: &TreeIndex,
     parent: Option<FileId>,
     names: &[NodeName],
@@ -193,19 +196,19 @@ pub(super) fn make_folders(
     writes: &mut Vec<RowWrite>,
 ) -> Option<FileId> {
     names.iter().fold(parent, |parent, name| {
-        // One that is there already is an orphan that waits for the folder made just before.
-        let (id, there) = tree.folder_id_for_creation(parent.as_ref(), name);
+        // One that is there already is an orphan that waits for the directory made just before.
+        let (id, there) = tree.directory_id_for_creation(parent.as_ref(), name);
         if there.is_none() {
-            let row = new_row(id.clone(), name, parent, NodeKind::Folder, now);
+            let row = new_row(id.clone(), name, parent, NodeKind::Directory, now);
             writes.push(RowWrite::Create { row, derived: true });
         }
         Some(id)
     })
 }
 
-/// Plans the folders that are missing above `to`, where a node of another path is to be put. Returns
-/// the id of the innermost and the last component of `to`.
-pub(super) fn make_folders_above(
+/// Plans the missing directories above `to`, the destination of an existing node. Returns the id of
+/// the innermost and the last component of `to`.
+pub(super) fn make_directories_above(
     tree: &TreeIndex,
     source: NodeRef<'_>,
     to: &VPath,
@@ -215,22 +218,23 @@ pub(super) fn make_folders_above(
     let missing = || OpError::new(OpCode::NotFound, to);
     let (above, name) = to.parent().zip(to.file_name()).ok_or_else(missing)?;
     let name = check_name(name, to)?;
-    let (folder, names) = split_existing(tree, &above)?;
+    let (directory, names) = split_existing(tree, &above)?;
     if names.is_empty() {
-        // The folder is there, so it is the name that leads nowhere.
+        // The directory exists, so it is the name that leads nowhere.
         return Err(missing());
     }
-    if folder.is_within(source) {
+    if directory.is_within(source) {
         return Err(OpError::invalid(OpReason::IntoItself, to));
     }
-    let id = make_folders(tree, folder.id().cloned(), &names, now, writes).ok_or_else(missing)?;
+    let id =
+        make_directories(tree, directory.id().cloned(), &names, now, writes).ok_or_else(missing)?;
     if source.id() == Some(&id) {
         return Err(OpError::invalid(OpReason::IntoItself, to));
     }
     Ok((id, name))
 }
 
-/// Gives permission bits to a folder that was planned last.
+/// Sets permission bits of the directory that was planned last.
 pub(super) fn set_mode(writes: &mut [RowWrite], id: &FileId, mode: Option<u32>) {
     if let Some(RowWrite::Create { row, .. }) = writes.last_mut()
         && row.id == *id
@@ -239,7 +243,7 @@ pub(super) fn set_mode(writes: &mut [RowWrite], id: &FileId, mode: Option<u32>) 
     }
 }
 
-/// Returns the row of something new.
+/// Returns the row of a new node.
 pub(super) fn new_row(
     id: FileId,
     name: &NodeName,

@@ -1,6 +1,6 @@
-//! Moving and renaming, as POSIX `rename` does it.
+//! Moves and renames, as POSIX `rename` does it.
 
-use super::{OpCode, OpError, OpReason, check_name, create::make_folders_above, resolve_row};
+use super::{OpCode, OpError, OpReason, check_name, create::make_directories_above, resolve_row};
 use crate::{
     id::FileId,
     path::VPath,
@@ -9,16 +9,16 @@ use crate::{
     tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
-/// How to move.
+/// The options of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenameOptions {
-    /// Whether what is at the destination may be replaced.
+    /// Whether an existing destination may be replaced.
     pub replace: bool,
-    /// Make the folders that are missing above the destination.
+    /// Make the missing directories above the destination.
     pub parents: bool,
 }
 
-/// What to do to move something.
+/// The plan of a move.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MovePlan {
     /// It is there already.
@@ -36,11 +36,12 @@ pub enum MovePlan {
     },
 }
 
-/// Plans to move `from` to `to`, which is the new path itself, not the folder to move into.
+/// Plans to move `from` to `to`, which is the new path itself, not the directory to move into.
 ///
-/// Links at the end of either path are moved and replaced themselves. A file may replace a file, and
-/// a folder an empty folder, which goes to the trash. Moving within a folder changes only the name,
-/// also where the stored parent is another, so an orphan still goes home when its folder arrives.
+/// Links at the end of either path are moved and replaced themselves. A file may replace a file,
+/// and a directory an empty directory, which goes to the trash. Moving within a directory changes
+/// only the name, also if the stored parent is another, so an orphan still goes home when its
+/// directory arrives.
 pub fn plan_move(
     tree: &TreeIndex,
     from: &VPath,
@@ -52,7 +53,7 @@ pub fn plan_move(
     let place = match tree.place(to, FinalLink::No) {
         Err(LookupError::NotFound { .. }) if options.parents => {
             let mut writes = Vec::new();
-            let (parent, name) = make_folders_above(tree, source, to, now, &mut writes)?;
+            let (parent, name) = make_directories_above(tree, source, to, now, &mut writes)?;
             let (name, parent) = (Some(name.to_smol_str()), Some(Some(parent)));
             let changes = RowChanges { name, parent, ..RowChanges::default() };
             writes.push(RowWrite::Update { id: id.clone(), changes });
@@ -71,7 +72,7 @@ pub fn plan_move(
         PathTarget::Taken(target) if *target == source => return Ok(MovePlan::Nothing),
         PathTarget::Taken(target) => {
             let target_id = check_replaceable(source, *target, to, options)?;
-            let is_plain = |node: &NodeRef<'_>| !node.is_folder() && node.link().is_none();
+            let is_plain = |node: &NodeRef<'_>| !node.is_directory() && node.link().is_none();
             if is_plain(&source) && is_plain(target) {
                 return Ok(MovePlan::Replace { source: id.clone(), target: target_id.clone() });
             }
@@ -99,7 +100,7 @@ pub fn plan_move(
     Ok(if writes.is_empty() { MovePlan::Nothing } else { MovePlan::Write(writes) })
 }
 
-/// Checks that one may take the place of the other, and returns the id of that.
+/// Checks that one node may replace the other, and returns the id of the other.
 fn check_replaceable<'a>(
     source: NodeRef<'_>,
     target: NodeRef<'a>,
@@ -108,9 +109,9 @@ fn check_replaceable<'a>(
 ) -> Result<&'a FileId, OpError> {
     let fail = |code| Err(OpError::new(code, to));
     let Some(id) = target.id() else { return fail(OpCode::NotEmpty) };
-    match (source.is_folder(), target.is_folder()) {
+    match (source.is_directory(), target.is_directory()) {
         _ if !options.replace => fail(OpCode::Exists),
-        // As Linux says it, even if the source is a file.
+        // As Linux reports it, even if the source is a file.
         _ if source.is_within(target) => fail(OpCode::NotEmpty),
         (true, false) => fail(OpCode::NotADirectory),
         (false, true) => fail(OpCode::IsADirectory),

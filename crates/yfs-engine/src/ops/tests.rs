@@ -1,5 +1,5 @@
 //! Tests are the entries of a tree, as in the tests of the tree, and commands like those of a
-//! shell. What comes out are the rows that each would write, or why not.
+//! shell. The output is the rows that each would write, or its error.
 
 mod cases;
 mod peers;
@@ -22,7 +22,7 @@ use crate::{
 struct Table {
     rows: BTreeMap<FileId, RowHistory>,
     tree: TreeIndex,
-    /// How many ids were given out.
+    /// The number of ids that were assigned.
     n_ids: usize,
     now: i64,
 }
@@ -33,7 +33,7 @@ impl RowSource for BTreeMap<FileId, RowHistory> {
     }
 }
 
-/// Plans each command on the same tree, and shows what it would write.
+/// Plans each command on the same tree, and shows the rows that it would write.
 #[track_caller]
 fn check(entries: &str, commands: &[&str], expected: Expect) {
     let lines = commands.iter().map(|command| {
@@ -56,7 +56,7 @@ fn check_run(entries: &str, commands: &[&str], expected: Expect) {
     expected.assert_eq(&table.show());
 }
 
-/// What a command would do.
+/// The effect of a command.
 #[derive(Debug, Default)]
 struct Planned {
     note: String,
@@ -90,7 +90,7 @@ impl Table {
         Planner { tree, rows, now, prefix: "new", n_ids }.plan(command)
     }
 
-    /// Does what the table does with a row.
+    /// Writes a row as the table does.
     fn write(&mut self, write: &RowWrite) {
         match write {
             RowWrite::Create { row, .. } => {
@@ -136,7 +136,7 @@ impl Table {
     }
 }
 
-/// Returns an id, or that of what was trashed at a path.
+/// Returns an id, or that of the trashed node with a former path.
 fn named(tree: &TreeIndex, text: &str) -> FileId {
     let mut trash = tree.trash().into_iter().filter(|item| item.original.as_str() == text);
     trash.next().map_or_else(|| id(&text.replace('/', "-")), |item| item.id)
@@ -144,7 +144,7 @@ fn named(tree: &TreeIndex, text: &str) -> FileId {
 
 fn show_tree(tree: &TreeIndex) -> String {
     let nodes = tree.root().walk().map(|node| {
-        let slash = if node.is_folder() { "/" } else { "" };
+        let slash = if node.is_directory() { "/" } else { "" };
         format!("{}{slash}", node.path())
     });
     let trash = tree.trash().into_iter().map(|item| format!("trash: {}", item.original));
@@ -156,9 +156,9 @@ struct Planner<'a> {
     tree: &'a TreeIndex,
     rows: &'a dyn RowSource,
     now: Millis,
-    /// The beginning of new ids.
+    /// The prefix of new ids.
     prefix: &'a str,
-    /// How many of them were given out.
+    /// The number of assigned ids.
     n_ids: &'a mut usize,
 }
 

@@ -1,4 +1,4 @@
-//! Removing: into the trash, back from it, and for good in two phases.
+//! Removal: into the trash, back from it, and for good in two phases.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,23 +17,24 @@ use crate::{
 /// The member of a trashed file's `meta` that holds the id of the file that took over its content.
 pub const REPLACED_KEY: &str = "replaced";
 
-/// The member of such a file's `meta` that holds the BLAKE3 hash of that content, in hexadecimal: what
-/// the file holds beyond it came too late to be taken over.
+/// The member of such a file's `meta` that holds the BLAKE3 hash of that content, in hexadecimal:
+/// content of the file beyond it came too late to be taken over.
 pub const HELD_KEY: &str = "held";
 
-/// What can be deleted for good.
+/// The plan of a final deletion.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct ExpirePlan {
     /// The rows to delete.
     pub writes: Vec<RowWrite>,
-    /// What must stay: it came back, was never purged, or holds something that must stay.
+    /// Nodes that must stay: they were restored, were never purged, or contain a node that must
+    /// stay.
     pub kept: Vec<FileId>,
 }
 
-/// Plans to put what is at `path` into the trash. A link at the end is not followed.
+/// Plans to put the node at `path` into the trash. A link at the end is not followed.
 ///
-/// Trashing a folder is one write, however much it holds; if it holds anything visible,
-/// `recursive` must be set.
+/// Trashing a directory is one write, however many children it has; if any are visible, `recursive`
+/// must be set.
 pub fn plan_trash(
     tree: &TreeIndex,
     path: &VPath,
@@ -48,13 +49,13 @@ pub fn plan_trash(
     Ok(vec![RowWrite::Update { id: id.clone(), changes }])
 }
 
-/// Plans to bring something back from the trash: something trashed, or part of what that hides.
+/// Plans to restore a node from the trash: a trashed one, or one that a trashed directory hides.
 ///
-/// Without `to` it returns to where it was, or if that is gone or hidden, to the nearest folder
-/// above that is visible. If its name was given to another meanwhile, both are shown (the rule for
-/// display names decides who is suffixed), because refusing would leave work in the trash. With
-/// `to`, that path must be free. A purge of it is reversed, and that it was moved over another file
-/// is forgotten.
+/// Without `to` it returns to its former place, or if that is gone or hidden, to the nearest
+/// visible directory above. If its name was given to another node meanwhile, both are shown (the
+/// rule for display names decides which one gets a suffix), because an error would leave work in
+/// the trash. With `to`, that path must be free. Restoring reverses a purge, and clears the record
+/// that the node was moved over another file.
 pub fn plan_restore(
     tree: &TreeIndex,
     rows: &dyn RowSource,
@@ -101,11 +102,11 @@ pub fn plan_restore(
     Ok(writes)
 }
 
-/// Plans to purge something trashed, the first phase of deleting it: it and all that is below it
-/// are marked with `purge_id` and leave the trash, unless they are marked already.
+/// Plans to purge a trashed node, the first phase of deleting it: it and all nodes below it are
+/// marked with `purge_id` and leave the trash, unless they are marked already.
 ///
-/// Nothing is deleted, so a peer may still restore it, or move something out of it at the same
-/// time. The second phase is [`plan_expire`].
+/// Nothing is deleted, so a peer may still restore it, or move a node out of it at the same time.
+/// The second phase is [`plan_expire`].
 pub fn plan_purge(tree: &TreeIndex, id: &FileId, purge_id: &str) -> Result<Vec<RowWrite>, OpError> {
     let node = tree.node(id).ok_or_else(|| OpError::about(OpCode::NotFound, id))?;
     if node.is_visible() {
@@ -116,8 +117,8 @@ pub fn plan_purge(tree: &TreeIndex, id: &FileId, purge_id: &str) -> Result<Vec<R
     Ok(ids.map(|id| patch_meta(id, purge_patch(Some(purge_id)))).collect())
 }
 
-/// Plans to delete the rows among `ids` that may go: those that a purge marked and that are
-/// hidden, and folders only with all that is in them.
+/// Plans to delete the rows among `ids` that may go: those that a purge marked and that are hidden,
+/// and directories only with all their content.
 ///
 /// The caller passes those whose retention has passed, counted from when this store first logged
 /// the purge.

@@ -1,4 +1,5 @@
-//! A tree as the update that y-prosemirror would write for it into an empty document, byte for byte.
+//! Encodes a tree as the update that y-prosemirror would write for it into an empty document, byte
+//! for byte.
 
 use yfs_markdown::tree::{AttributeValue, MarkdownNode, TextMark, TextRun, TreeElement};
 
@@ -31,10 +32,13 @@ const XML_TEXT: u8 = 6;
 /// use yfs_engine::{id::ClientId, rich::encode};
 /// use yfs_markdown::tree::{TreeElement, MarkdownNode};
 ///
-/// let paragraph = TreeElement::new("paragraph").holding(vec![MarkdownNode::text("Hi", vec![])]);
-/// let document = TreeElement::new("doc").holding(vec![paragraph.into()]);
+/// let text = MarkdownNode::text("Hi", vec![]);
+/// let paragraph = TreeElement::new("paragraph").with_children(vec![text]);
+/// let document = TreeElement::new("doc").with_children(vec![paragraph.into()]);
 /// let update = encode(&document, ClientId::new(1)?);
-/// assert_eq!(update, b"\x01\x03\x01\x00\x07\x01\x08richtext\x03\x09paragraph\x07\x00\x01\x00\x06\x04\x00\x01\x01\x02Hi\x00");
+/// let expected = b"\x01\x03\x01\x00\x07\x01\x08richtext\x03\x09paragraph\x07\x00\x01\x00\x06\
+///     \x04\x00\x01\x01\x02Hi\x00";
+/// assert_eq!(update, expected);
 /// # Ok::<(), yfs_engine::id::IdError>(())
 /// ```
 pub fn encode(document: &TreeElement, client: ClientId) -> Vec<u8> {
@@ -43,7 +47,7 @@ pub fn encode(document: &TreeElement, client: ClientId) -> Vec<u8> {
     inserter.finish(Vec::new())
 }
 
-/// What new children are put into.
+/// The parent of new children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsertParent {
     /// The root.
@@ -52,9 +56,9 @@ pub enum InsertParent {
     Element(ItemId),
 }
 
-/// Collects nodes that come into a document, and writes them as one update of one client.
+/// Collects nodes to insert into a document, and writes them as one update of one client.
 ///
-/// It knows nothing of the document: who inserts says between which items.
+/// It knows nothing of the document: the caller names the neighboring items.
 #[derive(Debug)]
 pub struct NodeInserter {
     client: ClientId,
@@ -62,11 +66,11 @@ pub struct NodeInserter {
     clock: u32,
     structs: Vec<u8>,
     n_structs: u64,
-    /// The client as it is written, which is part of nearly every struct.
+    /// The encoded client id, which is part of nearly every struct.
     client_bytes: Vec<u8>,
 }
 
-/// Between which items a struct goes.
+/// The neighbors of a struct.
 #[derive(Debug, Clone, Copy)]
 struct ItemNeighbors {
     left: Option<ItemId>,
@@ -83,10 +87,10 @@ impl NodeInserter {
         Self { client, first: clock, clock, structs: Vec::new(), n_structs: 0, client_bytes }
     }
 
-    /// Puts nodes into `parent`, between two of its children; returns the item of the last.
+    /// Inserts nodes into `parent`, between two of its children; returns the item of the last.
     ///
-    /// Both neighbours must be given where there are any: an item without a right neighbour may end up behind
-    /// everything.
+    /// The caller must pass both neighbors if they exist: an item without a right neighbor may end
+    /// up behind everything.
     pub fn insert(
         &mut self,
         parent: InsertParent,
@@ -117,25 +121,25 @@ impl NodeInserter {
         between.left
     }
 
-    /// Puts a value into an array that holds nothing.
+    /// Inserts a value into an empty array.
     pub(crate) fn element_of(&mut self, array: &str, value: &yrs::Any) {
         self.begin_in_root(array, None);
         write_any(&mut self.structs, value);
     }
 
-    /// Puts a value into a map that does not have the key.
+    /// Inserts a value into a map that does not have the key.
     pub(crate) fn entry_of(&mut self, map: &str, key: &str, value: &AttributeValue) {
         self.begin_in_root(map, Some(key));
         write_value(&mut self.structs, value);
     }
 
-    /// Puts text into a map that does not have the key.
+    /// Inserts text into a map that does not have the key.
     pub(crate) fn text_entry_of(&mut self, map: &str, key: &str, text: &str) {
         self.begin_in_root(map, Some(key));
         write_text_value(&mut self.structs, text);
     }
 
-    /// Tells whether nothing was inserted.
+    /// Reports whether nothing was inserted.
     pub fn is_empty(&self) -> bool {
         self.n_structs == 0
     }
@@ -180,7 +184,7 @@ impl NodeInserter {
         for neighbour in [left, right].into_iter().flatten() {
             self.id(neighbour);
         }
-        // With a neighbour, the parent is the neighbour's.
+        // With a neighbor, the parent is the neighbor's.
         if left.is_none() && right.is_none() {
             match parent {
                 InsertParent::Element(parent) => {
@@ -224,7 +228,8 @@ impl NodeInserter {
         write_var_uint(&mut self.structs, u64::from(id.clock));
     }
 
-    /// Writes an element, then what it holds, then its attributes. Recurses: trees are of bounded depth.
+    /// Writes an element, then its children, then its attributes. Recurses: trees are of bounded
+    /// depth.
     fn element(
         &mut self,
         parent: InsertParent,

@@ -1,7 +1,8 @@
-//! What is under the root as it is in Yjs: elements and texts with the items that they are.
+//! The content under the root as it is in Yjs: elements and texts with their items.
 //!
-//! A tree says what a document means. To change it one must know more: which item an element is, and where one
-//! `Y.XmlText` ends and the next begins, since two people who type into one empty paragraph leave two.
+//! A tree is the meaning of a document. An edit needs more: the item of each element, and the
+//! boundaries between one `Y.XmlText` and the next, since two people who type into one empty
+//! paragraph leave two.
 
 use smol_str::SmolStr;
 use yfs_markdown::{
@@ -28,31 +29,31 @@ use crate::{
 pub enum LiveChild {
     /// An element.
     Element(LiveElement),
-    /// Neighbouring texts; they may all be empty.
+    /// Neighboring texts; they may all be empty.
     Text(LiveText),
 }
 
-/// An element and the item that it is.
+/// An element with its item.
 #[derive(Debug)]
 pub struct LiveElement {
     /// Its item.
     pub id: ItemId,
-    /// What yrs knows it by.
+    /// The handle of yrs.
     pub handle: XmlElementRef,
     /// Its name.
     pub name: SmolStr,
     /// Its attributes, in the order of the schema; none is null.
     pub attributes: Attributes,
-    /// What it holds.
+    /// Its children.
     pub kids: Vec<LiveChild>,
 }
 
-/// Neighbouring texts.
+/// Neighboring texts.
 #[derive(Debug)]
 pub struct LiveText {
     /// The texts, in order; at least one.
     pub slots: Vec<TextSlot>,
-    /// What they say together.
+    /// The content of all of them.
     pub runs: Vec<MarkdownNode>,
 }
 
@@ -61,16 +62,16 @@ pub struct LiveText {
 pub struct TextSlot {
     /// Its item.
     pub id: ItemId,
-    /// What yrs knows it by.
+    /// The handle of yrs.
     pub handle: XmlTextRef,
-    /// What it says, without marks.
+    /// Its text, without marks.
     pub text: String,
-    /// Where something stands in it that is not text: how many code units of text are before each.
+    /// The places of embeds that are not text: the number of code units of text before each.
     pub others: Vec<u32>,
 }
 
 impl LiveChild {
-    /// Returns the items that this is, in order.
+    /// Returns the items of this child, in order.
     pub fn ids(&self) -> impl Iterator<Item = ItemId> + Clone {
         let (element, texts): (Option<ItemId>, &[TextSlot]) = match self {
             Self::Element(element) => (Some(element.id), &[]),
@@ -80,13 +81,13 @@ impl LiveChild {
     }
 }
 
-/// Reads what is under the root; nothing is what there is where nobody has written.
+/// Reads the tree under the root; a document that was never written has an empty tree.
 pub fn live(txn: &impl ReadTxn, profile: SchemaProfile) -> Vec<LiveChild> {
     let Some(fragment) = txn.get_xml_fragment(ROOT) else { return Vec::new() };
     LiveTreeReader { txn, profile, keeps_texts: true }.kids(&fragment, 1)
 }
 
-/// Reads what is under the root to be looked at only: texts do not say again what their runs say.
+/// Reads the tree under the root without the text of each slot, which the runs have.
 pub(crate) fn glance(txn: &impl ReadTxn, profile: SchemaProfile) -> Vec<LiveChild> {
     let Some(fragment) = txn.get_xml_fragment(ROOT) else { return Vec::new() };
     LiveTreeReader { txn, profile, keeps_texts: false }.kids(&fragment, 1)
@@ -114,7 +115,7 @@ pub(crate) fn glance_at(
     kids.map(LiveChild::Element).collect()
 }
 
-/// Returns the item that an element is; nothing of texts.
+/// Returns the item of an element; `None` for texts.
 pub(crate) fn element_id(kid: &LiveChild) -> Option<ItemId> {
     match kid {
         LiveChild::Element(element) => Some(element.id),
@@ -131,7 +132,7 @@ pub(crate) fn glance_in(
     LiveTreeReader { txn, profile, keeps_texts: false }.kids(fragment, 1)
 }
 
-/// Returns the tree that children are.
+/// Converts live children to a tree.
 pub fn nodes(kids: &[LiveChild]) -> Vec<MarkdownNode> {
     let mut nodes = Vec::with_capacity(kids.len());
     for kid in kids {
@@ -143,7 +144,7 @@ pub fn nodes(kids: &[LiveChild]) -> Vec<MarkdownNode> {
     nodes
 }
 
-/// Returns the tree that children become, without copying what they hold.
+/// Converts live children to a tree, without copying their content.
 pub(crate) fn into_nodes(kids: Vec<LiveChild>) -> Vec<MarkdownNode> {
     let mut nodes = Vec::with_capacity(kids.len());
     for kid in kids {
@@ -158,7 +159,7 @@ pub(crate) fn into_nodes(kids: Vec<LiveChild>) -> Vec<MarkdownNode> {
     nodes
 }
 
-/// Recurses: what is read is at most [`MAX_DEPTH`] deep.
+/// Converts a live element. Recurses: the tree that was read is at most [`MAX_DEPTH`] deep.
 fn tree(element: &LiveElement) -> TreeElement {
     TreeElement {
         name: element.name.clone(),
@@ -171,7 +172,7 @@ fn tree(element: &LiveElement) -> TreeElement {
 struct LiveTreeReader<'a, T> {
     txn: &'a T,
     profile: SchemaProfile,
-    /// Whether each `Y.XmlText` is to know what it says, and what stands in it.
+    /// Whether each `Y.XmlText` gets its text and its embeds.
     keeps_texts: bool,
 }
 
@@ -181,8 +182,8 @@ impl<T: ReadTxn> LiveTreeReader<'_, T> {
         if depth >= MAX_DEPTH {
             return kids;
         }
-        // The children that yrs lists as XML end before the first that is none: a peer that puts
-        // a string or a map there would hide what others wrote behind it.
+        // The children that yrs lists as XML end before the first that is not XML: a peer that puts
+        // a string or a map there would hide the children behind it.
         for child in ArrayRef::from(BranchPtr::from(parent.as_ref())).iter(self.txn) {
             match child {
                 Out::YXmlElement(element) => {
@@ -252,7 +253,7 @@ impl<T: ReadTxn> LiveTreeReader<'_, T> {
     }
 }
 
-/// Returns the item that holds a type; nothing of roots.
+/// Returns the item that holds a type; `None` for roots.
 pub(crate) fn item_of(branch: &Branch) -> Option<ItemId> {
     match branch.id() {
         BranchID::Nested(id) => Some(ItemId::new(ClientId::new(id.client.get()).ok()?, id.clock)),
@@ -263,7 +264,7 @@ pub(crate) fn item_of(branch: &Branch) -> Option<ItemId> {
 /// Marks that may overlap have a hash behind their name: `comment--UCrVW6WW`.
 fn mark_name(format: &str) -> &str {
     let Some((name, hash)) = format.rsplit_once("--") else { return format };
-    let is_base64 = |it: u8| it.is_ascii_alphanumeric() || b"+/=".contains(&it);
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     if hash.len() == 8 && hash.bytes().all(is_base64) { name } else { format }
 }
 
@@ -278,7 +279,7 @@ fn in_order(attributes: &mut Attributes, specs: &[AttributeSpec]) {
     });
 }
 
-/// Returns a value of Yjs as one of a tree. Recurses: the gate bounds how deep values nest.
+/// Converts a value of Yjs to one of a tree. Recurses: the gate bounds how deep values nest.
 pub fn to_value(any: &Any) -> AttributeValue {
     match any {
         Any::Null | Any::Undefined | Any::Buffer(_) => AttributeValue::Null,
@@ -296,7 +297,8 @@ pub fn to_value(any: &Any) -> AttributeValue {
     }
 }
 
-/// Returns a value of a tree as one of Yjs. Recurses: values nest no deeper than what was read.
+/// Converts a value of a tree to one of Yjs. Recurses: values nest no deeper than the tree that was
+/// read.
 pub fn to_any(value: &AttributeValue) -> Any {
     match value {
         AttributeValue::Null => Any::Null,

@@ -1,14 +1,15 @@
-//! What is under the root, as a tree.
+//! Reads the content under the root as a tree.
 
 use yfs_markdown::{schema::SchemaProfile, tree::TreeElement};
 use yrs::ReadTxn;
 
 use super::live_tree::{glance, into_nodes};
 
-/// Reads the document of an editor. Nothing under the root reads as a document that holds nothing.
+/// Reads the document of an editor. An empty root reads as an empty document.
 ///
-/// Names that the profile does not know are read as they are. Neighbouring texts, of two people who typed into an empty
-/// paragraph, are one. What nests deeper than [`MAX_DEPTH`](yfs_markdown::tree::MAX_DEPTH) is left out.
+/// Names that the profile does not know are read unchanged. Neighboring texts, of two people who
+/// typed into an empty paragraph, are one. Elements nested deeper than
+/// [`MAX_DEPTH`](yfs_markdown::tree::MAX_DEPTH) are left out.
 pub fn read(txn: &impl ReadTxn, profile: SchemaProfile) -> TreeElement {
-    TreeElement::new("doc").holding(into_nodes(glance(txn, profile)))
+    TreeElement::new("doc").with_children(into_nodes(glance(txn, profile)))
 }

@@ -1,7 +1,7 @@
-//! Writing to an array so that the cost is flat and nothing is left behind.
+//! Appends to an array at constant cost, so that deleted elements leave nothing behind.
 //!
 //! yrs finds places by index in time linear in the array, so elements are placed by id: each after
-//! the last one that this client wrote there, with the right neighbour that one had. That is also
+//! the last one that this client wrote there, with the right neighbor that one had. That is also
 //! the only shape in which the remains of deleted elements merge: adjacent in the array, adjacent
 //! clocks, one right origin. The first element of a client goes where another client would have put
 //! its next one (decision 20).
@@ -22,7 +22,7 @@ use crate::{
 /// How many live elements may merge into one run.
 const MAX_RUN: usize = 64;
 
-/// One more than the greatest clock that we use; the gate of every peer refuses 2^31.
+/// One more than the greatest clock that this process uses; the gate of every peer rejects 2^31.
 const CLOCK_LIMIT: u32 = (1 << 31) - (1 << 16);
 
 /// Elements as they go over the wire.

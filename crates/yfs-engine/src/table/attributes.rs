@@ -1,4 +1,4 @@
-//! Looking at a row without copying it.
+//! Reads a row without copying it.
 
 use yrs::Any;
 
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{id::FileId, time::Millis};
 
-/// What a listing shows of a row: the effective values of [`FileRow`](super::FileRow), where they
-/// stand.
+/// The attributes of a row in a listing: the effective values of [`FileRow`](super::FileRow), by
+/// reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowAttributes<'a> {
-    /// File or folder.
+    /// File or directory.
     pub kind: NodeKind,
     /// The length of the content in bytes, as its last editor reported it.
     pub size: u64,
@@ -22,18 +22,18 @@ pub struct RowAttributes<'a> {
     pub created_at: Millis,
     /// When its content last changed.
     pub updated_at: Millis,
-    /// Permission bits, if somebody set them.
+    /// Permission bits, if they were set.
     pub mode: Option<u32>,
-    /// Where it points to, if it is a symbolic link.
+    /// Its target, if it is a symbolic link.
     pub link: Option<&'a str>,
-    /// Its content, if that is not in a document.
+    /// Its content, if that is kept by reference.
     pub blob: Option<&'a BlobRef>,
-    /// Whatever applications keep beside the file.
+    /// Application data of the file.
     pub meta: Option<&'a Any>,
 }
 
 impl FilesTable {
-    /// Returns what a listing shows of a row.
+    /// Returns the attributes of a row in a listing.
     pub fn attributes(&self, id: &FileId) -> Option<RowAttributes<'_>> {
         let node = self.nodes.get(self.find(id)?);
         let (row, stamp) = self.stored_row(node)?;

@@ -1,9 +1,10 @@
 //! The rule that joins a row and its cells (`docs/format/main-document.md`, "Effective values").
 //!
 //! A row that a cell-aware writer made is overridden by every cell. Any other row comes from a
-//! writer that carries along whatever it found. If what it found had the value of the cell, and it
-//! has another, then that was meant. If its value is one that the cell is known to have superseded,
-//! it was merely carried. Otherwise the later of the two counts.
+//! plain writer, which carries along the fields that it found. If the row that it found had the
+//! value of the cell, and its row has another, then the writer set that value. If its value is one
+//! that the cell is known to have superseded, it was merely carried. Otherwise the later of the two
+//! counts.
 
 use std::cmp::Ordering;
 
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::id::FileId;
 
-/// Tells whether a cell, and not the row, has the effective value of its field.
+/// Reports whether a cell, and not the row, has the effective value of its field.
 pub(super) fn cell_wins(
     (row, row_stamp): (&StoredRow, &ElementTimestamp),
     (cell, cell_stamp): (&StoredCell, &ElementTimestamp),
@@ -24,15 +25,16 @@ pub(super) fn cell_wins(
     if row.aware {
         return true;
     }
-    if row.base.iter().any(|(it, ts)| *it == field && ElementTimestamp::Finite(*ts) == *cell_stamp)
-    {
+    if row.base.iter().any(|(base_field, ts)| {
+        *base_field == field && ElementTimestamp::Finite(*ts) == *cell_stamp
+    }) {
         return false;
     }
     cell.superseded.contains(&row.field(field))
         || cell_stamp.compare(row_stamp) == Ordering::Greater
 }
 
-/// Returns the effective row and what the tree needs to know beside it.
+/// Returns the effective row with the history that the tree needs.
 pub(super) fn entry<'a>(
     id: &FileId,
     row: &StoredRow,
@@ -101,7 +103,7 @@ fn set_field(entry: &mut RowHistory, value: &FieldValue) {
 
 /// Makes the cell of a field that is given a new value.
 ///
-/// `stored` is what the raw row says, `effective` what was shown, `old` the cell that the field had.
+/// `stored` is the raw row, `effective` the visible row, `old` the cell that the field had.
 pub(super) fn changed_cell(
     value: FieldValue,
     stored: FieldValue,
@@ -121,7 +123,7 @@ pub(super) fn changed_cell(
     StoredCell { value, prev, superseded }
 }
 
-/// Makes the cell that takes up a plain writer's value, which beat `old`.
+/// Makes the cell that adopts a plain writer's value, which beat `old`.
 pub(super) fn adopted_cell(row: &StoredRow, old: &StoredCell) -> StoredCell {
     let value = row.field(old.value.field());
     let superseded = [&old.value].into_iter().chain(&old.superseded);
@@ -153,7 +155,7 @@ fn distinct<'a, T: Clone + PartialEq + 'a>(
     kept.into()
 }
 
-/// Returns all fields that a change touches, with their new values, given what is shown now.
+/// Returns all fields that a change touches, with their new values, given the visible row.
 pub(super) fn fields_changed(
     before: &StoredRow,
     after: &StoredRow,

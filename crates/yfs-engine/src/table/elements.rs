@@ -3,8 +3,8 @@
 //! Elements with one key form a group: a list whose head is the winner. Finding the winner of a
 //! group whose timestamps are finite numbers with one maximum needs no order, and one look-up.
 //! Where it does need an order (ties at the maximum, and timestamps that are no numbers), [`rank`]
-//! walks the array once for all groups that a change touched; ranks are kept, because elements never
-//! change places.
+//! walks the array once for all groups that a change touched; ranks are kept, because elements
+//! never change places.
 
 use std::{
     cmp::Ordering,
@@ -28,7 +28,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct LiveElements<V> {
     slab: ValueSlab<TableElement<V>>,
-    /// Where each live element is, by client and clock.
+    /// The index of each live element, by client and clock.
     by_id: BTreeMap<ClientId, BTreeMap<u32, u32>>,
     /// The place in the array of elements whose groups need one. Ranks of the contenders of one
     /// group come from one walk and can be compared.
@@ -37,14 +37,14 @@ pub(super) struct LiveElements<V> {
     contests: ValueSlab<Contest>,
 }
 
-/// The elements of a group, by what they need to win.
+/// The elements of a group, by the rule that orders them.
 #[derive(Debug, Default)]
 struct Contest {
     /// Those with finite timestamps, by these (see [`sortable`]).
     timed: BTreeSet<(u64, u32)>,
     /// The others. While there are any, all elements contend.
     odd: BTreeSet<u32>,
-    /// Whether a ranked element is gone. It may have been mistaken for another that says the same.
+    /// Whether a ranked element was deleted. It may have been mistaken for an equal one.
     has_lost: bool,
 }
 
@@ -52,7 +52,7 @@ struct Contest {
 #[derive(Debug)]
 pub(super) struct TableElement<V> {
     pub(super) id: ItemId,
-    /// Whose group it is in.
+    /// The owner of its group.
     pub(super) owner: u32,
     pub(super) stamp: ElementTimestamp,
     pub(super) value: V,
@@ -64,12 +64,12 @@ pub(super) struct TableElement<V> {
     pub(super) sibling: u32,
 }
 
-/// What was taken out of its group.
+/// An element that was removed from its group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnlinkedElement {
     pub(super) owner: u32,
-    /// If the element was the head of its group: what stands in its place in the list of heads,
-    /// the new head or the head of the next group.
+    /// If the element was the head of its group: its replacement in the list of heads, the new head
+    /// or the head of the next group.
     pub(super) replacement: Option<u32>,
 }
 
@@ -139,7 +139,7 @@ impl<V> LiveElements<V> {
         }
     }
 
-    /// Takes the live elements in a range of clocks out of the index. Each must then be passed to
+    /// Removes the live elements in a range of clocks from the index. Each must then be passed to
     /// [`unlink`](Self::unlink).
     pub(super) fn take_range(&mut self, client: ClientId, start: u32, len: u32) -> Vec<u32> {
         let Some(clocks) = self.by_id.get_mut(&client) else { return Vec::new() };
@@ -207,8 +207,8 @@ impl<V> LiveElements<V> {
         })
     }
 
-    /// Returns the elements of a group of which one wins, in no order: those with the greatest
-    /// timestamp, or all where one has a timestamp that is no number.
+    /// Returns the elements of a group that may win, in no order: those with the greatest
+    /// timestamp, or all if one has a timestamp that is no number.
     fn contenders(&self, head: u32) -> impl Iterator<Item = u32> {
         let contest = self.get(head).contest;
         let contest = (contest != NONE).then(|| self.contests.get(contest)).into_iter();
@@ -220,7 +220,7 @@ impl<V> LiveElements<V> {
         })
     }
 
-    /// Tells whether a group must be ranked before its winner can be told.
+    /// Reports whether a group must be ranked before its winner is known.
     pub(super) fn needs_rank(&self, head: u32) -> bool {
         let contest = self.get(head).contest;
         let has_lost = contest != NONE && self.contests.get(contest).has_lost;
@@ -246,7 +246,7 @@ impl<V> LiveElements<V> {
         winner
     }
 
-    /// Forgets the ranks of a group that lost a ranked element.
+    /// Drops the ranks of a group that lost a ranked element.
     fn forget_doubtful_ranks(&mut self, head: u32) {
         let contest = self.get(head).contest;
         if contest == NONE || !mem::take(&mut self.contests.get_mut(contest).has_lost) {
@@ -279,7 +279,9 @@ impl<V> LiveElements<V> {
         let adjacent = clocks.range(..clock).rev().zip(1_u32..);
         adjacent
             .take(most)
-            .take_while(|((it, _), back)| clock.checked_sub(*back) == Some(**it))
+            .take_while(|((element_clock, _), back)| {
+                clock.checked_sub(*back) == Some(**element_clock)
+            })
             .count()
     }
 }
@@ -291,11 +293,11 @@ fn sortable(ts: f64) -> u64 {
     if ts.is_sign_negative() && ts != 0.0 { !bits } else { bits | 1 << 63 }
 }
 
-/// Numbers the contenders of the groups with the given keys from left to right, in one walk over the
-/// array.
+/// Numbers the contenders of the groups with the given keys from left to right, in one walk over
+/// the array.
 ///
-/// yrs shows values, not ids, so elements are recognised by what they say. Two that say the same
-/// may be mistaken for each other, which makes no difference.
+/// yrs shows values, not ids, so elements are recognized by their values. Two equal ones may be
+/// mistaken for each other, which makes no difference.
 pub(super) fn rank<V>(
     elements: &mut LiveElements<V>,
     doc: &GatedDoc,

@@ -1,8 +1,8 @@
-//! Rows and cells as the values that the arrays hold, there and back.
+//! Converts rows and cells to and from the values that the arrays hold.
 //!
-//! Reading is tolerant: it takes what the reference wrote in any era. What a row says that we do
-//! not know, or say otherwise, is kept beside it and written again, so that no rewrite of ours
-//! loses somebody's field. `docs/format/main-document.md` describes the bytes.
+//! Reading is tolerant: it accepts the formats of all versions of the reference. Members of a row
+//! that are unknown, or in another format, are kept beside it and written again, so that a rewrite
+//! here loses no field of another application. `docs/format/main-document.md` describes the bytes.
 
 mod read;
 
@@ -62,9 +62,9 @@ pub(super) struct StoredRow {
     /// Whether its writer knew of cells: the element has `c`.
     pub(super) aware: bool,
     /// The timestamps of the cells whose values the last writer that knew of cells put into the
-    /// row. Plain writers carry it along, so that it says what they started from.
+    /// row. Plain writers carry it along, so that it names the state that they started from.
     pub(super) base: Box<[(RowField, f64)]>,
-    /// What most rows do not have.
+    /// Fields that most rows do not have.
     pub(super) rest: Option<Box<RareFields>>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct RareFields {
     pub(super) link: Option<SmolStr>,
     pub(super) blob: Option<BlobRef>,
     pub(super) meta: Option<Any>,
-    /// Fields that we do not know, and known ones that say what we would say otherwise. In order of
+    /// Unknown fields, and known ones in a format that this version would not write. In order of
     /// name.
     pub(super) verbatim: Vec<(SmolStr, Any)>,
 }
@@ -84,9 +84,9 @@ pub(super) struct RareFields {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StoredCell {
     pub(super) value: FieldValue,
-    /// Of a `parentId` cell: the parents before, latest first.
+    /// For a `parentId` cell: the parents before, latest first.
     pub(super) prev: Box<[Option<FileId>]>,
-    /// Values that this one superseded.
+    /// The values that this one superseded.
     pub(super) superseded: Box<[FieldValue]>,
 }
 
@@ -196,7 +196,7 @@ impl StoredRow {
         stored
     }
 
-    /// Returns the row as everybody else sees it.
+    /// Returns the row as other code sees it.
     pub(super) fn to_row(&self, id: FileId) -> FileRow {
         let rest = self.rest.as_deref();
         FileRow {
@@ -261,7 +261,7 @@ impl StoredRow {
 }
 
 impl FieldValue {
-    /// Tells which field it is a value of.
+    /// Returns the field that it is a value of.
     pub(super) fn field(&self) -> RowField {
         match self {
             Self::Name(_) => RowField::Name,
@@ -299,7 +299,7 @@ pub(super) fn write_row(out: &mut Vec<u8>, id: &FileId, row: &StoredRow) {
 
     let no_rest = RareFields::default();
     let rest = row.rest.as_deref().unwrap_or(&no_rest);
-    let verbatim = |name: &str| rest.verbatim.iter().find(|(it, _)| it == name);
+    let verbatim = |name: &str| rest.verbatim.iter().find(|(member, _)| member == name);
     let is_present = |name: &&str| {
         verbatim(name).is_some()
             || match *name {
@@ -329,7 +329,7 @@ pub(super) fn write_row(out: &mut Vec<u8>, id: &FileId, row: &StoredRow) {
 }
 
 fn write_member(out: &mut Vec<u8>, name: &str, id: &FileId, row: &StoredRow, rest: &RareFields) {
-    // A row of the era that wrote times as text gets text again.
+    // A row of the version that wrote times as text gets text again.
     let is_iso = rest.verbatim.iter().any(|(name, value)| {
         name == "createdAt" && matches!(value, Any::String(text) if parse_iso(text).is_some())
     });

@@ -1,4 +1,4 @@
-//! Times as later versions of the reference write them: `2026-11-21T21:19:10.581Z`.
+//! Times in the format of later versions of the reference: `2026-11-21T21:19:10.581Z`.
 
 use crate::time::Millis;
 
@@ -27,7 +27,7 @@ pub(super) fn parse_iso(text: &str) -> Option<Millis> {
     Some(Millis(days * MS_PER_DAY + ((hour * 60 + minute) * 60 + second) * 1000 + ms))
 }
 
-/// Writes a time in that format, or nothing if the year does not have four digits.
+/// Writes a time in that format; `None` if the year does not have four digits.
 pub(super) fn format_iso(time: Millis) -> Option<String> {
     let (days, ms) = (time.0.div_euclid(MS_PER_DAY), time.0.rem_euclid(MS_PER_DAY));
     let (year, month, day) = civil_from_days(days)?;

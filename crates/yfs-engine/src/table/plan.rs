@@ -1,8 +1,8 @@
-//! Writes: from what is wanted to the bytes of one update.
+//! Plans writes: from the requested changes to the bytes of one update.
 //!
 //! All writes of a batch are made on drafts of the rows concerned, one after the other, so that a
 //! later one sees the earlier. Then each draft is written once: new elements, and the deletion of
-//! all elements of the same keys that we see and understand.
+//! all known and readable elements of the same keys.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,13 @@ use crate::{
     time::Millis,
 };
 
-/// How deeply metadata may be nested. Gates of peers refuse elements nested deeper than 64.
+/// The greatest depth of metadata. Gates of peers reject elements nested deeper than 64.
 const MAX_META_DEPTH: usize = 32;
 
-/// How many bytes the metadata of a row may take, encoded.
+/// The greatest size of a row's metadata, encoded, in bytes.
 const MAX_META_BYTES: usize = 64 << 10;
 
-/// One id, as it will be.
+/// The planned state of one id.
 #[derive(Debug)]
 struct RowDraft {
     id: FileId,
@@ -49,9 +49,9 @@ struct RowDraft {
 
 impl FilesTable {
     /// Returns the one update that makes all `writes`, in this order. Changes nothing: the update
-    /// has its effect when the document has applied it and [`absorb`](Self::absorb) was told.
+    /// has its effect when the document has applied it and [`absorb`](Self::absorb) was called.
     ///
-    /// Fields that have the wanted value already are left alone. If nothing is to be done, the
+    /// Fields that have the requested value already are not written. If nothing is to be done, the
     /// update is [empty](crate::gate::UpdateBuilder).
     pub fn plan(
         &self,
@@ -125,10 +125,10 @@ impl FilesTable {
         Ok(update.finish())
     }
 
-    /// Deletes what the draft replaces. An element that we do not understand stays: it was meant.
-    /// So does one whose timestamp is no number, unless the row itself goes: two implementations
-    /// might not agree on the winner. What no timestamp can beat goes in any case, or nothing could
-    /// ever be written there.
+    /// Deletes the elements that the draft replaces. An unreadable element stays: another
+    /// application wrote it deliberately. So does one whose timestamp is no number, unless the row
+    /// itself is deleted: two implementations might not agree on the winner. An element that no
+    /// timestamp can beat is deleted in any case; otherwise nothing could ever be written there.
     fn encode_deletes(&self, update: &mut UpdateBuilder, draft: &RowDraft) {
         let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return };
         let goes = |stamp: &ElementTimestamp, is_understood: bool| {
@@ -163,7 +163,7 @@ impl RowDraft {
         check_meta(&self.id, row.meta.as_ref())?;
         let is_first = self.clock == f64::NEG_INFINITY;
         let ts = if derived && is_first { DERIVED_TS } else { next_ts(self.clock, now) };
-        // Cells without a row are left over from one that is gone.
+        // Cells without a row are left over from a deleted one.
         self.clear_cells();
         self.write_row(StoredRow::new(row), ts);
         Ok(())
@@ -199,7 +199,7 @@ impl RowDraft {
             return Ok(());
         }
         for field in beaten {
-            if changed.iter().all(|(it, _)| *it != field) {
+            if changed.iter().all(|(changed_field, _)| *changed_field != field) {
                 let adopted = self.cells.get(&field).map(|(cell, _)| adopted_cell(&stored, cell));
                 if let Some(cell) = adopted {
                     self.write_cell(cell, stamp.clone());
@@ -247,9 +247,9 @@ impl RowDraft {
     }
 }
 
-/// Returns a timestamp that beats all under an id whose greatest is `clock`. Where JavaScript
-/// counts no further it stays: the write deletes whatever has as great a timestamp, so that only
-/// writes made at the same time tie.
+/// Returns a timestamp that beats all under an id whose greatest is `clock`. At the greatest
+/// integer of JavaScript it stays: the write deletes all elements with as great a timestamp, so
+/// that only concurrent writes tie.
 pub(super) fn next_ts(clock: f64, now: Millis) -> f64 {
     now.as_f64().max(clock + 1.0).min(MAX_SAFE_INTEGER)
 }
@@ -270,7 +270,9 @@ fn changed_row(
 ) -> Result<StoredRow, TableError> {
     let RowChanges { name, parent, size, updated_at, trashed_at, mode, link, blob, meta } = changes;
     let mut row = before.clone();
-    let mut set = |value: Option<FieldValue>| value.into_iter().for_each(|it| row.set_field(it));
+    let mut set = |value: Option<FieldValue>| {
+        value.into_iter().for_each(|field_value| row.set_field(field_value))
+    };
     set(name.clone().map(FieldValue::Name));
     set(parent.clone().map(FieldValue::Parent));
     if size.is_some() || updated_at.is_some() {
@@ -288,7 +290,7 @@ fn changed_row(
         let FieldValue::Meta(old) = before.field(RowField::Meta) else { return Ok(row) };
         let Any::Map(_) = patch else { return Err(TableError::InvalidMeta(id.clone())) };
         let merged = merge_patch(old.map(|old| *old), patch, 0);
-        let merged = merged.filter(|it| !matches!(it, Any::Map(members) if members.is_empty()));
+        let merged = merged.filter(|meta| !matches!(meta, Any::Map(members) if members.is_empty()));
         check_meta(id, merged.as_ref())?;
         row.set_field(FieldValue::Meta(merged.map(Box::new)));
     }
@@ -305,7 +307,7 @@ fn merge_patch(target: Option<Any>, patch: &Any, depth: usize) -> Option<Any> {
     for (name, value) in patch.iter() {
         let merged = match value {
             Any::Null => None,
-            // Deeper than is allowed anyway; the check that follows says so.
+            // Deeper than is allowed anyway; the check that follows rejects it.
             value if depth > MAX_META_DEPTH => Some(value.clone()),
             value => merge_patch(members.remove(name), value, depth + 1),
         };
@@ -317,7 +319,7 @@ fn merge_patch(target: Option<Any>, patch: &Any, depth: usize) -> Option<Any> {
     Some(Any::from(members))
 }
 
-/// Checks that every peer's gate will let the metadata pass, and that it is JSON.
+/// Checks that the gate of every peer will accept the metadata, and that it is JSON.
 fn check_meta(id: &FileId, meta: Option<&Any>) -> Result<(), TableError> {
     let Some(meta) = meta else { return Ok(()) };
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Rows as the rest of the engine sees them, and what can be done to them.
+//! Rows as the rest of the engine sees them, and their changes.
 
 use smol_str::SmolStr;
 use thiserror::Error;
@@ -10,34 +10,35 @@ use crate::{
     time::Millis,
 };
 
-/// What a row stands for. It never changes.
+/// The kind of a row. It never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKind {
     /// A file, or a symbolic link (a file with [`FileRow::link`]).
     File,
-    /// A folder.
-    Folder,
+    /// A directory.
+    Directory,
 }
 
 /// Content that is kept outside of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobRef {
-    /// Names the bytes.
+    /// The hash of the bytes.
     pub hash: ContentHash,
-    /// How many bytes there are.
+    /// The size in bytes.
     pub size: u64,
 }
 
-/// One file or folder, with the effective value of each field.
+/// One file or directory, with the effective value of each field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileRow {
     /// The key of the row.
     pub id: FileId,
-    /// The stored name. Peers may have stored what is not a [`Name`](crate::name::NodeName).
+    /// The stored name. Peers may have stored a string that is not a
+    /// [`Name`](crate::name::NodeName).
     pub name: SmolStr,
-    /// The folder that holds it, or nothing for the root.
+    /// The directory that contains it; `None` for the root.
     pub parent: Option<FileId>,
-    /// File or folder.
+    /// File or directory.
     pub kind: NodeKind,
     /// The length of the content in bytes, as its last editor reported it.
     pub size: u64,
@@ -47,18 +48,18 @@ pub struct FileRow {
     pub updated_at: Millis,
     /// When it was put into the trash, if it is there.
     pub trashed_at: Option<Millis>,
-    /// Permission bits, if somebody set them.
+    /// Permission bits, if they were set.
     pub mode: Option<u32>,
-    /// Where it points to, if it is a symbolic link.
+    /// Its target, if it is a symbolic link.
     pub link: Option<SmolStr>,
-    /// Its content, if that is not in a document.
+    /// Its content, if that is kept by reference.
     pub blob: Option<BlobRef>,
-    /// Whatever applications keep beside the file: a JSON object.
+    /// Application data of the file: a JSON object.
     pub meta: Option<Any>,
 }
 
 impl FileRow {
-    /// Makes the row of a new and empty file or folder.
+    /// Makes the row of a new and empty file or directory.
     pub fn new(
         id: FileId,
         name: &str,
@@ -83,7 +84,7 @@ impl FileRow {
     }
 }
 
-/// A row and what the tree needs to know of its history.
+/// A row with the history that the tree needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowHistory {
     /// The effective values.
@@ -96,7 +97,7 @@ pub struct RowHistory {
     pub structural_ts: f64,
     /// When `trashed_at` was written.
     pub trashed_ts: f64,
-    /// Whether the row is a derived folder that nobody touched since it was made.
+    /// Whether the row is a derived directory that was not changed since it was made.
     pub derived: bool,
 }
 
@@ -107,20 +108,20 @@ pub enum RowWrite {
     Create {
         /// The new row.
         row: FileRow,
-        /// Whether every peer that makes this folder gives it the same id. Any other write to it
+        /// Whether every peer that makes this directory gives it the same id. Any other write to it
         /// then beats its creation.
         derived: bool,
     },
     /// Changes fields of a row.
     Update {
-        /// Which row.
+        /// The row.
         id: FileId,
         /// The fields.
         changes: RowChanges,
     },
     /// Removes a row for good.
     Delete {
-        /// Which row.
+        /// The row.
         id: FileId,
     },
 }
@@ -148,10 +149,10 @@ pub struct RowChanges {
     pub meta: Option<Any>,
 }
 
-/// Under which client ids a process writes to the main document.
+/// The client ids under which a process writes to the main document.
 ///
-/// Each array has its own, because only items with adjacent clocks in one array merge when they
-/// are deleted.
+/// Each array has its own, because only items with adjacent clocks in one array merge when they are
+/// deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriterIds {
     /// For `table:files`.
@@ -162,7 +163,7 @@ pub struct WriterIds {
     pub meta: ClientId,
 }
 
-/// Why a write to the table was refused. Nothing changed.
+/// The reason why a write to the table was rejected. Nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TableError {
@@ -173,9 +174,9 @@ pub enum TableError {
     #[error("row {0} exists already")]
     Exists(FileId),
     /// This process wrote so much that it needs a new client id.
-    #[error("client {0} has no clock left")]
+    #[error("client {0} has used all of its clocks")]
     ClocksExhausted(ClientId),
-    /// The metadata is not an object, or holds what JSON cannot hold.
+    /// The metadata is not an object, or has values that JSON cannot represent.
     #[error("metadata of {0} is not a JSON object")]
     InvalidMeta(FileId),
 }

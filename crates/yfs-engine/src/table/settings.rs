@@ -43,7 +43,7 @@ impl WorkspaceSettings {
         }
     }
 
-    /// Takes another id to write under.
+    /// Sets another id to write under.
     pub fn set_writer(&mut self, writer: ClientId) {
         self.writer = writer;
     }
@@ -62,8 +62,8 @@ impl WorkspaceSettings {
         })
     }
 
-    /// Takes in what an update said that the document has just integrated, and returns the keys
-    /// that it touched.
+    /// Absorbs an update that the document has just integrated, and returns the keys that it
+    /// touched.
     pub fn absorb(&mut self, doc: &GatedDoc, scan: &UpdateScan) -> Vec<String> {
         let mut touched: BTreeMap<String, u32> = BTreeMap::new();
         for element in scan.elements.iter().filter(|element| element.root == RootIx::Meta) {
@@ -91,11 +91,11 @@ impl WorkspaceSettings {
                 touched.insert(key.clone(), unlinked.owner);
             }
         }
-        self.settle(doc, &touched);
+        self.elect_winners(doc, &touched);
         touched.into_keys().collect()
     }
 
-    fn settle(&mut self, doc: &GatedDoc, touched: &BTreeMap<String, u32>) {
+    fn elect_winners(&mut self, doc: &GatedDoc, touched: &BTreeMap<String, u32>) {
         let mut ties = BTreeMap::new();
         for (key, group) in touched {
             let head = self.groups.get(*group).1;

@@ -1,11 +1,11 @@
 //! The `ts` of an element, and how JavaScript compares two of them.
 //!
 //! Every peer must pick the same winner for every input, or two implementations each delete the
-//! other's choice and the key is gone. The JavaScript class compares with `<` and `>` whatever it
-//! finds under `ts`, so we do the same: ECMAScript 2025, 7.2.13 IsLessThan. Numbers are the regular
-//! case and cost one comparison; the rest of this file is for peers that wrote something else.
+//! other's choice and the key is gone. The JavaScript class compares any value of `ts` with `<` and
+//! `>`, so this code does the same: ECMAScript 2025, 7.2.13 IsLessThan. Numbers are the regular
+//! case and cost one comparison; the rest of this file is for peers that wrote other values.
 //!
-//! Two things are out of reach, because an `Any` does not tell them: a BigInt below 2^53 compares
+//! Two things are out of reach, because an `Any` does not have them: a BigInt below 2^53 compares
 //! with strings as the number does, and an object that hides `toString` is `"[object Object]"`.
 
 use std::cmp::Ordering;
@@ -15,12 +15,12 @@ use yrs::{Any, any::Number};
 use super::format::MAX_SAFE_INTEGER;
 use crate::lib0::ValueView;
 
-/// What an element says under `ts`.
+/// The value of `ts` of an element.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ElementTimestamp {
     /// A finite number, as every honest peer writes.
     Finite(f64),
-    /// Anything else, `undefined` where there is nothing.
+    /// Any other value; `undefined` if there is none.
     Odd(Box<Any>),
 }
 
@@ -31,7 +31,7 @@ enum JsPrimitive {
     Text(String),
 }
 
-/// How deep arrays inside a stamp are followed. The gate lets nothing deeper pass.
+/// The depth to which arrays inside a stamp are followed. The gate rejects deeper ones.
 const MAX_DEPTH: usize = 64;
 
 impl ElementTimestamp {
@@ -50,8 +50,8 @@ impl ElementTimestamp {
         }
     }
 
-    /// Returns the number that a new stamp must exceed to beat this one for certain, or nothing if
-    /// no number does.
+    /// Returns the number that a new stamp must exceed to beat this one for certain; `None` if no
+    /// number does.
     pub(super) fn bound(&self) -> Option<f64> {
         match self {
             Self::Finite(number) => Some(*number),
@@ -64,12 +64,12 @@ impl ElementTimestamp {
         }
     }
 
-    /// Reports whether no timestamp that we write beats this one.
+    /// Reports whether no timestamp of this implementation beats this one.
     pub(super) fn is_unbeatable(&self) -> bool {
         self.bound().is_none_or(|bound| bound >= MAX_SAFE_INTEGER)
     }
 
-    /// Tells how JavaScript orders two stamps; equal also where neither is less.
+    /// Returns how JavaScript orders two stamps; equal also if neither is less.
     pub(super) fn compare(&self, other: &Self) -> Ordering {
         if let (Self::Finite(left), Self::Finite(right)) = (self, other) {
             return left.partial_cmp(right).unwrap_or(Ordering::Equal);
@@ -189,7 +189,7 @@ fn write_number(number: f64, text: &mut String) {
     if number.is_infinite() {
         return text.push_str("Infinity");
     }
-    // The shortest digits that read back as the same number, as both languages want them.
+    // The shortest digits that read back as the same number, as both languages require.
     let shortest = format!("{:e}", number.abs());
     let (mantissa, exponent) = shortest.split_once('e').expect("`{:e}` writes an exponent");
     let digits: String = mantissa.chars().filter(|digit| *digit != '.').collect();
@@ -247,7 +247,7 @@ fn text_to_number(text: &str) -> f64 {
     }
 }
 
-/// Tells whether JavaScript trims the character: WhiteSpace or LineTerminator.
+/// Reports whether JavaScript trims the character: WhiteSpace or LineTerminator.
 fn is_javascript_space(character: char) -> bool {
     // U+0085 is white space in Unicode only, U+FEFF in JavaScript only.
     (character.is_whitespace() && character != '\u{85}') || character == '\u{feff}'

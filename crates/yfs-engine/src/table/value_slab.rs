@@ -1,7 +1,7 @@
 //! A growable pool of values with small indexes, in blocks, so that growing never copies and never
 //! holds twice the memory.
 
-/// How many values a block holds.
+/// The number of values in a block.
 const BLOCK: usize = 1024;
 
 /// A pool of values. Indexes of removed values are used again.

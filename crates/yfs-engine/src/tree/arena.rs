@@ -1,4 +1,4 @@
-//! Where nodes are kept: in one vector, found by id through a hash table of indices.
+//! The storage of nodes: one vector, with a hash table from ids to indices.
 //!
 //! An id has a slot while a row has it or names it as its parent.
 
@@ -30,16 +30,16 @@ impl NodeSlot {
     }
 }
 
-/// What there is in a slot.
+/// The kind of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotKind {
     /// No row, though others may name it as their parent.
     Missing,
     File,
-    Folder,
+    Directory,
 }
 
-/// One file or folder.
+/// One file or directory.
 #[derive(Debug, Clone)]
 pub(super) struct ArenaNode {
     pub(super) id: FileId,
@@ -54,20 +54,20 @@ pub(super) struct ArenaNode {
     pub(super) shown_in: NodeSlot,
     pub(super) kind: SlotKind,
     pub(super) trashed: bool,
-    /// Whether the stored name may be shown as it is.
+    /// Whether the stored name may be displayed unchanged.
     pub(super) valid: bool,
     pub(super) purged: bool,
-    /// What is shown in here. Invariant: not there if it would be empty.
+    /// The displayed entries. Invariant: `None` instead of an empty one.
     pub(super) dir: Option<Box<DirectoryNames>>,
     pub(super) rare: Option<Box<RareNodeFields>>,
 }
 
-/// What few nodes have.
+/// Fields that few nodes have.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct RareNodeFields {
     pub(super) prev_parents: Vec<Option<FileId>>,
     pub(super) link: Option<SmolStr>,
-    /// The name that it is shown under, where that is not the stored one.
+    /// The display name, if it is not the stored one.
     pub(super) display: Option<SmolStr>,
     pub(super) trashed_at: Option<Millis>,
     pub(super) trashed_ts: f64,
@@ -101,7 +101,7 @@ impl ArenaNode {
         }
     }
 
-    /// Takes over what decides neither place nor name.
+    /// Updates the fields that decide neither place nor name.
     pub(super) fn refresh(&mut self, entry: &RowHistory) {
         self.parent_ts = canonical(entry.parent_ts);
         self.structural_ts = canonical(entry.structural_ts);
@@ -124,7 +124,7 @@ impl ArenaNode {
         self.rare.as_ref().filter(|_| self.kind == SlotKind::File)?.link.as_ref()
     }
 
-    /// Returns the name that the node is shown under.
+    /// Returns the display name.
     pub(super) fn display(&self) -> &SmolStr {
         self.rare.as_ref().and_then(|rare| rare.display.as_ref()).unwrap_or(&self.name)
     }
@@ -154,7 +154,7 @@ impl ArenaNode {
 impl NodeArena {
     pub(super) fn new() -> Self {
         let mut root = ArenaNode::new(FileId::parse("root").expect("it is a word"));
-        root.kind = SlotKind::Folder;
+        root.kind = SlotKind::Directory;
         Self {
             nodes: vec![root],
             free: Vec::new(),
@@ -169,7 +169,7 @@ impl NodeArena {
         self.by_id.find(hash, |slot| self[*slot].id.as_str() == id).copied()
     }
 
-    /// Finds the slot of an id, or gives it one.
+    /// Finds the slot of an id, or assigns one.
     pub(super) fn intern(&mut self, id: &FileId) -> NodeSlot {
         if let Some(slot) = self.find(id.as_str()) {
             return slot;
@@ -192,14 +192,14 @@ impl NodeArena {
         slot
     }
 
-    /// Forgets everything about a node but its id and what is shown in it.
+    /// Clears a node except its id and its displayed entries.
     pub(super) fn blank(&mut self, slot: NodeSlot) {
         let node = &mut self[slot];
         let dir = node.dir.take();
         *node = ArenaNode { dir, ..ArenaNode::new(node.id.clone()) };
     }
 
-    /// Gives back a slot.
+    /// Frees a slot.
     pub(super) fn free(&mut self, slot: NodeSlot) {
         let hash = self.hasher.hash_one(self[slot].id.as_str());
         if let Ok(found) = self.by_id.find_entry(hash, |other| *other == slot) {
@@ -209,12 +209,12 @@ impl NodeArena {
         }
     }
 
-    /// Returns how many ids have a slot.
+    /// Returns the number of ids with a slot.
     pub(super) fn n_used(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Returns how many slots there are, free ones and the root among them.
+    /// Returns the number of slots, free ones and the root among them.
     pub(super) fn n_slots(&self) -> usize {
         self.nodes.len()
     }
@@ -240,7 +240,7 @@ impl IndexMut<NodeSlot> for NodeArena {
     }
 }
 
-/// Makes all values that are not numbers one, as peers may carry them in different bits.
+/// Maps all values that are not numbers to one, as peers may carry them in different bits.
 fn canonical(ts: f64) -> f64 {
     if ts.is_nan() { f64::NAN } else { ts }
 }

@@ -1,4 +1,4 @@
-//! What peers did to each other, as data: how it was settled, for people to look at and mend.
+//! Conflicts between concurrent changes, as data: their resolution, for users to review and mend.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -14,57 +14,57 @@ use crate::{id::FileId, time::Millis};
 /// How far ahead of the clock a timestamp may be before it is reported: a day.
 pub const FUTURE_TOLERANCE_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// One thing that rules settled, or that looks wrong.
+/// One conflict that rules resolved, or one suspicious entry.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TreeConflict {
-    /// Several entries of a folder store one name.
+    /// Several entries of a directory store one name.
     Name {
-        /// The folder; nothing for the root.
+        /// The directory; `None` for the root.
         parent: Option<FileId>,
         /// The name.
         name: SmolStr,
-        /// Who has it.
+        /// The entry that has the name.
         winner: FileId,
-        /// The others and what they are shown as.
+        /// The others and their display names.
         others: Vec<(FileId, SmolStr)>,
     },
-    /// Folders were moved into each other.
+    /// Directories were moved into each other.
     Cycle {
-        /// The one that is not shown where it says.
+        /// The one that is not shown in its stored parent.
         breaker: FileId,
-        /// Where it says to be.
+        /// Its stored parent.
         wanted: Option<FileId>,
-        /// Where it is shown; nothing for the root.
+        /// The directory that it is shown in; `None` for the root.
         shown_in: Option<FileId>,
         /// All on the cycle, each in the next, beginning with the breaker.
         members: Vec<FileId>,
     },
-    /// A node names a parent that cannot hold it, and shows at the root.
+    /// A node names a parent that cannot contain it, and shows at the root.
     Orphan {
         /// The node.
         id: FileId,
         /// The parent that it names.
         parent: FileId,
-        /// What is wrong with that.
+        /// The reason.
         reason: OrphanReason,
     },
-    /// Work was done in a folder after somebody else trashed it.
+    /// Work was done in a directory after another peer trashed it.
     Stranded {
-        /// The folder.
+        /// The directory.
         trashed: FileId,
-        /// What changed.
+        /// The nodes that changed.
         ids: Vec<FileId>,
     },
-    /// A stored name that cannot be shown as it is.
+    /// A stored name that cannot be displayed unchanged.
     InvalidName {
         /// The node.
         id: FileId,
         /// The stored name.
         stored: SmolStr,
     },
-    /// A timestamp lies in the future: whoever wrote it has a wrong clock, and later writes to the
-    /// row count on from there.
+    /// A timestamp lies in the future: its writer has a wrong clock, and later writes to the row
+    /// count on from there.
     Future {
         /// The node.
         id: FileId,
@@ -73,17 +73,17 @@ pub enum TreeConflict {
     },
 }
 
-/// Why a parent cannot hold a node.
+/// The reason why a parent cannot contain a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrphanReason {
     /// There is no row of that id, or not yet.
     Missing,
     /// It is a file.
-    NotAFolder,
+    NotADirectory,
 }
 
 impl TreeIndex {
-    /// Lists what rules settled, in a fixed order. Costs a walk of all nodes.
+    /// Lists all conflicts, in a fixed order. Costs a walk of all nodes.
     ///
     /// Names and orphans that the trash hides are left out.
     pub fn conflicts(&self, now: Millis) -> Vec<TreeConflict> {
@@ -95,7 +95,7 @@ impl TreeIndex {
         conflicts
     }
 
-    /// Returns what is stranded, first in what was trashed last.
+    /// Returns stranded work, first in the directory that was trashed last.
     fn stranded_work(&self) -> impl Iterator<Item = TreeConflict> {
         let trashed = self.trashed.iter().map(|slot| self.node_at(*slot));
         let holds_work = trashed.filter_map(|node| {
@@ -108,17 +108,17 @@ impl TreeIndex {
     }
 
     fn name_conflicts(&self) -> Vec<TreeConflict> {
-        let folders = std::iter::once(self.root()).chain(self.nodes());
+        let directories = std::iter::once(self.root()).chain(self.nodes());
         let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
         let mut hiders = Hiders::new(self);
-        for folder in folders {
-            let has_groups = folder.raw().dir.as_ref().is_some_and(|dir| !dir.groups.is_empty());
-            if has_groups && hiders.of(folder.slot()).is_none() {
-                crowded.insert(folder.id(), folder);
+        for directory in directories {
+            let has_groups = directory.raw().dir.as_ref().is_some_and(|dir| !dir.groups.is_empty());
+            if has_groups && hiders.of(directory.slot()).is_none() {
+                crowded.insert(directory.id(), directory);
             }
         }
-        let groups = crowded.iter().flat_map(|(parent, folder)| {
-            let groups = folder.raw().dir.iter().flat_map(|dir| &dir.groups);
+        let groups = crowded.iter().flat_map(|(parent, directory)| {
+            let groups = directory.raw().dir.iter().flat_map(|dir| &dir.groups);
             groups.map(|(name, members)| (parent.cloned(), name, members))
         });
         groups
@@ -156,13 +156,13 @@ impl TreeIndex {
         let conflicts = visible.map(|(parent, slot)| {
             let (id, parent) = (self.arena[*slot].id.clone(), &self.arena[*parent]);
             let missing = parent.kind == SlotKind::Missing;
-            let reason = if missing { OrphanReason::Missing } else { OrphanReason::NotAFolder };
+            let reason = if missing { OrphanReason::Missing } else { OrphanReason::NotADirectory };
             (id.clone(), TreeConflict::Orphan { id, parent: parent.id.clone(), reason })
         });
         conflicts.collect::<BTreeMap<FileId, TreeConflict>>().into_values().collect()
     }
 
-    /// Returns nodes with names or timestamps that look wrong.
+    /// Returns nodes with suspicious names or timestamps.
     fn odd_nodes(&self, now: Millis) -> Vec<TreeConflict> {
         let limit = Millis(now.0.saturating_add(FUTURE_TOLERANCE_MS)).as_f64();
         let (mut invalid, mut future) = (BTreeMap::new(), BTreeMap::new());

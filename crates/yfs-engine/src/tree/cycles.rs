@@ -1,10 +1,10 @@
-//! Cycles: folders that were moved into each other at the same time.
+//! Cycles: directories that were moved into each other at the same time.
 //!
 //! Of the nodes on a cycle of stored parents, the one whose parent was written last (by timestamp,
 //! then id) breaks it. It falls back to the latest of its previous parents from which the root can
-//! be reached through folders that are not trashed, else to the root. Breakers choose in ascending
-//! order of (timestamp, id), each under the choices already made; otherwise two cycles could mend
-//! into a third.
+//! be reached through directories that are not trashed, else to the root. Breakers choose in
+//! ascending order of (timestamp, id), each under the choices already made; otherwise two cycles
+//! could mend into a third.
 
 use hashbrown::HashMap;
 
@@ -13,23 +13,23 @@ use super::{
     arena::{NodeSlot, ROOT, SlotKind},
 };
 
-/// Where breakers go, and what is known of the way from folders to the root.
+/// The destinations of breakers, and known ways from directories to the root.
 ///
-/// Once a breaker has chosen, it keeps its choice. So a walk that was made need not be made again:
-/// each folder on it leads to where the walk ended.
+/// Once a breaker has chosen, it keeps its choice. So a walk need not be repeated: each directory
+/// on it leads to where the walk ended.
 struct Ways {
-    /// Where each breaker goes; nothing until it has chosen.
+    /// The destination of each breaker; `None` until it has chosen.
     choices: HashMap<NodeSlot, Option<NodeSlot>>,
-    /// An ancestor of each folder that a walk passed, by effective parents.
+    /// An ancestor of each directory that a walk passed, by effective parents.
     above: HashMap<NodeSlot, NodeSlot>,
 }
 
 impl TreeIndex {
-    /// Works out anew which folders are detached, and where they show.
+    /// Recomputes which directories are detached, and where they show.
     pub(super) fn break_cycles(&mut self) {
         let cycles = match self.walked {
             Some(_) => self.cycles(),
-            None => self.cycles_from(self.folders()),
+            None => self.cycles_from(self.directories()),
         };
         let mut breakers: Vec<NodeSlot> = cycles.iter().map(|cycle| self.breaker(cycle)).collect();
         breakers.sort_by(|a, b| self.by_move_time(*a, *b));
@@ -43,8 +43,10 @@ impl TreeIndex {
 
         let detached = breakers.iter().map(|slot| (self.arena[*slot].stored_in, *slot)).collect();
         let healed = std::mem::replace(&mut self.detached, detached);
-        let healed =
-            healed.into_iter().map(|(_, slot)| slot).filter(|it| !ways.choices.contains_key(it));
+        let healed = healed
+            .into_iter()
+            .map(|(_, slot)| slot)
+            .filter(|slot| !ways.choices.contains_key(slot));
         let homes = healed.map(|slot| (slot, self.parent_of(slot)));
         let chosen = breakers.iter().filter_map(|slot| Some((*slot, ways.choices[slot]?)));
         let homes: Vec<(NodeSlot, NodeSlot)> = homes.chain(chosen).collect();
@@ -75,7 +77,7 @@ impl TreeIndex {
                 #[cfg(test)]
                 crate::steps::count(1);
             }
-            // A walk that ends where an earlier one was has found no new cycle.
+            // A walk that joins an earlier one has found no new cycle.
             if let Some(at) = walk.iter().position(|passed| *passed == slot) {
                 cycles.push(walk.split_off(at));
             }
@@ -83,8 +85,8 @@ impl TreeIndex {
         cycles
     }
 
-    fn folders(&self) -> impl Iterator<Item = NodeSlot> {
-        self.arena.present().filter(|slot| self.arena[*slot].kind == SlotKind::Folder)
+    fn directories(&self) -> impl Iterator<Item = NodeSlot> {
+        self.arena.present().filter(|slot| self.arena[*slot].kind == SlotKind::Directory)
     }
 
     fn breaker(&self, cycle: &[NodeSlot]) -> NodeSlot {
@@ -101,15 +103,15 @@ impl TreeIndex {
         for prev in self.arena[breaker].prev_parents() {
             let Some(id) = prev else { return ROOT };
             let Some(slot) = self.arena.find(id.as_str()) else { continue };
-            if self.arena[slot].kind == SlotKind::Folder && self.top_of(slot, ways) == ROOT {
+            if self.arena[slot].kind == SlotKind::Directory && self.top_of(slot, ways) == ROOT {
                 return slot;
             }
         }
         ROOT
     }
 
-    /// Returns the root, or the first trashed folder or breaker that has not chosen yet on the way
-    /// from `slot` to it. Every cycle holds a breaker, so the walk ends.
+    /// Returns the root, or the first trashed directory or breaker that has not chosen yet on the
+    /// way from `slot` to it. Every cycle contains a breaker, so the walk ends.
     fn top_of(&self, slot: NodeSlot, ways: &mut Ways) -> NodeSlot {
         let (mut top, mut passed) = (slot, Vec::new());
         while top != ROOT && !self.arena[top].trashed {

@@ -1,7 +1,7 @@
-//! Ids of folders that are derived from where the folder is made.
+//! Ids of directories that are derived from their place.
 //!
 //! Two peers that both make `src` in the same place, by `mkdir` or by importing the same
-//! repository, so make the same row. Files never get such ids: two contents would share one
+//! repository, thus make the same row. Files never get such ids: two contents would share one
 //! document.
 
 use crate::{
@@ -11,12 +11,12 @@ use crate::{
 
 use super::{NodeRef, TreeIndex};
 
-/// Derives the id of a folder from its workspace, the folder that holds it, and its name.
+/// Derives the id of a directory from its workspace, the directory that contains it, and its name.
 ///
-/// The digest is BLAKE3 over `yfs folder`, the workspace, `in` or nothing for the root, the parent or
-/// nothing, and the name, each as its length in 4 little-endian bytes and its bytes; then `salt` in
-/// 4 little-endian bytes. Its first 16 bytes make the id (see [`FileId::from_bytes`]).
-pub fn derive_folder_id(
+/// The digest is BLAKE3 over `yfs folder`, the workspace, `in` or nothing for the root, the parent
+/// or nothing, and the name, each as its length in 4 little-endian bytes and its bytes; then `salt`
+/// in 4 little-endian bytes. Its first 16 bytes make the id (see [`FileId::from_bytes`]).
+pub fn derive_directory_id(
     workspace: &WorkspaceId,
     parent: Option<&FileId>,
     name: &NodeName,
@@ -39,20 +39,20 @@ pub fn derive_folder_id(
 }
 
 impl TreeIndex {
-    /// Returns the id under which to make a folder, and the folder that already has it, if that is
-    /// where it was made.
+    /// Returns the id for a new directory, and the directory that already has it, if that is still
+    /// in the place where it was made.
     ///
-    /// The salt rises while a folder of that id is known to be renamed, moved or trashed.
-    pub fn folder_id_for_creation(
+    /// The salt rises while a directory of that id is known to be renamed, moved or trashed.
+    pub fn directory_id_for_creation(
         &self,
         parent: Option<&FileId>,
         name: &NodeName,
     ) -> (FileId, Option<NodeRef<'_>>) {
         for salt in 0.. {
-            let id = derive_folder_id(&self.workspace, parent, name, salt);
+            let id = derive_directory_id(&self.workspace, parent, name, salt);
             let Some(node) = self.node(&id) else { return (id, None) };
             if !node.is_trashed()
-                && node.is_folder()
+                && node.is_directory()
                 && node.stored_name() == name.as_str()
                 && node.stored_parent() == parent
                 && !self.is_detached(node.slot())
@@ -60,6 +60,6 @@ impl TreeIndex {
                 return (id, Some(node));
             }
         }
-        unreachable!("there are fewer folders than salts")
+        unreachable!("there are fewer directories than salts")
     }
 }

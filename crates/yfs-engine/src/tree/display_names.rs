@@ -1,12 +1,13 @@
 //! Display names: one rule that cannot give two siblings the same one.
 //!
-//! Among the entries of a directory that are not themselves trashed, every stored name is shown for
-//! the one that is first in (created, id). The others that store it, in that order, are shown as
+//! Among the entries of a directory that are not themselves trashed, every stored name belongs to
+//! the entry that is first in (created, id). The others that store it, in that order, are shown as
 //! `base (i).ext`, with the least `i` that no sibling stores.
 //!
-//! The rule works on one name at a time, because `base (i).ext` tells `base`, `i` and `ext`: what
-//! is given out for one stored name is never a candidate for another. So when a name comes or goes,
-//! it concerns the siblings that store it and those that store the name it was derived from.
+//! The rule works on one name at a time, because `base (i).ext` determines `base`, `i` and `ext`: a
+//! name assigned for one stored name is never a candidate for another. So when a name is added or
+//! removed, only the siblings that store it are affected, and those that store the name it was
+//! derived from.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +26,15 @@ use crate::{
 /// The longest extension that is kept when a name is cut to make room for a suffix.
 const MAX_KEPT_EXTENSION_LEN: usize = 64;
 
-/// What stands before the digest in the suffix of a name that was cut.
+/// The text before the digest in the suffix of a shortened name.
 const CUT_MARK: &str = " (~";
 
-/// What is shown in a folder.
+/// The displayed entries of a directory.
 #[derive(Debug, Default, Clone)]
 pub(super) struct DirectoryNames {
     /// Display name to entry. Invariant: an entry that stores a name is under it.
     pub(super) names: BTreeMap<SmolStr, NodeSlot>,
-    /// The names that several entries store, and all of those.
+    /// The names that several entries store, and all of those entries.
     pub(super) groups: BTreeMap<SmolStr, Namesakes>,
     /// Entries that are themselves trashed. They have no display name.
     pub(super) trashed: BTreeMap<FileId, NodeSlot>,
@@ -49,11 +50,11 @@ impl DirectoryNames {
 }
 
 impl TreeIndex {
-    /// Puts a node into a directory.
+    /// Adds a node to a directory.
     pub(super) fn enter(&mut self, slot: NodeSlot, home: NodeSlot) {
         let node = &mut self.arena[slot];
         node.shown_in = home;
-        let wanted = wanted_name(node);
+        let wanted = requested_name(node);
         let id = node.id.clone();
         let (trashed, valid) = (node.trashed, node.valid);
         let dir = self.arena[home].dir.get_or_insert_default();
@@ -64,7 +65,7 @@ impl TreeIndex {
         }
         let holder = dir.names.get(&wanted).copied();
         match holder {
-            Some(holder) if wanted_name(&self.arena[holder]) == wanted => {
+            Some(holder) if requested_name(&self.arena[holder]) == wanted => {
                 let [member, first] =
                     [slot, holder].map(|slot| (self.arena[slot].seniority(), slot));
                 let dir = self.arena[home].dir.get_or_insert_default();
@@ -73,8 +74,9 @@ impl TreeIndex {
                 return;
             }
             Some(holder) => {
-                // It was given to one that stores another name, and must now be given up.
-                let other = wanted_name(&self.arena[holder]);
+                // The name was assigned to an entry that stores another name, and must now be
+                // freed.
+                let other = requested_name(&self.arena[holder]);
                 self.arena[holder].set_display(None);
                 self.crowded.insert((home, other));
             }
@@ -85,11 +87,11 @@ impl TreeIndex {
         self.arena[slot].set_display((!valid).then_some(wanted));
     }
 
-    /// Takes a node out of its directory.
+    /// Removes a node from its directory.
     pub(super) fn leave(&mut self, slot: NodeSlot) {
         let node = &mut self.arena[slot];
         let home = node.shown_in;
-        let wanted = wanted_name(node);
+        let wanted = requested_name(node);
         let display = node.display().clone();
         node.set_display(None);
         let (id, seniority) = (node.id.clone(), node.seniority());
@@ -120,7 +122,7 @@ impl TreeIndex {
         node.dir.take_if(|dir| dir.is_empty());
     }
 
-    /// Returns every entry of a directory, in no order; some twice while a batch is going on.
+    /// Returns every entry of a directory, in no order; some twice while a batch is running.
     pub(super) fn entries_of(&self, slot: NodeSlot) -> impl Iterator<Item = NodeSlot> {
         let dirs = self.arena[slot].dir.iter();
         dirs.flat_map(|dir| {
@@ -129,7 +131,7 @@ impl TreeIndex {
         })
     }
 
-    /// Gives out the names that changed hands.
+    /// Assigns the names that became free.
     pub(super) fn give_out_names(&mut self) {
         for home in std::mem::take(&mut self.freed_cuts) {
             let dir = self.arena[home].dir.iter();
@@ -144,7 +146,7 @@ impl TreeIndex {
         }
     }
 
-    /// Notes that nobody in the directory stores `name` any more: others may move up to it.
+    /// Notes that no entry of the directory stores `name` any more: others may move up to it.
     fn freed(&mut self, home: NodeSlot, name: &SmolStr) {
         let Some(dir) = &self.arena[home].dir else { return };
         if dir.groups.is_empty() {
@@ -163,7 +165,8 @@ impl TreeIndex {
     fn give_out(&mut self, home: NodeSlot, name: &SmolStr) {
         let Some(dir) = &mut self.arena[home].dir else { return };
         let Some(members) = dir.groups.remove(name) else { return };
-        // Stale names first, so that what is left in the way is really stored by somebody.
+        // Stale names first, so that a name that is still in the way is really stored by another
+        // entry.
         for &member in members.values() {
             let display = self.arena[member].display().clone();
             let dir = self.arena[home].dir.get_or_insert_default();
@@ -192,7 +195,7 @@ impl TreeIndex {
         }
     }
 
-    /// Returns the next free name for one that did not get its own.
+    /// Returns the next free name for an entry that did not get its stored one.
     fn next_name(&self, home: NodeSlot, name: &str, slot: NodeSlot, number: &mut u32) -> SmolStr {
         let taken = |name: &SmolStr| {
             self.arena[home].dir.as_ref().is_some_and(|dir| dir.names.contains_key(name))
@@ -235,26 +238,27 @@ impl TreeIndex {
     }
 }
 
-/// How many characters of its id an alias holds.
+/// The number of characters of its id in an alias.
 const ALIAS_ID_LEN: usize = 8;
 
 impl ArenaNode {
-    /// Returns the name that finds the node whatever its siblings are called: `base~id.ext`.
+    /// Returns the name that finds the node independent of the names of its siblings:
+    /// `base~id.ext`.
     pub(super) fn alias(&self) -> SmolStr {
-        let wanted = wanted_name(self);
+        let wanted = requested_name(self);
         let (base, extension) = split_extension(&wanted);
         let id = self.id.as_str();
         format_smolstr!("{base}~{}{extension}", &id[..id.len().min(ALIAS_ID_LEN)])
     }
 }
 
-/// Tells whether a stored name may be shown as it is.
+/// Reports whether a stored name may be displayed unchanged.
 pub(super) fn is_valid(name: &str) -> bool {
     name.len() <= MAX_NAME_LEN && NodeName::new(name).is_ok()
 }
 
-/// Returns the name that a node asks for: the stored one, or the escaped form of an invalid one.
-pub(super) fn wanted_name(node: &ArenaNode) -> SmolStr {
+/// Returns the name that a node requests: the stored one, or the escaped form of an invalid one.
+pub(super) fn requested_name(node: &ArenaNode) -> SmolStr {
     if node.valid { node.name.clone() } else { format_smolstr!("_invalid~{}", node.id) }
 }
 
@@ -265,7 +269,7 @@ fn suffixed(name: &str, number: u32) -> Option<SmolStr> {
     (name.len() <= MAX_NAME_LEN).then_some(name)
 }
 
-/// Returns the name of which `name` would be a suffixed form.
+/// Returns the name that `name` would be a suffixed form of.
 fn suffix_source(name: &str) -> Option<SmolStr> {
     let (base, extension) = split_extension(name);
     let (source, number) = base.strip_suffix(')')?.rsplit_once(" (")?;
@@ -273,7 +277,7 @@ fn suffix_source(name: &str) -> Option<SmolStr> {
     plain.then(|| format_smolstr!("{source}{extension}"))
 }
 
-/// Makes room for a suffix in a name that has none, and takes a suffix that no other entry can get.
+/// Shortens a name for a suffix that no other entry can get.
 fn suffixed_and_cut(name: &str, id: &FileId, number: u32) -> SmolStr {
     let (mut base, mut extension) = split_extension(name);
     if extension.len() > MAX_KEPT_EXTENSION_LEN {
@@ -290,7 +294,7 @@ fn suffixed_and_cut(name: &str, id: &FileId, number: u32) -> SmolStr {
 }
 
 impl TreeIndex {
-    /// Finds an entry of a directory by display name: as it is, then in normalisation form C.
+    /// Finds an entry of a directory by display name: unchanged, then in normalization form C.
     pub(super) fn find_name(&self, home: NodeSlot, component: &str) -> Option<NodeSlot> {
         let find = |name: &str| {
             let dir = self.arena[home].dir.as_ref()?;
@@ -302,8 +306,8 @@ impl TreeIndex {
         })
     }
 
-    /// Tells whether the slot is a folder.
-    pub(super) fn is_folder(&self, slot: NodeSlot) -> bool {
-        slot == ROOT || self.arena[slot].kind == super::arena::SlotKind::Folder
+    /// Reports whether the slot is a directory.
+    pub(super) fn is_directory(&self, slot: NodeSlot) -> bool {
+        slot == ROOT || self.arena[slot].kind == super::arena::SlotKind::Directory
     }
 }

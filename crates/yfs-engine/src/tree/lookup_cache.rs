@@ -1,8 +1,8 @@
-//! Where names were found before.
+//! A cache of the slots of names.
 //!
-//! A guess for each directory and name, to be checked against the node itself: nothing has to be
-//! told when the tree changes. It saves the walk down a directory's map, which in a tree of 100,000 files
-//! is mostly waiting for memory.
+//! It holds a guess for each directory and name, which is checked against the node itself: changes
+//! of the tree need no invalidation. It saves the walk down a directory's map, which in a tree of
+//! 100,000 files is mostly waiting for memory.
 
 use std::{
     hash::BuildHasher,
@@ -13,19 +13,19 @@ use hashbrown::DefaultHashBuilder;
 
 use super::arena::NodeSlot;
 
-/// How many guesses there is room for at least.
+/// The least number of guesses.
 const MIN_LEN: usize = 256;
 
 /// Guesses at the slots of names.
 #[derive(Debug, Default)]
 pub(super) struct NameCache {
-    /// A power of two, or none. Each guess is the number of a slot, or zero.
+    /// The length is a power of two, or zero. Each guess is the number of a slot, or zero.
     guesses: Vec<AtomicU32>,
     hasher: DefaultHashBuilder,
 }
 
 impl NameCache {
-    /// Makes room for so many names. Guesses are lost where there is too little.
+    /// Makes room for so many names. Old guesses are lost if there was too little.
     pub(super) fn fit(&mut self, n_names: usize) {
         if self.guesses.len() < n_names.max(MIN_LEN) {
             let len = (2 * n_names).max(MIN_LEN).next_power_of_two();
@@ -33,13 +33,13 @@ impl NameCache {
         }
     }
 
-    /// Returns where a name may be.
+    /// Returns the slot that a name may have.
     pub(super) fn guess(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
         let guess = self.guesses.get(self.place(home, name))?.load(Ordering::Relaxed);
         (guess != 0).then(|| NodeSlot::from_index(guess))
     }
 
-    /// Notes where a name was found.
+    /// Notes the slot of a name.
     pub(super) fn note(&self, home: NodeSlot, name: &str, found: NodeSlot) {
         if let Some(guess) = self.guesses.get(self.place(home, name)) {
             guess.store(found.index(), Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Looking up paths the way POSIX does: component by component, following symbolic links.
 //!
-//! `..` means the directory that holds the one reached so far, so after a link to a folder it leads
-//! to where that folder is, not back to where the link was (POSIX, "Pathname Resolution").
+//! `..` means the parent of the directory reached so far, so after a link to a directory it leads
+//! to where that directory is, not back to where the link was (POSIX, "Pathname Resolution").
 
 use std::collections::VecDeque;
 
@@ -13,42 +13,43 @@ use super::{
 };
 use crate::path::{MAX_PATH_LEN, VPath};
 
-/// How many links one look-up follows (Linux does as many).
+/// The number of links that one look-up follows (as in Linux).
 pub const MAX_LINKS: usize = 40;
 
-/// What to do about a link that the whole path names. Links on the way are always followed.
+/// The treatment of a link that the whole path names. Links on the way are always followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinalLink {
     /// Stop at it.
     No,
-    /// Go where it points to.
+    /// Follow it.
     Yes,
 }
 
-/// Where a path leads, whether or not there is anything.
+/// The place that a path leads to, whether or not a node is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathTarget<'a> {
-    /// There is something.
+    /// There is a node.
     Taken(NodeRef<'a>),
-    /// There is nothing of that name in that folder.
+    /// There is no such name in that directory.
     Free {
-        /// The folder.
+        /// The directory.
         parent: NodeRef<'a>,
         /// The name.
         name: SmolStr,
     },
 }
 
-/// A look-up on its way.
+/// A look-up in progress.
 struct PathWalk {
     /// Components still to go.
     rest: VecDeque<SmolStr>,
-    /// How often components were put in front: once for the path, then for each link.
+    /// The number of times that components were put in front: once for the path, then for each
+    /// link.
     n_entered: usize,
 }
 
 impl TreeIndex {
-    /// Finds what is at a path, following links.
+    /// Finds the node at a path, following links.
     pub fn resolve(&self, path: &VPath, follow: FinalLink) -> Result<NodeRef<'_>, LookupError> {
         if let Some(node) = self.resolve_plain(path) {
             return Ok(node);
@@ -59,7 +60,7 @@ impl TreeIndex {
         }
     }
 
-    /// Finds what is at a path if its components are display names and none is a link.
+    /// Finds the node at a path if its components are display names and none is a link.
     pub(super) fn resolve_plain(&self, path: &VPath) -> Option<NodeRef<'_>> {
         let mut here = ROOT;
         for component in path.components() {
@@ -68,9 +69,9 @@ impl TreeIndex {
         self.arena[here].link().is_none().then(|| self.node_at(here))
     }
 
-    /// Finds what a folder shows under a name.
+    /// Finds the displayed entry of a directory with a name.
     fn shown_child(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
-        if !self.is_folder(home) {
+        if !self.is_directory(home) {
             return None;
         }
         let guess = self.cache.guess(home, name).filter(|guess| {
@@ -85,15 +86,17 @@ impl TreeIndex {
         })
     }
 
-    /// Finds where a path leads: to what is there, or to the folder and name where it could be.
+    /// Finds the place that a path leads to: the node there, or the directory and name where it
+    /// could be.
     ///
-    /// Everything before the last component must be there. With [`FinalLink::Yes`] a link to nothing
-    /// leads to the place where it points, as `open` with `O_CREAT` does.
+    /// All components before the last must exist. With [`FinalLink::Yes`] a link to nothing leads
+    /// to the place where it points, as `open` with `O_CREAT` does.
     pub fn place(&self, path: &VPath, follow: FinalLink) -> Result<PathTarget<'_>, LookupError> {
         self.place_from(self.root(), path.as_str(), follow)
     }
 
-    /// Like [`TreeIndex::place`], for a text that may be relative to `start` and hold `..`.
+    /// Finds the place like [`TreeIndex::place`], for a text that may be relative to `start` and
+    /// have `..`.
     pub fn place_from<'a>(
         &'a self,
         start: NodeRef<'a>,
@@ -104,7 +107,7 @@ impl TreeIndex {
         let mut steps = PathWalk { rest: VecDeque::new(), n_entered: 0 };
         let mut here = steps.enter(text, start.slot()).map_err(|error| error(whole()))?;
         while let Some(component) = steps.rest.pop_front() {
-            if !self.is_folder(here) {
+            if !self.is_directory(here) {
                 return Err(LookupError::NotADirectory { at: self.node_at(here).path() });
             }
             if component == "." {
@@ -154,7 +157,7 @@ impl PathWalk {
         if text.is_empty() {
             return Err(|at| LookupError::NotFound { at });
         }
-        // A slash at the end asks for a directory (POSIX, "Pathname Resolution").
+        // A slash at the end requires a directory (POSIX, "Pathname Resolution").
         if text.ends_with('/') && text.len() > 1 {
             self.rest.push_front(".".into());
         }

@@ -1,7 +1,8 @@
-//! Tests are lists of entries, one a line: `dir d`, `file a x in=d`, where `a` is the id and `x` the
-//! stored name (the id, if left out; `+` is a space). Then come what matters: `in=` the parent, `at=` when it was
-//! made, `moved=` when the parent was written, `prev=` the parents before (`-` is the root),
-//! `trashed=` and `touched=` when it was trashed and last changed, `link=`, `purged`.
+//! Tests are lists of entries, one a line: `dir d`, `file a x in=d`, where `a` is the id and `x`
+//! the stored name (the id, if left out; `+` is a space). Then come the other fields: `in=` the
+//! parent, `at=` when it was made, `moved=` when the parent was written, `prev=` the parents before
+//! (`-` is the root), `trashed=` and `touched=` when it was trashed and last changed, `link=`,
+//! `purged`.
 
 mod bounds;
 mod cases;
@@ -57,7 +58,7 @@ fn show(tree: &TreeIndex) -> String {
 }
 
 fn show_node(node: &NodeRef<'_>) -> String {
-    let slash = if node.is_folder() { "/" } else { "" };
+    let slash = if node.is_directory() { "/" } else { "" };
     format!("{}{slash} = {}", node.path(), node.id().unwrap())
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn parse(script: &str) -> Vec<RowHistory> {
 fn parse_entry(line: &str) -> RowHistory {
     let mut words = line.split_whitespace().peekable();
     let kind = match words.next().unwrap() {
-        "dir" => NodeKind::Folder,
+        "dir" => NodeKind::Directory,
         "file" => NodeKind::File,
         other => panic!("neither dir nor file: {other}"),
     };

@@ -1,8 +1,8 @@
-//! The trash: a view of what is trashed, with what it hides.
+//! The trash: a view of trashed nodes, with the nodes that they hide.
 //!
-//! A folder is trashed by one write and takes all that is in it out of sight. What others did in
-//! there afterwards, not knowing, is *stranded*: it is listed first, so that nobody's work is lost
-//! by somebody else's cleaning up.
+//! A directory is trashed by one write and hides all its content. Work that others did in it
+//! afterwards, without knowing, is *stranded*: it is listed first, so that cleaning up loses no
+//! other user's work.
 
 use smol_str::SmolStr;
 use yrs::Any;
@@ -18,32 +18,33 @@ use crate::{
 /// The member of a row's `meta` that holds the id of the purge that marked it.
 pub const PURGE_KEY: &str = "purge";
 
-/// Something that was put into the trash.
+/// A node that was put into the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrashItem {
-    /// What was trashed.
+    /// The trashed node.
     pub id: FileId,
-    /// File or folder.
+    /// File or directory.
     pub kind: NodeKind,
     /// Its stored name.
     pub name: SmolStr,
-    /// When it was trashed, by the clock of who did it.
+    /// The time of trashing, by the clock of the peer that did it.
     pub trashed_at: Millis,
-    /// Where it was. If what held it was trashed too, the path that it had.
+    /// Its former path. If its parent was trashed too, the path that it had.
     pub original: VPath,
-    /// The trashed folder that it is in, if there is one.
+    /// The trashed directory that it is in, if there is one.
     pub inside: Option<FileId>,
-    /// Whether it was purged, and is only listed for what is stranded in it.
+    /// Whether it was purged, and is only listed for stranded work in it.
     pub purged: bool,
-    /// What changed place or name in it after it was trashed and is not itself trashed or purged, by
-    /// id.
+    /// Nodes in it that changed place or name after it was trashed and are not themselves trashed
+    /// or purged, by id.
     pub stranded: Vec<FileId>,
 }
 
 impl TreeIndex {
-    /// Lists the trash: first what holds stranded work, then what was trashed last.
+    /// Lists the trash: first the nodes with stranded work, then the most recently trashed.
     ///
-    /// What was purged is left out, unless work is stranded in it. Costs a walk of what is hidden.
+    /// Purged nodes are left out, unless work is stranded in them. Costs a walk of the hidden
+    /// nodes.
     pub fn trash(&self) -> Vec<TrashItem> {
         let mut hiders = Hiders::new(self);
         let items = self.trashed.iter().map(|slot| self.trash_item(*slot, &mut hiders));
@@ -56,7 +57,7 @@ impl TreeIndex {
         items
     }
 
-    /// Returns the number of trashed nodes, not counting what they hide.
+    /// Returns the number of trashed nodes, without the nodes that they hide.
     pub fn n_trashed(&self) -> usize {
         self.trashed.len()
     }
@@ -79,8 +80,8 @@ impl TreeIndex {
 }
 
 impl<'a> NodeRef<'a> {
-    /// Returns what is below this trashed node and not itself trashed or purged, but was moved,
-    /// renamed or made after the trashing. In order of id.
+    /// Returns the nodes below this trashed node that are not themselves trashed or purged, but
+    /// were moved, renamed or made after the trashing. In order of id.
     pub fn stranded(&self) -> Vec<FileId> {
         let Some(rare) = self.raw().rare.as_ref().filter(|_| self.is_trashed()) else {
             return Vec::new();
@@ -98,8 +99,8 @@ impl<'a> NodeRef<'a> {
         self.covered().count()
     }
 
-    /// Returns the folder that it comes back to when it is restored: the one that it is in, if that
-    /// is visible, else the nearest above that is.
+    /// Returns the directory that a restore puts it into: its own directory if that is visible,
+    /// else the nearest visible one above.
     pub fn restore_destination(&self) -> Self {
         let mut home = self.parent().unwrap_or(*self);
         while let Some(hidden_by) = home.trashed_ancestor() {
@@ -108,7 +109,7 @@ impl<'a> NodeRef<'a> {
         home
     }
 
-    /// Returns the trashed node that hides this one, and the path from there; nothing if this is
+    /// Returns the trashed node that hides this one, and the path from there; `None` if this is
     /// visible.
     pub fn path_in_trash(&self) -> Option<(FileId, String)> {
         let root = self.trashed_ancestor()?;
@@ -122,7 +123,7 @@ impl<'a> NodeRef<'a> {
     }
 }
 
-/// Tells whether a purge marked the row.
+/// Reports whether a purge marked the row.
 pub(super) fn is_purged(row: &FileRow) -> bool {
     match &row.meta {
         Some(Any::Map(meta)) => matches!(meta.get(PURGE_KEY), Some(Any::String(_))),

@@ -1,4 +1,4 @@
-//! Reading the tree: nodes, paths, listings, walks.
+//! Read access to the tree: nodes, paths, listings, walks.
 
 use std::{collections::btree_map, fmt, ops::Bound};
 
@@ -20,44 +20,44 @@ use crate::{
 /// The name in the root under which every visible node is found by its id. It is never listed.
 const BY_ID: &str = ".id";
 
-/// A file, a folder or the root, in a tree.
+/// A file, a directory or the root, in a tree.
 #[derive(Clone, Copy)]
 pub struct NodeRef<'a> {
     tree: &'a TreeIndex,
     slot: NodeSlot,
 }
 
-/// Why a path leads nowhere. `at` is the part of it that is not there, or not a directory.
+/// The reason why a path leads nowhere. `at` is the part of it that is missing, or not a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// There is nothing. POSIX: `ENOENT`.
+    /// There is no such node. POSIX: `ENOENT`.
     #[error("no such file or directory: {at}")]
     NotFound {
         /// The first component that is missing, with all before it.
         at: VPath,
     },
-    /// What should hold the rest of the path is a file. POSIX: `ENOTDIR`.
+    /// The parent of the rest of the path is a file. POSIX: `ENOTDIR`.
     #[error("not a directory: {at}")]
     NotADirectory {
         /// The file.
         at: VPath,
     },
-    /// Links lead on and on. POSIX: `ELOOP`.
+    /// Too many links are followed. POSIX: `ELOOP`.
     #[error("too many levels of symbolic links: {at}")]
     Loop {
-        /// The path that was asked for.
+        /// The requested path.
         at: VPath,
     },
     /// A link leads to a path that is too long. POSIX: `ENAMETOOLONG`.
     #[error("path is too long: {at}")]
     TooLong {
-        /// The path that was asked for.
+        /// The requested path.
         at: VPath,
     },
 }
 
-/// The entries of a folder with their display names, in byte order of the names.
+/// The entries of a directory with their display names, in byte order of the names.
 #[derive(Debug, Clone)]
 pub struct DirectoryChildren<'a> {
     tree: &'a TreeIndex,
@@ -65,14 +65,14 @@ pub struct DirectoryChildren<'a> {
     names: Option<btree_map::Range<'a, SmolStr, NodeSlot>>,
 }
 
-/// All that is visible below a node: folders before what they hold, siblings in order of name.
+/// All visible nodes below a node: directories before their children, siblings in order of name.
 #[derive(Debug, Clone)]
 pub struct SubtreeWalk<'a> {
     open: Vec<DirectoryChildren<'a>>,
     skip: bool,
 }
 
-/// All that lies below a node, trashed or not: folders before what they hold.
+/// All nodes below a node, trashed or not: directories before their children.
 #[derive(Debug, Clone)]
 pub struct AllDescendants<'a> {
     tree: &'a TreeIndex,
@@ -86,21 +86,21 @@ impl TreeIndex {
         self.node_at(ROOT)
     }
 
-    /// Returns the file or folder of an id, visible or not.
+    /// Returns the file or directory of an id, visible or not.
     pub fn node(&self, id: &FileId) -> Option<NodeRef<'_>> {
         let slot = self.arena.find(id.as_str())?;
         (self.arena[slot].kind != SlotKind::Missing).then(|| self.node_at(slot))
     }
 
-    /// Returns every file and folder, visible or not, in no order.
+    /// Returns every file and directory, visible or not, in no order.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.arena.present().map(|slot| self.node_at(slot))
     }
 
-    /// Finds what is visible at a path, by display names; links are not followed.
+    /// Finds the visible node at a path, by display names; links are not followed.
     ///
-    /// What is not found is tried in normalisation form C, as a stored name that is shown escaped,
-    /// and as an alias: `base~{first 8 of id}.ext` beside the entry, or `/.id/{id}`.
+    /// A component that is not found is tried in normalization form C, as a stored name that is
+    /// shown escaped, and as an alias: `base~{first 8 of id}.ext` beside the entry, or `/.id/{id}`.
     pub fn lookup(&self, path: &VPath) -> Result<NodeRef<'_>, LookupError> {
         let mut slot = ROOT;
         let mut passed = 0;
@@ -108,7 +108,7 @@ impl TreeIndex {
         while let Some(component) = components.next() {
             let at = passed;
             passed += 1 + component.len();
-            if !self.is_folder(slot) {
+            if !self.is_directory(slot) {
                 return Err(LookupError::NotADirectory { at: prefix(path, at) });
             }
             let mut found = self.find_name(slot, component);
@@ -122,16 +122,16 @@ impl TreeIndex {
         Ok(self.node_at(slot))
     }
 
-    /// Returns the path of what an id names, if it is visible.
+    /// Returns the path of an id, if the node is visible.
     ///
-    /// A path that would be longer than paths may be is given as `/.id/{id}`.
+    /// A path that would be too long is returned as `/.id/{id}`.
     pub fn path_of(&self, id: &FileId) -> Option<VPath> {
         self.node(id).filter(NodeRef::is_visible).map(|node| node.path())
     }
 
-    /// Finds a child of a folder by its name, as [`TreeIndex::lookup`] does.
-    pub fn child<'a>(&'a self, folder: NodeRef<'a>, name: &str) -> Option<NodeRef<'a>> {
-        self.find_name(folder.slot, name).map(|slot| self.node_at(slot))
+    /// Finds a child of a directory by its name, as [`TreeIndex::lookup`] does.
+    pub fn child<'a>(&'a self, directory: NodeRef<'a>, name: &str) -> Option<NodeRef<'a>> {
+        self.find_name(directory.slot, name).map(|slot| self.node_at(slot))
     }
 
     pub(super) fn node_at(&self, slot: NodeSlot) -> NodeRef<'_> {
@@ -151,29 +151,29 @@ impl<'a> NodeRef<'a> {
         (!self.is_root()).then(|| &self.raw().id)
     }
 
-    /// Tells whether this is the root.
+    /// Reports whether this is the root.
     pub fn is_root(&self) -> bool {
         self.slot == ROOT
     }
 
-    /// Tells whether this is a file or a folder. The root is a folder.
+    /// Returns whether this is a file or a directory. The root is a directory.
     pub fn kind(&self) -> NodeKind {
-        if self.is_folder() { NodeKind::Folder } else { NodeKind::File }
+        if self.is_directory() { NodeKind::Directory } else { NodeKind::File }
     }
 
-    /// Tells whether this is a folder or the root.
-    pub fn is_folder(&self) -> bool {
-        self.tree.is_folder(self.slot)
+    /// Reports whether this is a directory or the root.
+    pub fn is_directory(&self) -> bool {
+        self.tree.is_directory(self.slot)
     }
 
-    /// Returns where it points to, if it is a symbolic link.
+    /// Returns its target, if it is a symbolic link.
     pub fn link(&self) -> Option<&'a str> {
         self.raw().link().map(SmolStr::as_str)
     }
 
-    /// Returns the name that it is listed under; empty for the root.
+    /// Returns its display name; empty for the root.
     ///
-    /// What is itself trashed is listed nowhere, and keeps the name it wants.
+    /// A trashed node is listed nowhere, and keeps the name that it requests.
     pub fn name(&self) -> &'a str {
         self.raw().display()
     }
@@ -198,32 +198,32 @@ impl<'a> NodeRef<'a> {
         self.raw().rare.as_ref()?.trashed_at
     }
 
-    /// Tells whether it is itself trashed.
+    /// Reports whether it is itself trashed.
     pub fn is_trashed(&self) -> bool {
         self.raw().trashed
     }
 
-    /// Tells whether a purge marked it.
+    /// Reports whether a purge marked it.
     pub fn is_purged(&self) -> bool {
         self.raw().purged
     }
 
-    /// Tells whether neither it nor what holds it is trashed.
+    /// Reports whether neither it nor a directory above it is trashed.
     pub fn is_visible(&self) -> bool {
         self.trashed_ancestor().is_none()
     }
 
-    /// Returns the folder that it is shown in, or nothing for the root.
+    /// Returns the directory that it is shown in, or nothing for the root.
     pub fn parent(&self) -> Option<Self> {
         (!self.is_root()).then(|| self.tree.node_at(self.raw().shown_in))
     }
 
-    /// Returns what holds it, from its folder up to the root.
+    /// Returns its ancestors, from its directory up to the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> + use<'a> {
         std::iter::successors(self.parent(), Self::parent)
     }
 
-    /// Tells whether it is `other` or lies below it.
+    /// Reports whether it is `other` or lies below it.
     pub fn is_within(&self, other: NodeRef<'_>) -> bool {
         self.tree.is_below(self.slot, other.slot)
     }
@@ -233,8 +233,7 @@ impl<'a> NodeRef<'a> {
         std::iter::once(*self).chain(self.ancestors()).find(Self::is_trashed)
     }
 
-    /// Returns the path, as if nothing were trashed. Where it would be longer than paths may be, it
-    /// is `/.id/{id}`.
+    /// Returns the path, as if nothing were trashed. A path that would be too long is `/.id/{id}`.
     pub fn path(&self) -> VPath {
         if self.is_root() {
             return VPath::root();
@@ -270,17 +269,17 @@ impl<'a> NodeRef<'a> {
         self.dir().map_or(0, |dir| dir.names.len())
     }
 
-    /// Returns all that is below it and not trashed, in order.
+    /// Returns all nodes below it that are not trashed, in order.
     pub fn walk(&self) -> SubtreeWalk<'a> {
         SubtreeWalk { open: vec![self.children()], skip: false }
     }
 
-    /// Returns all that is below it, trashed or not.
+    /// Returns all nodes below it, trashed or not.
     pub fn descendants(&self) -> AllDescendants<'a> {
         self.below(false)
     }
 
-    /// Returns all that it hides when trashed: what is below and not hidden by another.
+    /// Returns all nodes that it hides when trashed: those below and not hidden by another.
     pub(super) fn covered(&self) -> AllDescendants<'a> {
         self.below(true)
     }
@@ -304,8 +303,8 @@ impl<'a> NodeRef<'a> {
         (stored_in != ROOT).then(|| &self.tree.arena[stored_in].id)
     }
 
-    /// Tells whether it is shown elsewhere than in its stored parent: as an orphan, or because
-    /// folders were moved into each other.
+    /// Reports whether it is shown elsewhere than in its stored parent: as an orphan, or because
+    /// directories were moved into each other.
     pub fn is_displaced(&self) -> bool {
         self.raw().shown_in != self.raw().stored_in
     }
@@ -356,7 +355,7 @@ impl<'a> Iterator for DirectoryChildren<'a> {
 }
 
 impl SubtreeWalk<'_> {
-    /// Leaves out what is below the node that was returned last.
+    /// Skips the nodes below the node that was returned last.
     pub fn skip_below(&mut self) {
         if std::mem::take(&mut self.skip) {
             self.open.pop();
@@ -373,7 +372,7 @@ impl<'a> Iterator for SubtreeWalk<'a> {
                 self.open.pop();
                 continue;
             };
-            self.skip = node.is_folder();
+            self.skip = node.is_directory();
             if self.skip {
                 self.open.push(node.children());
             }

@@ -1,7 +1,7 @@
-//! What hides nodes, found for many of them at once.
+//! Finds the trashed nodes that hide others, for many nodes at once.
 //!
-//! One node finds what hides it by a walk up. In a tree of great depth many such walks would cost
-//! the square of its size, so each remembers what it passed.
+//! For one node this is a walk up. In a tree of great depth many such walks would cost the square
+//! of its size, so each records the nodes that it passed.
 
 use hashbrown::HashMap;
 
@@ -10,7 +10,7 @@ use super::{
     arena::{NodeSlot, ROOT},
 };
 
-/// What hides the nodes that were asked for so far.
+/// The hiding nodes of all nodes that were queried so far.
 #[derive(Debug)]
 pub(crate) struct Hiders<'a> {
     tree: &'a TreeIndex,
@@ -23,7 +23,7 @@ impl<'a> Hiders<'a> {
         Self { tree, known: HashMap::new() }
     }
 
-    /// Reports whether a node or what holds it is trashed.
+    /// Reports whether a node or a directory above it is trashed.
     pub(crate) fn hide(&mut self, node: &NodeRef<'_>) -> bool {
         self.of(node.slot()).is_some()
     }
@@ -53,12 +53,12 @@ impl<'a> Hiders<'a> {
 }
 
 impl TreeIndex {
-    /// Returns all that is visible but the root: folders before what they hold.
+    /// Returns all visible nodes but the root: directories before their children.
     pub fn visible(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.root().walk()
     }
 
-    /// Returns all that is trashed, or in what is trashed, in no order.
+    /// Returns all nodes that are trashed, or below a trashed one, in no order.
     pub fn hidden(&self) -> impl Iterator<Item = NodeRef<'_>> {
         let trashed = self.trashed.iter().map(|slot| self.node_at(*slot));
         trashed.flat_map(|node| std::iter::once(node).chain(node.covered()))

@@ -9,10 +9,10 @@ use yfs_engine::{
 };
 use yrs::{GetString, ReadTxn, Text, WriteTxn};
 
-/// An attack, and what becomes of it.
+/// An attack, and its expected outcome.
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
-    /// A part of what the process says: `ok`, `parked`, or `refused` with a code.
+    /// A part of the process's output: `ok`, `parked`, or `refused` with a code.
     pub(crate) expected: &'static str,
 }
 
@@ -269,7 +269,7 @@ fn small(name: &str) -> Option<Vec<Vec<u8>>> {
     }])
 }
 
-/// How many of something is too many.
+/// A number that is too many.
 const MANY: usize = 100_000;
 
 /// Updates that nest.

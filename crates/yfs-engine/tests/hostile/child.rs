@@ -14,16 +14,16 @@ const STACK_BYTES: usize = 2 << 20;
 const SIGKILL: i32 = 9;
 const SIGXCPU: i32 = 24;
 
-/// How a process ended.
+/// The way that a process ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Well; with what it said.
+    /// Successfully; with its output.
     Finished(String),
-    /// With a failure; with what it said.
+    /// With a failure; with its output.
     Failed(String),
     /// By a signal.
     Killed(i32),
-    /// Not at all, in the time that it had.
+    /// Not at all, within its time.
     Hung,
 }
 
@@ -45,7 +45,8 @@ pub(crate) fn spawn(case: &str, limit: Duration) -> Outcome {
     let mut child = Command::new("sh")
         .arg("-c")
         .arg(format!(
-            "ulimit -v {MEMORY_KB}; ulimit -t {cpu}; ulimit -c 0; exec '{}' --exact child_process --nocapture",
+            "ulimit -v {MEMORY_KB}; ulimit -t {cpu}; ulimit -c 0; \
+             exec '{}' --exact child_process --nocapture",
             exe.display(),
             cpu = limit.as_secs(),
         ))

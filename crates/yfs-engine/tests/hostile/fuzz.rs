@@ -1,7 +1,7 @@
 //! Bounded mutation fuzzing of the gate, deterministic from a seed.
 //!
-//! What the gate accepts is logged. Each history must then load again from the log, as it is and
-//! compacted, and a stock document that gets the state must say the same.
+//! Accepted updates are logged. Each history must then load again from the log, unchanged and
+//! compacted, and a stock document that gets the state must have the same content.
 
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ fn fuzz_one(corpus: &[Vec<u8>], rng: &mut Rng) -> String {
         feed(&mut doc, &mut log, &corpus[rng.below(corpus.len())]);
     }
     for _ in 0..1 + rng.below(3) {
-        // Most of what is mutated is refused; a few tries find what is not.
+        // Most mutations are rejected; a few tries find one that is not.
         let mut update = Vec::new();
         for _ in 0..8 {
             let honest = &corpus[rng.below(corpus.len())];
@@ -63,7 +63,7 @@ fn fuzz_one(corpus: &[Vec<u8>], rng: &mut Rng) -> String {
         }
         said = feed(&mut doc, &mut log, &update);
     }
-    // What was parked may be completed by an honest update.
+    // An honest update may complete parked structs.
     for _ in 0..rng.below(3) {
         feed(&mut doc, &mut log, &corpus[rng.below(corpus.len())]);
     }
@@ -94,7 +94,7 @@ fn feed(doc: &mut GatedDoc, log: &mut Vec<Vec<u8>>, update: &[u8]) -> String {
     }
 }
 
-/// Loads what was logged again, as it is and compacted.
+/// Loads the log again, unchanged and compacted.
 fn reopen(doc: &GatedDoc, role: DocRole, log: &[Vec<u8>]) {
     let mut again = gated(role, 8);
     for update in log {
@@ -115,9 +115,9 @@ fn reopen(doc: &GatedDoc, role: DocRole, log: &[Vec<u8>]) {
             compacted.receive(update, UpdateSource::Store).ok();
         }
     }
-    // Of two updates that claim the same items the one that came first counts; if what it says of
-    // them was refused later, the other has them when it is read again. So there may be more, never
-    // something else.
+    // Of two updates that claim the same items the first one counts; if its structs were rejected
+    // later, the other provides them when it is read again. So there may be more items, but never
+    // different ones.
     let clocks = |doc: &GatedDoc| StateVector::decode_v1(&doc.state_vector()).unwrap();
     let (live, again) = (clocks(doc), clocks(&compacted));
     assert!(live.iter().all(|(client, clock)| again.get(client) >= *clock));
@@ -159,22 +159,23 @@ fn shown(doc: &GatedDoc) -> String {
     })
 }
 
-/// Returns what a document says, and of whom.
+/// Returns the content of a document, with the authors of items.
 fn shown_by(txn: &impl ReadTxn) -> String {
-    let text = txn.get_text("text").map(|it| it.get_string(txn)).unwrap_or_default();
+    let text = txn.get_text("text").map(|text| text.get_string(txn)).unwrap_or_default();
     format!("{text:?} {}", unordered(txn))
 }
 
-/// Returns what a document says as far as order does not matter: a mutated item may name neighbours
-/// that no client ever saw side by side, and where it is then depends on the order in which items
-/// are integrated, in every implementation of Yjs.
+/// Returns the content of a document as far as order does not matter: a mutated item may name
+/// neighbors that no client ever saw side by side, and its place then depends on the order in which
+/// items are integrated, in every implementation of Yjs.
 fn unordered(txn: &impl ReadTxn) -> String {
     let mut clocks: Vec<_> = txn.state_vector().iter().map(|(id, clock)| (*id, *clock)).collect();
     clocks.sort();
-    let text = txn.get_text("text").map(|it| it.get_string(txn)).unwrap_or_default();
+    let text = txn.get_text("text").map(|text| text.get_string(txn)).unwrap_or_default();
     let mut text: Vec<char> = text.chars().collect();
     text.sort_unstable();
-    let xml = txn.get_xml_fragment("xml").map(|it| it.get_string(txn)).unwrap_or_default();
+    let xml =
+        txn.get_xml_fragment("xml").map(|fragment| fragment.get_string(txn)).unwrap_or_default();
     // Attributes come in any order.
     let mut xml: Vec<char> = xml.chars().collect();
     xml.sort_unstable();

@@ -1,4 +1,4 @@
-//! Values to YAML.
+//! Writes values as YAML.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::tree::AttributeValue;
 
-/// How long a key may be that stands before its colon on one line (YAML 1.2, 7.4.2).
+/// The greatest length of a key before its colon on one line (YAML 1.2, 7.4.2).
 const MAX_KEY: usize = 1000;
 
 /// Writes a map as YAML in block style, in the order given.
@@ -20,7 +20,7 @@ pub fn write(values: &[(SmolStr, AttributeValue)]) -> String {
     out
 }
 
-/// Puts values into a template.
+/// Replaces values in a template.
 pub(super) fn patch(
     template: &str,
     mapping: &YamlMapping,
@@ -48,8 +48,9 @@ pub(super) fn patch(
             }
         }
     }
-    let is_new =
-        |it: &&(SmolStr, AttributeValue)| !mapping.entries.iter().any(|(key, _)| *key == it.0);
+    let is_new = |entry: &&(SmolStr, AttributeValue)| {
+        !mapping.entries.iter().any(|(key, _)| *key == entry.0)
+    };
     let new: Vec<_> = values.iter().filter(is_new).cloned().collect();
     entries(&new, 0, &mut added);
     end_line(&mut out, has_crlf);
@@ -87,11 +88,11 @@ fn replaced(template: &str, mapping: &YamlMapping, index: usize, new: &Attribute
     let mut out: String = text.split_inclusive('\n').take_while(is_above).collect();
     let own = &text[out.len()..];
     let is_list_in_brackets = matches!(old, AttributeValue::Array(_))
-        && own.lines().next().is_some_and(|it| it.contains('['));
+        && own.lines().next().is_some_and(|line| line.contains('['));
     let in_brackets = match new {
         AttributeValue::Array(values) if is_list_in_brackets => {
             let values: Option<Vec<_>> =
-                values.iter().map(|it| one_line(it, ScalarQuotes::None)).collect();
+                values.iter().map(|value| one_line(value, ScalarQuotes::None)).collect();
             values.map(|values| format!("[{}]", values.join(", ")))
         }
         _ => None,
@@ -146,17 +147,21 @@ fn plain(value: &AttributeValue) -> String {
 
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
-    for it in text.chars() {
-        match it {
+    for character in text.chars() {
+        match character {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            it if it.is_control() || matches!(it, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                write!(out, "\\u{:04X}", it as u32).expect("a String takes all that is written");
+            character
+                if character.is_control()
+                    || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') =>
+            {
+                write!(out, "\\u{:04X}", character as u32)
+                    .expect("a String takes all that is written");
             }
-            it => out.push(it),
+            character => out.push(character),
         }
     }
     out.push('"');
@@ -180,7 +185,7 @@ fn entries(values: &[(SmolStr, AttributeValue)], indent: usize, out: &mut String
     }
 }
 
-/// Writes what follows a colon or a dash.
+/// Writes the value after a colon or a dash.
 fn after_sign(value: &AttributeValue, indent: usize, out: &mut String) {
     match value {
         AttributeValue::Object(values) if !values.is_empty() => {
@@ -216,11 +221,11 @@ fn item(value: &AttributeValue, indent: usize, out: &mut String) {
     }
 }
 
-/// Whether text of several lines may stand below a `|`.
+/// Reports whether text of several lines may be written below a `|`.
 fn fits_block(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
-        && !text.chars().any(|it| it.is_control() && it != '\n')
+        && !text.chars().any(|character| character.is_control() && character != '\n')
         && !text.contains(['\u{2028}', '\u{2029}', '\u{feff}'])
         && text.lines().all(|line| line.trim_end() == line)
         && !text.trim_end_matches('\n').is_empty()

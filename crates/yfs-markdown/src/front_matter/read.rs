@@ -1,4 +1,4 @@
-//! YAML to values, by the events of saphyr-parser.
+//! Reads YAML as values, by the events of saphyr-parser.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 use super::{Entries, FrontMatterError, MAX_DEPTH, MAX_LEN, scalar};
 use crate::tree::AttributeValue;
 
-/// The largest whole number up to which JavaScript has them all.
+/// The greatest integer up to which JavaScript represents all exactly.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// A mapping, with the place of each entry in its text.
@@ -24,7 +24,7 @@ pub struct YamlMapping {
     pub(super) is_flow: bool,
 }
 
-/// What stands around a scalar.
+/// The quotes around a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarQuotes {
     None,
@@ -32,11 +32,11 @@ pub(super) enum ScalarQuotes {
     Double,
 }
 
-/// Reads YAML as npm `yaml` does, where a shared map can hold what it says.
+/// Reads YAML as npm `yaml` does, if a shared map can represent it.
 ///
 /// # Errors
 ///
-/// Tells why it is better kept as text.
+/// Returns the reason why it must be kept as text.
 pub fn read(yaml: &str) -> Result<YamlMapping, FrontMatterError> {
     if yaml.len() > MAX_LEN {
         return Err(FrontMatterError::TooLarge);
@@ -52,7 +52,7 @@ pub fn read(yaml: &str) -> Result<YamlMapping, FrontMatterError> {
 
 struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
-    /// What was found that a shared map cannot hold. Reading goes on: it may be no YAML at all.
+    /// A value that a shared map cannot represent. Reading goes on: it may be no YAML at all.
     unsuited: Option<&'static str>,
     byte_of: Vec<usize>,
 }
@@ -99,7 +99,7 @@ impl<'a> YamlReader<'a> {
         Ok(YamlMapping { entries, places, scalars, is_flow })
     }
 
-    /// Goes on to the end: what is no YAML is no scalar either.
+    /// Continues to the end: text that is no YAML is no scalar either.
     fn not_mapping(&mut self) -> Result<YamlMapping, FrontMatterError> {
         while !matches!(self.next()?.0, Event::StreamEnd) {}
         Err(FrontMatterError::NotMapping)
@@ -124,7 +124,7 @@ impl<'a> YamlReader<'a> {
             _ => return None,
         };
         let (start, end) = (self.byte(span.start.index()), self.byte(span.end.index()));
-        // The parser counts what follows the quotes in, comments included.
+        // The parser includes the text after the quotes, comments as well.
         let range = start..start + quoted_len(yaml.get(start..end)?, quotes)?;
         (*anchor == 0 && tag.is_none()).then_some((range, quotes))
     }
@@ -220,7 +220,7 @@ impl<'a> YamlReader<'a> {
     }
 }
 
-/// Returns how long the scalar is that the text begins with.
+/// Returns the length of the scalar that the text begins with.
 fn quoted_len(text: &str, quotes: ScalarQuotes) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -254,7 +254,8 @@ fn places(yaml: &str, starts: &[usize]) -> Vec<Range<usize>> {
     for index in (0..firsts.len()).rev() {
         let lowest = if index == 0 { 0 } else { starts[index - 1] + 1 };
         let is_above = |line: &str| line.trim().is_empty() || line.starts_with('#');
-        while firsts[index] > lowest && lines.get(firsts[index] - 1).is_some_and(|it| is_above(it))
+        while firsts[index] > lowest
+            && lines.get(firsts[index] - 1).is_some_and(|line| is_above(line))
         {
             firsts[index] -= 1;
         }
@@ -262,5 +263,5 @@ fn places(yaml: &str, starts: &[usize]) -> Vec<Range<usize>> {
     let offset = |line: Option<&usize>| {
         line.and_then(|line| offsets.get(*line)).copied().unwrap_or(yaml.len())
     };
-    (0..firsts.len()).map(|it| offset(firsts.get(it))..offset(firsts.get(it + 1))).collect()
+    (0..firsts.len()).map(|n| offset(firsts.get(n))..offset(firsts.get(n + 1))).collect()
 }

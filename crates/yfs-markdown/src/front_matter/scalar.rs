@@ -2,7 +2,7 @@
 
 use crate::tree::AttributeValue;
 
-/// What a plain scalar means.
+/// Returns the value of a plain scalar.
 pub(super) fn resolve(word: &str) -> AttributeValue {
     match word {
         "" | "~" | "null" | "Null" | "NULL" => return AttributeValue::Null,
@@ -16,10 +16,10 @@ pub(super) fn resolve(word: &str) -> AttributeValue {
 
 fn number(word: &str) -> Option<f64> {
     let radix = |digits: &str, radix| {
-        let is_digit = |it: char| it.is_digit(radix);
+        let is_digit = |digit: char| digit.is_digit(radix);
         (!digits.is_empty() && digits.chars().all(is_digit)).then(|| {
-            digits.chars().fold(0.0, |sum, it| {
-                sum * f64::from(radix) + f64::from(it.to_digit(radix).unwrap_or_default())
+            digits.chars().fold(0.0, |sum, digit| {
+                sum * f64::from(radix) + f64::from(digit.to_digit(radix).unwrap_or_default())
             })
         })
     };
@@ -38,22 +38,24 @@ fn number(word: &str) -> Option<f64> {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (unsigned, None),
     };
-    let all_digits = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
-    let are_digits = |it: &str| !it.is_empty() && all_digits(it);
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let are_digits = |text: &str| !text.is_empty() && all_digits(text);
     let is_mantissa = match mantissa.split_once('.') {
         Some(("", fraction)) => are_digits(fraction),
         Some((whole, fraction)) => are_digits(whole) && all_digits(fraction),
         None => are_digits(mantissa),
     };
     let is_exponent =
-        exponent.is_none_or(|it| are_digits(it.strip_prefix(['-', '+']).unwrap_or(it)));
+        exponent.is_none_or(|digits| are_digits(digits.strip_prefix(['-', '+']).unwrap_or(digits)));
     // Beyond the largest number lies infinity, as in JavaScript.
-    (is_mantissa && is_exponent).then(|| unsigned.parse::<f64>().ok().map(|it| sign * it)).flatten()
+    (is_mantissa && is_exponent)
+        .then(|| unsigned.parse::<f64>().ok().map(|number| sign * number))
+        .flatten()
 }
 
-/// Whether text reads back as itself when it stands there bare.
+/// Reports whether text without quotes reads back as itself.
 pub(super) fn may_be_plain(text: &str) -> bool {
-    // Words that YAML 1.1 takes for something else: there are readers of that, too.
+    // Words that YAML 1.1 reads as other values: some readers still do.
     const OTHERS: [&str; 7] = ["yes", "no", "on", "off", "y", "n", "<<"];
     const STARTS: &[char] = &[
         '-', '?', ',', '[', ']', '{', '}', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '=',
@@ -71,12 +73,12 @@ pub(super) fn may_be_plain(text: &str) -> bool {
     is_word || is_date(text)
 }
 
-/// A date is text here, and everybody writes it bare.
+/// A date is text here, and is usually written without quotes.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, it)| match at {
-            4 | 7 => *it == b'-',
-            _ => it.is_ascii_digit(),
+        && bytes.iter().enumerate().all(|(at, byte)| match at {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
         })
 }

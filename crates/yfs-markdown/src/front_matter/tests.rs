@@ -1,4 +1,4 @@
-//! What npm `yaml` 2.9 says of the same text, and what a change does to a template.
+//! The results of npm `yaml` 2.9 for the same text, and the effect of changes on a template.
 
 use expect_test::{Expect, expect};
 use smol_str::SmolStr;
@@ -54,25 +54,33 @@ fn words_mean_what_javascript_says() {
 fn what_a_shared_map_cannot_hold_stays_text() {
     check_read(
         "a: 12345678901234567890\n",
-        expect!["front matter holds a number too large to be exact, which a shared map cannot"],
+        expect![
+            "front matter has a number too large to be exact, which a shared map cannot represent"
+        ],
     );
     check_read(
         "a: &x 1\nb: *x\n",
-        expect!["front matter holds an alias, which a shared map cannot"],
+        expect!["front matter has an alias, which a shared map cannot represent"],
     );
-    check_read("a: !!str 1\n", expect!["front matter holds a tag, which a shared map cannot"]);
-    check_read("<<: {a: 1}\n", expect!["front matter holds a merge, which a shared map cannot"]);
+    check_read(
+        "a: !!str 1\n",
+        expect!["front matter has a tag, which a shared map cannot represent"],
+    );
+    check_read(
+        "<<: {a: 1}\n",
+        expect!["front matter has a merge, which a shared map cannot represent"],
+    );
     check_read(
         "1: a\n",
-        expect!["front matter holds a key that is no text, which a shared map cannot"],
+        expect!["front matter has a key that is no text, which a shared map cannot represent"],
     );
     check_read(
         "? [a]\n: b\n",
-        expect!["front matter holds a key that is no text, which a shared map cannot"],
+        expect!["front matter has a key that is no text, which a shared map cannot represent"],
     );
     check_read(
         "title: {{ page.title }}\n",
-        expect!["front matter holds a key that is no text, which a shared map cannot"],
+        expect!["front matter has a key that is no text, which a shared map cannot represent"],
     );
     check_read("a: 1\na: 2\n", expect!["invalid"]);
     check_read("a: b: c\n", expect!["invalid"]);
@@ -85,8 +93,11 @@ fn what_a_shared_map_cannot_hold_stays_text() {
 fn files_are_cut_without_losing_a_byte() {
     let check = |text: &str, yaml: Option<&str>| {
         let file = split(text);
-        assert_eq!(file.front.map(|it| it.yaml), yaml, "{text:?}");
-        let front = file.front.map(|it| [it.open, it.yaml, it.close].concat()).unwrap_or_default();
+        assert_eq!(file.front.map(|front| front.yaml), yaml, "{text:?}");
+        let front = file
+            .front
+            .map(|front| [front.open, front.yaml, front.close].concat())
+            .unwrap_or_default();
         assert_eq!(front + file.body, text);
     };
     check("---\na: 1\n---\nbody", Some("a: 1\n"));
@@ -131,8 +142,8 @@ fn check_patch(key: &str, value: Option<AttributeValue>, expected: Expect) {
     let patched = patch(TEMPLATE, &entries);
     let (old, new): (Vec<_>, Vec<_>) = (TEMPLATE.lines().collect(), patched.lines().collect());
     let mut shown = String::new();
-    old.iter().filter(|it| !new.contains(it)).for_each(|it| shown += &format!("-{it}\n"));
-    new.iter().filter(|it| !old.contains(it)).for_each(|it| shown += &format!("+{it}\n"));
+    old.iter().filter(|line| !new.contains(line)).for_each(|line| shown += &format!("-{line}\n"));
+    new.iter().filter(|line| !old.contains(line)).for_each(|line| shown += &format!("+{line}\n"));
     expected.assert_eq(&shown);
     let with_crlf = TEMPLATE.replace('\n', "\r\n");
     assert_eq!(patch(&with_crlf, &entries), patched.replace('\n', "\r\n"));
@@ -143,7 +154,7 @@ fn a_change_touches_its_key_alone() {
     let entries = read(TEMPLATE).expect("the template is sound").entries;
     assert_eq!(patch(TEMPLATE, &entries), TEMPLATE);
     let list =
-        |items: &[&str]| AttributeValue::Array(items.iter().map(|it| (*it).into()).collect());
+        |items: &[&str]| AttributeValue::Array(items.iter().map(|item| (*item).into()).collect());
     check_patch(
         "title",
         Some("Ebb \"and\" flow: a".into()),
@@ -249,8 +260,10 @@ fn hostile_yaml_is_bounded() {
 fn what_is_written_reads_back() {
     #[rustfmt::skip]
     let texts = [
-        "", "a", "yes", "1", "-", "a: b", "#", "# x", " a", "a\nb", "a\n", "\n", "\ta", "é", "null", "'", "\"", "\\",
-        "a\u{0}b", "\u{2028}", "[x", "&a", "2026-01-01", "...", "---", "a\n\n", "<<", "%a", "a #b", ".5", ".", "0x1g", "\r\n", "\u{feff}",
+        "", "a", "yes", "1", "-", "a: b", "#", "# x", " a", "a\nb", "a\n", "\n", "\ta",
+        "é", "null", "'", "\"", "\\",
+        "a\u{0}b", "\u{2028}", "[x", "&a", "2026-01-01", "...", "---", "a\n\n",
+        "<<", "%a", "a #b", ".5", ".", "0x1g", "\r\n", "\u{feff}",
     ];
     let mut entries = Vec::new();
     for (index, text) in texts.iter().enumerate() {
@@ -291,10 +304,10 @@ fn what_is_written_reads_back() {
     }
 }
 
-/// Found by fuzzing: what is short enough to be read may be too long when it is quoted.
+/// Found by fuzzing: a key that is short enough to be read may be too long when it is quoted.
 #[test]
 fn long_keys_come_back() {
-    let long = |it: &str| SmolStr::from(it.repeat(700));
+    let long = |text: &str| SmolStr::from(text.repeat(700));
     let inner =
         AttributeValue::Object(vec![(long("\u{18}"), AttributeValue::from("deep\nlines\n"))]);
     let list = AttributeValue::Array(vec![inner.clone(), AttributeValue::Null]);

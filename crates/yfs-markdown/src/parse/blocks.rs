@@ -1,4 +1,4 @@
-//! Block events to elements, on a stack of our own: no recursion, whatever the input nests.
+//! Converts block events to elements, on an explicit stack: no recursion at any depth of input.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -16,7 +16,7 @@ use crate::{
     tree::{AttributeValue, MAX_DEPTH, MarkdownNode, TreeElement, push_inline},
 };
 
-/// What is being built.
+/// The element that is being built.
 #[derive(Debug)]
 enum OpenBlock {
     Document,
@@ -47,12 +47,12 @@ enum OpenBlock {
     },
 }
 
-/// What a list must know of its items.
+/// The properties of items that a list needs.
 #[derive(Debug)]
 struct ListItemState {
     range: Range<usize>,
     begins_tight: bool,
-    /// Whether any paragraph in it is tight; nothing if it has no paragraph.
+    /// Whether any paragraph in it is tight; `None` if it has no paragraph.
     is_tight: Option<bool>,
     is_spread: bool,
 }
@@ -61,7 +61,7 @@ struct ListItemState {
 struct BlockFrame {
     block: OpenBlock,
     range: Range<usize>,
-    /// Where its children begin among the nodes of the builder, and their spans among the spans.
+    /// The index of its first child among the nodes of the builder; the same for spans.
     first: usize,
     /// Which of the spans are paragraphs, and whether these are tight. Kept for items.
     paragraphs: Vec<(usize, bool)>,
@@ -74,11 +74,12 @@ struct TreeBuilder<'a> {
     masked: &'a MaskedText<'a>,
     inline: InlineCollector<'a>,
     stack: Vec<BlockFrame>,
-    /// The finished children of all open blocks, outermost first. So each list of children is allocated once, as long as it is.
+    /// The finished children of all open blocks, outermost first. So each list of children is
+    /// allocated once, in its final length.
     nodes: Vec<MarkdownNode>,
     /// Their spans.
     spans: Vec<BlockSpan>,
-    /// How many containers are open that are too deep to be built.
+    /// The number of open containers that are too deep to be built.
     n_ignored: usize,
     n_by_heading_id: HashMap<String, usize>,
 }
@@ -142,7 +143,7 @@ impl<'a> TreeBuilder<'a> {
         }
         let range = self.top().range.clone();
         let (children, spans) = filled(self.nodes, self.spans, range.end);
-        (TreeElement::new("doc").holding(children), BlockSpan { range, children: spans })
+        (TreeElement::new("doc").with_children(children), BlockSpan { range, children: spans })
     }
 
     fn is_gfm(&self) -> bool {
@@ -239,7 +240,7 @@ impl<'a> TreeBuilder<'a> {
         self.push(block, range);
     }
 
-    /// The info string as written, which is what prosemirror-markdown keeps.
+    /// Returns the info string as written, which prosemirror-markdown keeps.
     fn raw_info(&self, at: usize) -> String {
         let line = self.masked.text[at..].lines().next().unwrap_or_default().trim_start();
         let fence = line.chars().next().unwrap_or('`');
@@ -267,7 +268,7 @@ impl<'a> TreeBuilder<'a> {
         self.stack.push(BlockFrame::new(block, range, self.nodes.len()));
     }
 
-    /// How many children the block on top has.
+    /// Returns the number of children of the block on top.
     fn n_children(&mut self) -> usize {
         self.nodes.len() - self.top().first
     }
@@ -287,13 +288,13 @@ impl<'a> TreeBuilder<'a> {
         match frame.block {
             OpenBlock::Document => {}
             OpenBlock::Paragraph { implicit } => {
-                let content = self.inline.take();
+                let content = self.inline.finish_block();
                 let index = self.n_children();
                 self.top().paragraphs.push((index, implicit));
-                self.add(TreeElement::new("paragraph").holding(content).into(), leaf(range));
+                self.add(TreeElement::new("paragraph").with_children(content).into(), leaf(range));
             }
             OpenBlock::Heading(level) => {
-                let content = self.inline.take();
+                let content = self.inline.finish_block();
                 if let Some(heading) = self.heading(level, content) {
                     self.add(heading.into(), leaf(range));
                 }
@@ -308,28 +309,28 @@ impl<'a> TreeBuilder<'a> {
             }
             OpenBlock::Quote => {
                 let (children, spans) = filled(children, spans, range.start);
-                let quote = TreeElement::new("blockquote").holding(children);
+                let quote = TreeElement::new("blockquote").with_children(children);
                 self.add(quote.into(), BlockSpan { range, children: spans });
             }
             OpenBlock::Footnote(label) => {
                 let (children, spans) = filled(children, spans, range.start);
                 let note = TreeElement::new("footnote_definition").with("label", label.as_str());
-                self.add(note.holding(children).into(), BlockSpan { range, children: spans });
+                self.add(note.with_children(children).into(), BlockSpan { range, children: spans });
             }
             OpenBlock::Item { checked } => {
                 self.close_item(checked, range, (children, spans), &frame.paragraphs);
             }
             OpenBlock::List { start, items } => {
-                let list = self.list(start, &items).holding(children);
+                let list = self.list(start, &items).with_children(children);
                 self.add(list.into(), BlockSpan { range, children: spans });
             }
             OpenBlock::Cell { is_head } => {
-                let content = self.inline.take();
+                let content = self.inline.finish_block();
                 self.close_cell(is_head, content, range);
             }
             OpenBlock::Row { is_head } => {
                 let name = if is_head { "table_header_row" } else { "table_row" };
-                self.add(TreeElement::new(name).holding(children).into(), leaf(range));
+                self.add(TreeElement::new(name).with_children(children).into(), leaf(range));
             }
             OpenBlock::Table(_) => {
                 let (mut children, mut spans) = (children, spans);
@@ -342,7 +343,7 @@ impl<'a> TreeBuilder<'a> {
                     children.push(row.into());
                     spans.push(leaf(range.end..range.end));
                 }
-                let table = TreeElement::new("table").holding(children);
+                let table = TreeElement::new("table").with_children(children);
                 self.add(table.into(), BlockSpan { range, children: spans });
             }
         }
@@ -353,7 +354,7 @@ impl<'a> TreeBuilder<'a> {
         if self.is_gfm() {
             let id = if self.mode.strict { String::new() } else { self.heading_id(&content) };
             let heading = TreeElement::new("heading").with("id", id.as_str()).with("level", level);
-            return Some(heading.holding(content));
+            return Some(heading.with_children(content));
         }
         let has_break = content.iter().any(|node| node.name() == "hard_break");
         let content = match has_break {
@@ -362,10 +363,11 @@ impl<'a> TreeBuilder<'a> {
             true => without_breaks(content),
             false => content,
         };
-        Some(TreeElement::new("heading").with("level", level).holding(content))
+        Some(TreeElement::new("heading").with("level", level).with_children(content))
     }
 
-    /// The id that Milkdown writes on the first edit. Numbered where an earlier heading has the same.
+    /// Returns the id that Milkdown writes on the first edit. It is numbered if an earlier heading
+    /// has the same.
     fn heading_id(&mut self, content: &[MarkdownNode]) -> String {
         let mut text = String::new();
         for node in content {
@@ -399,7 +401,7 @@ impl<'a> TreeBuilder<'a> {
         let text = self.masked.restore(text.strip_suffix('\n').unwrap_or(text));
         let mut children = Vec::new();
         push_inline(&mut children, MarkdownNode::text(text, Vec::new()));
-        code.holding(children)
+        code.with_children(children)
     }
 
     fn html(&self, text: &str) -> TreeElement {
@@ -409,12 +411,12 @@ impl<'a> TreeBuilder<'a> {
             SchemaProfile::Gfm if self.mode.strict && is_line_break(&html) => paragraph,
             SchemaProfile::Gfm => {
                 let html = TreeElement::new("html").with("value", &*html);
-                paragraph.holding(vec![html.into()])
+                paragraph.with_children(vec![html.into()])
             }
             SchemaProfile::CommonMark => {
                 let mut children = Vec::new();
                 push_inline(&mut children, MarkdownNode::text(html, Vec::new()));
-                paragraph.holding(children)
+                paragraph.with_children(children)
             }
         }
     }
@@ -452,7 +454,7 @@ impl<'a> TreeBuilder<'a> {
                 spans.insert(0, BlockSpan { range: at..at, children: Vec::new() });
             }
         }
-        self.add(item.holding(children).into(), BlockSpan { range, children: spans });
+        self.add(item.with_children(children).into(), BlockSpan { range, children: spans });
     }
 
     fn list(&self, start: Option<u64>, items: &[ListItemState]) -> TreeElement {
@@ -495,12 +497,12 @@ impl<'a> TreeBuilder<'a> {
             .with("rowspan", 1.0)
             .with("colwidth", AttributeValue::Null)
             .with("alignment", alignment)
-            .holding(vec![TreeElement::new("paragraph").holding(content).into()]);
+            .with_children(vec![TreeElement::new("paragraph").with_children(content).into()]);
         self.add(cell.into(), BlockSpan { range, children: Vec::new() });
     }
 }
 
-/// What must hold a block holds an empty paragraph, where no text stands for one.
+/// Fills an element that must contain a block, but has no text for one, with an empty paragraph.
 fn filled(
     mut children: Vec<MarkdownNode>,
     mut spans: Vec<BlockSpan>,
@@ -513,8 +515,8 @@ fn filled(
     (children, spans)
 }
 
-fn is_blank_to_javascript(it: char) -> bool {
-    it == '\u{feff}' || it != '\u{85}' && it.is_whitespace()
+fn is_blank_to_javascript(character: char) -> bool {
+    character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
 
 fn without_breaks(content: Vec<MarkdownNode>) -> Vec<MarkdownNode> {

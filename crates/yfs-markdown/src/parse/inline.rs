@@ -1,4 +1,4 @@
-//! Inline events to runs of text and inline elements, with the marks that are open.
+//! Converts inline events to runs of text and inline elements, with the open marks.
 
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use smol_str::SmolStr;
@@ -9,7 +9,7 @@ use crate::{
     tree::{AttributeValue, MarkdownNode, TextMark, TreeElement},
 };
 
-/// What an end of an inline tag has to undo.
+/// The state that an end of an inline tag restores.
 #[derive(Debug)]
 struct OpenInline {
     name: &'static str,
@@ -23,9 +23,9 @@ struct OpenImage {
     source: String,
     title: String,
     alternative: String,
-    /// How many images are open, this one included.
+    /// The number of open images, this one included.
     depth: usize,
-    /// Whether what an editor would take for the text has been read.
+    /// Whether the part that an editor would use as the text has been read.
     is_done: bool,
 }
 
@@ -46,8 +46,8 @@ impl<'a> InlineCollector<'a> {
         Self { mode, masked, marks, open, image: None, children }
     }
 
-    /// Ends the block and returns what it holds.
-    pub(super) fn take(&mut self) -> Vec<MarkdownNode> {
+    /// Ends the block and returns its content.
+    pub(super) fn finish_block(&mut self) -> Vec<MarkdownNode> {
         self.marks.clear();
         self.open.clear();
         self.image = None;
@@ -55,7 +55,7 @@ impl<'a> InlineCollector<'a> {
         self.children.drain(..).collect()
     }
 
-    /// Takes an inline event that begins at `at` of the masked text.
+    /// Handles an inline event that begins at `at` of the masked text.
     pub(super) fn event(&mut self, event: Event<'_>, at: std::ops::Range<usize>) {
         if self.image.is_some() {
             self.event_in_image(event, &at);
@@ -112,7 +112,7 @@ impl<'a> InlineCollector<'a> {
         self.push(&masked.restore(text));
     }
 
-    /// Adds text under the open marks, to the run before where that has the same.
+    /// Adds text under the open marks, to the run before if that has the same.
     fn push(&mut self, text: &str) {
         match self.children.last_mut() {
             Some(MarkdownNode::Text(last)) if last.marks == self.marks => last.text.push_str(text),
@@ -189,7 +189,7 @@ impl<'a> InlineCollector<'a> {
         }
     }
 
-    /// The destination of a link as the profile keeps it.
+    /// Returns the destination of a link as the profile keeps it.
     fn target(&self, destination: &str) -> String {
         let target = self.masked.restore(destination);
         match (self.mode.profile, self.mode.strict) {
@@ -200,12 +200,12 @@ impl<'a> InlineCollector<'a> {
 
     /// Opens a mark. The empty name stands for none.
     fn push_mark(&mut self, name: &'static str, mark: TextMark) {
-        let at = self.marks.iter().position(|it| it.name == name);
+        let at = self.marks.iter().position(|open| open.name == name);
         let hidden = at.map(|at| self.marks.remove(at));
         if !name.is_empty() {
             let rank = self.mode.profile.rank(name);
-            let ranks = self.marks.iter().map(|it| self.mode.profile.rank(&it.name));
-            let at = ranks.take_while(|it| *it < rank).count();
+            let ranks = self.marks.iter().map(|open| self.mode.profile.rank(&open.name));
+            let at = ranks.take_while(|open_rank| *open_rank < rank).count();
             self.marks.insert(at, mark);
         }
         self.open.push(OpenInline { name, hidden });
@@ -214,7 +214,7 @@ impl<'a> InlineCollector<'a> {
     /// Closes the mark that was opened last. Editors then have none of that name.
     fn pop_mark(&mut self) {
         let Some(OpenInline { name, hidden }) = self.open.pop() else { return };
-        let Some(at) = self.marks.iter().position(|it| it.name == name) else { return };
+        let Some(at) = self.marks.iter().position(|open| open.name == name) else { return };
         match hidden {
             Some(mark) if !self.mode.strict => self.marks[at] = mark,
             _ => drop(self.marks.remove(at)),
@@ -279,7 +279,7 @@ impl<'a> InlineCollector<'a> {
     }
 }
 
-/// Whether this is a `<br>`, which Milkdown drops when it reads.
+/// Reports whether this is a `<br>`, which Milkdown drops when it reads.
 pub(super) fn is_line_break(html: &str) -> bool {
     matches!(html.trim(), "<br />" | "<br>" | "<br >" | "<br/>")
 }
@@ -291,13 +291,13 @@ fn normalise_link(target: &str) -> String {
     const KEPT: &str = ";/?:@&=+$,-_.!~*'()#";
     let mut encoded = String::with_capacity(target.len());
     let bytes = target.as_bytes();
-    for (at, it) in target.char_indices() {
+    for (at, character) in target.char_indices() {
         let is_hex = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_hexdigit);
-        let is_escape = it == '%' && is_hex(at + 1) && is_hex(at + 2);
-        if is_escape || it.is_ascii_alphanumeric() || KEPT.contains(it) {
-            encoded.push(it);
+        let is_escape = character == '%' && is_hex(at + 1) && is_hex(at + 2);
+        if is_escape || character.is_ascii_alphanumeric() || KEPT.contains(character) {
+            encoded.push(character);
         } else {
-            for byte in it.encode_utf8(&mut [0; 4]).bytes() {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
                 write!(encoded, "%{byte:02X}").expect("a String takes all that is written");
             }
         }

@@ -1,8 +1,8 @@
-//! Whether blank lines stand between the parts of a list: what mdast calls *spread*.
+//! Finds blank lines between the parts of a list, which mdast calls *spread*.
 
 use std::ops::Range;
 
-/// Whether a blank line stands between any two neighbours.
+/// Reports whether a blank line stands between any two neighbors.
 pub(super) fn is_spread(text: &str, mut parts: impl Iterator<Item = Range<usize>>) -> bool {
     let Some(mut before) = parts.next() else { return false };
     for part in parts {
@@ -14,9 +14,10 @@ pub(super) fn is_spread(text: &str, mut parts: impl Iterator<Item = Range<usize>
     false
 }
 
-/// Where a part ends, without the blank lines (and quote markers on them) after it.
+/// Returns the end of a part, without the blank lines (and quote markers on them) after it.
 fn content_end(text: &str, part: &Range<usize>) -> usize {
-    let content = text[part.clone()].trim_end_matches(|it: char| it.is_whitespace() || it == '>');
+    let content = text[part.clone()]
+        .trim_end_matches(|character: char| character.is_whitespace() || character == '>');
     part.start + content.len()
 }
 
@@ -25,7 +26,11 @@ fn blank_between(text: &str, from: usize, to: usize) -> bool {
     let mut lines = between.split('\n').skip(1).peekable();
     while let Some(line) = lines.next() {
         let is_last = lines.peek().is_none();
-        if !is_last && line.trim_matches(|it: char| it.is_whitespace() || it == '>').is_empty() {
+        if !is_last
+            && line
+                .trim_matches(|character: char| character.is_whitespace() || character == '>')
+                .is_empty()
+        {
             return true;
         }
     }

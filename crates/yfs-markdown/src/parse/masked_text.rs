@@ -1,18 +1,19 @@
 //! Characters that stand in for others while pulldown-cmark reads, so that it sees text in them.
 //!
-//! Two uses. A line with hundreds of container markers (`> > > >`) would nest as deep as it is long: past
-//! [`MAX_MARKERS`], the next marker is masked, and so the rest of the line is text. And the editors'
-//! CommonMark pipeline runs with HTML switched off: there every `<` that opens no autolink is masked.
+//! Two uses. A line with hundreds of container markers (`> > > >`) would nest as deep as it is
+//! long: past [`MAX_MARKERS`], the next marker is masked, and so the rest of the line is text. And
+//! the editors' CommonMark pipeline runs with HTML switched off: there every `<` that opens no
+//! autolink is masked.
 
 use std::borrow::Cow;
 
-/// How many containers one line may open.
+/// The greatest number of containers that one line may open.
 pub const MAX_MARKERS: usize = 256;
 
 /// The characters that open a container, in the order of their masks.
 const MARKERS: &[char] = &['>', '-', '+', '*', '.', ')', '<'];
 
-/// A text to be read in place of another, and the way back.
+/// A text to be parsed in place of another, and the way back.
 #[derive(Debug)]
 pub(super) struct MaskedText<'a> {
     pub(super) text: Cow<'a, str>,
@@ -21,7 +22,7 @@ pub(super) struct MaskedText<'a> {
 }
 
 impl<'a> MaskedText<'a> {
-    /// Masks what would nest too deep, and all HTML if `no_html`.
+    /// Masks markers that would nest too deep, and all HTML if `no_html`.
     pub(super) fn new(text: &'a str, no_html: bool) -> Self {
         let mut places = Vec::new();
         let mut at = 0;
@@ -45,7 +46,7 @@ impl<'a> MaskedText<'a> {
         for place in places {
             masked.push_str(&text[from..place]);
             let marker = text[place..].chars().next().unwrap_or_default();
-            let index = MARKERS.iter().position(|it| *it == marker);
+            let index = MARKERS.iter().position(|other| *other == marker);
             let stand_in = index.and_then(|index| char::from_u32(base + index as u32));
             masked.push(stand_in.unwrap_or(marker));
             from = place + marker.len_utf8();
@@ -57,30 +58,33 @@ impl<'a> MaskedText<'a> {
     /// Puts the original characters back.
     pub(super) fn restore<'b>(&self, text: &'b str) -> Cow<'b, str> {
         let Some(base) = self.base else { return Cow::Borrowed(text) };
-        let original = |it: char| {
-            let index = (it as u32).checked_sub(base)?;
+        let original = |character: char| {
+            let index = (character as u32).checked_sub(base)?;
             MARKERS.get(index as usize).copied()
         };
-        match text.chars().any(|it| original(it).is_some()) {
-            true => text.chars().map(|it| original(it).unwrap_or(it)).collect(),
+        match text.chars().any(|character| original(character).is_some()) {
+            true => {
+                text.chars().map(|character| original(character).unwrap_or(character)).collect()
+            }
             false => Cow::Borrowed(text),
         }
     }
 }
 
-/// Returns the first of a few neighbouring private characters that the text has none of.
+/// Returns the first of a few consecutive private characters that do not occur in the text.
 fn unused(text: &str) -> Option<u32> {
     let n_masks = MARKERS.len() as u32;
     let mut is_used = vec![false; (0xf8ff - 0xe000) / MARKERS.len() + 1];
-    for it in text.chars().filter(|it| ('\u{e000}'..='\u{f8ff}').contains(it)) {
-        is_used[((it as u32 - 0xe000) / n_masks) as usize] = true;
+    for character in text.chars().filter(|character| ('\u{e000}'..='\u{f8ff}').contains(character))
+    {
+        is_used[((character as u32 - 0xe000) / n_masks) as usize] = true;
     }
     // The last group may reach past the private characters.
     is_used.pop();
     is_used.iter().position(|is_used| !is_used).map(|group| 0xe000 + group as u32 * n_masks)
 }
 
-/// Returns where, on this line, the first marker past the limit stands.
+/// Returns the place of the first marker past the limit on this line.
 fn marker_beyond_limit(line: &str) -> Option<usize> {
     // Each container takes at least two bytes, except quotes.
     if line.len() <= MAX_MARKERS {
@@ -90,10 +94,10 @@ fn marker_beyond_limit(line: &str) -> Option<usize> {
     let is_blank = |at: usize| bytes.get(at).is_none_or(u8::is_ascii_whitespace);
     let (mut at, mut n_markers) = (0, 0);
     loop {
-        while bytes.get(at).is_some_and(|it| matches!(it, b' ' | b'\t')) {
+        while bytes.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
             at += 1;
         }
-        let n_digits = bytes[at..].iter().take_while(|it| it.is_ascii_digit()).count();
+        let n_digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let marker = at + if n_digits <= 9 { n_digits } else { 0 };
         let is_marker = match bytes.get(marker)? {
             b'>' => n_digits == 0,
@@ -109,27 +113,28 @@ fn marker_beyond_limit(line: &str) -> Option<usize> {
             return Some(marker);
         }
         at = marker + 1;
-        // What follows is a rule or not, however far in: looking once more is enough.
+        // The rest of the line is a rule or not, however far in: one more check is enough.
         if n_markers == 1 && is_rule(&bytes[at..]) {
             return None;
         }
     }
 }
 
-/// Whether what is left of a line is a thematic break. Stops at the first byte that cannot be.
+/// Reports whether the rest of a line is a thematic break. Stops at the first byte that cannot be
+/// part of one.
 fn is_rule(rest: &[u8]) -> bool {
-    let marker = rest.iter().copied().find(|it| !it.is_ascii_whitespace()).unwrap_or(b' ');
+    let marker = rest.iter().copied().find(|byte| !byte.is_ascii_whitespace()).unwrap_or(b' ');
     matches!(marker, b'-' | b'*')
-        && rest.iter().all(|it| *it == marker || it.is_ascii_whitespace())
-        && rest.iter().filter(|it| **it == marker).count() >= 3
+        && rest.iter().all(|byte| *byte == marker || byte.is_ascii_whitespace())
+        && rest.iter().filter(|byte| **byte == marker).count() >= 3
 }
 
-/// Returns where a `<` stands that begins neither an autolink nor the destination of a link.
+/// Returns the places of each `<` that begins neither an autolink nor the destination of a link.
 fn openers_of_html(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     for (at, _) in text.match_indices('<') {
-        let n_backslashes = bytes[..at].iter().rev().take_while(|it| **it == b'\\').count();
+        let n_backslashes = bytes[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
         let before = text[..at].trim_end_matches([' ', '\t', '\n']);
         let is_destination = before.ends_with("](") || before.ends_with("]:");
         if n_backslashes % 2 == 0 && !is_destination && !is_autolink(&text[at..]) {
@@ -139,7 +144,7 @@ fn openers_of_html(text: &str) -> Vec<usize> {
     found
 }
 
-/// Whether the text begins with an autolink (CommonMark 6.5), `<` included.
+/// Reports whether the text begins with an autolink (CommonMark 6.5), `<` included.
 pub(crate) fn is_autolink(text: &str) -> bool {
     let rest = text.strip_prefix('<').unwrap_or_default();
     let Some(end) = rest.find(['>', '<', ' ', '\n', '\t']) else { return false };
@@ -148,19 +153,21 @@ pub(crate) fn is_autolink(text: &str) -> bool {
         return false;
     }
     if let Some((scheme, _)) = inner.split_once(':') {
-        let is_first = scheme.starts_with(|it: char| it.is_ascii_alphabetic());
-        let rest = scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+.-".contains(&it));
+        let is_first = scheme.starts_with(|character: char| character.is_ascii_alphabetic());
+        let rest =
+            scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
         if is_first && rest && (2..=32).contains(&scheme.len()) {
             return true;
         }
     }
     let Some((local, domain)) = inner.split_once('@') else { return false };
-    let is_local = |it: u8| it.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&it);
-    let is_label = |it: &str| {
-        !it.is_empty()
-            && it.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
-            && !it.starts_with('-')
-            && !it.ends_with('-')
+    let is_local =
+        |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&byte);
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.bytes().all(|label| label.is_ascii_alphanumeric() || label == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
     };
     !local.is_empty() && local.bytes().all(is_local) && domain.split('.').all(is_label)
 }

@@ -1,4 +1,4 @@
-//! A tree and a memory to a plan: which leaf is written how.
+//! Makes a plan from a tree and a memory: how each leaf is written.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -14,10 +14,10 @@ use crate::{
     write::emit::{self, LinePrefix, OutputLine, WritePlan},
 };
 
-/// How long a text may always be, in bytes.
+/// The length that a text may always have, in bytes.
 const MAX_LEN: usize = 16 << 20;
 
-/// How much text there is, in bytes.
+/// Returns the length of the text in bytes.
 fn text_len(nodes: &[MarkdownNode]) -> usize {
     let lengths = nodes.iter().map(|node| match node {
         MarkdownNode::Text(run) => run.text.len(),
@@ -26,7 +26,7 @@ fn text_len(nodes: &[MarkdownNode]) -> usize {
     lengths.sum()
 }
 
-/// Makes the plan. Nothing is remembered of the blocks of the document for which `is_forgotten` holds.
+/// Makes the plan. Blocks of the document for which `is_forgotten` holds have no memory.
 pub(super) fn plan<'a>(
     outline: &TreeOutline<'_>,
     keys: &[LeafKey],
@@ -41,7 +41,7 @@ pub(super) fn plan<'a>(
     plan_among(outline, keys, map, profile, is_forgotten, &n_by_key)
 }
 
-/// Makes the plan of a part of a document in which there are so many leaves of each key.
+/// Makes the plan of a part of a document; `n_by_key` counts the leaves of each key in all of it.
 pub(super) fn plan_among<'a>(
     outline: &TreeOutline<'_>,
     keys: &[LeafKey],
@@ -60,14 +60,16 @@ pub(super) fn plan_among<'a>(
     plan.prefixes = prefixes(outline, &records);
     plan.cares.fill(map.style.care());
     plan.gaps = gaps(outline, keys, map, is_forgotten, n_by_key);
-    plan.bodies = records.iter().map(|record| record.and_then(|it| it.lines.as_deref())).collect();
+    plan.bodies =
+        records.iter().map(|record| record.and_then(|record| record.lines.as_deref())).collect();
     plan.end = map.style.end;
     let n_bytes: usize = outline.leaves.iter().map(|leaf| text_len(&leaf.element.children)).sum();
     plan.max_len = MAX_LEN + 8 * n_bytes + 512 * outline.leaves.len() + 2 * map.len();
     plan
 }
 
-/// Finds the record of each leaf: the only one, the one after the same leaf, or the first that is left.
+/// Finds the record of each leaf: the only one, the one after the same leaf, or the first that is
+/// left.
 fn match_records<'a>(keys: &[LeafKey], map: &'a SourceMap) -> Vec<Option<&'a SourceRecord>> {
     let mut found: Vec<Option<&SourceRecord>> = vec![None; keys.len()];
     let mut left: HashMap<LeafKey, HashMap<u16, Vec<usize>>> = HashMap::new();
@@ -107,7 +109,7 @@ fn match_records<'a>(keys: &[LeafKey], map: &'a SourceMap) -> Vec<Option<&'a Sou
     found
 }
 
-/// Settles what each container puts before lines, from what leaves in it remember.
+/// Determines the prefix of each container from the memory of leaves in it.
 fn prefixes(outline: &TreeOutline<'_>, records: &[Option<&SourceRecord>]) -> Vec<LinePrefix> {
     let usual = |at: usize| emit::prefix(outline, at);
     let mut known: Vec<Option<LinePrefix>> = vec![None; outline.containers.len()];
@@ -133,13 +135,13 @@ fn prefixes(outline: &TreeOutline<'_>, records: &[Option<&SourceRecord>]) -> Vec
     let mut signs: Vec<Option<char>> = vec![None; outline.lists.len()];
     for (list, items) in items.iter().enumerate() {
         let before = outline.lists[list].before.and_then(|before| signs[before]);
-        signs[list] = settle_list(outline, list, items, before, &mut known);
+        signs[list] = unify_markers(outline, list, items, before, &mut known);
     }
-    known.into_iter().enumerate().map(|(at, it)| it.unwrap_or_else(|| usual(at))).collect()
+    known.into_iter().enumerate().map(|(at, prefix)| prefix.unwrap_or_else(|| usual(at))).collect()
 }
 
 /// Gives all items of a list the same sign, and numbers to those that have none. Returns the sign.
-fn settle_list(
+fn unify_markers(
     outline: &TreeOutline<'_>,
     list: usize,
     items: &[usize],
@@ -148,7 +150,7 @@ fn settle_list(
 ) -> Option<char> {
     let start = outline.lists[list].start;
     let read = |prefix: &LinePrefix| {
-        ItemMarker::read(&prefix.first).filter(|it| it.number.is_empty() == start.is_none())
+        ItemMarker::read(&prefix.first).filter(|marker| marker.number.is_empty() == start.is_none())
     };
     let mut markers: Vec<Option<ItemMarker>> =
         items.iter().map(|at| known[*at].as_ref().and_then(read)).collect();
@@ -199,7 +201,7 @@ fn settle_list(
     Some(sign)
 }
 
-/// Finds what stands before each leaf, and after the last.
+/// Finds the lines before each leaf, and after the last.
 fn gaps<'a>(
     outline: &TreeOutline<'_>,
     keys: &[LeafKey],
@@ -214,14 +216,15 @@ fn gaps<'a>(
         let pair = pair(keys, index);
         if let Some(records) = map.gaps.get(&pair) {
             let at = n_used.entry(pair).or_default();
-            let all = records.first().filter(|it| records.len() == 1 && it.may_repeat());
+            let all = records.first().filter(|record| records.len() == 1 && record.may_repeat());
             let record = all.or_else(|| records.get(*at));
             *at += 1;
             gaps.push(record.and_then(|record| record.lines.as_deref()).map(Cow::Borrowed));
             continue;
         }
         let leaf = outline.leaves.get(index);
-        // Beside a new neighbour, a gap without a blank line may join what should be apart.
+        // Beside a new neighbor, a gap without a blank line may join two blocks that should be
+        // apart.
         let is_safe = |lines: &&[OutputLine]| {
             !leaf.is_some_and(|leaf| leaf.stands_apart)
                 || lines.iter().any(|line| line.text.trim().is_empty())
@@ -239,12 +242,13 @@ fn pair(keys: &[LeafKey], index: usize) -> (LeafKey, LeafKey) {
     (before, keys.get(index).copied().unwrap_or(END))
 }
 
-/// Whether there is more than blank lines: definitions that other leaves may need.
-pub(super) fn says_something(lines: &[OutputLine]) -> bool {
+/// Reports whether there is more than blank lines: definitions that other leaves may need.
+pub(super) fn has_definitions(lines: &[OutputLine]) -> bool {
     lines.iter().any(|line| !line.text.trim_matches([' ', '\t', '>']).is_empty())
 }
 
-/// Blank gaps that lost one neighbour. Only these may take another: what is not remembered is as usual.
+/// Blank gaps that lost one neighbor. Only these may get another: all others without memory are as
+/// usual.
 struct BlankGap<'a, 'b> {
     before_key: HashMap<LeafKey, Vec<&'a SourceRecord>>,
     after_key: HashMap<LeafKey, Vec<&'a SourceRecord>>,
@@ -252,7 +256,7 @@ struct BlankGap<'a, 'b> {
 }
 
 impl<'a, 'b> BlankGap<'a, 'b> {
-    /// How many candidates are looked at.
+    /// The greatest number of candidates that are examined.
     const MAX: usize = 32;
 
     fn new(n_by_key: &'b HashMap<LeafKey, usize>, map: &'a SourceMap) -> Self {
@@ -260,9 +264,9 @@ impl<'a, 'b> BlankGap<'a, 'b> {
         let is_there = |key: &LeafKey| [START, END].contains(key) || n_by_key.contains_key(key);
         for ((before, after), records) in &map.gaps {
             let is_blank = |record: &&SourceRecord| {
-                record.lines.as_deref().is_some_and(|it| !says_something(it))
+                record.lines.as_deref().is_some_and(|lines| !has_definitions(lines))
             };
-            for record in records.iter().filter(is_blank).filter(|it| it.may_repeat()) {
+            for record in records.iter().filter(is_blank).filter(|record| record.may_repeat()) {
                 if !is_there(before) {
                     before_key.entry(*after).or_insert_with(Vec::new).push(record);
                 }
@@ -274,7 +278,7 @@ impl<'a, 'b> BlankGap<'a, 'b> {
         Self { before_key, after_key, n_by_key }
     }
 
-    /// Finds a gap that stood between the same surroundings, or beside the only leaf of its kind.
+    /// Finds a gap with the same surroundings, or beside the only leaf of its kind.
     fn find(&self, keys: &[LeafKey], index: usize) -> Option<&'a [OutputLine]> {
         let (before, after) = pair(keys, index);
         let hint = LeafKey::hint_around(keys, index);
@@ -290,7 +294,7 @@ impl<'a, 'b> BlankGap<'a, 'b> {
     }
 }
 
-/// Puts definitions that stood between leaves of which one is gone beside the other, or at the end.
+/// Puts definitions between two leaves, one of them deleted, beside the other, or at the end.
 fn place_orphans<'a>(
     keys: &[LeafKey],
     map: &'a SourceMap,
@@ -303,7 +307,7 @@ fn place_orphans<'a>(
         let n_spent = if records.len() == 1 { n_used.min(1) } else { n_used };
         for record in records.iter().skip(n_spent) {
             let lines = record.lines.as_deref().unwrap_or_default();
-            if says_something(lines) {
+            if has_definitions(lines) {
                 orphans.push((*pair, record.hint, lines));
             }
         }
@@ -327,7 +331,7 @@ fn place_orphans<'a>(
         let fits = |place: &&usize| LeafKey::hint_around(keys, **place) == hint;
         let place = candidates.iter().find(fits).or_else(|| candidates.first()).copied();
         let gap = &mut gaps[place.unwrap_or(keys.len())];
-        let kept = gap.take().filter(|lines| says_something(lines));
+        let kept = gap.take().filter(|lines| has_definitions(lines));
         *gap = Some(match kept {
             None if place.is_none() => {
                 let mut apart = vec![OutputLine::new(String::new())];

@@ -1,19 +1,20 @@
-//! A rendered document that is brought up to date block by block.
+//! A rendered document that is updated block by block.
 //!
 //! Rendering costs reading the whole text back. When an editor changes one paragraph, all other
-//! blocks are written as before, and a block that begins outside all others reads the same whatever
-//! stands further up. So the blocks that changed are rendered with two neighbors on either side, as
-//! a document of their own; that is read back, and the neighbors must be written as they were.
+//! blocks are written as before, and a block that begins outside all others reads the same
+//! independent of the text further up. So the blocks that changed are rendered with two neighbors
+//! on either side, as a document of their own; that is read back, and the neighbors must be written
+//! as they were.
 //!
 //! # Invariants
 //!
-//! * The text is what [`render`](super::render) returns for the whole document. Where that is not
+//! * The text is what [`render`](super::render) returns for the whole document. If that is not
 //!   certain, nothing is done, and the caller renders the document.
 //!
 //! # Cost
 //!
 //! [`RenderedBlocks::replace`] costs the blocks that it is given, one move of the text behind them,
-//! and a look at what is remembered of gaps.
+//! and a check of the remembered gaps.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     SourceMap,
-    apply_source::{self, says_something},
+    apply_source::{self, has_definitions},
     key::{END, LeafKey, START},
 };
 use crate::{
@@ -34,33 +35,33 @@ use crate::{
     write::emit::emit_blocks,
 };
 
-/// How many blocks with text are rendered on either side of those that changed.
+/// The number of blocks with text that are rendered on either side of the changed ones.
 const N_NEIGHBORS: usize = 2;
 
-/// A document as text, and which part of it is which block.
+/// A document as text, with the part of the text for each block.
 #[derive(Debug, Clone)]
 pub struct RenderedBlocks {
     text: String,
     blocks: Vec<SourceBlock>,
-    /// How many leaves there are of each key.
+    /// The number of leaves of each key.
     n_by_key: HashMap<LeafKey, usize>,
-    /// How many blocks have no text: empty paragraphs, which markdown cannot say.
+    /// The number of blocks without text: empty paragraphs, which markdown cannot express.
     n_silent: usize,
 }
 
 /// One block of the document.
 #[derive(Debug, Clone)]
 struct SourceBlock {
-    /// How many bytes of the text it is, with what stands before it.
+    /// The number of bytes of its text, with the gap before it.
     len: usize,
     keys: Box<[LeafKey]>,
 }
 
 impl SourceMap {
-    /// Reports whether what is remembered of one block has no effect on how far blocks are written.
+    /// Reports whether the memory of one block has no effect on the text of distant blocks.
     fn is_local(&self) -> bool {
         let says = |record: &super::SourceRecord| {
-            says_something(record.lines.as_deref().unwrap_or_default())
+            has_definitions(record.lines.as_deref().unwrap_or_default())
         };
         !self.style.has_mark
             && !self.style.is_open
@@ -84,7 +85,7 @@ impl SourceMap {
         keys.iter().all(is_plain_leaf) && keys.windows(2).all(is_plain_gap)
     }
 
-    /// Reports whether nothing is remembered of some leaves, nor of gaps beside them.
+    /// Reports whether some leaves and the gaps beside them have no memory.
     fn forgets(&self, keys: &[LeafKey]) -> bool {
         let is_gap =
             |(before, after): &(LeafKey, LeafKey)| keys.contains(before) || keys.contains(after);
@@ -95,13 +96,13 @@ impl SourceMap {
 }
 
 impl RenderedBlocks {
-    /// Renders a document. Returns nothing if its text cannot be brought up to date by blocks.
+    /// Renders a document. Returns `None` if its text cannot be updated by blocks.
     pub fn new(document: &TreeElement, map: &SourceMap, profile: SchemaProfile) -> Option<Self> {
         let rendered = Self::written(document, map, profile)?;
         reads_back(&rendered.text, &document.children, profile).then_some(rendered)
     }
 
-    /// Divides a text into blocks that is known to be what [`render`](super::render) returns for a
+    /// Divides a text into blocks. The text must be the result of [`render`](super::render) for the
     /// document, so that it need not be read back.
     pub fn of_text(
         document: &TreeElement,
@@ -135,17 +136,17 @@ impl RenderedBlocks {
         &self.text
     }
 
-    /// Reports whether the text says all of the document.
+    /// Reports whether the text expresses all of the document.
     pub fn is_exact(&self) -> bool {
         self.n_silent == 0
     }
 
-    /// Returns how many blocks there are.
+    /// Returns the number of blocks.
     pub fn n_blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Returns which blocks must be read to replace some: these and their neighbors.
+    /// Returns the blocks that must be read to replace some: these and their neighbors.
     pub fn around(&self, blocks: Range<usize>) -> Range<usize> {
         let has_text = |block: &&SourceBlock| !block.keys.is_empty();
         let mut start = blocks.start;
@@ -161,14 +162,14 @@ impl RenderedBlocks {
         start..end
     }
 
-    /// Returns which part of the text some blocks are, and what stands before the first of them.
+    /// Returns the part of the text of some blocks, and the gap before the first of them.
     pub fn part(&self, blocks: Range<usize>) -> Range<usize> {
         let len = |blocks: &[SourceBlock]| blocks.iter().map(|block| block.len).sum::<usize>();
         let start = len(&self.blocks[..blocks.start]);
         start..start + len(&self.blocks[blocks])
     }
 
-    /// Returns the blocks in which a part of the text is that lies between the first and the last
+    /// Returns the blocks that contain the part of the text between the first and the last
     /// difference.
     pub fn blocks_of(&self, part: Range<usize>) -> Range<usize> {
         let (mut at, mut start, mut end) = (0, None, self.blocks.len());
@@ -187,9 +188,9 @@ impl RenderedBlocks {
         start..end
     }
 
-    /// Brings the text up to date: of the document, `old` are the blocks that change,
+    /// Updates the text: of the document, `old` are the blocks that change,
     /// [`around`](Self::around) them are those that are given in `nodes` with their neighbors:
-    /// `n_before` and `n_after` of these stay. Returns whether it was possible; if not, nothing
+    /// `n_before` and `n_after` of these stay. Reports whether it was possible; if not, nothing
     /// changed.
     pub fn replace(
         &mut self,
@@ -205,19 +206,22 @@ impl RenderedBlocks {
             return false;
         }
         let n_new = nodes.len() - n_before - n_after;
-        let part = TreeElement::new("doc").holding(nodes);
+        let part = TreeElement::new("doc").with_children(nodes);
         if part.children.iter().all(is_silent) {
             return false;
         }
         let outline = TreeOutline::new(&part);
         let keys = LeafKey::of_leaves(&outline);
-        let is_footnote =
-            |it: &crate::outline::OutlineContainer<'_>| it.kind == ContainerKind::Footnote;
+        let is_footnote = |container: &crate::outline::OutlineContainer<'_>| {
+            container.kind == ContainerKind::Footnote
+        };
         if outline.containers.iter().any(is_footnote) {
             return false;
         }
-        let gone: Vec<LeafKey> =
-            self.blocks[window.clone()].iter().flat_map(|it| it.keys.iter().copied()).collect();
+        let gone: Vec<LeafKey> = self.blocks[window.clone()]
+            .iter()
+            .flat_map(|block| block.keys.iter().copied())
+            .collect();
         let has_near = self.has_near_gaps(map);
         let is_plain = map.is_plain(&gone, &self.n_by_key);
         self.recount(gone.iter(), keys.iter());
@@ -231,7 +235,7 @@ impl RenderedBlocks {
             return false;
         };
         let here = self.part(window.clone());
-        // The first block stands as it did, also what is before it.
+        // The first block stays in place, also the gap before it.
         let n_first = blocks.first().map_or(0, |block| block.len);
         let (n_old_first, first) = match n_before {
             0 => (0, None),
@@ -240,7 +244,7 @@ impl RenderedBlocks {
         let skipped = if first.is_some() { n_first } else { 0 };
         self.text.replace_range(here.start + n_old_first..here.end, &text[skipped..]);
         let n_silent =
-            |blocks: &[SourceBlock]| blocks.iter().filter(|it| it.keys.is_empty()).count();
+            |blocks: &[SourceBlock]| blocks.iter().filter(|block| block.keys.is_empty()).count();
         self.n_silent = self.n_silent - n_silent(&self.blocks[window.clone()]) + n_silent(&blocks);
         let kept = first.into_iter().chain(blocks.into_iter().skip(usize::from(n_before > 0)));
         debug_assert_eq!(n_new + n_before + n_after, part.children.len());
@@ -268,22 +272,22 @@ impl RenderedBlocks {
         is_same.then_some((text, blocks))
     }
 
-    /// Reports whether nothing is remembered of some blocks.
+    /// Reports whether some blocks have no memory.
     pub fn is_forgotten(&self, map: &SourceMap, blocks: Range<usize>) -> bool {
         let keys: Vec<LeafKey> =
-            self.blocks[blocks].iter().flat_map(|it| it.keys.iter().copied()).collect();
+            self.blocks[blocks].iter().flat_map(|block| block.keys.iter().copied()).collect();
         map.forgets(&keys)
     }
 
-    /// Reports whether a gap is remembered that lost a neighbor. Any other beside the one that is
-    /// left may then be written like it.
+    /// Reports whether a gap is remembered that lost a neighbor. Any other gap beside the remaining
+    /// neighbor may then be written like it.
     fn has_near_gaps(&self, map: &SourceMap) -> bool {
         let is_there =
             |key: &LeafKey| [START, END].contains(key) || self.n_by_key.contains_key(key);
         map.gaps.keys().any(|(before, after)| !is_there(before) || !is_there(after))
     }
 
-    /// Counts leaves that go and leaves that come.
+    /// Counts removed and added leaves.
     fn recount<'a>(
         &mut self,
         gone: impl Iterator<Item = &'a LeafKey>,
@@ -302,7 +306,7 @@ impl RenderedBlocks {
         }
     }
 
-    /// Reports whether the neighbors of what changed are written as they were.
+    /// Reports whether the neighbors of the changed blocks are written as they were.
     fn is_same_around(
         &self,
         window: &Range<usize>,
@@ -316,12 +320,13 @@ impl RenderedBlocks {
         let len = |blocks: &[SourceBlock]| blocks.iter().map(|block| block.len).sum::<usize>();
         let old_blocks = &self.blocks[window.clone()];
         // Nothing stands before the first block of a document of its own.
-        let old_before = &here[old_blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len)
-            ..len(&old_blocks[..n_before])];
-        let new_before = &text[blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len)
+        let old_before =
+            &here[old_blocks.first().filter(|_| n_before > 0).map_or(0, |block| block.len)
+                ..len(&old_blocks[..n_before])];
+        let new_before = &text[blocks.first().filter(|_| n_before > 0).map_or(0, |block| block.len)
             ..len(&blocks[..n_before])];
         let first = |text: &str, blocks: &[SourceBlock]| {
-            let len = blocks.first().filter(|_| n_before > 0).map_or(0, |it| it.len);
+            let len = blocks.first().filter(|_| n_before > 0).map_or(0, |block| block.len);
             text[..len].trim_start_matches(['\n', '\r', ' ', '\t', '>']).to_owned()
         };
         let is_first_same = first(here, old_blocks) == first(text, blocks);
@@ -347,8 +352,10 @@ fn reads_back(text: &str, nodes: &[MarkdownNode], profile: SchemaProfile) -> boo
 /// Reports whether a document was read as all blocks that have text.
 pub(super) fn reads_as(read: &TreeElement, nodes: &[MarkdownNode]) -> bool {
     let mut said = nodes.iter().filter(|node| !is_silent(node));
-    let is_same =
-        read.children.iter().all(|it| said.next().is_some_and(|node| same_node(it, node)));
+    let is_same = read
+        .children
+        .iter()
+        .all(|read_node| said.next().is_some_and(|node| same_node(read_node, node)));
     is_same && said.next().is_none()
 }
 
@@ -358,7 +365,7 @@ fn count(keys: &[LeafKey]) -> HashMap<LeafKey, usize> {
     n_by_key
 }
 
-/// Writes a document, and returns which part of the text is which block.
+/// Writes a document, and returns the part of the text of each block.
 fn write_blocks(
     outline: &TreeOutline<'_>,
     keys: &[LeafKey],
@@ -375,7 +382,8 @@ fn write_blocks(
         outline.document().iter().map(|_| SourceBlock { len: 0, keys: Box::default() }).collect();
     let mut leaf = 0;
     while let Some(first) = outline.leaves.get(leaf) {
-        let n_leaves = outline.leaves[leaf..].iter().take_while(|it| it.top == first.top).count();
+        let n_leaves =
+            outline.leaves[leaf..].iter().take_while(|leaf| leaf.top == first.top).count();
         let end = starts.get(leaf + n_leaves).copied().unwrap_or(text.len());
         blocks[first.top] =
             SourceBlock { len: end - starts[leaf], keys: keys[leaf..leaf + n_leaves].into() };

@@ -7,8 +7,8 @@
 //!
 //! record       <hint> <lines> <prefix>,<prefix>…       then that many lines; = for the usual ones
 //! prefix       = where usual, or <first>|<rest>
-//! line         one letter, then the text: a after the prefixes, A whole; b, c, d (B, C, D) the same
-//!              where the line ends with LF, CR LF or CR unlike most
+//! line         one letter, then the text: a after the prefixes, A whole; b, c, d (B, C, D) the
+//!              same for a line that ends with LF, CR LF or CR unlike most
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::write::emit::{LineEnd, OutputLine};
 
-/// Under which key the style of the file stands.
+/// The key of the file's style.
 const STYLE: &str = "style";
 
 impl SourceMap {
@@ -40,7 +40,7 @@ impl SourceMap {
         entries
     }
 
-    /// Reads entries, from whomever. What cannot be read is not remembered.
+    /// Reads entries from an untrusted document. Unreadable entries are ignored.
     pub fn from_entries<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut map = Self::default();
         for (key, value) in entries {
@@ -49,7 +49,7 @@ impl SourceMap {
             } else if let Some(leaf) = key.strip_prefix('l').and_then(LeafKey::from_text) {
                 map.leaves.extend(records_from_text(value).map(|records| (leaf, records)));
             } else if let Some(pair) =
-                key.strip_prefix('g').and_then(|it| it.split_at_checked(TEXT_LEN))
+                key.strip_prefix('g').and_then(|keys| keys.split_at_checked(TEXT_LEN))
                 && let (Some(before), Some(after)) =
                     (LeafKey::from_text(pair.0), LeafKey::from_text(pair.1))
             {
@@ -60,8 +60,8 @@ impl SourceMap {
         map
     }
 
-    /// Returns what to write where these entries are, so that those of `new` are there: a value to set, or
-    /// nothing to delete. Entries that are the same are not touched.
+    /// Returns the edits that turn these entries into those of `new`: a value to set, or `None` to
+    /// delete. Entries that are the same are left out.
     pub fn changes(&self, new: &Self) -> Vec<(String, Option<String>)> {
         let (old, mut new) = (self.entries(), new.entries());
         let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -70,7 +70,7 @@ impl SourceMap {
         changed.into_iter().map(|key| (key.clone(), new.remove(&key))).collect()
     }
 
-    /// Whether nothing is remembered: the text is as everybody would write it.
+    /// Reports whether nothing is remembered: the text is in the usual style.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -162,9 +162,11 @@ fn prefixes_from_text(text: &str) -> Option<Vec<Option<(String, String)>>> {
     if text.is_empty() {
         return Some(Vec::new());
     }
-    let is_sound = |it: &str| {
-        it.len() <= MAX_PREFIX
-            && it.chars().all(|it| " \t>-+*.)".contains(it) || it.is_ascii_digit())
+    let is_sound = |prefix: &str| {
+        prefix.len() <= MAX_PREFIX
+            && prefix
+                .chars()
+                .all(|character| " \t>-+*.)".contains(character) || character.is_ascii_digit())
     };
     let read = |prefix: &str| match prefix.split_once('|') {
         None => (prefix == "=").then_some(None),

@@ -1,4 +1,4 @@
-//! Under which name a leaf is remembered: a hash of what it means and of the kinds of containers around.
+//! The key of a leaf in the memory: a hash of its meaning and of the kinds of containers around it.
 
 use crate::{
     outline::{ContainerKind, TreeOutline},
@@ -6,7 +6,7 @@ use crate::{
     tree_equality::is_derived,
 };
 
-/// A name of a leaf. Not proof against forgery, and need not be: what is found under it is verified.
+/// The key of a leaf. Not proof against forgery, and need not be: the record under it is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct LeafKey(pub(super) u64);
 
@@ -16,7 +16,7 @@ pub(super) const START: LeafKey = LeafKey(1);
 pub(super) const END: LeafKey = LeafKey(2);
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// How long a key is as text.
+/// The length of a key as text.
 pub(super) const TEXT_LEN: usize = 11;
 
 impl LeafKey {
@@ -47,12 +47,12 @@ impl LeafKey {
         Self(hasher.finish())
     }
 
-    /// Returns a little of the key.
+    /// Returns a few bits of the key.
     pub(super) fn hint(self) -> u16 {
         self.0 as u16
     }
 
-    /// Returns a little of what stands around a gap: of the leaves beside its neighbours.
+    /// Returns a few bits of the context of a gap: of the leaves beside its neighbors.
     pub(super) fn hint_around(keys: &[Self], gap: usize) -> u16 {
         let before = gap.checked_sub(2).map_or(START, |before| keys[before]);
         let after = keys.get(gap + 1).copied().unwrap_or(END);
@@ -65,14 +65,14 @@ impl LeafKey {
         (0..TEXT_LEN).map(digit).collect()
     }
 
-    /// Reads what [`LeafKey::to_text`] wrote.
+    /// Parses the result of [`LeafKey::to_text`].
     pub(super) fn from_text(text: &str) -> Option<Self> {
         if text.len() != TEXT_LEN {
             return None;
         }
         let mut key = 0_u64;
         for (at, byte) in text.bytes().enumerate() {
-            let digit = DIGITS.iter().position(|it| *it == byte)? as u64;
+            let digit = DIGITS.iter().position(|digit_byte| *digit_byte == byte)? as u64;
             if at + 1 == TEXT_LEN && digit > 15 {
                 return None;
             }
@@ -103,7 +103,7 @@ impl LeafHasher {
         let is_kept = |(name, value): &&(smol_str::SmolStr, AttributeValue)| {
             !value.is_null() && !is_derived(owner, name)
         };
-        // What one is has no order.
+        // The attributes have no order.
         if attributes.len() > 1 {
             let mut kept: Vec<_> = attributes.iter().filter(is_kept).collect();
             kept.sort_by(|left, right| left.0.cmp(&right.0));
@@ -175,9 +175,9 @@ impl LeafHasher {
     }
 
     fn finish(self) -> u64 {
-        let mut it = self.0;
-        it = (it ^ (it >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        it = (it ^ (it >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        it ^ (it >> 33)
+        let mut hash = self.0;
+        hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        hash ^ (hash >> 33)
     }
 }

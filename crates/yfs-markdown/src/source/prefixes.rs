@@ -1,11 +1,11 @@
-//! What containers put before lines, as a file has it: `-   `, ` 1) `, `>`.
+//! The prefixes of containers before lines, as written in a file: `-   `, ` 1) `, `>`.
 
 use crate::{
     outline::{ContainerKind, TreeOutline},
     write::emit::{self, LineEnd, LinePrefix},
 };
 
-/// How long a remembered prefix may be, in bytes: it stands before each line.
+/// The greatest length of a remembered prefix, in bytes: it stands before each line.
 pub(super) const MAX_PREFIX: usize = 20;
 
 /// A marker of an item, in parts.
@@ -13,16 +13,17 @@ pub(super) const MAX_PREFIX: usize = 20;
 pub(super) struct ItemMarker {
     /// Blanks before it.
     pub(super) indent: String,
-    /// The number as written; nothing for bullets.
+    /// The number as written; empty for bullets.
     pub(super) number: String,
-    /// The bullet, or what follows the number.
+    /// The bullet, or the sign after the number.
     pub(super) sign: char,
     /// Blanks after it.
     pub(super) pad: String,
 }
 
 impl ItemMarker {
-    /// Reads the marker that a line begins with. The blanks after it may belong to the content in part.
+    /// Parses the marker that a line begins with. The blanks after it may belong to the content in
+    /// part.
     pub(super) fn read(line: &str) -> Option<Self> {
         let unindented = line.trim_start_matches([' ', '\t']);
         let indent = line[..line.len() - unindented.len()].to_owned();
@@ -44,11 +45,11 @@ impl ItemMarker {
         })
     }
 
-    /// Returns what the marker puts before lines.
+    /// Returns the prefixes of the marker's lines.
     pub(super) fn prefix(&self) -> LinePrefix {
         let Self { indent, number, sign, pad } = self;
         let first = format!("{indent}{number}{sign}{pad}");
-        let width = first.chars().fold(0, |column, it| match it {
+        let width = first.chars().fold(0, |column, character| match character {
             '\t' => column / 4 * 4 + 4,
             _ => column + 1,
         });
@@ -56,7 +57,7 @@ impl ItemMarker {
     }
 }
 
-/// Returns what each container puts before lines in this text.
+/// Returns the prefixes of each container in this text.
 pub(super) fn read(
     outline: &TreeOutline<'_>,
     lines: &[(&str, Option<LineEnd>)],
@@ -68,7 +69,7 @@ pub(super) fn read(
         let range = &container.range;
         let open_line = line_of(range.start);
         let last_line = line_of(range.end.saturating_sub(1).max(range.start));
-        // What is left of a line after what the containers around put before it.
+        // The rest of a line after the prefixes of the containers around.
         let inner = |line: usize| {
             let mut rest = lines.get(line)?.0;
             for outer in chain(outline, container.parent) {
@@ -84,7 +85,8 @@ pub(super) fn read(
             ContainerKind::Item { .. } => item(line, next()),
             ContainerKind::Footnote => None,
         });
-        let found = found.filter(|it| it.first.len() <= MAX_PREFIX && it.rest.len() <= MAX_PREFIX);
+        let found = found
+            .filter(|prefix| prefix.first.len() <= MAX_PREFIX && prefix.rest.len() <= MAX_PREFIX);
         prefixes.push(found.unwrap_or_else(|| emit::prefix(outline, index)));
         open_lines.push(open_line);
     }
@@ -104,10 +106,10 @@ fn chain(outline: &TreeOutline<'_>, innermost: Option<usize>) -> Vec<usize> {
 
 fn quote(line: &str, next: Option<&str>) -> Option<LinePrefix> {
     let read = |line: &str| {
-        let n_blanks = line.bytes().take_while(|it| *it == b' ').count();
+        let n_blanks = line.bytes().take_while(|byte| *byte == b' ').count();
         let rest = line.get(n_blanks..)?.strip_prefix('>')?;
         let length = n_blanks + 1 + usize::from(rest.starts_with(' '));
-        // On a line with nothing else, the blank cannot be told.
+        // On a line with no other text, the blank is ambiguous.
         (!rest.is_empty()).then(|| line[..length].to_owned())
     };
     let next = next.and_then(read);
@@ -124,7 +126,7 @@ fn item(line: &str, next: Option<&str>) -> Option<LinePrefix> {
         marker.pad = " ".to_owned();
     }
     let prefix = marker.prefix();
-    // Some continue with a tab what they began with one.
+    // Some writers continue with a tab if they began with one.
     let is_tabbed = prefix.rest.len() == 4 && next.is_some_and(|next| next.starts_with('\t'));
     Some(if is_tabbed { LinePrefix { rest: "\t".to_owned(), ..prefix } } else { prefix })
 }

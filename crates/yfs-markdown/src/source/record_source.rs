@@ -1,4 +1,4 @@
-//! Text to tree and memory.
+//! Parses text to a tree and a memory.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,9 +19,10 @@ use crate::{
     },
 };
 
-/// Reads a text without front matter, and remembers what the tree does not say.
+/// Parses a text without front matter, and remembers the parts that the tree does not express.
 ///
-/// Elements of the tree are without marks, since Yjs keeps none: a link around an image is remembered.
+/// Elements of the tree are without marks, since Yjs keeps none: a link around an image is
+/// remembered.
 ///
 /// ```
 /// use yfs_markdown::{schema::SchemaProfile, source::{remember, render}};
@@ -35,7 +36,7 @@ pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) 
     let physical = physical_lines(body);
     let normalised = normalise(body);
     let (mut document, root) = parse_spans(&normalised, profile);
-    // Nobody keeps these, so whoever renders will not have them.
+    // Stored documents do not keep these, so a later `render` will not have them.
     document.drop_marks_of_elements();
     let mut style = FileStyle {
         end: most_common_end(&physical),
@@ -45,10 +46,10 @@ pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) 
     };
     let outline = TreeOutline::with_spans(&document, &root);
     let reader = SourceReader::new(&outline, &normalised, &physical, style.end);
-    let says_something =
+    let has_definitions =
         |line: &StrippedLine<'_>| !line.text.trim_matches([' ', '\t', '>']).is_empty();
     style.has_definitions =
-        (0..=outline.leaves.len()).any(|gap| reader.gap(gap).iter().any(says_something));
+        (0..=outline.leaves.len()).any(|gap| reader.gap(gap).iter().any(has_definitions));
     let keys = LeafKey::of_leaves(&outline);
     let leaves = kept_leaves(&reader, &keys, profile, style.care());
     let gaps = kept_gaps(&reader, &keys);
@@ -57,13 +58,13 @@ pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) 
 }
 
 impl FileStyle {
-    /// How careful to be with text that nobody remembers.
+    /// Returns the care for text without memory.
     pub(super) fn care(self) -> EscapeCare {
         if self.has_definitions { EscapeCare::Brackets } else { EscapeCare::Little }
     }
 }
 
-/// Returns the lines of a text and how each ends.
+/// Returns the lines of a text and the end of each.
 fn physical_lines(text: &str) -> Vec<(&str, Option<LineEnd>)> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -88,7 +89,8 @@ fn most_common_end(lines: &[(&str, Option<LineEnd>)]) -> LineEnd {
     ends.into_iter().max_by_key(|end| count(*end)).unwrap_or(LineEnd::Lf)
 }
 
-/// A line of the text without what the open containers put before it: a [`OutputLine`] that is not kept yet.
+/// A line of the text without the prefixes of the open containers: an [`OutputLine`] that is not
+/// kept yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StrippedLine<'a> {
     text: &'a str,
@@ -113,7 +115,7 @@ struct SourceReader<'a> {
     prefixes: Vec<LinePrefix>,
     /// The first line of each leaf, and the one after its last.
     places: Vec<(usize, usize)>,
-    /// All lines, as the emitter would take them.
+    /// All lines, as the emitter expects them.
     cuts: Vec<StrippedLine<'a>>,
 }
 
@@ -135,13 +137,13 @@ impl<'a> SourceReader<'a> {
         reader
     }
 
-    /// The lines of a leaf.
+    /// Returns the lines of a leaf.
     fn leaf(&self, index: usize) -> &[StrippedLine<'a>] {
         let (start, end) = self.places[index];
         &self.cuts[start..end]
     }
 
-    /// The lines before a leaf, or after the last.
+    /// Returns the lines before a leaf, or after the last.
     fn gap(&self, index: usize) -> &[StrippedLine<'a>] {
         let start = index.checked_sub(1).map_or(0, |before| self.places[before].1);
         let end = self.places.get(index).map_or(self.cuts.len(), |place| place.0);
@@ -175,7 +177,8 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    /// Takes off what the open containers put before a line. What cannot be written so is kept whole.
+    /// Strips the prefixes of the open containers off a line. A line that cannot be written so is
+    /// kept whole.
     fn line(
         &self,
         line: (&'a str, Option<LineEnd>),
@@ -186,8 +189,8 @@ impl<'a> SourceReader<'a> {
         let mut inner = Some(text);
         let mut prefix = String::new();
         for (container, is_pending) in open {
-            let it = &self.prefixes[*container];
-            let part = if std::mem::take(is_pending) { &it.first } else { &it.rest };
+            let LinePrefix { first, rest } = &self.prefixes[*container];
+            let part = if std::mem::take(is_pending) { first } else { rest };
             prefix.push_str(part);
             inner = inner.and_then(|inner| inner.strip_prefix(part.as_str()));
         }
@@ -200,7 +203,7 @@ impl<'a> SourceReader<'a> {
     }
 }
 
-/// Returns the lines of each leaf, in order and apart.
+/// Returns the lines of each leaf, in order and disjoint.
 fn places(
     outline: &TreeOutline<'_>,
     lines: &[(&str, Option<LineEnd>)],
@@ -212,12 +215,12 @@ fn places(
         let range = &leaf.range;
         let mut start = line_of(range.start);
         let mut end = if range.is_empty() { start } else { line_of(range.end - 1) + 1 };
-        let mut container = leaf.container.map(|it| &outline.containers[it]);
-        while let Some(around) = container.filter(|it| it.first_leaf == index) {
+        let mut container = leaf.container.map(|index| &outline.containers[index]);
+        while let Some(around) = container.filter(|container| container.first_leaf == index) {
             let opens = line_of(around.range.start);
             start = start.min(opens);
             end = end.max(opens + 1);
-            container = around.parent.map(|it| &outline.containers[it]);
+            container = around.parent.map(|index| &outline.containers[index]);
         }
         if leaf.element.name == "table_header_row" {
             end = start + 2;
@@ -244,7 +247,8 @@ fn kept_leaves(
     let usual: Vec<LinePrefix> =
         (0..outline.containers.len()).map(|at| emit::prefix(outline, at)).collect();
     let differs = |container: usize| reader.prefixes[container] != usual[container];
-    // Where one item of a list is unusual, all are remembered: what is not was not there.
+    // If one item of a list is unusual, all are remembered: an item without memory did not exist
+    // then.
     let mut is_unusual = vec![false; outline.lists.len()];
     for (index, container) in outline.containers.iter().enumerate() {
         if let ContainerKind::Item { list, .. } = container.kind {
@@ -275,7 +279,7 @@ fn kept_leaves(
     .collect()
 }
 
-/// Whether a leaf's lines are those that whoever remembers nothing writes.
+/// Reports whether a leaf's lines are those that a writer without memory writes.
 fn has_usual_lines(
     reader: &SourceReader<'_>,
     index: usize,
@@ -284,7 +288,7 @@ fn has_usual_lines(
 ) -> bool {
     let outline = reader.outline;
     let leaf = &outline.leaves[index];
-    let opens = leaf.container.is_some_and(|it| outline.containers[it].first_leaf == index);
+    let opens = leaf.container.is_some_and(|index| outline.containers[index].first_leaf == index);
     let body = body(leaf, profile, care);
     let lines = reader.leaf(index);
     if body.is_empty() {
@@ -313,7 +317,7 @@ fn kept_gaps(
     let mut n_by_key = HashMap::from([(START, 1), (END, 1)]);
     keys.iter().for_each(|key| *n_by_key.entry(*key).or_insert(0) += 1);
     kept(&pairs, is_kept, |gap| {
-        // Where both neighbours are the only ones of their kind, nothing more is needed to find the place.
+        // If both neighbors are the only ones of their kind, their keys determine the place.
         let is_only = [before(gap), after(gap)].iter().all(|key| n_by_key.get(key) == Some(&1));
         let hint = if is_only { 0 } else { LeafKey::hint_around(keys, gap) };
         let lines = reader.gap(gap).iter().map(|line| line.to_line()).collect();
@@ -321,7 +325,7 @@ fn kept_gaps(
     })
 }
 
-/// One record needs no hint. So a change beside it does not change it.
+/// Removes the hint of a single record, which needs none. So a change beside it does not change it.
 fn without_needless_hint(mut records: Vec<SourceRecord>) -> Vec<SourceRecord> {
     if let [record] = records.as_mut_slice() {
         record.hint = 0;
@@ -329,7 +333,7 @@ fn without_needless_hint(mut records: Vec<SourceRecord>) -> Vec<SourceRecord> {
     records
 }
 
-/// Records what is not as usual, with all of the same key, and joins what is the same everywhere.
+/// Records unusual lines, with all of the same key, and joins records that are the same everywhere.
 fn kept<K: Ord + Copy>(
     keys: &[K],
     is_kept: impl Fn(usize) -> bool,
@@ -347,8 +351,9 @@ fn kept<K: Ord + Copy>(
         }
     }
     for records in found.values_mut() {
-        let is_same =
-            |it: &SourceRecord| it.prefixes == records[0].prefixes && it.lines == records[0].lines;
+        let is_same = |record: &SourceRecord| {
+            record.prefixes == records[0].prefixes && record.lines == records[0].lines
+        };
         if records.iter().all(is_same) && records[0].may_repeat() {
             records.truncate(1);
         }

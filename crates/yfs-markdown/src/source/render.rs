@@ -1,4 +1,4 @@
-//! Tree and memory to text, read back before it is believed.
+//! Renders a tree and a memory as text, and reads it back for verification.
 
 use super::{SourceMap, apply_source, blocks::reads_as, key::LeafKey};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     schema::SchemaProfile,
     tree::{MarkdownNode, TreeElement},
     tree_equality::{same, same_node},
-    write::{emit::emit, take_care, write},
+    write::{emit::emit, raise_care, write},
 };
 
 /// A document as text.
@@ -15,18 +15,20 @@ use crate::{
 pub struct RenderedText {
     /// The text.
     pub text: String,
-    /// Whether it reads back as the document. A document may hold what markdown cannot say.
+    /// Whether it reads back as the document. A document may have content that markdown cannot
+    /// express.
     pub is_exact: bool,
 }
 
-/// Writes a document, with the remembered bytes wherever they still mean what the tree says.
+/// Writes a document, with the remembered bytes wherever they still mean the tree.
 ///
-/// The text means the tree; where markdown cannot say that, it means what [`write()`] of the same tree does.
+/// The text means the tree; if markdown cannot express the tree, the text means the same as the
+/// output of [`write()`].
 pub fn render(document: &TreeElement, map: &SourceMap, profile: SchemaProfile) -> String {
     render_checked(document, map, profile).text
 }
 
-/// Writes a document like [`render`], and tells whether the text says all of it.
+/// Writes a document like [`render`], and reports whether the text expresses all of it.
 pub fn render_checked(
     document: &TreeElement,
     map: &SourceMap,
@@ -39,14 +41,14 @@ pub fn render_checked(
     if same(&read, document) {
         return RenderedText { text: first, is_exact: true };
     }
-    // Empty paragraphs beside other blocks are all that the text leaves out.
+    // Empty paragraphs beside other blocks are the only nodes that the text leaves out.
     let is_block = |node: &MarkdownNode| node.as_element().is_some();
     let has_text = |node: &MarkdownNode| !node.as_element().is_some_and(is_empty_paragraph);
     let nodes = &document.children;
     if nodes.iter().all(is_block) && nodes.iter().any(has_text) && reads_as(&read, nodes) {
         return RenderedText { text: first, is_exact: false };
     }
-    // A tree may hold what markdown cannot say. Then what can be said is what counts.
+    // A tree may have content that markdown cannot express. Then the rest is compared.
     let canonical = write(document, profile);
     let meant = parse(&canonical, profile);
     let is_exact = same(&meant, document);
@@ -79,7 +81,7 @@ fn attempt(
     let mut plan = apply_source::plan(outline, keys, map, profile, is_forgotten);
     if is_careful {
         let is_new: Vec<bool> = plan.bodies.iter().map(Option::is_none).collect();
-        take_care(outline, &mut plan, |index| is_new[index]);
+        raise_care(outline, &mut plan, |index| is_new[index]);
     }
     let mut text = emit(outline, &plan);
     if map.style.is_open {
@@ -92,7 +94,7 @@ fn attempt(
     text
 }
 
-/// Returns which blocks of the document read back as something else: from the first to after the last.
+/// Returns the blocks of the document that read back differently: from the first to after the last.
 fn difference(
     document: &TreeElement,
     read: &TreeElement,

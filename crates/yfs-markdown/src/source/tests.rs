@@ -1,4 +1,4 @@
-//! What is remembered, entry by entry, and what a change touches.
+//! The memory, entry by entry, and the effect of changes.
 
 use expect_test::{Expect, expect};
 
@@ -24,8 +24,12 @@ fn check_change(text: &str, word: &str, by: &str, expected: Expect) {
         let again = render(&document, &map, profile);
         let (old, new): (Vec<_>, Vec<_>) = (text.lines().collect(), again.lines().collect());
         let mut shown = String::new();
-        old.iter().filter(|it| !new.contains(it)).for_each(|it| shown += &format!("-{it}\n"));
-        new.iter().filter(|it| !old.contains(it)).for_each(|it| shown += &format!("+{it}\n"));
+        old.iter()
+            .filter(|line| !new.contains(line))
+            .for_each(|line| shown += &format!("-{line}\n"));
+        new.iter()
+            .filter(|line| !old.contains(line))
+            .for_each(|line| shown += &format!("+{line}\n"));
         shown
     });
     assert_eq!(shown[0], shown[1]);
@@ -42,7 +46,7 @@ fn replace(element: &mut TreeElement, word: &str, by: &str) {
 }
 
 #[test]
-fn what_everybody_writes_is_not_remembered() {
+fn usual_style_is_not_remembered() {
     let text = "# Title\n\nWords *and* words\nwrapped.\n\n- one\n- two\n\n1. one\n2. two\n";
     check_entries(text, expect![""]);
 }
@@ -238,8 +242,8 @@ fn items_come_and_go_without_a_trace_in_others() {
     };
     let new = || {
         let text = MarkdownNode::text("new", Vec::new());
-        let paragraph = TreeElement::new("paragraph").holding(vec![text]);
-        MarkdownNode::from(TreeElement::new("list_item").holding(vec![paragraph.into()]))
+        let paragraph = TreeElement::new("paragraph").with_children(vec![text]);
+        MarkdownNode::from(TreeElement::new("list_item").with_children(vec![paragraph.into()]))
     };
     expect![[r#"
         3)  three

@@ -1,4 +1,4 @@
-//! The lines of one leaf, without what containers put before them.
+//! The lines of one leaf, without the prefixes of containers.
 
 use super::{
     escape,
@@ -10,7 +10,8 @@ use crate::{
     tree::{MarkdownNode, TreeElement},
 };
 
-/// Returns the lines of a leaf, separated by `\n`. Empty paragraphs have none, and no leaf has a single empty one.
+/// Returns the lines of a leaf, separated by `\n`. Empty paragraphs have none, and no leaf has a
+/// single empty one.
 pub(crate) fn body(leaf: &OutlineLeaf<'_>, profile: SchemaProfile, care: EscapeCare) -> String {
     let element = leaf.element;
     let context = BlockContext { profile, care, in_cell: false, begins_item: leaf.begins_item };
@@ -38,7 +39,7 @@ pub(crate) fn body(leaf: &OutlineLeaf<'_>, profile: SchemaProfile, care: EscapeC
     text
 }
 
-/// Returns the lines of what [`body`] returned.
+/// Returns the lines of a result of [`body`].
 pub(crate) fn lines(body: &str) -> impl Iterator<Item = &str> {
     body.split('\n').filter(|_| !body.is_empty())
 }
@@ -74,7 +75,7 @@ fn heading(element: &TreeElement, context: BlockContext) -> String {
         text = text.replace("\\\n", " ").replace('\n', " ");
     }
     // After the marks, nothing opens a block.
-    let is_needless = ["\\#", "\\-", "\\+", "\\>"].iter().any(|it| text.starts_with(it));
+    let is_needless = ["\\#", "\\-", "\\+", "\\>"].iter().any(|sign| text.starts_with(sign));
     if is_needless {
         text.remove(0);
     }
@@ -91,7 +92,8 @@ fn code(element: &TreeElement) -> String {
     let name = if element.attribute("params").is_some() { "params" } else { "language" };
     let info = escape::info(element.text_attribute(name));
     let marker = if info.contains('`') { '~' } else { '`' };
-    let longest = text.split(|it| it != marker).map(str::len).max().unwrap_or_default();
+    let longest =
+        text.split(|character| character != marker).map(str::len).max().unwrap_or_default();
     let fence = marker.to_string().repeat(longest.max(2) + 1);
     match text.is_empty() {
         true => format!("{fence}{info}\n{fence}"),

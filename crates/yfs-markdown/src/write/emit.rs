@@ -1,4 +1,4 @@
-//! Leaves to lines of a file: what containers put before each line, and what stands between leaves.
+//! Writes leaves as lines of a file: the prefixes of containers, and the lines between leaves.
 
 use std::borrow::Cow;
 
@@ -14,15 +14,15 @@ use crate::{
 /// One line of a file, as it is remembered or about to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutputLine {
-    /// The line, or what follows the containers' prefixes on it.
+    /// The line, or the text after the containers' prefixes on it.
     pub(crate) text: String,
     /// Whether the text is the whole line, prefixes included.
     pub(crate) is_whole: bool,
-    /// How it ends, if not as most lines of the file.
+    /// Its end, if it differs from that of most lines of the file.
     pub(crate) end: Option<LineEnd>,
 }
 
-/// How a line ends.
+/// The end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineEnd {
     Lf,
@@ -30,7 +30,7 @@ pub(crate) enum LineEnd {
     Cr,
 }
 
-/// What a container puts before lines.
+/// The prefixes that a container puts before lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LinePrefix {
     /// On its first line.
@@ -39,7 +39,7 @@ pub(crate) struct LinePrefix {
     pub(crate) rest: String,
 }
 
-/// All that can be said about how to write a tree, beside the tree.
+/// All instructions for writing a tree, beside the tree.
 #[derive(Debug)]
 pub(crate) struct WritePlan<'a> {
     pub(crate) profile: SchemaProfile,
@@ -51,9 +51,9 @@ pub(crate) struct WritePlan<'a> {
     pub(crate) bodies: Vec<Option<&'a [OutputLine]>>,
     /// The remembered lines before leaves; one more for those after the last.
     pub(crate) gaps: Vec<Option<Cow<'a, [OutputLine]>>>,
-    /// How lines end.
+    /// The usual line end.
     pub(crate) end: LineEnd,
-    /// Where to stop, in bytes: no memory makes a text longer.
+    /// The length at which to stop, in bytes: no memory makes a text longer.
     pub(crate) max_len: usize,
 }
 
@@ -68,14 +68,14 @@ impl LineEnd {
 }
 
 impl OutputLine {
-    /// A line that ends like most, after the prefixes.
+    /// Makes a line with the usual end, after the prefixes.
     pub(crate) fn new(text: String) -> Self {
         Self { text, is_whole: false, end: None }
     }
 }
 
 impl WritePlan<'_> {
-    /// The plan of whoever remembers nothing.
+    /// Returns the plan without any memory.
     pub(crate) fn canonical(outline: &TreeOutline<'_>, profile: SchemaProfile) -> Self {
         let n_leaves = outline.leaves.len();
         Self {
@@ -90,7 +90,7 @@ impl WritePlan<'_> {
     }
 }
 
-/// Returns what a container puts before lines when nobody remembers otherwise.
+/// Returns the usual prefixes of a container.
 pub(crate) fn prefix(outline: &TreeOutline<'_>, container: usize) -> LinePrefix {
     let container = &outline.containers[container];
     match container.kind {
@@ -118,7 +118,7 @@ pub(crate) fn emit(outline: &TreeOutline<'_>, plan: &WritePlan<'_>) -> String {
     emit_blocks(outline, plan).0
 }
 
-/// Writes a tree by a plan, and returns where each leaf begins, with what stands before it.
+/// Writes a tree by a plan, and returns the start of each leaf, with the gap before it.
 pub(crate) fn emit_blocks(outline: &TreeOutline<'_>, plan: &WritePlan<'_>) -> (String, Vec<usize>) {
     let mut emitter = LineEmitter { plan, out: String::new(), open: Vec::new() };
     let mut starts = Vec::with_capacity(outline.leaves.len());
@@ -144,7 +144,7 @@ pub(crate) fn emit_blocks(outline: &TreeOutline<'_>, plan: &WritePlan<'_>) -> (S
                 lines(&body).for_each(|line| emitter.usual_line(line));
             }
         }
-        // A container shows even where it holds nothing; unless it shared the line of another.
+        // A container shows even if it is empty; unless it shared the line of another.
         let is_remembered = plan.bodies[index].is_some();
         if emitter.open.iter().any(|open| open.is_pending) && !is_remembered {
             emitter.usual_line("");
@@ -192,7 +192,7 @@ impl LineEmitter<'_> {
             }
         }
         if text.is_empty() {
-            // No blanks at the end of a line that has nothing else.
+            // No blanks at the end of a line without other text.
             let kept = self.out[start..].trim_end_matches([' ', '\t']).len();
             self.out.truncate(start + kept);
         }

@@ -1,9 +1,9 @@
-//! Characters that would mean something, and how to write them so that they do not.
+//! Escapes characters that have a meaning in markdown.
 
 use super::inline::EscapeCare;
 use crate::{parse::is_autolink, schema::SchemaProfile};
 
-/// What stands around a piece of text, for the question of what needs a backslash.
+/// The context of a piece of text, which decides where backslashes are needed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EscapeContext {
     pub(super) profile: SchemaProfile,
@@ -19,15 +19,15 @@ pub(super) struct EscapeContext {
     pub(super) ends_line: bool,
     /// The character written before.
     pub(super) before: Option<char>,
-    /// The character that will follow; nothing at the end of the block.
+    /// The character that will follow; `None` at the end of the block.
     pub(super) after: Option<char>,
     /// Whether more inline content follows, on this line or not.
     pub(super) is_followed: bool,
-    /// Whether what follows is in a link.
+    /// Whether a link follows.
     pub(super) link_follows: bool,
 }
 
-/// Appends text that stands for itself.
+/// Appends text, escaped so that it stands for itself.
 pub(super) fn escape(text: &str, around: &EscapeContext, out: &mut String) {
     let start = if around.begins_line { begin_line(text, around, out) } else { 0 };
     let end = match around.ends_line && !around.in_cell {
@@ -38,7 +38,7 @@ pub(super) fn escape(text: &str, around: &EscapeContext, out: &mut String) {
     let mut from = start;
     for at in start..end {
         let byte = text.as_bytes()[at];
-        if !may_mean_something(byte) {
+        if !may_have_meaning(byte) {
             continue;
         }
         if byte == b'\n' {
@@ -58,15 +58,15 @@ pub(super) fn escape(text: &str, around: &EscapeContext, out: &mut String) {
         }
     }
     out.push_str(&text[from..end]);
-    text[end..].chars().for_each(|it| out.push_str(reference(it)));
+    text[end..].chars().for_each(|character| out.push_str(reference(character)));
 }
 
-/// Appends what a line begins with: blanks would vanish there, and some characters open a block. Returns how many bytes that
-/// were.
+/// Appends the start of a line: blanks would vanish there, and some characters open a block.
+/// Returns the number of bytes appended from the text.
 fn begin_line(text: &str, around: &EscapeContext, out: &mut String) -> usize {
     let n_blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
     if n_blanks > 0 {
-        text[..n_blanks].chars().for_each(|it| out.push_str(reference(it)));
+        text[..n_blanks].chars().for_each(|character| out.push_str(reference(character)));
         return n_blanks;
     }
     let Some(at) = opener(text, around) else { return 0 };
@@ -76,8 +76,8 @@ fn begin_line(text: &str, around: &EscapeContext, out: &mut String) -> usize {
     at + 1
 }
 
-/// Whether [`needs_backslash`] is to be asked of a character, or it is a line break.
-fn may_mean_something(byte: u8) -> bool {
+/// Reports whether [`needs_backslash`] must check a character, or it is a line break.
+fn may_have_meaning(byte: u8) -> bool {
     matches!(
         byte,
         b'\\' | b'`' | b'*' | b'_' | b'[' | b']' | b'<' | b'&' | b'~' | b'|' | b'!' | b'\n'
@@ -92,15 +92,15 @@ fn reference(blank: char) -> &'static str {
 struct CharPosition<'a> {
     before: Option<char>,
     after: Option<char>,
-    /// Where it is, in bytes.
+    /// Its place, in bytes.
     at: usize,
-    /// How long the text is, in bytes.
+    /// The length of the text, in bytes.
     n: usize,
     /// The text from the character on.
     rest: &'a str,
 }
 
-/// Where the last of some sequences stands, so that no question scans the rest of the text.
+/// The last place of some sequences, so that no check scans the rest of the text.
 #[derive(Debug, Clone, Copy)]
 struct BracketIndex {
     last_target: Option<usize>,
@@ -116,21 +116,25 @@ impl BracketIndex {
     }
 }
 
-/// Whether a character, one of those that [`may_mean_something`], would mean something here.
+/// Reports whether a character, one of those that [`may_have_meaning`], has a meaning here.
 fn needs_backslash(
-    it: char,
+    character: char,
     place: &CharPosition<'_>,
     mut brackets: impl FnMut() -> BracketIndex,
     around: &EscapeContext,
 ) -> bool {
     let all = around.care == EscapeCare::Full;
-    let is_space = |it: Option<char>| it.is_none_or(char::is_whitespace);
-    let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+    let is_space = |neighbor: Option<char>| neighbor.is_none_or(char::is_whitespace);
+    let is_word = |neighbor: Option<char>| neighbor.is_some_and(char::is_alphanumeric);
     let is_alone = is_space(place.before) && is_space(place.after);
     let is_gfm = around.profile == SchemaProfile::Gfm;
-    match it {
+    match character {
         '\\' if !is_gfm && place.after == Some('|') => false,
-        '\\' => all || place.after.is_none_or(|it| it.is_ascii_punctuation() || it == '\n'),
+        '\\' => {
+            all || place
+                .after
+                .is_none_or(|character| character.is_ascii_punctuation() || character == '\n')
+        }
         '`' => true,
         '*' => all || !is_alone,
         '_' => all || !(is_alone || is_word(place.before) && is_word(place.after)),
@@ -149,7 +153,11 @@ fn needs_backslash(
                 || place.at + 1 == place.n && around.is_followed
         }
         '<' if !is_gfm => all || is_autolink(place.rest),
-        '<' => all || place.after.is_none_or(|it| it.is_ascii_alphabetic() || "/!?*".contains(it)),
+        '<' => {
+            all || place.after.is_none_or(|character| {
+                character.is_ascii_alphabetic() || "/!?*".contains(character)
+            })
+        }
         '&' => all || is_entity(place.rest),
         '~' => is_gfm && (all || !is_alone),
         '|' => around.in_cell,
@@ -158,19 +166,19 @@ fn needs_backslash(
     }
 }
 
-/// Returns which character of a line, counted from its start, needs a backslash so that the line opens no
-/// block.
+/// Returns the character of a line, counted from its start, that needs a backslash so that the line
+/// opens no block.
 fn opener(line: &str, around: &EscapeContext) -> Option<usize> {
     let bytes = line.as_bytes();
     let is_blank = |at: usize| match bytes.get(at) {
-        Some(it) => matches!(it, b' ' | b'\t'),
+        Some(byte) => matches!(byte, b' ' | b'\t'),
         None => around.ends_line,
     };
-    let all = |kept: &[u8]| bytes.iter().all(|it| kept.contains(it));
-    let count = |marker: u8| bytes.iter().filter(|it| **it == marker).count();
+    let all = |kept: &[u8]| bytes.iter().all(|byte| kept.contains(byte));
+    let count = |marker: u8| bytes.iter().filter(|byte| **byte == marker).count();
     let opens = match *bytes.first()? {
         b'#' => {
-            let n_marks = bytes.iter().take_while(|it| **it == b'#').count();
+            let n_marks = bytes.iter().take_while(|byte| **byte == b'#').count();
             n_marks <= 6 && is_blank(n_marks)
         }
         b'>' => true,
@@ -189,13 +197,14 @@ fn opener(line: &str, around: &EscapeContext) -> Option<usize> {
                 && count(b'-') > 0
         }
         b'[' => {
-            let boxed = ["[ ]", "[x]", "[X]"].iter().find_map(|it| line.strip_prefix(it));
-            let is_box = boxed.is_some_and(|it| it.starts_with([' ', '\t']) || it.is_empty());
+            let boxed =
+                ["[ ]", "[x]", "[X]"].iter().find_map(|box_text| line.strip_prefix(box_text));
+            let is_box = boxed.is_some_and(|rest| rest.starts_with([' ', '\t']) || rest.is_empty());
             is_box && around.begins_item && around.profile == SchemaProfile::Gfm
                 || around.begins_block && line.contains("]:")
         }
-        it if it.is_ascii_digit() => {
-            let n_digits = bytes.iter().take_while(|it| it.is_ascii_digit()).count();
+        byte if byte.is_ascii_digit() => {
+            let n_digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let is_marker = n_digits <= 9
                 && matches!(bytes.get(n_digits), Some(b'.' | b')'))
                 && is_blank(n_digits + 1);
@@ -206,16 +215,16 @@ fn opener(line: &str, around: &EscapeContext) -> Option<usize> {
     opens.then_some(0)
 }
 
-/// Whether the text begins with what reads as a character reference.
+/// Reports whether the text begins with a character reference.
 fn is_entity(text: &str) -> bool {
-    let end = text.bytes().take(40).position(|it| it == b';');
+    let end = text.bytes().take(40).position(|byte| byte == b';');
     let Some(name) = end.and_then(|end| text.get(1..end)) else { return false };
     let Some(number) = name.strip_prefix('#') else {
-        return !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric());
+        return !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     };
     match number.strip_prefix(['x', 'X']) {
-        Some(hex) => !hex.is_empty() && hex.bytes().all(|it| it.is_ascii_hexdigit()),
-        None => !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()),
+        Some(hex) => !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
     }
 }
 
@@ -225,7 +234,7 @@ fn has_entity(text: &str) -> bool {
 
 /// Returns a code span that holds the text.
 pub(super) fn code_span(code: &str) -> String {
-    let mut runs = code.split(|it| it != '`').map(str::len).collect::<Vec<_>>();
+    let mut runs = code.split(|character| character != '`').map(str::len).collect::<Vec<_>>();
     runs.sort_unstable();
     runs.dedup();
     let length = (1..).find(|length| runs.binary_search(length).is_err()).unwrap_or(1);
@@ -242,15 +251,16 @@ pub(super) fn code_span(code: &str) -> String {
 pub(super) fn destination(target: &str) -> String {
     let mut depth = 0_i64;
     let mut is_balanced = true;
-    for it in target.chars() {
-        depth += i64::from(it == '(') - i64::from(it == ')');
+    for character in target.chars() {
+        depth += i64::from(character == '(') - i64::from(character == ')');
         is_balanced &= depth >= 0;
     }
     let escaped = match has_entity(target) {
         true => target.replace('&', "\\&"),
         false => target.to_owned(),
     };
-    let has_blank = target.contains(|it: char| it.is_whitespace() || it.is_control());
+    let has_blank =
+        target.contains(|character: char| character.is_whitespace() || character.is_control());
     if has_blank || target.starts_with('<') || !is_balanced || depth != 0 {
         if target.contains('\n') {
             return escaped.replace('\n', "%0A").replace(' ', "%20");
@@ -261,12 +271,12 @@ pub(super) fn destination(target: &str) -> String {
     }
     let mut written = String::with_capacity(escaped.len());
     let mut chars = target.chars().peekable();
-    while let Some(it) = chars.next() {
-        let is_meant = it == '\\' && chars.peek().is_none_or(char::is_ascii_punctuation);
-        if is_meant || it == '&' && escaped.len() > target.len() {
+    while let Some(character) = chars.next() {
+        let is_meant = character == '\\' && chars.peek().is_none_or(char::is_ascii_punctuation);
+        if is_meant || character == '&' && escaped.len() > target.len() {
             written.push('\\');
         }
-        written.push(it);
+        written.push(character);
     }
     written
 }
@@ -284,20 +294,20 @@ pub(super) fn title(title: &str) -> String {
 /// Returns an image's alternative text.
 pub(super) fn label(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
-    for it in text.chars() {
-        if "[]\\`*_<&!~".contains(it) {
+    for character in text.chars() {
+        if "[]\\`*_<&!~".contains(character) {
             written.push('\\');
         }
-        push_line_break(&mut written, it);
+        push_line_break(&mut written, character);
     }
     written
 }
 
 /// Appends a character, and a line break as a reference.
-fn push_line_break(out: &mut String, it: char) {
-    match it {
+fn push_line_break(out: &mut String, character: char) {
+    match character {
         '\n' => out.push_str("&#10;"),
-        it => out.push(it),
+        character => out.push(character),
     }
 }
 
@@ -305,22 +315,26 @@ fn push_line_break(out: &mut String, it: char) {
 pub(super) fn info(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let text = text.trim_matches([' ', '\t']);
-    for (at, it) in text.char_indices() {
+    for (at, character) in text.char_indices() {
         let after = text[at..].chars().nth(1);
-        let is_meant = it == '\\' && after.is_none_or(|it| it.is_ascii_punctuation());
-        if is_meant || it == '&' && is_entity(&text[at..]) {
+        let is_meant =
+            character == '\\' && after.is_none_or(|character| character.is_ascii_punctuation());
+        if is_meant || character == '&' && is_entity(&text[at..]) {
             written.push('\\');
         }
-        push_line_break(&mut written, it);
+        push_line_break(&mut written, character);
     }
     written
 }
 
-/// Whether a link may be written as `<uri>`.
+/// Reports whether a link may be written as `<uri>`.
 pub(super) fn is_uri(target: &str) -> bool {
     let Some((scheme, _)) = target.split_once(':') else { return false };
     (2..=32).contains(&scheme.len())
-        && scheme.starts_with(|it: char| it.is_ascii_alphabetic())
-        && scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+.-".contains(&it))
-        && !target.contains(|it: char| "<> \n\t".contains(it) || it.is_control())
+        && scheme.starts_with(|character: char| character.is_ascii_alphabetic())
+        && scheme
+            .bytes()
+            .all(|character| character.is_ascii_alphanumeric() || b"+.-".contains(&character))
+        && !target
+            .contains(|character: char| "<> \n\t".contains(character) || character.is_control())
 }

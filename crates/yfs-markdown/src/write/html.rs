@@ -18,8 +18,8 @@ pub(super) fn tags(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns the length of the HTML that the text begins with. `ends` tells which ends come at all, so
-/// that no search runs to the end of the text in vain.
+/// Returns the length of the HTML that the text begins with. `ends` holds which ends occur at all,
+/// so that no search runs to the end of the text in vain.
 fn tag(text: &str, ends: [bool; 4]) -> Option<usize> {
     let bytes = text.as_bytes();
     let [has_comment, has_instruction, has_cdata, has_end] = ends;
@@ -44,13 +44,13 @@ fn tag(text: &str, ends: [bool; 4]) -> Option<usize> {
     if !bytes.get(at)?.is_ascii_alphabetic() {
         return None;
     }
-    at += length_of(&bytes[at..], |it| it.is_ascii_alphanumeric() || it == b'-');
+    at += length_of(&bytes[at..], |byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if is_closing {
-        at += length_of(&bytes[at..], |it| it.is_ascii_whitespace());
+        at += length_of(&bytes[at..], |byte| byte.is_ascii_whitespace());
         return (bytes.get(at) == Some(&b'>')).then_some(at + 1);
     }
     loop {
-        let n_blanks = length_of(&bytes[at..], |it| it.is_ascii_whitespace());
+        let n_blanks = length_of(&bytes[at..], |byte| byte.is_ascii_whitespace());
         let next = at + n_blanks;
         match bytes.get(next)? {
             b'>' => return Some(next + 1),
@@ -61,23 +61,23 @@ fn tag(text: &str, ends: [bool; 4]) -> Option<usize> {
     }
 }
 
-/// Returns where the attribute that begins at `at` ends.
+/// Returns the end of the attribute that begins at `at`.
 fn attribute(text: &str, mut at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let first = *bytes.get(at)?;
     if !(first.is_ascii_alphabetic() || first == b'_' || first == b':') {
         return None;
     }
-    at += length_of(&bytes[at..], |it| it.is_ascii_alphanumeric() || b"_.:-".contains(&it));
-    let equals = at + length_of(&bytes[at..], |it| it.is_ascii_whitespace());
+    at += length_of(&bytes[at..], |byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte));
+    let equals = at + length_of(&bytes[at..], |byte| byte.is_ascii_whitespace());
     if bytes.get(equals) != Some(&b'=') {
         return Some(at);
     }
-    let value = equals + 1 + length_of(&bytes[equals + 1..], |it| it.is_ascii_whitespace());
+    let value = equals + 1 + length_of(&bytes[equals + 1..], |byte| byte.is_ascii_whitespace());
     match *bytes.get(value)? {
         quote @ (b'"' | b'\'') => Some(value + 2 + text[value + 1..].find(char::from(quote))?),
         _ => {
-            let is_plain = |it: u8| !it.is_ascii_whitespace() && !b"\"'=<>`".contains(&it);
+            let is_plain = |byte: u8| !byte.is_ascii_whitespace() && !b"\"'=<>`".contains(&byte);
             let length = length_of(&bytes[value..], is_plain);
             (length > 0).then_some(value + length)
         }
@@ -85,5 +85,5 @@ fn attribute(text: &str, mut at: usize) -> Option<usize> {
 }
 
 fn length_of(bytes: &[u8], is_part: impl Fn(u8) -> bool) -> usize {
-    bytes.iter().take_while(|it| is_part(**it)).count()
+    bytes.iter().take_while(|byte| is_part(**byte)).count()
 }

@@ -1,4 +1,4 @@
-//! Inline content to text: which delimiters open and close where.
+//! Writes inline content as text: places the delimiters that open and close.
 
 use super::{
     escape::{self, EscapeContext},
@@ -9,7 +9,7 @@ use crate::{
     tree::{MarkdownNode, TextRun},
 };
 
-/// How careful to be. What reads back wrong is written again with more care.
+/// The degree of escaping. Text that reads back wrong is written again with more care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EscapeCare {
     /// Backslashes where they are likely to be needed.
@@ -22,7 +22,7 @@ pub(crate) enum EscapeCare {
     Full,
 }
 
-/// Where a text block stands.
+/// The context of a text block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockContext {
     pub(crate) profile: SchemaProfile,
@@ -39,7 +39,7 @@ pub(crate) fn push_inline(children: &[MarkdownNode], context: BlockContext, out:
     }
 }
 
-/// Returns what a block says that is one run: text without marks, on one line. Most are.
+/// Returns the text of a block that is one run: text without marks, on one line. Most are.
 fn plain(children: &[MarkdownNode], profile: SchemaProfile) -> Option<&str> {
     let [MarkdownNode::Text(TextRun { text, marks })] = children else { return None };
     // In the profile that keeps them in text, breaks and tags are runs of their own.
@@ -47,7 +47,7 @@ fn plain(children: &[MarkdownNode], profile: SchemaProfile) -> Option<&str> {
     (marks.is_empty() && is_one()).then_some(text)
 }
 
-/// What stands around the only run of a block.
+/// Returns the context of the only run of a block.
 fn alone(context: BlockContext) -> EscapeContext {
     EscapeContext {
         profile: context.profile,
@@ -76,7 +76,7 @@ pub(crate) fn inline(children: &[MarkdownNode], context: BlockContext) -> String
     let n_solid = runs.iter().rposition(|run| !run.is_break()).map_or(0, |last| last + 1);
     let n_breaks = match context.profile {
         SchemaProfile::CommonMark => {
-            runs[n_solid..].iter().filter(|it| it.kind == RunKind::Soft).count()
+            runs[n_solid..].iter().filter(|run| run.kind == RunKind::Soft).count()
         }
         SchemaProfile::Gfm => 0,
     };
@@ -98,13 +98,13 @@ struct InlineWriter<'a> {
     open: Vec<MarkDelimiter<'a>>,
 }
 
-/// For each mark of each run: the index of the first run after it that has the mark no more.
+/// Returns for each mark of each run the index of the first run after it without the mark.
 fn extents(runs: &[DelimiterRun<'_>]) -> Vec<Vec<usize>> {
     let mut until: Vec<Vec<usize>> = vec![Vec::new(); runs.len()];
     for at in (0..runs.len()).rev() {
         let next = runs.get(at + 1);
         let extent = |mark: &MarkDelimiter<'_>| {
-            let same = next.and_then(|next| next.marks.iter().position(|it| it == mark));
+            let same = next.and_then(|next| next.marks.iter().position(|other| other == mark));
             same.map_or(at + 1, |index| until[at + 1][index])
         };
         until[at] = runs[at].marks.iter().map(extent).collect();
@@ -127,7 +127,7 @@ impl<'a> InlineWriter<'a> {
             .zip(run.marks.iter().copied())
             .filter(|(_, mark)| !self.open.contains(mark))
             .collect();
-        // What reaches furthest is the outermost.
+        // The mark that reaches furthest is the outermost.
         opening.sort_by_key(|(until, mark)| (usize::MAX - until, mark.rank()));
         let mut autolink = None;
         for (until, mark) in opening {
@@ -230,7 +230,7 @@ impl<'a> InlineWriter<'a> {
             Some(_) => Some('*'),
         };
         let is_link = |run: &DelimiterRun<'_>| {
-            run.marks.iter().any(|it| matches!(it, MarkDelimiter::Link { .. }))
+            run.marks.iter().any(|mark| matches!(mark, MarkDelimiter::Link { .. }))
         };
         EscapeContext {
             profile: self.context.profile,

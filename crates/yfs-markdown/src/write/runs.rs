@@ -15,7 +15,7 @@ pub(super) enum MarkDelimiter<'a> {
     Link { href: &'a str, title: &'a str },
 }
 
-/// What a run is.
+/// The kind of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum RunKind<'a> {
     Text(&'a str),
@@ -34,7 +34,7 @@ pub(super) struct DelimiterRun<'a> {
 }
 
 impl MarkDelimiter<'_> {
-    /// Which of two that reach equally far is the outer one.
+    /// Returns the rank that decides which of two marks with equal extent is the outer one.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Link { .. } => 0,
@@ -56,7 +56,9 @@ impl<'a> DelimiterRun<'a> {
 
     fn is_blank(&self) -> bool {
         match &self.kind {
-            RunKind::Text(text) => text.chars().all(|it| it == ' ' || it == '\t'),
+            RunKind::Text(text) => {
+                text.chars().all(|character| character == ' ' || character == '\t')
+            }
             _ => self.is_break(),
         }
     }
@@ -80,7 +82,7 @@ pub(super) fn runs(children: &[MarkdownNode], profile: SchemaProfile) -> Vec<Del
             }
         }
     }
-    settle_blanks(&mut runs, profile);
+    limit_blank_delimiters(&mut runs, profile);
     runs
 }
 
@@ -155,7 +157,7 @@ fn push_lines<'a>(runs: &mut Vec<DelimiterRun<'a>>, text: &'a str, marks: &[Mark
 
 /// Adds text; blanks at the edges of delimited text are runs of their own.
 fn push_apart<'a>(runs: &mut Vec<DelimiterRun<'a>>, text: &'a str, marks: &[MarkDelimiter<'a>]) {
-    let is_delimited = marks.iter().any(|it| !matches!(it, MarkDelimiter::Link { .. }));
+    let is_delimited = marks.iter().any(|mark| !matches!(mark, MarkDelimiter::Link { .. }));
     let core = text.trim_matches([' ', '\t']);
     let parts = match is_delimited && !core.is_empty() {
         true => {
@@ -168,9 +170,9 @@ fn push_apart<'a>(runs: &mut Vec<DelimiterRun<'a>>, text: &'a str, marks: &[Mark
     runs.extend(parts.map(|part| DelimiterRun::new(RunKind::Text(part), marks)));
 }
 
-/// Blanks keep a delimiter only between two runs that have it. Breaks get those that both sides have:
-/// Yjs keeps no marks on elements.
-fn settle_blanks(runs: &mut [DelimiterRun<'_>], profile: SchemaProfile) {
+/// Limits delimiters on blanks to those between two runs that have them. Breaks get those that both
+/// sides have: Yjs keeps no marks on elements.
+fn limit_blank_delimiters(runs: &mut [DelimiterRun<'_>], profile: SchemaProfile) {
     if runs.iter().all(|run| run.marks.is_empty()) {
         return;
     }

@@ -26,11 +26,11 @@ fn trees_are_of_bounded_depth() {
     }
 }
 
-/// What is not linear takes far longer than this for a text of this length. `YFS_TEXT_BYTES` makes texts longer, for
-/// release builds.
+/// Parsers that are not linear take far longer than this for a text of this length.
+/// `YFS_TEXT_BYTES` makes texts longer, for release builds.
 #[test]
 fn no_text_takes_long() {
-    let n_bytes = std::env::var("YFS_TEXT_BYTES").ok().and_then(|it| it.parse().ok());
+    let n_bytes = std::env::var("YFS_TEXT_BYTES").ok().and_then(|text| text.parse().ok());
     let n_bytes = n_bytes.unwrap_or(30_000);
     for (name, text) in hostile::texts(n_bytes) {
         for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {

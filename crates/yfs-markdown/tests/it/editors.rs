@@ -1,4 +1,4 @@
-//! The trees that we build, beside those of prosemirror-markdown and Milkdown.
+//! Compares the trees of this crate with those of prosemirror-markdown and Milkdown.
 
 use crate::golden::examples;
 use crate::json::{equal, to_json};
@@ -17,7 +17,8 @@ fn check_equality(profile: SchemaProfile, expected: Expect) {
     let groups = [("commonmark", "cm-"), ("gfm", "gfm-"), ("extensions", "gfmx-")];
     let examples = examples(profile);
     for (name, prefix) in groups {
-        let group: Vec<_> = examples.iter().filter(|it| it.id.starts_with(prefix)).collect();
+        let group: Vec<_> =
+            examples.iter().filter(|example| example.id.starts_with(prefix)).collect();
         let mut n_equal = 0;
         for example in &group {
             let ours = parse_like_editors(&example.markdown, profile);
@@ -73,7 +74,7 @@ fn check_parse(text: &str, commonmark: Expect, gfm: Expect) {
     gfm.assert_eq(&parse(text, SchemaProfile::Gfm).to_string());
 }
 
-/// Where we keep more than the editors' parsers do.
+/// Content that this crate keeps and the editors' parsers lose.
 #[test]
 fn we_keep_what_editors_would_lose() {
     check_parse(
@@ -155,9 +156,9 @@ fn a_table_that_is_all_head_has_cells_below() {
 }
 
 #[test]
-fn what_editors_would_delete_is_told() {
+fn elements_that_editors_would_delete_are_reported() {
     let check = |element: TreeElement, profile, expected: &str| {
-        let document = TreeElement::new("doc").holding(vec![element.into()]);
+        let document = TreeElement::new("doc").with_children(vec![element.into()]);
         let violation = check(&document, profile).expect_err("it was accepted");
         assert_eq!(violation.to_string(), expected);
     };
@@ -165,7 +166,7 @@ fn what_editors_would_delete_is_told() {
     let (pm, gfm) = (SchemaProfile::CommonMark, SchemaProfile::Gfm);
     check(TreeElement::new("hr"), pm, "the profile has no element \"hr\"");
     check(
-        TreeElement::new("paragraph").holding(text(vec![TextMark::new("emphasis")])),
+        TreeElement::new("paragraph").with_children(text(vec![TextMark::new("emphasis")])),
         pm,
         "the profile has no mark \"emphasis\"",
     );
@@ -175,27 +176,27 @@ fn what_editors_would_delete_is_told() {
         "attribute \"level\" of \"heading\" is missing or of another type",
     );
     check(
-        TreeElement::new("paragraph").holding(vec![TreeElement::new("image").into()]),
+        TreeElement::new("paragraph").with_children(vec![TreeElement::new("image").into()]),
         pm,
         "attribute \"src\" of \"image\" is missing or of another type",
     );
     check(
-        TreeElement::new("paragraph").holding(text(vec![TextMark::new("link")])),
+        TreeElement::new("paragraph").with_children(text(vec![TextMark::new("link")])),
         gfm,
         "attribute \"href\" of \"link\" is missing or of another type",
     );
-    check(TreeElement::new("blockquote"), gfm, "\"blockquote\" may not hold what it holds");
+    check(TreeElement::new("blockquote"), gfm, "\"blockquote\" has children that it must not have");
     check(
-        TreeElement::new("heading").holding(vec![TreeElement::new("hard_break").into()]),
+        TreeElement::new("heading").with_children(vec![TreeElement::new("hard_break").into()]),
         pm,
-        "\"heading\" may not hold what it holds",
+        "\"heading\" has children that it must not have",
     );
     check(
-        TreeElement::new("code_block").holding(text(vec![TextMark::new("strong")])),
+        TreeElement::new("code_block").with_children(text(vec![TextMark::new("strong")])),
         gfm,
-        "\"code_block\" may not hold what it holds",
+        "\"code_block\" has children that it must not have",
     );
-    let item = TreeElement::new("list_item").holding(vec![TreeElement::new("hr").into()]);
-    let list = TreeElement::new("bullet_list").holding(vec![item.into()]);
-    check(list, gfm, "\"list_item\" may not hold what it holds");
+    let item = TreeElement::new("list_item").with_children(vec![TreeElement::new("hr").into()]);
+    let list = TreeElement::new("bullet_list").with_children(vec![item.into()]);
+    check(list, gfm, "\"list_item\" has children that it must not have");
 }

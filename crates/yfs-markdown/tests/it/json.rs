@@ -61,11 +61,14 @@ fn value_to_json(value: &AttributeValue) -> Json {
     }
 }
 
-/// Whether two documents are equal. Nulls are absent, the order of keys means nothing, `1` is `1.0`.
+/// Reports whether two documents are equal. Nulls are absent, the order of keys means nothing, `1`
+/// is `1.0`.
 pub(crate) fn equal(left: &Json, right: &Json) -> bool {
     match (left, right) {
         (Json::Object(left), Json::Object(right)) => {
-            let n_kept = |it: &Map<String, Json>| it.values().filter(|it| !it.is_null()).count();
+            let n_kept = |object: &Map<String, Json>| {
+                object.values().filter(|object| !object.is_null()).count()
+            };
             n_kept(left) == n_kept(right)
                 && left
                     .iter()

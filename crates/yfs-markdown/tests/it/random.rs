@@ -1,4 +1,4 @@
-//! Random texts out of what means something in markdown.
+//! Random texts from pieces that have a meaning in markdown.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use yfs_markdown::{
@@ -13,11 +13,12 @@ use yfs_markdown::{
 
 #[rustfmt::skip]
 const PARTS: &[&str] = &[
-    "a", "b c", "word", "*", "**", "_", "__", "`", "``", "```", "~~~", "~~", "~", "[", "]", "(", ")", "](u)", "![",
-    "]: /u", "[a]: /u\n", "[a]", "<", "<b>", "</b>", "<!--", "-->", "<div>", "&amp;", "&", "\\", "\n", "\n", "\n\n",
-    "\n\n\n", " ", "  ", "   ", "    ", "\t", "- ", "* ", "+ ", "1. ", "2) ", "10. ", "> ", ">", "# ", "## ", "#",
-    "---", "***", "===", "|", "|-|-|\n", "| a | b |\n", "[ ] ", "[x] ", "[^1]", "[^1]: ", "é", "\u{a0}", "!", "\"",
-    "'", "http://x.y", "<http://x.y>", ":", "\r\n", "\r", "\0", "- - ", "\\\n", "  \n", "&#10;", "\u{feff}", "😀",
+    "a", "b c", "word", "*", "**", "_", "__", "`", "``", "```", "~~~", "~~", "~", "[", "]", "(",
+    ")", "](u)", "![", "]: /u", "[a]: /u\n", "[a]", "<", "<b>", "</b>", "<!--", "-->", "<div>",
+    "&amp;", "&", "\\", "\n", "\n", "\n\n", "\n\n\n", " ", "  ", "   ", "    ", "\t", "- ", "* ",
+    "+ ", "1. ", "2) ", "10. ", "> ", ">", "# ", "## ", "#", "---", "***", "===", "|", "|-|-|\n",
+    "| a | b |\n", "[ ] ", "[x] ", "[^1]", "[^1]: ", "é", "\u{a0}", "!", "\"", "'", "http://x.y",
+    "<http://x.y>", ":", "\r\n", "\r", "\0", "- - ", "\\\n", "  \n", "&#10;", "\u{feff}", "😀",
 ];
 
 fn text() -> impl Strategy<Value = String> {
@@ -79,7 +80,7 @@ proptest! {
         assert_means(&render(&document, &stale, profile), &document, profile);
     }
 
-    /// Another's entries under our keys: whatever two people's changes merge to.
+    /// Entries of another under the same keys: any result of merging two people's changes.
     #[test]
     fn merged_memories_do_no_harm(one in text(), two in text(), profile in profile()) {
         let (document, ours) = remember(&one, profile);
@@ -92,13 +93,15 @@ proptest! {
 
     #[test]
     fn front_matter_comes_back(yaml in vec(select(vec![
-        "a", "b", ": ", ":", "\n", "\n  ", "- ", "[", "]", "{", "}", ", ", "'", "\"", "# c", "|", ">", "1", "1.5",
-        "true", "~", "&x ", "*x", "!t ", "\r\n", "\\n", "é", "2026-01-01", "?", "---", "...", "\t", "0x1F", " ",
+        "a", "b", ": ", ":", "\n", "\n  ", "- ", "[", "]", "{", "}", ", ", "'", "\"", "# c", "|",
+        ">", "1", "1.5", "true", "~", "&x ", "*x", "!t ", "\r\n", "\\n", "é", "2026-01-01", "?",
+        "---", "...", "\t", "0x1F", " ",
     ]), 0..24), body in text()) {
         let text = format!("---\n{}\n---\n{body}", yaml.concat());
         let file = split(&text);
         if let Some(front) = file.front {
-            prop_assert_eq!([front.open, front.yaml, front.close, file.body].concat(), text.as_str());
+            let parts = [front.open, front.yaml, front.close, file.body];
+            prop_assert_eq!(parts.concat(), text.as_str());
             if let Ok(mapping) = front_matter::read(front.yaml) {
                 prop_assert_eq!(patch(front.yaml, &mapping.entries), front.yaml);
                 let mut changed = mapping.entries.clone();

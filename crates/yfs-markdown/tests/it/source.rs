@@ -89,14 +89,14 @@ fn a_stale_memory_never_serves_other_content() {
 #[test]
 fn files_come_back() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut folders = vec![format!("{root}/docs"), format!("{root}/fixtures/handbook")];
+    let mut directories = vec![format!("{root}/docs"), format!("{root}/fixtures/handbook")];
     let mut n_files = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("the repository is there") {
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).expect("the repository is there") {
             let path = entry.expect("a readable folder").path();
             if path.is_dir() {
-                folders.push(path.display().to_string());
-            } else if path.extension().is_some_and(|it| it == "md") {
+                directories.push(path.display().to_string());
+            } else if path.extension().is_some_and(|extension| extension == "md") {
                 n_files += 1;
                 check_file(&std::fs::read_to_string(&path).expect("a readable file"));
             }
@@ -121,7 +121,8 @@ fn check_file(text: &str) {
 #[test]
 fn templates_and_oddities_come_back() {
     for text in [
-        "{% include head.html %}\n{{ page.title | escape }}\n\n{% for p in posts %}\n* {{ p }}\n{% endfor %}\n",
+        "{% include head.html %}\n{{ page.title | escape }}\n\n\
+         {% for p in posts %}\n* {{ p }}\n{% endfor %}\n",
         "+ a\n\n  b\n+ c\n\n\n\n   d\n",
         "1. a\n1. b\n1. c\n",
         "08) a\n09) b\n",

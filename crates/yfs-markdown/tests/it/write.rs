@@ -1,4 +1,4 @@
-//! What is written reads back as the same tree.
+//! Written text reads back as the same tree.
 
 use crate::golden::examples;
 use expect_test::{Expect, expect};
@@ -11,7 +11,8 @@ fn check_examples(profile: SchemaProfile, expected: Expect) {
     let mut differing = Vec::new();
     let examples = examples(profile);
     for (name, prefix) in [("commonmark", "cm-"), ("gfm", "gfm-"), ("extensions", "gfmx-")] {
-        let group: Vec<_> = examples.iter().filter(|it| it.id.starts_with(prefix)).collect();
+        let group: Vec<_> =
+            examples.iter().filter(|example| example.id.starts_with(prefix)).collect();
         let mut n_equal = 0;
         for example in &group {
             let tree = parse(&example.markdown, profile);

@@ -15,7 +15,7 @@ pub enum GrantRights {
     Write,
 }
 
-/// What somebody may do, and who they are.
+/// The rights and the actor of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessGrant {
     /// Tells this grant from others, so that it can be revoked.
@@ -31,13 +31,14 @@ pub struct AccessGrant {
 }
 
 impl AccessGrant {
-    /// Makes the grant of whoever owns the workspace: everything, for ever.
+    /// Creates the grant of the workspace's owner: all rights, without expiry.
     pub fn owner(actor: Actor) -> Self {
         let (rights, path) = (GrantRights::Write, VPath::root());
         Self { id: "owner".to_owned(), rights, path, expires: None, actor }
     }
 
-    /// Makes the grant of everybody, where nobody is asked: everything, by nobody in particular.
+    /// Creates the grant of every client of an open server: all rights, without an actor of its
+    /// own.
     pub fn everything() -> Self {
         Self { id: "open".to_owned(), ..Self::owner(Actor::new(ActorKind::Human, "")) }
     }

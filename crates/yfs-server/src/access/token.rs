@@ -13,7 +13,7 @@ use super::grant::{AccessGrant, GrantRights};
 /// What every token begins with, so that scanners for leaked secrets can find them.
 const PREFIX: &str = "yfs_";
 
-/// The greatest length of a token that is looked at, in bytes.
+/// The greatest length of a token that is parsed, in bytes.
 const MAX_LEN: usize = 8 << 10;
 
 /// The secret of the store that is the key.

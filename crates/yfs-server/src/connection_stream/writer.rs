@@ -1,7 +1,9 @@
-//! The writing side of a connection, which its own task uses, and whoever passes on what concerns a thousand of them.
+//! The writing side of a connection. Its own task uses it, and so do tasks that send one frame to a
+//! thousand connections.
 //!
-//! To wake a task so that it writes one small frame costs more than to write it. So while the task has nothing to write,
-//! a frame is written where it came up. What the network did not take of it is kept, and goes before everything else.
+//! To wake a task so that it writes one small frame costs more than to write it. So while the task
+//! has nothing to write, a frame is written where it came up. What the network did not take of it
+//! is kept, and goes before everything else.
 
 use std::{
     io::{self, IoSlice},
@@ -22,7 +24,7 @@ struct StreamWriterState {
     half: OwnedWriteHalf,
     /// What is left of a frame that was begun elsewhere than in the task.
     rest: Vec<u8>,
-    /// The task has begun something and not ended it.
+    /// The task has begun a frame and not ended it.
     is_midway: bool,
     /// The task has nothing to write, and says so when it will have.
     is_lent: bool,
@@ -71,7 +73,7 @@ impl StreamWriter {
         SendOutcome::Part
     }
 
-    /// Waits until the network takes something.
+    /// Waits until the network accepts bytes.
     #[cfg(test)]
     pub(crate) async fn writable(&self) {
         let ready = |cx: &mut Context<'_>| {

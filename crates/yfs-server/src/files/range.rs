@@ -19,7 +19,8 @@ enum RequestedRange {
     None,
 }
 
-/// Answers with a content of `size` bytes, or the part of it that is asked for. `read` returns a range.
+/// Answers with a content of `size` bytes, or the part of it that is asked for. `read` returns a
+/// range.
 pub(crate) fn ranged(
     headers: &HeaderMap,
     etag: &str,

@@ -14,8 +14,8 @@ use super::{
     Rest,
     conditions::{etag, unchanged},
     list::list,
+    parse_rest,
     range::ranged,
-    rest,
 };
 use crate::{
     caller::{RequestCaller, apart},
@@ -29,7 +29,7 @@ pub(super) async fn get(
     Query(asked): Query<ReadQuery>,
     headers: HeaderMap,
 ) -> Result {
-    let path = rest(path)?;
+    let path = parse_rest(path)?;
     apart(async {
         let fs = caller.fs();
         let stat = fs.stat(&path).await?;
@@ -38,8 +38,8 @@ pub(super) async fn get(
             return Ok(Json(listing).into_response());
         }
         match asked.version {
-            Some(number) => past(&caller, &path, number, &headers),
-            None => present(&*fs, &path, stat, &headers).await,
+            Some(number) => past_version(&caller, &path, number, &headers),
+            None => current_content(&*fs, &path, stat, &headers).await,
         }
     })
     .await
@@ -47,12 +47,17 @@ pub(super) async fn get(
 
 /// Answers `GET /api/stat/{path}`.
 pub(super) async fn stat(path: Rest, caller: RequestCaller) -> Result {
-    let path = rest(path)?;
+    let path = parse_rest(path)?;
     let stat = apart(async { caller.fs().lstat(&path).await }).await?;
     Ok(Json(StatJson::<UnixMillis, u32>::new(path.as_str(), &stat)).into_response())
 }
 
-async fn present(fs: &dyn FileSystem, path: &VPath, stat: Stat, headers: &HeaderMap) -> Result {
+async fn current_content(
+    fs: &dyn FileSystem,
+    path: &VPath,
+    stat: Stat,
+    headers: &HeaderMap,
+) -> Result {
     if let Some(version) = &stat.version
         && unchanged(headers, &etag(&stat.id, version))
     {
@@ -64,33 +69,33 @@ async fn present(fs: &dyn FileSystem, path: &VPath, stat: Stat, headers: &Header
     let part =
         |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
     let mut response = ranged(headers, &tag, data.len() as u64, part)?;
-    describe(&mut response, stat.mime.as_deref());
+    set_content_headers(&mut response, stat.mime.as_deref());
     if let Ok(time) = jiff::Timestamp::from_millisecond(stat.mtime.0) {
         let shown = time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-        response.headers_mut().extend(shown.parse().map(|it| (header::LAST_MODIFIED, it)));
+        response.headers_mut().extend(shown.parse().map(|time| (header::LAST_MODIFIED, time)));
     }
     Ok(response)
 }
 
-fn past(caller: &RequestCaller, path: &VPath, number: u64, headers: &HeaderMap) -> Result {
+fn past_version(caller: &RequestCaller, path: &VPath, number: u64, headers: &HeaderMap) -> Result {
     let data = caller.confined().version_content(path, number)?;
     let tag = format!("\"version-{number}\"");
     let part =
         |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
     let mut response = ranged(headers, &tag, data.len() as u64, part)?;
-    // A number may come to stand for something else when late work arrives.
+    // Late work may renumber versions.
     response.headers_mut().remove(header::ETAG);
-    describe(&mut response, None);
+    set_content_headers(&mut response, None);
     Ok(response)
 }
 
 /// Says what a content is. Whatever it is, a browser must not run it as a page of this server's.
-fn describe(response: &mut Response, mime: Option<&str>) {
+fn set_content_headers(response: &mut Response, mime: Option<&str>) {
     let headers = response.headers_mut();
     let text = mime.filter(|mime| mime.starts_with("text/"));
     let shown = text.map(|mime| format!("{mime}; charset=utf-8"));
-    let shown = shown.as_deref().or(mime).and_then(|it| HeaderValue::from_str(it).ok());
-    headers.extend(shown.map(|it| (header::CONTENT_TYPE, it)));
+    let shown = shown.as_deref().or(mime).and_then(|mime| HeaderValue::from_str(mime).ok());
+    headers.extend(shown.map(|mime| (header::CONTENT_TYPE, mime)));
     let sandbox = HeaderValue::from_static("sandbox; default-src 'none'");
     headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
     let as_said = HeaderValue::from_static("nosniff");

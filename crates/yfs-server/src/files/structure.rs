@@ -12,7 +12,7 @@ use yfs_wire::{
     TrashList, VersionJson, VersionList,
 };
 
-use super::{Rest, rest};
+use super::{Rest, parse_rest};
 use crate::{
     caller::{RequestCaller, apart, path_of},
     problem::{HttpProblem, Result},
@@ -23,7 +23,7 @@ pub(super) async fn mkdir(caller: RequestCaller, Json(body): Json<MkdirRequest>)
     let path = path_of(&body.path)?;
     let options = MkdirOptions { recursive: body.recursive, mode: None };
     apart(async { caller.fs().mkdir(&path, &options).await }).await?;
-    Ok(made())
+    Ok(created())
 }
 
 /// Answers `POST /api/move`.
@@ -39,14 +39,14 @@ pub(super) async fn copy(caller: RequestCaller, Json(body): Json<TransferRequest
     let (from, to) = (path_of(&body.from)?, path_of(&body.to)?);
     let options = CopyOptions { recursive: body.recursive, replace: body.replace, parents: true };
     apart(async { caller.fs().cp(&from, &to, &options).await }).await?;
-    Ok(made())
+    Ok(created())
 }
 
 /// Answers `POST /api/symlink`.
 pub(super) async fn symlink(caller: RequestCaller, Json(body): Json<SymlinkRequest>) -> Result {
     let path = path_of(&body.path)?;
     apart(async { caller.fs().symlink(&body.target, &path).await }).await?;
-    Ok(made())
+    Ok(created())
 }
 
 /// Answers `GET /api/trash`.
@@ -70,12 +70,12 @@ pub(super) async fn restore(caller: RequestCaller, Json(body): Json<RestoreReque
 
 /// Answers `GET /api/versions/{path}`.
 pub(super) async fn versions(path: Rest, caller: RequestCaller) -> Result {
-    let path = rest(path)?;
+    let path = parse_rest(path)?;
     let versions = apart(async { caller.confined().versions(&path) }).await?;
     let versions = versions.iter().map(VersionJson::from).collect();
     Ok(Json(VersionList { path: path.to_string(), versions }).into_response())
 }
 
-fn made() -> Response {
+fn created() -> Response {
     StatusCode::CREATED.into_response()
 }

@@ -15,7 +15,7 @@ use yfs_wire::{
 use super::{
     Rest,
     conditions::{RequestConditions, etag},
-    rest,
+    parse_rest,
 };
 use crate::{
     body::FileBody,
@@ -31,7 +31,7 @@ pub(super) async fn put(
     headers: HeaderMap,
     body: FileBody,
 ) -> Result {
-    let (path, conditions) = (rest(path)?, RequestConditions::of(&headers)?);
+    let (path, conditions) = (parse_rest(path)?, RequestConditions::of(&headers)?);
     apart(async {
         let fs = caller.fs();
         let mut options = options(&asked)?;
@@ -44,7 +44,7 @@ pub(super) async fn put(
             }
         }
         let written = fs.write(&path, body.data.clone(), &options).await?;
-        Ok(tell(&path, &written))
+        Ok(write_response(&path, &written))
     })
     .await
 }
@@ -56,10 +56,10 @@ pub(super) async fn append(
     Query(asked): Query<WriteQuery>,
     body: FileBody,
 ) -> Result {
-    let path = rest(path)?;
+    let path = parse_rest(path)?;
     apart(async {
         let written = caller.fs().append(&path, body.data.clone(), &options(&asked)?).await?;
-        Ok(tell(&path, &written))
+        Ok(write_response(&path, &written))
     })
     .await
 }
@@ -71,7 +71,7 @@ pub(super) async fn edit(
     headers: HeaderMap,
     Json(body): Json<EditRequest>,
 ) -> Result {
-    let (path, conditions) = (rest(path)?, RequestConditions::of(&headers)?);
+    let (path, conditions) = (parse_rest(path)?, RequestConditions::of(&headers)?);
     apart(async {
         let fs = caller.fs();
         let mut edit =
@@ -101,7 +101,7 @@ pub(super) async fn delete(
             "DELETE takes no If-Match: what is removed can be restored",
         ));
     }
-    let path = rest(path)?;
+    let path = parse_rest(path)?;
     let options = RemoveOptions { recursive: asked.recursive, force: false };
     apart(async { caller.fs().rm(&path, &options).await }).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -116,10 +116,10 @@ fn options(asked: &WriteQuery) -> Result<WriteOptions> {
     Ok(WriteOptions { mode: mode.transpose()?, mtime, ..WriteOptions::default() })
 }
 
-fn tell(path: &VPath, written: &WriteOutcome) -> axum::response::Response {
+fn write_response(path: &VPath, written: &WriteOutcome) -> axum::response::Response {
     let answer = WriteOutcomeJson::from(written).at(path.as_str());
     let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
     // RFC 9110, section 9.3.4: no validator unless the body was stored unchanged.
-    let tag = written.version.as_ref().map(|it| [(header::ETAG, etag(&written.id, it))]);
+    let tag = written.version.as_ref().map(|version| [(header::ETAG, etag(&written.id, version))]);
     (status, tag, Json(answer)).into_response()
 }

@@ -1,8 +1,8 @@
-//! Presence that is told together: of many who move at once, one message.
+//! Batches of presence: one message for many clients that move at once.
 //!
-//! To tell everybody of one move costs as much as there are people. So what changed waits a little, the longer the more
-//! it costs to tell, and that somebody is still there waits for seconds: nobody is thought to have gone before half a
-//! minute. Of each client the last word is told, however much it says.
+//! One move costs a message per member. So changes wait a little, the longer the more their
+//! broadcast costs, and renewals wait for seconds: clients count a member as gone only after half a
+//! minute. Of each client the last state is sent, however many it sends.
 
 use std::{
     collections::{BTreeMap, btree_map},
@@ -21,31 +21,32 @@ const RENEWAL_WINDOW: Duration = Duration::from_secs(3);
 /// How long it is rested at most, whatever telling costs.
 const MAX_REST: Duration = Duration::from_secs(3);
 
-/// How long it is rested for each one who was told, and for each byte that they were: ten times what it takes.
+/// The pause per receiver and per byte that it was sent: ten times what sending takes.
 const REST_PER_MEMBER: Duration = Duration::from_micros(100);
 const REST_PER_BYTE: Duration = Duration::from_nanos(5);
 
-/// Awareness that not everybody was told of yet. Times are counted from any fixed moment.
+/// Awareness that was not sent yet. Times are counted from any fixed moment.
 #[derive(Debug, Default)]
 pub(super) struct AwarenessBatcher {
     /// By client: clock and state.
     pending: BTreeMap<u64, (u64, String)>,
-    /// By client: the hash of the state that was told last.
-    told: BTreeMap<u64, u64>,
-    /// When what is pending is to be told.
+    /// By client: the hash of the state that was sent last.
+    sent_states: BTreeMap<u64, u64>,
+    /// The time to send the pending updates.
     due: Option<Duration>,
     /// Until when it is rested.
     rests: Duration,
 }
 
 impl AwarenessBatcher {
-    /// Adds an update of the room. Answers by when somebody must [`take`](Self::take) it, unless that is known.
+    /// Adds an update of the room. Returns the time by which a task must [`take`](Self::take) it,
+    /// unless that is set already.
     pub(super) fn add(&mut self, update: &[u8], now: Duration) -> Option<Duration> {
         // It was written by the room, so it can be read.
         let entries = decode(update).ok()?;
         let mut is_news = false;
         for PresenceEntry { id, clock, state } in entries {
-            is_news |= self.told.get(&id) != Some(&hash(state));
+            is_news |= self.sent_states.get(&id) != Some(&hash(state));
             match self.pending.entry(id) {
                 btree_map::Entry::Vacant(place) => {
                     place.insert((clock, state.to_owned()));
@@ -62,7 +63,7 @@ impl AwarenessBatcher {
         is_sooner.then(|| *self.due.insert(due))
     }
 
-    /// Returns all as one update, for so many to be told, unless it is too early.
+    /// Returns everything as one update for that many members, unless it is too early.
     pub(super) fn take(&mut self, now: Duration, n_members: usize) -> Option<Vec<u8>> {
         if self.due.is_none_or(|due| now < due) {
             return None;
@@ -71,8 +72,8 @@ impl AwarenessBatcher {
         let pending = std::mem::take(&mut self.pending);
         for (id, (_, state)) in &pending {
             match state.as_str() {
-                "null" => drop(self.told.remove(id)),
-                state => drop(self.told.insert(*id, hash(state))),
+                "null" => drop(self.sent_states.remove(id)),
+                state => drop(self.sent_states.insert(*id, hash(state))),
             }
         }
         let entries = pending.iter().map(|(id, (clock, state))| PresenceEntry {
@@ -108,12 +109,13 @@ mod tests {
         let mut gathering = AwarenessBatcher::default();
         assert_eq!(gathering.add(&said(1, 1, "{}"), 10 * MS), Some(35 * MS));
         assert_eq!(gathering.add(&said(2, 1, "{}"), 20 * MS), None);
-        // Of what one says twice, the last is told, in whatever order it comes.
+        // Of two states of one client the later is sent, in whatever order they come.
         assert_eq!(gathering.add(&said(1, 3, "[3]"), 30 * MS), None);
         assert_eq!(gathering.add(&said(1, 2, "[2]"), 30 * MS), None);
         assert_eq!(gathering.take(34 * MS, 2), None);
         let told = gathering.take(35 * MS, 2).unwrap();
-        let entries: Vec<_> = decode(&told).unwrap().iter().map(|it| (it.id, it.clock)).collect();
+        let entries: Vec<_> =
+            decode(&told).unwrap().iter().map(|entry| (entry.id, entry.clock)).collect();
         assert_eq!(entries, [(1, 3), (2, 1)]);
         assert_eq!(gathering.take(99 * MS, 2), None);
     }
@@ -125,7 +127,7 @@ mod tests {
         gathering.take(WINDOW, 1).unwrap();
         let later = 1000 * MS;
         assert_eq!(gathering.add(&said(1, 2, "{}"), later), Some(later + RENEWAL_WINDOW));
-        // That somebody has gone is news, and so is that they are back as they were.
+        // A client that leaves is a change, and so is its return with the same state.
         assert_eq!(gathering.add(&said(2, 1, "{}"), later + MS), Some(later + MS + WINDOW));
         let told = gathering.take(later + MS + WINDOW, 1).unwrap();
         assert_eq!(decode(&told).unwrap().len(), 2);

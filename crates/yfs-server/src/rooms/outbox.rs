@@ -1,9 +1,10 @@
 //! What waits to be sent over one connection.
 //!
-//! It is bounded in bytes. An update is never dropped for a slow reader: the reader is. Presence may be
-//! dropped, since whoever is there says so again within 15 seconds.
+//! It is bounded in bytes. An update is never dropped for a slow reader: the reader is. Presence
+//! may be dropped, since clients renew it every 15 seconds.
 //!
-//! Where nothing waits, a frame does not wait either: it is written at once, and the connection's task sleeps on.
+//! Where nothing waits, a frame does not wait either: it is written at once, and the connection's
+//! task sleeps on.
 
 use std::{
     collections::VecDeque,
@@ -51,7 +52,7 @@ pub(crate) struct ConnectionOutbox {
     line: Option<(StreamWriter, Arc<ServerMetrics>)>,
     /// Whether the client is to be asked if it is there.
     is_probed: AtomicBool,
-    /// Wakes the connection's task; whoever adds to the queue or probes notifies.
+    /// Wakes the connection's task; notified by additions to the queue and by probes.
     filled: Notify,
 }
 
@@ -207,8 +208,9 @@ impl ConnectionOutbox {
         self.is_probed.swap(false, Ordering::AcqRel)
     }
 
-    /// Waits until something is to be sent, and takes it; an error is why the connection ends. With nothing, what was
-    /// written in part is to be flushed, or the client is [probed](Self::take_probe).
+    /// Waits until there are frames to send, and takes them; an error is the reason why the
+    /// connection ends. If there are none, a partly written frame must be flushed, or the client is
+    /// [probed](Self::take_probe).
     pub(crate) async fn take(&self) -> Result<VecDeque<OutgoingFrame>, CloseReason> {
         loop {
             {

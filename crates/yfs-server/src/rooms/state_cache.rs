@@ -1,7 +1,7 @@
 //! States of a document that several joiners get: what costs much is computed once.
 //!
-//! A kept state is as of some moment; what came since is kept beside it and sent behind it. So it stays of
-//! use while the document is written to.
+//! A kept state is as of some moment; what came since is kept beside it and sent behind it. So it
+//! stays of use while the document is written to.
 
 use std::{
     sync::Arc,
@@ -11,13 +11,14 @@ use std::{
 use parking_lot::Mutex;
 use yfs_sync::StateDiff;
 
-/// From which size on a state is kept, in bytes. A smaller one is computed as fast as it is looked up.
+/// From which size on a state is kept, in bytes. A smaller one is computed as fast as it is looked
+/// up.
 const MIN_LEN: usize = 16 << 10;
 
 /// How many bytes of later updates are kept before a state is given up.
 const MAX_LATER: usize = 1 << 20;
 
-/// How long a state is kept that nobody asks for.
+/// How long an unused state is kept.
 const EXPIRY: Duration = Duration::from_secs(10);
 
 /// The state that was computed last.
@@ -90,7 +91,7 @@ impl StateCache {
         }
     }
 
-    /// Gives up a state that nobody has asked for in a while.
+    /// Drops states that no client requested for a while.
     pub(super) fn sweep(&self) {
         let Some(mut kept) = self.kept.try_lock() else { return };
         let has_later = self.later.lock().is_some();
@@ -118,7 +119,7 @@ mod tests {
         let (diff, is_shared) = states.diff::<()>(&[1], || unreachable!("it is kept")).unwrap();
         assert!(is_shared);
         assert_eq!((diff.update.len(), diff.later), (MIN_LEN, vec![update]));
-        // Another peer lacks something else.
+        // Another peer lacks other structs.
         assert!(!get(&states, 2, MIN_LEN).1);
         assert!(!get(&states, 1, MIN_LEN).1);
     }

@@ -68,7 +68,7 @@ async fn read_on(mut doc: GatedDoc, outbox: &ConnectionOutbox, len: usize) -> Ga
     doc
 }
 
-/// Whoever enters, and then asks for the state, has everything: it is in the state, or is sent behind it.
+/// A client that enters and then requests the state gets everything: in the state, or behind it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_update_falls_between_entering_and_the_first_state() {
     let workspace = workspace();
@@ -114,8 +114,8 @@ async fn no_update_falls_between_entering_and_the_first_state() {
                 }
             });
             let outbox = Arc::<ConnectionOutbox>::default();
-            let seat = rooms.enter(workspace.documents().port(&guid).unwrap(), &outbox, &[]);
-            let diff = seat.diff(&[0]).unwrap();
+            let subscription = rooms.join(workspace.documents().port(&guid).unwrap(), &outbox, &[]);
+            let diff = subscription.diff(&[0]).unwrap();
             let mut doc = editor(200 + number as u64);
             doc.receive(&diff.update, UpdateSource::Wire).unwrap();
             for update in &diff.later {
@@ -133,7 +133,7 @@ async fn no_update_falls_between_entering_and_the_first_state() {
     assert!(rooms.rooms.is_empty());
 }
 
-/// Everybody is sent the same updates in the same order, which is that of the log.
+/// All members get the same updates in the same order, which is that of the log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn everybody_is_sent_the_same_in_the_same_order() {
     let workspace = workspace();
@@ -141,7 +141,7 @@ async fn everybody_is_sent_the_same_in_the_same_order() {
     let rooms = rooms();
     let enter = |prefix: &[u8]| {
         let outbox = Arc::<ConnectionOutbox>::default();
-        (rooms.enter(workspace.documents().port(&guid).unwrap(), &outbox, prefix), outbox)
+        (rooms.join(workspace.documents().port(&guid).unwrap(), &outbox, prefix), outbox)
     };
     let members = [enter(&[]), enter(&[]), enter(b"key")];
     let port = workspace.documents().port(&guid).unwrap();
@@ -168,15 +168,16 @@ async fn everybody_is_sent_the_same_in_the_same_order() {
         sent.push(frames);
     }
     let tail = workspace.store().load(&yfs_store::DocName::from(&FileId::parse(&guid).unwrap()));
-    let logged: Vec<Vec<u8>> = tail.unwrap().updates.into_iter().map(|it| it.data).collect();
+    let logged: Vec<Vec<u8>> =
+        tail.unwrap().updates.into_iter().map(|update| update.data).collect();
     let updates: Vec<&[u8]> = sent[0].iter().map(|frame| update_in(frame).unwrap()).collect();
-    assert!(logged.ends_with(&updates.iter().map(|it| it.to_vec()).collect::<Vec<_>>()));
+    assert!(logged.ends_with(&updates.iter().map(|update| update.to_vec()).collect::<Vec<_>>()));
     assert!(sent[1] == sent[0]);
     let keyed = sent[2].iter().map(|frame| frame.strip_prefix(b"key").unwrap());
     assert!(keyed.eq(sent[0].iter().map(|frame| &frame[..])));
 }
 
-/// A room ends with its last seat, and presence tells of who has gone.
+/// A room ends with its last subscription, and presence tells of who has gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_leaves_is_told_to_who_stays() {
     let workspace = workspace();
@@ -184,8 +185,8 @@ async fn who_leaves_is_told_to_who_stays() {
     let rooms = rooms();
     let (stays, goes) = (Arc::<ConnectionOutbox>::default(), Arc::<ConnectionOutbox>::default());
     let port = || workspace.documents().port(&guid).unwrap();
-    let one = rooms.enter(port(), &stays, &[]);
-    let mut two = rooms.enter(port(), &goes, &[]);
+    let one = rooms.join(port(), &stays, &[]);
+    let mut two = rooms.join(port(), &goes, &[]);
     let said = encode(&[PresenceEntry { id: 7, clock: 1, state: "{}" }]);
     let connection = collab::CollabDocument::connection(&two);
     let told = two.meet(connection, &said, rooms.now()).unwrap().unwrap();
@@ -196,7 +197,11 @@ async fn who_leaves_is_told_to_who_stays() {
         let Ok(SyncMessage::Awareness(update)) = SyncMessage::decode(&frame) else {
             panic!("{frame:?}")
         };
-        decode(update).unwrap().iter().map(|it| (it.id, it.state.to_owned())).collect::<Vec<_>>()
+        decode(update)
+            .unwrap()
+            .iter()
+            .map(|entry| (entry.id, entry.state.to_owned()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(states(&stays).await, [(7, "{}".to_owned())]);
     drop(two);

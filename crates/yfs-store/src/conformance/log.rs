@@ -287,7 +287,7 @@ fn compact_keeps_heads(open: &Open) {
     there.compact(&doc("a"), &park).expect("compact");
     expected.push(known(two, "two"));
     assert_eq!(heads(&*here), (two.seq, expected));
-    // The parked record is merged now, so earlier heads and later ones cannot be told apart.
+    // The parked record is merged now, so earlier and later heads can't be distinguished.
     let three = by(&*here, "three");
     here.compact(&doc("a"), &join).expect("compact");
     for store in [&here, &there, &open()] {

@@ -12,12 +12,12 @@ thread_local! {
     static BLAMED: Cell<Option<LockHolder>> = const { Cell::new(None) };
 }
 
-/// Records the process because of which a transaction of this thread stops waiting.
+/// Records the process that makes a transaction of this thread give up waiting.
 pub(super) fn blame(holder: Option<LockHolder>) {
     BLAMED.set(holder);
 }
 
-/// Returns the process because of which the last transaction failed, and clears it.
+/// Returns the process that made the last transaction fail, and clears it.
 pub(super) fn take_blamed() -> Option<LockHolder> {
     BLAMED.take()
 }

@@ -301,6 +301,7 @@ fn u32_at(data: &[u8], at: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use crate::UpdateLog;
     use yfs_types::time::Millis;
 
     use super::*;

@@ -234,7 +234,7 @@ impl<'a> BatchPlanner<'a> {
         }
         let node = self.main.tree().resolve(above, FinalLink::Yes);
         let node = node.map_err(|error| lookup_error(error, Op::Open, path))?;
-        match node.is_folder() {
+        match node.is_directory() {
             true => Ok(node.id().cloned()),
             false => Err(FsError::new(FsCode::ENOTDIR, Op::Open, path)),
         }
@@ -262,13 +262,13 @@ impl<'a> BatchPlanner<'a> {
         match &node.what {
             NewWhat::Folder => {
                 let (id, there) =
-                    self.main.tree().folder_id_for_creation(row.parent.as_ref(), name);
+                    self.main.tree().directory_id_for_creation(row.parent.as_ref(), name);
                 self.folders.insert(node.path.clone(), id.clone());
                 if there.is_some() {
                     // An orphan that waits for the folder above it, made just before.
                     return id;
                 }
-                (row.id, row.kind) = (id.clone(), NodeKind::Folder);
+                (row.id, row.kind) = (id.clone(), NodeKind::Directory);
                 self.writes.push(RowWrite::Create { row, derived: true });
                 return id;
             }

@@ -54,7 +54,7 @@ impl WorkspaceFs {
         self.refreshed(Op::Scandir)?;
         let main = self.state.main.read();
         let node = self.resolve(&main, Op::Scandir, path, FinalLink::Yes)?;
-        if !node.is_folder() {
+        if !node.is_directory() {
             return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
         }
         let children = node.children().filter_map(|(_, child)| {
@@ -72,7 +72,7 @@ impl WorkspaceFs {
     pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
         self.refreshed(Op::Walk)?;
         let main = self.state.main.read();
-        let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_folders());
+        let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_directories());
         let mut pending = vec![(main.tree().root().children(), VPath::root())];
         while let Some((children, at)) = pending.last_mut() {
             let Some((_, child)) = children.next() else {
@@ -81,7 +81,7 @@ impl WorkspaceFs {
             };
             let Some(row) = child.id().and_then(|id| main.files().attributes(id)) else { continue };
             let path = at.join(child.name());
-            if child.is_folder() {
+            if child.is_directory() {
                 pending.push((child.children(), path.clone()));
             }
             found.push((file_kind(&row), path));

@@ -64,7 +64,7 @@ pub(crate) fn check_lengths(op: Op, path: &VPath) -> Result<(), FsError> {
 /// Finds the file at a path, through links.
 pub(crate) fn resolve_file(main: &MainDoc, op: Op, path: &VPath) -> Result<ResolvedFile, FsError> {
     let node = resolve(main, op, path, FinalLink::Yes)?;
-    let file = node.id().filter(|_| !node.is_folder());
+    let file = node.id().filter(|_| !node.is_directory());
     let row = file.and_then(|id| Some((id, main.files().attributes(id)?)));
     let Some((id, row)) = row else {
         return Err(FsError::new(FsCode::EISDIR, op, path));
@@ -136,7 +136,7 @@ pub(crate) fn head_of_token(token: &VersionToken) -> Option<DocHead> {
 
 pub(crate) fn file_kind(row: &RowAttributes<'_>) -> FileKind {
     match row.kind {
-        NodeKind::Folder => FileKind::Directory,
+        NodeKind::Directory => FileKind::Directory,
         NodeKind::File if row.link.is_some() => FileKind::Symlink,
         NodeKind::File => FileKind::File,
     }

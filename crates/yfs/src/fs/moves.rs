@@ -186,7 +186,7 @@ impl WorkspaceFs {
             main.tree().resolve(call.to, FinalLink::No).is_ok_and(|it| it.link().is_some());
         let source = resolve(main, Op::Cp, call.from, FinalLink::No);
         let source = source.map_err(|error| error.to(call.to))?;
-        let old = source.id().filter(|_| is_link && !source.is_folder());
+        let old = source.id().filter(|_| is_link && !source.is_directory());
         let Some(old) = old.and_then(|id| main.files().get(id)).map(|entry| entry.row) else {
             return Ok(None);
         };
@@ -305,10 +305,10 @@ fn check_copy(
 ) -> Result<(), FsError> {
     let source = resolve(main, Op::Cp, call.from, FinalLink::No);
     let source = source.map_err(|error| error.to(call.to))?;
-    if source.is_folder() && !options.recursive {
+    if source.is_directory() && !options.recursive {
         return Err(call.fail(FsCode::EISDIR));
     }
-    if source.is_folder() && call.to.starts_with(&source.path()) {
+    if source.is_directory() && call.to.starts_with(&source.path()) {
         return Err(call.fail(FsCode::EINVAL));
     }
     if !options.replace && main.tree().resolve(call.to, FinalLink::No).is_ok() {

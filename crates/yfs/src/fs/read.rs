@@ -176,7 +176,7 @@ impl WorkspaceFs {
         {
             let main = self.state.main.read();
             let node = self.resolve(&main, Op::Scandir, path, FinalLink::Yes)?;
-            if !node.is_folder() {
+            if !node.is_directory() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
             }
             entries.reserve_exact(node.n_children());
@@ -202,7 +202,7 @@ impl WorkspaceFs {
         {
             let main = self.state.main.read();
             let node = self.resolve(&main, Op::Walk, path, FinalLink::Yes)?;
-            if !node.is_folder() {
+            if !node.is_directory() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Walk, path));
             }
             let mut pending = vec![(node.children(), path.clone())];
@@ -220,7 +220,7 @@ impl WorkspaceFs {
                 let child_path = at.join(child.name());
                 let Some((entry, is_text)) = listed(&main, child) else { continue };
                 found.push((WalkEntry::new(child_path.clone(), entry), is_text));
-                if child.is_folder() && pending.len() < options.max_depth {
+                if child.is_directory() && pending.len() < options.max_depth {
                     pending.push((child.children(), child_path));
                 }
             }

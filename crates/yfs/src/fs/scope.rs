@@ -92,7 +92,7 @@ impl WorkspaceFs {
                 let path = places.path_in(row.parent.as_ref(), &row.name);
                 places.created.insert(row.id.clone(), path.clone());
                 // The directories that lead to the scope's own may be made, and nothing else.
-                let leads_there = row.kind == NodeKind::Folder && scope.starts_with(&path);
+                let leads_there = row.kind == NodeKind::Directory && scope.starts_with(&path);
                 leads_there || path.starts_with(scope)
             }
             RowWrite::Update { id, changes } => {

@@ -174,7 +174,7 @@ pub(super) fn find_target(
     if options.create == CreateMode::New {
         return fail(FsCode::EEXIST);
     }
-    if node.is_folder() {
+    if node.is_directory() {
         return fail(FsCode::EISDIR);
     }
     let entry = node.id().and_then(|id| main.files().get(id));

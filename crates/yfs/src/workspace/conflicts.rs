@@ -279,7 +279,7 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
         TreeConflict::Orphan { id, parent, reason } => {
             let detail = match reason {
                 OrphanReason::Missing => format!("the folder {parent} is not here"),
-                OrphanReason::NotAFolder => format!("{parent} is not a folder"),
+                OrphanReason::NotADirectory => format!("{parent} is not a folder"),
             };
             vec![make(ConflictKind::Orphan, id, detail)]
         }
@@ -305,7 +305,7 @@ fn path_of(main: &MainDoc, id: &FileId) -> String {
 }
 
 fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
-    let visible = main.tree().visible().filter(|node| !node.is_folder());
+    let visible = main.tree().visible().filter(|node| !node.is_directory());
     let ids = visible.filter_map(|node| node.id());
     ids.filter(|id| main.files().get(id).is_some_and(|entry| entry.row.blob.is_some()))
         .cloned()
@@ -314,7 +314,7 @@ fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
 
 /// Returns the files that are kept as text of any form.
 fn text_files(main: &MainDoc) -> Vec<(FileId, SettledForm)> {
-    let visible = main.tree().visible().filter(|node| !node.is_folder());
+    let visible = main.tree().visible().filter(|node| !node.is_directory());
     let ids = visible.filter_map(|node| node.id());
     let text = |id: &FileId| {
         let row = main.files().get(id)?.row;
@@ -353,7 +353,7 @@ fn moved_away(main: &MainDoc) -> Vec<MovedAway> {
         let Some(Any::Map(meta)) = main.files().get(&id)?.row.meta else { return None };
         let Any::String(home) = meta.get(MOVED_KEY)? else { return None };
         let nodes = std::iter::once(node).chain(node.descendants());
-        let files = nodes.filter(|node| !node.is_folder()).filter_map(|node| node.id().cloned());
+        let files = nodes.filter(|node| !node.is_directory()).filter_map(|node| node.id().cloned());
         Some(MovedAway { files: files.collect(), home: home.to_string(), id })
     });
     moved.collect()

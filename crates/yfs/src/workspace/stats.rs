@@ -46,7 +46,7 @@ impl Maintenance<'_> {
         Ok(WorkspaceStats {
             id: state.id.clone(),
             n_files: main.tree().n_files() as u64,
-            n_folders: main.tree().n_folders() as u64,
+            n_folders: main.tree().n_directories() as u64,
             n_trashed: main.tree().n_trashed() as u64,
             n_parked: main.doc().parked().len() as u64,
             n_open: n_open as u64,

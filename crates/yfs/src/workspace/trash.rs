@@ -293,7 +293,7 @@ fn refused(error: ops::OpError, id: &FileId) -> WorkspaceError {
 fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
     let row = main.files().get(&item.id).map(|entry| entry.row);
     let kind = match (item.kind, row.is_some_and(|row| row.link.is_some())) {
-        (NodeKind::Folder, _) => FileKind::Directory,
+        (NodeKind::Directory, _) => FileKind::Directory,
         (NodeKind::File, true) => FileKind::Symlink,
         (NodeKind::File, false) => FileKind::File,
     };

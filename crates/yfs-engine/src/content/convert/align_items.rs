@@ -1,7 +1,7 @@
-//! Two states of one root as files, laid beside each other by the items that both show.
+//! Two states of one root as files, aligned by the items that both show.
 //!
-//! A comparison of the texts may take one letter for another that reads the same. The items say
-//! which is which; only what belongs to no item, such as `#` and `**`, is compared as text.
+//! A comparison of the texts may take one letter for another that reads the same. The items are
+//! exact; only text that belongs to no item, such as `#` and `**`, is compared as text.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ use super::super::{
 };
 use crate::id::ClientId;
 
-/// Text that both files show, as the same items: where in either, and how many bytes.
+/// Text that both files show as the same items: its offset in each, and its length in bytes.
 pub(super) struct SharedItemRange {
     pub(super) old: usize,
     pub(super) new: usize,
     pub(super) len: usize,
 }
 
-/// Lays two files beside each other that are made of items of one document.
+/// Aligns two files that are made of items of one document.
 pub(super) fn beside(
     old: &str,
     old_spans: &[ItemSpan],
@@ -30,7 +30,7 @@ pub(super) fn beside(
 ) -> RunAlignment {
     let shared = shared(old, old_spans, new, new_spans);
     lay(old, new, shared, |runs, old_gap, new_gap| {
-        // What is made of other items is other text, whatever it reads.
+        // Text of other items is different text, even if it reads the same.
         let n_before = n_before(old_spans, &old_gap).min(n_before(new_spans, &new_gap));
         let (gap, other) = (&old[old_gap.clone()], &new[new_gap.clone()]);
         let pairs = gap
@@ -74,7 +74,7 @@ fn n_behind(spans: &[ItemSpan], part: &Range<usize>) -> usize {
     part.end - last.clamp(part.start, part.end)
 }
 
-/// Lays two files beside each other that share some text, in order.
+/// Aligns two files that share some text, in order.
 pub(super) fn beside_at(
     old: &str,
     new: &str,

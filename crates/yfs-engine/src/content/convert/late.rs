@@ -1,9 +1,9 @@
 //! Work that came into blocks which a settlement had deleted, or which a rival settlement had made.
 //!
-//! Yjs deletes what arrives in a deleted block, so no root shows it. A settlement records what it
-//! deleted, so such work is found by the blocks that it is in: these are rendered once without it
-//! and once with it, in a copy in which they are not deleted, and the difference is merged like a
-//! change of the file.
+//! Yjs deletes text that arrives in a deleted block, so no root shows it. A settlement records what
+//! it deleted, so such work is found by the blocks that it is in: these are rendered once without
+//! it and once with it, in a copy in which they are not deleted, and the difference is merged like
+//! a change of the file.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct OrphanedItem {
     range: IdRange,
-    /// What it is in, from the inside.
+    /// The items that it is nested in, innermost first.
     around: Vec<ItemId>,
     /// The settlement that deleted or made the block.
     by: ConversionSettlement,
@@ -96,7 +96,7 @@ impl ContentDoc {
     ) -> Result<String, ContentError> {
         for orphans in orphans.chunk_by(|left, right| left.by.client == right.by.client) {
             let by = &orphans[0].by;
-            // What was merged before stands around what comes now.
+            // Orphans that were merged before stand around the present ones.
             let before: Vec<OrphanedItem> =
                 self.strays_since(&by.from, std::slice::from_ref(by), rivals);
             let now = self.version();
@@ -145,8 +145,8 @@ impl ContentDoc {
     }
 }
 
-/// Returns those orphans that a version does not show. It does show what was typed into a block that
-/// only a rival deleted.
+/// Returns those orphans that a version does not show. It does show text that was typed into a
+/// block that only a rival deleted.
 pub(super) fn hidden_at(version: &Version, orphans: Vec<OrphanedItem>) -> Vec<OrphanedItem> {
     let deleted = &version.snapshot().delete_set;
     let mut hidden = Vec::with_capacity(orphans.len());
@@ -167,7 +167,7 @@ pub(super) fn hidden_at(version: &Version, orphans: Vec<OrphanedItem>) -> Vec<Or
     hidden
 }
 
-/// Merges what some blocks say now and did not say before into a file, one change after the other.
+/// Merges the changes of some blocks into a file, one change after the other.
 fn merged_into(
     mut text: String,
     mut base: String,
@@ -209,7 +209,7 @@ fn merged_into(
     text
 }
 
-/// Returns where the beginning of a word ends in a file. Of what stood before the rest of the word,
+/// Returns where the beginning of a word ends in a file. Of the text before the rest of the word,
 /// the file may have only the end: the same client may have deleted the letters before it.
 fn end_of_begun(text: &str, begun: &str) -> Option<usize> {
     let suffixes = begun.char_indices().map(|(at, _)| &begun[at..]);
@@ -220,7 +220,7 @@ fn end_of_begun(text: &str, begun: &str) -> Option<usize> {
     (is_only && is_whole).then(|| at + suffix.len())
 }
 
-/// Adds what stands beside nothing any more.
+/// Appends a paragraph of words that have no neighbor any more.
 fn add_paragraph(text: &mut String, words: &str) {
     text.truncate(text.trim_end_matches('\n').len());
     if !text.is_empty() {
@@ -230,7 +230,7 @@ fn add_paragraph(text: &mut String, words: &str) {
     text.push('\n');
 }
 
-/// Returns who typed what a change puts in.
+/// Returns the client that typed the text that a change inserts.
 fn client_at(spans: &[ItemSpan], splice: &TextSplice) -> Option<ClientId> {
     let is_here = |span: &&ItemSpan| span.at + span.len > splice.new.start;
     spans.iter().find(is_here).map(|span| span.item.client)
@@ -257,11 +257,11 @@ fn word_begun_at(
     word.to_owned()
 }
 
-/// Returns what an item is in, from the inside.
+/// Returns the items that an item is nested in, innermost first.
 pub(super) fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
     let (mut around, mut at) = (Vec::new(), item);
     while let Some((ItemContainer::Type(parent), _)) = place_in(txn, at, AnchorSide::Right) {
-        // What peers send may be of any depth.
+        // Updates from peers may nest to any depth.
         if around.len() > yfs_markdown::tree::MAX_DEPTH + 2 {
             break;
         }

@@ -10,13 +10,13 @@ use crate::{
 const MIN_DOUBLED: usize = 2;
 
 impl ContentDoc {
-    /// Returns the profile that the document keeps, as far as its names tell.
+    /// Returns the profile that the names in the document imply, if any.
     pub fn evident_profile(&self) -> Option<SchemaProfile> {
         self.gate.read(|txn| rich::evident_profile(&live(txn, SchemaProfile::Gfm)))
     }
 
-    /// Converts a document of rich text that keeps the other profile. Editors of the other profile must not
-    /// have it open: they would delete what they cannot build.
+    /// Converts a document of rich text that keeps the other profile. Editors of the other profile
+    /// must not have it open: they would delete elements that they cannot build.
     ///
     /// # Errors
     ///
@@ -38,14 +38,14 @@ impl ContentDoc {
         self.rebuild(&text, profile)
     }
 
-    /// Tells whether the document holds everything twice, as it does after two peers without our rules converted
-    /// it at once: each half by another client.
+    /// Reports whether the document holds everything twice, as it does after two peers without
+    /// these rules converted it at once: each half by another client.
     pub fn is_doubled(&self) -> bool {
         let ContentRoot::Rich(profile) = self.held() else { return false };
         self.gate.read(|txn| half_of(&live(txn, profile)).is_some())
     }
 
-    /// Keeps one half of a document that holds everything twice. Answers nothing where it does not.
+    /// Keeps one half of a document that holds everything twice. Returns `None` if it does not.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl ContentDoc {
     }
 }
 
-/// Returns where the second half begins, if it says what the first does and others wrote it.
+/// Returns where the second half begins, if it equals the first and another client wrote it.
 fn half_of(kids: &[LiveChild]) -> Option<usize> {
     let half = kids.len() / 2;
     if kids.len() != 2 * half || half < MIN_DOUBLED {
@@ -73,5 +73,5 @@ fn half_of(kids: &[LiveChild]) -> Option<usize> {
     let (first, second) = kids.split_at(half);
     let client = |kid: &LiveChild| kid.ids().next().map(|id| id.client);
     let by_others = first.iter().zip(second).all(|(one, other)| client(one) != client(other));
-    (by_others && rich::say_the_same(first, second)).then_some(half)
+    (by_others && rich::have_equal_content(first, second)).then_some(half)
 }

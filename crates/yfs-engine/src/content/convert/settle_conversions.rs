@@ -1,4 +1,4 @@
-//! Settlements: merging what is new in both roots, and making both say the result.
+//! Settlements: merges the changes of both roots, and writes the result to both.
 
 use yrs::{
     GetString as _, IdSet, Map as _, ReadTxn, Update, WriteTxn as _, updates::decoder::Decode as _,
@@ -30,19 +30,18 @@ use crate::{
     time::Millis,
 };
 
-/// Changes whenever the same state is settled by other items.
+/// A version that must change whenever the same state is settled by other items.
 const VERSION: &str = "yfs settlement 3";
 
-/// What a file is to say.
+/// The text that a settlement is to write.
 pub(super) struct PendingConversion {
     pub(super) text: String,
-    /// Which parts of it the plain text has as well, as items of those who typed them: where in the
-    /// file, where in the plain text, and how many bytes.
+    /// The parts of it that the plain text already has as the original typists' items: offset in
+    /// the file, offset in the plain text, and length in bytes.
     kept: Vec<(usize, usize, usize)>,
 }
 
-/// What a root said at the last settlement, what it says now, and how the two lie beside each
-/// other.
+/// A root's text at the last settlement, its text now, and the alignment of the two.
 struct RootChange {
     base: String,
     now: String,
@@ -51,7 +50,7 @@ struct RootChange {
 }
 
 impl ContentDoc {
-    /// Merges late work, and makes the root current that the name promises.
+    /// Merges late work, and makes the root current that the name implies.
     pub(super) fn settle(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         let PendingConversion { text, kept } = match self.pending()? {
             Some(pending) => pending,
@@ -73,7 +72,7 @@ impl ContentDoc {
         self.adopt(clone, updates).map(Some)
     }
 
-    /// Replaces rich text by rich text of a profile that says the same.
+    /// Replaces rich text by equal rich text of a profile.
     pub(super) fn rebuild(
         &mut self,
         text: &str,
@@ -103,7 +102,7 @@ impl ContentDoc {
         self.adopt(clone, updates).map(Some)
     }
 
-    /// Records what a copy settled, and takes it in.
+    /// Records the settlement of a copy, and applies it here.
     fn adopt(
         &mut self,
         mut clone: Self,
@@ -131,7 +130,7 @@ impl ContentDoc {
         Ok(update)
     }
 
-    /// Returns a copy that writes under the id that stands for this state.
+    /// Returns a copy that writes under the client id that stands for this state.
     fn clone_to_settle(&self) -> Result<Self, ContentError> {
         let mut bytes = Vec::new();
         write_string(&mut bytes, VERSION);
@@ -148,7 +147,7 @@ impl ContentDoc {
         Ok(clone)
     }
 
-    /// Makes the plain text say something else, whichever root is current.
+    /// Writes another text into the plain text root, whichever root is current.
     fn put_text(
         &mut self,
         text: &str,
@@ -173,7 +172,7 @@ impl ContentDoc {
         update
     }
 
-    /// Returns what the file says together with all late work; nothing where there is none.
+    /// Returns the text of the file with all late work merged; `None` if there is none.
     pub(super) fn pending(&self) -> Result<Option<PendingConversion>, ContentError> {
         let Some(last) = self.last_settlement() else { return Ok(None) };
         let rivals = self.rivals();
@@ -209,8 +208,7 @@ impl ContentDoc {
         Ok(Some(PendingConversion { text: merged, kept }))
     }
 
-    /// Returns what the document would be without what rivals wrote, and deleted on top of a
-    /// version.
+    /// Returns the document without the rivals' writes and deletions on top of a version.
     fn without_rivals(&self, rivals: &[ConversionSettlement], after: &Version) -> Version {
         let now = self.version();
         let mut deleted = now.snapshot().delete_set.clone();
@@ -228,8 +226,8 @@ impl ContentDoc {
 }
 
 impl ContentDoc {
-    /// Returns what a version shows that Yjs deleted because rivals deleted what it is in, without
-    /// having it.
+    /// Returns the content of a version that Yjs deleted because rivals deleted its parent without
+    /// knowing it.
     fn lost_to(&self, rivals: &[ConversionSettlement], after: &Version, deleted: &IdSet) -> IdSet {
         let lost = up_to(&deleted.diff(&after.snapshot().delete_set), after);
         if rivals.is_empty() || lost.is_empty() {
@@ -246,8 +244,8 @@ impl ContentDoc {
     }
 }
 
-/// Returns where changes put text: in the text that comes of them, where it is in the text that
-/// they bring, and its length.
+/// Returns where changes insert text: the offset in the result, the offset in the inserted text,
+/// and the length.
 fn inserted_at(ops: &[RebaseOp]) -> Vec<(usize, usize, usize)> {
     let mut grown = 0_isize;
     let mut inserted = Vec::with_capacity(ops.len());
@@ -259,8 +257,8 @@ fn inserted_at(ops: &[RebaseOp]) -> Vec<(usize, usize, usize)> {
     inserted
 }
 
-/// Returns what changes leave of a text: where that is in the text that comes of them, where it was,
-/// and its length.
+/// Returns the parts of a text that changes keep: the offset in the result, the old offset, and the
+/// length.
 fn kept_around(ops: &[RebaseOp], len: usize) -> Vec<(usize, usize, usize)> {
     let (mut new, mut old) = (0, 0);
     let mut kept = Vec::with_capacity(ops.len() + 1);
@@ -275,7 +273,7 @@ fn kept_around(ops: &[RebaseOp], len: usize) -> Vec<(usize, usize, usize)> {
     kept
 }
 
-/// Compares what a root said at a version with what it says.
+/// Compares a root at a version with the root now.
 fn change_of(then: &mut GatedDoc, here: &mut GatedDoc, is_rich: bool) -> RootChange {
     let ((base, old), (now, new)) = (spans_of(then, is_rich), spans_of(here, is_rich));
     let runs = beside(&base, &old, &now, &new);
@@ -283,7 +281,7 @@ fn change_of(then: &mut GatedDoc, here: &mut GatedDoc, is_rich: bool) -> RootCha
     RootChange { base, now, runs, splices }
 }
 
-/// Returns the file as one of the roots says it.
+/// Returns one of the roots as a file.
 pub(super) fn root_text(txn: &impl ReadTxn, is_rich: bool) -> String {
     match is_rich {
         false => txn.get_text(TEXT).map(|it| it.get_string(txn)).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Files whose names come to promise another kind of content.
+//! Tests of renames that change the kind of content which the file's name implies.
 
 mod late;
 mod random;
@@ -49,7 +49,7 @@ fn rename(doc: &mut ContentDoc, kind: ContentRoot) {
     assert!(!doc.needs_conversion());
 }
 
-/// What the peer does that keeps the log.
+/// Repairs a document, as the peer that keeps the log does.
 fn repair(doc: &mut ContentDoc) {
     assert!(doc.needs_repair() || doc.needs_conversion() || doc.repair() == Ok(None));
     doc.repair().expect("it can be repaired");

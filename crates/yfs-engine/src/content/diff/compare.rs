@@ -1,10 +1,10 @@
-//! Comparing two sequences of tokens, in bounded time.
+//! Compares two sequences of tokens, in bounded time.
 //!
 //! imara-diff is quadratic on some inputs: its histogram reads the rest of a text again after every
 //! piece that it finds equal, and its Myers weighs frequent tokens by reading everything around
 //! them. So it only ever sees short sequences. Long ones are first pinned together at tokens that
-//! occur once on either side, as patience diff does; what then lies between two pins and is still
-//! long has hardly a token of its own, and counts as replaced.
+//! occur once on either side, as patience diff does; a stretch between two pins that is still long
+//! has hardly a unique token, and counts as replaced.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ const MAX_HISTOGRAM_LEN: usize = 1_000;
 /// How often the space between two pins is pinned again, by tokens that are unique only there.
 const MAX_DEPTH: usize = 4;
 
-/// Compares two texts, cut into tokens of the given level, and returns what changed, in bytes.
+/// Compares two texts, cut into tokens of the given level, and returns the changes, in bytes.
 pub(super) fn compare(old: &str, new: &str, level: TokenLevel) -> Vec<ByteChange> {
     let comparison = TokenComparison {
         old: TokenSequence::cut(old, level),
@@ -82,7 +82,7 @@ impl TokenComparison<'_> {
         }
     }
 
-    /// Compares what lies between tokens that occur once on either side.
+    /// Compares the stretches between tokens that occur once on either side.
     fn pinned(&self, old: Range<usize>, new: Range<usize>, depth: usize, out: &mut Vec<TokenHunk>) {
         let pins = if depth < MAX_DEPTH { self.pins(&old, &new) } else { Vec::new() };
         if pins.is_empty() {
@@ -99,7 +99,7 @@ impl TokenComparison<'_> {
     /// Returns the longest row of tokens, in order on both sides, that are unique on both sides.
     fn pins(&self, old: &Range<usize>, new: &Range<usize>) -> Vec<(usize, usize)> {
         const TWICE: usize = usize::MAX;
-        // Where a token is on either side, if it is there once.
+        // The position of a token on either side, if it occurs once.
         let mut places: HashMap<&str, [Option<usize>; 2]> = HashMap::with_capacity(old.len());
         let sides = [(&self.old, old), (&self.new, new)];
         for (side, (sequence, range)) in sides.into_iter().enumerate() {

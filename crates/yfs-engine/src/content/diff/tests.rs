@@ -1,4 +1,4 @@
-//! What the diff must always do, what it should say, and what it must not cost.
+//! Tests of the diff: its invariants, its results on examples, and bounds on its cost.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn show(old: &str, new: &str) -> String {
     splices.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// Diffs, and checks that the splices are what they promise to be.
+/// Diffs, and checks the invariants of the splices.
 fn checked(old: &str, new: &str) -> Vec<TextSplice> {
     let splices = diff(old, new);
     let (mut text, mut byte, mut unit) = (String::new(), 0, 0);
@@ -133,8 +133,8 @@ fn the_worst_cases_are_bounded() {
     check_bounded("commas", &repeated(",a"), &repeated(",b,a"));
 }
 
-/// Checks that it is said in about the size of the new text, and found in time. The bound on time is
-/// generous: it tells linear from quadratic on a busy machine, no more.
+/// Checks that the diff has about the size of the new text and is found in time. The bound on time
+/// is generous: it only separates linear from quadratic on a busy machine.
 fn check_bounded(name: &str, old: &str, new: &str) {
     let start = std::time::Instant::now();
     let splices = checked(old, new);

@@ -1,4 +1,4 @@
-//! Cutting a text into lines, clauses, words and clusters.
+//! Cuts a text into lines, clauses, words and clusters.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -7,7 +7,7 @@ use unicode_normalization::char::is_combining_mark;
 pub(super) enum TokenLevel {
     /// After every newline.
     Line,
-    /// After every character that ends something in prose, code or data.
+    /// After every character that ends a phrase in prose, code or data.
     Clause,
     /// Runs of letters and digits, runs of blanks, and every other cluster by itself. Scripts that
     /// do not put blanks between words are cut into clusters.
@@ -103,7 +103,7 @@ fn cluster_len(text: &str) -> usize {
     text.len()
 }
 
-/// Tells whether two neighbouring code points are part of one cluster.
+/// Reports whether two neighboring code points are part of one cluster.
 ///
 /// Errs on the side of keeping together: a row of flags counts as one, CR and LF do not.
 fn belongs(left: char, right: char) -> bool {
@@ -114,7 +114,8 @@ fn belongs(left: char, right: char) -> bool {
     let is_flag = |c: char| ('\u{1f1e6}'..='\u{1f1ff}').contains(&c);
     left == JOINER
         || right == JOINER
-        || matches!(right, '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0020}'..='\u{e007f}')
+        || matches!(right, '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')
+        || matches!(right, '\u{e0020}'..='\u{e007f}')
         || is_flag(left) && is_flag(right)
         || is_combining_mark(right)
 }

@@ -1,12 +1,12 @@
-//! Cases of moving an edit, with nothing but texts: what the writer read, what is there now, what
-//! the writer made of it, and what comes out.
+//! Cases of rebasing an edit by texts alone: the text that the writer read, the current text, the
+//! writer's result, and the outcome.
 
 use expect_test::{Expect, expect};
 
 use super::{RunAlignment, TextLength, TextSide, rebase};
 use crate::content::diff::diff;
 
-/// Reads the current text with the base in it: `[-gone-]` and `{+new+}` are what others did.
+/// Parses the current text with the base in it: `[-gone-]` and `{+new+}` are changes by others.
 fn parse(marked: &str) -> (String, String, RunAlignment) {
     let (mut base, mut current, mut runs) = (String::new(), String::new(), RunAlignment::default());
     let mut rest = marked;
@@ -70,11 +70,11 @@ fn work_in_other_places_is_kept() {
 
 #[test]
 fn what_begins_a_line_goes_before_and_what_ends_one_behind() {
-    // Somebody types at the beginning of the line before which a line is inserted.
+    // Another client types at the beginning of the line before which a line is inserted.
     check("a\n{+x+}b\n", "a\nnew\nb\n", expect![[r#""a\nnew\nxb\n""#]]);
-    // Somebody types at the end of the last line, behind which a line is added.
+    // Another client types at the end of the last line, behind which a line is added.
     check("a\nb{+x+}", "a\nb\nnew", expect![[r#""a\nbx\nnew""#]]);
-    // Somebody goes on with a word behind which another comes.
+    // Another client continues a word behind which another comes.
     check("a foo{+bar+}", "a foo baz", expect![[r#""a foobar baz""#]]);
     // Both append a line.
     check("a\n{+theirs\n+}", "a\nmine\n", expect![[r#""a\nmine\ntheirs\n""#]]);
@@ -124,7 +124,7 @@ fn overlaps_are_reported_and_lose_nothing() {
         "a\nXb\n"
         at 2 "line\n" -> "", theirs "X""#]],
     );
-    // Changed what others had deleted.
+    // Changed text that others had deleted.
     check(
         "a\n[-some line\n-]b\n",
         "a\nsome other line\nb\n",
@@ -132,6 +132,6 @@ fn overlaps_are_reported_and_lose_nothing() {
         "a\nother b\n"
         at 2 "" -> "other ", theirs "", deleted by both"#]],
     );
-    // Deleted by both is no overlap, nor is typing beside what is deleted.
+    // Deleted by both is no overlap, nor is typing beside deleted text.
     check("a{+X+} b {+Y+}c", "a c", expect![[r#""aX Yc""#]]);
 }

@@ -1,9 +1,10 @@
-//! What a document holds where its content no longer is.
+//! Content left in the inactive root after a conversion.
 //!
-//! A conversion leaves the root that it read as it was: what others write there late is found by comparing. So
-//! what the content has long lost lives on there. A redaction deletes of it what the content does not say, piece by
-//! piece, and names what it deletes in its record. Comparisons leave out what a record names, then and now: so
-//! nobody takes the deletion for somebody's work, whatever they have heard.
+//! A conversion leaves the root that it read unchanged: a comparison finds late writes by others
+//! there. So text that was long deleted from the current root lives on there. A redaction deletes
+//! the parts that the current text does not contain, piece by piece, and names the deleted items in
+//! its record. Comparisons leave out items that a record names, in the old state and the new one:
+//! so no peer treats the deletion as a user's edit, whichever updates it has.
 
 use hashbrown::HashSet;
 use yfs_markdown::tree::{AttributeValue, MarkdownNode, TreeElement};
@@ -26,15 +27,15 @@ use crate::{
 /// The roots of rich text.
 const RICH_ROOTS: &[&str] = &[ROOT, rich::FRONT_MATTER, rich::SOURCE];
 
-/// Where a stretch of text came from: its first item, and how many there are.
+/// The origin of a stretch of text: its first item, and the number of items.
 pub(in crate::content) type Origin = (ItemId, u32);
 
-/// What a file says, in the form of either root.
+/// The content of a file, in the form of either root.
 pub(super) struct NeededContent {
     text: String,
     /// The text of the document that it is, each text on lines of its own.
     body: String,
-    /// What elements, marks and memory say of themselves.
+    /// The values of elements, marks and memory.
     atoms: HashSet<String>,
 }
 
@@ -47,13 +48,13 @@ impl NeededContent {
         Self { text, body: said_by(&document), atoms: atoms.into_iter().collect() }
     }
 
-    /// Returns what of a root the file says as well.
+    /// Returns the items of a root whose content the file contains as well.
     fn of(&self, gate: &mut GatedDoc, is_rich: bool) -> Result<IdSet, ContentError> {
         let (said, origins) = characters(gate, is_rich);
         let mut kept = kept(&said, &origins, if is_rich { &self.body } else { &self.text });
         for LiveContent { range, content, .. } in gate.living_in(roots(is_rich))? {
             let LivingContent::Values(said) = content else { continue };
-            if said.iter().all(|it| self.atoms.contains(it)) {
+            if said.iter().all(|atom| self.atoms.contains(atom)) {
                 kept.merge_with(to_set(&[range]));
             }
         }
@@ -62,7 +63,7 @@ impl NeededContent {
 }
 
 impl ContentDoc {
-    /// Returns what lives where the content no longer is, and is not needed. What came late is not among it.
+    /// Returns live items of the inactive root that are not needed. Late work is not among them.
     pub(super) fn idle(
         &mut self,
         needed: &NeededContent,
@@ -73,7 +74,8 @@ impl ContentDoc {
         let mut idle = Vec::new();
         for LiveContent { range, text, .. } in self.gate.living_in(roots(is_rich))? {
             let client = ClientID::new(range.client.get());
-            // What one of the conversions did not know of may be work that is still to be merged.
+            // Items that one of the conversions did not know may be work that is still to be
+            // merged.
             let known = sources.iter().map(|from| from.snapshot().state_map.get(&client)).min();
             let end = range.end().min(known.unwrap_or(0));
             if range.start < end {
@@ -84,18 +86,20 @@ impl ContentDoc {
         Ok(idle)
     }
 
-    /// Returns what conversions read and the content still says. Others may have to compare with it.
+    /// Returns items that conversions read and whose content the file still contains. Others may
+    /// have to compare with them.
     pub(super) fn restated(&self, needed: &NeededContent) -> Result<IdSet, ContentError> {
         let mut restated = IdSet::new();
         for (from, is_rich) in self.bodies() {
-            // Whoever listed it may have listed anything.
+            // A peer may have listed any version.
             let Ok(mut fork) = self.fork_of(&self.masked(&from)) else { continue };
             restated.merge_with(needed.of(&mut fork, is_rich)?);
         }
         Ok(restated)
     }
 
-    /// Returns what was deleted where the content no longer is, and may have to be deleted from the content as well.
+    /// Returns items that were deleted in the inactive root, and may have to be deleted from the
+    /// content as well.
     pub(super) fn unsettled(&self) -> IdSet {
         let mut unsettled = IdSet::new();
         if !self.was_converted() || !self.needs_repair() {
@@ -113,11 +117,15 @@ impl ContentDoc {
         unsettled
     }
 
-    /// Returns what of the memory of rich text other versions hold, which can be read and hold none of the text that is to be
-    /// erased; and which versions these are.
+    /// Returns the items of the memory of rich text that other versions hold, if those versions are
+    /// readable and hold none of the text to be erased; and the indexes of these versions.
     ///
-    /// Costs the notes of the log for each version, where there is any such memory.
-    pub(super) fn held_elsewhere(&self, erased: &IdSet, version: &Version) -> (IdSet, Vec<usize>) {
+    /// Costs the notes of the log for each version, if there is any such memory.
+    pub(super) fn find_remembered_elsewhere(
+        &self,
+        erased: &IdSet,
+        version: &Version,
+    ) -> (IdSet, Vec<usize>) {
         let memory = self.gate.parts_in(&to_ranges(erased), &[rich::FRONT_MATTER, rich::SOURCE]);
         let (memory, mut held, mut by) = (to_set(&memory), IdSet::new(), Vec::new());
         if memory.is_empty() {
@@ -140,7 +148,7 @@ impl ContentDoc {
         (held, by)
     }
 
-    /// Returns which of some items are part of what a version shows.
+    /// Returns those items that are part of the visible state of a version.
     pub(super) fn shown_at(&self, items: &IdSet, version: &Version) -> IdSet {
         let mut shown = up_to(&items.diff(&version.snapshot().delete_set), version);
         if let Some(is_rich) = self.was_rich_at(version).filter(|_| !shown.is_empty()) {
@@ -160,7 +168,7 @@ impl ContentDoc {
         to_set(&self.gate.parts_in(&to_ranges(&all), if is_rich { &[ROOT] } else { &[TEXT] }))
     }
 
-    /// Returns a version without what was erased since.
+    /// Returns a version without the content that was erased since.
     pub(in crate::content) fn masked(&self, version: &Version) -> Version {
         if self.redactions.all.is_empty() {
             return version.clone();
@@ -176,7 +184,8 @@ fn roots(are_rich: bool) -> &'static [&'static str] {
     if are_rich { RICH_ROOTS } else { &[TEXT] }
 }
 
-/// Returns the items of what stays when one text becomes another, and of whole lines that it says elsewhere.
+/// Returns the items of text that stays when one text becomes another, and of whole lines that
+/// occur elsewhere in it.
 fn kept(said: &str, origins: &[(u32, Origin)], needed: &str) -> IdSet {
     let lines: HashSet<&str> = needed.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut gone: Vec<(u32, u32)> = Vec::new();
@@ -187,7 +196,7 @@ fn kept(said: &str, origins: &[(u32, Origin)], needed: &str) -> IdSet {
             let is_begun = byte > 0 && !said[..byte].ends_with('\n');
             let is_ended = part.ends_with('\n') || end == said.len();
             let line = part.strip_suffix('\n').unwrap_or(part);
-            // A line that somebody moved is one that the content needs.
+            // A line that was moved is one that the content needs.
             if is_begun || !is_ended || !lines.contains(line) {
                 gone.push((at, at + len));
             }
@@ -229,7 +238,7 @@ fn said_by(document: &TreeElement) -> String {
     said
 }
 
-/// Adds the texts and numbers that elements and marks of a document say of themselves.
+/// Collects the texts and numbers in attributes of elements and marks of a document.
 fn atoms_in(document: &TreeElement, atoms: &mut Vec<String>) {
     let mut waiting: Vec<&TreeElement> = vec![document];
     let mut say = |value: &AttributeValue| atoms_of(&to_any(value), atoms);

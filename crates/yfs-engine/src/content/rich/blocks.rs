@@ -1,8 +1,8 @@
 //! The file of a document, kept from one change to the next: only the blocks that changed are read
 //! and rendered again.
 //!
-//! What changed is known from the clocks and from what updates deleted, and belongs to one of the
-//! children of the root. Where anything is unusual, the whole document is read.
+//! Clocks and deletions of updates identify the changes, and each change belongs to one of the
+//! children of the root. In unusual cases the whole document is read.
 
 use std::{
     ops::Range,
@@ -31,7 +31,7 @@ const MIN_LEN: usize = if cfg!(test) { 1 } else { 8 << 10 };
 /// More blocks than this are not brought up to date one by one.
 const MAX_CHANGED: usize = 256;
 
-/// Half as many writes at most do not try to change a few blocks only, where others failed.
+/// After failed tries, at most twice this many writes do not try to change a few blocks only.
 const MAX_NOT_TRIED: u32 = 32;
 
 /// The file as it was when it was last read.
@@ -43,16 +43,16 @@ pub(in crate::content) struct FileCache {
 #[derive(Debug, Default)]
 struct BlockCacheInner {
     cached: Option<CachedBlock>,
-    /// What was deleted since.
+    /// The items that were deleted since.
     deleted: Vec<IdRange>,
-    /// How often in a row a file was divided into blocks for a write that then was made as a whole.
+    /// How often in a row a file was divided into blocks for a write that replaced the whole file.
     n_in_vain: u32,
-    /// How many writes since then did not try.
+    /// The number of writes since then that did not try.
     n_not_tried: u32,
     /// How often the whole document was read.
     #[cfg(test)]
     n_whole: u32,
-    /// How often the whole document was compared with what was to be written.
+    /// How often the whole document was compared with a new file.
     #[cfg(test)]
     n_whole_writes: u32,
 }
@@ -69,12 +69,12 @@ pub(super) struct CachedBlock {
     clocks: HashMap<ClientId, u32>,
 }
 
-/// Which children of the root changed: where they were, and where they are.
+/// The children of the root that changed: their old places, and their new ones.
 struct ChangedBlocks {
     old: Range<usize>,
-    /// All children, where some came or went.
+    /// All children, if some were inserted or deleted.
     children: Option<(Vec<ItemId>, Vec<XmlElementRef>)>,
-    /// One of those that changed, and where it is.
+    /// One of the changed children, and its place.
     inside: Option<(usize, XmlElementRef)>,
 }
 
@@ -83,7 +83,7 @@ impl FileCache {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the file.
+    /// Drops the file.
     pub(in crate::content) fn clear(&self) {
         let mut inner = self.lock();
         (inner.cached, inner.deleted) = (None, Vec::new());
@@ -102,8 +102,8 @@ impl FileCache {
         inner.n_in_vain = if was_of_use { 0 } else { inner.n_in_vain.saturating_add(1) };
     }
 
-    /// Reports whether to divide a file into blocks for a write. Where that was in vain time and
-    /// again, most writes do not try.
+    /// Reports whether to divide a file into blocks for a write. If that repeatedly brought
+    /// nothing, most writes do not try.
     fn is_worth_dividing(&self) -> bool {
         let mut inner = self.lock();
         let is_worth = inner.n_not_tried >= inner.n_in_vain.min(MAX_NOT_TRIED) / 2;
@@ -111,19 +111,19 @@ impl FileCache {
         is_worth
     }
 
-    /// Returns how often the whole document was compared with what was to be written.
+    /// Returns how often the whole document was compared with a new file.
     #[cfg(test)]
     pub(in crate::content) fn n_whole_writes(&self) -> u32 {
         self.lock().n_whole_writes
     }
 
-    /// Notes that the whole document is compared with what is to be written.
+    /// Notes that the whole document is compared with a new file.
     #[cfg(test)]
     pub(super) fn note_whole_write(&self) {
         self.lock().n_whole_writes += 1;
     }
 
-    /// Notes what an update deleted.
+    /// Notes the deletions of an update.
     pub(in crate::content) fn note_deleted(&self, deleted: impl IntoIterator<Item = IdRange>) {
         let mut inner = self.lock();
         if inner.cached.is_some() {
@@ -133,7 +133,7 @@ impl FileCache {
 }
 
 impl ContentDoc {
-    /// Reads the document as a file, from the one that was read before where that is possible.
+    /// Reads the document as a file, from the cached one if possible.
     pub(super) fn read_by_blocks(&self, profile: SchemaProfile) -> RichFile {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
@@ -169,11 +169,11 @@ impl ContentDoc {
         let memory = RichMemory::read(txn);
         let nodes = into_nodes(kids);
         if let Some(ids) = ids.filter(|_| evident == profile && !nodes.is_empty()) {
-            let document = TreeElement::new("doc").holding(nodes);
+            let document = TreeElement::new("doc").with_children(nodes);
             let map = memory.source();
             let front = memory.front();
             let rendered = RenderedBlocks::new(&document, &map, profile);
-            if let Some(rendered) = rendered.filter(|it| it.text().len() >= MIN_LEN) {
+            if let Some(rendered) = rendered.filter(|rendered| rendered.text().len() >= MIN_LEN) {
                 let clocks = clocks_of(txn);
                 let cached = CachedBlock { rendered, ids, profile, map, front, clocks };
                 return (cached.file(), Some(cached));
@@ -183,7 +183,7 @@ impl ContentDoc {
         (file_of(nodes, &memory, evident), None)
     }
 
-    /// Renders what changed. Returns nothing if the whole document must be read.
+    /// Renders the changed blocks. Returns `None` if the whole document must be read.
     fn bring_up_to_date(
         &self,
         cached: &mut CachedBlock,
@@ -215,7 +215,7 @@ impl ContentDoc {
         })
     }
 
-    /// Takes the file block by block out of the cache, brought up to date.
+    /// Removes the file, block by block, from the cache, after bringing it up to date.
     pub(super) fn take_cached(&self, profile: SchemaProfile) -> Option<CachedBlock> {
         let mut inner = self.blocks.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
@@ -228,8 +228,8 @@ impl ContentDoc {
         None
     }
 
-    /// Divides the file into blocks without reading it again, where its text is known: a file that was
-    /// written as a whole is what was written.
+    /// Divides the file into blocks without reading it again, if its text is known: after a write
+    /// of the whole file it is the written text.
     pub(super) fn divide_known(&self, profile: SchemaProfile) -> Option<CachedBlock> {
         let file = self.file.get().filter(|file| file.is_exact && file.text.len() >= MIN_LEN)?;
         if !self.blocks.is_worth_dividing() {
@@ -244,7 +244,7 @@ impl ContentDoc {
             if evident_profile(&kids).is_some_and(|evident| evident != profile) {
                 return None;
             }
-            let document = TreeElement::new("doc").holding(into_nodes(kids));
+            let document = TreeElement::new("doc").with_children(into_nodes(kids));
             let rendered = RenderedBlocks::of_text(&document, &map, profile, body)?;
             Some(CachedBlock { rendered, ids, profile, map, front, clocks: clocks_of(txn) })
         })
@@ -264,12 +264,12 @@ fn clocks_of(txn: &impl ReadTxn) -> HashMap<ClientId, u32> {
     clocks.collect()
 }
 
-/// Returns the children of the root; nothing if one of them is no element.
+/// Returns the children of the root; `None` if one of them is no element.
 fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
     let fragment = txn.get_xml_fragment(ROOT)?;
     let (mut ids, mut handles) = (Vec::new(), Vec::new());
     let Some(first) = fragment.first_child() else { return Some((ids, handles)) };
-    // A step from sibling to sibling costs less than what yrs does for `children`.
+    // A step from sibling to sibling costs less than the `children` of yrs.
     let XmlOut::Element(first) = first else { return None };
     let behind: Vec<XmlOut> = first.siblings(txn).collect();
     for child in std::iter::once(XmlOut::Element(first)).chain(behind) {
@@ -286,7 +286,7 @@ impl CachedBlock {
         &self.front
     }
 
-    /// Returns some children of the root; nothing if they are not those that were read.
+    /// Returns some children of the root; `None` if they are not those that were read.
     pub(super) fn handles(
         &self,
         txn: &impl ReadTxn,
@@ -300,8 +300,8 @@ impl CachedBlock {
         ids.eq(self.ids[range].iter().map(|id| Some(*id))).then_some(handles)
     }
 
-    /// Notes that the blocks are those that are in the document now. Reports whether there are as
-    /// many.
+    /// Notes that the blocks are those of the document now. Reports whether their number is the
+    /// same.
     pub(super) fn is_now(&mut self, txn: &impl ReadTxn) -> bool {
         let Some((ids, _)) = children(txn) else { return false };
         self.ids = ids;
@@ -314,7 +314,8 @@ impl CachedBlock {
         RichFile { text, is_exact: self.rendered.is_exact() }
     }
 
-    /// Finds the children of the root that hold some items, of which some may be children.
+    /// Finds the children of the root that contain some items; the items may be children
+    /// themselves.
     fn changed(
         &self,
         txn: &impl ReadTxn,
@@ -339,11 +340,11 @@ impl CachedBlock {
         Some(ChangedBlocks { old, children: Some((ids, handles)), inside: None })
     }
 
-    /// Finds children of the root that are where they were.
+    /// Finds children of the root that did not move.
     fn changed_inside(&self, mut dirty: HashMap<ItemId, XmlElementRef>) -> Option<ChangedBlocks> {
         let is_dirty = |id: &ItemId| dirty.contains_key(id);
         let Some(first) = self.ids.iter().position(is_dirty) else {
-            // What is in none of them is in what was deleted.
+            // Items in none of them are in deleted blocks.
             return Some(ChangedBlocks { old: 0..0, children: None, inside: None });
         };
         let last = self.ids.iter().rposition(is_dirty)?;
@@ -381,7 +382,7 @@ impl CachedBlock {
     }
 }
 
-/// Returns the children of the root in a range, which holds one that is known.
+/// Returns the children of the root in a range that contains a known one.
 fn siblings_at(
     txn: &impl ReadTxn,
     (at, known): (usize, XmlElementRef),

@@ -1,7 +1,8 @@
-//! What a node says, in 128 bits that nobody can collide: nodes with equal fingerprints are the same.
+//! The content of a node in 128 bits of a collision-resistant hash: nodes with equal fingerprints
+//! are the same.
 //!
-//! As in `yfs_markdown::tree_equality`, what editors derive from what stands around makes no difference, nor do nulls or the marks of
-//! elements, which Yjs does not keep.
+//! As in `yfs_markdown::tree_equality`, attributes that editors derive from the context make no
+//! difference, nor do nulls or the marks of elements, which Yjs does not keep.
 
 use yfs_markdown::{
     tree::{AttributeValue, Attributes, MarkdownNode, TextRun},
@@ -10,7 +11,7 @@ use yfs_markdown::{
 
 use crate::rich::{LiveChild, LiveElement};
 
-/// What a node says.
+/// The hash of a node's content.
 pub(super) type Fingerprint = [u8; 16];
 
 /// Returns the fingerprint of an element, or of texts that stand together.
@@ -20,7 +21,7 @@ pub(super) fn of_nodes(nodes: &[MarkdownNode], scratch: &mut Vec<u8>) -> Fingerp
     hash(scratch)
 }
 
-/// Returns the fingerprint of what is there.
+/// Returns the fingerprint of a live child.
 pub(super) fn of_kid(kid: &LiveChild, scratch: &mut Vec<u8>) -> Fingerprint {
     scratch.clear();
     put_kid(kid, scratch);

@@ -1,8 +1,9 @@
-//! Documents that markdown cannot say: what the writer did not touch stays as editors made it.
+//! Documents that markdown cannot express: parts that the writer did not change stay as editors
+//! made them.
 //!
-//! An empty paragraph, a comment, a column that somebody made wider: the file does not say them, so who writes the file
-//! did not mean to remove them. What the writer's file changed is therefore found between two files, and put
-//! into the document block by block.
+//! An empty paragraph, a comment, a column that was made wider: the file does not contain them, so
+//! the writer of the file did not mean to remove them. So the writer's changes are found between
+//! two files, and applied to the document block by block.
 
 use std::ops::Range;
 
@@ -10,18 +11,18 @@ use yfs_markdown::tree::MarkdownNode;
 
 use super::{fingerprint, pair_children::changed};
 
-/// A stretch of what was read that differs in the document, in the new file, or in both.
+/// A stretch of the text read that differs in the document, in the new file, or in both.
 struct MergeRegion {
     read: Range<usize>,
     /// Whether the writer changed it.
     is_new: bool,
-    /// By how many blocks the stretch is longer there.
+    /// The number of blocks by which the stretch is longer there.
     grown_document: isize,
     grown_new: isize,
 }
 
-/// Returns the blocks that a document is to hold: those of `new` where it differs from `read`, which is what the file
-/// said before, and those of `document` elsewhere.
+/// Returns the new blocks of a document: those of `new` where it differs from `read`, the previous
+/// file, and those of `document` elsewhere.
 pub(super) fn merged(
     document: &[MarkdownNode],
     read: &[MarkdownNode],
@@ -62,7 +63,7 @@ pub(super) fn merged(
     merged
 }
 
-/// Makes one of regions that overlap.
+/// Joins regions that overlap.
 fn joined(hunks: Vec<MergeRegion>) -> Vec<MergeRegion> {
     let mut regions: Vec<MergeRegion> = Vec::new();
     for hunk in hunks {

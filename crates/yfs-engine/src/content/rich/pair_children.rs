@@ -1,7 +1,8 @@
-//! Which blocks of one document are which of another.
+//! Pairs the blocks of one document with those of another.
 //!
-//! Equal blocks are found first, as lines of a text are. What lies between them and gave way is paired by what
-//! it says: a paragraph with a word changed is still that paragraph, so that what others type in it stays in it.
+//! Equal blocks are found first, like lines of a text. Replaced blocks between them are paired by
+//! their words: a paragraph with a word changed is still that paragraph, so that text that others
+//! type in it stays in it.
 
 use std::ops::Range;
 
@@ -16,33 +17,34 @@ use super::{
 };
 use crate::rich::{LiveChild, nodes};
 
-/// Pairs of more blocks than this, multiplied, are sought in order only.
+/// Above this product of block counts, pairs are searched in order only.
 const MAX_CELLS: usize = 40_000;
 
-/// How far ahead a partner is sought then.
+/// How many blocks ahead such a search goes.
 const LOOK_AHEAD: usize = 8;
 
-/// How alike blocks must be to be one, between 0 and 1. Where there is only one on either side, they are one:
-/// the other may have to be the only one that its parent holds.
+/// The least similarity of blocks that are paired, between 0 and 1. If there is only one on either
+/// side, they are paired: a parent may require exactly one child of the kind.
 const MIN_ALIKE: f32 = 0.4;
 
-/// How alike two blocks are that say nothing.
+/// The similarity of two blocks without words.
 const WORDLESS: f32 = 0.6;
 
-/// How alike two texts are that share no word. Any two can be one, but the lines of a paragraph are
-/// paired by what they say, so that a line that moves down is not written again in another text.
+/// The similarity of two texts that share no word. Any two can be paired, but the lines of a
+/// paragraph are paired by their words, so that a line that moves down is not written again in
+/// another text.
 const MIN_ALIKE_TEXTS: f32 = 0.5;
 
-/// What becomes of a child, in order.
+/// The change of a child, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChildAction {
     /// It stays as it is.
     Keep { old: usize, new: usize },
     /// It stays and changes.
     Change { old: usize, new: usize },
-    /// It goes.
+    /// It is deleted.
     Delete { old: usize },
-    /// It comes.
+    /// It is inserted.
     Insert { new: usize },
 }
 
@@ -52,7 +54,7 @@ pub(super) fn grouped(nodes: &[MarkdownNode]) -> Vec<&[MarkdownNode]> {
     nodes.chunk_by(|left, right| is_text(left) && is_text(right)).collect()
 }
 
-/// Says what becomes of children.
+/// Returns the changes of children.
 pub(super) fn align(old: &[LiveChild], new: &[&[MarkdownNode]]) -> Vec<ChildAction> {
     if old.is_empty() {
         return (0..new.len()).map(|new| ChildAction::Insert { new }).collect();
@@ -64,7 +66,9 @@ pub(super) fn align(old: &[LiveChild], new: &[&[MarkdownNode]]) -> Vec<ChildActi
     let mut acts = Vec::with_capacity(new.len());
     let (mut at_old, mut at_new) = (0, 0);
     let keep = |acts: &mut Vec<ChildAction>, old: Range<usize>, new: usize| {
-        acts.extend(old.clone().map(|it| ChildAction::Keep { old: it, new: new + it - old.start }));
+        acts.extend(
+            old.clone().map(|index| ChildAction::Keep { old: index, new: new + index - old.start }),
+        );
     };
     for (gone, come) in changed(&old_keys, &new_keys) {
         keep(&mut acts, at_old..gone.start, at_new);
@@ -75,7 +79,7 @@ pub(super) fn align(old: &[LiveChild], new: &[&[MarkdownNode]]) -> Vec<ChildActi
     acts
 }
 
-/// Returns which children gave way to which, by their fingerprints.
+/// Returns which children were replaced by which, by their fingerprints.
 pub(super) fn changed(
     old: &[Fingerprint],
     new: &[Fingerprint],
@@ -83,7 +87,7 @@ pub(super) fn changed(
     diff_tokens(old, new)
 }
 
-/// Says what becomes of children that gave way to others.
+/// Returns the changes of children that were replaced by others.
 fn pair(
     old: &[LiveChild],
     new: &[&[MarkdownNode]],
@@ -98,8 +102,8 @@ fn pair(
     let (mut at_old, mut at_new) = (0, 0);
     let end = [(before.len(), after.len())];
     for (old, new) in pairs(&before, &after).into_iter().chain(end) {
-        acts.extend((at_new..new).map(|it| ChildAction::Insert { new: come.start + it }));
-        acts.extend((at_old..old).map(|it| ChildAction::Delete { old: gone.start + it }));
+        acts.extend((at_new..new).map(|index| ChildAction::Insert { new: come.start + index }));
+        acts.extend((at_old..old).map(|index| ChildAction::Delete { old: gone.start + index }));
         if old < before.len() {
             acts.push(ChildAction::Change { old: gone.start + old, new: come.start + new });
         }
@@ -107,9 +111,9 @@ fn pair(
     }
 }
 
-/// What a child says, to be compared.
+/// The words of a child, for comparison.
 struct ChildFingerprint {
-    /// Nothing for texts.
+    /// `None` for texts.
     name: Option<smol_str::SmolStr>,
     /// The hashes of its words, sorted.
     words: Vec<u64>,
@@ -139,13 +143,14 @@ impl ChildFingerprint {
         Self { name: name.cloned(), words }
     }
 
-    /// Returns how alike two are (Sørensen and Dice, of words); nothing if they can never be one.
+    /// Returns the similarity of two (Sørensen and Dice, of words); `None` if they can never be
+    /// paired.
     fn alike(&self, other: &Self) -> Option<f32> {
         if self.name != other.name {
             return None;
         }
         let n_words = self.words.len() + other.words.len();
-        // A table has one header, whatever that says.
+        // A table has one header, whatever its words.
         if n_words == 0 || self.name.as_deref().is_some_and(is_header) {
             return Some(WORDLESS);
         }
@@ -156,11 +161,11 @@ impl ChildFingerprint {
         })
     }
 
-    /// Returns how many words both have.
+    /// Returns the number of words that both have.
     fn n_shared(&self, other: &Self) -> usize {
         let (mut n_shared, mut rest) = (0_usize, other.words.as_slice());
         for word in &self.words {
-            let n_less = rest.partition_point(|it| it < word);
+            let n_less = rest.partition_point(|other_word| other_word < word);
             rest = &rest[n_less..];
             if rest.first() == Some(word) {
                 n_shared += 1;
@@ -175,7 +180,7 @@ fn is_header(name: &str) -> bool {
     let elements = SchemaProfile::Gfm.elements().iter();
     elements
         .map(|spec| spec.content)
-        .any(|it| matches!(it, ElementContent::Rows(first, _) if first == name))
+        .any(|content| matches!(content, ElementContent::Rows(first, _) if first == name))
 }
 
 fn collect(nodes: &[MarkdownNode], words: &mut Vec<u64>) {
@@ -187,12 +192,15 @@ fn collect(nodes: &[MarkdownNode], words: &mut Vec<u64>) {
     }
 }
 
-/// Returns which are one, in order on both sides.
+/// Returns the pairs, in order on both sides.
 fn pairs(before: &[ChildFingerprint], after: &[ChildFingerprint]) -> Vec<(usize, usize)> {
     let alone = before.len() == 1 && after.len() == 1;
     let least = if alone { 0.0 } else { MIN_ALIKE };
     let score = |old: usize, new: usize| {
-        before[old].alike(&after[new]).filter(|alike| *alike >= least).map_or(0.0, |it| it + 0.01)
+        before[old]
+            .alike(&after[new])
+            .filter(|alike| *alike >= least)
+            .map_or(0.0, |alike| alike + 0.01)
     };
     if before.len() * after.len() > MAX_CELLS {
         return in_order(before.len(), after.len(), &score);
@@ -200,7 +208,7 @@ fn pairs(before: &[ChildFingerprint], after: &[ChildFingerprint]) -> Vec<(usize,
     best(before.len(), after.len(), &score)
 }
 
-/// Pairs each with the first that will do.
+/// Pairs each child with the first that is similar enough.
 fn in_order(
     n_old: usize,
     n_new: usize,
@@ -217,11 +225,11 @@ fn in_order(
     pairs
 }
 
-/// Returns the pairs that are most alike together.
+/// Returns the pairs with the greatest total similarity.
 fn best(n_old: usize, n_new: usize, score: &dyn Fn(usize, usize) -> f32) -> Vec<(usize, usize)> {
     let width = n_new + 1;
     let mut scores = vec![0.0; n_old * n_new];
-    // The best that can be had of what lies behind both.
+    // The best score of the children behind both.
     let mut rest = vec![0.0_f32; (n_old + 1) * width];
     for old in (0..n_old).rev() {
         for new in (0..n_new).rev() {

@@ -1,8 +1,9 @@
-//! The least edit of a document: from what its writer had read to what they wrote, made in what is there now.
+//! The least edit of a document: from the state that its writer had read to the new one, applied to
+//! the current document.
 //!
-//! Blocks are paired, and only what differs inside a pair is touched. Everything is found again by its item, so what others
-//! did since stays where it is. Nothing that others put in is ever deleted: of a block that goes while somebody typed in
-//! it, what they typed stays.
+//! Blocks are paired, and only the differences inside a pair are changed. Each part is found again
+//! by its item, so changes that others made since stay in place. Insertions by others are never
+//! deleted: if a block is deleted while another client typed in it, the typed text stays.
 
 use std::{ops::Range, sync::Arc};
 
@@ -32,7 +33,7 @@ use crate::{
     rich::{InsertParent, LiveChild, LiveElement, LiveText, NodeInserter, TextSlot, nodes, to_any},
 };
 
-/// What is to be done to a document.
+/// The edits of a document.
 pub(super) struct RichEditPlan {
     pub(super) inserter: NodeInserter,
     pub(super) deleted: Vec<IdRange>,
@@ -41,19 +42,19 @@ pub(super) struct RichEditPlan {
     pub(super) overlaps: Vec<TextOverlap>,
 }
 
-/// How the base lies beside what is there now.
+/// The alignment of the base with the current document.
 pub(super) struct BaseAlignment<'a, 'doc> {
     pub(super) txn: &'a mut TransactionMut<'doc>,
-    /// The version that the writer had read; nothing if that is what is there.
+    /// The version that the writer had read; `None` if that is the current one.
     pub(super) version: Option<&'a Snapshot>,
     pub(super) profile: SchemaProfile,
-    /// Whether the edit copies what others typed in another root, so that it must not come between
-    /// the letters that one client typed in one go.
+    /// Whether the edit copies text that others typed in another root, so that it must not come
+    /// between the letters that one client typed in one go.
     pub(super) is_copy: bool,
 }
 
 impl RichEditPlan {
-    /// Begins with the next item of a client.
+    /// Makes an empty plan that begins with the next item of a client.
     pub(super) fn new(client: ClientId, clock: u32) -> Self {
         Self {
             inserter: NodeInserter::new(client, clock),
@@ -71,7 +72,7 @@ impl RichEditPlan {
             && self.attributes.is_empty()
     }
 
-    /// Makes `new` of the children of the root.
+    /// Plans `new` in place of the children of the root.
     pub(super) fn document(
         &mut self,
         beside: &mut BaseAlignment<'_, '_>,
@@ -83,7 +84,7 @@ impl RichEditPlan {
             .children(base, new);
     }
 
-    /// Makes `new` of some of the neighboring children of the root that are in `live`.
+    /// Plans `new` in place of some of the neighboring children of the root that are in `live`.
     pub(super) fn blocks(
         &mut self,
         beside: &mut BaseAlignment<'_, '_>,
@@ -116,7 +117,8 @@ impl RichEditPlan {
                 set(name, Some(value.clone()));
             }
         }
-        // What markdown has no value for is taken away; what markdown does not know stays.
+        // Attributes that markdown knows but has no value for are removed; attributes unknown to
+        // markdown stay.
         let wanted = ByName::new(&new.attributes);
         for (name, _) in &base.attributes {
             if wanted.get(name).is_some_and(AttributeValue::is_null) && here.get(name).is_some() {
@@ -126,7 +128,7 @@ impl RichEditPlan {
     }
 }
 
-/// Attributes to be found by their names. A peer may give an element 100,000.
+/// Attributes, indexed by name. A peer may give an element 100,000.
 struct ByName<'a> {
     attributes: &'a Attributes,
     /// Empty if there are few.
@@ -137,7 +139,7 @@ impl<'a> ByName<'a> {
     fn new(attributes: &'a Attributes) -> Self {
         let mut index = HashMap::new();
         if attributes.len() > 8 {
-            // Of two that have one name the first counts.
+            // Of two with one name the first counts.
             let entries = attributes.iter().rev();
             index.extend(entries.map(|(name, value)| (name.as_str(), value)));
         }
@@ -152,7 +154,7 @@ impl<'a> ByName<'a> {
     }
 }
 
-/// Where each item is among children.
+/// Returns the place of each item among children.
 fn places(live: &[LiveChild]) -> HashMap<ItemId, usize> {
     let places = live.iter().enumerate();
     places.flat_map(|(place, kid)| kid.ids().map(move |id| (id, place))).collect()
@@ -167,12 +169,12 @@ struct SiblingList<'a, 'b, 'c, 'doc> {
     places: HashMap<ItemId, usize>,
 }
 
-/// Where the next child goes.
+/// The place of the next child.
 #[derive(Default)]
 struct InsertCursor {
-    /// How many of the children that are there are before it.
+    /// The number of live children before it.
     at: usize,
-    /// The last that was put in there.
+    /// The last child that was inserted there.
     last: Option<ItemId>,
 }
 
@@ -193,8 +195,8 @@ impl SiblingList<'_, '_, '_, '_> {
         let groups = grouped(new);
         let mut cursor = InsertCursor { at, last: None };
         let acts = align(base, &groups);
-        let is_insert = |it: &ChildAction| matches!(it, ChildAction::Insert { .. });
-        let n_last = acts.iter().rev().take_while(|it| is_insert(it)).count();
+        let is_insert = |action: &ChildAction| matches!(action, ChildAction::Insert { .. });
+        let n_last = acts.iter().rev().take_while(|action| is_insert(action)).count();
         for (index, act) in acts.iter().enumerate() {
             match *act {
                 ChildAction::Keep { old, new } | ChildAction::Change { old, new } => {
@@ -207,7 +209,7 @@ impl SiblingList<'_, '_, '_, '_> {
                             self.overlap(&base[old], groups[new], "", true);
                             self.insert(&mut cursor, groups[new], false);
                         }
-                        // Others deleted it, and the writer said nothing about it.
+                        // Others deleted it, and the writer did not change it.
                         None => {}
                     }
                 }
@@ -228,7 +230,7 @@ impl SiblingList<'_, '_, '_, '_> {
         base.ids().find_map(|id| self.places.get(&id).copied())
     }
 
-    /// Puts a child in, unless others have put the same there.
+    /// Inserts a child, unless others have inserted the same there.
     fn insert(&mut self, cursor: &mut InsertCursor, nodes: &[MarkdownNode], may_be_there: bool) {
         if may_be_there && self.beside.version.is_some() {
             let mut scratch = Vec::new();
@@ -294,13 +296,13 @@ impl SiblingList<'_, '_, '_, '_> {
             let pair = SlotPair { range, live: text, beside, others, typing };
             let edit = change.edit(&pair);
             self.plan.overlaps.extend(edit.overlaps);
-            if edit.delta.iter().any(|it| !matches!(it, Delta::Retain(_, None))) {
+            if edit.delta.iter().any(|delta| !matches!(delta, Delta::Retain(_, None))) {
                 self.plan.texts.push((live.handle.clone(), edit.delta));
             }
         }
     }
 
-    /// Puts text in whose `Y.XmlText` others deleted: behind what is left of the texts around.
+    /// Inserts text whose `Y.XmlText` others deleted: behind the remains of the texts around it.
     fn beside_the_gone(&mut self, base: &LiveText, text: String) {
         let place = base.slots.iter().find_map(|slot| self.places.get(&slot.id).copied());
         let at = place.map_or(self.live.len(), |place| place + 1);
@@ -314,7 +316,7 @@ impl SiblingList<'_, '_, '_, '_> {
         );
     }
 
-    /// Deletes a child, but not what others have put into it.
+    /// Deletes a child, but keeps the text that others have inserted into it.
     fn delete(&mut self, base: &LiveChild, place: usize) {
         let live = &self.live[place];
         let is_only = self.live.len() == 1;
@@ -332,8 +334,8 @@ impl SiblingList<'_, '_, '_, '_> {
         self.empty(base, place);
     }
 
-    /// Deletes what the writer had read of a child, and leaves what must be there around what others
-    /// have put in: editors would delete it with all that it holds.
+    /// Deletes the part of a child that the writer had read, and leaves the elements that must
+    /// surround insertions by others: editors would delete an invalid element with all its content.
     fn empty(&mut self, base: &LiveChild, place: usize) {
         match (base, &self.live[place]) {
             (LiveChild::Element(base), LiveChild::Element(live)) => {
@@ -349,9 +351,9 @@ impl SiblingList<'_, '_, '_, '_> {
                     place.is_some_and(|place| is_untouched(kid, &live.kids[place]))
                 };
                 let n_touched =
-                    base.kids.iter().filter(|it| !is_untouched(it, level.place_of(it))).count();
+                    base.kids.iter().filter(|kid| !is_untouched(kid, level.place_of(kid))).count();
                 let may_go = |index: usize| match content {
-                    // Whatever others have touched is one that stays.
+                    // A child that others have changed stays.
                     Some(ElementContent::Blocks | ElementContent::Many(_)) => {
                         n_touched > 0 || index > 0
                     }
@@ -404,7 +406,7 @@ impl SiblingList<'_, '_, '_, '_> {
 }
 
 impl BaseAlignment<'_, '_> {
-    /// Returns where typing begins in each part of a text, in bytes of the text, if that matters.
+    /// Returns the typing runs in each part of a text, in bytes of the text, if they matter.
     fn runs_of(&mut self, base: &LiveText) -> Vec<(Range<usize>, TypingRuns)> {
         if !self.is_copy {
             return Vec::new();
@@ -418,7 +420,7 @@ impl BaseAlignment<'_, '_> {
         runs.collect()
     }
 
-    /// Returns where typing begins in a text that others changed.
+    /// Returns the typing runs of a text that others changed.
     fn typing(&mut self, base: &TextSlot, live: &TextSlot) -> TypingRuns {
         match self.version.is_none() || base.text == live.text {
             true => TypingRuns::default(),
@@ -426,7 +428,7 @@ impl BaseAlignment<'_, '_> {
         }
     }
 
-    /// Lays what a text said beside what it says.
+    /// Aligns the old content of a text with its current content.
     fn runs(&mut self, base: &TextSlot, live: &TextSlot) -> RunAlignment {
         let whole = || RunAlignment::whole(TextLength::of(&base.text));
         let Some(version) = self.version.filter(|_| base.text != live.text) else { return whole() };
@@ -441,7 +443,7 @@ impl BaseAlignment<'_, '_> {
 }
 
 impl RichEditPlan {
-    /// Makes the edit; with a profile, as the same items whoever makes it.
+    /// Makes the edit; with a profile, every peer makes the same items.
     pub(super) fn make(
         self,
         txn: &mut TransactionMut<'_>,

@@ -1,7 +1,9 @@
-//! What a file's bytes say beyond its document: the source of its leaves, and its front matter.
+//! The parts of a file's bytes that its document cannot express: the source of its leaves, and its
+//! front matter.
 //!
-//! Root `Y.Map("markdown-source")` holds the former entry by entry and, under [`FRONT`], the text of the front
-//! matter as a template. Root `Y.Map("frontmatter")` holds what the front matter says; it decides.
+//! Root `Y.Map("markdown-source")` holds the former entry by entry and, under [`FRONT`], the text
+//! of the front matter as a template. Root `Y.Map("frontmatter")` holds the entries of the front
+//! matter and takes precedence over the template.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +19,21 @@ use crate::rich::{NodeInserter, to_any, to_value};
 
 /// The root that holds the source.
 pub(in crate::content) const SOURCE: &str = "markdown-source";
-/// The root that holds what front matter says.
+/// The root that holds the entries of front matter.
 pub(in crate::content) const FRONT_MATTER: &str = "frontmatter";
 /// The key of the front matter's text among the source.
 const FRONT: &str = "front";
 
-/// What is remembered of a file.
+/// The stored source and front matter of a file.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(in crate::content) struct RichMemory {
     /// All entries of the source, the template included.
     source: BTreeMap<String, String>,
-    /// What the front matter says, in order of key.
+    /// The entries of the front matter, in order of key.
     entries: Entries,
 }
 
-/// What is to be written: a value, or nothing where the key goes.
+/// The values to write, or `None` for keys to delete.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::content) struct MemoryEdit {
     source: Vec<(String, Option<String>)>,
@@ -39,7 +41,7 @@ pub(in crate::content) struct MemoryEdit {
 }
 
 impl RichMemory {
-    /// Reads what a document remembers.
+    /// Reads the memory of a document.
     pub(in crate::content) fn read(txn: &impl ReadTxn) -> Self {
         let mut source = BTreeMap::new();
         if let Some(map) = txn.get_map(SOURCE) {
@@ -55,11 +57,11 @@ impl RichMemory {
         Self { source, entries }
     }
 
-    /// Makes what a map says that holds front matter.
+    /// Reads the entries of a map that holds front matter.
     pub(in crate::content) fn of_front_matter(txn: &impl ReadTxn, map: &MapRef) -> Self {
         let mut entries = Entries::new();
         for (key, value) in map.iter(txn) {
-            // A shared type that another application put there is carried and not read.
+            // A shared type that another application put there is kept but not read.
             let Out::Any(value) = value else { continue };
             if value != Any::Undefined {
                 entries.push((key.into(), to_value(&value)));
@@ -69,14 +71,15 @@ impl RichMemory {
         Self { source: BTreeMap::new(), entries }
     }
 
-    /// Makes what is to be remembered of a file.
+    /// Makes the memory of a file.
     pub(super) fn new(front: Option<FrontMatter<'_>>, map: &SourceMap) -> Self {
         let mut source = map.entries();
         let mut entries = Entries::new();
         if let Some(front) = front {
             source.insert(FRONT.to_owned(), template(front));
-            // What cannot be shared as a map is only kept.
-            entries = front_matter::read(front.yaml).map(|it| it.entries).unwrap_or_default();
+            // Front matter that cannot be shared as a map is kept as text only.
+            entries =
+                front_matter::read(front.yaml).map(|mapping| mapping.entries).unwrap_or_default();
         }
         entries.sort_by(|(left, _), (right, _)| left.cmp(right));
         Self { source, entries }
@@ -88,7 +91,7 @@ impl RichMemory {
         source.chain(self.entries.iter().map(|(_, value)| to_any(value)))
     }
 
-    /// Returns what is remembered of the text without the front matter.
+    /// Returns the memory of the text without the front matter.
     pub(in crate::content) fn without_front(mut self) -> Self {
         self.source.remove(FRONT);
         self.entries.clear();
@@ -116,7 +119,7 @@ impl RichMemory {
         }
     }
 
-    /// Returns what turns this into `new`.
+    /// Returns the edit that turns this memory into `new`.
     pub(in crate::content) fn edit_to(&self, new: &Self) -> MemoryEdit {
         let gone = self.source.keys().filter(|key| !new.source.contains_key(*key));
         let come = new.source.iter().filter(|(key, value)| self.source.get(*key) != Some(*value));
@@ -129,8 +132,8 @@ impl RichMemory {
         }
     }
 
-    /// Returns the part of an edit that is still to be made, values that both changed merged member by
-    /// member.
+    /// Returns the part of an edit that is still to be made; values that both sides changed are
+    /// merged member by member.
     pub(super) fn still_to_do(&self, base: &Self, edit: MemoryEdit) -> MemoryEdit {
         let mut source = edit.source;
         source.retain(|(key, value)| self.source.get(key) != value.as_ref());
@@ -156,7 +159,7 @@ impl MemoryEdit {
         self.source.is_empty() && self.entries.is_empty()
     }
 
-    /// Makes the edit of a document that remembers nothing.
+    /// Writes the memory of a document that has none.
     pub(super) fn begin(&self, inserter: &mut NodeInserter) {
         for (key, value) in &self.source {
             value.iter().for_each(|text| inserter.text_entry_of(SOURCE, key, text));
@@ -176,7 +179,7 @@ impl MemoryEdit {
         if !self.source.is_empty() {
             let map = txn.get_or_insert_map(SOURCE);
             for (key, value) in self.source {
-                set(&map, txn, &key, value.map(|it| Any::String(it.into())));
+                set(&map, txn, &key, value.map(|text| Any::String(text.into())));
             }
         }
         if !self.entries.is_empty() {
@@ -189,7 +192,7 @@ impl MemoryEdit {
 }
 
 fn find<'a>(entries: &'a Entries, key: &str) -> Option<&'a AttributeValue> {
-    let found = entries.binary_search_by(|(it, _)| it.as_str().cmp(key)).ok()?;
+    let found = entries.binary_search_by(|(entry_key, _)| entry_key.as_str().cmp(key)).ok()?;
     Some(&entries[found].1)
 }
 
@@ -202,8 +205,8 @@ fn changed_entries(old: &Entries, new: &Entries) -> Vec<(SmolStr, Option<Attribu
     gone.chain(come.map(|(key, value)| (key.clone(), Some(value.clone())))).collect()
 }
 
-/// Merges what two changed: mappings member by member, of all else the writer's value. Recurses: values are
-/// of bounded depth.
+/// Merges a value that two writers changed: mappings member by member, otherwise the writer's value
+/// wins. Recurses: values are of bounded depth.
 fn merge(base: &AttributeValue, here: &AttributeValue, new: AttributeValue) -> AttributeValue {
     let (AttributeValue::Object(before), AttributeValue::Object(here), AttributeValue::Object(_)) =
         (base, here, &new)
@@ -212,7 +215,7 @@ fn merge(base: &AttributeValue, here: &AttributeValue, new: AttributeValue) -> A
     };
     let AttributeValue::Object(new) = new else { return new };
     let find = |entries: &[(SmolStr, AttributeValue)], key: &str| {
-        entries.iter().find(|(it, _)| it == key).map(|(_, value)| value.clone())
+        entries.iter().find(|(entry_key, _)| entry_key == key).map(|(_, value)| value.clone())
     };
     let mut merged = Vec::with_capacity(new.len());
     for (key, value) in new {
@@ -223,9 +226,9 @@ fn merge(base: &AttributeValue, here: &AttributeValue, new: AttributeValue) -> A
             _ => merged.push((key, value)),
         }
     }
-    let theirs = here
-        .iter()
-        .filter(|(key, _)| find(before, key).is_none() && merged.iter().all(|(it, _)| it != key));
+    let theirs = here.iter().filter(|(key, _)| {
+        find(before, key).is_none() && merged.iter().all(|(merged_key, _)| merged_key != key)
+    });
     let theirs: Vec<_> = theirs.cloned().collect();
     merged.extend(theirs);
     AttributeValue::Object(merged)
@@ -237,7 +240,7 @@ fn template(front: FrontMatter<'_>) -> String {
     format!("{} {}\n{open}{yaml}{close}", open.len(), close.len())
 }
 
-/// Reads a template, whoever wrote it.
+/// Parses a template from an untrusted document.
 fn front_of(template: &str) -> Option<FrontMatter<'_>> {
     let (lengths, text) = template.split_once('\n')?;
     let (n_open, n_close) = lengths.split_once(' ')?;
@@ -246,7 +249,7 @@ fn front_of(template: &str) -> Option<FrontMatter<'_>> {
     let (yaml, close) = rest.split_at_checked(rest.len().checked_sub(n_close)?)?;
     let whole = [open, yaml, close].concat();
     let split = front_matter::split(&whole);
-    // A template that is no front matter would change what the document says.
+    // A template that is no front matter would change the body of the document.
     (split.front? == FrontMatter { open, yaml, close } && split.body.is_empty())
         .then_some(FrontMatter { open, yaml, close })
 }

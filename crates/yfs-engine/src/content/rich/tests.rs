@@ -1,4 +1,4 @@
-//! Files of rich text: what is written is read back, and what others typed stays.
+//! Tests of files of rich text: a read returns the written bytes, and text typed by others stays.
 
 mod files;
 mod random;

@@ -1,4 +1,4 @@
-//! What changes in a text with marks: words and characters, and marks only where they differ.
+//! Changes in a text with marks: words and characters, and marks only where they differ.
 
 use std::{ops::Range, sync::Arc};
 
@@ -22,7 +22,7 @@ use crate::rich::to_any;
 #[derive(Debug)]
 pub(super) struct MarkedRichText<'a> {
     pub(super) text: String,
-    /// Where each run ends, and what lies on it.
+    /// The end of each run, and its marks.
     runs: Vec<(usize, &'a [TextMark])>,
 }
 
@@ -37,32 +37,32 @@ impl<'a> MarkedRichText<'a> {
         Self { text, runs }
     }
 
-    /// Returns what lies on the character at a byte, and where that run ends.
+    /// Returns the marks of the character at a byte, and the end of that run.
     fn at(&self, at: usize) -> (&'a [TextMark], usize) {
         let index = self.runs.partition_point(|(end, _)| *end <= at);
         self.runs.get(index).map_or((&[], self.text.len()), |(end, marks)| (*marks, *end))
     }
 }
 
-/// What is to be done to one `Y.XmlText`.
+/// The edits of one `Y.XmlText`.
 #[derive(Debug, Default)]
 pub(super) struct TextEdit {
     pub(super) delta: Vec<Delta<Arc<str>>>,
     pub(super) overlaps: Vec<TextOverlap>,
 }
 
-/// One `Y.XmlText` as the writer had read it, and as it is.
+/// One `Y.XmlText` as the writer had read it, and as it is now.
 #[derive(Debug)]
 pub(super) struct SlotPair<'a> {
-    /// Which part of the base it is, in bytes.
+    /// Its range of the base, in bytes.
     pub(super) range: Range<usize>,
-    /// What it says now.
+    /// Its current text.
     pub(super) live: &'a str,
-    /// How that lies beside what it said.
+    /// The alignment of its old text with the current one.
     pub(super) beside: RunAlignment,
-    /// Where something stands in it that is not text, in units of the text before.
+    /// The places of embeds in it that are not text, in units of the text before.
     pub(super) others: &'a [u32],
-    /// Where typing begins in it.
+    /// The typing runs in it.
     pub(super) typing: TypingRuns,
 }
 
@@ -72,13 +72,13 @@ pub(super) struct MarkedTextChange<'a> {
     base: &'a MarkedRichText<'a>,
     new: &'a MarkedRichText<'a>,
     splices: Vec<TextSplice>,
-    /// Marks that change on what stays, by bytes of the base.
+    /// Changes of marks on text that stays, by bytes of the base.
     formats: Vec<(Range<usize>, Attrs)>,
 }
 
 impl<'a> MarkedTextChange<'a> {
-    /// Compares two texts. Where an insertion could as well stand a few characters aside, it does
-    /// so if it would else come `inside` what one client typed in one go.
+    /// Compares two texts. An insertion that would come `inside` text that one client typed in one
+    /// go moves a few characters aside, if the result is the same.
     pub(super) fn new(
         base: &'a MarkedRichText<'a>,
         new: &'a MarkedRichText<'a>,
@@ -96,10 +96,11 @@ impl<'a> MarkedTextChange<'a> {
         change
     }
 
-    /// Compares what lies on the characters that stay.
+    /// Compares the marks of characters that stay.
     fn compare_marks(&mut self, profile: SchemaProfile) {
         let (mut at, mut new_at) = (0, 0);
-        let ends: Vec<_> = self.splices.iter().map(|it| (it.old.clone(), it.new.clone())).collect();
+        let ends: Vec<_> =
+            self.splices.iter().map(|splice| (splice.old.clone(), splice.new.clone())).collect();
         let last = (self.base.text.len()..self.base.text.len(), 0..0);
         for (old, new) in ends.into_iter().chain([last]) {
             while at < old.start {
@@ -116,9 +117,13 @@ impl<'a> MarkedTextChange<'a> {
         }
     }
 
-    /// Tells whether anything is put in that goes into a slot.
+    /// Returns the insertions that go into a slot.
     pub(super) fn inserted(&self, range: &Range<usize>) -> Vec<Range<usize>> {
-        self.splices_of(range).into_iter().map(|it| it.new).filter(|it| !it.is_empty()).collect()
+        self.splices_of(range)
+            .into_iter()
+            .map(|splice| splice.new)
+            .filter(|splice| !splice.is_empty())
+            .collect()
     }
 
     /// Returns the splices of one slot, in its own bytes and units.
@@ -127,7 +132,7 @@ impl<'a> MarkedTextChange<'a> {
         let mut splices = Vec::new();
         for splice in &self.splices {
             let Range { start, end } = splice.old;
-            // What is put in between two slots goes into the first.
+            // An insertion between two slots goes into the first.
             let is_here = start > range.start || start == 0 && range.start == 0;
             let insert = if is_here && start <= range.end {
                 splice.new.clone()
@@ -149,7 +154,7 @@ impl<'a> MarkedTextChange<'a> {
         splices
     }
 
-    /// Returns what is to be done to one slot.
+    /// Returns the edits of one slot.
     pub(super) fn edit(&self, slot: &SlotPair<'_>) -> TextEdit {
         let base = &self.base.text[slot.range.clone()];
         let splices = self.splices_of(&slot.range);
@@ -167,7 +172,7 @@ impl<'a> MarkedTextChange<'a> {
         TextEdit { delta, overlaps }
     }
 
-    /// Says changes as yrs applies them, in one pass.
+    /// Returns changes in the form that yrs applies in one pass.
     fn delta(
         &self,
         ops: &[RebaseOp],
@@ -177,7 +182,7 @@ impl<'a> MarkedTextChange<'a> {
         let mut writer = DeltaWriter { at: 0, others: slot.others, delta: Vec::new() };
         let mut formats = formats.iter().peekable();
         for op in ops {
-            // What stays and what changes lie beside each other.
+            // Kept and changed stretches lie beside each other.
             while let Some((range, attributes)) =
                 formats.next_if(|(range, _)| range.start < op.at.units)
             {
@@ -207,7 +212,7 @@ impl<'a> MarkedTextChange<'a> {
     }
 }
 
-/// Writes a delta; places are units of the text, which what is not text comes on top of.
+/// A writer of a delta; places are units of the text, and units of embeds are added.
 struct DeltaWriter<'a> {
     at: u32,
     others: &'a [u32],
@@ -217,24 +222,25 @@ struct DeltaWriter<'a> {
 impl DeltaWriter<'_> {
     fn retain(&mut self, until: u32, attributes: Option<&Attrs>) {
         if until > self.at {
-            let n_others = self.others.iter().filter(|it| (self.at..until).contains(it)).count();
-            let attributes = attributes.map(|it| Box::new(it.clone()));
+            let n_others =
+                self.others.iter().filter(|other| (self.at..until).contains(other)).count();
+            let attributes = attributes.map(|attributes| Box::new(attributes.clone()));
             self.delta.push(Delta::Retain(until - self.at + n_others as u32, attributes));
             self.at = until;
         }
     }
 
-    /// Deletes text, and keeps what stands in it.
+    /// Deletes text, and keeps the embeds in it.
     fn delete(&mut self, len: u32) {
         let end = self.at + len;
         while self.at < end {
-            let other = self.others.iter().copied().find(|it| (self.at..end).contains(it));
+            let other = self.others.iter().copied().find(|other| (self.at..end).contains(other));
             let until = other.unwrap_or(end);
             if until > self.at {
                 self.delta.push(Delta::Deleted(until - self.at));
             }
             if let Some(other) = other {
-                let n_here = self.others.iter().filter(|it| **it == other).count();
+                let n_here = self.others.iter().filter(|position| **position == other).count();
                 self.delta.push(Delta::Retain(n_here as u32, None));
                 self.delta.push(Delta::Deleted(1));
                 self.at = until + 1;
@@ -245,21 +251,22 @@ impl DeltaWriter<'_> {
     }
 }
 
-/// Returns the formats that turn some marks into others. Marks that markdown knows nothing of stay.
+/// Returns the formats that turn some marks into others. Marks unknown to markdown stay.
 fn mark_changes(before: &[TextMark], after: &[TextMark], profile: SchemaProfile) -> Attrs {
     if before == after {
         return Attrs::new();
     }
     let mut changes = Attrs::new();
     for mark in after {
-        let is_there = before.iter().any(|it| it.name == mark.name && same_attributes(it, mark));
+        let is_there =
+            before.iter().any(|known| known.name == mark.name && same_attributes(known, mark));
         if !is_there {
             changes.insert(mark.name.as_str().into(), attributes_any(mark));
         }
     }
     for mark in before {
         let is_known = profile.marks().iter().any(|spec| spec.name == mark.name);
-        if is_known && !after.iter().any(|it| it.name == mark.name) {
+        if is_known && !after.iter().any(|kept| kept.name == mark.name) {
             changes.insert(mark.name.as_str().into(), Any::Null);
         }
     }
@@ -284,7 +291,7 @@ fn attributes_any(mark: &TextMark) -> Any {
     to_any(&AttributeValue::Object(mark.attributes.clone()))
 }
 
-/// Makes changes of a text one mark at a time: yrs writes several marks in an order that varies.
+/// Applies changes of a text one mark at a time: yrs writes several marks in an order that varies.
 pub(super) fn apply_by_rule(
     txn: &mut TransactionMut<'_>,
     text: &XmlTextRef,
@@ -296,7 +303,8 @@ pub(super) fn apply_by_rule(
         match change {
             Delta::Deleted(len) => text.remove_range(txn, at, len),
             Delta::Retain(len, attributes) => {
-                let mut attributes: Vec<_> = attributes.into_iter().flat_map(|it| *it).collect();
+                let mut attributes: Vec<_> =
+                    attributes.into_iter().flat_map(|attributes| *attributes).collect();
                 attributes.sort_by(|(left, _), (right, _)| left.cmp(right));
                 for attribute in attributes {
                     text.format(txn, at, len, Attrs::from([attribute]));
@@ -307,7 +315,10 @@ pub(super) fn apply_by_rule(
                 text.insert(txn, at, &inserted);
                 let len = utf16_len(&inserted);
                 for mark in profile.marks() {
-                    let value = attributes.as_ref().and_then(|it| it.get(mark.name)).cloned();
+                    let value = attributes
+                        .as_ref()
+                        .and_then(|attributes| attributes.get(mark.name))
+                        .cloned();
                     let value = value.unwrap_or(Any::Null);
                     text.format(txn, at, len, Attrs::from([(mark.name.into(), value)]));
                 }
@@ -318,7 +329,7 @@ pub(super) fn apply_by_rule(
 }
 
 /// Moves an insertion within a part of the base to the nearest place that is not `inside`, if the
-/// text that comes of it is the same.
+/// resulting text is the same.
 fn slide(
     splice: &mut TextSplice,
     base: &str,

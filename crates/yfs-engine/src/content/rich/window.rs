@@ -1,7 +1,7 @@
 //! Writes that change a few blocks of a long file: only these are read, parsed and compared.
 //!
-//! It is for files that are written as anybody would write them around the change, so that nothing
-//! is to be remembered. All others are written as a whole.
+//! It is for files that are in the usual style around the change, so that no memory is to be
+//! stored. All others are written as a whole.
 
 use yfs_markdown::{
     front_matter::split, schema::SchemaProfile, source::remember, tree::TreeElement,
@@ -18,17 +18,18 @@ use crate::rich::live_at;
 
 /// A change of some blocks of a file.
 struct EditWindow {
-    /// The blocks that give way, and how many stand before and behind them in what was read.
+    /// The replaced blocks, and the number of blocks before and behind them in the file that was
+    /// read.
     old: std::ops::Range<usize>,
     n_before: usize,
     n_after: usize,
-    /// What is to stand there, neighbors included.
+    /// The new blocks, neighbors included.
     document: TreeElement,
 }
 
 impl ContentDoc {
-    /// Makes `new` of the current file by a change of a few blocks. Returns nothing where that is
-    /// not possible; then nothing changed.
+    /// Writes `new` in place of the current file by a change of a few blocks. Returns `None` if
+    /// that is not possible; then nothing changed.
     pub(super) fn write_window(
         &mut self,
         new: &str,
@@ -81,7 +82,7 @@ impl ContentDoc {
         }
         let overlaps = std::mem::take(&mut plan.overlaps);
         let update = self.transact_with(entry, |txn| {
-            // The plan counts on being first.
+            // The plan requires that its items come first.
             plan.make(txn, None).expect("we built a valid update");
         })?;
         self.gate.read(|txn| cached.is_now(txn)).then(|| self.keep_cached(cached));
@@ -92,7 +93,7 @@ impl ContentDoc {
 }
 
 impl CachedBlock {
-    /// Finds the blocks that a new file changes, and reads what it says there.
+    /// Finds the blocks that a new file changes, and parses their new text.
     fn window(&self, new: &str, profile: SchemaProfile) -> Option<EditWindow> {
         let body = new.strip_prefix(self.front())?;
         if split(new).body.len() != body.len() {

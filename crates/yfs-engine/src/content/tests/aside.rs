@@ -1,4 +1,4 @@
-//! Words in blocks that go.
+//! Tests of words in blocks that are deleted.
 
 use proptest::prelude::*;
 use yfs_markdown::schema::SchemaProfile;
@@ -127,8 +127,8 @@ fn nothing_is_set_aside_of_what_its_reader_deleted() {
 }
 
 proptest! {
-    /// Several type and delete blocks; whatever was typed is in the file, was deleted by a client
-    /// that had it, or is set aside.
+    /// Several clients type and delete blocks; all typed text is in the file, was deleted by a
+    /// client that had it, or is set aside.
     #[test]
     fn typing_beside_deletions_of_blocks_is_never_lost(
         steps in proptest::collection::vec((0..3_usize, 0..8_usize, any::<bool>()), 1..24),
@@ -136,7 +136,7 @@ proptest! {
         let mut server = replica(1, RICH, &[]);
         let blocks: Vec<String> = (0..8).map(|at| format!("Block{at} word.")).collect();
         write(&mut server, &(blocks.join("\n\n") + "\n"));
-        let mut docs: Vec<_> = (0..3).map(|it| replica(10 + it, RICH, &[&server])).collect();
+        let mut docs: Vec<_> = (0..3).map(|n| replica(10 + n, RICH, &[&server])).collect();
         let (mut typed, mut gone) = (Vec::new(), Vec::new());
         for (number, (who, block, deletes)) in steps.into_iter().enumerate() {
             let doc = &mut docs[who];
@@ -146,7 +146,7 @@ proptest! {
             let update = if deletes {
                 gone.push(line.to_owned());
                 let rest: Vec<&str> =
-                    text.split("\n\n").filter(|it| !it.contains(&anchor)).collect();
+                    text.split("\n\n").filter(|block| !block.contains(&anchor)).collect();
                 write(doc, &(rest.join("\n\n").trim_end().to_owned() + "\n"))
             } else {
                 typed.push(format!("w{number}w"));
@@ -160,7 +160,8 @@ proptest! {
         for word in typed {
             let n_there = text.matches(&word).count() + aside.matches(&word).count();
             let was_deleted = gone.iter().any(|line| line.contains(&word));
-            prop_assert!(n_there == 1 || was_deleted && n_there == 0, "{} {} {}", word, text, aside);
+            let is_kept = n_there == 1 || was_deleted && n_there == 0;
+            prop_assert!(is_kept, "{} {} {}", word, text, aside);
         }
     }
 }

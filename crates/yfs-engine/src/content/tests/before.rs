@@ -24,7 +24,7 @@ impl Writers {
     fn new(seed: u64) -> Self {
         let typist = |n: u64| {
             let client_id = ClientID::new(client(n).get());
-            // Every second one forgets what it deletes, as browsers do.
+            // Every second one drops deleted content, as browsers do.
             Doc::with_options(Options {
                 client_id,
                 skip_gc: n.is_multiple_of(2),
@@ -38,7 +38,7 @@ impl Writers {
 
     fn step(&mut self) {
         match self.random.below(8) {
-            0..3 => self.type_something(),
+            0..3 => self.type_randomly(),
             3 => self.set_attribute(),
             4..6 => self.write(),
             _ => self.catch_up(),
@@ -50,7 +50,7 @@ impl Writers {
         self.sent.push(update);
     }
 
-    fn type_something(&mut self) {
+    fn type_randomly(&mut self) {
         let n = self.random.below(self.typists.len());
         let before = self.typists[n].transact().state_vector();
         {
@@ -67,7 +67,8 @@ impl Writers {
         self.send(n, &before);
     }
 
-    /// Two typists that set one attribute delete what the other set, and neither says so.
+    /// Two typists that set one attribute delete each other's value, and neither lists the
+    /// deletion.
     fn set_attribute(&mut self) {
         let n = self.random.below(self.typists.len());
         let before = self.typists[n].transact().state_vector();
@@ -127,7 +128,7 @@ impl Writers {
     }
 }
 
-/// What a reader of the log has seen after each record.
+/// Returns the versions that a reader of the log sees after each record.
 fn read(log: &[Vec<u8>], kind: ContentRoot) -> Vec<(Version, String)> {
     let mut reader = doc(9);
     reader.set_kind(kind);
@@ -146,7 +147,8 @@ fn every_version_before_a_compaction_is_found_again() {
         (0..40).for_each(|_| writers.step());
         let log = writers.log();
         let read = read(&log, ContentRoot::Text);
-        // Compacted twice, as a store does: what is not absorbed stays before what follows.
+        // Compacted twice, as a store does: updates that are not absorbed stay before the later
+        // ones.
         let half = log.len() / 2;
         let first = compact(None, &log[..half]).expect("compacted");
         let kept = (0..half).filter(|at| !first.absorbed[*at]);

@@ -1,10 +1,10 @@
-//! History under random scripts: several replicas with several actors each, and a network that drops,
-//! repeats and reorders.
+//! History under random scripts: several replicas with several actors each, and a network that
+//! drops, repeats and reorders.
 //!
-//! Every character that is typed is unique, so a naive model knows who typed it. In the end all replicas
-//! blame the same actor for each character, list the same versions with the same texts, and find the
-//! same places for anchors; nothing that was redacted is left in any of them, also not after one comes
-//! back that kept all of it; and no redaction ever changed a text.
+//! Every character that is typed is unique, so a naive model knows its author. In the end all
+//! replicas blame the same actor for each character, list the same versions with the same texts,
+//! and find the same places for anchors; nothing that was redacted is left in any of them, also not
+//! after one comes back that kept all of it; and no redaction ever changed a text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,16 +26,16 @@ const ACTORS: [&str; 3] = ["x", "y", "z"];
 struct World {
     random: Random,
     replicas: Vec<ContentDoc>,
-    /// A plain peer, which keeps what others erase.
+    /// A plain peer, which keeps content that others erase.
     keeper: Doc,
     network: Vec<Vec<Vec<u8>>>,
     /// All updates that were ever made.
     updates: Vec<Vec<u8>>,
     now: i64,
     n_typed: u32,
-    /// Who typed each character.
+    /// The author of each character.
     typed: BTreeMap<char, &'static str>,
-    /// What was erased.
+    /// The characters that were erased.
     erased: BTreeSet<char>,
     anchors: Vec<(char, Anchor)>,
     reads: Vec<(usize, Version, String)>,
@@ -45,8 +45,8 @@ fn typed_char(n: u32) -> char {
     char::from_u32(0xf0000 + n).unwrap()
 }
 
-/// The characters of `bytes` that people typed, wherever they are.
-fn holds(bytes: &[u8], c: char) -> bool {
+/// Reports whether a character that was typed occurs in `bytes`.
+fn contains_char(bytes: &[u8], c: char) -> bool {
     let mut utf8 = [0; 4];
     let wanted = c.encode_utf8(&mut utf8).as_bytes();
     bytes.windows(wanted.len()).any(|window| window == wanted)
@@ -165,7 +165,7 @@ impl World {
         let base = Some(crate::content::ContentBase::Version(&version));
         match self.replicas[n].write(&new, base, &author) {
             Ok(written) => self.send(n, written.update),
-            // What the writer had read was erased; nothing of it may come back.
+            // The text that the writer had read was erased; nothing of it may come back.
             Err(error) => assert_eq!(error, ContentError::Redacted),
         }
     }
@@ -218,8 +218,8 @@ impl World {
         self.send(n, update);
     }
 
-    fn settle(mut self) {
-        // One comes back that kept everything, and one that never heard of anything.
+    fn sync_and_check(mut self) {
+        // One replica comes back that kept everything, and one that received nothing before.
         let kept = self.keeper.transact().encode_diff_v1(&StateVector::default());
         self.replicas.push(doc(50));
         self.replicas[N_REPLICAS].receive(&kept, UpdateSource::Wire).unwrap();
@@ -233,7 +233,7 @@ impl World {
                 }
             }
         }
-        // And one that loads what compaction made of the log.
+        // And one that loads the compacted log.
         let compacted = compact(None, &self.updates).unwrap();
         assert!(compacted.absorbed.iter().all(|absorbed| *absorbed));
         let mut loaded = doc(51);
@@ -281,14 +281,14 @@ impl World {
             }
             let state = replica.gate().encode_state();
             for c in &self.erased {
-                assert!(!holds(&state, *c), "{c:?} is still there");
-                assert!(!holds(compacted, *c), "{c:?} is still in the log");
+                assert!(!contains_char(&state, *c), "{c:?} is still there");
+                assert!(!contains_char(compacted, *c), "{c:?} is still in the log");
             }
         }
     }
 }
 
-/// The text of a version, or nothing if some of it was erased.
+/// Returns the text of a version, or `None` if some of it was erased.
 fn past_text(doc: &ContentDoc, nth: usize) -> Option<String> {
     match doc.text_at(&doc.past(nth).unwrap()) {
         Ok(text) => Some(text),
@@ -305,14 +305,14 @@ fn replicas_agree_on_history_and_forget_what_was_redacted() {
             for _ in 0..60 {
                 world.step();
             }
-            world.settle();
+            world.sync_and_check();
         }));
         assert!(settled.is_ok(), "seed {seed}");
     }
 }
 
 #[test]
-fn an_update_of_somebody_who_kept_it_is_cleaned() {
+fn an_update_of_a_peer_that_kept_it_is_cleaned() {
     let (mut ada, mut bob) = (doc(1), doc(2));
     let first = ada.append("the secret\n", &author("ada")).unwrap().update.unwrap();
     bob.receive(&first, UpdateSource::Wire).unwrap();
@@ -325,7 +325,7 @@ fn an_update_of_somebody_who_kept_it_is_cleaned() {
         let cleaned = ada.without_redacted(update);
         assert!(!cleaned.windows(6).any(|bytes| bytes == b"secret"));
     }
-    // Whoever never had it makes of the cleaned updates what the others have.
+    // A peer that never had the content ends with the same state, from the cleaned updates.
     let mut eve = doc(3);
     for update in [&first, &edited, &record] {
         eve.receive(&ada.without_redacted(update), UpdateSource::Wire).unwrap();

@@ -1,9 +1,9 @@
 //! Several replicas, a random script, and a network that drops, repeats and reorders.
 //!
-//! Two *people* type with plain yrs, as an editor does, and each character that they type is unique.
-//! Three *agents* use [`ContentDoc`]: they write whole texts that they made from what they read some
-//! time ago, edit pieces and append. In the end all have the same text; every character that a
-//! person typed and nobody deleted is there once, and the caret before it is still before it.
+//! Two *people* type with plain yrs, as an editor does, and each character that they type is
+//! unique. Three *agents* use [`ContentDoc`]: they write whole texts based on an earlier read, edit
+//! pieces and append. In the end all have the same text; every character that a person typed and no
+//! peer deleted is there once, and the caret before it is still before it.
 
 use std::collections::BTreeSet;
 
@@ -83,7 +83,7 @@ struct World {
     /// Updates under way to each replica.
     network: Vec<Vec<Vec<u8>>>,
     n_typed: u32,
-    /// What people typed and somebody deleted.
+    /// The characters that people typed and any peer deleted.
     deleted: BTreeSet<char>,
 }
 
@@ -122,7 +122,7 @@ impl World {
             4 => self.resync(n),
             _ => {
                 let update = match &self.replicas[n] {
-                    Replica::Person { .. } => self.type_something(n),
+                    Replica::Person { .. } => self.type_randomly(n),
                     Replica::Agent { .. } => self.act(n),
                 };
                 if let Some(update) = update {
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// Asks another replica for all that this one lacks.
+    /// Asks another replica for all updates that this one lacks.
     fn resync(&mut self, n: usize) {
         let from = self.random.below(self.replicas.len());
         let update = self.replicas[from].diff(&self.replicas[n].state_vector());
@@ -155,7 +155,7 @@ impl World {
     }
 
     /// A person types at a place, or deletes a few characters.
-    fn type_something(&mut self, n: usize) -> Option<Vec<u8>> {
+    fn type_randomly(&mut self, n: usize) -> Option<Vec<u8>> {
         let Self { random, replicas, deleted, n_typed, .. } = self;
         let Replica::Person { doc, carets } = &mut replicas[n] else { return None };
         let text = doc.get_or_insert_text("text");
@@ -180,7 +180,7 @@ impl World {
         txn.has_changes().then(|| txn.encode_update_v1())
     }
 
-    /// An agent reads, or changes one place of what it read, or edits a piece, or appends.
+    /// An agent reads, or changes one place of the text that it read, or edits a piece, or appends.
     fn act(&mut self, n: usize) -> Option<Vec<u8>> {
         let Self { random, replicas, deleted, .. } = self;
         let Replica::Agent { doc, reads } = &mut replicas[n] else { return None };
@@ -216,7 +216,7 @@ impl World {
                     .nth(n_chars)
                     .map_or(text.len(), |(at, _)| start + at);
                 if random.below(3) > 0 {
-                    // Most respect what people wrote.
+                    // Most agents keep text that people wrote.
                     end = text[start..end].find(is_typed).map_or(end, |at| start + at);
                 }
                 deleted.extend(text[start..end].chars().filter(|c| is_typed(*c)));
@@ -242,8 +242,8 @@ impl World {
         }
     }
 
-    /// Lets everybody hear of everything, and checks what was promised.
-    fn settle(mut self) {
+    /// Exchanges all updates, and checks the invariants.
+    fn sync_and_check(mut self) {
         for _ in 0..2 {
             for n in 0..self.replicas.len() {
                 for from in 0..self.replicas.len() {
@@ -294,7 +294,8 @@ fn nothing_is_lost_between_people_and_agents() {
         for _ in 0..60 {
             world.step();
         }
-        let settled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.settle()));
+        let settled =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.sync_and_check()));
         assert!(settled.is_ok(), "seed {seed}");
     }
 }

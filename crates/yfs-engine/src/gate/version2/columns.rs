@@ -6,7 +6,7 @@ use crate::lib0::{Lib0Error, Lib0Reader};
 pub(super) struct Runs<'a> {
     reader: Lib0Reader<'a>,
     value: u8,
-    /// How often the value is still to be returned; nothing for ever.
+    /// The number of times that the value is still to be returned; `None` means for ever.
     n_left: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Differences<'a> {
     pub(super) fn next(&mut self) -> Result<u64, Lib0Error> {
         if self.n_left == 0 {
             let packed = self.reader.var_int()?;
-            // The lowest bit says whether a count follows.
+            // The lowest bit is set if a count follows.
             self.difference = packed.div_euclid(2);
             self.n_left = if packed & 1 != 0 { repeated(&mut self.reader)? } else { 1 };
         }

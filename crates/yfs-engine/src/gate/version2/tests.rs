@@ -1,4 +1,4 @@
-//! Version 2 against what yrs writes, and against bytes that are none.
+//! Tests of version 2 against the output of yrs, and against invalid bytes.
 
 use proptest::prelude::*;
 use yrs::{

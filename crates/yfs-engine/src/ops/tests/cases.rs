@@ -1,10 +1,10 @@
-//! What each operation plans, and what each refuses.
+//! The plans of each operation, and its errors.
 
 use expect_test::expect;
 
 use super::*;
 
-/// A folder with a file, a file, links to both, to nothing, and to itself.
+/// A directory with a file, a file, and links to both, to nothing, and to itself.
 const TREE: &str = "dir d; file f in=d; dir e in=d; file g; file to_d link=d; file to_f link=/d/f; \
                     file to_no link=no; file loop link=loop; dir full; file x in=full";
 
@@ -52,15 +52,15 @@ fn files_are_made() {
             create /: is a directory: /
             create /g/x: not a directory: /g
             create /no/new: no such file or directory: /no
-            create -p /no/new: Folder <no> "no" in /; File new1 "new" in <no> 600
-            create -p /to_d/a/b/new: Folder <a> "a" in d; Folder <b> "b" in <a>; File new1 "new" in <b> 600
+            create -p /no/new: Directory <no> "no" in /; File new1 "new" in <no> 600
+            create -p /to_d/a/b/new: Directory <a> "a" in d; Directory <b> "b" in <a>; File new1 "new" in <b> 600
             create -p /to_no/new: file exists: /to_no
             create -p /g/x/y: not a directory: /g
             create /to_f: there is f
             create /loop: too many levels of symbolic links: /loop
             create /loop/x: too many levels of symbolic links: /loop/x
-            create /a\b: invalid argument, bad name: /a\b
-            create -p /no/a\b/new: invalid argument, bad name: /no/a\b
+            create /a\b: invalid argument, invalid name: /a\b
+            create -p /no/a\b/new: invalid argument, invalid name: /no/a\b
             create /.id/d/new: File new1 "new" in d 600
             create -p /.id/no/new: no such file or directory: /.id"#]],
     );
@@ -77,7 +77,7 @@ fn names_that_are_too_long_are_refused() {
             .map_err(|error| error.code);
         assert_eq!(code.map(|_| ()), Err(OpCode::NameTooLong), "{command}");
     }
-    // What counts is the length in normalisation form C.
+    // The limit is on the length in normalization form C.
     assert!(table.plan(&format!("create /{}", "e\u{301}".repeat(127))).is_ok());
 }
 
@@ -87,14 +87,14 @@ fn names_are_stored_in_normal_form() {
         "",
         &["create /e\u{301}", "mkdir /e\u{301}", "mkdir -p /e\u{301}"],
         expect![[r#"
-        create /é: File new1 "é" in / 600
-        mkdir /é: Folder <é> "é" in /
-        mkdir -p /é: Folder <é> "é" in /"#]],
+            create /é: File new1 "é" in / 600
+            mkdir /é: Directory <é> "é" in /
+            mkdir -p /é: Directory <é> "é" in /"#]],
     );
 }
 
 #[test]
-fn folders_are_made() {
+fn directories_are_made() {
     check(
         TREE,
         &[
@@ -121,7 +121,7 @@ fn folders_are_made() {
             "mkdir -p /.id/no/x",
         ],
         expect![[r#"
-            mkdir /new: Folder <new> "new" in /
+            mkdir /new: Directory <new> "new" in /
             mkdir /d: file exists: /d
             mkdir -p /d: nothing
             mkdir -p /to_d: nothing
@@ -130,23 +130,23 @@ fn folders_are_made() {
             mkdir -p /g: file exists: /g
             mkdir -p /g/x: not a directory: /g
             mkdir /no/new: no such file or directory: /no
-            mkdir -p /no/new: Folder <no> "no" in /; Folder <new> "new" in <no>
-            mkdir -p /to_d/a/b: Folder <a> "a" in d; Folder <b> "b" in <a>
+            mkdir -p /no/new: Directory <no> "no" in /; Directory <new> "new" in <no>
+            mkdir -p /to_d/a/b: Directory <a> "a" in d; Directory <b> "b" in <a>
             mkdir /to_no: file exists: /to_no
             mkdir -p /to_no: file exists: /to_no
             mkdir -p /to_no/a: no such file or directory: /to_no
             mkdir /: file exists: /
             mkdir -p /: the root
             mkdir -p /loop/x: too many levels of symbolic links: /loop/x
-            mkdir -p /a/b\c/d: invalid argument, bad name: /a/b\c
-            mkdir /.id: Folder <.id> ".id" in /
-            mkdir -p /.id/d/x: Folder <x> "x" in d
+            mkdir -p /a/b\c/d: invalid argument, invalid name: /a/b\c
+            mkdir /.id: Directory <.id> ".id" in /
+            mkdir -p /.id/d/x: Directory <x> "x" in d
             mkdir -p /.id/no/x: no such file or directory: /.id"#]],
     );
 }
 
 #[test]
-fn folders_that_wait_for_their_parent_are_not_made_again() {
+fn directories_that_wait_for_their_parent_are_not_made_again() {
     let mut table = Table::new("");
     table.run("mkdir -p /a/b/c").unwrap();
     let a = table.tree.lookup(&VPath::parse("/a").unwrap()).unwrap().id().unwrap().clone();
@@ -157,7 +157,7 @@ fn folders_that_wait_for_their_parent_are_not_made_again() {
 }
 
 #[test]
-fn a_folder_that_was_renamed_or_trashed_is_not_made_again() {
+fn a_directory_that_was_renamed_or_trashed_is_not_made_again() {
     check_run(
         "",
         &["mkdir /a", "create /a/f", "mv /a /b", "mkdir /a", "rm -r /a", "mkdir -p /a/c"],
@@ -200,16 +200,16 @@ fn moves_are_renames_and_moves() {
             mv /to_f /l: to_f name "l"
             mv /g /g: nothing
             mv /d /to_d/../d: nothing
-            mv / /x: invalid argument, the root: /
+            mv / /x: invalid argument, the root cannot be changed: /
             mv /no /x: no such file or directory: /no
             mv /g /no/x: no such file or directory: /no
             mv /g /g/x: not a directory: /g
-            mv /g /a\b: invalid argument, bad name: /a\b"#]],
+            mv /g /a\b: invalid argument, invalid name: /a\b"#]],
     );
 }
 
 #[test]
-fn folders_above_the_destination_are_made_with_it() {
+fn directories_above_the_destination_are_made_with_it() {
     check(
         TREE,
         &[
@@ -227,23 +227,23 @@ fn folders_above_the_destination_are_made_with_it() {
             "cp -p /g /x/a\\b",
         ],
         expect![[r#"
-            mv -p /g /x/y/h: Folder <x> "x" in /; Folder <y> "y" in <x>; g name "h" parent <y>
-            mv -p /g /to_d/x/h: Folder <x> "x" in d; g name "h" parent <x>
+            mv -p /g /x/y/h: Directory <x> "x" in /; Directory <y> "y" in <x>; g name "h" parent <y>
+            mv -p /g /to_d/x/h: Directory <x> "x" in d; g name "h" parent <x>
             mv -p /g /h: g name "h"
             mv -p /g /g/x/y: not a directory: /g
             mv -p /no /x/y: no such file or directory: /no
-            mv -p /d /d/x/y: invalid argument, into itself: /d/x/y
-            mv -p /d /to_d/x/y: invalid argument, into itself: /to_d/x/y
-            cp -p /g /x/y/h: Folder <x> "x" in /; Folder <y> "y" in <x>; File new1 "h" in <y>; contents [(g, new1)]
-            cp -rp /d /x/y: Folder <x> "x" in /; Folder <y> "y" in <x>; Folder <e> "e" in <y>; File new1 "f" in <y>; contents [(f, new1)]
-            cp -rp /d /to_d/x/y: invalid argument, into itself: /to_d/x/y
-            cp -rp /d /d/e/x/y: invalid argument, into itself: /d/e/x/y
-            cp -p /g /x/a\b: invalid argument, bad name: /x/a\b"#]],
+            mv -p /d /d/x/y: invalid argument, the destination is inside the source: /d/x/y
+            mv -p /d /to_d/x/y: invalid argument, the destination is inside the source: /to_d/x/y
+            cp -p /g /x/y/h: Directory <x> "x" in /; Directory <y> "y" in <x>; File new1 "h" in <y>; contents [(g, new1)]
+            cp -rp /d /x/y: Directory <x> "x" in /; Directory <y> "y" in <x>; Directory <e> "e" in <y>; File new1 "f" in <y>; contents [(f, new1)]
+            cp -rp /d /to_d/x/y: invalid argument, the destination is inside the source: /to_d/x/y
+            cp -rp /d /d/e/x/y: invalid argument, the destination is inside the source: /d/e/x/y
+            cp -p /g /x/a\b: invalid argument, invalid name: /x/a\b"#]],
     );
 }
 
 #[test]
-fn moves_over_something_are_as_in_posix() {
+fn moves_over_existing_nodes_are_as_in_posix() {
     check(
         TREE,
         &[
@@ -274,9 +274,9 @@ fn moves_over_something_are_as_in_posix() {
             mv /full /d/e: e trashed; full name "e" parent d
             mv -n /full /d/e: file exists: /d/e
             mv /d/e /full: directory not empty: /full
-            mv /d /d/e: invalid argument, into itself: /d/e
-            mv /d /d/e/x: invalid argument, into itself: /d/e/x
-            mv /d /d/f: invalid argument, into itself: /d/f
+            mv /d /d/e: invalid argument, the destination is inside the source: /d/e
+            mv /d /d/e/x: invalid argument, the destination is inside the source: /d/e/x
+            mv /d /d/f: invalid argument, the destination is inside the source: /d/f
             mv /d/e /d: directory not empty: /d
             mv /d/f /d: directory not empty: /d
             mv /d /: directory not empty: /
@@ -326,8 +326,8 @@ fn things_are_trashed() {
             rm /d/e: e trashed
             rm /was: was trashed
             rm /to_d: to_d trashed
-            rm /: invalid argument, the root: /
-            rm -r /: invalid argument, the root: /
+            rm /: invalid argument, the root cannot be changed: /
+            rm -r /: invalid argument, the root cannot be changed: /
             rm /no: no such file or directory: /no
             rm /g/x: not a directory: /g"#]],
     );
@@ -335,8 +335,10 @@ fn things_are_trashed() {
 
 #[test]
 fn things_are_restored() {
-    let tree = "dir p; file a in=p trashed=3; dir q trashed=3; dir r in=q; file b in=r trashed=2; file c in=r; \
-                file d in=gone trashed=3; file e p trashed=4; dir s in=p trashed=3; dir t in=s; file u in=t trashed=1";
+    let tree = "dir p; file a in=p trashed=3; dir q trashed=3; dir r in=q; \
+                file b in=r trashed=2; file c in=r; \
+                file d in=gone trashed=3; file e p trashed=4; dir s in=p trashed=3; dir t in=s; \
+                file u in=t trashed=1";
     check(
         tree,
         &[
@@ -369,7 +371,7 @@ fn things_are_restored() {
             restore a /p: file exists: /p
             restore b /x/y: no such file or directory: /x
             restore b /p/b: b parent p untrashed
-            restore c /c\d: invalid argument, bad name: /c\d"#]],
+            restore c /c\d: invalid argument, invalid name: /c\d"#]],
     );
     check_run(
         tree,
@@ -388,7 +390,8 @@ fn things_are_restored() {
 
 #[test]
 fn purges_are_reversed_by_restoring() {
-    let tree = "dir d trashed=3; dir e in=d; file f in=e; file g in=d trashed=2; file h; dir i in=d trashed=1";
+    let tree = "dir d trashed=3; dir e in=d; file f in=e; file g in=d trashed=2; file h; \
+                dir i in=d trashed=1";
     check(
         tree,
         &["purge d p1", "purge g p1", "purge e p1", "purge h p1", "purge no p1"],
@@ -434,7 +437,8 @@ fn purges_are_reversed_by_restoring() {
 #[test]
 fn only_what_was_purged_and_is_hidden_expires() {
     let tree = "dir d trashed=3 purged; dir e in=d purged; file f in=e purged; file late in=e; \
-                dir g in=d purged; file h in=g purged; file back purged; file t trashed=1; file u in=g trashed=1 purged";
+                dir g in=d purged; file h in=g purged; file back purged; file t trashed=1; \
+                file u in=g trashed=1 purged";
     check(
         tree,
         &[
@@ -492,33 +496,34 @@ fn copies_are_made() {
             cp /g /h: File new1 "h" in /; contents [(g, new1)]
             cp /g /d/h: File new1 "h" in d; contents [(g, new1)]
             cp /d /new: is a directory: /d
-            cp -r /d /new: Folder <new> "new" in /; Folder <e> "e" in <new>; File new1 "f" in <new>; contents [(f, new1)]
-            cp -r /d /full: Folder <e> "e" in full; File new1 "f" in full; contents [(f, new1)]
+            cp -r /d /new: Directory <new> "new" in /; Directory <e> "e" in <new>; File new1 "f" in <new>; contents [(f, new1)]
+            cp -r /d /full: Directory <e> "e" in full; File new1 "f" in full; contents [(f, new1)]
             cp -r /d /no/new: no such file or directory: /no
             cp /g /d/f: f updated 1; contents [(g, f)]
             cp /g /d: is a directory: /d
             cp -r /d /g: not a directory: /g
-            cp /g /g: invalid argument, same file: /g
-            cp -r /d /d: invalid argument, into itself: /d
-            cp -r /d /d/e: invalid argument, into itself: /d/e
-            cp -r /d /d/e/x: invalid argument, into itself: /d/e/x
-            cp -r / /d/x: invalid argument, into itself: /d/x
-            cp -r / /: invalid argument, into itself: /
+            cp /g /g: invalid argument, source and destination are the same: /g
+            cp -r /d /d: invalid argument, the destination is inside the source: /d
+            cp -r /d /d/e: invalid argument, the destination is inside the source: /d/e
+            cp -r /d /d/e/x: invalid argument, the destination is inside the source: /d/e/x
+            cp -r / /d/x: invalid argument, the destination is inside the source: /d/x
+            cp -r / /: invalid argument, the destination is inside the source: /
             cp /no /x: no such file or directory: /no
             cp /to_f /l: File new1 "l" in / -> /d/f
             cp /g /to_f: f updated 1; contents [(g, f)]
             cp /to_f /to_d: is a directory: /d
-            cp /d/f /to_f: invalid argument, same file: /to_f
+            cp /d/f /to_f: invalid argument, source and destination are the same: /to_f
             cp /g /to_no: File new1 "no" in /; contents [(g, new1)]
-            cp /g /a\b: invalid argument, bad name: /a\b
+            cp /g /a\b: invalid argument, invalid name: /a\b
             cp /g /loop: too many levels of symbolic links: /loop"#]],
     );
 }
 
 #[test]
-fn copies_merge_folder_by_folder() {
+fn copies_merge_directory_by_directory() {
     check_run(
-        "dir a; dir x in=a; file f in=x; file l in=x link=f; dir b; dir y x in=b; file g f in=y; file h in=y",
+        "dir a; dir x in=a; file f in=x; file l in=x link=f; dir b; dir y x in=b; file g f in=y; \
+         file h in=y",
         &["cp -r /a /b", "cp -r /a /c"],
         expect![[r#"
             /a/
@@ -594,7 +599,7 @@ fn links_are_made() {
             ln d /to_no: file exists: /to_no
             ln EMPTY /new: no such file or directory: /new
             ln LONG /new: name too long: /new
-            ln NUL /new: invalid argument, bad link target: /new
+            ln NUL /new: invalid argument, invalid link target: /new
             ln d /no/new: no such file or directory: /no"#]],
     );
 }
@@ -626,21 +631,21 @@ fn attributes_are_set() {
         expect![[r#"
             chmod 100755 /g: g mode 755
             chmod 7777 /to_f: f mode 7777
-            chmod 600 /: invalid argument, the root: /
+            chmod 600 /: invalid argument, the root cannot be changed: /
             chmod 600 /no: no such file or directory: /no
             touch 5 /g: g updated 5
             touch 1 /g: nothing
             touch 5 /to_f: f updated 5
             touch -h 5 /to_f: to_f updated 5
             touch 0 /g: g updated 0
-            touch 5 /: invalid argument, the root: /
+            touch 5 /: invalid argument, the root cannot be changed: /
             meta {"a":1} /g: g meta {a: 1}
             meta {"a":null} /to_f: f meta {a: null}
             meta {} /g: nothing
-            meta 5 /g: invalid argument, bad metadata: /g
-            meta {"purge":"x"} /g: invalid argument, bad metadata: /g
-            meta {"replaced":"x"} /g: invalid argument, bad metadata: /g
-            meta {"held":"x"} /g: invalid argument, bad metadata: /g
-            meta {} /: invalid argument, the root: /"#]],
+            meta 5 /g: invalid argument, invalid metadata: /g
+            meta {"purge":"x"} /g: invalid argument, invalid metadata: /g
+            meta {"replaced":"x"} /g: invalid argument, invalid metadata: /g
+            meta {"held":"x"} /g: invalid argument, invalid metadata: /g
+            meta {} /: invalid argument, the root cannot be changed: /"#]],
     );
 }

@@ -12,12 +12,12 @@ use crate::{
     table::{FilesTable, WriterIds},
 };
 
-/// One of those who work on the same workspace.
+/// One of several peers of the same workspace.
 struct Peer {
     doc: GatedDoc,
     table: FilesTable,
     tree: TreeIndex,
-    /// The beginning of the ids that it makes.
+    /// The prefix of the ids that it makes.
     name: String,
     n_ids: usize,
 }
@@ -75,7 +75,7 @@ struct Peers {
 }
 
 impl Peers {
-    /// Takes a step; what is refused changes nothing.
+    /// Takes a step; a rejected step changes nothing.
     fn step(&mut self, step: &str) -> Result<(), OpError> {
         self.now += 1;
         let Some((name, command)) = step.split_once(": ") else {
@@ -103,7 +103,7 @@ impl Peers {
         }
     }
 
-    /// Checks that all see the same, and that the tree is what the table makes it.
+    /// Checks that all peers see the same, and that the tree follows from the table.
     fn check(&self) {
         let first = self.peers.values().next().map(Peer::show);
         for peer in self.peers.values() {
@@ -114,7 +114,7 @@ impl Peers {
     }
 }
 
-/// Both peers see what comes of the common steps; then each takes its own, and they meet.
+/// Both peers see the result of the common steps; then each takes its own, and they sync.
 #[track_caller]
 fn check_pair(common: &[&str], one: &[&str], other: &[&str], expected: Expect) {
     let mut peers = Peers::default();
@@ -152,7 +152,7 @@ fn both_create_a_file() {
 }
 
 #[test]
-fn both_make_folders_and_fill_them() {
+fn both_make_directories_and_fill_them() {
     // Pairs 2 and 35.
     check_pair(
         &[],
@@ -167,7 +167,7 @@ fn both_make_folders_and_fill_them() {
 }
 
 #[test]
-fn one_creates_a_file_and_one_a_folder() {
+fn one_creates_a_file_and_one_a_directory() {
     // Pair 3.
     check_pair(
         &[],
@@ -226,7 +226,7 @@ fn both_move_a_file() {
 }
 
 #[test]
-fn folders_are_moved_into_each_other() {
+fn directories_are_moved_into_each_other() {
     // Pair 8: the later one goes back to where it was.
     check_pair(
         &["mkdir /p", "mkdir /p/x", "mkdir /p/y", "create /p/y/f"],
@@ -241,7 +241,7 @@ fn folders_are_moved_into_each_other() {
 }
 
 #[test]
-fn three_folders_are_moved_in_a_ring() {
+fn three_directories_are_moved_in_a_ring() {
     let mut peers = Peers::default();
     for step in [
         "a: mkdir /p",
@@ -273,7 +273,7 @@ fn three_folders_are_moved_in_a_ring() {
 }
 
 #[test]
-fn one_moves_into_a_folder_that_one_trashes() {
+fn one_moves_into_a_directory_that_one_trashes() {
     // Pair 9.
     check_pair(
         &["mkdir /d", "create /f"],
@@ -286,7 +286,7 @@ fn one_moves_into_a_folder_that_one_trashes() {
 }
 
 #[test]
-fn one_creates_in_a_folder_that_one_trashes() {
+fn one_creates_in_a_directory_that_one_trashes() {
     // Pair 10.
     check_pair(
         &["mkdir /d", "create /d/old"],
@@ -331,7 +331,7 @@ fn one_changes_times_and_one_renames() {
 
 #[test]
 fn one_purges_and_one_moves_out() {
-    // Pairs 17 and 18: what was moved out is not taken along.
+    // Pairs 17 and 18: a node that was moved out is not taken along.
     check_pair(
         &["mkdir /d", "mkdir /d/e", "create /d/e/f", "rm -r /d"],
         &["purge /d p1"],
@@ -344,8 +344,8 @@ fn one_purges_and_one_moves_out() {
 }
 
 #[test]
-fn a_derived_folder_that_was_trashed_here_is_made_again_there() {
-    // Pair 2, with a trashing before: the other peer gets what it made.
+fn a_derived_directory_that_was_trashed_here_is_made_again_there() {
+    // Pair 2, with a trashing before: the other peer gets the new node.
     check_pair(
         &["mkdir /d", "create /d/f", "rm -r /d"],
         &["mkdir /d"],
@@ -358,8 +358,8 @@ fn a_derived_folder_that_was_trashed_here_is_made_again_there() {
 }
 
 #[test]
-fn one_makes_a_folder_that_one_renames() {
-    // Both know /d; mkdir -p makes nothing, so what is created follows the folder.
+fn one_makes_a_directory_that_one_renames() {
+    // Both know /d; mkdir -p makes nothing, so the new node follows the directory.
     check_pair(
         &["mkdir /d"],
         &["mv /d /e"],
@@ -379,7 +379,7 @@ fn any_step() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever peers do at the same time, they agree in the end on a tree without shared paths.
+    /// After any concurrent operations, peers agree in the end on a tree without shared paths.
     #[test]
     fn peers_agree(steps in prop::collection::vec(any_step(), 1..40)) {
         let mut peers = Peers::default();
@@ -389,7 +389,7 @@ proptest! {
         peers.step("a: mkdir -p /a/b").unwrap();
         peers.step("b: mkdir -p /c").unwrap();
         for step in &steps {
-            // What does not exist here is refused, and that is fine.
+            // A node that does not exist here is an error, which is fine.
             drop(peers.step(step));
         }
         peers.step("sync").unwrap();

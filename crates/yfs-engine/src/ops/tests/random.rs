@@ -1,5 +1,5 @@
-//! Random commands on a small tree: what they promise holds afterwards, and what is refused leaves
-//! everything as it was.
+//! Random commands on a small tree: each has its documented effect, and a rejected command changes
+//! nothing.
 
 use proptest::prelude::*;
 
@@ -38,13 +38,13 @@ pub(super) fn any_command() -> impl Strategy<Value = String> {
         })
 }
 
-/// Returns what is at a path without following a link at its end.
+/// Returns the node at a path without following a link at its end.
 fn at(table: &Table, path: &str) -> Option<FileId> {
     let node = table.tree.resolve(&VPath::parse(path).unwrap(), FinalLink::No).ok()?;
     Some(node.id().cloned().unwrap_or_else(|| id("root")))
 }
 
-/// Checks what a command that was carried out promises.
+/// Checks the documented effect of a command.
 fn check_promise(command: &str, before: &Table, after: &Table, planned: &Planned) {
     let words: Vec<&str> =
         command.split_whitespace().filter(|word| !word.starts_with('-')).collect();
@@ -52,15 +52,15 @@ fn check_promise(command: &str, before: &Table, after: &Table, planned: &Planned
     match verb {
         "mkdir" => {
             let node = after.tree.resolve(&VPath::parse(path).unwrap(), FinalLink::Yes).unwrap();
-            assert!(node.is_folder());
+            assert!(node.is_directory());
         }
         "create" => {
             let node = after.tree.resolve(&VPath::parse(path).unwrap(), FinalLink::Yes).unwrap();
-            assert!(!node.is_folder());
+            assert!(!node.is_directory());
         }
         // Another of that name may be shown at the path now.
         "rm" => assert!(at(before, path).is_some() && at(after, path) != at(before, path)),
-        // The way there may have led through what was moved, if that is a link.
+        // The path may have led through the moved node, if that is a link.
         "mv" if planned.note.is_empty() => {
             let moved = after.tree.node(&at(before, path).unwrap()).unwrap();
             let name = VPath::parse(words[2]).unwrap().file_name().map(str::to_owned);

@@ -1,6 +1,6 @@
-//! Reading rows and cells where they stand in an update.
+//! Reads rows and cells directly from an update.
 //!
-//! Where an object names a member twice the later counts, as in JavaScript.
+//! If an object names a member twice the later counts, as in JavaScript.
 
 use smol_str::SmolStr;
 
@@ -18,7 +18,7 @@ use crate::{
     time::Millis,
 };
 
-/// The members of an element that we read.
+/// The known members of an element.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in super::super) struct ElementView<'a> {
     pub(in super::super) key: Option<ValueView<'a>>,
@@ -26,11 +26,11 @@ pub(in super::super) struct ElementView<'a> {
     val: Option<ValueView<'a>>,
     /// `c`: its writer knew of cells.
     aware: bool,
-    /// `o`: what a cell superseded.
+    /// `o`: the values that a cell superseded.
     superseded: Option<ValueView<'a>>,
 }
 
-/// The members of a row that we read.
+/// The known members of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct RowView<'a> {
     name: Option<ValueView<'a>>,
@@ -45,9 +45,9 @@ struct RowView<'a> {
     blob: Option<ValueView<'a>>,
     meta: Option<ValueView<'a>>,
     base: Option<ValueView<'a>>,
-    /// Whether it may have members that we do not know.
+    /// Whether it may have unknown members.
     is_more: bool,
-    /// Whether a member that we know comes twice.
+    /// Whether a known member occurs twice.
     is_twice: bool,
 }
 
@@ -126,7 +126,7 @@ impl FieldValue {
     }
 }
 
-/// Reads the row in an element of `table:files`, or nothing if it holds none that we understand.
+/// Reads the row in an element of `table:files`; `None` if it has no readable one.
 pub(in super::super) fn read_row(element: &ElementView<'_>) -> Option<StoredRow> {
     let ValueView::Map(members) = element.val? else { return None };
     let view = RowView::of(members);
@@ -140,7 +140,7 @@ pub(in super::super) fn read_row(element: &ElementView<'_>) -> Option<StoredRow>
     let ValueView::String(name) = view.name? else { return None };
     let kind = match view.kind? {
         ValueView::String("file") => NodeKind::File,
-        ValueView::String("folder") => NodeKind::Folder,
+        ValueView::String("folder") => NodeKind::Directory,
         _ => return None,
     };
     let parent = match view.parent {
@@ -187,7 +187,7 @@ fn read_rest(members: ObjectMembers<'_>, view: &RowView<'_>, row: &StoredRow) ->
     rest
 }
 
-/// Tells whether we would write all members that we know just so.
+/// Reports whether this version would write all known members identically.
 fn is_canonical(view: &RowView<'_>, row: &StoredRow, rest: &RareFields) -> bool {
     let members = [
         ("parentId", view.parent),
@@ -205,7 +205,7 @@ fn is_canonical(view: &RowView<'_>, row: &StoredRow, rest: &RareFields) -> bool 
     present.all(|(name, value)| is_canonical_member(name, value, row, rest))
 }
 
-/// Tells whether we would write the member just so.
+/// Reports whether this version would write the member identically.
 fn is_canonical_member(
     name: &str,
     value: ValueView<'_>,
@@ -214,7 +214,7 @@ fn is_canonical_member(
 ) -> bool {
     let is_number = |number: f64| value.as_number() == Some(number);
     match name {
-        // The key says it.
+        // The key has it.
         "id" | "name" | "type" => true,
         "base" => matches!(value, ValueView::Map(_)),
         "parentId" => match value {
@@ -277,7 +277,10 @@ pub(in super::super) fn read_cell(
 fn read_time(value: ValueView<'_>) -> Option<Millis> {
     match value {
         ValueView::String(text) => parse_iso(text),
-        value => value.as_number().filter(|it| it.abs() <= MAX_SAFE_INTEGER).map(Millis::from_f64),
+        value => value
+            .as_number()
+            .filter(|number| number.abs() <= MAX_SAFE_INTEGER)
+            .map(Millis::from_f64),
     }
 }
 

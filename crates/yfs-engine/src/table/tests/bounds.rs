@@ -1,5 +1,5 @@
-//! Elements that a hostile peer may write: many of one key. Steps are counted: they must grow with
-//! the number of elements, not with its square.
+//! Elements that a hostile peer may write: many of one key. Steps are counted: they must grow
+//! linearly with the number of elements.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::steps;
 
 const N_ELEMENTS: usize = 20_000;
 
-/// A peer that writes elements wherever it likes, and deletes none that lost.
+/// A peer that writes elements anywhere, and deletes none that lost.
 struct Hostile(Doc);
 
 impl Hostile {
@@ -91,7 +91,7 @@ fn ties_below_the_greatest_timestamp_cost_no_walk() {
         let update = hostile.insert(0, [Any::from(7.0)]);
         check_steps(8, || drop(ours.receive(&update)));
     }
-    // When the greatest goes, one walk tells which of the others is last.
+    // When the greatest is deleted, one walk determines which of the others is last.
     let update = hostile.delete(N_ELEMENTS as u32 + 100, 1);
     check_steps(4 * N_ELEMENTS, || drop(ours.receive(&update)));
     ours.check_invariants();
@@ -112,7 +112,7 @@ fn elements_that_go_and_come_again_cost_no_square() {
 
 #[test]
 fn many_clients_may_write_one_key() {
-    // Each knows only the first elements, so that all say to stand behind the same one.
+    // Each knows only the first elements, so that all claim to stand behind the same one.
     let first = Hostile::new(109);
     let base = first.insert(0, stamps(10));
     let mut ours = Ours::new(1);

@@ -1,8 +1,9 @@
-//! How many changes are lost: histories of several peers that write, and meet now and then.
+//! The share of lost changes: histories of several peers that write, and sync now and then.
 //!
-//! A field is lost if its final value is one that no operation wrote which nobody had superseded
-//! knowingly. The figures to reach are those of the simulation of the rule: nothing lost among our
-//! own peers, and about 4.5% with one plain peer, whose whole rows lose 26.6%.
+//! A field is lost if its final value was not written by a maximal operation, one that no other
+//! operation knowingly superseded. The expected figures are those of the simulation of the rule:
+//! nothing lost among peers of this engine, and about 4.5% with one plain peer, whose whole rows
+//! lose 26.6%.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ const N_FIELDS: usize = 5;
 const N_STEPS: usize = 90;
 type Values = [u32; N_FIELDS];
 
-/// One change, and what its author knew.
+/// One change, and the operations that its author knew.
 #[derive(Debug)]
 struct Op {
     id: u32,
@@ -39,13 +40,13 @@ enum Peer {
 #[derive(Debug)]
 struct World {
     peers: Vec<Peer>,
-    /// Which operations each peer knows.
+    /// The operations that each peer knows.
     seen: Vec<Vec<bool>>,
     skew: Vec<i64>,
     ops: Vec<Op>,
 }
 
-/// How far apart clocks are.
+/// The spread of clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Skew {
     None,
@@ -345,9 +346,9 @@ fn judge(world: &World, deleted: &[u32], figures: &mut Figures) {
     });
     let ours: Vec<&Ours> = ours.map(Box::as_ref).collect();
     let entries = ours[0].entries();
-    figures.n_diverged += ours.iter().filter(|it| it.entries() != entries).count();
-    let plain: Vec<_> = world.peers.iter().filter(|it| matches!(it, Peer::Plain(_))).collect();
-    figures.n_diverged += plain.iter().filter(|it| it.values() != plain[0].values()).count();
+    figures.n_diverged += ours.iter().filter(|peer| peer.entries() != entries).count();
+    let plain: Vec<_> = world.peers.iter().filter(|peer| matches!(peer, Peer::Plain(_))).collect();
+    figures.n_diverged += plain.iter().filter(|peer| peer.values() != plain[0].values()).count();
     ours[0].check_invariants();
 
     let rows: BTreeMap<u32, Values> = entries

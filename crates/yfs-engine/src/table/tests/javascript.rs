@@ -1,5 +1,5 @@
-//! Timestamps compared with JavaScript itself: `fixtures/timestamp-order.json` says what Node does
-//! (`tests/node/timestamp-order.mjs` wrote it).
+//! Timestamps compared with JavaScript itself: `fixtures/timestamp-order.json` holds the results of
+//! Node (written by `tests/node/timestamp-order.mjs`).
 
 use std::{cmp::Ordering, collections::HashMap};
 
@@ -68,7 +68,7 @@ fn every_pair_of_timestamps_compares_as_in_javascript() {
     }
 }
 
-/// The stamp as it comes off the wire, by yrs' hand.
+/// Returns the stamp as decoded by yrs.
 fn stamp(value: &Any) -> ElementTimestamp {
     let mut bytes = Vec::new();
     value.encode(&mut bytes);
@@ -82,7 +82,7 @@ fn element(name: usize, ts: &Any) -> Any {
     Any::from(HashMap::from(members.map(|(name, value)| (name.to_owned(), value))))
 }
 
-/// Elements arrive one by one, or each before the one to its left; the winner is that of their places.
+/// Elements arrive one by one, or each before the one to its left; their places decide the winner.
 #[test]
 fn winner_of_any_group_is_that_of_javascript() {
     let Fixture { values, groups, .. } = fixture();

@@ -1,4 +1,4 @@
-//! Two sorts of peers: ours, and one that knows only what seed 001 says.
+//! Two sorts of peers: those of this engine, and one that only implements seed 001.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -82,7 +82,7 @@ impl Ours {
         self.table.iter().map(|entry| (entry.row.id.to_string(), entry)).collect()
     }
 
-    /// Holds what was built up step by step against what is built from the document at once.
+    /// Compares the incrementally built table with one that is built from the document at once.
     pub(super) fn check_invariants(&self) {
         let mut fresh = Self::new(1 << 40);
         fresh.receive(&self.doc.encode_state());
@@ -107,7 +107,7 @@ impl Ours {
         }
     }
 
-    /// Copies everything that `other` has and this one lacks.
+    /// Copies all items of `other` that this one lacks.
     pub(super) fn pull(&mut self, other: &Self) -> Vec<FileId> {
         let diff = other.doc.encode_diff(&self.doc.state_vector()).unwrap();
         self.receive(&diff)
@@ -126,7 +126,7 @@ impl Plain {
         Self { doc: Doc::with_options(options), clock: 0.0 }
     }
 
-    /// Returns the winning elements: where they stand, and their values.
+    /// Returns the winning elements: their places and values.
     fn winners(&self) -> BTreeMap<String, (u32, f64, Any)> {
         let array = self.doc.get_or_insert_array("table:files");
         winners(&self.doc.transact(), &array)
@@ -146,7 +146,7 @@ impl Plain {
         self.push(key, Any::from(val), Any::from(self.clock));
     }
 
-    /// Appends an element whatever its timestamp is, and deletes the entry that was seen.
+    /// Appends an element with any timestamp, and deletes the visible entry.
     pub(super) fn push(&mut self, key: &str, val: Any, ts: Any) {
         let seen = self.winners().get(key).map(|(index, _, _)| *index);
         let array = self.doc.get_or_insert_array("table:files");
@@ -168,7 +168,7 @@ impl Plain {
         }
     }
 
-    /// Takes in an update, deletes the elements that lost, and follows the greatest clock.
+    /// Applies an update, deletes the elements that lost, and follows the greatest clock.
     pub(super) fn receive(&mut self, update: &[u8]) {
         let update = Update::decode_v1(update).unwrap();
         self.doc.transact_mut().apply_update(update).unwrap();

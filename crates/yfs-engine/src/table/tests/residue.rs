@@ -1,4 +1,4 @@
-//! What a million small writes leave behind: nothing that grows.
+//! Checks that a million small writes leave nothing behind that grows.
 
 use super::{
     super::{FileRow, NodeKind, RowChanges, RowWrite},
@@ -39,7 +39,7 @@ pub(super) fn weigh(doc: &GatedDoc) -> (usize, usize) {
     (received.scans[0].n_structs, state.len())
 }
 
-/// Makes a table of two writers who take turns.
+/// Makes a table of two writers that take turns.
 pub(super) fn populate(n_rows: usize) -> (Ours, Ours) {
     let (mut left, mut right) = (Ours::new(1), Ours::new(2));
     let numbers: Vec<usize> = (0..n_rows).collect();

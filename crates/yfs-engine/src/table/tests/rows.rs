@@ -1,4 +1,4 @@
-//! Single rows: what is written, what is read, and what survives.
+//! Single rows: their format, their reading, and the fields that survive.
 
 use std::collections::HashMap;
 
@@ -184,8 +184,8 @@ fn optional_fields_come_back_as_they_were_written() {
 #[test]
 fn derived_creations_give_way_to_everything() {
     let (mut left, mut right) = (Ours::new(1), Ours::new(2));
-    let folder = FileRow { kind: NodeKind::Folder, ..row("d", "src") };
-    let make = RowWrite::Create { row: folder, derived: true };
+    let directory = FileRow { kind: NodeKind::Directory, ..row("d", "src") };
+    let make = RowWrite::Create { row: directory, derived: true };
     left.write(&[make.clone(), rename("d", "lib")], 50).unwrap();
     right.write(&[make], 9000).unwrap();
     assert!(right.table.get(&file_id("d")).unwrap().derived);
@@ -348,7 +348,7 @@ fn reference_table_reads_as_the_reference_wrote_it() {
         let number = |name: &str| val[name].as_i64();
         assert_eq!(Some(row.name.as_str()), val["name"].as_str());
         assert_eq!(row.parent.as_ref().map(FileId::as_str), val["parentId"].as_str());
-        assert_eq!(row.kind == NodeKind::Folder, val["type"] == "folder");
+        assert_eq!(row.kind == NodeKind::Directory, val["type"] == "folder");
         assert_eq!(Some(row.size as i64), number("size"));
         assert_eq!(Some(row.created_at.0), number("createdAt"));
         assert_eq!(Some(row.updated_at.0), number("updatedAt"));

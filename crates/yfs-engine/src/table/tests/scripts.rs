@@ -1,8 +1,8 @@
-//! Random scripts: every peer's table is right after every step, however updates arrive.
+//! Random scripts: every peer's table is right after every step, for any order of updates.
 //!
-//! Updates are delivered late, out of order, twice or never; a full sync makes up for the lost ones.
-//! After every step the table of the peer concerned equals one that is built from its document at
-//! once (I6), and to absorb and to look has changed nothing (I5).
+//! Updates are delivered late, out of order, twice or never; a full sync makes up for the lost
+//! ones. After every step the table of the peer concerned equals one that is built from its
+//! document at once (I6), and absorbing and reading have changed nothing (I5).
 
 use yrs::Any;
 
@@ -28,7 +28,7 @@ fn random_row(rng: &mut Rng, id: FileId) -> FileRow {
         id,
         name: format!("name {}", rng.below(9)).into(),
         parent: (rng.below(2) == 0).then(|| id_of(rng.below(6))),
-        kind: if rng.below(2) == 0 { NodeKind::File } else { NodeKind::Folder },
+        kind: if rng.below(2) == 0 { NodeKind::File } else { NodeKind::Directory },
         size: rng.next() % 1000,
         created_at: Millis(rng.below(1000) as i64),
         updated_at: Millis(rng.below(1000) as i64),

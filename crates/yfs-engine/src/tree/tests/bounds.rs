@@ -1,10 +1,10 @@
 //! Trees that a hostile peer may make, in which each node could cost a walk over all others. Steps
-//! are counted: they must grow with the number of nodes, not with its square.
+//! are counted: they must grow linearly with the number of nodes.
 
 use super::*;
 use crate::steps;
 
-/// How many steps a node may take.
+/// The allowed number of steps per node.
 const STEPS_PER_NODE: usize = 20;
 
 const N_NODES: usize = 20_000;
@@ -13,8 +13,8 @@ fn key(kind: &str, number: usize) -> String {
     format!("{kind}{number}")
 }
 
-fn folder(key: &str, name: &str, parent: Option<&str>) -> RowHistory {
-    let mut entry = entry(key, name, NodeKind::Folder);
+fn directory(key: &str, name: &str, parent: Option<&str>) -> RowHistory {
+    let mut entry = entry(key, name, NodeKind::Directory);
     entry.row.parent = parent.map(id);
     entry
 }
@@ -22,10 +22,10 @@ fn folder(key: &str, name: &str, parent: Option<&str>) -> RowHistory {
 /// A directory in another, and so on; each holds one file.
 fn chain(n_nodes: usize) -> Vec<RowHistory> {
     let parent = |at: usize| at.checked_sub(1).map(|above| key("c", above));
-    (0..n_nodes).map(|at| folder(&key("c", at), "d", parent(at).as_deref())).collect()
+    (0..n_nodes).map(|at| directory(&key("c", at), "d", parent(at).as_deref())).collect()
 }
 
-/// Puts entries in an order that has nothing to do with their places.
+/// Puts entries in an order that is unrelated to their places.
 fn shuffle(entries: &mut [RowHistory]) {
     let mut state = 1_usize;
     for at in (1..entries.len()).rev() {
@@ -34,7 +34,7 @@ fn shuffle(entries: &mut [RowHistory]) {
     }
 }
 
-/// Takes up entries as one batch, lists all that there is, and takes everything out again.
+/// Applies entries as one batch, lists the whole tree, and removes all entries again.
 #[track_caller]
 fn check_steps(entries: &[RowHistory]) {
     let most = STEPS_PER_NODE * entries.len();
@@ -44,7 +44,7 @@ fn check_steps(entries: &[RowHistory]) {
     assert!(n_steps <= most, "{n_steps} to take up {}", entries.len());
     let n_steps = steps::of(|| drop(tree.conflicts(Millis(1000))));
     assert!(n_steps <= most, "{n_steps} to list {}", entries.len());
-    // The trash says where each item was.
+    // The trash has the former path of each item.
     let most_listed = most + tree.n_trashed() * crate::path::MAX_PATH_LEN / 2;
     let n_steps = steps::of(|| drop(tree.trash()));
     assert!(n_steps <= most_listed, "{n_steps} to list the trash of {}", entries.len());
@@ -79,10 +79,10 @@ fn directories_that_come_below_a_chain_cost_no_walk_each() {
     let deepest = key("c", N_NODES / 4 - 1);
     for at in 0..N_NODES / 4 {
         let [x, y, z] = ["x", "y", "z"].map(|kind| key(kind, at));
-        // Each comes before what holds it, so that it moves below the chain with what it holds.
-        entries.push(folder(&z, &z, Some(&y)));
-        entries.push(folder(&y, &y, Some(&x)));
-        entries.push(folder(&x, &x, Some(&deepest)));
+        // Each comes before its parent, so that it moves below the chain with its children.
+        entries.push(directory(&z, &z, Some(&y)));
+        entries.push(directory(&y, &y, Some(&x)));
+        entries.push(directory(&x, &x, Some(&deepest)));
     }
     check_steps(&entries);
 }
@@ -90,7 +90,7 @@ fn directories_that_come_below_a_chain_cost_no_walk_each() {
 #[test]
 fn a_cycle_of_all_directories_costs_no_square() {
     let parent = |at: usize| key("c", (at + 1) % N_NODES);
-    let cycle = (0..N_NODES).map(|at| folder(&key("c", at), "d", Some(&parent(at))));
+    let cycle = (0..N_NODES).map(|at| directory(&key("c", at), "d", Some(&parent(at))));
     let mut entries: Vec<RowHistory> = cycle.collect();
     check_steps(&entries);
     shuffle(&mut entries);
@@ -104,12 +104,12 @@ fn breakers_that_fall_back_below_a_chain_cost_no_walk_each() {
     for at in 0..N_NODES / 4 {
         let [left, right] = ["l", "r"].map(|kind| key(kind, at));
         for (this, other) in [(&left, &right), (&right, &left)] {
-            let mut entry = folder(this, this, Some(other));
+            let mut entry = directory(this, this, Some(other));
             entry.prev_parents = deepest.to_vec();
             entries.push(entry);
         }
     }
-    // What is trashed at the top of the chain sends each of them down all of it in vain.
+    // The trashed node at the top of the chain sends each of them down all of it in vain.
     check_steps(&entries);
     entries[0].row.trashed_at = Some(Millis(3));
     check_steps(&entries);

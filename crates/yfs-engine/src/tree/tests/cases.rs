@@ -1,4 +1,4 @@
-//! Named cases: what two peers do at the same time, as far as the view decides it. The numbers are
+//! Named cases: concurrent changes of two peers, as far as the view decides them. The numbers are
 //! those of the table of pairs in `docs/tree.md`.
 
 use expect_test::expect;
@@ -43,7 +43,7 @@ fn dotfiles_have_no_extension() {
 }
 
 #[test]
-fn two_folders_of_one_name() {
+fn two_directories_of_one_name() {
     // Pair 2, where the ids were not derived.
     check(
         "dir a d at=1; dir b d at=2; file c in=a; file e in=b",
@@ -57,7 +57,7 @@ fn two_folders_of_one_name() {
 }
 
 #[test]
-fn a_file_and_a_folder_of_one_name() {
+fn a_file_and_a_directory_of_one_name() {
     // Pair 3.
     check(
         "file a d at=1; dir b d at=1",
@@ -93,7 +93,7 @@ fn a_node_moved_twice_is_in_one_place() {
 }
 
 #[test]
-fn folders_moved_into_each_other() {
+fn directories_moved_into_each_other() {
     // Pair 8: y was moved later, so it goes back to where it was.
     check(
         "dir p; dir x in=y moved=5; dir y in=x moved=6 prev=p; file f in=y",
@@ -145,7 +145,8 @@ fn breaker_does_not_fall_back_into_the_trash() {
 fn two_cycles_do_not_mend_into_a_third() {
     // Both breakers were in the other cycle before.
     check(
-        "dir a in=b moved=1; dir b in=a moved=5 prev=d; dir c in=d moved=1; dir d in=c moved=6 prev=b",
+        "dir a in=b moved=1; dir b in=a moved=5 prev=d; dir c in=d moved=1; \
+         dir d in=c moved=6 prev=b",
         expect![[r#"
             /b/ = b
             /b/a/ = a
@@ -157,7 +158,7 @@ fn two_cycles_do_not_mend_into_a_third() {
 }
 
 #[test]
-fn moved_into_a_trashed_folder() {
+fn moved_into_a_trashed_directory() {
     // Pair 9.
     check(
         "dir f trashed=5; file n in=f moved=7 touched=7; file old in=f",
@@ -168,8 +169,8 @@ fn moved_into_a_trashed_folder() {
 }
 
 #[test]
-fn made_in_a_trashed_folder() {
-    // Pair 10: it stays hidden, is listed first, and comes back with the folder.
+fn made_in_a_trashed_directory() {
+    // Pair 10: it stays hidden, is listed first, and comes back with the directory.
     check(
         "dir f trashed=5; dir g in=f; file n in=g touched=6; file z trashed=9",
         expect![[r#"
@@ -188,7 +189,7 @@ fn made_in_a_trashed_folder() {
 }
 
 #[test]
-fn trashed_inside_a_trashed_folder() {
+fn trashed_inside_a_trashed_directory() {
     check(
         "dir f trashed=5; dir g in=f trashed=3; file n in=g touched=4; file m in=f",
         expect![[r#"
@@ -199,8 +200,8 @@ fn trashed_inside_a_trashed_folder() {
 }
 
 #[test]
-fn moved_into_a_deleted_folder() {
-    // Pair 11: at the root until the folder arrives.
+fn moved_into_a_deleted_directory() {
+    // Pair 11: at the root until the directory arrives.
     check(
         "file n in=f",
         expect![[r#"
@@ -252,7 +253,7 @@ fn names_that_differ_in_case_are_two() {
 
 #[test]
 fn names_that_differ_in_normalisation_are_two() {
-    // Pair 31: peers that do not normalise may store the second.
+    // Pair 31: peers that do not normalize may store the second.
     check(
         "file a \u{e9}; file b e\u{301}",
         expect![[r#"
@@ -293,15 +294,15 @@ fn children_of_what_became_a_file() {
     check(
         "file d; file a in=d",
         expect![[r#"
-        /a = a
-        /d = d
-        Orphan { id: a, parent: d, reason: NotAFolder }"#]],
+            /a = a
+            /d = d
+            Orphan { id: a, parent: d, reason: NotADirectory }"#]],
     );
 }
 
 #[test]
 fn one_directory_imported_twice() {
-    // Pair 35: folders with derived ids are one, files are two each.
+    // Pair 35: directories with derived ids are one, files are two each.
     check(
         "dir d; file a x.c in=d; file b x.c in=d at=2; file c y.c in=d; file e y.c in=d at=2",
         expect![[r#"
@@ -316,7 +317,7 @@ fn one_directory_imported_twice() {
 }
 
 #[test]
-fn a_folder_in_itself() {
+fn a_directory_in_itself() {
     // Pair 36.
     check(
         "dir a in=a; file f in=a",
@@ -335,8 +336,8 @@ fn a_folder_in_itself() {
     check(
         "file a in=a",
         expect![[r#"
-        /a = a
-        Orphan { id: a, parent: a, reason: NotAFolder }"#]],
+            /a = a
+            Orphan { id: a, parent: a, reason: NotADirectory }"#]],
     );
 }
 
@@ -394,7 +395,7 @@ fn deep_trees_do_not_exhaust_the_stack() {
     let depth = 50_000;
     let mut entries = parse("dir 0");
     for at in 1..depth {
-        let mut entry = entry(&at.to_string(), "d", NodeKind::Folder);
+        let mut entry = entry(&at.to_string(), "d", NodeKind::Directory);
         entry.row.parent = Some(id(&(at - 1).to_string()));
         entries.push(entry);
     }
@@ -414,5 +415,5 @@ fn deep_trees_do_not_exhaust_the_stack() {
     assert_eq!(tree.conflicts(Millis(0)).len(), 0);
     let clone = tree.clone();
     drop(tree);
-    assert_eq!(clone.n_folders(), depth);
+    assert_eq!(clone.n_directories(), depth);
 }

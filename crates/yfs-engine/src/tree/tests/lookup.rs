@@ -1,11 +1,11 @@
-//! Looking up by display name, stored name, alias and id, with and without links; paths; walks.
+//! Look-ups by display name, stored name, alias and id, with and without links; paths; walks.
 
 use expect_test::expect;
 
 use super::*;
 use crate::name::NodeName;
 
-/// Looks up each path, as it is and following links.
+/// Looks up each path, unchanged and following links.
 #[track_caller]
 fn check_paths(script: &str, paths: &[&str], expected: Expect) {
     let tree = build(&parse(script));
@@ -24,7 +24,8 @@ fn check_paths(script: &str, paths: &[&str], expected: Expect) {
 #[test]
 fn look_up_walks_display_names() {
     check_paths(
-        "dir d; file a x.md in=d; file b x.md in=d at=2; file t in=d trashed=1; dir g trashed=1; file h in=g",
+        "dir d; file a x.md in=d; file b x.md in=d at=2; file t in=d trashed=1; dir g trashed=1; \
+         file h in=g",
         &[
             "/",
             "/d",
@@ -56,7 +57,8 @@ fn look_up_walks_display_names() {
 #[test]
 fn aliases_find_what_names_hide() {
     check_paths(
-        "file abcdefghijklmno x.md; file bbcdefghijklmno x.md at=2; file z ~; dir abcdefgh0 d.d; file q in=abcdefgh0",
+        "file abcdefghijklmno x.md; file bbcdefghijklmno x.md at=2; file z ~; dir abcdefgh0 d.d; \
+         file q in=abcdefgh0",
         &[
             "/x~abcdefgh.md",
             "/x~bbcdefgh.md",
@@ -129,7 +131,8 @@ fn names_are_tried_in_normal_form() {
 fn links_are_followed_as_posix_does() {
     check_paths(
         "dir d; dir e in=d; file f in=e; file up in=d link=../g; file g; file abs link=/d/e; \
-         file dangling link=nowhere; file loop link=loop; file ring link=/gnir; file gnir link=ring; \
+         file dangling link=nowhere; file loop link=loop; file ring link=/gnir; \
+         file gnir link=ring; \
          file trick link=abs/../e/f; file slash link=d/",
         &[
             "/d/up",
@@ -184,7 +187,7 @@ fn links_that_grow_are_refused() {
 }
 
 #[test]
-fn place_tells_where_something_could_be_made() {
+fn place_finds_where_a_node_could_be_made() {
     let tree = build(&parse("dir d; file l link=d/new; file m link=gone/new; file f"));
     let show = |text: &str, follow| match tree.place(&path(text), follow) {
         Ok(PathTarget::Taken(node)) => format!("taken by {node:?}"),
@@ -226,7 +229,7 @@ fn children_come_in_byte_order_and_can_be_resumed() {
 }
 
 #[test]
-fn walk_can_skip_a_folder() {
+fn walk_can_skip_a_directory() {
     let tree = build(&parse("dir a; file b in=a; dir c in=a; file d in=c; file e"));
     let mut walk = tree.root().walk();
     let mut seen = Vec::new();
@@ -242,7 +245,8 @@ fn walk_can_skip_a_folder() {
 #[test]
 fn a_node_in_the_trash_has_a_path_below_what_was_trashed() {
     let tree = build(&parse(
-        "dir p; dir f in=p trashed=5; dir g in=f; file n in=g; file t x in=g trashed=3; file u x in=g trashed=4",
+        "dir p; dir f in=p trashed=5; dir g in=f; file n in=g; file t x in=g trashed=3; \
+         file u x in=g trashed=4",
     ));
     let node = |text: &str| tree.node(&id(text)).unwrap();
     assert_eq!(node("n").path_in_trash(), Some((id("f"), "g/n".to_owned())));
@@ -253,43 +257,43 @@ fn a_node_in_the_trash_has_a_path_below_what_was_trashed() {
 }
 
 #[test]
-fn folders_made_twice_are_one() {
+fn directories_made_twice_are_one() {
     let (workspace, name) = (id("w"), NodeName::new("src").unwrap());
-    let derived = derive_folder_id(&workspace, None, &name, 0);
+    let derived = derive_directory_id(&workspace, None, &name, 0);
     expect!["xl38sslus0c8fta"].assert_eq(derived.as_str());
-    assert_ne!(derived, derive_folder_id(&workspace, None, &name, 1));
-    assert_ne!(derived, derive_folder_id(&workspace, Some(&id("p")), &name, 0));
-    assert_ne!(derived, derive_folder_id(&id("v"), None, &name, 0));
+    assert_ne!(derived, derive_directory_id(&workspace, None, &name, 1));
+    assert_ne!(derived, derive_directory_id(&workspace, Some(&id("p")), &name, 0));
+    assert_ne!(derived, derive_directory_id(&id("v"), None, &name, 0));
 
     let show = |tree: &TreeIndex| {
-        let (id, there) = tree.folder_id_for_creation(None, &name);
+        let (id, there) = tree.directory_id_for_creation(None, &name);
         (id == derived, there.is_some())
     };
     let mut tree = TreeIndex::new(workspace);
     assert_eq!(show(&tree), (true, false));
-    let mut folder = entry(derived.as_str(), "src", NodeKind::Folder);
-    tree.upsert(&folder);
+    let mut directory = entry(derived.as_str(), "src", NodeKind::Directory);
+    tree.upsert(&directory);
     assert_eq!(show(&tree), (true, true));
-    folder.row.trashed_at = Some(Millis(3));
-    tree.upsert(&folder);
+    directory.row.trashed_at = Some(Millis(3));
+    tree.upsert(&directory);
     assert_eq!(show(&tree), (false, false));
-    folder.row.trashed_at = None;
-    folder.row.name = "lib".into();
-    tree.upsert(&folder);
+    directory.row.trashed_at = None;
+    directory.row.name = "lib".into();
+    tree.upsert(&directory);
     assert_eq!(show(&tree), (false, false));
-    folder.row.name = "src".into();
-    folder.row.parent = Some(id("p"));
-    tree.upsert(&folder);
+    directory.row.name = "src".into();
+    directory.row.parent = Some(id("p"));
+    tree.upsert(&directory);
     assert_eq!(show(&tree), (false, false));
-    folder.row.parent = None;
-    tree.upsert(&folder);
+    directory.row.parent = None;
+    tree.upsert(&directory);
     assert_eq!(show(&tree), (true, true));
 }
 
 #[test]
-fn derived_folder_ids_do_not_depend_on_where_texts_end() {
+fn derived_directory_ids_do_not_depend_on_where_texts_end() {
     let name = |text: &str| NodeName::new(text).unwrap();
-    let one = derive_folder_id(&id("w"), Some(&id("ab")), &name("c"), 0);
-    assert_ne!(one, derive_folder_id(&id("w"), Some(&id("a")), &name("bc"), 0));
-    assert_ne!(one, derive_folder_id(&id("wa"), Some(&id("b")), &name("c"), 0));
+    let one = derive_directory_id(&id("w"), Some(&id("ab")), &name("c"), 0);
+    assert_ne!(one, derive_directory_id(&id("w"), Some(&id("a")), &name("bc"), 0));
+    assert_ne!(one, derive_directory_id(&id("wa"), Some(&id("b")), &name("c"), 0));
 }

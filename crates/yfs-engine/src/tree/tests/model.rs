@@ -1,23 +1,23 @@
-//! The rules as written, worked out from nothing each time: slow, short, and without any state.
+//! The rules as documented, computed from scratch each time: slow, short, and without any state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::name::{NodeName, split_extension};
 
-/// Where each entry is and what it is called.
+/// The place and the name of each entry.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Model {
     /// The effective parent.
     pub(super) homes: BTreeMap<FileId, Option<FileId>>,
-    /// The display name of what is not itself trashed.
+    /// The display names of entries that are not themselves trashed.
     pub(super) names: BTreeMap<FileId, String>,
     pub(super) visible: BTreeSet<FileId>,
-    /// For each trashed entry, what is stranded in it.
+    /// For each trashed entry, the stranded ids in it.
     pub(super) stranded: BTreeMap<FileId, Vec<FileId>>,
 }
 
-/// Holds a tree against the model of the same entries.
+/// Compares a tree with the model of the same entries.
 #[track_caller]
 pub(super) fn compare(tree: &TreeIndex, entries: &[RowHistory]) {
     let model = Model::new(entries);
@@ -27,8 +27,8 @@ pub(super) fn compare(tree: &TreeIndex, entries: &[RowHistory]) {
         let found = tree.lookup(&VPath::parse(&path).unwrap()).unwrap();
         assert_eq!(found.id(), Some(&id), "{path}");
     }
-    let folders = entries.iter().filter(|entry| entry.row.kind == NodeKind::Folder).count();
-    assert_eq!((tree.n_folders(), tree.n_files()), (folders, entries.len() - folders));
+    let directories = entries.iter().filter(|entry| entry.row.kind == NodeKind::Directory).count();
+    assert_eq!((tree.n_directories(), tree.n_files()), (directories, entries.len() - directories));
 }
 
 fn of_tree(tree: &TreeIndex) -> Model {
@@ -90,10 +90,11 @@ impl Model {
 }
 
 fn homes(entries: &Entries<'_>) -> BTreeMap<FileId, Option<FileId>> {
-    let is_folder = |id: &FileId| entries.get(id).is_some_and(|e| e.row.kind == NodeKind::Folder);
+    let is_directory =
+        |id: &FileId| entries.get(id).is_some_and(|e| e.row.kind == NodeKind::Directory);
     let mut homes = BTreeMap::new();
     for (id, entry) in entries {
-        homes.insert((*id).clone(), entry.row.parent.clone().filter(|parent| is_folder(parent)));
+        homes.insert((*id).clone(), entry.row.parent.clone().filter(|parent| is_directory(parent)));
     }
     let mut breakers = BTreeSet::new();
     for start in entries.keys() {
@@ -115,7 +116,7 @@ fn homes(entries: &Entries<'_>) -> BTreeMap<FileId, Option<FileId>> {
             let mut seen = BTreeSet::from([breaker.clone()]);
             let mut at = (*candidate).clone();
             while let Some(id) = at {
-                if !is_folder(&id)
+                if !is_directory(&id)
                     || entries[&id].row.trashed_at.is_some()
                     || !seen.insert(id.clone())
                 {
@@ -168,7 +169,7 @@ fn names(
     names
 }
 
-/// Nobody in these tests stores a name of this form.
+/// No entry in these tests stores a name of this form.
 fn cut(name: &str, id: &FileId) -> String {
     let (base, ext) = split_extension(name);
     let digest = blake3::hash(id.as_str().as_bytes()).to_hex();

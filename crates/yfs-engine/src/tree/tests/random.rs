@@ -1,4 +1,4 @@
-//! Random scripts over few ids and names, so that everything collides, held against the model
+//! Random scripts over few ids and names, so that everything collides, compared with the model
 //! after every step.
 
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ prop_compose! {
     fn any_entry()(
         key in any_id(),
         name in any_name(),
-        is_folder in prop::bool::weighted(0.85),
+        is_directory in prop::bool::weighted(0.85),
         parent in any_parent(),
         created_at in 0..3_i64,
         parent_ts in 0..4_i32,
@@ -51,7 +51,7 @@ prop_compose! {
         structural_ts in 0..4_i32,
         trashed in prop::option::weighted(0.15, 0..4_i32),
     ) -> RowHistory {
-        let kind = if is_folder { NodeKind::Folder } else { NodeKind::File };
+        let kind = if is_directory { NodeKind::Directory } else { NodeKind::File };
         let mut entry = entry(key.as_str(), &name, kind);
         entry.row.parent = parent;
         entry.row.created_at = Millis(created_at);
@@ -81,7 +81,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn take_step(tree: &mut TreeIndex, rows: &mut BTreeMap<FileId, RowHistory>, step: Step) {
+fn apply_step(tree: &mut TreeIndex, rows: &mut BTreeMap<FileId, RowHistory>, step: Step) {
     match step {
         Step::Put(entry) => {
             tree.upsert(&entry);
@@ -109,7 +109,7 @@ fn take_step(tree: &mut TreeIndex, rows: &mut BTreeMap<FileId, RowHistory>, step
     }
 }
 
-/// Checks that what was found before is found where it is now, and nowhere if it is gone.
+/// Checks that earlier finds are found at their present place, and nowhere if they were removed.
 fn check_guesses(tree: &TreeIndex, paths: &mut BTreeSet<VPath>) {
     let visible = tree.nodes().filter(NodeRef::is_visible);
     paths.extend(visible.map(|node| node.path()));
@@ -122,13 +122,13 @@ fn check_guesses(tree: &TreeIndex, paths: &mut BTreeSet<VPath>) {
 }
 
 proptest! {
-    /// The index is what the rules make of the entries, however it came there.
+    /// The index follows from the entries by the rules, independent of its history.
     #[test]
     fn index_is_the_model(steps in prop::collection::vec(any_step(), 0..40)) {
         let (mut tree, mut rows) = (TreeIndex::new(id("w")), BTreeMap::new());
         let mut paths = BTreeSet::new();
         for step in steps {
-            take_step(&mut tree, &mut rows, step);
+            apply_step(&mut tree, &mut rows, step);
             check_guesses(&tree, &mut paths);
             let entries: Vec<RowHistory> = rows.values().cloned().collect();
             model::compare(&tree, &entries);
@@ -137,7 +137,7 @@ proptest! {
         prop_assert_eq!(show(&tree), show(&build(&entries)));
     }
 
-    /// Entries make the same tree in whatever order they come.
+    /// The order of entries does not change the tree.
     #[test]
     fn order_of_arrival_does_not_matter(
         rows in prop::collection::btree_map(any_id(), any_entry(), 0..10),
@@ -163,7 +163,7 @@ proptest! {
     fn removing_everything_leaves_nothing(steps in prop::collection::vec(any_step(), 0..40)) {
         let (mut tree, mut rows) = (TreeIndex::new(id("w")), BTreeMap::new());
         for step in steps {
-            take_step(&mut tree, &mut rows, step);
+            apply_step(&mut tree, &mut rows, step);
         }
         for id in IDS.map(id) {
             tree.remove(&id);

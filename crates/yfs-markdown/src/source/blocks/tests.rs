@@ -74,7 +74,7 @@ fn check(
             2 => {
                 let typed =
                     MarkdownNode::text(format!("typed {block} words - # [x] *"), Vec::new());
-                vec![TreeElement::new("paragraph").holding(vec![typed]).into()]
+                vec![TreeElement::new("paragraph").with_children(vec![typed]).into()]
             }
             _ => parse(BLOCKS[block % BLOCKS.len()], profile).children,
         };
@@ -114,7 +114,10 @@ proptest! {
     #[test]
     fn blocks_are_written_as_in_the_whole(
         blocks in blocks(),
-        edits in proptest::collection::vec((0..16_usize, 0..3_usize, 0..40_usize, 0..5_usize), 1..8),
+        edits in proptest::collection::vec(
+            (0..16_usize, 0..3_usize, 0..40_usize, 0..5_usize),
+            1..8,
+        ),
     ) {
         let text = file(&blocks);
         check(&text, &edits, SchemaProfile::Gfm)?;

@@ -1,4 +1,5 @@
-//! One process converts to and fro, and editors type into whichever root they last saw.
+//! Random tests: one process converts to and fro, and editors type into the root that they saw
+//! last.
 
 use proptest::prelude::*;
 use yrs::{Assoc, GetString as _, IndexedSequence as _, ReadTxn as _, StickyIndex, Text as _};
@@ -20,7 +21,7 @@ enum Step {
     Finish(usize),
     /// An editor deletes a word that it typed.
     Delete(usize),
-    /// An editor receives what the server has.
+    /// An editor receives the updates of the server.
     Hear(usize),
     /// An editor shows the form that it knows to be current.
     Bind(usize),
@@ -54,7 +55,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Where an editor stands: in the root `text`, or in one `Y.XmlText`.
+/// The position of an editor: in the root `text`, or in one `Y.XmlText`.
 #[derive(Debug, Clone)]
 enum Caret {
     Plain(StickyIndex),
@@ -66,7 +67,7 @@ struct Editor {
     is_rich: bool,
     /// Its updates that the server lacks.
     waiting: Vec<Vec<u8>>,
-    /// A word that was begun, where, and what follows.
+    /// A word that was begun, its place, and the text behind it.
     begun: Option<(usize, Caret, String)>,
     typed: Vec<usize>,
 }
@@ -191,7 +192,7 @@ impl World {
     fn finish_word(&mut self, who: usize) {
         let editor = &mut self.editors[who];
         let Some((number, caret, behind_then)) = editor.begun.take() else { return };
-        // Yjs inserts behind what was deleted at a caret, so words of others may stand in between.
+        // Yjs inserts behind deleted text at a caret, so words of others may stand in between.
         if behind(&editor.doc, &caret, &half(number)) != behind_then {
             return;
         }
@@ -321,14 +322,14 @@ impl World {
     }
 }
 
-/// Returns a place behind a blank: what several type there does not come between the halves of a
-/// word.
+/// Returns a place behind a blank: text that several editors type there does not come between the
+/// halves of a word.
 fn boundary(text: &str, place: usize) -> u32 {
     let places: Vec<usize> = text.match_indices(' ').map(|(at, _)| at + 1).collect();
     if places.is_empty() { 0 } else { places[place % places.len()] as u32 }
 }
 
-/// Returns what follows a word where it was typed.
+/// Returns the text behind a word where it was typed.
 fn behind(doc: &ContentDoc, caret: &Caret, word: &str) -> String {
     let said = match caret {
         Caret::Plain(_) => doc.plain_text(),
@@ -373,7 +374,7 @@ fn type_one(who: usize, place: usize) -> Step {
     Type { who, place, is_half: false }
 }
 
-/// What a client types while a file is renamed there and back, it being offline.
+/// An offline client types while another renames the file there and back.
 #[test]
 fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
     for first in [RICH, ContentRoot::Text] {
@@ -430,8 +431,8 @@ fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
     }
 }
 
-/// Two typed at one place, and one deletes that after both were merged: each letter that goes is of
-/// its own word.
+/// Two clients type at one place, and one deletes its text after both were merged: only letters of
+/// its own word are deleted.
 #[test]
 fn a_word_beside_a_deleted_one_keeps_its_letters() {
     run_both(&[

@@ -1,4 +1,5 @@
-//! Some convert, type, delete and erase, each what they see, and hear of each other in any order.
+//! Random tests: peers convert, type, delete and erase, and receive each other's updates in any
+//! order.
 
 use proptest::prelude::*;
 
@@ -31,7 +32,7 @@ fn word(number: u32) -> String {
     format!("letter{number:02}word")
 }
 
-/// What somebody types is a letter that is nowhere else.
+/// Returns the letter that a peer types, which occurs nowhere else.
 fn mark(number: u32) -> char {
     char::from_u32(0x1200 + number).expect("a letter")
 }
@@ -62,7 +63,7 @@ impl World {
         match *step {
             Type(who) => {
                 let text = self.docs[who % n_docs].text();
-                // Each in a word of its own: who changes the same word twice has it twice.
+                // Each in a word of its own: two changes of one word keep both versions.
                 let place = text.find(&word(self.n_marks)).map(|at| at + 4);
                 let Some(at) = place else { return };
                 let new = [&text[..at], &mark(self.n_marks).to_string(), &text[at..]].concat();
@@ -88,7 +89,7 @@ impl World {
         }
     }
 
-    /// A person writes where the content is.
+    /// Writes where the content is, as a person would.
     fn write(&mut self, who: usize, text: &str) {
         let doc = &mut self.docs[who];
         let (held, kind) = (doc.held(), doc.kind());
@@ -123,7 +124,7 @@ fn run(n_docs: usize, to: ContentRoot, steps: &[Step]) -> Result<(), TestCaseErr
     }
     let World { mut docs, words, n_marks, deleted } = world;
     everybody_hears(&mut docs);
-    // One of them sees to it, as the one who keeps the log would.
+    // One peer repairs the document, as the peer that keeps the log would.
     docs[0].set_kind(to);
     repair(&mut docs[0]);
     everybody_hears(&mut docs);
@@ -137,7 +138,7 @@ fn run(n_docs: usize, to: ContentRoot, steps: &[Step]) -> Result<(), TestCaseErr
         prop_assert!(n_there <= 1, "{mark:?} in {text:?}");
         prop_assert!(n_there > 0 || deleted.contains(&mark), "{mark:?} is lost in {text:?}");
     }
-    // What the content does not say is nowhere, once it was erased.
+    // Content that was erased and is not in the text is nowhere in the document.
     redact(&mut docs[0]);
     everybody_hears(&mut docs);
     prop_assert_eq!(&check(&mut docs, to)?, &text);
@@ -225,7 +226,7 @@ fn content_is_there_once_where_somebody_goes_to_and_fro() {
     }
 }
 
-/// A peer typed while it had two bodies: what it read was the merged file, not both.
+/// A peer typed while it had two bodies: it had read the merged file, not both.
 #[test]
 fn a_peer_that_has_two_bodies_writes_in_one() {
     let steps = [
@@ -246,7 +247,7 @@ fn a_peer_that_has_two_bodies_writes_in_one() {
     }
 }
 
-/// One settlement keeps the block that another deletes, with what was typed into it.
+/// One settlement keeps the block that another deletes, with the text typed into it.
 #[test]
 fn a_letter_in_a_block_that_only_a_rival_deleted_is_there_once() {
     let steps = [
@@ -269,7 +270,8 @@ fn a_letter_in_a_block_that_only_a_rival_deleted_is_there_once() {
     }
 }
 
-/// Two settle what both know to be there twice, and each keeps what the other gives up.
+/// Two peers settle duplicated content that both know, and each keeps the copy that the other
+/// deletes.
 #[test]
 fn content_is_there_once_where_two_settle_apart() {
     let steps = [

@@ -21,7 +21,7 @@ fn examples() -> Vec<String> {
     examples.collect()
 }
 
-/// What a fresh reader of the log sees.
+/// Returns the text that a fresh reader of the log sees.
 fn as_stored(doc: &ContentDoc) -> String {
     replica(doc, 99).text()
 }
@@ -45,7 +45,7 @@ fn what_is_written_is_read_back_to_the_byte() {
     }
 }
 
-/// A first write is encoded by hand, and yrs sees it when it is first asked.
+/// A first write is encoded by hand, and yrs applies it when it is first asked.
 #[test]
 fn a_first_write_is_the_same_whenever_yrs_sees_it() {
     for profile in PROFILES {
@@ -68,7 +68,7 @@ fn a_first_write_is_the_same_whenever_yrs_sees_it() {
 }
 
 #[test]
-fn what_is_written_over_something_else_is_read_back_to_the_byte() {
+fn a_file_written_over_another_is_read_back_to_the_byte() {
     for profile in PROFILES {
         let mut doc = document(1, profile);
         for text in examples() {
@@ -151,7 +151,7 @@ fn a_document_of_the_other_schema_is_read_and_keeps_it() {
     }
 }
 
-/// Returns what another client puts into the root beside what is there.
+/// Returns the update of another client that inserts into the root beside the existing content.
 fn strange(doc: &ContentDoc, put: impl FnOnce(&mut yrs::TransactionMut<'_>)) -> Vec<u8> {
     use yrs::{ReadTxn as _, Transact as _, updates::decoder::Decode as _};
     let peer = yrs::Doc::with_client_id(77);

@@ -1,4 +1,4 @@
-//! People type while agents write whole files that they read some time ago.
+//! Random tests: people type while agents write whole files that they read some time ago.
 
 use proptest::prelude::*;
 use yfs_markdown::schema::{SchemaProfile, check};
@@ -10,7 +10,7 @@ use crate::{
     rich::{LiveChild, TextSlot, live},
 };
 
-/// What an agent does to the blocks of the file that it read.
+/// An operation of an agent on the blocks of the file that it read.
 #[derive(Debug, Clone)]
 enum AgentOp {
     Delete(usize),
@@ -23,13 +23,13 @@ enum AgentOp {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Somebody types a mark into the text that is so far into the document, at such a place.
+    /// A person types a mark into the text with this index, at such a place.
     Type { text: usize, at: usize },
     /// The agent reads.
     Read,
-    /// The agent writes what it made of what it read.
+    /// The agent writes its version of the text that it read.
     Write(Vec<AgentOp>),
-    /// Everybody hears of everything.
+    /// All updates are exchanged.
     Sync,
 }
 
@@ -47,10 +47,12 @@ fn block() -> impl Strategy<Value = Block> {
     prop_oneof![
         4 => sentence(),
         1 => sentence().prop_map(|text| format!("# {text}")),
-        2 => proptest::collection::vec(sentence(), 1..4).prop_map(|items| format!("- {}", items.join("\n- "))),
+        2 => proptest::collection::vec(sentence(), 1..4)
+            .prop_map(|items| format!("- {}", items.join("\n- "))),
         1 => (sentence(), sentence()).prop_map(|(a, b)| format!("1. {a}\n   - {b}\n2. {a}")),
         1 => (sentence(), sentence()).prop_map(|(a, b)| format!("> {a}\n>\n> {b}")),
-        1 => (word(), sentence()).prop_map(|(a, b)| format!("| {a} | b |\n| - | - |\n| {b} | c |\n| d | {a} |")),
+        1 => (word(), sentence())
+            .prop_map(|(a, b)| format!("| {a} | b |\n| - | - |\n| {b} | c |\n| d | {a} |")),
         1 => sentence().prop_map(|text| format!("```rust\n{text}\n```")),
     ]
 }
@@ -77,7 +79,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn edited(text: &str, ops: &[AgentOp]) -> String {
-    let mut blocks: Vec<String> = text.split("\n\n").map(|it| it.trim_end().to_owned()).collect();
+    let mut blocks: Vec<String> =
+        text.split("\n\n").map(|block| block.trim_end().to_owned()).collect();
     for op in ops {
         let n = blocks.len().max(1);
         match op {
@@ -85,15 +88,15 @@ fn edited(text: &str, ops: &[AgentOp]) -> String {
             AgentOp::Delete(_) => {}
             AgentOp::Insert(at, block) => blocks.insert(at % n % (blocks.len() + 1), block.clone()),
             AgentOp::Replace(at, block) => {
-                if let Some(it) = blocks.get_mut(at % n) {
-                    *it = block.clone();
+                if let Some(chosen) = blocks.get_mut(at % n) {
+                    *chosen = block.clone();
                 }
             }
             AgentOp::Word(at, word) => {
-                if let Some(it) = blocks.get_mut(at % n)
-                    && let Some(place) = it.rfind(' ')
+                if let Some(chosen) = blocks.get_mut(at % n)
+                    && let Some(place) = chosen.rfind(' ')
                 {
-                    it.insert_str(place, &format!(" {word}"));
+                    chosen.insert_str(place, &format!(" {word}"));
                 }
             }
             AgentOp::Move(from, to) if !blocks.is_empty() => {
@@ -153,7 +156,8 @@ fn run(profile: SchemaProfile, blocks: &[Block], steps: &[Step]) -> Result<(), T
                 if let Some(update) = type_mark(&mut human, profile, *text, *at, &mark) {
                     receive(&mut agent, &update);
                     from_human.push(update);
-                    // What is typed into a block that is already gone, unknown to who types, is gone with it.
+                    // Text that is typed into a block that is already deleted elsewhere is deleted
+                    // with it.
                     let has_heard_all = from_agent.is_empty();
                     marks.extend(has_heard_all.then_some(mark));
                     n_marks += 1;
@@ -162,14 +166,14 @@ fn run(profile: SchemaProfile, blocks: &[Block], steps: &[Step]) -> Result<(), T
             Step::Read => read = (agent.version(), agent.text()),
             Step::Write(ops) => {
                 let new = edited(&read.1, ops);
-                // What the agent had read, it may delete.
+                // The agent may delete text that it had read.
                 marks.retain(|mark: &String| !read.1.contains(mark) || new.contains(mark));
                 let written = agent.write(&new, Some(ContentBase::Version(&read.0)), &author());
                 from_agent.extend(written.expect("a write").update);
                 read = (agent.version(), agent.text());
             }
             Step::Sync => {
-                third_hears(&mut third, &from_agent, &from_human);
+                deliver_to_third(&mut third, &from_agent, &from_human);
                 from_human.clear();
                 from_agent.drain(..).for_each(|update| receive(&mut human, &update));
             }
@@ -186,7 +190,7 @@ fn run(profile: SchemaProfile, blocks: &[Block], steps: &[Step]) -> Result<(), T
     Ok(())
 }
 
-fn third_hears(third: &mut ContentDoc, from_agent: &[Vec<u8>], from_human: &[Vec<u8>]) {
+fn deliver_to_third(third: &mut ContentDoc, from_agent: &[Vec<u8>], from_human: &[Vec<u8>]) {
     // In another order than the two.
     from_human.iter().rev().chain(from_agent).for_each(|update| receive(third, update));
 }

@@ -8,8 +8,8 @@ use crate::{
     kind::ContentRoot,
 };
 
-/// Starts with `base`; one replica then writes `theirs`, and another, who has only read `base`, `ours`. Returns what all
-/// replicas hold in the end.
+/// Starts with `base`; one replica then writes `theirs`, and another, which has only read `base`,
+/// `ours`. Returns the text that all replicas have in the end.
 fn both(base: &str, theirs: &str, ours: &str) -> String {
     let mut first = document(1, SchemaProfile::Gfm);
     write(&mut first, base, None);
@@ -41,7 +41,7 @@ fn changes_of_different_words_are_both_made() {
 }
 
 /// Seed 1150 of the random replicas: the first line was written again in the text of the line above
-/// it, so what another replica typed in that line went when the line above it was removed.
+/// it, so text that another replica typed in that line was lost when the line above it was removed.
 #[test]
 fn a_line_that_moves_down_keeps_what_others_type_in_it() {
     let mut first = document(1, SchemaProfile::Gfm);
@@ -89,7 +89,7 @@ fn front_matter_merges_key_by_key_and_member_by_member() {
 }
 
 #[test]
-fn what_markdown_cannot_say_stays_where_nobody_wrote() {
+fn content_beyond_markdown_stays_where_no_writer_changed_it() {
     use yrs::{WriteTxn, XmlElementPrelim, XmlFragment};
     let mut doc: ContentDoc = document(1, SchemaProfile::Gfm);
     write(&mut doc, "First.\n\nLast.\n", None);
@@ -137,8 +137,8 @@ fn typing_reads_no_block_but_those_around() {
     assert_eq!(reader.blocks.n_whole(), n_whole);
 }
 
-/// A file that was written as a whole is known block by block when the next write needs it, not only
-/// after a peer typed.
+/// A file that was written as a whole is known block by block when the next write needs it, not
+/// only after a peer typed.
 #[test]
 fn writes_after_a_whole_write_compare_no_block_but_those_around() {
     for end in ["", "\n"] {
@@ -147,7 +147,7 @@ fn writes_after_a_whole_write_compare_no_block_but_those_around() {
             (0..40).map(|at| format!("Paragraph {at} of *some* words.\n\n- one {at}\n- two\n\n"));
         let file = blocks.collect::<String>() + "The end." + end;
         write(&mut doc, &file, None);
-        // What stood at the end is not what is written there by itself, and is forgotten first.
+        // The old end of the file is not written as before, and its memory is dropped first.
         drop(doc.append("\nMore.\n", &super::author()).expect("it is added"));
         let n_whole = [doc.blocks.n_whole(), doc.blocks.n_whole_writes()];
         for at in 0..20 {
@@ -181,7 +181,8 @@ fn markdown_of_very_many_short_lines_is_no_rich_text() {
         assert_eq!((doc.version(), doc.text().as_str()), (before, "One line.\n"));
     }
     // A long file as people write it.
-    let line = "A line of some eighty characters, as in a file that is wrapped by an editor, with *marks*.\n";
+    let line = "A line of some eighty characters, as in a file that is wrapped by an editor, with \
+                *marks*.\n";
     let long = line.repeat(1_500_000 / line.len());
     assert!(matches!(classify_as(long.as_bytes(), kind), ByteClassification::Text(_)));
 }
