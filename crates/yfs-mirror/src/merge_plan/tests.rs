@@ -84,22 +84,23 @@ impl Disk {
 
     fn run(&mut self, step: &LayoutStep) {
         match step {
-            LayoutStep::Remove(it) | LayoutStep::RemoveDirectory(it) => {
-                let is_empty = self.places.values().all(|place| place.parent != Some(id.clone()));
-                assert!(is_empty, "{it} is empty");
-                self.places.remove(&number(it)).expect("it is there");
+            LayoutStep::Remove(object) | LayoutStep::RemoveDirectory(object) => {
+                let is_empty =
+                    self.places.values().all(|place| place.parent != Some(object.clone()));
+                assert!(is_empty, "{object} is empty");
+                self.places.remove(&number(object)).expect("it is there");
             }
-            LayoutStep::Park(it) => {
-                let parent = self.places[&number(it)].parent.clone();
-                self.put(number(it), ObjectLocation { parent, name: parked_name(it) });
+            LayoutStep::Park(object) => {
+                let parent = self.places[&number(object)].parent.clone();
+                self.put(number(object), ObjectLocation { parent, name: parked_name(object) });
             }
-            LayoutStep::Move(it, at) => {
-                assert!(self.places.contains_key(&number(it)), "{it} is there");
-                self.put(number(it), at.clone());
+            LayoutStep::Move(object, at) => {
+                assert!(self.places.contains_key(&number(object)), "{object} is there");
+                self.put(number(object), at.clone());
             }
-            LayoutStep::Make(it, at) => {
-                assert!(!self.places.contains_key(&number(it)), "{it} is not there");
-                self.put(number(it), at.clone());
+            LayoutStep::Make(object, at) => {
+                assert!(!self.places.contains_key(&number(object)), "{object} is not there");
+                self.put(number(object), at.clone());
             }
         }
     }
