@@ -135,7 +135,8 @@ fn two_clones_and_an_editor_stay_in_step_through_a_restart() {
     one.in_step();
     let second = run(&dirs[0], &["sync", "--watch"], b"");
     assert_eq!(second.code, Some(1), "{}", second.stderr);
-    assert!(second.stderr.contains("another process keeps this workspace"), "{}", second.stderr);
+    let refusal = "another process synchronizes this workspace";
+    assert!(second.stderr.contains(refusal), "{}", second.stderr);
     let stat: Value =
         serde_json::from_str(&ok(home.path(), &["stat", "--json", "/a.txt"])).unwrap();
     let guid = stat["id"].as_str().unwrap();

@@ -185,7 +185,7 @@ fn a_document_that_is_refused_changes_nothing() {
     fs::remove_file(applications.saved().join("main.bin")).unwrap();
     let ran = run(dir, &["import", "--yjs", "saved"], &[]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("name the main document main.bin"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rename the main document to main.bin"), "{}", ran.stderr);
     for args in [&["saved", "/here"][..], &["saved", "--root", "x"], &["saved", "--no-ignore"]] {
         assert_eq!(run(dir, &[&["import", "--yjs"], args].concat(), &[]).code, Some(2), "{args:?}");
     }

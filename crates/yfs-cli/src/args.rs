@@ -15,10 +15,10 @@ use crate::commands::{
 
 /// A file tree that people, agents and tools edit at the same time, without losing changes.
 ///
-/// The commands are those of a POSIX shell, on the files of a workspace. A workspace is one file,
-/// `.yfs/workspace.db`. yfs searches for it from the current directory upwards, unless --workspace
-/// or YFS_WORKSPACE names it. Paths start at `/` of the workspace, whatever the current directory.
-/// Any number of processes may use a workspace at once.
+/// Most commands work like the POSIX tools of the same name, on the files of a workspace. A
+/// workspace is one file, `.yfs/workspace.db`. yfs searches for it from the current directory
+/// upwards, unless --workspace or YFS_WORKSPACE names it. Paths start at `/` of the workspace,
+/// independent of the current directory. Any number of processes may use a workspace at once.
 #[derive(Debug, Parser)]
 #[command(name = "yfs", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = false, propagate_version = false)]
@@ -33,22 +33,22 @@ pub(crate) struct CliArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  yfs init                           make a workspace in this directory
-  yfs import ~/notes                 bring a directory in
+  yfs init                           create a workspace in this directory
+  yfs import ~/notes                 import a directory
   yfs ls -l /
   yfs edit /plan.md --old draft --new final
   echo 'done' | yfs append /log.txt
   yfs grep -rn TODO /src
-  yfs serve .                        let editors in
+  yfs serve .                        serve the files to editors
 
-Exit status: 0 if all went well, 1 if something failed, 2 for wrong usage; grep as grep does.
-`yfs help COMMAND` says more about a command, with examples.";
+Exit status: 0 on success, 1 if an operation failed, 2 for wrong usage; grep: 0, 1 or 2 as POSIX.
+`yfs help COMMAND` prints the help of a command, with examples.";
 
 /// The options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct GlobalArgs {
-    /// The workspace: its directory or its file. Default: the first one found from here upwards
+    /// The directory or file of the workspace. Default: search from the current directory upwards
     #[arg(
         long,
         global = true,
@@ -57,7 +57,7 @@ pub(crate) struct GlobalArgs {
         hide_env_values = true
     )]
     pub(crate) workspace: Option<PathBuf>,
-    /// The author of the changes: human:NAME or agent:NAME. Default: human:$USER
+    /// The actor that changes are recorded for: human:NAME or agent:NAME. Default: human:$USER
     #[arg(
         long,
         global = true,
@@ -69,7 +69,7 @@ pub(crate) struct GlobalArgs {
     /// Print JSON: one value, or one value per line; errors as JSON on standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Print no progress and no remarks
+    /// Print only results and errors: no progress, no remarks
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
     /// When to use colors
@@ -99,102 +99,102 @@ pub(crate) enum ColorChoice {
 pub(crate) enum CliCommand {
     /// Create an empty workspace
     Init(init::InitArgs),
-    /// Import a directory of this machine
+    /// Copy a directory of this machine into the workspace
     Import(import::ImportArgs),
-    /// Export files to a directory of this machine
+    /// Copy files of the workspace to a directory of this machine
     Export(export::ExportArgs),
-    /// List directories
+    /// List directory contents
     Ls(ls::LsArgs),
-    /// Show a tree of files
+    /// Show a directory as a tree
     Tree(tree::TreeArgs),
-    /// Print files
+    /// Concatenate files and print them
     Cat(cat::CatArgs),
-    /// Print the beginning of files
+    /// Print the first lines of files
     Head(head::HeadArgs),
-    /// Print the end of files
+    /// Print the last lines of files
     Tail(tail::TailArgs),
-    /// Replace the content of a file by standard input, or by a text
+    /// Replace the content of a file with standard input or a text
     Write(write::WriteArgs),
-    /// Append standard input, or a text, to a file
+    /// Append standard input or a text to a file
     Append(append::AppendArgs),
     /// Replace text in a file
     Edit(edit::EditArgs),
     /// Create directories
     Mkdir(mkdir::MkdirArgs),
-    /// Move or rename
+    /// Move or rename files
     Mv(mv::MvArgs),
-    /// Copy
+    /// Copy files and directories
     Cp(cp::CpArgs),
-    /// Remove: move to the trash
+    /// Move files to the trash
     Rm(rm::RmArgs),
     /// Create symbolic links
     Ln(ln::LnArgs),
     /// Print the target of a symbolic link
     Readlink(readlink::ReadlinkArgs),
-    /// Print the metadata of a file
+    /// Print the metadata of files
     Stat(stat::StatArgs),
-    /// Set times, and create missing files
+    /// Set modification times, and create missing files
     Touch(touch::TouchArgs),
     /// Set permission bits
     Chmod(chmod::ChmodArgs),
-    /// Find files by name, kind, size or time
+    /// Find files by name, type, size or time
     Find(find::FindArgs),
     /// Find paths that match a pattern
     Glob(glob::GlobArgs),
-    /// Find lines that match a pattern
+    /// Print lines that match a pattern
     Grep(grep::GrepArgs),
     /// Print the total size of files and directories
     Du(du::DuArgs),
-    /// Removed files: list, restore, purge
+    /// List, restore and purge removed files
     Trash(trash::TrashArgs),
-    /// Earlier versions of a file: list, show, compare, restore
+    /// List, print, compare and restore earlier versions of a file
     Versions(versions::VersionsArgs),
     /// Name the current version of a file
     Label(label::LabelArgs),
-    /// Print who wrote each line
+    /// Print the author of each line of a file
     Blame(blame::BlameArgs),
-    /// Create an anchor, which marks a position while others write, and find it again
+    /// Create an anchor that keeps its position while the file is edited, or resolve one
     Anchor(anchor::AnchorArgs),
-    /// Erase for good what a file contained and no longer contains
+    /// Permanently erase deleted content from the history of a file
     Redact(redact::RedactArgs),
-    /// List conflicts settled by rules: equal names, cycles, changes in trashed directories
+    /// List conflicts that rules resolved: equal names, cycles, changes in trashed directories
     ///
     /// JSON: one object per line: {kind, id, path, detail}.
     Conflicts(maintenance::NoArgs),
-    /// Rejected updates of peers: list, show, drop
+    /// List, show and drop rejected updates of peers
     Quarantine(quarantine::QuarantineArgs),
     /// Print statistics of the workspace
     Info(maintenance::NoArgs),
     /// Replace the log with snapshots
     ///
-    /// All readable content stays the same, versions included. Other processes may continue to work
-    /// meanwhile.
+    /// Contents and versions do not change. Other processes may read and write meanwhile.
     ///
-    /// JSON: {n_documents, n_compacted, n_kept, bytes_before, bytes_after}.
+    /// JSON: {documents, compacted, kept, bytes_before, bytes_after}.
     Compact(maintenance::NoArgs),
-    /// Read everything, and report damage
+    /// Check the integrity of the workspace
     ///
-    /// Exit status: 1 if there is damage. JSON: one object for each problem: {doc, what}; then
-    /// {n_records, n_snapshots, n_blobs, n_problems}.
+    /// Reads every record, snapshot and blob and verifies it. Exit status: 1 if there is damage.
+    ///
+    /// JSON: one object for each problem: {doc, what}; then {records, snapshots, blobs, problems}.
     Fsck(maintenance::NoArgs),
     /// Write a consistent copy of the workspace
     Backup(maintenance::BackupArgs),
-    /// The schema of rich text: print, convert
+    /// Print or convert the schema of rich text
     Profile(profile::ProfileArgs),
-    /// Move misplaced content to where it belongs, once
+    /// Repair files whose content is duplicated or has the wrong form
     Repair(profile::RepairArgs),
     /// Serve a directory to Yjs clients
     Serve(serve::ServeArgs),
-    /// Copy a workspace from another machine
+    /// Copy a workspace from a server
     Clone(clone::CloneArgs),
     /// Exchange changes with a server
     Sync(sync::SyncArgs),
-    /// Access to the server: create, show and revoke tokens
+    /// Create, show and revoke access tokens of the server
     Token(token::TokenArgs),
-    /// Keep a directory of this machine and a workspace in step, both ways
+    /// Synchronize a directory of this machine with a workspace, in both directions
     #[cfg(target_os = "linux")]
     Mirror(mirror::MirrorArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(completions::CompletionsArgs),
 }
 

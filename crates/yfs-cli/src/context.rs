@@ -91,7 +91,10 @@ impl CommandContext {
     pub(crate) fn open_at(&mut self, file: &Path, options: WorkspaceOptions) -> Result<Workspace> {
         let workspace = Workspace::open_at(file, options)?;
         for path in workspace.store().restricted_paths() {
-            self.remark(&format!("{}: other users could read it, which ends now", path.display()));
+            self.remark(&format!(
+                "{}: other users could read the file; its permissions are now restricted",
+                path.display()
+            ));
         }
         Ok(workspace)
     }
@@ -105,7 +108,7 @@ impl CommandContext {
         self.globals.actor.clone().unwrap_or_else(human)
     }
 
-    /// Parses a path, and keeps the text that the user typed.
+    /// Parses a path, and keeps the text as typed.
     pub(crate) fn path(&self, typed: &str) -> Result<TypedPath> {
         match VPath::parse(typed) {
             Ok(path) => Ok(TypedPath::new(typed, path)),
@@ -136,7 +139,7 @@ impl CommandContext {
 
     /// Continues after a part: reports its failure, but returns the error if the reader of the
     /// output is gone.
-    pub(crate) fn settle(&mut self, part: Result) -> Result {
+    pub(crate) fn continue_after(&mut self, part: Result) -> Result {
         match part {
             Err(CommandError::Closed) => Err(CommandError::Closed),
             Err(failure) => {
@@ -148,7 +151,7 @@ impl CommandContext {
     }
 
     /// Prints JSON from now on.
-    pub(crate) fn want_json(&mut self) {
+    pub(crate) fn enable_json(&mut self) {
         self.out.json = true;
         self.report.json = true;
     }
@@ -172,11 +175,11 @@ impl CommandContext {
     }
 
     /// Ends the command: closes the workspace, flushes the output, and returns the exit code.
-    pub(crate) fn finish(mut self, done: Result) -> ExitCode {
+    pub(crate) fn finish(mut self, result: Result) -> ExitCode {
         let flushed = self.out.flush();
         // The data is in the log already; closing makes it survive a power cut, too.
         let closed = self.workspace.take().map_or(Ok(()), Workspace::close);
-        match done.and(closed.map_err(CommandError::from)).and(flushed) {
+        match result.and(closed.map_err(CommandError::from)).and(flushed) {
             Err(failure) => self.report.fatal(&failure),
             Ok(()) if self.exit_code != 0 => self.exit_code.into(),
             Ok(()) if self.failed => EXIT_FAILED.into(),

@@ -1,4 +1,4 @@
-//! Finding the workspace: by its name, or from the current directory upwards.
+//! Search for the workspace: at a given path, or from the current directory upwards.
 
 use std::{
     env, fs, io,
@@ -23,7 +23,8 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
             let found = here.ancestors().map(file_below).find(|file| file.is_file());
             found.ok_or_else(|| {
                 CommandError::other(format!(
-                    "no workspace in {} or above it (make one with `yfs init`, or name one with --workspace)",
+                    "no workspace in {} or its parent directories; \
+                     to create one, run `yfs init`; to name one, pass --workspace",
                     here.display()
                 ))
             })
@@ -37,13 +38,12 @@ pub(crate) fn find_in(named: &Path) -> Result<PathBuf> {
     if !meta.is_dir() {
         return Ok(named.to_owned());
     }
-    let places = [file_below(named), named.join(FILE)];
-    let found = places.into_iter().find(|file| file.is_file());
-    found.ok_or_else(|| CommandError::other(format!("no workspace in {}", named.display())))
+    let candidates = [file_below(named), named.join(FILE)];
+    let found = candidates.into_iter().find(|file| file.is_file());
+    found.ok_or_else(|| CommandError::other(no_workspace_in(named)))
 }
 
-/// Creates the directory for a workspace, which only its owner may read, and the directories above
-/// it.
+/// Creates the directory of a workspace, which only its owner may read, and its parent directories.
 pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     if let Some(parent) = dir.parent().filter(|parent| !parent.exists()) {
         fs::create_dir_all(parent)?;
@@ -54,8 +54,13 @@ pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     }
     match builder.create(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
-        made => made,
+        created => created,
     }
+}
+
+/// Returns the message for a directory without a workspace.
+fn no_workspace_in(dir: &Path) -> String {
+    format!("{}: no workspace in this directory; to create one, run `yfs init`", dir.display())
 }
 
 /// Returns the path of the workspace's file in a directory, whether it exists or not.

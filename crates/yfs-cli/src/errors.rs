@@ -22,14 +22,14 @@ pub(crate) const EXIT_FAILED: u8 = 1;
 /// The exit status of wrong usage.
 pub(crate) const EXIT_USAGE: u8 = 2;
 
-/// The exit status after the reader of standard output is gone: the one that shells report for a
+/// The exit status if the reader of standard output closed it: the one that shells report for a
 /// process that SIGPIPE ended.
 pub(crate) const EXIT_CLOSED: u8 = 141;
 
 /// The reason why a command, or a part of one, failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    /// The reader of standard output is gone.
+    /// The reader of standard output closed it.
     Closed,
     /// The command line is invalid.
     Usage(String),
@@ -82,13 +82,13 @@ impl ErrorReporter {
         } else {
             format!("yfs {}: {}", self.command, parts)
         };
-        tell(&text);
+        write_stderr(&text);
     }
 
     /// Prints a remark that is not a failure.
     pub(crate) fn remark(self, text: &str) {
         if !self.json {
-            tell(&format!("yfs {}: {text}", self.command));
+            write_stderr(&format!("yfs {}: {text}", self.command));
         }
     }
 
@@ -103,14 +103,14 @@ impl ErrorReporter {
 
 /// Writes a line to standard error. Ignores errors, because there is no other stream to report
 /// them.
-fn tell(text: &str) {
+fn write_stderr(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 
 /// Prints clap's help, version or error message, and returns the exit code.
 pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
-    let wants_json = std::env::args_os().any(|arg| arg == "--json");
-    if !error.use_stderr() || !wants_json {
+    let is_json = std::env::args_os().any(|arg| arg == "--json");
+    if !error.use_stderr() || !is_json {
         return match error.print() {
             Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE)),
             Err(_) => EXIT_CLOSED.into(),
@@ -118,7 +118,7 @@ pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     }
     let text = error.render().to_string();
     let message = text.trim_start_matches("error: ").lines().next().unwrap_or("wrong usage");
-    tell(&json!({ "error": { "code": "USAGE", "message": message } }).to_string());
+    write_stderr(&json!({ "error": { "code": "USAGE", "message": message } }).to_string());
     EXIT_USAGE.into()
 }
 
@@ -171,7 +171,7 @@ impl CommandError {
                 ErrorParts { code: "EWORKSPACE", message: chain(error), ..ErrorParts::default() }
             }
             Self::Hinted(error, hint) => {
-                let message = format!("{} ({hint})", chain(error));
+                let message = format!("{}; {hint}", chain(error));
                 ErrorParts { code: "EWORKSPACE", message, ..ErrorParts::default() }
             }
             Self::Other(error) => ErrorParts {
@@ -223,23 +223,24 @@ impl From<anyhow::Error> for CommandError {
     }
 }
 
-/// Returns the message of `strerror`, as tools print it, and the cause if it adds information.
+/// Returns the message of `strerror`, as tools print it, and the cause if there is one.
 fn fs_message(error: &FsError) -> String {
-    let what = capitalised(error.code.message());
+    let reason = capitalized(error.code.message());
     match &error.source {
-        // The code alone would not help: the cause explains what is wrong with the argument.
-        Some(source) if error.code == FsCode::EINVAL => without_picture(&chain(&**source)),
-        Some(source) => format!("{what} ({})", chain(&**source)),
-        None => what,
+        // EINVAL says nothing about the argument; the cause does.
+        Some(source) if error.code == FsCode::EINVAL => without_drawing(&chain(&**source)),
+        Some(source) => format!("{reason} ({})", chain(&**source)),
+        None => reason,
     }
 }
 
 /// Removes the drawing of a pattern, of several lines, that precedes the error message.
-fn without_picture(text: &str) -> String {
+fn without_drawing(text: &str) -> String {
     match text.rsplit_once("\nerror: ") {
-        Some((_, what)) => format!("bad pattern: {what}"),
+        Some((_, reason)) => format!("invalid pattern: {reason}"),
         None if text.starts_with("the literal \"\\n\"") => {
-            "bad pattern: it matches within one line, and has a newline".to_owned()
+            "invalid pattern: a pattern matches within one line, so it cannot contain a newline"
+                .to_owned()
         }
         None => text.to_owned(),
     }
@@ -255,7 +256,7 @@ fn without_number(text: &str) -> &str {
     text.split(" (os error ").next().unwrap_or(text)
 }
 
-/// Returns an error with its causes, without those whose text it contains already.
+/// Returns the message of an error and of its causes, except causes that it already contains.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -270,7 +271,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     without_number(&text).to_owned()
 }
 
-fn capitalised(text: &str) -> String {
+fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,4 +1,4 @@
-//! Text for people: escaped names, sizes.
+//! Formatting of text for terminals: escaped names, sizes, counts.
 
 use std::fmt::{self, Write};
 
@@ -16,7 +16,7 @@ impl<'a> EscapedText<'a> {
 impl fmt::Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for char in self.0.chars() {
-            if steers(char) {
+            if controls_terminal(char) {
                 write!(f, "{}", char.escape_default())?;
             } else {
                 f.write_char(char)?;
@@ -27,7 +27,7 @@ impl fmt::Display for EscapedText<'_> {
 }
 
 /// Reports whether a character moves the cursor, changes colors or changes the direction of text.
-pub(crate) fn steers(char: char) -> bool {
+pub(crate) fn controls_terminal(char: char) -> bool {
     char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn human_size(n_bytes: u64) -> String {
 }
 
 /// Formats a number of bytes for a sentence: `812 bytes`, `1.5K`.
-pub(crate) fn amount(n_bytes: u64) -> String {
+pub(crate) fn sentence_size(n_bytes: u64) -> String {
     let size = human_size(n_bytes);
     if n_bytes < 1024 { format!("{size} bytes") } else { size }
 }
@@ -113,7 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_is_escaped() {
-        assert_eq!(EscapedText::new("a\u{1b}[31m\u{202e}é").to_string(), "a\\u{1b}[31m\\u{202e}é");
+    fn control_characters_are_escaped() {
+        let escaped = EscapedText::new("a\u{1b}[31m\u{202e}é").to_string();
+        assert_eq!(escaped, "a\\u{1b}[31m\\u{202e}é");
     }
 }

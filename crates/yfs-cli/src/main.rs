@@ -1,4 +1,4 @@
-//! The `yfs` command: a workspace from the shell.
+//! The `yfs` command.
 //!
 //! [`args`] defines the command line, `commands` implements it, one file per command or family. A
 //! command gets a [`context::CommandContext`]: the workspace, standard output, and a reporter of
@@ -35,8 +35,8 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return ErrorReporter::of(&cli).fatal(&error.into()),
     };
-    let done = runtime.block_on(commands::run(cli.command, &mut context));
-    // Background work whose result is not needed any more must not delay the end.
+    let result = runtime.block_on(commands::run(cli.command, &mut context));
+    // The process does not wait for background work whose result is no longer needed.
     runtime.shutdown_background();
-    context.finish(done)
+    context.finish(result)
 }

@@ -37,7 +37,7 @@ impl ModeChange {
             let signs = |char: char| matches!(char, '+' | '-' | '=');
             let start = part.find(signs).ok_or_else(bad)?;
             let (who, mut rest) = part.split_at(start);
-            let who = who_bits(who).ok_or_else(bad)?;
+            let who = class_bits(who).ok_or_else(bad)?;
             while let Some(sign) = rest.chars().next() {
                 rest = &rest[1..];
                 let end = rest.find(signs).unwrap_or(rest.len());
@@ -77,9 +77,9 @@ impl ModeClause {
                 'X' if is_directory || mode & 0o111 != 0 => 0o111,
                 's' => 0o6000,
                 't' => 0o1000,
-                'u' => spread(mode >> 6),
-                'g' => spread(mode >> 3),
-                'o' => spread(mode),
+                'u' => for_all_classes(mode >> 6),
+                'g' => for_all_classes(mode >> 3),
+                'o' => for_all_classes(mode),
                 _ => 0,
             };
         }
@@ -96,11 +96,12 @@ impl ModeClause {
 }
 
 /// Copies three bits to user, group and others.
-fn spread(bits: u32) -> u32 {
+fn for_all_classes(bits: u32) -> u32 {
     (bits & 0o7) * 0o111
 }
 
-fn who_bits(who: &str) -> Option<u32> {
+/// Returns the bits of the classes that letters name, or none if a letter is unknown.
+fn class_bits(who: &str) -> Option<u32> {
     who.chars().try_fold(0, |bits, char| {
         Some(
             bits | match char {
@@ -115,7 +116,7 @@ fn who_bits(who: &str) -> Option<u32> {
 }
 
 /// Formats permission bits as `ls -l` does: `drwxr-xr-x`.
-pub(crate) fn picture(kind: FileKind, mode: u32) -> String {
+pub(crate) fn format_mode(kind: FileKind, mode: u32) -> String {
     let mut text = String::with_capacity(10);
     text.push(match kind {
         FileKind::File => '-',
@@ -171,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_those_of_ls() {
-        assert_eq!(picture(FileKind::File, 0o644), "-rw-r--r--");
-        assert_eq!(picture(FileKind::Directory, 0o1777), "drwxrwxrwt");
-        assert_eq!(picture(FileKind::File, 0o4644), "-rwSr--r--");
+    fn modes_are_formatted_as_by_ls() {
+        assert_eq!(format_mode(FileKind::File, 0o644), "-rw-r--r--");
+        assert_eq!(format_mode(FileKind::Directory, 0o1777), "drwxrwxrwt");
+        assert_eq!(format_mode(FileKind::File, 0o4644), "-rwSr--r--");
     }
 }

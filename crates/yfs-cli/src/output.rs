@@ -86,7 +86,7 @@ impl CommandOutput {
 
     /// Returns a name for display: escaped on a terminal, unchanged elsewhere.
     pub(crate) fn safe<'a>(&self, name: &'a str) -> Cow<'a, str> {
-        if self.is_terminal && name.chars().any(crate::format_text::steers) {
+        if self.is_terminal && name.chars().any(crate::format_text::controls_terminal) {
             Cow::Owned(EscapedText::new(name).to_string())
         } else {
             Cow::Borrowed(name)
@@ -94,7 +94,7 @@ impl CommandOutput {
     }
 
     /// Reports whether colors are used.
-    pub(crate) fn is_coloured(&self) -> bool {
+    pub(crate) fn is_colored(&self) -> bool {
         self.color
     }
 
@@ -149,9 +149,9 @@ impl ColumnGrid {
     /// Finds the smallest number of rows whose columns fit into `width`.
     fn fit(widths: &[usize], width: usize) -> Self {
         let column_widths = |n_rows: usize| -> Vec<usize> {
-            widths.chunks(n_rows).map(|it| it.iter().copied().max().unwrap_or(0)).collect()
+            widths.chunks(n_rows).map(|column| column.iter().copied().max().unwrap_or(0)).collect()
         };
-        let total: usize = widths.iter().map(|it| it + GAP).sum();
+        let total: usize = widths.iter().map(|width| width + GAP).sum();
         // Fewer rows than this cannot fit, whatever the names.
         let mut n_rows = total.div_ceil(width.max(1)).clamp(1, widths.len().max(1));
         loop {

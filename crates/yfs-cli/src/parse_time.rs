@@ -37,7 +37,7 @@ pub(crate) fn long(time: Millis) -> String {
 
 /// Formats a time to the minute, in the local time zone: `2026-11-21 23:51`.
 pub(crate) fn minute(time: Millis) -> String {
-    local(time).map_or_else(|| "?".to_owned(), |it| it.strftime("%Y-%m-%d %H:%M").to_string())
+    local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 fn local(time: Millis) -> Option<Zoned> {
@@ -48,7 +48,8 @@ fn local(time: Millis) -> Option<Zoned> {
 /// `yesterday`, `3 days ago`. A time without a zone is local.
 pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
     let text = text.trim();
-    let bad = || format!("invalid date '{text}'");
+    let bad =
+        || format!("invalid date '{text}' (expected a date such as 2026-01-31, or '3 days ago')");
     if let Some(seconds) = text.strip_prefix('@') {
         let seconds: f64 = seconds.parse().map_err(|_| bad())?;
         return Ok(Millis::from_f64(seconds * 1000.0));
@@ -73,7 +74,7 @@ pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
 
 /// Parses a time as `touch -t` does: `[[CC]YY]MMDDhhmm[.ss]`.
 pub(crate) fn parse_stamp(text: &str, now: Millis) -> Result<Millis, String> {
-    let bad = || format!("invalid date format '{text}'");
+    let bad = || format!("invalid date '{text}' (expected [[CC]YY]MMDDhhmm[.ss])");
     let (digits, seconds) = text.split_once('.').unwrap_or((text, "00"));
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits(digits) || !all_digits(seconds) || seconds.len() != 2 {
@@ -101,7 +102,11 @@ fn of_local(time: civil::DateTime) -> Option<Millis> {
 /// Parses a duration: `30d`, `12h`, `90 minutes`, `2 weeks`, `10s`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
-    let bad = || format!("invalid duration '{text}' (such as 30d, 12h, 15m, 10s)");
+    let bad = || {
+        format!(
+            "invalid duration '{text}' (expected a number and a unit, such as 30d, 12h, 15m, 10s)"
+        )
+    };
     let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = match unit.trim() {

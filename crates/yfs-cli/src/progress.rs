@@ -14,15 +14,15 @@ use crate::args::GlobalArgs;
 pub(crate) struct CommandProgress(ProgressBar);
 
 impl CommandProgress {
-    /// Starts a bar.
-    pub(crate) fn new(globals: &GlobalArgs, what: &'static str) -> Self {
+    /// Starts a progress bar.
+    pub(crate) fn new(globals: &GlobalArgs, label: &'static str) -> Self {
         let shown = stderr().is_terminal() && !globals.quiet && !globals.json;
         let target =
             if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
         bar.set_style(style.expect("the template is well formed"));
-        bar.set_message(what);
+        bar.set_message(label);
         bar.enable_steady_tick(Duration::from_millis(200));
         Self(bar)
     }

@@ -30,7 +30,7 @@ const N_EDITS: usize = 50;
 const MAX_STORM: usize = 5_000;
 
 fn main() {
-    let sizes: Vec<usize> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let sizes: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1_000, 10_000] } else { sizes };
     for n_files in sizes {
         println!("\n{n_files} files");
@@ -41,7 +41,7 @@ fn main() {
 fn measure(n_files: usize) {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
-    make(&at("folder"), n_files);
+    make(&at("directory"), n_files);
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let copy = |program: &str, args: &[&str]| {
@@ -49,36 +49,37 @@ fn measure(n_files: usize) {
         command.args(args).current_dir(dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
         timed(program, || drop(command.status()));
     };
-    copy("cp", &["-r", "folder", "copied"]);
-    copy("rsync", &["-a", "folder/", "synced"]);
-    let unison = ["folder", "unison", "-batch", "-silent", "-auto", "-confirmbigdel=false"];
+    copy("cp", &["-r", "directory", "copied"]);
+    copy("rsync", &["-a", "directory/", "synced"]);
+    let unison = ["directory", "unison", "-batch", "-silent", "-auto", "-confirmbigdel=false"];
     copy("unison", &unison);
     copy("unison", &unison);
 
     let workspace = Workspace::create_at(&at("workspace.db"), WorkspaceOptions::default());
     let workspace = workspace.expect("a workspace");
     let rss = resident();
-    let once = |folder: &str| {
-        Mirror::once(&workspace, &at(folder), MirrorOptions::default()).expect("it ends well");
+    let once = |directory: &str| {
+        Mirror::once(&workspace, &at(directory), MirrorOptions::default()).expect("it ends well");
     };
-    timed("folder into an empty workspace", || once("folder"));
-    timed("the same again, nothing to do", || once("folder"));
-    timed("workspace into an empty folder", || once("second"));
+    timed("directory into an empty workspace", || once("directory"));
+    timed("the same again, nothing to do", || once("directory"));
+    timed("workspace into an empty directory", || once("second"));
     println!("  memory for it: {} MB", (resident().saturating_sub(rss)) >> 20);
 
     let options = MirrorOptions::default();
-    let mirror = Mirror::start(&workspace, &at("folder"), options, runtime.handle());
+    let mirror = Mirror::start(&workspace, &at("directory"), options, runtime.handle());
     let mirror = mirror.expect("it starts");
     runtime.block_on(mirror.settled()).expect("it settles");
     let idle = cpu();
     thread::sleep(Duration::from_secs(5));
     println!("  idle: {:.2} % of a processor", (cpu() - idle).as_secs_f64() * 20.0);
-    edits(&runtime, &workspace, &at("folder"));
+    edits(&runtime, &workspace, &at("directory"));
 
     let n_storm = n_files.min(MAX_STORM);
     timed(&format!("a storm: {n_storm} files rewritten"), || {
         for number in 0..n_storm {
-            fs::write(at("folder").join(name(number)), text(number) + "stormy\n").expect("written");
+            fs::write(at("directory").join(name(number)), text(number) + "stormy\n")
+                .expect("written");
         }
         let fs = workspace.fs();
         for number in (0..n_storm).rev() {
@@ -90,9 +91,9 @@ fn measure(n_files: usize) {
         }
     });
     timed("one directory renamed that holds all", || {
-        let moved = at("folder").join("moved");
+        let moved = at("directory").join("moved");
         fs::create_dir(&moved).expect("made");
-        fs::rename(at("folder").join("all"), moved.join("all")).expect("renamed");
+        fs::rename(at("directory").join("all"), moved.join("all")).expect("renamed");
         let path = VPath::parse(&format!("/moved/{}", name(0))).expect("a path");
         wait(|| runtime.block_on(workspace.fs().exists(&path)));
     });
@@ -101,7 +102,7 @@ fn measure(n_files: usize) {
 }
 
 /// Times edits one by one, in both directions.
-fn edits(runtime: &Runtime, workspace: &Workspace, folder: &Path) {
+fn edits(runtime: &Runtime, workspace: &Workspace, directory: &Path) {
     let fs = workspace.fs();
     let name = name(7);
     let path = VPath::parse(&format!("/{name}")).expect("a path");
@@ -110,8 +111,8 @@ fn edits(runtime: &Runtime, workspace: &Workspace, folder: &Path) {
     for number in 0..N_EDITS {
         let wanted = format!("{}disk {number}\n", text(7));
         let start = Instant::now();
-        fs::write(folder.join(&name), &wanted).expect("written");
-        wait(|| runtime.block_on(fs.read_to_string(&path)).is_ok_and(|it| it == wanted));
+        fs::write(directory.join(&name), &wanted).expect("written");
+        wait(|| runtime.block_on(fs.read_to_string(&path)).is_ok_and(|text| text == wanted));
         times.push(start.elapsed());
     }
     tell("an edit on disk until the workspace has it", &mut times, cpu() - before);
@@ -120,7 +121,7 @@ fn edits(runtime: &Runtime, workspace: &Workspace, folder: &Path) {
         let wanted = format!("{}workspace {number}\n", text(7));
         let start = Instant::now();
         runtime.block_on(fs.write_text(&path, &wanted)).expect("written");
-        wait(|| fs::read_to_string(folder.join(&name)).is_ok_and(|it| it == wanted));
+        wait(|| fs::read_to_string(directory.join(&name)).is_ok_and(|text| text == wanted));
         times.push(start.elapsed());
     }
     tell("an edit in the workspace until the disk has it", &mut times, cpu() - before);
@@ -164,7 +165,7 @@ fn cpu_of_children() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux has it");
     let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     let ticks: u64 =
-        fields.split(' ').skip(13).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
+        fields.split(' ').skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 
@@ -186,10 +187,10 @@ fn text(number: usize) -> String {
         .collect()
 }
 
-fn make(folder: &Path, n_files: usize) {
+fn make(directory: &Path, n_files: usize) {
     for number in 0..n_files {
-        let path = folder.join(name(number));
-        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("made");
+        let path = directory.join(name(number));
+        fs::create_dir_all(path.parent().expect("it is in a directory")).expect("made");
         fs::write(path, text(number)).expect("written");
     }
 }

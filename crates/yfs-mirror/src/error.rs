@@ -13,29 +13,29 @@ pub type Result<T, E = MirrorError> = std::result::Result<T, E>;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MirrorError {
-    /// Another mirror already keeps the directory in step.
-    #[error("another mirror keeps {0} in step already")]
+    /// Another mirror synchronizes the directory.
+    #[error("{0}: another process mirrors this directory; only one mirror may run at a time")]
     Busy(PathBuf),
     /// The directory was a mirror of another workspace.
-    #[error("{folder} is a mirror of another workspace, {other}")]
+    #[error("{directory}: the directory is a mirror of another workspace, {other}")]
     OtherWorkspace {
         /// The directory.
-        folder: PathBuf,
+        directory: PathBuf,
         /// The id of the other workspace.
         other: String,
     },
     /// The directory disappeared while it was mirrored. The mirror deleted nothing because of that.
-    #[error("the folder {0} went away")]
+    #[error("{0}: the mirrored directory was removed or unmounted; the workspace keeps its files")]
     Gone(PathBuf),
     /// The mirror was stopped.
     #[error("the mirror was stopped")]
     Stopped,
     /// The workspace failed.
-    #[error("the workspace failed")]
+    #[error("cannot read or write the workspace")]
     Workspace(#[from] WorkspaceError),
     /// The mirror's database cannot be read or written.
-    #[error("the memory of the mirror failed")]
-    Memory(#[from] rusqlite::Error),
+    #[error("cannot read or write the database of the mirror, .yfs/mirror.db")]
+    Database(#[from] rusqlite::Error),
     /// The host's filesystem failed.
     #[error("cannot {action} {path}")]
     Host {

@@ -52,7 +52,7 @@ impl IgnoreRules {
 
     fn is_matched(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
         for dir in path.ancestors().skip(1) {
-            let Some(rules) = self.rules(root, dir) else { continue };
+            let Some(rules) = self.read_rules(root, dir) else { continue };
             let relative = path.strip_prefix(dir).unwrap_or(path);
             match rules.matched(relative, is_dir) {
                 Match::Ignore(_) => return true,
@@ -63,7 +63,8 @@ impl IgnoreRules {
         false
     }
 
-    fn rules(&mut self, root: &ConfinedRoot, dir: &Path) -> Option<Arc<Gitignore>> {
+    /// Returns the rules of a directory, which it reads on the first call.
+    fn read_rules(&mut self, root: &ConfinedRoot, dir: &Path) -> Option<Arc<Gitignore>> {
         if let Some(known) = self.of_dirs.get(dir) {
             return known.clone();
         }
@@ -76,11 +77,11 @@ impl IgnoreRules {
 fn read(root: &ConfinedRoot, dir: &Path) -> Option<Gitignore> {
     // The builder matches paths relative to the directory.
     let mut builder = GitignoreBuilder::new("");
-    let mut any = false;
+    let mut has_rules = false;
     let mut add = |dir: &Path, name: &str| {
         let text = root.dir(dir).and_then(|dir| dir.read(OsStr::new(name), MAX_LEN));
         let Ok((text, _)) = text else { return };
-        any = true;
+        has_rules = true;
         for line in String::from_utf8_lossy(&text).lines() {
             // Invalid patterns are ignored.
             builder.add_line(None, line).ok();
@@ -90,7 +91,7 @@ fn read(root: &ConfinedRoot, dir: &Path) -> Option<Gitignore> {
         add(Path::new(".git/info"), "exclude");
     }
     FILES.iter().for_each(|file| add(dir, file));
-    if any { builder.build().ok() } else { None }
+    if has_rules { builder.build().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -101,9 +102,9 @@ mod tests {
 
     #[test]
     fn rules_count_as_in_git() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
-            let path = folder.path().join(path);
+            let path = directory.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
@@ -111,7 +112,7 @@ mod tests {
         write(".yfsignore", "!secret\nlocal\n");
         write("sub/.gitignore", "!*.log\n/only\n");
         write("build/.gitignore", "!*\n");
-        let root = ConfinedRoot::open(folder.path()).unwrap();
+        let root = ConfinedRoot::open(directory.path()).unwrap();
         let mut ignores = IgnoreRules::default();
         for (path, is_dir, expected) in [
             ("a.log", false, true),

@@ -55,10 +55,10 @@ pub(crate) struct FileLease<'a> {
 pub(crate) struct ProgramLocks<'a>(&'a File);
 
 impl OpenWriters<'_> {
-    /// Finds out whether processes have a file open for writing. The file must be open only for
+    /// Determines whether processes have a file open for writing. The file must be open only for
     /// reading.
     pub(crate) fn of(file: &File) -> OpenWriters<'_> {
-        if let Some(lease) = FileLease::take(file, libc::F_RDLCK) {
+        if let Some(lease) = FileLease::acquire(file, libc::F_RDLCK) {
             return OpenWriters::None(lease);
         }
         let is_refused = io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock;
@@ -70,7 +70,7 @@ impl OpenWriters<'_> {
 
     /// Does the same, and keeps readers out as well if no other process has the file open at all.
     pub(crate) fn alone(file: &File) -> OpenWriters<'_> {
-        let lease = FileLease::take(file, libc::F_WRLCK);
+        let lease = FileLease::acquire(file, libc::F_WRLCK);
         lease.map_or_else(|| Self::of(file), OpenWriters::None)
     }
 
@@ -91,7 +91,7 @@ impl OpenWriters<'_> {
 }
 
 impl<'a> FileLease<'a> {
-    fn take(file: &'a File, kind: libc::c_int) -> Option<Self> {
+    fn acquire(file: &'a File, kind: libc::c_int) -> Option<Self> {
         let fd = file.as_raw_fd();
         // The kernel sends a signal when it breaks a lease. SIGURG is ignored by default, SIGIO
         // would end the process. SAFETY: these calls take an open descriptor and an integer, and
@@ -112,9 +112,9 @@ impl Drop for FileLease<'_> {
 }
 
 impl ProgramLocks<'_> {
-    /// Takes both kinds of locks, `flock` and `fcntl`, unless another process holds one. The
+    /// Acquires both kinds of locks, `flock` and `fcntl`, unless another process holds one. The
     /// `fcntl` lock is shared if the file is open only for reading.
-    pub(crate) fn try_take(file: &File, is_writable: bool) -> Option<ProgramLocks<'_>> {
+    pub(crate) fn try_acquire(file: &File, is_writable: bool) -> Option<ProgramLocks<'_>> {
         flock(file, FlockOperation::NonBlockingLockExclusive).ok()?;
         let locks = ProgramLocks(file);
         let kind = if is_writable { libc::F_WRLCK } else { libc::F_RDLCK };
@@ -273,11 +273,11 @@ mod tests {
             .open(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let other = other.unwrap();
         assert!(!is_locked(&file));
-        let taken = ProgramLocks::try_take(&file, true).unwrap();
-        assert!(is_locked(&other) && ProgramLocks::try_take(&other, true).is_none());
+        let taken = ProgramLocks::try_acquire(&file, true).unwrap();
+        assert!(is_locked(&other) && ProgramLocks::try_acquire(&other, true).is_none());
         drop(taken);
-        let taken = ProgramLocks::try_take(&other, true).unwrap();
-        assert!(ProgramLocks::try_take(&file, true).is_none());
+        let taken = ProgramLocks::try_acquire(&other, true).unwrap();
+        assert!(ProgramLocks::try_acquire(&file, true).is_none());
         drop(taken);
         assert!(!is_locked(&file));
     }

@@ -32,10 +32,10 @@
 //! use yfs_mirror::{Mirror, MirrorOptions};
 //! use yfs_store::MemoryStore;
 //!
-//! let folder = tempfile::tempdir()?;
-//! std::fs::write(folder.path().join("plan.md"), "1. Listen\n")?;
+//! let directory = tempfile::tempdir()?;
+//! std::fs::write(directory.path().join("plan.md"), "1. Read\n")?;
 //! let workspace = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
-//! let report = Mirror::once(&workspace, folder.path(), MirrorOptions::default())?;
+//! let report = Mirror::once(&workspace, directory.path(), MirrorOptions::default())?;
 //! assert_eq!(report.to_workspace.created, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,7 +1,8 @@
 //! Decisions of the mirror, as pure functions of both sides and the third tree.
 //!
-//! [`fate`] and [`decide`] decide about one object. [`steps`] orders the renames that turn one
-//! directory tree into another, one at a time, without ever replacing an object.
+//! [`decide_action`] and [`decide_winner`] decide about one object. [`plan_steps`] orders the
+//! renames that turn one directory tree into another, one at a time, without ever replacing an
+//! object.
 
 use std::{
     collections::HashMap,
@@ -23,7 +24,7 @@ pub enum SideChange {
     Gone,
 }
 
-/// What the mirror does with an object.
+/// The action that the mirror performs on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectAction {
     /// Keeps the object on both sides, and applies what one side changed to the other.
@@ -31,23 +32,23 @@ pub enum ObjectAction {
     /// Deletes the object from the workspace, into the trash.
     GoesFromWorkspace,
     /// Deletes the object from the directory on disk.
-    GoesFromFolder,
+    GoesFromDirectory,
     /// Restores the object in the workspace: it was deleted there and changed on disk.
     ReturnsToWorkspace,
     /// Restores the object on disk: it was deleted there and changed in the workspace.
-    ReturnsToFolder,
+    ReturnsToDirectory,
     /// Forgets the object: it is gone on both sides.
     Forgotten,
 }
 
 /// Decides whether an object lives: a change wins over a deletion, because a deletion can be
 /// repeated.
-pub fn fate(disk: SideChange, work: SideChange) -> ObjectAction {
+pub fn decide_action(disk: SideChange, work: SideChange) -> ObjectAction {
     match (disk, work) {
         (SideChange::Gone, SideChange::Gone) => ObjectAction::Forgotten,
         (SideChange::Gone, SideChange::Same) => ObjectAction::GoesFromWorkspace,
-        (SideChange::Gone, SideChange::Changed) => ObjectAction::ReturnsToFolder,
-        (SideChange::Same, SideChange::Gone) => ObjectAction::GoesFromFolder,
+        (SideChange::Gone, SideChange::Changed) => ObjectAction::ReturnsToDirectory,
+        (SideChange::Same, SideChange::Gone) => ObjectAction::GoesFromDirectory,
         (SideChange::Changed, SideChange::Gone) => ObjectAction::ReturnsToWorkspace,
         _ => ObjectAction::Stays,
     }
@@ -66,7 +67,7 @@ pub enum MergeWinner {
 
 /// Decides which side's name, mode or time wins. If both sides changed it, the disk wins: its value
 /// enters the workspace as the later change.
-pub fn decide<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner {
+pub fn decide_winner<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner {
     if disk == work {
         MergeWinner::Both
     } else if disk == base {
@@ -96,7 +97,7 @@ pub struct TargetLocation {
     /// object is to be removed.
     pub depth: usize,
     /// Whether the object is a directory.
-    pub is_folder: bool,
+    pub is_directory: bool,
 }
 
 /// One step towards the target layout.
@@ -104,68 +105,71 @@ pub struct TargetLocation {
 pub enum LayoutStep {
     /// Remove a file or link.
     Remove(FileId),
-    /// Move an object out of the way, to its [`parked`] name in the same directory.
+    /// Move an object out of the way, to its [`parked_name`] name in the same directory.
     Park(FileId),
     /// Move an object to its target location, which is free.
     Move(FileId, ObjectLocation),
     /// Create an object at its target location, which is free.
     Make(FileId, ObjectLocation),
     /// Remove an empty directory.
-    RemoveFolder(FileId),
+    RemoveDirectory(FileId),
 }
 
 /// Returns the temporary name of an object that is out of the way.
-pub fn parked(id: &FileId) -> OsString {
+pub fn parked_name(id: &FileId) -> OsString {
     format!("{TEMPORARY}{id}").into()
 }
 
-/// Returns the object id in a [`parked`] name.
+/// Returns the object id in a [`parked_name`] name.
 pub fn parked_id(name: &OsStr) -> Option<FileId> {
     FileId::parse(name.to_str()?.strip_prefix(TEMPORARY)?).ok()
 }
 
 /// Orders the steps that lead from the current locations to the target locations.
 ///
-/// `stands` returns the current location of an object, `at` the object at a location. The
-/// directories above each target must be at their own targets already, or be in `wanted` too.
-pub fn steps(
-    mut wanted: Vec<TargetLocation>,
-    stands: &dyn Fn(&FileId) -> Option<ObjectLocation>,
+/// `location_of` returns the current location of an object, `at` the object at a location. The
+/// directories above each target must be at their own targets already, or be in `targets` too.
+pub fn plan_steps(
+    mut targets: Vec<TargetLocation>,
+    location_of: &dyn Fn(&FileId) -> Option<ObjectLocation>,
     at: &dyn Fn(&ObjectLocation) -> Option<FileId>,
 ) -> Vec<LayoutStep> {
-    let mut now = PlannedLayout { stands, at, moved: HashMap::new(), taken: HashMap::new() };
+    let mut layout =
+        PlannedLayout { location_of, at, moved: HashMap::new(), taken: HashMap::new() };
     let mut steps = Vec::new();
     // From the top, so that no directory moves into itself: all directories above the target of an
     // object are in place before it moves.
-    wanted.sort_by(|a, b| (a.depth, &a.id).cmp(&(b.depth, &b.id)));
-    for it in wanted.iter().filter(|it| it.place.is_none() && !it.is_folder) {
-        if now.place(&it.id).is_some() {
-            now.set(&it.id, None);
-            steps.push(LayoutStep::Remove(it.id.clone()));
+    targets.sort_by(|a, b| (a.depth, &a.id).cmp(&(b.depth, &b.id)));
+    for target in targets.iter().filter(|target| target.place.is_none() && !target.is_directory) {
+        if layout.place(&target.id).is_some() {
+            layout.set(&target.id, None);
+            steps.push(LayoutStep::Remove(target.id.clone()));
         }
     }
-    for it in &wanted {
-        let Some(place) = &it.place else { continue };
-        let stood = now.place(&it.id);
-        if stood.as_ref() == Some(place) {
+    for target in &targets {
+        let Some(place) = &target.place else { continue };
+        let current = layout.place(&target.id);
+        if current.as_ref() == Some(place) {
             continue;
         }
-        if let Some(other) = now.at(place) {
-            let aside = ObjectLocation { parent: place.parent.clone(), name: parked(&other) };
-            now.set(&other, Some(aside));
+        if let Some(other) = layout.at(place) {
+            let aside = ObjectLocation { parent: place.parent.clone(), name: parked_name(&other) };
+            layout.set(&other, Some(aside));
             steps.push(LayoutStep::Park(other));
         }
-        now.set(&it.id, Some(place.clone()));
-        let (id, place) = (it.id.clone(), place.clone());
-        steps.push(if stood.is_some() {
+        layout.set(&target.id, Some(place.clone()));
+        let (id, place) = (target.id.clone(), place.clone());
+        steps.push(if current.is_some() {
             LayoutStep::Move(id, place)
         } else {
             LayoutStep::Make(id, place)
         });
     }
-    for it in wanted.iter().rev().filter(|it| it.place.is_none() && it.is_folder) {
-        if now.place(&it.id).is_some() {
-            steps.push(LayoutStep::RemoveFolder(it.id.clone()));
+    for target in
+        targets.iter().rev().filter(|target| target.place.is_none() && target.is_directory)
+    {
+        if layout.place(&target.id).is_some() {
+            steps.push(LayoutStep::RemoveDirectory(target.id.clone()));
         }
     }
     steps
@@ -173,7 +177,7 @@ pub fn steps(
 
 /// The layout after the steps so far.
 struct PlannedLayout<'a> {
-    stands: &'a dyn Fn(&FileId) -> Option<ObjectLocation>,
+    location_of: &'a dyn Fn(&FileId) -> Option<ObjectLocation>,
     at: &'a dyn Fn(&ObjectLocation) -> Option<FileId>,
     moved: HashMap<FileId, Option<ObjectLocation>>,
     taken: HashMap<ObjectLocation, Option<FileId>>,
@@ -181,7 +185,7 @@ struct PlannedLayout<'a> {
 
 impl PlannedLayout<'_> {
     fn place(&self, id: &FileId) -> Option<ObjectLocation> {
-        self.moved.get(id).cloned().unwrap_or_else(|| (self.stands)(id))
+        self.moved.get(id).cloned().unwrap_or_else(|| (self.location_of)(id))
     }
 
     fn at(&self, place: &ObjectLocation) -> Option<FileId> {

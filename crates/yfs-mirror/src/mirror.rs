@@ -29,7 +29,7 @@ const BACKLOG: usize = 1_024;
 /// How long one request for changes of the workspace stays open.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// A running mirror, which keeps a directory and a workspace in step until it is dropped.
+/// A running mirror, which synchronizes a directory with a workspace until it is dropped.
 ///
 /// It owns a thread, which does the work, and a task on the caller's runtime, which reports changes
 /// of the workspace to that thread. Dropping it ends both. The next mirror applies the changes that
@@ -43,9 +43,9 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Starts to keep a directory and a workspace in step. Creates the directory if it is missing.
+    /// Starts to synchronize a directory with a workspace. Creates the directory if it is missing.
     ///
-    /// Returns as soon as no other mirror can take the directory; [`settled`](Self::settled) waits
+    /// Returns as soon as this mirror has locked the directory; [`settled`](Self::settled) waits
     /// until both sides are equal. The first synchronization overwrites and deletes nothing in the
     /// directory.
     ///
@@ -55,26 +55,26 @@ impl Mirror {
     /// [`MirrorError::OtherWorkspace`] if it was a mirror of another workspace.
     pub fn start(
         workspace: &Workspace,
-        folder: &Path,
+        directory: &Path,
         options: MirrorOptions,
         handle: &Handle,
     ) -> Result<Self> {
         let (notices, _) = broadcast::channel(BACKLOG);
-        let told = notices.clone();
+        let sender = notices.clone();
         let notify: Notify = Box::new(move |notice: &MirrorNotice| {
             // Fails if there is no subscriber.
-            told.send(notice.clone()).ok();
+            sender.send(notice.clone()).ok();
         });
-        let engine = MirrorEngine::open(workspace, folder, options.clone(), notify)?;
+        let engine = MirrorEngine::open(workspace, directory, options.clone(), notify)?;
         let (messages, inbox) = mpsc::channel();
         let fs = workspace.fs();
         let cursor = futures::executor::block_on(fs.cursor())?;
-        let follower = handle.spawn(follow(fs, cursor, messages.clone())).abort_handle();
+        let follower = handle.spawn(forward_changes(fs, cursor, messages.clone())).abort_handle();
         let mut worker = MirrorWorker::new(engine, inbox, options);
         worker.watch(messages.clone());
         let host = |source| MirrorError::Host {
             action: "start a thread for",
-            path: folder.to_owned(),
+            path: directory.to_owned(),
             source,
         };
         let thread = thread::Builder::new()
@@ -94,28 +94,29 @@ impl Mirror {
     /// The same as [`start`](Self::start).
     pub fn once(
         workspace: &Workspace,
-        folder: &Path,
+        directory: &Path,
         options: MirrorOptions,
     ) -> Result<MirrorReport> {
-        mirror_worker::once(MirrorEngine::open(workspace, folder, options, Box::new(|_| ()))?)
+        mirror_worker::once(MirrorEngine::open(workspace, directory, options, Box::new(|_| ()))?)
     }
 
-    /// Waits until both sides are quiet and equal, except for what the mirror leaves alone. Returns
-    /// what the mirror did so far.
+    /// Waits until both sides are quiet and equal, except for skipped paths. Returns the report so
+    /// far.
     ///
     /// This scans both sides completely. It is meant for tests and for callers that are about to
     /// exit.
     ///
     /// # Errors
     ///
-    /// [`MirrorError::Stopped`] if the mirror ended meanwhile; [`stop`](Self::stop) returns why.
+    /// [`MirrorError::Stopped`] if the mirror ended meanwhile; [`stop`](Self::stop) returns the
+    /// reason.
     pub async fn settled(&self) -> Result<MirrorReport> {
         let (answer, settled) = oneshot::channel();
         self.messages.send(WorkerMessage::Settle(answer)).map_err(|_| MirrorError::Stopped)?;
         settled.await.map_err(|_| MirrorError::Stopped)?
     }
 
-    /// Returns what the mirror did so far, and what it leaves alone.
+    /// Returns the report so far.
     ///
     /// # Errors
     ///
@@ -131,12 +132,12 @@ impl Mirror {
         self.notices.subscribe()
     }
 
-    /// Reports whether the mirror ended by itself; [`stop`](Self::stop) returns why.
+    /// Reports whether the mirror ended by itself; [`stop`](Self::stop) returns the reason.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends the mirror, and returns what it did.
+    /// Ends the mirror, and returns its report.
     ///
     /// # Errors
     ///
@@ -156,16 +157,20 @@ impl Mirror {
 
 impl Drop for Mirror {
     fn drop(&mut self) {
-        // There is no caller to return an error to. The next mirror retries what failed.
+        // There is no caller to return an error to. The next mirror retries failed changes.
         self.end();
     }
 }
 
 /// Sends the changes of the workspace to the worker, until the worker ends or the workspace closes.
-async fn follow(fs: WorkspaceFs, mut cursor: ChangeCursor, messages: Sender<WorkerMessage>) {
+async fn forward_changes(
+    fs: WorkspaceFs,
+    mut cursor: ChangeCursor,
+    messages: Sender<WorkerMessage>,
+) {
     loop {
         let options = ChangesOptions { wait: Some(WAIT), ..ChangesOptions::default() };
-        let told = match fs.changes(&cursor, &options).await {
+        let sent = match fs.changes(&cursor, &options).await {
             Ok(changes) => {
                 cursor = changes.next;
                 let ids: Vec<_> = changes.events.into_iter().map(|change| change.id).collect();
@@ -183,7 +188,7 @@ async fn follow(fs: WorkspaceFs, mut cursor: ChangeCursor, messages: Sender<Work
             },
             Err(_) => return,
         };
-        if told.is_err() {
+        if sent.is_err() {
             return;
         }
     }

@@ -21,7 +21,7 @@ use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{FileKind, VersionToken, host::HostStat};
 
-use crate::merge_plan::parked;
+use crate::merge_plan::parked_name;
 
 pub mod database;
 pub mod superseded;
@@ -180,7 +180,7 @@ impl MirrorState {
 
     /// Returns the id of the directory at a path, `Some(None)` for the mirrored directory, or none
     /// if the path is unknown or no directory.
-    pub fn folder(&self, path: &Path) -> Option<Option<FileId>> {
+    pub fn directory(&self, path: &Path) -> Option<Option<FileId>> {
         let mut at = None;
         for component in path.components() {
             let node = self.child(at.as_ref(), component.as_os_str())?;
@@ -226,7 +226,7 @@ impl MirrorState {
     }
 
     /// Adds or replaces a node. A different node with the same directory and name gets its
-    /// [`parked`] name.
+    /// [`parked_name`].
     pub fn put(&mut self, node: MirrorNode) {
         let id = node.id.clone();
         self.unlink(&id);
@@ -243,10 +243,10 @@ impl MirrorState {
         }
     }
 
-    /// Notes that a node lost its name on disk to another node, and gives it its [`parked`] name.
+    /// Notes that a node lost its name on disk to another node, and gives it its [`parked_name`].
     fn set_aside(&mut self, id: &FileId) {
         if let Some(mut node) = self.nodes.remove(id) {
-            node.name = parked(id);
+            node.name = parked_name(id);
             self.put(node);
         }
     }
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn moving_a_folder_moves_what_is_in_it() {
+    fn moving_a_directory_moves_what_is_in_it() {
         let mut state = MirrorState::default();
         state.put(node("a", None, "docs"));
         state.put(node("b", Some("a"), "deep"));
@@ -332,8 +332,8 @@ mod tests {
         assert_eq!(state.path(&id("c")), Path::new("docs/deep/plan.md"));
         state.update(&id("b"), |node| (node.parent, node.name) = (None, "top".into()));
         assert_eq!(state.path(&id("c")), Path::new("top/plan.md"));
-        assert_eq!(state.folder(Path::new("docs/deep")), None);
-        assert_eq!(state.folder(Path::new("top")), Some(Some(id("b"))));
+        assert_eq!(state.directory(Path::new("docs/deep")), None);
+        assert_eq!(state.directory(Path::new("top")), Some(Some(id("b"))));
         assert_eq!(state.below(None), [id("a"), id("b"), id("c")]);
         assert!(state.is_within(&id("c"), &id("b")) && !state.is_within(&id("b"), &id("a")));
     }

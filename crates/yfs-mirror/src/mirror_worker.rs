@@ -24,8 +24,8 @@ use crate::{
     watch::{DirectoryWatch, WatchEvent},
 };
 
-/// How long to wait after a failed pass.
-const REST: Duration = Duration::from_millis(500);
+/// The delay after a failed pass.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// The maximum number of rounds of a settle request; after that it returns with changes left.
 const MAX_ROUNDS: usize = 200;
@@ -40,7 +40,7 @@ pub(crate) enum WorkerMessage {
     WorkMissed,
     /// A request to reply when both sides are quiet and equal.
     Settle(oneshot::Sender<Result<MirrorReport>>),
-    /// A request for the report of what the mirror did so far.
+    /// A request for the report so far.
     Report(oneshot::Sender<MirrorReport>),
     /// A request to end.
     Stop,
@@ -66,12 +66,12 @@ impl MirrorWorker {
     }
 
     /// Starts to watch the directory. Each subdirectory is watched from its first scan on.
-    pub(crate) fn watch(&mut self, tell: Sender<WorkerMessage>) {
-        let told = move |told| {
+    pub(crate) fn watch(&mut self, messages: Sender<WorkerMessage>) {
+        let send = move |event| {
             // Fails if the mirror has ended.
-            tell.send(WorkerMessage::Disk(told)).ok();
+            messages.send(WorkerMessage::Disk(event)).ok();
         };
-        match DirectoryWatch::new(self.engine.folder(), told) {
+        match DirectoryWatch::new(self.engine.directory(), send) {
             Ok(mut watch) => {
                 watch.watch(&Path::new(DIR).join(SUPERSEDED));
                 self.engine.watch = Some(watch);
@@ -82,8 +82,7 @@ impl MirrorWorker {
 
     /// Works until it receives a stop request or fails for good.
     pub(crate) fn run(mut self) -> Result<MirrorReport> {
-        let done = self.work();
-        match done {
+        match self.run_passes() {
             Ok(()) => Ok(std::mem::take(&mut self.engine.report)),
             Err(error) => {
                 // Callers that wait for a reply get this error.
@@ -97,7 +96,7 @@ impl MirrorWorker {
         }
     }
 
-    fn work(&mut self) -> Result<()> {
+    fn run_passes(&mut self) -> Result<()> {
         self.engine.recover()?;
         self.engine.touch_all()?;
         let mut due = Some(Instant::now());
@@ -110,14 +109,14 @@ impl MirrorWorker {
             match message {
                 Ok(WorkerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(WorkerMessage::Settle(answer)) => {
-                    let settled = self.settle()?;
+                    let settled = self.run_until_equal()?;
                     // Fails if the caller no longer waits.
                     answer.send(Ok(settled)).ok();
                     due = Some(Instant::now());
                 }
                 Ok(WorkerMessage::Report(answer)) => drop(answer.send(self.engine.report.clone())),
                 Ok(message) => {
-                    self.take(message)?;
+                    self.handle_message(message)?;
                     let first = *first_news.get_or_insert_with(Instant::now);
                     let quiet = Instant::now() + self.options.quiet;
                     due = Some(quiet.min(first + self.options.patience));
@@ -139,7 +138,7 @@ impl MirrorWorker {
         }
     }
 
-    fn take(&mut self, message: WorkerMessage) -> Result<()> {
+    fn handle_message(&mut self, message: WorkerMessage) -> Result<()> {
         match message {
             WorkerMessage::Disk(WatchEvent::Paths(paths)) => {
                 for path in paths {
@@ -167,16 +166,16 @@ impl MirrorWorker {
             Err(error) if is_final(&error) => Err(error),
             Err(_) => {
                 self.engine.touch_all()?;
-                Ok(Some(Instant::now() + REST))
+                Ok(Some(Instant::now() + RETRY_DELAY))
             }
         }
     }
 
-    /// Works until both sides are quiet and equal, except for what the mirror leaves alone.
-    fn settle(&mut self) -> Result<MirrorReport> {
+    /// Works until both sides are quiet and equal, except for skipped paths.
+    fn run_until_equal(&mut self) -> Result<MirrorReport> {
         for _ in 0..MAX_ROUNDS {
             while let Ok(message) = self.messages.try_recv() {
-                self.take(message)?;
+                self.handle_message(message)?;
             }
             self.engine.touch_all()?;
             let mut did = false;
@@ -186,7 +185,7 @@ impl MirrorWorker {
                 let Some(next) = passed.next.filter(|_| !self.engine.is_quiet()) else { break };
                 let wait = next.saturating_duration_since(Instant::now());
                 match self.messages.recv_timeout(wait) {
-                    Ok(message) => self.take(message)?,
+                    Ok(message) => self.handle_message(message)?,
                     Err(RecvTimeoutError::Timeout) => (),
                     Err(RecvTimeoutError::Disconnected) => return Err(MirrorError::Stopped),
                 }
@@ -230,7 +229,7 @@ pub(crate) fn once(mut engine: MirrorEngine) -> Result<MirrorReport> {
 /// Reports whether a path belongs to yfs or git, whose files are not mirrored.
 fn is_ours(path: &Path) -> bool {
     let first = path.components().next();
-    first.is_some_and(|it| it.as_os_str() == ".yfs" || it.as_os_str() == ".git")
+    first.is_some_and(|name| name.as_os_str() == ".yfs" || name.as_os_str() == ".git")
 }
 
 /// Reports whether a retry is useless after this error.

@@ -6,16 +6,16 @@ use yfs_engine::actor::{Actor, ActorKind};
 
 use crate::name_escaping::HostRules;
 
-/// Whose files and executable bits may reach the directory, where its owner's tools run or obey
-/// them.
+/// The authors whose executable bits and automatically executed files the mirror writes to the
+/// directory.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum TrustPolicy {
-    /// Trust only changes made in the directory itself. The mirror takes no executable bits and no
-    /// files that tools run or obey unasked ([`crate::untrusted_files`]) from elsewhere. The log
-    /// does not prove who made a change, so every change not made in the directory counts as from
-    /// elsewhere.
+    /// Trust only changes made in the directory itself. The mirror writes no executable bits of
+    /// other authors, and no files that tools execute or load automatically
+    /// ([`crate::untrusted_files`]). The log does not authenticate actors, so every change made
+    /// outside the directory counts as a change of another author.
     #[default]
-    Folder,
+    Directory,
     /// Trust every writer of the workspace.
     AnyAuthor,
 }
@@ -57,7 +57,7 @@ impl Default for MirrorOptions {
     fn default() -> Self {
         Self {
             actor: Actor::new(ActorKind::Mirror, ""),
-            trust: TrustPolicy::Folder,
+            trust: TrustPolicy::Directory,
             host: None,
             max_file_len: 256 << 20,
             sync: false,

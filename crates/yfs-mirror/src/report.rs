@@ -1,23 +1,23 @@
-//! The report of a mirror: what it did, and what it left alone and why.
+//! The report of a mirror: counts of changes, skipped paths, notices.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-/// What a mirror did since it started.
+/// The changes that a mirror made since it started, and the paths that it skips.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MirrorReport {
     /// Changes made in the workspace, because of the directory.
     pub to_workspace: ChangeCounts,
     /// Changes made in the directory, because of the workspace.
-    pub to_folder: ChangeCounts,
-    /// Objects that were the same on both sides when they first met.
+    pub to_directory: ChangeCounts,
+    /// Objects that were equal on both sides at the first synchronization.
     pub n_matched: u64,
     /// Files that both sides had changed.
     pub n_merged: u64,
-    /// What the mirror leaves alone at present, and why, by path in the directory.
+    /// The paths that are currently skipped, relative to the directory, with the reasons.
     pub skipped: BTreeMap<PathBuf, NoticeReason>,
     /// Notices about completed events: the first 1,000 of them.
-    pub told: Vec<MirrorNotice>,
+    pub notices: Vec<MirrorNotice>,
 }
 
 /// The number of objects changed.
@@ -46,30 +46,30 @@ pub struct MirrorNotice {
     pub why: NoticeReason,
 }
 
-/// The reason why an object is not in step, or was not handled as requested.
+/// The reason why an object is not synchronized, or why the mirror treated it specially.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeReason {
-    /// Tools run or obey a file of this name unasked, and it comes from elsewhere.
+    /// Tools execute or load a file of this name automatically, and another author made it.
     Risky,
-    /// The workspace makes it executable, and that change comes from elsewhere.
+    /// The workspace makes the file executable, and another author made that change.
     Executable,
     /// The link leads out of the directory.
     Escapes,
-    /// It is a fifo, a socket or a device.
+    /// The object is a fifo, a socket or a device.
     Special,
-    /// It is on another device.
+    /// The object is on another device.
     OtherDevice,
-    /// It is larger than the limit.
+    /// The file is larger than the limit.
     TooLarge,
-    /// The host cannot store its name, not even in another spelling.
+    /// The host cannot store the name, not even escaped.
     BadName,
     /// The text of the link is not UTF-8.
     NotUtf8,
     /// An object that is not in the workspace has the name.
     InTheWay,
-    /// Both sides had different content when they first met; that of the workspace is in its
-    /// history.
+    /// Both sides had different content at the first synchronization; that of the workspace is in
+    /// its history.
     Joined,
     /// Both sides changed bytes that cannot be merged; those of the directory are current, those of
     /// the workspace are in its history.
@@ -89,22 +89,30 @@ pub enum NoticeReason {
 impl fmt::Display for NoticeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Risky => "tools obey such files unasked (take it with --trust)",
-            Self::Executable => "not made executable (allow it with --trust)",
-            Self::Escapes => "the link leads out of the folder",
-            Self::Special => "neither a file, a directory nor a link",
+            Self::Risky => {
+                "not written: tools execute or load such files automatically (see --trust)"
+            }
+            Self::Executable => "not made executable (see --trust)",
+            Self::Escapes => "the link leads out of the directory",
+            Self::Special => "not a file, a directory or a link",
             Self::OtherDevice => "on another device",
             Self::TooLarge => "larger than the limit",
-            Self::BadName => "the name cannot be used here",
-            Self::NotUtf8 => "the text of the link is not UTF-8",
-            Self::InTheWay => "something that is not in the workspace has the name",
-            Self::Joined => "differed when they first met; the workspace's text is in its versions",
-            Self::Unmerged => "changed on both sides; the workspace's bytes are in its versions",
-            Self::NotEmpty => "kept, because it holds files that are not in the workspace",
-            Self::Absent => "its content has not arrived yet",
-            Self::Unwatched => "the host watches no more directories",
+            Self::BadName => "the filesystem cannot store the name",
+            Self::NotUtf8 => "the target of the link is not UTF-8",
+            Self::InTheWay => "an object that is not in the workspace has the same name",
+            Self::Joined => {
+                "differed at the first synchronization; `yfs versions` has the other text"
+            }
+            Self::Unmerged => {
+                "changed on both sides, not mergeable; `yfs versions` has the other content"
+            }
+            Self::NotEmpty => "kept, because it contains files that are not in the workspace",
+            Self::Absent => "the content has not been received yet",
+            Self::Unwatched => {
+                "the system watches no more directories; the mirror scans periodically"
+            }
             Self::Unreadable(why) => {
-                return write!(f, "left as it is, because its content cannot be read: {why}");
+                return write!(f, "not updated, because its content cannot be read: {why}");
             }
             Self::Failed(why) => why,
         })

@@ -1,10 +1,11 @@
 //! The mirror's engine: one thread that makes one pass after another, each over the objects that
 //! may have changed.
 //!
-//! A pass scans the disk (`observe`), imports changes into the workspace (`settle` imports names
-//! and directories, `ingest_fresh` and `ingest_changed` import contents, `believe_missing` imports
-//! deletions), and then applies the workspace to the disk (`emit`). A later pass retries what
-//! fails; `recover` finds out what was interrupted.
+//! A pass scans the disk (`scan_disk`), imports changes into the workspace (`import_structure`
+//! imports names and directories, `import_new_files` and `import_changed_files` import contents,
+//! `import_deletions` imports deletions), and then applies the workspace to the disk
+//! (`apply_to_disk`). A later pass retries what fails; `recover` completes operations that a crash
+//! interrupted.
 
 mod crash_recovery;
 mod disk_applier;
@@ -57,11 +58,11 @@ use crate::{
 /// The maximum age of a timestamp at which a further change may still get the same timestamp.
 const RACY: Duration = Duration::from_millis(20);
 
-/// How often the engine requests bytes that have not arrived.
-const ASK: Duration = Duration::from_secs(2);
+/// The interval at which the engine requests bytes that have not arrived.
+const ABSENT_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The maximum number of notices about completed events in a report.
-const MAX_TOLD: usize = 1_000;
+const MAX_NOTICES: usize = 1_000;
 
 /// A callback for notices to the owner of the directory.
 pub(crate) type Notify = Box<dyn Fn(&MirrorNotice) + Send>;
@@ -72,9 +73,9 @@ pub(crate) struct MirrorEngine {
     fs: WorkspaceFs,
     /// The actor of changes that the mirror makes in the workspace.
     actor: Actor,
-    folder: PathBuf,
+    directory: PathBuf,
     root: ConfinedRoot,
-    memory: MirrorDatabase,
+    database: MirrorDatabase,
     state: MirrorState,
     ignores: crate::ignores::IgnoreRules,
     rules: HostRules,
@@ -138,22 +139,23 @@ impl MirrorEngine {
     /// Opens a directory for a workspace. Nothing is scanned yet.
     pub(crate) fn open(
         workspace: &Workspace,
-        folder: &Path,
+        directory: &Path,
         options: MirrorOptions,
         notify: Notify,
     ) -> Result<Self> {
-        let host = |source| MirrorError::Host { action: "open", path: folder.to_owned(), source };
-        std::fs::create_dir_all(folder).map_err(host)?;
-        let folder = folder.canonicalize().map_err(host)?;
-        let (memory, state) = MirrorDatabase::open(&folder, workspace.id())?;
-        let root = ConfinedRoot::open(&folder).map_err(host)?;
+        let host =
+            |source| MirrorError::Host { action: "open", path: directory.to_owned(), source };
+        std::fs::create_dir_all(directory).map_err(host)?;
+        let directory = directory.canonicalize().map_err(host)?;
+        let (database, state) = MirrorDatabase::open(&directory, workspace.id())?;
+        let root = ConfinedRoot::open(&directory).map_err(host)?;
         superseded::open_dir(&root).map_err(host)?;
         let rules = match options.host {
             Some(rules) => rules,
-            None => probe(&root).map_err(host)?,
+            None => probe_host_rules(&root).map_err(host)?,
         };
         let actor = match options.actor.name.is_empty() {
-            true => Actor::new(options.actor.kind, &memory.own_name()?),
+            true => Actor::new(options.actor.kind, &database.actor_name()?),
             false => options.actor.clone(),
         };
         let is_first = state.is_empty();
@@ -161,9 +163,9 @@ impl MirrorEngine {
             workspace: workspace.clone(),
             fs: workspace.fs_for(actor.clone()),
             actor,
-            folder,
+            directory,
             root,
-            memory,
+            database,
             state,
             ignores: crate::ignores::IgnoreRules::default(),
             rules,
@@ -195,8 +197,8 @@ impl MirrorEngine {
     }
 
     /// Returns the directory as an absolute path without links.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Notes that an object on disk may have changed.
@@ -212,10 +214,11 @@ impl MirrorEngine {
     /// Notes that everything may have changed.
     pub(crate) fn touch_all(&mut self) -> Result<()> {
         self.ignores.forget(Path::new(""));
-        // What still fails is recorded again; what no longer exists cannot fail.
+        // The next pass records the failures that persist.
         self.report.skipped.retain(|_, why| !matches!(why, NoticeReason::Failed(_)));
         self.touch_disk(PathBuf::new(), true);
-        self.dirty_work.extend(self.workspace.nodes().objects(None)?.into_iter().map(|it| it.id));
+        self.dirty_work
+            .extend(self.workspace.nodes().objects(None)?.into_iter().map(|object| object.id));
         self.dirty_work.extend(self.state.nodes().map(|node| node.id.clone()));
         self.racy.extend(std::mem::take(&mut self.emptied).into_keys());
         // Files that were superseded a moment ago may have changed, too.
@@ -236,26 +239,26 @@ impl MirrorEngine {
             && !self.is_superseding()
     }
 
-    /// Makes a pass: scans what may have changed, and synchronizes both sides.
+    /// Makes a pass: scans the objects that may have changed, and synchronizes both sides.
     pub(crate) fn pass(&mut self) -> Result<PassOutcome> {
         let before = self.n_done;
         self.check_root()?;
-        self.ask_again();
+        self.reschedule_absent();
         self.check_superseded()?;
-        let seen = self.observe()?;
-        self.take_strays()?;
-        self.settle(seen.folders, seen.arrived)?;
-        self.ingest_fresh(seen.fresh)?;
-        self.ingest_changed(seen.changed)?;
-        self.believe_missing()?;
+        let seen = self.scan_disk()?;
+        self.clean_up_strays()?;
+        self.import_structure(seen.directories, seen.arrived)?;
+        self.import_new_files(seen.fresh)?;
+        self.import_changed_files(seen.changed)?;
+        self.import_deletions()?;
         self.commit(&[])?;
-        self.emit()?;
+        self.apply_to_disk()?;
         self.commit(&[])?;
         let soon = |since: &Instant| *since + self.options.grace;
         let waits = self.missing.values().chain(self.emptied.values()).map(soon);
         let is_due =
             !(self.dirty_disk.is_empty() && self.later.is_empty() && self.dirty_work.is_empty());
-        let asked = self.absent.values().map(|asked| *asked + ASK);
+        let asked = self.absent.values().map(|asked| *asked + ABSENT_RETRY_INTERVAL);
         let again = is_due.then(|| Instant::now() + self.options.quiet);
         let held_back = self.next_of_open_files().chain(self.next_superseded());
         let next = waits.chain(asked).chain(again).chain(held_back).min();
@@ -263,11 +266,11 @@ impl MirrorEngine {
     }
 
     /// Schedules the files whose bytes had not arrived for another attempt.
-    fn ask_again(&mut self) {
+    fn reschedule_absent(&mut self) {
         let due: Vec<FileId> = self
             .absent
             .iter()
-            .filter(|(_, asked)| asked.elapsed() >= ASK)
+            .filter(|(_, asked)| asked.elapsed() >= ABSENT_RETRY_INTERVAL)
             .map(|(id, _)| id.clone())
             .collect();
         for id in due {
@@ -291,7 +294,7 @@ impl MirrorEngine {
     }
 
     fn commit(&mut self, settled: &[FileId]) -> Result<()> {
-        self.memory.commit(&mut self.state, settled)
+        self.database.commit(&mut self.state, settled)
     }
 
     /// Fails if the whole directory was unmounted or deleted: its files do not count as missing
@@ -300,11 +303,11 @@ impl MirrorEngine {
         let marker = self.root.root().facts(OsStr::new(DIR));
         match marker {
             Ok(Some(_)) => Ok(()),
-            _ => Err(MirrorError::Gone(self.folder.clone())),
+            _ => Err(MirrorError::Gone(self.directory.clone())),
         }
     }
 
-    /// Notifies the owner of the directory why an object is left alone, once per reason.
+    /// Records why an object is skipped, and notifies the subscribers once per reason.
     fn skip(&mut self, path: &Path, why: NoticeReason) {
         if self.report.skipped.get(path) != Some(&why) {
             (self.notify)(&MirrorNotice { path: path.to_owned(), why: why.clone() });
@@ -312,22 +315,22 @@ impl MirrorEngine {
         }
     }
 
-    /// Notifies the owner of the directory of a completed event.
-    fn tell(&mut self, path: &Path, why: NoticeReason) {
+    /// Notifies the subscribers of a completed event.
+    fn notify_event(&mut self, path: &Path, why: NoticeReason) {
         let notice = MirrorNotice { path: path.to_owned(), why };
         (self.notify)(&notice);
-        if self.report.told.len() < MAX_TOLD {
-            self.report.told.push(notice);
+        if self.report.notices.len() < MAX_NOTICES {
+            self.report.notices.push(notice);
         }
     }
 
-    fn unskip(&mut self, path: &Path) {
+    fn clear_skipped(&mut self, path: &Path) {
         self.report.skipped.remove(path);
         self.failed.remove(path);
     }
 
     /// Notes that an operation on disk failed, and schedules up to 5 retries.
-    fn failed_on_disk(&mut self, path: &Path, error: &std::io::Error) {
+    fn record_disk_failure(&mut self, path: &Path, error: &std::io::Error) {
         self.retry(path, 5);
         self.skip(path, NoticeReason::Failed(error.to_string()));
     }
@@ -356,7 +359,7 @@ impl MirrorEngine {
         name: &str,
     ) -> Result<(), FsError> {
         let options = MoveOptions { replace: false, parents: false };
-        ready(self.fs.mv(&by_id(id), &in_folder(parent, name), &options))
+        block_on_call(self.fs.mv(&path_by_id(id), &path_in_directory(parent, name), &options))
     }
 
     /// Returns a numbered variant of a name that is free in a directory of the workspace.
@@ -372,13 +375,14 @@ impl MirrorEngine {
     }
 
     /// Restores a deleted object in the workspace. Returns whether it was in the trash.
-    fn revive(&mut self, id: &FileId) -> Result<bool> {
+    fn restore_from_trash(&mut self, id: &FileId) -> Result<bool> {
         let revived = self.workspace.trash().restore(id, None).is_ok();
         if revived {
             self.n_done += 1;
             self.report.to_workspace.created += 1;
-            self.dirty_work
-                .extend(self.workspace.nodes().objects(Some(id))?.into_iter().map(|it| it.id));
+            self.dirty_work.extend(
+                self.workspace.nodes().objects(Some(id))?.into_iter().map(|object| object.id),
+            );
             self.dirty_work.insert(id.clone());
         }
         Ok(revived)
@@ -407,29 +411,29 @@ fn is_absent(error: &std::io::Error) -> bool {
 }
 
 /// Waits for a call on the workspace, which completes at once.
-fn ready<T>(call: impl Future<Output = T>) -> T {
+fn block_on_call<T>(call: impl Future<Output = T>) -> T {
     futures::executor::block_on(call)
 }
 
 /// Returns the path of an object by its id, independent of its name.
-fn by_id(id: &FileId) -> VPath {
+fn path_by_id(id: &FileId) -> VPath {
     VPath::parse(&format!("/.id/{id}")).expect("ids are names")
 }
 
 /// Returns the path of a name in a directory.
-fn in_folder(parent: Option<&FileId>, name: &str) -> VPath {
-    parent.map_or_else(VPath::root, by_id).join(name)
+fn path_in_directory(parent: Option<&FileId>, name: &str) -> VPath {
+    parent.map_or_else(VPath::root, path_by_id).join(name)
 }
 
-/// Finds out which names the host can store.
-fn probe(root: &ConfinedRoot) -> std::io::Result<HostRules> {
+/// Determines which names the host can store.
+fn probe_host_rules(root: &ConfinedRoot) -> std::io::Result<HostRules> {
     let dir = root.dir(Path::new(DIR))?;
     let upper = dir.facts(OsStr::new("MIRROR.LOCK"))?;
     let mark = OsStr::new("mirror-\u{e9}");
-    let looks =
+    let attributes =
         yfs_vfs::host::confined_dir::CreationAttributes { mode: 0o600, mtime: Default::default() };
     dir.remove_file(mark).ok();
-    dir.make_file(mark, b"", looks, false)?;
+    dir.make_file(mark, b"", attributes, false)?;
     let twin = dir.facts(OsStr::new("mirror-e\u{301}"));
     dir.remove_file(mark)?;
     let (folds_case, folds_unicode) = (upper.is_some(), twin?.is_some());

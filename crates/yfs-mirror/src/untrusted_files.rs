@@ -1,5 +1,6 @@
-//! Names of files that tools run or obey unasked. Such files must not arrive from elsewhere in the
-//! directory of a user who did not allow it: a synced workspace must not become code execution.
+//! Names of files that tools execute or load automatically. The mirror does not write such files of
+//! other authors, unless the user allows it: otherwise every writer of the workspace could execute
+//! code on the machine of the user.
 
 use smol_str::SmolStr;
 
@@ -9,22 +10,25 @@ const NEVER: [&str; 2] = [".git", ".yfs"];
 /// The prefix of the mirror's own temporary files.
 pub const TEMPORARY: &str = ".yfs-tmp-";
 
-/// Directories whose whole content tools obey.
+/// Directories whose content tools execute or load automatically.
 #[rustfmt::skip]
 const RISKY_DIRECTORIES: [&str; 19] = [
-    ".cargo", ".claude", ".codex", ".cursor", ".devcontainer", ".direnv", ".fleet", ".git-hooks", ".githooks",
-    ".husky", ".idea", ".mvn", ".nvim", ".ssh", ".vim", ".vs", ".vscode", ".yarn", ".zed",
+    ".cargo", ".claude", ".codex", ".cursor", ".devcontainer", ".direnv", ".fleet",
+    ".git-hooks", ".githooks", ".husky", ".idea", ".mvn", ".nvim", ".ssh", ".vim", ".vs",
+    ".vscode", ".yarn", ".zed",
 ];
 
-/// Files that tools run or obey when a user enters the directory, opens it or calls the tool.
+/// Files that tools execute or load when a user enters or opens the directory, or calls the tool.
 #[rustfmt::skip]
 const RISKY_FILES: [&str; 47] = [
-    ".babelrc", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".bunfig.toml", ".condarc", ".curlrc",
-    ".dir-locals.el", ".emacs", ".env", ".envrc", ".eslintrc.cjs", ".eslintrc.js", ".exrc", ".gdbinit", ".gitattributes",
-    ".gitconfig", ".gitmodules", ".inputrc", ".justfile", ".lldbinit", ".lvimrc", ".mailrc", ".mcp.json",
-    ".mise.toml", ".netrc", ".npmrc", ".nvim.lua", ".nvimrc", ".pnpmfile.cjs", ".pre-commit-config.yaml",
-    ".profile", ".pypirc", ".pythonrc", ".screenrc", ".tmux.conf", ".tool-versions", ".vimrc", ".wgetrc",
-    ".yarnrc", ".yarnrc.yml", ".zlogin", ".zprofile", ".zshenv", ".zshrc", "mise.toml",
+    ".babelrc", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".bunfig.toml",
+    ".condarc", ".curlrc", ".dir-locals.el", ".emacs", ".env", ".envrc", ".eslintrc.cjs",
+    ".eslintrc.js", ".exrc", ".gdbinit", ".gitattributes", ".gitconfig", ".gitmodules",
+    ".inputrc", ".justfile", ".lldbinit", ".lvimrc", ".mailrc", ".mcp.json", ".mise.toml",
+    ".netrc", ".npmrc", ".nvim.lua", ".nvimrc", ".pnpmfile.cjs", ".pre-commit-config.yaml",
+    ".profile", ".pypirc", ".pythonrc", ".screenrc", ".tmux.conf", ".tool-versions", ".vimrc",
+    ".wgetrc", ".yarnrc", ".yarnrc.yml", ".zlogin", ".zprofile", ".zshenv", ".zshrc",
+    "mise.toml",
 ];
 
 /// Reports whether a name is excluded from mirroring, in either direction.
@@ -33,8 +37,8 @@ pub fn is_reserved(name: &str) -> bool {
     NEVER.contains(&&*plain) || plain.starts_with(TEMPORARY)
 }
 
-/// Reports whether a path, relative to the mirrored directory, leads to a file that tools obey
-/// unasked.
+/// Reports whether a path, relative to the mirrored directory, leads to a file that tools
+/// execute or load automatically.
 pub fn is_risky<'a>(path: impl IntoIterator<Item = &'a str>) -> bool {
     let mut components = path.into_iter().map(plain).peekable();
     while let Some(name) = components.next() {
@@ -52,9 +56,12 @@ pub fn is_risky<'a>(path: impl IntoIterator<Item = &'a str>) -> bool {
 /// Returns a name as the most lenient host reads it: without case, trailing dots and spaces,
 /// invisible characters, and the part after a colon.
 fn plain(name: &str) -> SmolStr {
-    let seen = |char: &char| !matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let is_visible = |char: &char| {
+        !matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            && !matches!(char, '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
     let name = name.split(':').next().unwrap_or(name);
-    let name: String = name.chars().filter(seen).flat_map(char::to_lowercase).collect();
+    let name: String = name.chars().filter(is_visible).flat_map(char::to_lowercase).collect();
     name.trim_end_matches(['.', ' ']).into()
 }
 
@@ -63,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tools_obey_is_known_in_every_spelling() {
+    fn risky_names_are_recognized_in_every_spelling() {
         let cases = [
             ("notes.md", false),
             ("src/main.rs", false),

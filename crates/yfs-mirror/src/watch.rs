@@ -28,7 +28,7 @@ pub(crate) enum WatchEvent {
 #[derive(Debug)]
 pub(crate) struct DirectoryWatch {
     inner: RecommendedWatcher,
-    folder: PathBuf,
+    directory: PathBuf,
     watched: HashSet<PathBuf>,
     /// Whether the host rejected a watch.
     pub(crate) is_incomplete: bool,
@@ -37,10 +37,10 @@ pub(crate) struct DirectoryWatch {
 impl DirectoryWatch {
     /// Creates a watcher of a directory. No subdirectory is watched yet.
     pub(crate) fn new(
-        folder: &Path,
+        directory: &Path,
         tell: impl Fn(WatchEvent) + Send + 'static,
     ) -> notify::Result<Self> {
-        let root = folder.to_owned();
+        let root = directory.to_owned();
         let inner = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return tell(WatchEvent::Missed) };
             if event.need_rescan() {
@@ -56,13 +56,13 @@ impl DirectoryWatch {
                 tell(WatchEvent::Paths(event.paths.into_iter().filter_map(relative).collect()));
             }
         })?;
-        let (folder, watched) = (folder.to_owned(), HashSet::new());
-        Ok(Self { inner, folder, watched, is_incomplete: false })
+        let (directory, watched) = (directory.to_owned(), HashSet::new());
+        Ok(Self { inner, directory, watched, is_incomplete: false })
     }
 
     /// Watches a directory, or renews its watch.
     pub(crate) fn watch(&mut self, dir: &Path) {
-        let path = self.folder.join(dir);
+        let path = self.directory.join(dir);
         if self.watched.remove(dir) {
             // A different directory may have the path now.
             self.inner.unwatch(&path).ok();
@@ -85,9 +85,9 @@ impl DirectoryWatch {
     /// Stops watching a directory and all directories below it.
     pub(crate) fn forget(&mut self, dir: &Path) {
         let gone: Vec<PathBuf> =
-            self.watched.iter().filter(|it| it.starts_with(dir)).cloned().collect();
+            self.watched.iter().filter(|path| path.starts_with(dir)).cloned().collect();
         for dir in gone {
-            self.inner.unwatch(&self.folder.join(&dir)).ok();
+            self.inner.unwatch(&self.directory.join(&dir)).ok();
             self.watched.remove(&dir);
         }
     }

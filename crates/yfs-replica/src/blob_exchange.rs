@@ -59,7 +59,7 @@ struct IncomingBlob {
 
 impl BlobExchange {
     /// Adds hashes to request, with the sizes in their rows.
-    pub(crate) fn want(&mut self, blobs: impl IntoIterator<Item = (ContentHash, u64)>) {
+    pub(crate) fn request(&mut self, blobs: impl IntoIterator<Item = (ContentHash, u64)>) {
         for (hash, size) in blobs {
             let known = match self.asked.get_mut(&hash) {
                 Some(known) => known,
@@ -75,12 +75,12 @@ impl BlobExchange {
     }
 
     /// Reports whether every request of the peer has been answered.
-    pub(crate) fn owes_nothing(&self) -> bool {
+    pub(crate) fn has_sent_all(&self) -> bool {
         self.owed.is_empty() && self.sending.is_none()
     }
 
     /// Adds the hashes that the peer requests.
-    pub(crate) fn owe(&mut self, hashes: Vec<ContentHash>) -> Result<(), ReplicaError> {
+    pub(crate) fn queue_requested(&mut self, hashes: Vec<ContentHash>) -> Result<(), ReplicaError> {
         for hash in hashes {
             if self.is_owed.insert(hash) {
                 self.owed.push_back(hash);

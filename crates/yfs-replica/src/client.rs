@@ -162,14 +162,14 @@ impl RemoteServer {
     ) -> Result<std::convert::Infallible, ReplicaError> {
         let mut rest = RESTS[0];
         loop {
-            let mut told = None;
+            let mut reported = None;
             let on_step = |session: &ReplicaSession| {
                 if session.is_done() {
                     rest = RESTS[0];
                     let progress = session.progress();
                     let news = (progress.n_sent, progress.n_new, progress.n_blobs);
-                    if told != Some(news) {
-                        told = Some(news);
+                    if reported != Some(news) {
+                        reported = Some(news);
                         tell(ConnectionEvent::InStep(&progress));
                     }
                 }
@@ -202,7 +202,7 @@ impl RemoteServer {
         let (sink, stream) = socket.split();
         let sink = sink.sink_map_err(broken);
         let sink = sink.with(|frame: Bytes| ready(Ok::<_, ReplicaError>(Frame::Binary(frame))));
-        let stream = stream.filter_map(|frame| ready(heard(frame)));
+        let stream = stream.filter_map(|frame| ready(frame_payload(frame)));
         let mut save = |session: &ReplicaSession| {
             let Some(now) = session.remembered().filter(|now| **now != saved) else {
                 return Ok(());
@@ -267,7 +267,7 @@ impl RemoteServer {
 }
 
 /// Returns the bytes of a frame, the error that it means, or `None` for frames without effect.
-fn heard(frame: Result<Frame, WireError>) -> Option<Result<Bytes, ReplicaError>> {
+fn frame_payload(frame: Result<Frame, WireError>) -> Option<Result<Bytes, ReplicaError>> {
     match frame {
         Ok(Frame::Binary(bytes)) => Some(Ok(bytes)),
         Ok(Frame::Close(close)) => Some(Err(closed(close))),

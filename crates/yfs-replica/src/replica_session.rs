@@ -82,22 +82,24 @@ pub enum ReplicaError {
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     /// The peer sent a message that is not allowed in the current state.
-    #[error("the other side said {0} out of turn")]
+    #[error("the peer sent the message {0} when the protocol does not allow it")]
     OutOfTurn(&'static str),
     /// The peer has another workspace.
-    #[error("the other side has the workspace {0}, not this one")]
+    #[error(
+        "the server has another workspace, {0}; to copy it, run `yfs clone` in another directory"
+    )]
     OtherWorkspace(WorkspaceId),
     /// The peer sent a blob that was not requested.
-    #[error("a blob arrived that was not asked for")]
+    #[error("the peer sent a blob that was not requested")]
     Unasked,
     /// A blob's content does not match its hash.
-    #[error("the blob {0} arrived damaged")]
+    #[error("the content of blob {0} does not match its hash")]
     BadBlob(ContentHash),
     /// The peer requested too much at once.
-    #[error("too much was asked for at once")]
+    #[error("the peer requested too many blobs at once")]
     TooMuch,
     /// The peer denied access, or closed the connection.
-    #[error("the other side closed the connection: {reason}")]
+    #[error("the server closed the connection: {reason}")]
     Closed {
         /// The reason.
         reason: String,
@@ -115,16 +117,16 @@ pub enum ReplicaError {
         is_final: bool,
     },
     /// Another process continuously syncs the store with that server.
-    #[error("another process keeps this workspace in step with {0}")]
+    #[error("another process synchronizes this workspace with {0}")]
     AlreadyFollowed(String),
     /// The workspace failed.
-    #[error("the workspace failed")]
+    #[error("cannot read or write the workspace")]
     Workspace(#[from] WorkspaceError),
     /// The store failed.
-    #[error("the store failed")]
+    #[error("cannot read or write the store")]
     Store(#[from] StoreError),
     /// An I/O operation of the host failed.
-    #[error("the host failed")]
+    #[error("cannot access a file or the network")]
     Io(#[from] std::io::Error),
 }
 
@@ -228,7 +230,7 @@ impl ReplicaSession {
 
     /// Reports whether both sides have everything, as far as this side knows.
     pub fn is_done(&self) -> bool {
-        self.has_pulled && self.blobs.owes_nothing() && self.has_given()
+        self.has_pulled && self.blobs.has_sent_all() && self.has_given()
     }
 
     /// Reports whether the peer has confirmed everything in this log.
@@ -290,11 +292,11 @@ impl ReplicaSession {
     pub fn receive(&mut self, frame: &[u8]) -> Result<(), ReplicaError> {
         self.progress.bytes_received += frame.len() as u64;
         match ReplicaMessage::decode(frame)? {
-            ReplicaMessage::Hello { since } => self.welcome(since),
+            ReplicaMessage::Hello { since } => self.handle_welcome(since),
             ReplicaMessage::Welcome { workspace, resumed, writable } => {
                 self.begin(&workspace, resumed, writable)
             }
-            ReplicaMessage::Updates(updates) => self.take(&updates),
+            ReplicaMessage::Updates(updates) => self.apply_updates(&updates),
             ReplicaMessage::Reached { cursor, is_end } => {
                 if self.reached.len() >= MAX_REACHED {
                     return Err(ReplicaError::TooMuch);
@@ -303,7 +305,7 @@ impl ReplicaSession {
                 self.settle()
             }
             ReplicaMessage::Taken { cursor } => self.confirmed(cursor),
-            ReplicaMessage::Want(hashes) => self.blobs.owe(hashes),
+            ReplicaMessage::Want(hashes) => self.blobs.queue_requested(hashes),
             ReplicaMessage::Blob { hash, is_last, data } => {
                 let store = self.workspace.store().clone();
                 self.blobs.receive(&*store, hash, data, is_last)?;
@@ -314,13 +316,13 @@ impl ReplicaSession {
                 self.settle()
             }
             ReplicaMessage::Refused { doc, reason } => {
-                self.note_refused("there", &doc, reason);
+                self.record_rejection("there", &doc, reason);
                 Ok(())
             }
         }
     }
 
-    fn welcome(&mut self, since: &str) -> Result<(), ReplicaError> {
+    fn handle_welcome(&mut self, since: &str) -> Result<(), ReplicaError> {
         let SessionRole::Hub { writable } = self.role else {
             return Err(ReplicaError::OutOfTurn("hello"));
         };
@@ -339,9 +341,9 @@ impl ReplicaSession {
             None => self.workspace.replication().feed(None)?,
         };
         self.is_resumed = resumed;
-        self.want_missing()?;
+        self.request_missing_blobs()?;
         let workspace = self.workspace.id().clone();
-        self.tell(&ReplicaMessage::Welcome { workspace, resumed, writable })
+        self.send_message(&ReplicaMessage::Welcome { workspace, resumed, writable })
     }
 
     fn begin(
@@ -367,7 +369,7 @@ impl ReplicaSession {
         let since: Option<LogCursor> =
             remembered.pushed.as_deref().and_then(|since| since.parse().ok());
         self.is_resumed = resumed;
-        self.want_missing()?;
+        self.request_missing_blobs()?;
         self.feed = match self.workspace.replication().feed(since.as_ref())? {
             Some(feed) => Some(feed),
             None => self.workspace.replication().feed(None)?,
@@ -376,10 +378,10 @@ impl ReplicaSession {
     }
 
     /// Requests the blobs that earlier connections did not deliver.
-    fn want_missing(&mut self) -> Result<(), ReplicaError> {
+    fn request_missing_blobs(&mut self) -> Result<(), ReplicaError> {
         let missing = self.workspace.replication().unsettled_blobs()?;
         self.is_unsettled |= !missing.is_empty();
-        self.blobs.want(missing);
+        self.blobs.request(missing);
         Ok(())
     }
 
@@ -427,7 +429,7 @@ impl ReplicaSession {
         Ok(Some(ReplicaMessage::Updates(updates.collect()).encode()))
     }
 
-    fn take(&mut self, updates: &[DocumentUpdate<'_>]) -> Result<(), ReplicaError> {
+    fn apply_updates(&mut self, updates: &[DocumentUpdate<'_>]) -> Result<(), ReplicaError> {
         let Some(feed) = &mut self.feed else { return Err(ReplicaError::OutOfTurn("updates")) };
         self.progress.n_received += updates.len() as u64;
         if matches!(self.role, SessionRole::Hub { writable: false }) {
@@ -451,12 +453,12 @@ impl ReplicaSession {
             self.workspace.replication().settle_contents(&taken)?;
         }
         for (doc, refusal) in &taken.refused {
-            self.tell_refused(doc, &refusal.to_string())?;
+            self.send_rejection(doc, &refusal.to_string())?;
         }
         for doc in &taken.unknown {
-            self.tell_refused(doc, "there is no such file")?;
+            self.send_rejection(doc, "there is no such file")?;
         }
-        self.blobs.want(self.workspace.replication().missing_blobs_of(&taken)?);
+        self.blobs.request(self.workspace.replication().missing_blobs_of(&taken)?);
         Ok(())
     }
 
@@ -479,7 +481,7 @@ impl ReplicaSession {
                     remembered.pushed = Some(confirmed);
                 }
             }
-            self.tell(&ReplicaMessage::Taken { cursor: &cursor })?;
+            self.send_message(&ReplicaMessage::Taken { cursor: &cursor })?;
             if let (SessionRole::Hub { .. }, Some(feed)) = (&self.role, &mut self.feed) {
                 feed.request_cursor();
             }
@@ -488,7 +490,7 @@ impl ReplicaSession {
     }
 
     /// Queues a response before all other frames. Fails if the peer sends much and reads nothing.
-    fn tell(&mut self, message: &ReplicaMessage<'_>) -> Result<(), ReplicaError> {
+    fn send_message(&mut self, message: &ReplicaMessage<'_>) -> Result<(), ReplicaError> {
         if self.urgent.len() >= MAX_URGENT {
             return Err(ReplicaError::TooMuch);
         }
@@ -499,21 +501,21 @@ impl ReplicaSession {
     }
 
     /// Records a rejection, and reports it to the peer unless too many bytes are queued.
-    fn tell_refused(&mut self, doc: &FileId, reason: &str) -> Result<(), ReplicaError> {
-        self.note_refused("here", doc, reason);
+    fn send_rejection(&mut self, doc: &FileId, reason: &str) -> Result<(), ReplicaError> {
+        self.record_rejection("here", doc, reason);
         if self.urgent_bytes >= MAX_URGENT_BYTES {
             return Ok(());
         }
         let reason: String = reason.chars().take(REASON_LEN).collect();
-        self.tell(&ReplicaMessage::Refused { doc: doc.clone(), reason: &reason })
+        self.send_message(&ReplicaMessage::Refused { doc: doc.clone(), reason: &reason })
     }
 
     /// Records the text of a rejection, with control characters replaced to protect terminals.
-    fn note_refused(&mut self, side: &str, doc: &FileId, reason: &str) {
+    fn record_rejection(&mut self, side: &str, doc: &FileId, reason: &str) {
         self.progress.n_refused += 1;
         if self.progress.refused.len() < MAX_REFUSALS {
             let printable =
-                |it: char| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it };
+                |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
             let reason: String = reason.chars().take(REASON_LEN).map(printable).collect();
             self.progress.refused.push(format!("{side}: {doc}: {reason}"));
         }

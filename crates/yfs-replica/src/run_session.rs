@@ -71,7 +71,9 @@ pub async fn carry<E: Into<ReplicaError>>(
                     None => is_idle = true,
                 }
             }
-            () = session.workspace().replication().wait_for_records(LOOK), if is_idle => is_idle = false,
+            () = session.workspace().replication().wait_for_records(LOOK), if is_idle => {
+                is_idle = false;
+            }
             () = sleep_until(sent + PING_AFTER) => {
                 sent = Instant::now();
                 // If the queue is full, its frames show the peer that this side is alive.

@@ -48,7 +48,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (who.clone(), file.clone()).prop_map(|(who, file)| Step::Append(who, file)),
         1 => (who.clone(), file.clone()).prop_map(|(who, file)| Step::Bytes(who, file)),
-        1 => (who.clone(), file.clone(), file.clone()).prop_map(|(who, a, b)| Step::Rename(who, a, b)),
+        1 => (who.clone(), file.clone(), file.clone())
+            .prop_map(|(who, a, b)| Step::Rename(who, a, b)),
         1 => (who.clone(), file).prop_map(|(who, file)| Step::Remove(who, file)),
         1 => who.clone().prop_map(Step::Compact),
         4 => (1..N_STORES, 0..40_usize).prop_map(|(who, n)| Step::Sync(who, n)),
@@ -122,9 +123,9 @@ fn exchange(hub: &Workspace, guest: &mut Peer, mut frames: usize) -> bool {
 fn tree(workspace: &Workspace) -> BTreeMap<String, Vec<u8>> {
     let fs = workspace.fs();
     let found = block_on(fs.walk(&VPath::root(), &WalkOptions::default())).unwrap();
-    let files = found.into_iter().filter(|it| it.entry.kind == FileKind::File);
+    let files = found.into_iter().filter(|item| item.entry.kind == FileKind::File);
     files
-        .map(|it| (it.path.to_string(), block_on(fs.read(&it.path)).unwrap().data.to_vec()))
+        .map(|item| (item.path.to_string(), block_on(fs.read(&item.path)).unwrap().data.to_vec()))
         .collect()
 }
 
@@ -136,7 +137,8 @@ fn play(steps: &[Step]) {
             Step::Append(who, file) => {
                 let line = format!("line {number} of {who}\n");
                 let fs = peers[who].workspace().fs();
-                let held = block_on(fs.read(&path(file))).map(|it| it.data).unwrap_or_default();
+                let held =
+                    block_on(fs.read(&path(file))).map(|content| content.data).unwrap_or_default();
                 // If two stores write bytes concurrently, one version is the file's and the other
                 // an older one.
                 if std::str::from_utf8(&held).is_err() {
@@ -200,14 +202,16 @@ fn assert_found(workspace: &Workspace, written: &[String]) {
         workspace.maintenance().repair(&VPath::parse(path).unwrap()).unwrap();
     }
     let all = tree(workspace);
-    let listed: String = workspace.conflicts().unwrap().into_iter().map(|it| it.detail).collect();
+    let listed: String =
+        workspace.conflicts().unwrap().into_iter().map(|conflict| conflict.detail).collect();
     for line in written {
-        let holds = |bytes: &Vec<u8>| bytes.windows(line.len()).any(|it| it == line.as_bytes());
+        let holds =
+            |bytes: &Vec<u8>| bytes.windows(line.len()).any(|window| window == line.as_bytes());
         let is_found = all.values().any(holds) || listed.contains(line.trim_end());
         assert!(
             is_found,
             "{line:?} is lost: {:?}",
-            all.values().map(|it| String::from_utf8_lossy(it)).collect::<Vec<_>>()
+            all.values().map(|bytes| String::from_utf8_lossy(bytes)).collect::<Vec<_>>()
         );
     }
 }

@@ -304,7 +304,7 @@ impl CollabLocation for DocSubscription {
         Ok(relayed)
     }
 
-    fn everybody(&self) -> Option<Vec<u8>> {
+    fn all_states(&self) -> Option<Vec<u8>> {
         self.room.presence.lock().all()
     }
 }

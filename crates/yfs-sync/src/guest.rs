@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_secs(45);
 #[derive(Debug, Default)]
 pub struct GuestSession {
     is_synced: bool,
-    heard: Duration,
+    last_received: Duration,
     own: Option<OwnPresence>,
     others: PresenceRoom,
     hub: Option<PresenceConnection>,
@@ -44,7 +44,7 @@ impl GuestSession {
         now: Duration,
     ) -> Result<Vec<Vec<u8>>, SyncError> {
         self.is_synced = false;
-        self.heard = now;
+        self.last_received = now;
         self.others = PresenceRoom::behind_hub();
         self.hub = Some(self.others.enter());
         let first = SyncMessage::Step1(&document.state_vector()?).encode();
@@ -62,7 +62,7 @@ impl GuestSession {
         frame: &[u8],
         now: Duration,
     ) -> Result<Vec<Vec<u8>>, SyncError> {
-        self.heard = now;
+        self.last_received = now;
         match SyncMessage::decode(frame)? {
             SyncMessage::Step1(state_vector) => {
                 let diff = document.diff(state_vector)?;
@@ -117,7 +117,7 @@ impl GuestSession {
 
     /// Reports whether the hub has been silent for so long that the connection counts as dead.
     pub fn is_dead(&self, now: Duration) -> bool {
-        now.saturating_sub(self.heard) >= SILENCE
+        now.saturating_sub(self.last_received) >= SILENCE
     }
 
     /// Returns the state of each other client.

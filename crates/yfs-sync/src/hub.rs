@@ -108,7 +108,7 @@ impl HubSession {
 
     /// Encodes the frame with the presence of all clients; `None` if there are none.
     pub fn presence(&self, place: &impl CollabLocation) -> Option<Vec<u8>> {
-        Some(self.frame(&SyncMessage::Awareness(&place.everybody()?)))
+        Some(self.frame(&SyncMessage::Awareness(&place.all_states()?)))
     }
 
     fn apply(&self, document: &mut impl SyncDocument, update: &[u8]) -> Result<bool, SyncError> {
@@ -135,7 +135,7 @@ pub trait CollabLocation: SyncDocument {
     ) -> Result<Option<Vec<u8>>, SyncError>;
 
     /// Returns the presence of all clients, if there are any ([`PresenceRoom::all`]).
-    fn everybody(&self) -> Option<Vec<u8>>;
+    fn all_states(&self) -> Option<Vec<u8>>;
 }
 
 /// A document and its room, which the caller has locked.
@@ -175,7 +175,7 @@ impl<D: SyncDocument> CollabLocation for LockedHubDocument<'_, D> {
         Ok(self.room.receive(connection, update, now)?)
     }
 
-    fn everybody(&self) -> Option<Vec<u8>> {
+    fn all_states(&self) -> Option<Vec<u8>> {
         self.room.all()
     }
 }

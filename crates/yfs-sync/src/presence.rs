@@ -413,8 +413,8 @@ mod tests {
         let a = room.enter();
         let entry = |id| PresenceEntry { id, clock: 1, state: "{}" };
         let many: Vec<_> = (0..=MAX_CLIENTS_PER_CONNECTION as u64).map(entry).collect();
-        let told = room.receive(a, &encode(&many), NOW).unwrap().unwrap();
-        assert_eq!(decode(&told).unwrap().len(), MAX_CLIENTS_PER_CONNECTION);
+        let relayed = room.receive(a, &encode(&many), NOW).unwrap().unwrap();
+        assert_eq!(decode(&relayed).unwrap().len(), MAX_CLIENTS_PER_CONNECTION);
         let long = "x".repeat(MAX_STATE_LEN + 1);
         assert_eq!(room.receive(a, &one(1, 2, &long), NOW), Ok(None));
     }

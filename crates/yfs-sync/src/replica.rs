@@ -219,7 +219,9 @@ fn count(reader: &mut Lib0Reader<'_>) -> Result<u64, Lib0Error> {
 
 /// Reads a string of at most `max_len` bytes.
 fn short<'a>(reader: &mut Lib0Reader<'a>, max_len: usize) -> Result<&'a str, Lib0Error> {
-    reader.string().and_then(|it| if it.len() <= max_len { Ok(it) } else { Err(Lib0Error::Parts) })
+    reader
+        .string()
+        .and_then(|text| if text.len() <= max_len { Ok(text) } else { Err(Lib0Error::Parts) })
 }
 
 fn flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {

@@ -52,7 +52,7 @@ pub enum SyncError {
     #[error("access denied: {0}")]
     Denied(String),
     /// The document failed; the peer did not cause it.
-    #[error("the document failed")]
+    #[error("cannot read or write the document")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
 }
 

@@ -127,7 +127,7 @@ impl SyncDocument for Replica {
                 (received.changed || received.parked, received.refused)
             }
         };
-        assert_eq!(refused, [], "nobody sends what must be refused");
+        assert_eq!(refused, [], "no peer sends an update that must be rejected");
         if is_new {
             self.news.push(update.to_vec());
         }
@@ -342,7 +342,11 @@ fn faults() -> impl Strategy<Value = NetworkFaults> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 96,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn all_have_everything_once(
@@ -360,7 +364,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_session_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), kind in 0..5_u8) {
+    fn no_bytes_make_a_session_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..64),
+        kind in 0..5_u8,
+    ) {
         let mut world = World::new(1, NetworkFaults::default(), false);
         let seat = HubSession::new(world.room.enter(), PeerAccess::ReadWrite);
         // Most inputs are a message of an existing type.

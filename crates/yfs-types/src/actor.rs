@@ -35,7 +35,7 @@ pub enum ActorKind {
 
 /// The error of a text that is not an actor.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not an actor (human, agent, mirror or system, a colon and a name): {0:?}")]
+#[error("invalid actor {0:?} (expected KIND:NAME, where KIND is human, agent, mirror or system)")]
 pub struct ActorError(pub String);
 
 impl Actor {

@@ -10,7 +10,7 @@ pub struct ContentHash([u8; 32]);
 
 /// The error of a text that is not a content hash.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not a content hash: {0:?}")]
+#[error("invalid content hash {0:?}")]
 pub struct HashError(pub String);
 
 impl ContentHash {

@@ -44,10 +44,10 @@ pub struct ItemId {
 #[non_exhaustive]
 pub enum IdError {
     /// The text is empty, too long, or holds a character that ids never have.
-    #[error("not an id: {0:?}")]
+    #[error("invalid id {0:?}")]
     Malformed(String),
     /// The number does not fit into 53 bits.
-    #[error("not a client id: {0}")]
+    #[error("invalid client id {0}")]
     ClientTooLarge(u64),
 }
 

@@ -1,7 +1,8 @@
 //! The bytes of lib0, the encoding of Yjs: variable-length integers, strings, and buffers.
 //!
-//! [`Lib0Reader`] reads bytes of unknown origin: it checks each length against the bytes that are left
-//! before it allocates, checks UTF-8, and never recurses. The writing functions produce the bytes that
+//! [`Lib0Reader`] reads bytes of unknown origin: it checks each length against the remaining bytes
+//! before it allocates, checks UTF-8, and never recurses. The writing functions produce the bytes
+//! that
 //! JavaScript's lib0 produces.
 
 use thiserror::Error;

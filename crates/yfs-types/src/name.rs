@@ -27,7 +27,7 @@ pub enum NameError {
     #[error("invalid name {0:?}")]
     Invalid(String),
     /// The name is longer than [`MAX_NAME_LEN`] bytes. POSIX: `ENAMETOOLONG`.
-    #[error("name of {0} bytes is longer than {MAX_NAME_LEN}")]
+    #[error("the name has {0} bytes; the maximum is {MAX_NAME_LEN}")]
     TooLong(usize),
 }
 

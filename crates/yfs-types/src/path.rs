@@ -20,13 +20,13 @@ pub struct VPath(String);
 #[non_exhaustive]
 pub enum PathError {
     /// The path is empty. POSIX: `ENOENT`.
-    #[error("empty path")]
+    #[error("the path is empty")]
     Empty,
     /// The path holds a NUL. POSIX: `EINVAL`.
-    #[error("path holds a NUL")]
+    #[error("the path contains a NUL character")]
     Nul,
     /// The path is longer than [`MAX_PATH_LEN`] bytes. POSIX: `ENAMETOOLONG`.
-    #[error("path of {0} bytes is longer than {MAX_PATH_LEN}")]
+    #[error("the path has {0} bytes; the maximum is {MAX_PATH_LEN}")]
     TooLong(usize),
 }
 

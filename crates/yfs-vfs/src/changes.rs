@@ -59,7 +59,7 @@ pub struct ChangePage {
 /// The cursor is older than the log, or belongs to another log. The caller must list the whole tree
 /// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the cursor has no place in the log of changes any more")]
+#[error("the cursor is no longer in the log of changes; list the tree again")]
 pub struct CursorLost;
 
 impl ChangeCursor {

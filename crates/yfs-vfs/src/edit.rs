@@ -43,7 +43,11 @@ pub enum EditRefusal {
     #[error("the text to replace was not found")]
     NotFound,
     /// The text to find occurs more than once.
-    #[error("the text to replace was found multiple times ({n_found}), in lines {}", listed(.lines))]
+    #[error(
+        "the text to replace occurs {n_found} times, in lines {}; \
+         it must occur once, unless all occurrences are replaced",
+        format_lines(.lines)
+    )]
     Ambiguous {
         /// The number of occurrences.
         n_found: usize,
@@ -51,12 +55,12 @@ pub enum EditRefusal {
         lines: Vec<usize>,
     },
     /// The file is not UTF-8 text.
-    #[error("the file is not text")]
+    #[error("the file is not UTF-8 text")]
     NotText,
 }
 
 /// Returns the line numbers as text, each once.
-fn listed(lines: &[usize]) -> String {
+fn format_lines(lines: &[usize]) -> String {
     let mut lines = lines.to_vec();
     lines.dedup();
     lines.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")

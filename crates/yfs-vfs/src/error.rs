@@ -60,24 +60,24 @@ macro_rules! codes {
 
 codes! {
     ENOENT = NOENT, "no such file or directory", "A component of the path does not exist.";
-    EEXIST = EXIST, "file exists", "Something is there already.";
+    EEXIST = EXIST, "file exists", "The path exists already.";
     ENOTDIR = NOTDIR, "not a directory", "A component that must be a directory is not one.";
     EISDIR = ISDIR, "is a directory", "The operation is for files, and this is a directory.";
-    ENOTEMPTY = NOTEMPTY, "directory not empty", "The directory still holds something.";
-    EINVAL = INVAL, "invalid argument", "An argument makes no sense: a name, a pattern, a move into itself.";
+    ENOTEMPTY = NOTEMPTY, "directory not empty", "The directory has entries.";
+    EINVAL = INVAL, "invalid argument", "Invalid name or pattern, or a move into itself.";
     ENAMETOOLONG = NAMETOOLONG, "file name too long", "A name or path is longer than the limit.";
-    ELOOP = LOOP, "too many levels of symbolic links", "More than forty links on the way.";
+    ELOOP = LOOP, "too many levels of symbolic links", "The path resolves more than 40 links.";
     EACCES = ACCESS, "permission denied", "Not allowed; also a link that leads outside.";
     EPERM = PERM, "operation not permitted", "Not possible on this kind of object.";
-    EROFS = ROFS, "read-only file system", "The filesystem takes no writes.";
+    EROFS = ROFS, "read-only file system", "The filesystem is read-only.";
     ENOSPC = NOSPC, "no space left on device", "A quota or the disk is full.";
-    EFBIG = FBIG, "file too large", "The file would grow over the limit for one file.";
-    EIO = IO, "input/output error", "The bytes cannot be had: a fault below, or a blob that has not arrived.";
-    ESTALE = STALE, "stale file handle", "The version or cursor that was passed is no longer current.";
+    EFBIG = FBIG, "file too large", "The file would exceed the maximum size.";
+    EIO = IO, "input/output error", "The storage failed, or a blob has not been received.";
+    ESTALE = STALE, "stale file handle", "The passed version or cursor is not current.";
     ENOSYS = NOSYS, "function not implemented", "This filesystem does not have the operation.";
     EBUSY = BUSY, "device or resource busy", "In use; also any attempt to move or remove the root.";
     EXDEV = XDEV, "invalid cross-device link", "The two paths lie on different filesystems.";
-    ECANCELED = CANCELED, "operation canceled", "The caller cancelled it.";
+    ECANCELED = CANCELED, "operation canceled", "The caller canceled the operation.";
 }
 
 macro_rules! ops {
@@ -103,18 +103,18 @@ ops! {
     Open = "open", "Reading or writing content.";
     Read = "read", "Reading content, where the kind of the object forbids it or the bytes fail.";
     Write = "write", "Writing content, where the content or the space forbids it.";
-    Append = "append", "Adding to the end of a file.";
+    Append = "append", "Appending to a file.";
     Edit = "edit", "Replacing text inside a file.";
-    Stat = "stat", "Asking about an object, through links.";
-    Lstat = "lstat", "Asking about an object, not through a link at its end.";
+    Stat = "stat", "Reading metadata; follows links.";
+    Lstat = "lstat", "Reading metadata; does not follow a final link.";
     Scandir = "scandir", "Listing a directory.";
-    Mkdir = "mkdir", "Making a directory.";
+    Mkdir = "mkdir", "Creating a directory.";
     Rm = "rm", "Removing.";
     Cp = "cp", "Copying.";
     Rename = "rename", "Moving or renaming.";
-    Symlink = "symlink", "Making a symbolic link.";
-    Link = "link", "Making a hard link.";
-    Readlink = "readlink", "Reading where a symbolic link points.";
+    Symlink = "symlink", "Creating a symbolic link.";
+    Link = "link", "Creating a hard link.";
+    Readlink = "readlink", "Reading the target of a symbolic link.";
     Realpath = "realpath", "Following all links of a path.";
     Utimes = "utimes", "Setting the time of the last change.";
     Chmod = "chmod", "Setting permission bits.";
@@ -122,8 +122,8 @@ ops! {
     Walk = "walk", "Listing a tree.";
     Glob = "glob", "Finding paths by pattern.";
     Grep = "grep", "Finding lines by pattern.";
-    Totals = "totals", "Adding up a tree.";
-    Watch = "watch", "Asking for changes.";
+    Totals = "totals", "Computing the totals of a tree.";
+    Watch = "watch", "Reading the log of changes.";
 }
 
 impl FsError {

@@ -106,8 +106,8 @@ async fn compare(script: &[String]) -> Result<(), TestCaseError> {
 /// Returns a configuration that takes seconds; `PROPTEST_CASES` runs more.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    let told = std::env::var_os("PROPTEST_CASES").is_some();
-    if told { config } else { ProptestConfig { cases: 48, ..config } }
+    let is_set = std::env::var_os("PROPTEST_CASES").is_some();
+    if is_set { config } else { ProptestConfig { cases: 48, ..config } }
 }
 
 proptest! {

@@ -1,28 +1,28 @@
-//! `yfs append`: appends to a file, also while others append.
+//! `yfs append`: appends to a file.
 
 use clap::Args;
 use yfs_vfs::{CreateMode, WriteOptions};
 
 use crate::{
-    commands::{input_content::ContentArgs, write::report},
+    commands::{input_content::ContentArgs, write::report_write},
     context::CommandContext,
     errors::Result,
 };
 
 const HELP: &str = "\
-Appends of several processes all land, each in one piece.
+Appends of several processes are all applied, each in one piece.
 
 Examples:
   echo 'done' | yfs append log.txt
-  yfs append notes.md --content $'\\n- one more thing\\n'
+  yfs append notes.md --content $'\\n- one more item\\n'
 
-JSON: {path, id, version, size, created, overlaps}.";
+JSON: {path, id, version, size, created, merged, overlaps}.";
 
 /// The arguments of `yfs append`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AppendArgs {
-    /// The file; it and the directories above it are created if they are missing
+    /// The file; it and its parent directories are created if they are missing
     #[arg(value_name = "PATH")]
     path: String,
     /// The source of the content.
@@ -31,7 +31,7 @@ pub(crate) struct AppendArgs {
     /// Fail if the file does not exist
     #[arg(long)]
     no_create: bool,
-    /// Fail if the directory above is missing
+    /// Fail if the parent directory is missing
     #[arg(long)]
     no_parents: bool,
 }
@@ -47,5 +47,5 @@ pub(crate) async fn run(args: AppendArgs, context: &mut CommandContext) -> Resul
     let fs = context.writer()?;
     let data = args.content.read()?;
     let written = fs.append(&path.path, data, &options).await?;
-    report(context, &path, &written)
+    report_write(context, &path, &written)
 }

@@ -11,17 +11,18 @@ use crate::json;
 use crate::{context::CommandContext, errors::Result, output::TextRole, parse_time};
 
 const HELP: &str = "\
-Each line is told as the work of whoever wrote most of its characters; among equals, of whoever wrote
-last. Who only moved, renamed or restored the file is nobody here. The version is the one that the run
-of edits made: `yfs versions show PATH N`. `-` is who wrote without saying so.
+A line is attributed to the actor that wrote most of its characters; if several wrote equally many,
+to the one that wrote last. Moving, renaming or restoring the file changes no attribution. The first
+column is the number of the version that contains the edit (`yfs versions show PATH N`). The author
+`-` is a peer that recorded no actor.
 
 Examples:
   yfs blame plan.md
   yfs blame -L 10,20 plan.md
-  yfs blame --json plan.md              every share of every line
+  yfs blame --json plan.md              all authors of each line
 
-JSON: one object a line: {line, text, actor, at, version, shares: [{actor, at, label, version,
-n_chars}]}.";
+JSON: one object per line: {line, text, actor, at, version,
+shares: [{actor, at, label, version, chars}]}.";
 
 /// The arguments of `yfs blame`.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ n_chars}]}.";
 pub(crate) struct BlameArgs {
     /// The file
     path: String,
-    /// Only these lines: 10,20 or 10, or ,20
+    /// Print only these lines: 10,20 or 10, or ,20
     #[arg(short = 'L', long = "lines", value_name = "FROM,TO")]
     lines: Option<LineSelection>,
 }
@@ -42,7 +43,7 @@ impl FromStr for LineSelection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("no range of lines: {text:?} (such as 10,20)");
+        let bad = || format!("invalid range of lines '{text}' (expected FROM,TO, such as 10,20)");
         let number = |text: &str, missing| match text {
             "" => Ok(missing),
             digits => digits.parse().ok().filter(|line| *line > 0).ok_or_else(bad),
@@ -57,8 +58,8 @@ impl FromStr for LineSelection {
 pub(crate) fn run(args: &BlameArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let mut lines = context.readable()?.history().blame(&path.path)?;
-    if let Some(LineSelection(wanted)) = &args.lines {
-        lines.retain(|line| wanted.contains(&line.number));
+    if let Some(LineSelection(range)) = &args.lines {
+        lines.retain(|line| range.contains(&line.number));
     }
     if context.out.json {
         return lines.iter().try_for_each(|line| {

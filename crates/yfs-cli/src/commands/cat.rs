@@ -1,4 +1,4 @@
-//! `yfs cat`: prints files, one after the other.
+//! `yfs cat`: concatenates files and prints them.
 
 use clap::Args;
 use futures::StreamExt;
@@ -17,7 +17,8 @@ Examples:
   yfs cat -n src/main.rs
   yfs cat logo.png > logo.png
 
-JSON: one object a line: {path, size, version, content} where the file is UTF-8, else base64 instead of content.";
+JSON: one object per line: {path, size, version, content}; base64 instead of content if the file is
+not UTF-8.";
 
 /// The arguments of `yfs cat`.
 #[derive(Debug, Args)]
@@ -26,7 +27,7 @@ pub(crate) struct CatArgs {
     /// The files to print
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// Number the lines
+    /// Number all lines
     #[arg(short, long)]
     number: bool,
 }
@@ -41,7 +42,7 @@ pub(crate) async fn run(args: CatArgs, context: &mut CommandContext) -> Result {
             (false, true) => print_numbered(context, &fs, &path, &mut n_lines).await,
             (false, false) => print(context, &fs, &path).await,
         };
-        context.settle(part)?;
+        context.continue_after(part)?;
     }
     Ok(())
 }

@@ -14,19 +14,21 @@ use crate::{
 };
 
 const HELP: &str = "\
+The bits are stored and shown, but not enforced.
+
 Examples:
   yfs chmod 755 run.sh
   yfs chmod +x run.sh
   yfs chmod -R go-w,u+X site
 
-JSON: one object a line: {path, mode}.";
+JSON: one object per line: {path, mode}.";
 
 /// The arguments of `yfs chmod`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ChmodArgs {
     #[arg(
-        help = "The bits: octal, or [ugoa][+-=][rwxXst],...",
+        help = "The bits: octal, or symbolic as [ugoa][+-=][rwxXst],...",
         value_name = "MODE",
         allow_hyphen_values = true
     )]
@@ -34,7 +36,7 @@ pub(crate) struct ChmodArgs {
     /// The files to change
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// Also change everything below directories
+    /// Change directories recursively
     #[arg(short = 'R', long)]
     recursive: bool,
 }
@@ -45,7 +47,7 @@ pub(crate) async fn run(args: ChmodArgs, context: &mut CommandContext) -> Result
     let fs = context.writer()?;
     for path in context.paths(&args.paths) {
         let part = change_all(&args, context, &fs, &path, &change).await;
-        context.settle(part)?;
+        context.continue_after(part)?;
     }
     Ok(())
 }
@@ -66,7 +68,7 @@ async fn change_all(
         if item.entry.kind != FileKind::Symlink {
             let before = (item.entry.mode, item.entry.kind);
             let part = change_one(context, fs, &item.path, before, change).await;
-            context.settle(part)?;
+            context.continue_after(part)?;
         }
     }
     Ok(())

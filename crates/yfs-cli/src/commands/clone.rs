@@ -1,4 +1,4 @@
-//! `yfs clone`: copies a workspace from another machine.
+//! `yfs clone`: copies a workspace from a server.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,16 @@ use crate::{
 };
 
 const HELP: &str = "\
-The directory gets a workspace of its own with all files and their history, and the files themselves, which
-`yfs mirror`, `yfs serve` and `yfs sync` keep in step. It works without the server; `yfs sync` exchanges what
-changed on either side since. An interrupted clone is finished by `yfs sync`.
+DIR gets a workspace with all files and their history, and the files themselves. `yfs mirror`,
+`yfs serve` and `yfs sync` keep files and workspace synchronized. The clone works without the
+server; `yfs sync` exchanges the changes of both sides. If a clone is interrupted, `yfs sync`
+completes it.
 
-If DIR holds files already, nothing of it is overwritten or deleted: a file that is in the workspace with the
-same path and content is that file, one with another content is an edit of it, and the rest is new.
+Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
+the workspace is matched with it, one with different content becomes an edit, and others are added.
 
-The token is kept in the workspace, so that `yfs sync` needs none: whoever can read the file can use it.
+The token is stored in the workspace file, so that `yfs sync` needs no --token. Any user who can
+read that file can use the token.
 
 Examples:
   yfs clone http://localhost:4680 notes --token yfs_...
@@ -37,15 +39,15 @@ JSON: {workspace, dir, received, bytes_received, blobs}.";
 pub(crate) struct CloneArgs {
     /// The URL of the server, as `yfs serve` prints it
     url: String,
-    /// The directory; it is created if it is missing, and must not contain a workspace
+    /// The directory, which is created if it is missing; it must not contain a workspace
     dir: PathBuf,
-    /// A token for the whole workspace
+    /// A token that grants access to the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Copy only the workspace, and write no files to DIR
     #[arg(long)]
     no_files: bool,
-    /// Accept executable bits, and files that tools obey unasked
+    /// Accept executable bits, and files that tools execute or load automatically
     #[arg(long)]
     trust: bool,
 }
@@ -54,22 +56,23 @@ pub(crate) struct CloneArgs {
 pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result {
     let file = discover::file_below(&args.dir);
     if file.exists() {
-        let dir = args.dir.display();
-        return Err(CommandError::other(format!(
-            "{dir}: there is a workspace already; see yfs sync"
-        )));
+        let message = format!(
+            "{}: the directory contains a workspace already; to update it, run `yfs sync`",
+            args.dir.display()
+        );
+        return Err(CommandError::other(message));
     }
     let remote =
         RemoteServer::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
-    // First of all, so that nothing is created if the server does not respond.
+    // The server is asked first, so that nothing is created if it does not respond.
     let id = remote.workspace_id().await.map_err(anyhow::Error::from)?;
-    let workspace = make(&file, &id, context)?;
+    let workspace = create_replica(&file, &id, context)?;
     remote.keep(&workspace).map_err(anyhow::Error::from)?;
-    let done = fetch(&args, &remote, &workspace, context).await;
+    let fetched = fetch(&args, &remote, &workspace, context).await;
     let flushed = workspace.flush();
     workspace.close()?;
     flushed?;
-    let progress = done?;
+    let progress = fetched?;
     if context.out.json {
         let value = json!({
             "workspace": id.to_string(),
@@ -92,13 +95,14 @@ async fn fetch(
     context: &mut CommandContext,
 ) -> Result<ExchangeProgress> {
     let progress = sync::exchange(remote, workspace, context).await?;
-    if !args.no_files && mirror::meet(workspace, &args.dir, args.trust, context)? {
+    if !args.no_files && mirror::synchronize_once(workspace, &args.dir, args.trust, context)? {
         sync::exchange(remote, workspace, context).await?;
     }
     Ok(progress)
 }
 
-fn make(
+/// Creates an empty replica of a workspace.
+fn create_replica(
     file: &Path,
     id: &yfs_engine::id::WorkspaceId,
     context: &mut CommandContext,

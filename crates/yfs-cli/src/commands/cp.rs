@@ -1,4 +1,4 @@
-//! `yfs cp`: copies files and trees.
+//! `yfs cp`: copies files and directories.
 
 use clap::Args;
 use yfs_vfs::{CopyOptions, FileKind, FsCode, FsError, Op};
@@ -11,15 +11,15 @@ use crate::{
 };
 
 const HELP: &str = "\
-A copy has the mode and time of its source, and an identity of its own.
+A copy has the mode and time of its source, and a new id.
 
 Examples:
   yfs cp a.md b.md
-  yfs cp -r src backup              into backup if that is a directory
-  yfs cp -rT src backup             as backup, merged with what is there
-  yfs cp -n a.md b.md               not if b.md exists
+  yfs cp -r src backup              copies into backup if it is a directory
+  yfs cp -rT src backup             copies to backup itself, merging directories
+  yfs cp -n a.md b.md               skips b.md if it exists
 
-JSON: one object a line: {from, to}.";
+JSON: one object per line: {from, to}.";
 
 /// The arguments of `yfs cp`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ JSON: one object a line: {from, to}.";
 pub(crate) struct CpArgs {
     #[command(flatten)]
     transfer: TransferArgs,
-    /// Copy directories with all their content; copy links as links
+    /// Copy directories recursively; copy links as links
     #[arg(short, short_alias = 'R', long, visible_short_alias = 'a')]
     recursive: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: CpArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for transfer in args.transfer.transfers(context, &fs).await? {
         let part = copy(&args, context, &fs, transfer).await;
-        context.settle(part)?;
+        context.continue_after(part)?;
     }
     Ok(())
 }
@@ -66,22 +66,23 @@ async fn copy(
     PathTransfer { from, to }.report(context)
 }
 
-/// Copies what does not exist yet, and merges directories.
+/// Copies files that do not exist yet, and merges directories.
 async fn copy_new(fs: &Fs, from: TypedPath, to: TypedPath) -> Result<(), FsError> {
     let options = CopyOptions { recursive: true, replace: false, parents: false };
     let mut pending = vec![(from, to)];
     while let Some((from, to)) = pending.pop() {
         match fs.cp(&from.path, &to.path, &options).await {
             Err(error) if error.code == FsCode::EEXIST => (),
-            done => {
-                done?;
+            copied => {
+                copied?;
                 continue;
             }
         }
         let both = [fs.lstat(&from.path).await?.kind, fs.lstat(&to.path).await?.kind];
         if both == [FileKind::Directory; 2] {
             let below = fs.readdir(&from.path).await?;
-            pending.extend(below.iter().map(|it| (from.join(&it.name), to.join(&it.name))));
+            pending
+                .extend(below.iter().map(|entry| (from.join(&entry.name), to.join(&entry.name))));
         }
     }
     Ok(())

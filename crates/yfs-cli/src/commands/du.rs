@@ -1,4 +1,4 @@
-//! `yfs du`: prints the total size of trees.
+//! `yfs du`: prints the total size of files and directories.
 
 use clap::Args;
 use serde_json::json;
@@ -13,24 +13,23 @@ use crate::{
 };
 
 const HELP: &str = "\
-Sizes are those of the content, in units of 1,024 bytes, rounded up; directories themselves weigh
-nothing.
+Sizes are the sizes of contents in units of 1,024 bytes, rounded up. Directories have size 0.
 
 Examples:
-  yfs du -sh              everything, in one line
-  yfs du -h -d 1          what is directly in /, with all below
+  yfs du -sh              the total, on one line
+  yfs du -h -d 1          the directories directly in /
   yfs du -ab src          every file, in bytes
 
-JSON: one object a line: {path, kind, n_bytes, n_files, n_directories}.";
+JSON: one object per line: {path, kind, bytes, files, directories}.";
 
 /// The arguments of `yfs du`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct DuArgs {
-    /// The files and directories to add up; default: /
+    /// The files and directories; default: /
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// Print files, too
+    /// Also print files
     #[arg(short, long)]
     all: bool,
     /// Print one line for each PATH
@@ -42,7 +41,7 @@ pub(crate) struct DuArgs {
     /// Print sizes such as 1.5K
     #[arg(short, long)]
     human_readable: bool,
-    /// Print a line with the sum of all
+    /// Print a total of all operands
     #[arg(short = 'c', long)]
     total: bool,
     /// Print only entries at most N levels down
@@ -53,7 +52,7 @@ pub(crate) struct DuArgs {
     help: Option<bool>,
 }
 
-/// A directory that is being added up.
+/// A directory whose entries are being counted.
 struct OpenDirectory {
     shown: String,
     path: VPath,
@@ -63,16 +62,16 @@ struct OpenDirectory {
     n_directories: u64,
 }
 
-/// Adds up the sizes of the operands, and prints them.
+/// Prints the total size of each operand.
 pub(crate) async fn run(args: DuArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let operands =
         if args.paths.is_empty() { vec![TypedPath::root()] } else { context.paths(&args.paths) };
     let mut total = 0;
     for operand in operands {
-        match add_up(&args, context, &fs, &operand).await {
+        match print_tree(&args, context, &fs, &operand).await {
             Ok(n_bytes) => total += n_bytes,
-            failed => context.settle(failed.map(drop))?,
+            failed => context.continue_after(failed.map(drop))?,
         }
     }
     if args.total && !context.out.json {
@@ -81,7 +80,8 @@ pub(crate) async fn run(args: DuArgs, context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-async fn add_up(
+/// Prints the sizes of an operand and of the entries below it, and returns its total.
+async fn print_tree(
     args: &DuArgs,
     context: &mut CommandContext,
     fs: &Fs,
@@ -102,7 +102,7 @@ async fn add_up(
     let mut open = vec![OpenDirectory::new(root, root.path.clone(), 0)];
     for WalkEntry { path, entry, .. } in entries? {
         let depth = path.components().count() - base;
-        close_to(args, context, &mut open, depth)?;
+        close_directories(args, context, &mut open, depth)?;
         let n_bytes = if entry.kind == FileKind::File { entry.size } else { 0 };
         let n_files = u64::from(entry.kind == FileKind::File);
         let item = OpenDirectory { n_bytes, n_files, ..OpenDirectory::new(root, path, depth) };
@@ -121,12 +121,12 @@ async fn add_up(
             parent.n_files += n_files;
         }
     }
-    close_to(args, context, &mut open, 0)
+    close_directories(args, context, &mut open, 0)
 }
 
-/// Prints the complete directories, and adds each to the one above, until `depth` are open. Returns
-/// the size of the last one.
-fn close_to(
+/// Prints completed directories, and adds each to its parent, until `depth` are open. Returns the
+/// size of the last one.
+fn close_directories(
     args: &DuArgs,
     context: &mut CommandContext,
     open: &mut Vec<OpenDirectory>,

@@ -7,15 +7,15 @@ use yfs_vfs::{TextReplacement, VersionToken};
 use yfs_wire::EditOutcomeJson;
 
 use crate::{
-    commands::{input_content::read_host_text, write::version},
+    commands::{input_content::read_host_text, write::parse_version},
     context::CommandContext,
     errors::{CommandError, Result},
     json,
 };
 
 const HELP: &str = "\
-The text must be there exactly once, unless --all is given; else nothing changes. Of several edits that
-are made at once all land.
+The text must occur exactly once, unless --all is given; otherwise the command fails and changes
+nothing. Concurrent edits of several processes are all applied.
 
 Examples:
   yfs edit plan.md draft final
@@ -23,7 +23,7 @@ Examples:
   yfs edit src/main.rs --old foo --new bar --all
   yfs edit plan.md --old-file old.txt --new-file - < new.txt
 
-JSON: {path, n_replaced, version}.";
+JSON: {path, replaced, merged, version}.";
 
 /// The arguments of `yfs edit`.
 #[derive(Debug, Args)]
@@ -52,22 +52,23 @@ pub(crate) struct EditArgs {
     #[arg(long)]
     all: bool,
     /// Fail unless this is the current version
-    #[arg(long, value_name = "VERSION", value_parser = version)]
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     expect: Option<VersionToken>,
 }
 
 /// Replaces the text.
 pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
-    let is_stdin = |file: &Option<PathBuf>| file.as_ref().is_some_and(|it| it.as_os_str() == "-");
+    let is_stdin =
+        |file: &Option<PathBuf>| file.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if is_stdin(&args.old_file) && is_stdin(&args.new_file) {
-        return Err(CommandError::usage("standard input cannot be both texts"));
+        return Err(CommandError::usage("--old-file and --new-file cannot both be standard input"));
     }
     let mut texts = args.texts.into_iter();
     let (old, new) = (texts.next(), texts.next());
     let edit = TextReplacement {
-        old: text("--old", args.old.or(old), args.old_file)?,
-        new: text("--new", args.new.or(new), args.new_file)?,
+        old: read_text("--old", args.old.or(old), args.old_file)?,
+        new: read_text("--new", args.new.or(new), args.new_file)?,
         all: args.all,
         expected_version: args.expect,
         author: None,
@@ -80,10 +81,11 @@ pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result 
     Ok(())
 }
 
-fn text(option: &str, typed: Option<String>, file: Option<PathBuf>) -> Result<String> {
+/// Returns the text of an option, or of the file that replaces it.
+fn read_text(option: &str, typed: Option<String>, file: Option<PathBuf>) -> Result<String> {
     match (typed, file) {
         (Some(text), _) => Ok(text),
         (None, Some(file)) => read_host_text(&file),
-        (None, None) => Err(CommandError::usage(format!("{option} or {option}-file is missing"))),
+        (None, None) => Err(CommandError::usage(format!("missing {option} or {option}-file"))),
     }
 }

@@ -1,4 +1,4 @@
-//! `yfs export`: writes files to a directory of this machine.
+//! `yfs export`: copies files of the workspace to a directory of this machine.
 
 use std::path::PathBuf;
 
@@ -7,24 +7,24 @@ use yfs::ExportOptions;
 use yfs_wire::ExportReportJson;
 
 use crate::{
-    commands::import::tell_skipped,
+    commands::import::report_skipped,
     context::CommandContext,
     errors::Result,
-    format_text::{amount, counted},
+    format_text::{counted, sentence_size},
     json,
     progress::CommandProgress,
 };
 
 const HELP: &str = "\
-Every file appears whole or not at all, and nothing is written outside DIR. Files that are there and
-equal are left alone; those that differ are replaced only with --force. Links that lead out of DIR are
-left out, and so are names that belong to other tools (.git, .yfs).
+Each file is written atomically, and nothing is written outside DIR. Existing files with the same
+content are not touched; files that differ are replaced only with --force. Links that lead out of
+DIR and names that belong to other tools (.git, .yfs) are skipped.
 
 Examples:
   yfs export / /tmp/copy
   yfs export /site build --force
 
-JSON: {n_written, n_unchanged, n_folders, n_bytes, skipped: [{path, why}]}.";
+JSON: {written, unchanged, directories, bytes, skipped: [{path, why}]}.";
 
 /// The arguments of `yfs export`.
 #[derive(Debug, Args)]
@@ -58,12 +58,12 @@ pub(crate) fn run(args: ExportArgs, context: &mut CommandContext) -> Result {
         workspace.export(&from.path, &args.to, &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);
     let report = report?;
-    tell_skipped(context, &report.skipped);
+    report_skipped(context, &report.skipped);
     if context.out.json {
         return context.out.json_line(&json::value(&ExportReportJson::from(&report)));
     }
     let written = counted(report.n_written, "file", "files");
-    let bytes = amount(report.n_bytes);
+    let bytes = sentence_size(report.n_bytes);
     context.remark(&format!("{written} written ({bytes}), {} unchanged", report.n_unchanged));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `yfs find`: finds files by name, kind, size or time, in the syntax of POSIX `find`.
+//! `yfs find`: finds files by name, type, size or time, in the syntax of POSIX `find`.
 
 mod expression;
 mod parse;
@@ -15,10 +15,11 @@ use crate::{
 };
 
 const HELP: &str = "\
-Tests: -name GLOB, -iname, -path GLOB, -ipath, -type f|d|l, -size [+-]N[ckMG], -empty, -newer PATH,
--mtime [+-]DAYS, -mmin [+-]MINUTES, -newermt DATE, -perm MODE, -true, -false.
-Joined by: -a (or nothing), -o, ! or -not, ( ).
-Actions: -print, -print0, -delete (to the trash), -prune, -quit. Depth: -maxdepth N, -mindepth N, -depth.
+Tests: -name GLOB, -iname, -path GLOB, -ipath, -type f|d|l, -size [+-]N[ckMG], -empty,
+-newer PATH, -mtime [+-]DAYS, -mmin [+-]MINUTES, -newermt DATE, -perm MODE, -true, -false.
+Operators: -a (or nothing), -o, ! or -not, ( ).
+Actions: -print, -print0, -delete (to the trash), -prune, -quit.
+Depth: -maxdepth N, -mindepth N, -depth.
 
 Examples:
   yfs find / -name '*.md' -newer plan.md
@@ -26,13 +27,13 @@ Examples:
   yfs find . -name node_modules -prune -o -type f -print
   yfs find /tmp -mtime +30 -delete
 
-JSON: one object a line: {path, name, id, kind, size, mode, mtime}.";
+JSON: one object per line: {path, name, id, kind, size, mode, mtime}.";
 
 /// The arguments of `yfs find`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct FindArgs {
-    /// Where to start (default: /), and what to find
+    /// The paths to search (default: /), and the expression
     #[arg(value_name = "PATH... EXPRESSION", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
     /// Print help
@@ -46,7 +47,7 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Res
     let n_words = args.words.len();
     args.words.retain(|word| word != "--json");
     if args.words.len() < n_words {
-        context.want_json();
+        context.enable_json();
     }
     let n_paths = args.words.iter().take_while(|word| !parse::begins_expression(word)).count();
     let (paths, words) = args.words.split_at(n_paths);
@@ -57,7 +58,7 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Res
     for root in roots {
         let part = search(&plan, context, &fs, &root).await;
         if !matches!(part, Ok(FindOutcome::Quit)) {
-            context.settle(part.map(drop))?;
+            context.continue_after(part.map(drop))?;
             continue;
         }
         break;
@@ -65,6 +66,7 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Res
     Ok(())
 }
 
+/// Evaluates the expression for a path and the entries below it.
 async fn search(
     plan: &FindPlan,
     context: &mut CommandContext,
@@ -95,9 +97,9 @@ async fn search(
         let has_children = items.get(at + 1).is_some_and(|next| next.path.starts_with(&item.path));
         let shown = root.below(&item.path);
         let candidate = FindCandidate { shown: &shown, item, has_children };
-        let verdict = plan.judge(&candidate);
+        let verdict = plan.evaluate(&candidate);
         for action in &verdict.actions {
-            act(*action, context, fs, &shown, item).await?;
+            perform(*action, context, fs, &shown, item).await?;
         }
         if verdict.prunes && !plan.depth_first {
             pruned = Some(&item.path);
@@ -123,7 +125,8 @@ fn postorder(items: &[WalkEntry]) -> Vec<usize> {
     order
 }
 
-async fn act(
+/// Performs an action on an entry.
+async fn perform(
     action: FindAction,
     context: &mut CommandContext,
     fs: &Fs,
@@ -134,7 +137,7 @@ async fn act(
         FindAction::Delete => {
             let options = RemoveOptions { recursive: false, force: false };
             let part = fs.rm(&item.path, &options).await.map_err(CommandError::from);
-            context.settle(part)
+            context.continue_after(part)
         }
         _ if context.out.json => {
             context.out.json_line(&json::entry(item.path.as_str(), &item.entry))

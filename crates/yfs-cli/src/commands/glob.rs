@@ -6,16 +6,16 @@ use yfs_vfs::GlobQuery;
 use crate::{context::CommandContext, errors::Result, json};
 
 const HELP: &str = "\
-* stands for any characters but /, ** for any number of directories, ? for one character, [a-z] for one
-of a class, {a,b} for either. A pattern without a / is looked for at every depth. Quote patterns, or
-your shell expands them.
+* matches any characters except /, ** any number of directories, ? one character, [a-z] one
+character of a class, {a,b} either alternative. A pattern without / matches names at every depth.
+Quote patterns, or the shell expands them.
 
 Examples:
   yfs glob '*.md'
   yfs glob 'src/**/*.{ts,tsx}'
   yfs glob --hidden --root docs '.*'
 
-JSON: one object a line: {path, name, id, kind, size, mode, mtime}.";
+JSON: one object per line: {path, name, id, kind, size, mode, mtime}.";
 
 /// The arguments of `yfs glob`.
 #[derive(Debug, Args)]
@@ -76,7 +76,10 @@ pub(crate) async fn run(args: GlobArgs, context: &mut CommandContext) -> Result 
             }
         }
         if found.cut.is_some() {
-            context.remark(&format!("{pattern}: there is more than {} paths", found.entries.len()));
+            context.remark(&format!(
+                "{pattern}: only the first {} paths are printed",
+                found.entries.len()
+            ));
         }
     }
     Ok(())

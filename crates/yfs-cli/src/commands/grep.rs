@@ -8,25 +8,26 @@ use yfs_wire::GrepLineJson;
 use crate::{
     context::{CommandContext, Fs},
     errors::{CommandError, EXIT_USAGE, Result},
+    format_text::counted,
     json,
     output::TextRole,
     typed_path::TypedPath,
 };
 
 const HELP: &str = "\
-Directories are searched with all that lies below. Patterns are those of Rust's regex crate: as -E of
-POSIX, with \\d, \\w, \\b and the like.
+Directories are searched recursively. The syntax of patterns is that of Rust's regex crate: POSIX
+extended expressions with \\d, \\w, \\b and others.
 
-Exit status: 0 if a line was found, 1 if none, 2 if something failed.
+Exit status: 0 if a line matched, 1 if none did, 2 on errors.
 
 Examples:
-  yfs grep TODO                       everywhere
+  yfs grep TODO                       search everything
   yfs grep -n -C 2 'fn \\w+' src
   yfs grep -F -l 'a.b(c)' --include '*.rs'
-  yfs grep -c . notes.md              how many lines are not empty
+  yfs grep -c . notes.md              count the lines that are not empty
 
-JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]}; with -l
-{path}; with -c {path, count}.";
+JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]};
+with -l {path}; with -c {path, count}.";
 
 /// The arguments of `yfs grep`.
 #[derive(Debug, Args)]
@@ -38,7 +39,7 @@ pub(crate) struct GrepArgs {
     /// The files and directories to search; default: /
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// A pattern, which may begin with a dash; lines that match any of several are printed
+    /// A pattern, which may begin with a dash; with several, a line must match one of them
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     regexp: Vec<String>,
     /// Ignore case
@@ -59,7 +60,7 @@ pub(crate) struct GrepArgs {
     /// Match only whole words
     #[arg(short, long)]
     word_regexp: bool,
-    /// Take the pattern as literal text
+    /// Match the pattern as literal text
     #[arg(short = 'F', long)]
     fixed_strings: bool,
     /// Accepted for compatibility: always on
@@ -68,19 +69,19 @@ pub(crate) struct GrepArgs {
     /// Accepted for compatibility: always on
     #[arg(short = 'r', long, hide = true, short_alias = 'R')]
     recursive: bool,
-    /// Lines to show after each match
+    /// Print N lines after each match
     #[arg(short = 'A', long, value_name = "N")]
     after_context: Option<usize>,
-    /// Lines to show before each match
+    /// Print N lines before each match
     #[arg(short = 'B', long, value_name = "N")]
     before_context: Option<usize>,
-    /// Lines to show around each match
+    /// Print N lines before and after each match
     #[arg(short = 'C', long, value_name = "N")]
     context: Option<usize>,
-    /// Search only files that match, as in `yfs glob`
+    /// Search only files that match GLOB, as in `yfs glob`
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
-    /// Skip files that match
+    /// Skip files that match GLOB
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
     /// Print at most N lines of each file
@@ -130,9 +131,9 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
         }
         printer.print(context, &root, &found, is_directory)?;
         if found.n_unreadable > 0 {
-            let n = found.n_unreadable;
-            context
-                .fail(&CommandError::other(format!("{}: {n} files could not be read", root.typed)));
+            let files = counted(found.n_unreadable as u64, "file", "files");
+            let message = format!("{}: {files} could not be read", root.typed);
+            context.fail(&CommandError::other(message));
         }
     }
     let code = match (n_matches > 0, context.has_failed()) {
@@ -165,7 +166,7 @@ impl GrepArgs {
 
     fn query(&self, pattern: &str, root: &TypedPath) -> GrepQuery {
         let several =
-            self.pattern.iter().chain(&self.regexp).flat_map(|it| it.split('\n')).count() > 1;
+            self.pattern.iter().chain(&self.regexp).flat_map(|text| text.split('\n')).count() > 1;
         let around = self.context.unwrap_or(0);
         let only_names = self.silent || self.files_with_matches;
         let shows_context = !only_names && !self.count;

@@ -1,4 +1,4 @@
-//! `yfs head`: prints the beginning of files. The code shared with `tail` is here.
+//! `yfs head`: prints the first lines of files. The code shared with `tail` is here.
 
 use clap::Args;
 
@@ -13,11 +13,11 @@ use crate::{
 const HELP: &str = "\
 Examples:
   yfs head notes.md           the first ten lines
-  yfs head -n 3 *.md          (quote the pattern to keep your shell from expanding it here)
+  yfs head -n 3 a.md b.md     the first three lines of each
   yfs head -n -2 log.txt      all but the last two lines
   yfs head -c 1K data.bin
 
-JSON: one object a line: {path, size, content} or base64 instead of content.";
+JSON: one object per line: {path, size, content}; base64 instead of content if it is not UTF-8.";
 
 /// The arguments of `yfs head`.
 #[derive(Debug, Args)]
@@ -26,10 +26,10 @@ pub(crate) struct HeadArgs {
     /// The files to print
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// The number of lines; -N for all but the last N
+    /// Print the first N lines; -N prints all but the last N
     #[arg(short = 'n', long, value_name = "N", default_value = "10", allow_hyphen_values = true)]
     lines: String,
-    /// The number of bytes, instead of lines; -N for all but the last N
+    /// Print the first N bytes; -N prints all but the last N
     #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
     bytes: Option<String>,
     #[command(flatten)]
@@ -67,26 +67,26 @@ pub(crate) struct SignedCount {
 
 impl SignedCount {
     /// Parses `10`, `-10`, `+10`, `1K`.
-    pub(crate) fn parse(text: &str, what: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str, unit: &str) -> Result<Self> {
         let sign = text.chars().next().filter(|char| matches!(char, '+' | '-'));
         let digits = text.trim_start_matches(['+', '-']);
         let signs = text.len() - digits.len();
         let number = parse_size(digits).ok().filter(|_| signs < 2);
         let number = number.and_then(|number| usize::try_from(number).ok());
         let number = number
-            .ok_or_else(|| CommandError::usage(format!("invalid number of {what}: '{text}'")))?;
+            .ok_or_else(|| CommandError::usage(format!("invalid number of {unit}: '{text}'")))?;
         Ok(Self { sign, number })
     }
 }
 
-/// Prints the beginning of each file.
+/// Prints the first lines or bytes of each file.
 pub(crate) async fn run(args: HeadArgs, context: &mut CommandContext) -> Result {
     let cut = CutRule { lines: first_lines, bytes: first_bytes };
     print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut).await
 }
 
-/// Prints a part of each file: by bytes if a number of bytes is given, otherwise by lines. Prints
-/// names if there are several files.
+/// Prints a part of each file, measured in bytes if a number of bytes is given, otherwise in lines.
+/// Prints names if there are several files.
 pub(crate) async fn print(
     context: &mut CommandContext,
     paths: &[String],

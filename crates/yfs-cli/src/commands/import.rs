@@ -1,4 +1,4 @@
-//! `yfs import`: imports a directory of this machine.
+//! `yfs import`: copies a directory of this machine into the workspace.
 
 use std::path::PathBuf;
 
@@ -12,29 +12,30 @@ use yfs_wire::{ImportReportJson, YjsImportReportJson};
 use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
-    format_text::{amount, counted, parse_size},
+    format_text::{counted, parse_size, sentence_size},
     json,
     progress::CommandProgress,
 };
 
 const HELP: &str = "\
-What .gitignore files name is left out, and so are .git and .yfs. Links stay links. Running it again
-brings in only what changed.
+Paths that .gitignore excludes are skipped, and so are .git and .yfs. Links are imported as links. A
+second import of the same directory imports only changes.
 
 Examples:
-  yfs import ~/notes                    what is in it goes to /
+  yfs import ~/notes                    imports its entries into /
   yfs import ~/src/site /site
   yfs import --no-ignore build /build
   yfs import --yjs saved                main.bin and <guid>.bin, one for each file
   yfs import --yjs notes.bin /notes.md --root prosemirror
 
-With --yjs, DIR holds the documents of a workspace as update v1 or v2. They are merged as they are:
-ids, history and what is in the workspace already stay. One file becomes the content of the file at
-PATH, without its history: what its root \"text\" or \"richtext\" holds, or the root that --root names.
-A file that is no update changes nothing, whichever it is.
+With --yjs, DIR contains the Yjs documents of a workspace as updates v1 or v2. They are merged
+unchanged, with their ids and history; existing content of the workspace stays. If DIR is a single
+file, the content of its root \"text\" or \"richtext\", or of the root that --root names, becomes
+the content of the file at PATH, without its history. If one file is not a valid update, nothing
+is imported.
 
-JSON: {n_created, n_updated, n_unchanged, n_folders, n_links, n_bytes, skipped: [{path, why}]};
-with --yjs {n_changed, n_unchanged, n_bytes, skipped: [{path, why}]}.";
+JSON: {created, updated, unchanged, directories, links, bytes, skipped: [{path, why}]};
+with --yjs {changed, unchanged, bytes, skipped: [{path, why}]}.";
 
 /// The arguments of `yfs import`.
 #[derive(Debug, Args)]
@@ -46,19 +47,19 @@ pub(crate) struct ImportArgs {
     /// The destination
     #[arg(value_name = "PATH", default_value = "/")]
     to: String,
-    /// Also import what .gitignore files exclude
+    /// Also import paths that .gitignore files exclude
     #[arg(long)]
     no_ignore: bool,
     /// Skip names that begin with a dot
     #[arg(long)]
     no_hidden: bool,
-    /// Skip larger files
+    /// Skip files larger than SIZE
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     max_size: u64,
-    /// DIR holds Yjs documents, or is one
+    /// Import Yjs documents: DIR contains them, or is one
     #[arg(long, conflicts_with_all = ["no_ignore", "no_hidden", "max_size"])]
     yjs: bool,
-    /// The root that holds the content of a Yjs document
+    /// The name of the root with the content of the Yjs document
     #[arg(long, value_name = "NAME", requires = "yjs")]
     root: Option<String>,
 }
@@ -80,7 +81,7 @@ pub(crate) fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
     let report =
         workspace.import(&args.from, &to.path, &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);
-    tell(context, &report?)
+    report_import(context, &report?)
 }
 
 /// Imports Yjs documents.
@@ -88,28 +89,28 @@ fn import_yjs(args: &ImportArgs, to: &VPath, context: &mut CommandContext) -> Re
     let workspace = context.writable()?;
     let report = if args.from.is_dir() {
         if !to.is_root() || args.root.is_some() {
-            let message = "the documents of a workspace have their paths and roots: \
-                           leave out PATH and --root, or import one document";
+            let message = "PATH and --root apply only to a single document; \
+                           DIR is a directory, whose documents have their own paths and roots";
             return Err(CommandError::usage(message));
         }
         workspace.documents().import_directory(&args.from)
     } else {
         workspace.documents().import_file(&args.from, to, args.root.as_deref())
     };
-    tell_yjs(context, &report.map_err(with_hint)?)
+    report_yjs(context, &report.map_err(with_hint)?)
 }
 
 /// Adds a hint to a failure.
 fn with_hint(error: WorkspaceError) -> CommandError {
     let hint = match &error {
         WorkspaceError::YjsImport { source: YjsImportError::NoMain, .. } => {
-            "name the main document main.bin, or import one document: yfs import --yjs FILE PATH"
+            "rename the main document to main.bin, or import one file: yfs import --yjs FILE PATH"
         }
         WorkspaceError::YjsImport { source: YjsImportError::NoContent { .. }, .. } => {
-            "name the root with --root"
+            "pass the name of the root with --root"
         }
         WorkspaceError::YjsImport { source: YjsImportError::Incomplete, .. } => {
-            "save the whole state, as Y.encodeStateAsUpdate(doc) returns it"
+            "save the complete state that Y.encodeStateAsUpdate(doc) returns"
         }
         _ => return error.into(),
     };
@@ -117,13 +118,13 @@ fn with_hint(error: WorkspaceError) -> CommandError {
 }
 
 /// Prints the report of an import of Yjs documents.
-fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
-    tell_skipped(context, &report.skipped);
+fn report_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
+    report_skipped(context, &report.skipped);
     if context.out.json {
         return context.out.json_line(&json::value(&YjsImportReportJson::from(report)));
     }
     let changed = counted(report.n_changed, "document", "documents");
-    let mut text = format!("{changed} changed, {} read", amount(report.n_bytes));
+    let mut text = format!("{changed} changed, {} read", sentence_size(report.n_bytes));
     let skipped = report.skipped.len() as u64;
     add_counts(&mut text, &[(report.n_unchanged, "unchanged"), (skipped, "skipped")]);
     context.remark(&text);
@@ -131,8 +132,8 @@ fn tell_yjs(context: &mut CommandContext, report: &YjsImportReport) -> Result {
 }
 
 /// Prints the report of an import.
-fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
-    tell_skipped(context, &report.skipped);
+fn report_import(context: &mut CommandContext, report: &ImportReport) -> Result {
+    report_skipped(context, &report.skipped);
     if context.out.json {
         return context.out.json_line(&json::value(&ImportReportJson::from(report)));
     }
@@ -143,14 +144,14 @@ fn tell(context: &mut CommandContext, report: &ImportReport) -> Result {
 /// Returns a summary of an import in one line.
 pub(crate) fn summary(report: &ImportReport) -> String {
     let made = counted(report.n_created, "file", "files");
-    let mut text = format!("{made} made, {} read", amount(report.n_bytes));
-    let mut add = |n, one, many| {
+    let mut text = format!("{made} created, {} read", sentence_size(report.n_bytes));
+    let mut add_created = |n, one, many| {
         if n > 0 {
-            text += &format!(", {} made", counted(n, one, many));
+            text += &format!(", {} created", counted(n, one, many));
         }
     };
-    add(report.n_directories, "directory", "directories");
-    add(report.n_links, "link", "links");
+    add_created(report.n_directories, "directory", "directories");
+    add_created(report.n_links, "link", "links");
     let skipped = report.skipped.len() as u64;
     let counts =
         [(report.n_updated, "updated"), (report.n_unchanged, "unchanged"), (skipped, "skipped")];
@@ -160,13 +161,13 @@ pub(crate) fn summary(report: &ImportReport) -> String {
 
 /// Adds the counts that are not zero to a summary.
 fn add_counts(text: &mut String, counts: &[(u64, &str)]) {
-    for (n, what) in counts.iter().filter(|(n, _)| *n > 0) {
-        *text += &format!(", {n} {what}");
+    for (n, label) in counts.iter().filter(|(n, _)| *n > 0) {
+        *text += &format!(", {n} {label}");
     }
 }
 
 /// Reports the skipped paths; the command then exits with 1.
-pub(crate) fn tell_skipped(context: &mut CommandContext, skipped: &[SkippedPath]) {
+pub(crate) fn report_skipped(context: &mut CommandContext, skipped: &[SkippedPath]) {
     for SkippedPath { path, why } in skipped {
         context.fail(&CommandError::other(format!("{path}: skipped: {why}")));
     }

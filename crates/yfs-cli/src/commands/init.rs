@@ -14,11 +14,12 @@ use crate::{
 };
 
 const HELP: &str = "\
-The workspace is DIR/.yfs/workspace.db. Copy it with `yfs backup`, never while it is in use otherwise.
+The workspace is the file DIR/.yfs/workspace.db. To copy a workspace that is in use, run
+`yfs backup`; a plain copy of the file can be inconsistent.
 
 Examples:
-  yfs init                     in this directory
-  yfs init ~/work              in another, which is made if it is missing
+  yfs init                     in the current directory
+  yfs init ~/work              in another directory, created if it is missing
   yfs init --workspace x.db    in this file
   yfs init --profile commonmark
 
@@ -31,7 +32,7 @@ pub(crate) struct InitArgs {
     /// The directory; default: the current one
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The schema of markdown, for editors to bind to
+    /// The schema of rich text that editors use for markdown files
     #[arg(long, value_enum, default_value = "gfm")]
     profile: ProfileName,
 }
@@ -54,26 +55,24 @@ pub(crate) fn run(args: InitArgs, context: &mut CommandContext) -> Result {
     if context.out.json {
         return context.out.json_line(&json!({ "id": id.as_str(), "file": shown }));
     }
-    context.remark(&format!("made an empty workspace in {shown}"));
+    context.remark(&format!("created an empty workspace in {shown}"));
     Ok(())
 }
 
 /// Creates a workspace in a file that does not exist yet, and the directory that contains it.
 pub(crate) fn create(file: &std::path::Path, options: WorkspaceOptions) -> Result<Workspace> {
     if file.exists() {
-        return Err(CommandError::other(format!(
-            "{}: there is a workspace already",
-            file.display()
-        )));
+        let message = format!("{}: the workspace exists already", file.display());
+        return Err(CommandError::other(message));
     }
-    let mut made = None;
+    let mut created_dir = None;
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
         discover::make_dir(dir).map_err(|error| CommandError::host(dir, &error))?;
-        made = Some(dir);
+        created_dir = Some(dir);
     }
     Workspace::create_at(file, options).map_err(|error| {
         // A failed command leaves no new directory behind; one that is not empty stays.
-        if let Some(dir) = made {
+        if let Some(dir) = created_dir {
             fs::remove_dir(dir).ok();
         }
         error.into()

@@ -14,7 +14,7 @@ use crate::errors::{CommandError, Result};
 /// The source of the content.
 #[derive(Debug, Args)]
 pub(crate) struct ContentArgs {
-    /// The content itself, instead of standard input; nothing is added to it
+    /// The content, instead of standard input; no newline is added
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     content: Option<String>,
 }
@@ -48,5 +48,5 @@ pub(crate) fn read_host(path: &PathBuf) -> Result<Bytes> {
 /// Reads text from a file of the host, or standard input if it is `-`.
 pub(crate) fn read_host_text(path: &PathBuf) -> Result<String> {
     let text = String::from_utf8(read_host(path)?.into());
-    text.map_err(|_| CommandError::other(format!("{}: not UTF-8 text", path.display())))
+    text.map_err(|_| CommandError::other(format!("{}: the file is not UTF-8 text", path.display())))
 }

@@ -9,11 +9,11 @@ use crate::{
 };
 
 const HELP: &str = "\
-A name is one line of at most 128 bytes. `yfs versions` takes it wherever it takes a number; of two
-versions of one name the later is meant.
+A name is one line of at most 128 bytes. The commands that take the number of a version also take
+its name. If several versions have the same name, it means the latest.
 
 Examples:
-  yfs label plan.md 'sent to Bob'       names what the file holds now
+  yfs label plan.md 'sent to Bob'       names the current content
   yfs versions diff plan.md 'sent to Bob'
   yfs label --remove plan.md 'sent to Bob'
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &LabelArgs, context: &mut CommandContext) -> Result {
         workspace.history().name_version(&path.path, &args.name)?;
     } else if !workspace.history().unname_version(&path.path, &args.name)? {
         return Err(CommandError::other(format!(
-            "{}: no version is named {:?}",
+            "{}: no version has the name {:?}",
             path.typed, args.name
         )));
     }

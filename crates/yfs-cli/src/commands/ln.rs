@@ -14,7 +14,7 @@ use crate::{
 const HELP: &str = "\
 Examples:
   yfs ln -s ../common/logo.png logo.png
-  yfs ln -s target.md links           makes links/target.md if links is a directory
+  yfs ln -s target.md links           creates links/target.md if links is a directory
   yfs ln -sf v2 current               replaces a link
 
 JSON: {path, target}.";
@@ -23,19 +23,19 @@ JSON: {path, target}.";
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LnArgs {
-    /// The target of the link; it need not exist
+    /// The target of the link, which may be missing
     #[arg(value_name = "TARGET", allow_hyphen_values = true)]
     target: String,
     /// The path of the link; default: the target's name in /
     #[arg(value_name = "LINK")]
     link: Option<String>,
-    /// Create a symbolic link
+    /// Create a symbolic link; required, because there are no hard links
     #[arg(short, long)]
     symbolic: bool,
     /// Replace an existing file or link
     #[arg(short, long)]
     force: bool,
-    /// Treat LINK as the link's own path even if it is a directory
+    /// Treat LINK as the path of the link, even if it is a directory
     #[arg(short = 'T', long, visible_short_alias = 'n')]
     no_target_directory: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: LnArgs, context: &mut CommandContext) -> Result {
         return Ok(());
     }
     if args.force {
-        clear(&fs, &link).await?;
+        remove_existing(&fs, &link).await?;
     }
     fs.symlink(&args.target, &link.path).await?;
     if context.out.json {
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: LnArgs, context: &mut CommandContext) -> Result {
 }
 
 /// Removes a file or link at the link's path. Keeps a directory, so that creating the link fails.
-async fn clear(fs: &Fs, link: &TypedPath) -> Result<(), FsError> {
+async fn remove_existing(fs: &Fs, link: &TypedPath) -> Result<(), FsError> {
     match fs.lstat(&link.path).await {
         Ok(stat) if !stat.is_directory() => {
             let options = RemoveOptions { recursive: false, force: true };

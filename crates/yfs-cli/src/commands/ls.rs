@@ -1,4 +1,4 @@
-//! `yfs ls`: lists directories, in the format of POSIX `ls`.
+//! `yfs ls`: lists directory contents, in the format of POSIX `ls`.
 
 use std::cmp::Reverse;
 
@@ -17,12 +17,12 @@ use crate::{
 
 const HELP: &str = "\
 Examples:
-  yfs ls                 what is in /
+  yfs ls                 list /
   yfs ls -la docs        all names in /docs, with modes, sizes and times
-  yfs ls -R --json       everything, one JSON object a line
-  yfs ls -t | head -1    what changed last
+  yfs ls -R --json       everything, one JSON object per line
+  yfs ls -t | head -1    the entry that changed last
 
-JSON: one object a line: {path, name, id, kind, size, mode, mtime[, target]}.";
+JSON: one object per line: {path, name, id, kind, size, mode, mtime[, target]}.";
 
 /// The arguments of `yfs ls`.
 #[derive(Debug, Args)]
@@ -31,13 +31,13 @@ pub(crate) struct LsArgs {
     /// The files and directories to list; default: /
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// Also list names that begin with a dot, and . and ..
+    /// List names that begin with a dot, and the entries . and ..
     #[arg(short, long)]
     all: bool,
-    /// Also list names that begin with a dot
+    /// List names that begin with a dot
     #[arg(short = 'A', long)]
     almost_all: bool,
-    /// List directories themselves, not their content
+    /// List directories themselves, not their contents
     #[arg(short, long)]
     directory: bool,
     /// Print mode, size in bytes, modification time and name
@@ -46,13 +46,13 @@ pub(crate) struct LsArgs {
     /// Print one name per line
     #[arg(short = '1')]
     one: bool,
-    /// Also list everything below directories
+    /// List directories recursively
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// Sort by time, the latest first
+    /// Sort by time, latest first
     #[arg(short = 't')]
     by_time: bool,
-    /// Sort by size, the largest first
+    /// Sort by size, largest first
     #[arg(short = 'S')]
     by_size: bool,
     /// Reverse the order
@@ -89,7 +89,7 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let n_operands = args.paths.len();
     let (mut rows, mut dirs) = (Vec::new(), Vec::new());
     for operand in operands {
-        match look(&args, &fs, &operand).await {
+        match stat_operand(&args, &fs, &operand).await {
             Ok(stat) if stat.is_directory() && !args.directory => dirs.push((operand, stat)),
             Ok(stat) => rows.push(row_of(&fs, operand, stat).await),
             Err(error) => context.fail(&error.into()),
@@ -102,7 +102,7 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let with_headings = n_operands > 1 || args.recursive;
     let mut pending: Vec<TypedPath> = dirs.into_iter().rev().map(|(dir, _)| dir).collect();
     while let Some(dir) = pending.pop() {
-        let mut rows = match list(&args, &fs, &dir).await {
+        let mut rows = match read_rows(&args, &fs, &dir).await {
             Ok(rows) => rows,
             Err(error) => {
                 context.fail(&error.into());
@@ -126,7 +126,12 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     Ok(())
 }
 
-async fn look(args: &LsArgs, fs: &Fs, operand: &TypedPath) -> Result<Stat, yfs_vfs::FsError> {
+/// Returns the metadata of an operand; follows links as POSIX `ls` does.
+async fn stat_operand(
+    args: &LsArgs,
+    fs: &Fs,
+    operand: &TypedPath,
+) -> Result<Stat, yfs_vfs::FsError> {
     let stat = fs.lstat(&operand.path).await?;
     if stat.kind != FileKind::Symlink || args.long || args.directory || args.classify {
         return Ok(stat);
@@ -135,7 +140,12 @@ async fn look(args: &LsArgs, fs: &Fs, operand: &TypedPath) -> Result<Stat, yfs_v
     Ok(fs.stat(&operand.path).await.unwrap_or(stat))
 }
 
-async fn list(args: &LsArgs, fs: &Fs, dir: &TypedPath) -> Result<Vec<ListRow>, yfs_vfs::FsError> {
+/// Returns the entries of a directory.
+async fn read_rows(
+    args: &LsArgs,
+    fs: &Fs,
+    dir: &TypedPath,
+) -> Result<Vec<ListRow>, yfs_vfs::FsError> {
     let mut rows = Vec::new();
     if args.all {
         for (name, path) in
@@ -227,16 +237,14 @@ impl LsArgs {
         let now = parse_time::now();
         for row in rows {
             let id = if self.id { format!("{} ", row.entry.id) } else { String::new() };
-            let picture = mode::picture(row.entry.kind, row.entry.mode);
+            let mode = mode::format_mode(row.entry.kind, row.entry.mode);
             let time = parse_time::short(row.entry.mtime, now);
             let name = context.out.name(row.entry.kind, &row.name);
             let tail = match &row.target {
                 Some(target) => format!(" -> {}", context.out.safe(target)),
                 None => self.mark(row).to_owned(),
             };
-            context
-                .out
-                .line(&format!("{id}{picture} {:>width$} {time} {name}{tail}", size(row)))?;
+            context.out.line(&format!("{id}{mode} {:>width$} {time} {name}{tail}", size(row)))?;
         }
         Ok(())
     }

@@ -24,12 +24,13 @@ pub(crate) struct NoArgs {}
 /// The arguments of `yfs backup`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The copy is consistent, also while others write. It is a workspace of its own: open it with --workspace.
+The copy is consistent, even if other processes write meanwhile. It is a workspace file; to open it,
+pass it to --workspace.
 
 Examples:
   yfs backup ~/backups/notes.db
 
-JSON: {file, n_bytes}.")]
+JSON: {file, bytes}.")]
 pub(crate) struct BackupArgs {
     /// The file to write, which must not exist
     #[arg(value_name = "FILE")]
@@ -92,6 +93,7 @@ pub(crate) async fn info(context: &mut CommandContext) -> Result {
     Ok(())
 }
 
+/// Returns a summary of the rejected updates in one line.
 fn quarantine_summary(store: &StoreStats) -> String {
     let StoreStats { n_quarantined, n_refused, quarantine_bytes, n_quarantine_dropped, .. } = store;
     let mut summary = n_quarantined.to_string();
@@ -104,7 +106,7 @@ fn quarantine_summary(store: &StoreStats) -> String {
     summary
 }
 
-/// Lists conflicts settled by rules, and content that needs a repair.
+/// Lists conflicts that rules resolved, and contents that need a repair.
 pub(crate) fn conflicts(context: &mut CommandContext) -> Result {
     for conflict in context.readable()?.conflicts()? {
         if context.out.json {
@@ -136,11 +138,13 @@ pub(crate) fn compact(context: &mut CommandContext) -> Result {
     }
     let (before, after) = (human_size(report.bytes_before), human_size(report.bytes_after));
     let (n_compacted, n) = (report.n_compacted, report.n_documents);
-    context.remark(&format!("{n_compacted} of {n} documents compacted, {before} became {after}"));
+    context.remark(&format!(
+        "{n_compacted} of {n} documents compacted, {before} before, {after} after"
+    ));
     Ok(())
 }
 
-/// Reads everything, and reports damage.
+/// Verifies everything that the workspace stores, and reports damage.
 pub(crate) fn fsck(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
     let report = workspace.store().check().map_err(yfs::WorkspaceError::from)?;
@@ -164,9 +168,8 @@ pub(crate) fn fsck(context: &mut CommandContext) -> Result {
             "problems": n_problems,
         }))?;
     } else {
-        context.remark(&format!(
-            "{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs read, {n_problems} problems"
-        ));
+        let read = format!("{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs");
+        context.remark(&format!("{read} checked, {n_problems} problems"));
     }
     if n_problems > 0 {
         context.exit_with(EXIT_FAILED);

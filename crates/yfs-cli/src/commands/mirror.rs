@@ -1,4 +1,4 @@
-//! `yfs mirror`: keeps a directory of this machine and a workspace in step.
+//! `yfs mirror`: synchronizes a directory of this machine with a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use yfs_mirror::{
 };
 
 use crate::{
-    commands::{init, serve::told_to_end},
+    commands::{init, serve::wait_for_signal},
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
@@ -20,34 +20,34 @@ use crate::{
 };
 
 const HELP: &str = "\
-What is made, edited, renamed or deleted on either side is on the other within a moment; what both sides
-change is merged, also what was changed while no mirror ran. When they first meet, nothing in DIR is
-overwritten or deleted. What the mirror takes away stays in the trash (`yfs trash`) or in the versions of
-its file (`yfs versions`).
+A change on either side is applied to the other within a moment. Concurrent changes are merged,
+also changes made while no mirror was running. The first synchronization overwrites and deletes
+nothing in DIR. Content that the mirror removes stays in the trash (`yfs trash`) or in the
+versions of its file (`yfs versions`).
 
-.git and .yfs are never mirrored, nor what .gitignore and .yfsignore name. From elsewhere come no executable
-bits and no files that tools obey unasked (.vscode, .envrc, .npmrc and their like), unless you --trust
-everybody who can write to the workspace.
+.git, .yfs and paths that .gitignore or .yfsignore exclude are not mirrored. Executable bits, and
+files that tools execute or load automatically (.vscode, .envrc, .npmrc and similar), are not
+written to DIR, unless you pass --trust; do so only if you trust all writers of the workspace.
 
-The workspace is the one in DIR/.yfs, which is made if it is missing, or the one that --workspace names.
-Other commands work while it runs. Ctrl-C ends it.
+The workspace is DIR/.yfs, which is created if it is missing, or the one that --workspace names.
+Other commands can use the workspace meanwhile. Ctrl-C stops the mirror.
 
 Examples:
   yfs mirror ~/notes
-  yfs mirror . --once                       meet once, and end
-  yfs mirror build --workspace ~/notes      another folder for a workspace
+  yfs mirror . --once                       synchronize once, and exit
+  yfs mirror build --workspace ~/notes      mirror a workspace to another directory
 
-Exit status: 0; with --once, 1 if something could not be brought over (what is left alone by rule is
-told and is no failure).
+Exit status: 0; with --once, 1 if a path could not be synchronized. Paths that a rule excludes are
+reported, and are not failures.
 
-JSON: while it runs lines of {path, why}; in the end {to_workspace, to_folder, n_matched, n_merged,
+JSON: while it runs, lines of {path, why}; at the end {to_workspace, to_directory, matched, merged,
 skipped: [{path, why}]}, where the first two are {created, written, moved, deleted, touched}.";
 
 /// The subdirectory of the mirrored directory that contains the workspace.
 const DIR: &str = ".yfs";
 
 /// The name of the mirror's database, beside the workspace.
-const MEMORY: &str = "mirror.db";
+const STATE_FILE: &str = "mirror.db";
 
 /// The arguments of `yfs mirror`.
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ pub(crate) struct MirrorArgs {
     /// Synchronize both sides once, and exit
     #[arg(long)]
     once: bool,
-    /// Accept executable bits, and files that tools obey unasked, from all writers
+    /// Accept executable bits, and files that tools execute or load automatically
     #[arg(long)]
     trust: bool,
 }
@@ -71,38 +71,38 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
     let report = if args.once {
         Mirror::once(&workspace, &args.dir, options).map_err(anyhow::Error::from)?
     } else {
-        follow(&workspace, &args.dir, options, context).await?
+        run_mirror(&workspace, &args.dir, options, context).await?
     };
-    tell(&report, args.once, context)?;
+    print_report(&report, args.once, context)?;
     Ok(workspace.close()?)
 }
 
 /// Returns the options of a mirror.
 pub(crate) fn options(trust: bool) -> MirrorOptions {
-    let trust = if trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Folder };
+    let trust = if trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
     MirrorOptions { trust, ..MirrorOptions::default() }
 }
 
-/// Returns the directory that contains a workspace, if it is a mirrored one.
-pub(crate) fn mirrored(file: &Path) -> Option<&Path> {
-    let own = file.parent().filter(|own| own.ends_with(DIR))?;
-    own.join(MEMORY).is_file().then(|| own.parent())?
+/// Returns the directory that contains a workspace, if the directory is mirrored.
+pub(crate) fn mirrored_directory(file: &Path) -> Option<&Path> {
+    let state_dir = file.parent().filter(|dir| dir.ends_with(DIR))?;
+    state_dir.join(STATE_FILE).is_file().then(|| state_dir.parent())?
 }
 
-/// Synchronizes the directory and the workspace once, unless another process keeps them in step.
-/// Prints what is left alone, and returns whether the workspace changed.
-pub(crate) fn meet(
+/// Synchronizes the directory and the workspace once, unless another process mirrors them. Prints
+/// the skipped paths, and returns whether the workspace changed.
+pub(crate) fn synchronize_once(
     workspace: &Workspace,
-    folder: &Path,
+    directory: &Path,
     trust: bool,
     context: &mut CommandContext,
 ) -> Result<bool> {
-    let report = match Mirror::once(workspace, folder, options(trust)) {
+    let report = match Mirror::once(workspace, directory, options(trust)) {
         Err(MirrorError::Busy(_)) => return Ok(false),
-        met => met.map_err(anyhow::Error::from)?,
+        report => report.map_err(anyhow::Error::from)?,
     };
-    let told = report.told.iter().map(|notice| (&notice.path, &notice.why));
-    for (path, why) in told.chain(&report.skipped) {
+    let notices = report.notices.iter().map(|notice| (&notice.path, &notice.why));
+    for (path, why) in notices.chain(&report.skipped) {
         context.remark(&format!("{}: {why}", path.display()));
     }
     Ok(report.to_workspace != ChangeCounts::default())
@@ -122,8 +122,8 @@ fn open(dir: &Path, once: bool, context: &mut CommandContext) -> Result<Workspac
     if file.is_file() { context.open_at(&file, options) } else { init::create(&file, options) }
 }
 
-/// Keeps both sides in step until the process is asked to end, and prints what is left alone.
-async fn follow(
+/// Mirrors until the process receives a signal to stop, and prints notices.
+async fn run_mirror(
     workspace: &Workspace,
     dir: &Path,
     options: MirrorOptions,
@@ -133,14 +133,14 @@ async fn follow(
     let mirror = mirror.map_err(anyhow::Error::from)?;
     let mut notices = mirror.notices();
     context.remark(&format!("mirroring {}", dir.display()));
-    let mut ended = std::pin::pin!(told_to_end());
-    let mut looks = tokio::time::interval(std::time::Duration::from_millis(500));
+    let mut stopped = std::pin::pin!(wait_for_signal());
+    let mut checks = tokio::time::interval(std::time::Duration::from_millis(500));
     loop {
         tokio::select! {
-            () = &mut ended => break,
-            _ = looks.tick() => if mirror.has_ended() { break },
+            () = &mut stopped => break,
+            _ = checks.tick() => if mirror.has_ended() { break },
             notice = notices.recv() => match notice {
-                Ok(notice) => tell_notice(&notice, context)?,
+                Ok(notice) => print_notice(&notice, context)?,
                 Err(RecvError::Lagged(_)) => (),
                 Err(RecvError::Closed) => break,
             },
@@ -149,26 +149,25 @@ async fn follow(
     Ok(mirror.stop().map_err(anyhow::Error::from)?)
 }
 
-/// Prints a notice for the owner of a directory.
-pub(crate) fn tell_notice(
+/// Prints a notice about a path of the directory.
+pub(crate) fn print_notice(
     MirrorNotice { path, why, .. }: &MirrorNotice,
     context: &mut CommandContext,
 ) -> Result {
     if context.out.json {
-        context
-            .out
-            .json_line(&json!({ "path": path.to_string_lossy(), "why": why.to_string() }))?;
+        let value = json!({ "path": path.to_string_lossy(), "why": why.to_string() });
+        context.out.json_line(&value)?;
         return context.out.flush();
     }
     context.remark(&format!("{}: {why}", path.display()));
     Ok(())
 }
 
-/// Prints what the mirror did.
-fn tell(report: &MirrorReport, once: bool, context: &mut CommandContext) -> Result {
+/// Prints the notices, the failures and the counts of a mirror that ended.
+fn print_report(report: &MirrorReport, once: bool, context: &mut CommandContext) -> Result {
     if once && !context.out.json {
-        for notice in &report.told {
-            tell_notice(notice, context)?;
+        for notice in &report.notices {
+            print_notice(notice, context)?;
         }
     }
     for (path, why) in &report.skipped {
@@ -189,26 +188,30 @@ fn tell(report: &MirrorReport, once: bool, context: &mut CommandContext) -> Resu
             .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why.to_string() }))
             .collect();
         return context.out.json_line(&json!({
-            "to_workspace": counts(&report.to_workspace),
-            "to_directory": counts(&report.to_folder),
+            "to_workspace": counts_json(&report.to_workspace),
+            "to_directory": counts_json(&report.to_directory),
             "matched": report.n_matched,
             "merged": report.n_merged,
             "skipped": skipped,
         }));
     }
-    let total = |it: &ChangeCounts| it.created + it.written + it.moved + it.deleted + it.touched;
-    let (up, down) = (total(&report.to_workspace), total(&report.to_folder));
-    let up = counted(up, "change", "changes");
-    context.remark(&format!("{up} brought to the workspace, {down} to the folder"));
+    let total = |counts: &ChangeCounts| {
+        counts.created + counts.written + counts.moved + counts.deleted + counts.touched
+    };
+    let to_workspace = counted(total(&report.to_workspace), "change", "changes");
+    let to_directory = total(&report.to_directory);
+    context.remark(&format!(
+        "{to_workspace} applied to the workspace, {to_directory} to the directory"
+    ));
     Ok(())
 }
 
-fn counts(it: &ChangeCounts) -> Value {
+fn counts_json(counts: &ChangeCounts) -> Value {
     json!({
-        "created": it.created,
-        "written": it.written,
-        "moved": it.moved,
-        "deleted": it.deleted,
-        "touched": it.touched,
+        "created": counts.created,
+        "written": counts.written,
+        "moved": counts.moved,
+        "deleted": counts.deleted,
+        "touched": counts.touched,
     })
 }

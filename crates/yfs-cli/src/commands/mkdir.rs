@@ -14,10 +14,10 @@ use crate::{
 const HELP: &str = "\
 Examples:
   yfs mkdir docs
-  yfs mkdir -p src/deep/er      also what is missing above; fine if it is there
+  yfs mkdir -p src/deep/er      also creates missing parents; no error if it exists
   yfs mkdir -m 700 private
 
-JSON: one object a line: {path, id}.";
+JSON: one object per line: {path, id}.";
 
 /// The arguments of `yfs mkdir`.
 #[derive(Debug, Args)]
@@ -26,10 +26,10 @@ pub(crate) struct MkdirArgs {
     /// The directories to create
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// Also create missing directories above; no error if the directory exists
+    /// Also create missing parent directories; no error if the directory exists
     #[arg(short, long)]
     parents: bool,
-    /// Permission bits
+    /// Set these permission bits, as in chmod
     #[arg(short, long, value_name = "MODE")]
     mode: Option<String>,
 }
@@ -39,17 +39,17 @@ pub(crate) async fn run(args: MkdirArgs, context: &mut CommandContext) -> Result
     let change =
         args.mode.as_deref().map(ModeChange::parse).transpose().map_err(CommandError::Usage)?;
     // Symbolic modes apply to the default mode of directories.
-    let mode = change.map(|it| it.apply(yfs_vfs::stat::DEFAULT_DIRECTORY_MODE, true));
+    let mode = change.map(|change| change.apply(yfs_vfs::stat::DEFAULT_DIRECTORY_MODE, true));
     let options = MkdirOptions { recursive: args.parents, mode };
     let fs = context.writer()?;
     for path in context.paths(&args.paths) {
-        let part = make(context, &fs, &path, &options).await;
-        context.settle(part)?;
+        let part = create(context, &fs, &path, &options).await;
+        context.continue_after(part)?;
     }
     Ok(())
 }
 
-async fn make(
+async fn create(
     context: &mut CommandContext,
     fs: &Fs,
     path: &TypedPath,

@@ -1,4 +1,4 @@
-//! `yfs mv`: moves and renames. Files keep their history, and stay open in editors.
+//! `yfs mv`: moves and renames files. They keep their history, and stay open in editors.
 
 use clap::Args;
 use yfs_vfs::{FsCode, MoveOptions};
@@ -10,16 +10,16 @@ use crate::{
 };
 
 const HELP: &str = "\
-A file that is replaced keeps its identity and gets the new content as the least edit, so that editors
-stay bound to it.
+If PATH replaces an existing file, that file keeps its id and gets the new content as the smallest
+edit, so that open editors stay connected to it.
 
 Examples:
   yfs mv draft.md final.md
-  yfs mv a.txt b.txt archive          into the directory archive
-  yfs mv -T new-site site             replaces, never into it
-  yfs mv -n a.txt b.txt               not if b.txt exists
+  yfs mv a.txt b.txt archive          moves into the directory archive
+  yfs mv -T new-site site             replaces site, never moves into it
+  yfs mv -n a.txt b.txt               skips if b.txt exists
 
-JSON: one object a line: {from, to}.";
+JSON: one object per line: {from, to}.";
 
 /// The arguments of `yfs mv`.
 #[derive(Debug, Args)]
@@ -33,22 +33,22 @@ pub(crate) struct MvArgs {
 pub(crate) async fn run(args: MvArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for transfer in args.transfer.transfers(context, &fs).await? {
-        let part = transfer_one(context, &fs, &transfer, !args.transfer.no_clobber).await;
-        context.settle(part)?;
+        let part = move_one(context, &fs, &transfer, !args.transfer.no_clobber).await;
+        context.continue_after(part)?;
     }
     Ok(())
 }
 
-async fn transfer_one(
+async fn move_one(
     context: &mut CommandContext,
     fs: &Fs,
-    it: &PathTransfer,
+    transfer: &PathTransfer,
     replace: bool,
 ) -> Result {
     let options = MoveOptions { replace, parents: false };
-    match fs.mv(&it.from.path, &it.to.path, &options).await {
+    match fs.mv(&transfer.from.path, &transfer.to.path, &options).await {
         Err(error) if error.code == FsCode::EEXIST && !replace => return Ok(()),
-        done => done?,
+        moved => moved?,
     }
-    it.report(context)
+    transfer.report(context)
 }

@@ -1,5 +1,5 @@
-//! `yfs profile`: prints or converts the schema of rich text. `yfs repair`: moves misplaced content
-//! to where it belongs, once.
+//! `yfs profile`: prints or converts the schema of rich text. `yfs repair`: repairs files whose
+//! content is duplicated or has the wrong form.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -12,15 +12,16 @@ use crate::{
 };
 
 const HELP: &str = "\
-Editors delete what they cannot build, so all markdown of a workspace keeps one schema:
-  gfm         the names of Milkdown: tables, tasks, strikethrough, footnotes, HTML
-  commonmark  the names of prosemirror-markdown
+Editors delete nodes that their schema does not contain. Therefore all markdown files of a workspace
+use the node names of one schema:
+  gfm         names of Milkdown: tables, tasks, strikethrough, footnotes, HTML
+  commonmark  names of prosemirror-markdown
 
 Examples:
-  yfs profile                       print it
-  yfs profile convert commonmark    rewrite all documents; close all editors before
+  yfs profile                       print the schema
+  yfs profile convert commonmark    convert all documents; close all editors first
 
-JSON: {profile}; of convert: {profile, n_files, n_converted}.";
+JSON: {profile}; of convert: {profile, files, converted}.";
 
 /// The arguments of `yfs profile`.
 #[derive(Debug, Args)]
@@ -44,9 +45,9 @@ enum ProfileCommand {
 /// The name of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
-    /// The names of prosemirror-markdown
+    /// Node names of prosemirror-markdown
     Commonmark,
-    /// The names of Milkdown
+    /// Node names of Milkdown
     Gfm,
 }
 
@@ -88,8 +89,9 @@ pub(crate) fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
 }
 
 const REPAIR_HELP: &str = "\
-What `yfs conflicts` lists as `doubled` or `unsettled` needs this: a body that is there twice since peers that
-keep no rules converted it at once, or work in the form that a file had before it was renamed.
+Repairs the files that `yfs conflicts` lists as `doubled` or `unsettled`: files whose content is
+there twice because peers converted it concurrently without following the rules, and files with
+edits in the form that they had before a rename.
 
 Examples:
   yfs repair plan.md
@@ -101,7 +103,7 @@ JSON: one object for each file that changed: {path}.";
 #[derive(Debug, Args)]
 #[command(after_help = REPAIR_HELP)]
 pub(crate) struct RepairArgs {
-    /// The files
+    /// The files to repair
     #[arg(value_name = "PATH", required_unless_present = "all")]
     paths: Vec<String>,
     /// Repair all files that `yfs conflicts` lists
@@ -112,7 +114,7 @@ pub(crate) struct RepairArgs {
 /// Repairs the contents of files.
 pub(crate) fn repair(args: RepairArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
-    let typed = if args.all { listed(&workspace)? } else { args.paths };
+    let typed = if args.all { paths_to_repair(&workspace)? } else { args.paths };
     for path in context.paths(&typed) {
         match workspace.maintenance().repair(&path.path) {
             Ok(false) => {}
@@ -129,10 +131,11 @@ pub(crate) fn repair(args: RepairArgs, context: &mut CommandContext) -> Result {
     Ok(workspace.close()?)
 }
 
-fn listed(workspace: &yfs::Workspace) -> Result<Vec<String>> {
+fn paths_to_repair(workspace: &yfs::Workspace) -> Result<Vec<String>> {
     use yfs::workspace::conflicts::ConflictKind;
     let conflicts = workspace.conflicts()?.into_iter();
-    let broken =
-        conflicts.filter(|it| matches!(it.kind, ConflictKind::Doubled | ConflictKind::Unsettled));
+    let broken = conflicts.filter(|conflict| {
+        matches!(conflict.kind, ConflictKind::Doubled | ConflictKind::Unsettled)
+    });
     Ok(broken.map(|conflict| conflict.path).collect())
 }

@@ -1,4 +1,4 @@
-//! `yfs quarantine`: the rejected updates of peers.
+//! `yfs quarantine`: lists, shows and drops rejected updates of peers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::{Args, Subcommand};
@@ -16,9 +16,10 @@ use crate::{
 };
 
 const HELP: &str = "\
-An update is refused if it could harm others: its author's editor shows it, the workspace does not have
-it. A NUMBER is the one that `yfs quarantine ls` prints. Equal updates are kept once and counted. At
-most 16 MiB are kept of one document and 64 MiB in all, 30 days after the last refusal.
+yfs rejects an update that could damage the documents of other peers. The editor that sent it still
+shows the change; the workspace does not contain it. NUMBER is the one that `yfs quarantine ls`
+prints. Equal updates are stored once and counted. The quarantine keeps at most 16 MiB of one
+document and 64 MiB in all, for 30 days after the last rejection.
 
 Examples:
   yfs quarantine ls
@@ -27,8 +28,8 @@ Examples:
   yfs quarantine drop 3
   yfs quarantine drop --all
 
-JSON of ls: one object a line: {number, doc, path, first_at, last_at, n_times, n_bytes, kept, reason}.
-JSON of show: the same, and the update as base64; of drop: {n_dropped}.";
+JSON of ls: one object per line: {number, doc, path, first_at, last_at, times, bytes, kept, reason}.
+JSON of show: the same, with base64; of drop: {dropped}.";
 
 /// The arguments of `yfs quarantine`.
 #[derive(Debug, Args)]
@@ -49,16 +50,16 @@ enum QuarantineCommand {
         /// The number of the update
         #[arg(value_name = "NUMBER")]
         number: u64,
-        /// Print its bytes instead
+        /// Print the bytes of the update
         #[arg(long)]
         raw: bool,
     },
-    /// Delete updates for good
+    /// Delete updates permanently
     Drop {
         /// The numbers of the updates
         #[arg(value_name = "NUMBER", required_unless_present = "all", conflicts_with = "all")]
         numbers: Vec<u64>,
-        /// Drop all updates
+        /// Delete all updates
         #[arg(long)]
         all: bool,
     },
@@ -82,8 +83,8 @@ fn list(context: &mut CommandContext) -> Result {
         }
         let QuarantinedUpdate { number, n_times, len, .. } = refused;
         let time = parse_time::short(refused.last_at, parse_time::now());
-        let (size, place) = (human_size(len), place(&workspace, &refused)?);
-        let line = format!("{number}  {time}  {n_times}x  {size}  {place}: {}", refused.reason);
+        let (size, target) = (human_size(len), target_name(&workspace, &refused)?);
+        let line = format!("{number}  {time}  {n_times}x  {size}  {target}: {}", refused.reason);
         let line = context.out.safe(&line).into_owned();
         context.out.line(&line)?;
     }
@@ -94,15 +95,16 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     let workspace = context.readable()?;
     let refused =
         workspace.maintenance().quarantined()?.into_iter().find(|refused| refused.number == number);
-    let refused = refused.ok_or_else(|| not_there(number))?;
+    let refused = refused.ok_or_else(|| missing_update(number))?;
     let update = if raw || context.out.json {
         workspace.maintenance().quarantined_update(number)?
     } else {
         None
     };
     if raw {
-        let too_large =
-            || CommandError::other(format!("{number}: too large, its bytes were not kept"));
+        let too_large = || {
+            CommandError::other(format!("update {number} was too large; its bytes were not kept"))
+        };
         return context.out.raw(&update.ok_or_else(too_large)?);
     }
     if context.out.json {
@@ -110,11 +112,11 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
         value["base64"] = update.map(|update| STANDARD.encode(update)).into();
         return context.out.json_line(&value);
     }
-    let kept = if refused.is_kept { "" } else { ", too large: its bytes were not kept" };
+    let kept = if refused.is_kept { "" } else { ", too large; its bytes were not kept" };
     let lines = [
         ("Update", number.to_string()),
         ("Document", refused.doc.to_string()),
-        ("Path", place(&workspace, &refused)?),
+        ("Path", target_name(&workspace, &refused)?),
         ("Refused", format!("{} times", refused.n_times)),
         ("First", parse_time::long(refused.first_at)),
         ("Last", parse_time::long(refused.last_at)),
@@ -133,7 +135,7 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
     let mut n_dropped = if all { workspace.maintenance().drop_quarantined(None)? } else { 0 };
     for number in numbers {
         match workspace.maintenance().drop_quarantined(Some(*number))? {
-            0 => context.fail(&not_there(*number)),
+            0 => context.fail(&missing_update(*number)),
             n => n_dropped += n,
         }
     }
@@ -145,15 +147,19 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
 }
 
 /// Returns the path of the document that an update is for, or its guid.
-fn place(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<String> {
+fn target_name(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<String> {
     let path = workspace.nodes().path_of(&FileId::from(&refused.doc))?;
     Ok(path.map_or_else(|| refused.doc.to_string(), |path| path.to_string()))
 }
 
-fn not_there(number: u64) -> CommandError {
-    CommandError::other(format!("{number}: not in quarantine"))
+/// Returns the error for a number that no update has.
+fn missing_update(number: u64) -> CommandError {
+    CommandError::other(format!(
+        "no update {number} in the quarantine; `yfs quarantine ls` lists them"
+    ))
 }
 
+/// Describes a rejected update.
 fn describe(workspace: &Workspace, refused: &QuarantinedUpdate) -> Result<Value> {
     let path = workspace.nodes().path_of(&FileId::from(&refused.doc))?;
     let path = path.map(|path| path.to_string());

@@ -12,10 +12,10 @@ use crate::{
 
 const HELP: &str = "\
 Examples:
-  yfs readlink current             what the link says
-  yfs readlink -f current/a.md     the path without any link
+  yfs readlink current             the target of the link
+  yfs readlink -f current/a.md     the path with all links resolved
 
-JSON: one object a line: {path, target}.";
+JSON: one object per line: {path, target}.";
 
 /// The arguments of `yfs readlink`.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(crate) struct ReadlinkArgs {
     /// The links to read
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// Follow every link of the path; its last name may be missing
+    /// Resolve all links of the path; its last component may be missing
     #[arg(short = 'f', long)]
     canonicalize: bool,
     /// Print no newline after the last target
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: ReadlinkArgs, context: &mut CommandContext) -> Res
     let fs = context.reader()?;
     for path in context.paths(&args.paths) {
         let target = match args.canonicalize {
-            true => canonical(&fs, &path).await,
+            true => canonicalize(&fs, &path).await,
             false => fs.readlink(&path.path).await,
         };
         match target {
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: ReadlinkArgs, context: &mut CommandContext) -> Res
     Ok(())
 }
 
-async fn canonical(fs: &Fs, path: &TypedPath) -> Result<String, FsError> {
+async fn canonicalize(fs: &Fs, path: &TypedPath) -> Result<String, FsError> {
     match (fs.realpath(&path.path).await, path.path.parent(), path.path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.code == FsCode::ENOENT => {
             // Other tools follow a dangling link as far as possible; here it is an error.

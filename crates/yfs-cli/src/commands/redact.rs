@@ -1,4 +1,4 @@
-//! `yfs redact`: erases for good what a file contained and no longer contains.
+//! `yfs redact`: permanently erases deleted content from the history of a file.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -8,7 +8,7 @@ use yfs::workspace::redact::{RedactionReport, RedactionScope};
 use yfs_wire::{RedactionJson, RedactionReportJson, Rfc3339Time};
 
 use crate::{
-    commands::versions::pick,
+    commands::versions::find_version,
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::counted,
@@ -19,19 +19,24 @@ use crate::{
 };
 
 const HELP: &str = "\
-What the file holds now is never touched: edit a secret out first, then redact. Versions that held what
-is erased cannot be read afterwards, and say so. Every peer that hears of it erases as well, and who
-comes back with old content does not bring it back. Out of reach are backups, exports, copies of the
-file, and who has read it. The whole workspace file is rewritten, so that no trace stays in it.
+The current content is never changed: to erase a secret, delete it from the file first, then redact.
+Versions that contained erased text can no longer be read, and are marked as redacted. Every peer
+that receives the redaction also erases the text, and old copies that reconnect do not restore it.
+Backups, exports and copies of the workspace file are not changed. The workspace file is rewritten
+completely, so that no trace remains in it.
 
 Examples:
-  yfs redact --dry-run keys.txt         show what would be erased: all that was ever deleted
-  yfs redact keys.txt                   ask, then erase
-  yfs redact --version 3 keys.txt       only what version 3 held
-  yfs redact --list keys.txt            who erased what, and when
+  yfs redact --dry-run keys.txt         print the text that would be erased: all deleted text
+  yfs redact keys.txt                   ask for confirmation, then erase
+  yfs redact --version 3 keys.txt       erase only text that version 3 contained
+  yfs redact --list keys.txt            list past redactions
 
-JSON: {path, erased, n_chars, pieces, blobs, kept}; of --list: lines of {at, actor, reason, n_chars,
-n_blobs}.";
+JSON: {path, erased, chars, pieces, blobs, kept, held_by};
+with --list one object per line: {at, actor, reason, chars, blobs}.";
+
+/// The error if the command cannot ask for confirmation.
+const NOT_INTERACTIVE: &str = "the command asks for confirmation, and standard input is not a \
+                               terminal; pass --yes or --dry-run";
 
 /// The arguments of `yfs redact`.
 #[derive(Debug, Args)]
@@ -39,19 +44,19 @@ n_blobs}.";
 pub(crate) struct RedactArgs {
     /// The file
     path: String,
-    /// Erase only what this version contained: a number, a name or a time. Default: all history
+    /// Erase only content of this version: a number, a name or a time. Default: all history
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// Print what would be erased, and change nothing
+    /// Print the content that would be erased, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// The reason, for the record
+    /// A reason to record with the redaction
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// List past erasures and their actors
+    /// List past redactions and their actors
     #[arg(long, conflicts_with_all = ["version", "dry_run", "yes", "reason"])]
     list: bool,
 }
@@ -64,18 +69,18 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
     }
     let is_change = !args.dry_run;
     let workspace = if is_change { context.writable()? } else { context.readable()? };
-    let what = match &args.version {
-        Some(version) => RedactionScope::Version(pick(&workspace, &path, version)?.number),
+    let scope = match &args.version {
+        Some(version) => RedactionScope::Version(find_version(&workspace, &path, version)?.number),
         None => RedactionScope::History,
     };
-    let planned = workspace.history().redactable(&path.path, what)?;
+    let planned = workspace.history().redactable(&path.path, scope)?;
     let is_empty = planned.pieces.is_empty() && planned.blobs.is_empty();
-    if args.dry_run || (is_empty && what != RedactionScope::History) {
+    if args.dry_run || (is_empty && scope != RedactionScope::History) {
         return report(context, &path, &planned, false);
     }
     if !args.yes {
         if !io::stdin().is_terminal() {
-            return Err(CommandError::usage("nobody can be asked here: --yes, or --dry-run"));
+            return Err(CommandError::usage(NOT_INTERACTIVE));
         }
         report(context, &path, &planned, false)?;
         context.out.flush()?;
@@ -84,22 +89,22 @@ pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
             return Ok(());
         }
     }
-    let redacted = workspace.history().redact(&path.path, what, args.reason.as_deref())?;
+    let redacted = workspace.history().redact(&path.path, scope, args.reason.as_deref())?;
     if context.out.json {
         return report(context, &path, &redacted, true);
     }
-    context.remark(&summary(&redacted, "erased for good"));
-    tell_held(context, &redacted);
+    context.remark(&summary(&redacted, "erased permanently"));
+    report_held_content(context, &redacted);
     Ok(())
 }
 
-/// Prints a remark about content that stays because readable versions contain it.
-fn tell_held(context: &mut CommandContext, redacted: &RedactionReport) {
+/// Prints a remark about content that is kept because readable versions contain it.
+fn report_held_content(context: &mut CommandContext, redacted: &RedactionReport) {
     let versions: Vec<String> = redacted.held_by.iter().map(ToString::to_string).collect();
     if !versions.is_empty() {
         let versions = versions.join(", ");
         context.remark(&format!(
-            "some of its front matter or source stays: held by version {versions} as well"
+            "front matter or source that version {versions} also contains was kept"
         ));
     }
 }
@@ -112,9 +117,9 @@ fn list(context: &mut CommandContext, path: &TypedPath) -> Result {
             context.out.json_line(&json::value(&record))?;
             continue;
         }
-        let what = counts(record.n_units, record.n_blobs);
+        let amount = counts(record.n_units, record.n_blobs);
         let time = parse_time::long(record.author.at);
-        let line = format!("{time}  {actor}  {what}  {}", reason.unwrap_or_default());
+        let line = format!("{time}  {actor}  {amount}  {}", reason.unwrap_or_default());
         let line = context.out.safe(line.trim_end()).into_owned();
         context.out.line(&line)?;
     }
@@ -139,11 +144,11 @@ fn report(
     }
     for hash in &redacted.blobs {
         let kept =
-            if redacted.kept.contains(hash) { " (stays: something else names it)" } else { "" };
+            if redacted.kept.contains(hash) { " (kept: other content refers to it)" } else { "" };
         context.out.line(&format!("-blob {hash}{kept}"))?;
     }
-    context.remark(&summary(redacted, "would be erased for good"));
-    tell_held(context, redacted);
+    context.remark(&summary(redacted, "would be erased permanently"));
+    report_held_content(context, redacted);
     Ok(())
 }
 
@@ -159,9 +164,10 @@ fn counts(n_units: u64, n_blobs: usize) -> String {
     format!("{chars} and {}", counted(n_blobs as u64, "blob", "blobs"))
 }
 
+/// Asks the user for confirmation on the terminal.
 fn confirm() -> Result<bool> {
     let mut stderr = io::stderr().lock();
-    write!(stderr, "Erase this for good? [y/N] ").and_then(|()| stderr.flush()).ok();
+    write!(stderr, "Erase this permanently? [y/N] ").and_then(|()| stderr.flush()).ok();
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

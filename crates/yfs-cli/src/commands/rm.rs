@@ -11,14 +11,14 @@ use crate::{
 };
 
 const HELP: &str = "\
-What is removed is in the trash; see `yfs help trash`.
+Removed files go to the trash; see `yfs help trash`.
 
 Examples:
   yfs rm old.md
   yfs rm -r build
-  yfs rm -f maybe.txt       no error if it is not there
+  yfs rm -f maybe.txt       no error if it is missing
 
-JSON: one object a line: {path, removed}.";
+JSON: one object per line: {path, removed}.";
 
 /// The arguments of `yfs rm`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(crate) struct RmArgs {
     /// The files to remove
     #[arg(value_name = "PATH", required_unless_present = "force")]
     paths: Vec<String>,
-    /// Remove directories with all their content
+    /// Remove directories recursively
     #[arg(short, long, short_alias = 'R')]
     recursive: bool,
     /// Also remove empty directories
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: RmArgs, context: &mut CommandContext) -> Result {
     let fs = context.writer()?;
     for path in context.paths(&args.paths) {
         let part = remove(&args, context, &fs, &path).await;
-        context.settle(part)?;
+        context.continue_after(part)?;
     }
     Ok(())
 }

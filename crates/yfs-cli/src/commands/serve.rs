@@ -1,4 +1,4 @@
-//! `yfs serve`: serves a directory to editors.
+//! `yfs serve`: serves a directory to Yjs clients.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -33,52 +33,53 @@ const IMPORT_KEY: &str = "serve.import";
 const UNFINISHED: &[u8] = b"unfinished";
 const FINISHED: &[u8] = b"finished";
 
-/// How long the command waits at its end for the mirror to settle.
-const SETTLE: Duration = Duration::from_secs(10);
+/// The time that the command waits at its end for pending changes to reach the disk.
+const MIRROR_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often the command checks whether the mirror has ended.
-const LOOK: Duration = Duration::from_millis(500);
+/// The interval at which the command checks whether the mirror has ended.
+const MIRROR_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 const HELP: &str = "\
-If DIR has no workspace yet, one is made from what is in it. The files in DIR and those of the workspace
-are kept in step while it runs, as by `yfs mirror`: what an editor types is on the disk within a moment, and
-the reverse. What was changed in DIR meanwhile is brought in first. Other commands work while it runs.
-Ctrl-C ends it.
+If DIR has no workspace, one is created from its files. While the server runs, the files in DIR and
+the workspace are synchronized as by `yfs mirror`: an edit in an editor reaches the disk within a
+moment, and the reverse. Changes made in DIR since the last run are imported at the start. Other
+commands can use the workspace meanwhile. Ctrl-C stops the server.
 
-Whoever connects shows a token: as `Authorization: Bearer`, as `?token=`, or in Hocuspocus' own message.
-The owner's token is printed, and stays the same; `yfs token` makes others.
+Clients authenticate with a token: as `Authorization: Bearer`, as `?token=`, or in the message of
+Hocuspocus. The command prints the token of the owner, which does not change; `yfs token` creates
+others.
 
 Examples:
   yfs serve .
-  yfs serve fixtures/handbook --port 0      any port that is free
+  yfs serve fixtures/handbook --port 0      any free port
   yfs serve . --open                        no tokens; for this machine only
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:4680/api/tree
 
-JSON: one object when it listens: {url, sync, collab, workspace, token}.";
+JSON: one object as soon as the server listens: {url, sync, collab, workspace, token}.";
 
 /// The arguments of `yfs serve`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ServeArgs {
-    /// The directory; default: that of the workspace found from here upwards
+    /// The directory to serve; default: that of the workspace found from here upwards
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The port; 0 for any free port
+    /// The port to listen on; 0 for any free port
     #[arg(short, long, default_value_t = DEFAULT_PORT)]
     port: u16,
     /// The address to listen on; 0.0.0.0 for all networks
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
-    /// Leave the files in DIR as they are: edits change only the workspace
+    /// Do not synchronize the files in DIR: edits change only the workspace
     #[arg(long)]
     no_mirror: bool,
-    /// Accept executable bits, and files that tools obey unasked, from all writers
+    /// Accept executable bits, and files that tools execute or load automatically
     #[arg(long)]
     trust: bool,
-    /// Require no token; for loopback addresses only
+    /// Require no token; allowed only on loopback addresses
     #[arg(long)]
     open: bool,
-    /// Also accept pages of this origin, such as https://example.com; may be repeated
+    /// Also accept browsers from this origin, such as https://example.com; may be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
     /// The maximum number of connections
@@ -86,9 +87,9 @@ pub(crate) struct ServeArgs {
     max_connections: usize,
 }
 
-/// Serves until the process is asked to end.
+/// Serves until the process receives a signal to stop.
 pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result {
-    // First of all, so that nothing is created if the port is in use.
+    // The port is bound first, so that nothing is created if it is in use.
     let options = ServeOptions {
         host: args.host,
         port: args.port,
@@ -99,9 +100,9 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     let server = Server::bind(&options).await.map_err(anyhow::Error::from)?;
     raise_file_limit();
     let workspace = open(&args, context)?;
-    let mirror = match folder(&args, context)? {
-        Some(folder) => Some(
-            Mirror::start(&workspace, &folder, mirror::options(args.trust), &Handle::current())
+    let mirror = match directory_to_mirror(&args, context)? {
+        Some(directory) => Some(
+            Mirror::start(&workspace, &directory, mirror::options(args.trust), &Handle::current())
                 .map_err(anyhow::Error::from)?,
         ),
         None => None,
@@ -110,48 +111,48 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     let served = serve(server, &workspace, mirror.as_ref(), context).await;
     if let Some(mirror) = mirror {
         // Pending changes reach the disk; the next mirror applies the rest.
-        tokio::time::timeout(SETTLE, mirror.settled()).await.ok();
+        tokio::time::timeout(MIRROR_STOP_TIMEOUT, mirror.settled()).await.ok();
         mirror.stop().map_err(anyhow::Error::from)?;
     }
     served?;
     workspace.flush()?;
     workspace.close()?;
-    context.remark("ended");
+    context.remark("stopped");
     Ok(())
 }
 
-/// Serves until the process is asked to end, or the mirror ends by itself.
+/// Serves until the process receives a signal to stop, or the mirror fails.
 async fn serve(
     server: Server,
     workspace: &Workspace,
     mirror: Option<&Mirror>,
     context: &mut CommandContext,
 ) -> Result {
-    let mut serving = pin!(server.run(workspace.clone(), told_to_end()));
+    let mut serving = pin!(server.run(workspace.clone(), wait_for_signal()));
     let Some(mirror) = mirror else {
         return Ok(serving.await.map_err(anyhow::Error::from)?);
     };
     let mut notices = mirror.notices();
-    let mut looks = tokio::time::interval(LOOK);
+    let mut checks = tokio::time::interval(MIRROR_CHECK_INTERVAL);
     loop {
         tokio::select! {
             served = &mut serving => return Ok(served.map_err(anyhow::Error::from)?),
-            Ok(notice) = notices.recv() => mirror::tell_notice(&notice, context)?,
-            // Then `stop` returns why.
-            _ = looks.tick() => if mirror.has_ended() { return Ok(()) },
+            Ok(notice) = notices.recv() => mirror::print_notice(&notice, context)?,
+            // `Mirror::stop` then returns the reason.
+            _ = checks.tick() => if mirror.has_ended() { return Ok(()) },
         }
     }
 }
 
-/// Returns the directory to keep in step with the workspace: the named one, or the one that
-/// contains the workspace.
-fn folder(args: &ServeArgs, context: &CommandContext) -> Result<Option<PathBuf>> {
+/// Returns the directory to synchronize with the workspace: the named one, or the one that contains
+/// the workspace.
+fn directory_to_mirror(args: &ServeArgs, context: &CommandContext) -> Result<Option<PathBuf>> {
     if args.no_mirror {
         return Ok(None);
     }
     match &args.dir {
         Some(dir) => Ok(Some(dir.clone())),
-        None => Ok(mirror::mirrored(&context.file()?).map(Path::to_owned)),
+        None => Ok(mirror::mirrored_directory(&context.file()?).map(Path::to_owned)),
     }
 }
 
@@ -186,7 +187,7 @@ fn announce(
         let room = format!("room {id} (the files table) or a file's id");
         context.out.line(&format!("  y-websocket {ws}/sync, {room}"))?;
         context.out.line(&format!("  Hocuspocus  {ws}/collab"))?;
-        let token = token.as_deref().unwrap_or("none is asked for");
+        let token = token.as_deref().unwrap_or("not required");
         context.out.line(&format!("  token       {token}"))?;
     }
     context.out.flush()
@@ -211,65 +212,67 @@ fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
             }
             let file = discover::file_below(dir);
             if !file.is_file() {
-                return make(dir, &file, options, context);
+                return create_and_import(dir, &file, options, context);
             }
             file
         }
     };
     let workspace = context.open_at(&file, options)?;
-    let is_whole = is_whole(&workspace)?;
-    if let (Some(dir), false) = (&args.dir, is_whole) {
-        context.remark("finishing an import that was interrupted");
-        fill(&workspace, dir, context)?;
+    let is_complete = is_import_complete(&workspace)?;
+    if let (Some(dir), false) = (&args.dir, is_complete) {
+        context.remark("resuming an interrupted import");
+        import_directory(&workspace, dir, context)?;
     }
     Ok(workspace)
 }
 
-fn make(
+/// Creates a workspace, and imports the content of its directory.
+fn create_and_import(
     dir: &Path,
     file: &Path,
     options: WorkspaceOptions,
     context: &mut CommandContext,
 ) -> Result<Workspace> {
     let workspace = init::create(file, options)?;
-    set_whole(&workspace, false)?;
-    fill(&workspace, dir, context)?;
+    set_import_complete(&workspace, false)?;
+    import_directory(&workspace, dir, context)?;
     Ok(workspace)
 }
 
 /// Reports whether the import of the directory is complete.
-fn is_whole(workspace: &Workspace) -> Result<bool> {
+fn is_import_complete(workspace: &Workspace) -> Result<bool> {
     let state = workspace.store().get_meta(IMPORT_KEY).map_err(WorkspaceError::from)?;
     Ok(state.is_none_or(|state| state != UNFINISHED))
 }
 
-fn set_whole(workspace: &Workspace, whole: bool) -> Result {
-    let state = if whole { FINISHED } else { UNFINISHED };
+/// Records whether the import of the directory is complete.
+fn set_import_complete(workspace: &Workspace, complete: bool) -> Result {
+    let state = if complete { FINISHED } else { UNFINISHED };
     Ok(workspace.store().set_meta(IMPORT_KEY, state).map_err(WorkspaceError::from)?)
 }
 
 /// Imports the content of a directory.
-fn fill(workspace: &Workspace, dir: &Path, context: &mut CommandContext) -> Result {
+fn import_directory(workspace: &Workspace, dir: &Path, context: &mut CommandContext) -> Result {
     let bar = CommandProgress::new(&context.globals, "importing");
-    let wanted = ImportOptions::default();
+    let options = ImportOptions::default();
     let report =
-        workspace.import(dir, &VPath::root(), &wanted, &|at| bar.set(at.n_done, at.n_total));
+        workspace.import(dir, &VPath::root(), &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);
     let report = report?;
     for skipped in &report.skipped {
         context.remark(&format!("{}: skipped: {}", skipped.path, skipped.why));
     }
     workspace.flush()?;
-    set_whole(workspace, true)?;
+    set_import_complete(workspace, true)?;
     context.remark(&format!("new workspace: {}", import::summary(&report)));
     Ok(())
 }
 
-/// Completes on Ctrl-C, or when the system asks the process to end.
-pub(crate) async fn told_to_end() {
+/// Completes when the process receives SIGINT (Ctrl-C) or SIGTERM.
+pub(crate) async fn wait_for_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        // Then only Ctrl-C ends it; without that, only the system does.
+        // Without a handler for SIGTERM, that signal ends the process at once.
         tokio::signal::ctrl_c().await.ok();
         return;
     };

@@ -11,28 +11,29 @@ use crate::{
 };
 
 const HELP: &str = "\
-Formats, as GNU stat has them: %n name, %N name with a link's target, %s size, %a and %A mode, %F kind,
-%Y and %y time of the last change, %W and %w of the creation, %i id, %h number of names, %% a percent
-sign; and %v the version, for `yfs write --expect`.
+Format directives, as in GNU stat: %n name, %N name with the target of a link, %s size, %a and %A
+mode, %F type, %Y and %y modification time, %W and %w creation time, %i id, %h number of names,
+%% a percent sign. In addition: %v the version, for `yfs write --expect`.
 
 Examples:
   yfs stat plan.md
   yfs stat -c '%s %n' a.md b.md
-  yfs stat -L current             what the link leads to
+  yfs stat -L current             the file that a link refers to
 
-JSON: one object a line: {path, id, kind, size, mode, mtime, created, mime, version, metadata[, target]}.";
+JSON: one object per line:
+{path, id, kind, size, mode, mtime, created, mime, version, metadata[, target]}.";
 
 /// The arguments of `yfs stat`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct StatArgs {
-    /// The files to describe
+    /// The files
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
     /// Follow a link at the end of the path
     #[arg(short = 'L', long)]
     dereference: bool,
-    /// Print this format for each file
+    /// Print each file in this format
     #[arg(short = 'c', long, value_name = "FORMAT")]
     format: Option<String>,
 }
@@ -42,7 +43,7 @@ pub(crate) async fn run(args: StatArgs, context: &mut CommandContext) -> Result 
     let fs = context.reader()?;
     for path in context.paths(&args.paths) {
         let part = describe(&args, context, &fs, &path).await;
-        context.settle(part)?;
+        context.continue_after(part)?;
     }
     Ok(())
 }
@@ -53,7 +54,7 @@ async fn describe(
     fs: &Fs,
     path: &TypedPath,
 ) -> Result {
-    let (stat, target) = look(fs, path, args.dereference).await?;
+    let (stat, target) = read_stat(fs, path, args.dereference).await?;
     if context.out.json {
         let value = json::stat(path.path.as_str(), &stat, target.as_deref());
         return context.out.json_line(&value);
@@ -68,12 +69,12 @@ async fn describe(
         None => String::new(),
     };
     let octal = json::octal(stat.mode);
-    let picture = mode::picture(stat.kind, stat.mode);
+    let mode = mode::format_mode(stat.kind, stat.mode);
     context.out.line(&format!("    Path: {name}{link}"))?;
     context.out.line(&format!("    Kind: {}", kind_name(&stat)))?;
     context.out.line(&format!("    Size: {}", stat.size))?;
     context.out.line(&format!("      Id: {}", stat.id))?;
-    context.out.line(&format!("    Mode: ({octal}/{picture})"))?;
+    context.out.line(&format!("    Mode: ({octal}/{mode})"))?;
     context.out.line(&format!("  Modify: {}", parse_time::long(stat.mtime)))?;
     context.out.line(&format!("   Birth: {}", parse_time::long(stat.created)))?;
     if let Some(mime) = &stat.mime {
@@ -89,7 +90,12 @@ async fn describe(
     Ok(())
 }
 
-async fn look(fs: &Fs, path: &TypedPath, follow: bool) -> Result<(Stat, Option<String>), FsError> {
+/// Returns the metadata of a file, and the target if it is a link.
+async fn read_stat(
+    fs: &Fs,
+    path: &TypedPath,
+    follow: bool,
+) -> Result<(Stat, Option<String>), FsError> {
     let stat = if follow { fs.stat(&path.path).await? } else { fs.lstat(&path.path).await? };
     let target = match stat.kind {
         FileKind::Symlink => Some(fs.readlink(&path.path).await?),
@@ -125,7 +131,7 @@ fn formatted(format: &str, path: &TypedPath, stat: &Stat, target: Option<&str>) 
             },
             Some('s') => stat.size.to_string(),
             Some('a') => format!("{:o}", stat.mode),
-            Some('A') => mode::picture(stat.kind, stat.mode),
+            Some('A') => mode::format_mode(stat.kind, stat.mode),
             Some('F') => kind_name(stat).to_owned(),
             Some('Y') => seconds(stat.mtime.0),
             Some('y') => parse_time::long(stat.mtime),
@@ -133,12 +139,18 @@ fn formatted(format: &str, path: &TypedPath, stat: &Stat, target: Option<&str>) 
             Some('w') => parse_time::long(stat.created),
             Some('i') => stat.id.to_string(),
             Some('h') => stat.n_links.to_string(),
-            Some('v') => stat.version.as_ref().map_or("-", |it| it.as_str()).to_owned(),
+            Some('v') => stat.version.as_ref().map_or("-", |version| version.as_str()).to_owned(),
             Some('%') => "%".to_owned(),
             Some(other) => {
-                return Err(CommandError::usage(format!("invalid directive '%{other}'")));
+                return Err(CommandError::usage(format!(
+                    "invalid directive '%{other}' in the format"
+                )));
             }
-            None => return Err(CommandError::usage("a format ends with '%'")),
+            None => {
+                return Err(CommandError::usage(
+                    "the format ends with an incomplete directive '%'",
+                ));
+            }
         };
     }
     Ok(text)

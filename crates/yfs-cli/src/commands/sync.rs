@@ -14,26 +14,30 @@ use yfs_replica::{
 };
 
 use crate::{
-    commands::{mirror, serve::told_to_end},
+    commands::{mirror, serve::wait_for_signal},
     context::CommandContext,
     errors::{CommandError, Result},
-    format_text::amount,
+    format_text::sentence_size,
     progress::CommandProgress,
 };
 
 const HELP: &str = "\
-Both sides have everything afterwards, the files of a cloned or served directory included. What was changed
-on both is merged, as if both had been connected; nobody's work is lost. Without a URL it is the server that the workspace was cloned from, or synced with
-last. With --watch it stays, sends and receives changes as they are made, and connects again when the line
-breaks, until Ctrl-C; a second one for the same workspace and server is refused.
+Afterwards both sides have all changes. The files of a cloned or served directory are synchronized
+too. Concurrent changes are merged; none are lost. Without a URL, the server is the one that the
+workspace was cloned from or last synchronized with.
+
+With --watch, the command keeps running, exchanges changes as they are made, and reconnects after a
+failure, until Ctrl-C. A second `yfs sync --watch` for the same workspace and server fails.
 
 Examples:
   yfs sync
   yfs sync http://localhost:4680 --token yfs_...
   yfs sync --watch
 
-Exit status: 1 if the server cannot be reached or refuses. JSON: {sent, received, new, bytes_sent,
-bytes_received, blobs, refused}; with --watch one such object whenever both have everything.";
+Exit status: 1 if the server is not reachable or rejects the connection.
+
+JSON: {sent, received, new, bytes_sent, bytes_received, blobs, refused};
+with --watch one such object each time both sides are synchronized.";
 
 /// The arguments of `yfs sync`.
 #[derive(Debug, Args)]
@@ -41,13 +45,13 @@ bytes_received, blobs, refused}; with --watch one such object whenever both have
 pub(crate) struct SyncArgs {
     /// The URL of the server, as `yfs serve` prints it
     url: Option<String>,
-    /// A token for the whole workspace
+    /// A token that grants access to the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Keep running, and exchange changes as they are made
     #[arg(long)]
     watch: bool,
-    /// Accept executable bits, and files that tools obey unasked, from the other side
+    /// Accept executable bits, and files that tools execute or load automatically
     #[arg(long)]
     trust: bool,
 }
@@ -61,73 +65,75 @@ pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result 
     };
     let file = context.file()?;
     let workspace = context.open_at(&file, options)?;
-    let remote = remote(&args, &workspace)?;
-    let folder = mirror::mirrored(&file);
-    let done = if args.watch {
+    let remote = find_remote(&args, &workspace)?;
+    let directory = mirror::mirrored_directory(&file);
+    let result = if args.watch {
         let dir = file.parent().expect("a file is in a directory");
         let _lock = FollowLock::acquire(dir, &remote).map_err(anyhow::Error::from)?;
-        watch(&args, &remote, &workspace, folder, context).await
+        sync_continuously(&args, &remote, &workspace, directory, context).await
     } else {
-        once(&args, &remote, &workspace, folder, context).await
+        sync_once(&args, &remote, &workspace, directory, context).await
     };
     let flushed = workspace.flush();
     workspace.close()?;
     flushed?;
-    done
+    result
 }
 
-fn remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
+/// Returns the named server, or the one that the workspace remembers.
+fn find_remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
     let remote = match &args.url {
         Some(url) => {
             Some(RemoteServer::parse(url, args.token.as_deref()).map_err(anyhow::Error::from)?)
         }
         None => RemoteServer::of(workspace).map_err(anyhow::Error::from)?,
     };
-    let nowhere = || CommandError::usage("say which server: yfs sync URL");
-    remote.ok_or_else(nowhere)
+    remote.ok_or_else(|| {
+        CommandError::usage("the workspace has no server yet; pass its URL: yfs sync URL")
+    })
 }
 
 /// Exchanges everything once: imports the directory first, and writes received changes to it.
-async fn once(
+async fn sync_once(
     args: &SyncArgs,
     remote: &RemoteServer,
     workspace: &Workspace,
-    folder: Option<&Path>,
+    directory: Option<&Path>,
     context: &mut CommandContext,
 ) -> Result {
-    if let Some(folder) = folder {
-        mirror::meet(workspace, folder, args.trust, context)?;
+    if let Some(directory) = directory {
+        mirror::synchronize_once(workspace, directory, args.trust, context)?;
     }
     let progress = exchange(remote, workspace, context).await?;
-    if let Some(folder) = folder {
-        mirror::meet(workspace, folder, args.trust, context)?;
+    if let Some(directory) = directory {
+        mirror::synchronize_once(workspace, directory, args.trust, context)?;
     }
-    tell(&progress, context)
+    print_progress(&progress, context)
 }
 
-/// Keeps the workspace in step with the server, and the directory with the workspace unless another
-/// process does.
-async fn watch(
+/// Keeps the workspace synchronized with the server, and the directory with the workspace unless
+/// another process mirrors it.
+async fn sync_continuously(
     args: &SyncArgs,
     remote: &RemoteServer,
     workspace: &Workspace,
-    folder: Option<&Path>,
+    directory: Option<&Path>,
     context: &mut CommandContext,
 ) -> Result {
     let options = mirror::options(args.trust);
-    let start = |folder| Mirror::start(workspace, folder, options, &Handle::current());
-    let mirror = match folder.map(start) {
+    let start = |directory| Mirror::start(workspace, directory, options, &Handle::current());
+    let mirror = match directory.map(start) {
         Some(Err(MirrorError::Busy(_))) | None => None,
         Some(started) => Some(started.map_err(anyhow::Error::from)?),
     };
-    let done = tokio::select! {
-        ended = follow(remote, workspace, context) => ended,
-        () = told_to_end() => Ok(()),
+    let result = tokio::select! {
+        failure = follow(remote, workspace, context) => failure,
+        () = wait_for_signal() => Ok(()),
     };
     if let Some(mirror) = mirror {
         mirror.stop().map_err(anyhow::Error::from)?;
     }
-    done
+    result
 }
 
 /// Exchanges everything once, and shows progress.
@@ -137,65 +143,75 @@ pub(crate) async fn exchange(
     context: &mut CommandContext,
 ) -> Result<Exchanged> {
     let bar = CommandProgress::new(&context.globals, "syncing");
-    let on_step = |it: &Exchanged| bar.set(it.n_received + it.n_sent, it.n_received + it.n_sent);
-    let done = remote.sync(workspace, on_step).await;
+    let on_step = |progress: &Exchanged| {
+        let n_exchanged = progress.n_received + progress.n_sent;
+        bar.set(n_exchanged, n_exchanged);
+    };
+    let exchanged = remote.sync(workspace, on_step).await;
     drop(bar);
-    let progress = done.map_err(anyhow::Error::from)?;
+    let progress = exchanged.map_err(anyhow::Error::from)?;
     remote.keep(workspace).map_err(anyhow::Error::from)?;
     for refused in &progress.refused {
-        context.fail(&CommandError::other(format!("refused {refused}")));
+        context.fail(&CommandError::other(format!("rejected: {refused}")));
     }
-    let n_silent = progress.n_refused.saturating_sub(progress.refused.len() as u64);
-    if n_silent > 0 {
-        context.fail(&CommandError::other(format!("refused {n_silent} more")));
+    let n_unlisted = progress.n_refused.saturating_sub(progress.refused.len() as u64);
+    if n_unlisted > 0 {
+        context.fail(&CommandError::other(format!("rejected: {n_unlisted} more updates")));
     }
     if progress.n_lacking > 0 {
-        context.remark(&format!("{} blobs are on neither side", progress.n_lacking));
+        context.remark(&format!("{} blobs are missing on both sides", progress.n_lacking));
     }
     context.remark(&format!(
         "{} updates received, {} new; {} sent; {} and {} transferred",
         progress.n_received,
         progress.n_new,
         progress.n_sent,
-        amount(progress.bytes_received),
-        amount(progress.bytes_sent),
+        sentence_size(progress.bytes_received),
+        sentence_size(progress.bytes_sent),
     ));
     Ok(progress)
 }
 
+/// Exchanges changes until a failure that a retry cannot mend.
 async fn follow(
     remote: &RemoteServer,
     workspace: &Workspace,
     context: &mut CommandContext,
 ) -> Result {
-    let mut kept = false;
-    let mut lost: Result = Ok(());
+    let mut is_remembered = false;
+    let mut remembered: Result = Ok(());
     let on_event = |event: ConnectionEvent<'_>| match event {
         ConnectionEvent::InStep(progress) => {
-            if !std::mem::replace(&mut kept, true) {
-                context.remark(&format!("in step with {}", remote.url()));
-                lost = remote.keep(workspace).map_err(|error| anyhow::Error::from(error).into());
+            if !std::mem::replace(&mut is_remembered, true) {
+                context.remark(&format!("synchronized with {}", remote.url()));
+                remembered =
+                    remote.keep(workspace).map_err(|error| anyhow::Error::from(error).into());
             }
             // If the reader of the output is gone, the end of the command reports it.
             if context.out.json {
-                context.out.json_line(&shown(progress)).and_then(|()| context.out.flush()).ok();
+                context
+                    .out
+                    .json_line(&progress_json(progress))
+                    .and_then(|()| context.out.flush())
+                    .ok();
             }
         }
-        ConnectionEvent::Broken(error, rest) => {
-            kept = false;
-            context.remark(&format!("{error}; trying again in {:.1} s", rest.as_secs_f64()));
+        ConnectionEvent::Broken(error, delay) => {
+            is_remembered = false;
+            context.remark(&format!("{error}; reconnecting in {:.1} s", delay.as_secs_f64()));
         }
     };
     let Err(error) = remote.follow(workspace, on_event).await;
-    lost?;
+    remembered?;
     Err(anyhow::Error::from(error).into())
 }
 
-fn tell(progress: &Exchanged, context: &mut CommandContext) -> Result {
-    if context.out.json { context.out.json_line(&shown(progress)) } else { Ok(()) }
+/// Prints the result of an exchange as JSON, if JSON is requested.
+fn print_progress(progress: &Exchanged, context: &mut CommandContext) -> Result {
+    if context.out.json { context.out.json_line(&progress_json(progress)) } else { Ok(()) }
 }
 
-fn shown(progress: &Exchanged) -> Value {
+fn progress_json(progress: &Exchanged) -> Value {
     json!({
         "sent": progress.n_sent,
         "received": progress.n_received,

@@ -1,4 +1,4 @@
-//! `yfs tail`: prints the end of files.
+//! `yfs tail`: prints the last lines of files.
 
 use clap::Args;
 
@@ -12,10 +12,10 @@ const HELP: &str = "\
 Examples:
   yfs tail log.txt            the last ten lines
   yfs tail -n 1 log.txt
-  yfs tail -n +5 log.txt      from the fifth line on
+  yfs tail -n +5 log.txt      line 5 and all that follow
   yfs tail -c 100 data.bin
 
-JSON: one object a line: {path, size, content} or base64 instead of content.";
+JSON: one object per line: {path, size, content}; base64 instead of content if it is not UTF-8.";
 
 /// The arguments of `yfs tail`.
 #[derive(Debug, Args)]
@@ -24,17 +24,17 @@ pub(crate) struct TailArgs {
     /// The files to print
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// The number of lines; +N to start at line N
+    /// Print the last N lines; +N starts at line N
     #[arg(short = 'n', long, value_name = "N", default_value = "10", allow_hyphen_values = true)]
     lines: String,
-    /// The number of bytes, instead of lines; +N to start at byte N
+    /// Print the last N bytes; +N starts at byte N
     #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true)]
     bytes: Option<String>,
     #[command(flatten)]
     headings: HeadingMode,
 }
 
-/// Prints the end of each file.
+/// Prints the last lines or bytes of each file.
 pub(crate) async fn run(args: TailArgs, context: &mut CommandContext) -> Result {
     let cut = CutRule { lines: last_lines, bytes: last_bytes };
     head::print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut)

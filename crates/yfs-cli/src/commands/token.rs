@@ -1,4 +1,4 @@
-//! `yfs token`: manages access to the server of a workspace.
+//! `yfs token`: creates, shows and revokes access tokens of the server.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 use crate::{context::CommandContext, errors::Result, parse_time};
 
 const HELP: &str = "\
-A token is text that says what it grants, and that only a server of this workspace believes. Whoever has
-it may use it: hand it over as you would a password. A token for a folder opens the files below it, and
-not the table of all files, so that peers that copy the workspace need one for all of it.
+A token is a signed text that states what it grants. Only servers of this workspace accept it.
+Everyone who has a token can use it, so treat it like a password. A token for a directory grants
+access to the files below it, but not to the table of all files; peers that replicate the workspace
+need a token for `/`.
 
 Examples:
-  yfs token new                                   everything, for ever
+  yfs token new                                   access to everything, without expiry
   yfs token new --read --path /docs --for human:ana --expires 7d
   yfs token new --for agent:reviewer
-  yfs token show yfs_...                          what it grants
+  yfs token show yfs_...                          print what the token grants
   yfs token revoke 4f7c2a9e1b                     by the id that `new` and `show` print
-  yfs token revoke --all                          the owner's included; `serve` prints a new one
+  yfs token revoke --all                          all tokens; `serve` then prints a new one
 
 JSON: new, owner and show: {id, token, rights, path, actor, expires}; revoke: {revoked}.";
 
@@ -34,7 +35,7 @@ const ID_LEN: usize = 10;
 pub(crate) struct TokenArgs {
     /// The subcommand.
     #[command(subcommand)]
-    what: TokenAction,
+    action: TokenAction,
 }
 
 /// The subcommands of `yfs token`.
@@ -42,16 +43,16 @@ pub(crate) struct TokenArgs {
 enum TokenAction {
     /// Create a token
     New(NewArgs),
-    /// Print the owner's token, which `serve` prints as well
+    /// Print the token of the owner, which `serve` prints too
     Owner,
-    /// Print what a token grants
+    /// Print the permissions that a token grants
     Show {
         /// The token
         token: String,
     },
-    /// Revoke a token for good
+    /// Revoke a token permanently
     Revoke {
-        /// The id of the grant
+        /// The id of the token
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<String>,
         /// Revoke all tokens of this workspace
@@ -63,16 +64,16 @@ enum TokenAction {
 /// The permissions of a new token.
 #[derive(Debug, Args)]
 struct NewArgs {
-    /// Grant only reading
+    /// Grant read access only
     #[arg(long)]
     read: bool,
-    /// Grant only this directory or file, and everything below it
+    /// Grant access only to this file, or to this directory and all files below it
     #[arg(long, value_name = "PATH", default_value = "/")]
     path: String,
-    /// The lifetime: 7d, 12h; default: until it is revoked
+    /// The lifetime, such as 7d or 12h; default: until the token is revoked
     #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
     expires: Option<Duration>,
-    /// The actor of the holder's changes: human:NAME or agent:NAME
+    /// The actor to record for changes made with the token: human:NAME or agent:NAME
     #[arg(long = "for", value_name = "KIND:NAME")]
     actor: Option<Actor>,
 }
@@ -81,15 +82,15 @@ struct NewArgs {
 pub(crate) fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let keys = TokenKeys::of(workspace.store().clone());
-    match args.what {
+    match args.action {
         TokenAction::New(args) => {
             let grant = new_grant(&args, context)?;
-            print(&keys, &grant, context)
+            issue_and_print(&keys, &grant, context)
         }
-        TokenAction::Owner => print(&keys, &AccessGrant::owner(context.actor()), context),
+        TokenAction::Owner => issue_and_print(&keys, &AccessGrant::owner(context.actor()), context),
         TokenAction::Show { token } => {
             let grant = keys.check(&token).map_err(anyhow::Error::from)?;
-            describe(&grant, None, context)
+            print_grant(&grant, None, context)
         }
         TokenAction::Revoke { id, all: _ } => {
             match &id {
@@ -115,17 +116,19 @@ fn new_grant(args: &NewArgs, context: &CommandContext) -> Result<AccessGrant> {
     Ok(AccessGrant { id: nanoid!(ID_LEN), rights, path, expires, actor })
 }
 
-fn print(keys: &TokenKeys, grant: &AccessGrant, context: &mut CommandContext) -> Result {
+/// Issues a token, and prints it.
+fn issue_and_print(keys: &TokenKeys, grant: &AccessGrant, context: &mut CommandContext) -> Result {
     let token = keys.issue(grant).map_err(anyhow::Error::from)?;
     if context.out.json {
-        return describe(grant, Some(&token), context);
+        return print_grant(grant, Some(&token), context);
     }
     context.out.line(&token)?;
     context.remark(&format!("id {}", grant.id));
     Ok(())
 }
 
-fn describe(grant: &AccessGrant, token: Option<&str>, context: &mut CommandContext) -> Result {
+/// Prints the permissions of a token.
+fn print_grant(grant: &AccessGrant, token: Option<&str>, context: &mut CommandContext) -> Result {
     let (path, actor) = (grant.path.to_string(), grant.actor.to_string());
     if context.out.json {
         let expires = grant.expires.map(parse_time::rfc3339);
@@ -141,9 +144,10 @@ fn describe(grant: &AccessGrant, token: Option<&str>, context: &mut CommandConte
         }
         return context.out.json_line(&value);
     }
-    let until = grant
-        .expires
-        .map_or_else(|| "for ever".to_owned(), |at| format!("until {}", parse_time::rfc3339(at)));
+    let until = grant.expires.map_or_else(
+        || "without expiry".to_owned(),
+        |at| format!("until {}", parse_time::rfc3339(at)),
+    );
     let text = format!("{}  {} {path} as {actor}, {until}", grant.id, grant.rights.as_str());
     let text = context.out.safe(&text).into_owned();
     context.out.line(&text)

@@ -1,4 +1,4 @@
-//! `yfs touch`: sets times, and creates missing files.
+//! `yfs touch`: sets modification times, and creates missing files.
 
 use bytes::Bytes;
 use clap::Args;
@@ -14,12 +14,12 @@ use crate::{
 
 const HELP: &str = "\
 Examples:
-  yfs touch new.md                        makes it, if it is not there
+  yfs touch new.md                        creates the file if it is missing
   yfs touch -d '2026-01-31 12:00' a.md
-  yfs touch -d '3 days ago' -c a.md       not if it is not there
-  yfs touch -r a.md b.md                  the time of a.md
+  yfs touch -d '3 days ago' -c a.md       skips the file if it is missing
+  yfs touch -r a.md b.md                  sets the time of a.md
 
-JSON: one object a line, as of `yfs stat`.";
+JSON: one object per line, as of `yfs stat`.";
 
 /// The arguments of `yfs touch`.
 #[derive(Debug, Args)]
@@ -28,11 +28,11 @@ pub(crate) struct TouchArgs {
     /// The files to touch
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
-    /// Set this time: a date, a date and a time, @SECONDS, `3 days ago`
+    /// Set this time: DATE, DATE TIME, @SECONDS or `3 days ago`
     #[arg(short, long, value_name = "DATE", conflicts_with_all = ["stamp", "reference"])]
     date: Option<String>,
     #[arg(
-        help = "This time: [[CC]YY]MMDDhhmm[.ss]",
+        help = "Set this time: [[CC]YY]MMDDhhmm[.ss]",
         short = 't',
         value_name = "STAMP",
         conflicts_with = "reference"
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: TouchArgs, context: &mut CommandContext) -> Result
     };
     for path in context.paths(&args.paths) {
         let part = touch(&args, context, &fs, &path, time).await;
-        context.settle(part)?;
+        context.continue_after(part)?;
     }
     Ok(())
 }
@@ -79,7 +79,7 @@ async fn touch(
     match fs.utimes(&path.path, time).await {
         Err(error) if error.code == FsCode::ENOENT && args.no_create => return Ok(()),
         Err(error) if error.code == FsCode::ENOENT => create(fs, path, time).await?,
-        done => done?,
+        updated => updated?,
     }
     if context.out.json {
         let stat = fs.stat(&path.path).await?;
@@ -98,6 +98,6 @@ async fn create(fs: &Fs, path: &TypedPath, time: Millis) -> Result<(), FsError> 
     match fs.write(&path.path, Bytes::new(), &options).await {
         // If another process created the file first, its time is set. A dangling link is an error.
         Err(error) if error.code == FsCode::EEXIST => fs.utimes(&path.path, time).await,
-        done => done.map(drop),
+        written => written.map(drop),
     }
 }

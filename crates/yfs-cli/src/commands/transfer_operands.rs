@@ -14,7 +14,7 @@ use crate::{
 /// The arguments that `mv` and `cp` share.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
-    /// The sources, and the destination
+    /// The sources, followed by the destination
     #[arg(value_name = "PATH", num_args = 2.., required = true)]
     paths: Vec<String>,
     /// Skip existing files
@@ -23,7 +23,7 @@ pub(crate) struct TransferArgs {
     /// Do not treat the destination as a directory to move or copy into
     #[arg(short = 'T', long)]
     no_target_directory: bool,
-    /// Accepted for compatibility: the command never asks
+    /// Accepted for compatibility: the command never asks for confirmation
     #[arg(short, long, hide = true)]
     force: bool,
 }
@@ -44,7 +44,7 @@ impl TransferArgs {
         context: &mut CommandContext,
         fs: &Fs,
     ) -> Result<Vec<PathTransfer>> {
-        transfers(context, fs, &self.paths, self.no_target_directory).await
+        pair_operands(context, fs, &self.paths, self.no_target_directory).await
     }
 }
 
@@ -63,29 +63,29 @@ impl PathTransfer {
 /// Pairs sources with destinations; the last operand is the destination.
 ///
 /// With `as_itself` (`-T`), the last operand is never a directory to transfer into.
-pub(crate) async fn transfers(
+pub(crate) async fn pair_operands(
     context: &mut CommandContext,
     fs: &Fs,
     operands: &[String],
     as_itself: bool,
 ) -> Result<Vec<PathTransfer>> {
     let (last, sources) =
-        operands.split_last().ok_or_else(|| CommandError::usage("no operands"))?;
+        operands.split_last().ok_or_else(|| CommandError::usage("missing operand"))?;
     let to = context.path(last)?;
     let is_directory = !as_itself && is_directory(fs, &to).await;
     if as_itself && sources.len() > 1 {
         return Err(CommandError::usage(format!("extra operand '{last}'")));
     }
     if !is_directory && (sources.len() > 1 || last.ends_with('/') && !as_itself) {
-        let is_there = fs.stat(&to.path).await;
-        let why = if is_there.is_ok() { "Not a directory" } else { "No such file or directory" };
+        let existing = fs.stat(&to.path).await;
+        let reason = if existing.is_ok() { "Not a directory" } else { "No such file or directory" };
         // The new name of a directory may end in a slash; that of a file may not.
-        let names_directory = sources.len() == 1 && is_there.is_err() && {
+        let names_directory = sources.len() == 1 && existing.is_err() && {
             let from = context.path(&sources[0])?;
             matches!(fs.lstat(&from.path).await, Ok(stat) if stat.is_directory())
         };
         if !names_directory {
-            return Err(CommandError::other(format!("{last}: {why}")));
+            return Err(CommandError::other(format!("{last}: {reason}")));
         }
     }
     let mut transfers = Vec::with_capacity(sources.len());

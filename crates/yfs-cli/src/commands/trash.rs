@@ -15,7 +15,8 @@ use crate::{
 };
 
 const HELP: &str = "\
-An ITEM is the id that `yfs trash ls` prints, or the path where it was (the latest, if several were).
+ITEM is the id that `yfs trash ls` prints, or the former path. If several removed files had the same
+path, it means the one removed last.
 
 Examples:
   yfs trash ls
@@ -24,8 +25,9 @@ Examples:
   yfs trash purge /secret.txt
   yfs trash empty --older-than 30d
 
-JSON of ls: one object a line: {id, name, kind, original, trashed_at, n_hidden, stranded, purging}.
-JSON of restore: {id, path}; of purge: {n_marked}; of empty: {n_marked, n_rows, n_documents, n_bytes}.";
+JSON of ls: one object per line:
+{id, name, kind, original, trashed_at, hidden, stranded, purging}.
+JSON of restore: {id, path}; of purge: {marked}; of empty: {marked, rows, documents, bytes}.";
 
 /// The arguments of `yfs trash`.
 #[derive(Debug, Args)]
@@ -39,9 +41,9 @@ pub(crate) struct TrashArgs {
 /// The subcommands of `yfs trash`.
 #[derive(Debug, Subcommand)]
 enum TrashCommand {
-    /// List the trash: first what others changed since its removal, then the latest
+    /// List removed files: first those changed since their removal, then the latest
     Ls,
-    /// Restore items to where they were
+    /// Restore items to their former paths
     Restore {
         /// The items
         #[arg(value_name = "ITEM", required = true)]
@@ -50,19 +52,20 @@ enum TrashCommand {
         #[arg(long, value_name = "PATH")]
         to: Option<String>,
     },
-    /// Mark items for deletion; until they are deleted, restore still works
+    /// Mark items for deletion; they can be restored until `empty` deletes them
     Purge {
         /// The items
         #[arg(value_name = "ITEM", required = true)]
         items: Vec<String>,
     },
-    /// Mark everything for deletion, and delete what was marked long enough ago
+    /// Mark all items for deletion, and delete those marked for longer than --keep
     Empty {
-        /// Only items removed at least so long ago: 30d, 12h
+        /// Mark only items removed at least this long ago: 30d, 12h
         #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
         older_than: Option<Duration>,
-        /// How long marked items are kept
-        #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_time::parse_duration)]
+        /// Keep marked items for this long
+        #[arg(long, value_name = "AGE", default_value = "30d")]
+        #[arg(value_parser = parse_time::parse_duration)]
         keep: Duration,
     },
 }
@@ -104,19 +107,19 @@ fn list(context: &mut CommandContext) -> Result {
 
 fn restore(context: &mut CommandContext, items: &[String], to: Option<&str>) -> Result {
     if to.is_some() && items.len() > 1 {
-        return Err(CommandError::usage("--to takes one ITEM"));
+        return Err(CommandError::usage("--to allows only one ITEM"));
     }
     let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
     let workspace = context.writable()?;
     for item in items {
-        let restored = find(&workspace, item)
+        let restored = find_item(&workspace, item)
             .and_then(|id| Ok((workspace.trash().restore(&id, to.as_ref())?, id)));
         match restored {
             Ok((path, id)) if context.out.json => {
                 let value = json!({ "id": id.as_str(), "path": path.as_str() });
                 context.out.json_line(&value)?;
             }
-            Ok((path, _)) => context.remark(&format!("{path} is back")),
+            Ok((path, _)) => context.remark(&format!("{path} restored")),
             Err(failure) => context.fail(&failure),
         }
     }
@@ -127,7 +130,7 @@ fn purge(context: &mut CommandContext, items: &[String]) -> Result {
     let workspace = context.writable()?;
     let mut ids = Vec::with_capacity(items.len());
     for item in items {
-        match find(&workspace, item) {
+        match find_item(&workspace, item) {
             Ok(id) => ids.push(id),
             Err(failure) => context.fail(&failure),
         }
@@ -136,9 +139,7 @@ fn purge(context: &mut CommandContext, items: &[String]) -> Result {
     if context.out.json {
         return context.out.json_line(&json!({ "marked": n_marked }));
     }
-    context.remark(&format!(
-        "{n_marked} marked; they go when `yfs trash empty` finds them old enough"
-    ));
+    context.remark(&format!("{n_marked} marked; `yfs trash empty` deletes them after 30 days"));
     Ok(())
 }
 
@@ -155,19 +156,21 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
         let expired = ExpireReportJson::from(expired);
         return context.out.json_line(&json::with(&expired, more));
     }
-    context.remark(&format!("{n_marked} marked, {} deleted for good", expired.n_rows));
+    context.remark(&format!("{n_marked} marked, {} deleted permanently", expired.n_rows));
     Ok(())
 }
 
 /// Finds an item of the trash, by its id or by its former path.
-fn find(workspace: &Workspace, item: &str) -> Result<FileId> {
+fn find_item(workspace: &Workspace, item: &str) -> Result<FileId> {
     let trash = workspace.trash().list()?;
-    let by_id = trash.iter().find(|it| it.id.as_str() == item);
+    let by_id = trash.iter().find(|entry| entry.id.as_str() == item);
     let path = if item.starts_with('/') { item.to_owned() } else { format!("/{item}") };
-    let at_path = trash.iter().filter(|it| it.original == path);
-    let found = by_id.or_else(|| at_path.max_by_key(|it| it.trashed_at));
-    let found = found.map(|it| it.id.clone());
-    found.ok_or_else(|| CommandError::other(format!("{item}: not in the trash")))
+    let at_path = trash.iter().filter(|entry| entry.original == path);
+    let found = by_id.or_else(|| at_path.max_by_key(|entry| entry.trashed_at));
+    let found = found.map(|entry| entry.id.clone());
+    found.ok_or_else(|| {
+        CommandError::other(format!("{item}: not in the trash; `yfs trash ls` lists its items"))
+    })
 }
 
 fn describe(item: &TrashEntry) -> Value {

@@ -1,4 +1,4 @@
-//! `yfs tree`: draws a directory tree.
+//! `yfs tree`: shows a directory as a tree.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::{
 
 const HELP: &str = "\
 Examples:
-  yfs tree                everything that is not hidden
+  yfs tree                all names that do not begin with a dot
   yfs tree -L 2 docs      two levels of /docs
   yfs tree -d             directories only
 
@@ -33,7 +33,7 @@ pub(crate) struct TreeArgs {
     /// Show only directories
     #[arg(short, long)]
     dirs_only: bool,
-    /// The number of levels to show
+    /// Show at most N levels
     #[arg(short = 'L', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     level: Option<u64>,
 }
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: TreeArgs, context: &mut CommandContext) -> Result 
     let max_depth = args.level.map_or(usize::MAX, |level| level as usize);
     let options = WalkOptions { max_depth, hidden: args.all, ..WalkOptions::default() };
     let mut entries = fs.walk(&root.path, &options).await?;
-    entries.retain(|it| !args.dirs_only || it.entry.kind == FileKind::Directory);
+    entries.retain(|item| !args.dirs_only || item.entry.kind == FileKind::Directory);
     if context.out.json {
         return print_json(context, &fs, &root, entries).await;
     }
@@ -60,7 +60,7 @@ async fn draw(
 ) -> Result {
     let heading = context.out.name(FileKind::Directory, &root.typed);
     context.out.line(&heading)?;
-    let depths: Vec<usize> = entries.iter().map(|it| depth(root, it)).collect();
+    let depths: Vec<usize> = entries.iter().map(|item| depth(root, item)).collect();
     let is_last = last_of_siblings(&depths);
     let mut open: Vec<bool> = Vec::new();
     let (mut n_dirs, mut n_files) = (0, 0);
@@ -108,10 +108,10 @@ async fn print_json(
 ) -> Result {
     let mut top = json::stat(root.path.as_str(), &fs.stat(&root.path).await?, None);
     top["children"] = json!([]);
-    // The directories that are being filled, from the root down.
+    // The directories whose children are being added, from the root down.
     let mut open: Vec<Value> = vec![top];
     for item in entries {
-        close_to(&mut open, depth(root, &item));
+        close_objects(&mut open, depth(root, &item));
         let mut value = json::entry(item.path.as_str(), &item.entry);
         match item.entry.kind {
             FileKind::Directory => value["children"] = json!([]),
@@ -120,7 +120,7 @@ async fn print_json(
         }
         open.push(value);
     }
-    close_to(&mut open, 1);
+    close_objects(&mut open, 1);
     match open.pop() {
         Some(top) => context.out.json_line(&top),
         None => Ok(()),
@@ -128,7 +128,7 @@ async fn print_json(
 }
 
 /// Adds completed objects to their parents until `depth` are open.
-fn close_to(open: &mut Vec<Value>, depth: usize) {
+fn close_objects(open: &mut Vec<Value>, depth: usize) {
     while open.len() > depth {
         let (Some(done), Some(parent)) = (open.pop(), open.last_mut()) else { return };
         if let Some(children) = parent["children"].as_array_mut() {

@@ -1,4 +1,4 @@
-//! `yfs versions`: earlier versions of a file, and their authors.
+//! `yfs versions`: lists, prints, compares and restores earlier versions of a file.
 
 mod compare;
 
@@ -13,7 +13,7 @@ use self::compare::{ComparedSides, bracketed, print_unified, print_words, unifie
 use yfs_wire::{Rfc3339Time, VersionJson};
 
 use crate::{
-    commands::write::report,
+    commands::write::report_write,
     context::CommandContext,
     errors::{CommandError, Result},
     json, parse_time,
@@ -21,21 +21,22 @@ use crate::{
 };
 
 const HELP: &str = "\
-A VERSION is a number, as `yfs versions ls` prints them; a name, as `yfs label` gives them; or a time:
-the last version that was begun by then. Runs of edits of one actor within five minutes are one version;
-a rewrite of most of a text, a restore and what replaces a file are versions of their own.
+VERSION is a number that `yfs versions ls` prints, a name that `yfs label` gave, or a time: the last
+version that began before it. Edits of one actor within five minutes form one version. A rewrite of
+most of a text, a restore and the replacement of a file form versions of their own.
 
 Examples:
   yfs versions ls plan.md
   yfs versions ls --named plan.md
   yfs versions show plan.md 3
   yfs versions show plan.md '2 days ago'
-  yfs versions diff plan.md 3           from version 3 to what it is now
+  yfs versions diff plan.md 3           from version 3 to the current content
   yfs versions diff --word plan.md 'sent to Bob' 5
-  yfs versions restore plan.md 3        writes it again; nothing is taken back
+  yfs versions restore plan.md 3        writes a new version with the content of version 3
 
-JSON of ls: one object a line: {number, at, actor, label, names, redacted, current}; of show: {path,
-number, size, content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs write`.";
+JSON of ls: one object per line: {number, at, actor, label, names, redacted, current}; of show:
+{path, number, size, content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs
+write`.";
 
 /// The arguments of `yfs versions`.
 #[derive(Debug, Args)]
@@ -57,7 +58,7 @@ enum VersionsCommand {
         #[arg(long)]
         named: bool,
     },
-    /// Print a version
+    /// Print the content of a version
     Show {
         /// The file
         path: String,
@@ -79,7 +80,7 @@ enum VersionsCommand {
         #[arg(long)]
         word: bool,
     },
-    /// Restore the content of a version, with the smallest edit
+    /// Restore the content of a version with the smallest edit
     Restore {
         /// The file
         path: String,
@@ -100,16 +101,20 @@ pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Res
         VersionsCommand::Restore { path, version } => {
             let path = context.path(&path)?;
             let workspace = context.writable()?;
-            let version = pick(&workspace, &path, &version)?;
+            let version = find_version(&workspace, &path, &version)?;
             let written = workspace.history().restore_version(&path.path, version.number)?;
-            report(context, &path, &written)
+            report_write(context, &path, &written)
         }
     }
 }
 
-/// Finds a version by a number, a name or a time.
-pub(crate) fn pick(workspace: &Workspace, path: &TypedPath, typed: &str) -> Result<VersionInfo> {
-    let find = |which| workspace.history().find_version(&path.path, &which);
+/// Finds a version by its number, its name or a time.
+pub(crate) fn find_version(
+    workspace: &Workspace,
+    path: &TypedPath,
+    typed: &str,
+) -> Result<VersionInfo> {
+    let find = |selector| workspace.history().find_version(&path.path, &selector);
     let number = typed.parse().ok().map(VersionSelector::Number);
     if let Some(found) =
         find(number.clone().unwrap_or_else(|| VersionSelector::Name(typed.into())))?
@@ -118,14 +123,20 @@ pub(crate) fn pick(workspace: &Workspace, path: &TypedPath, typed: &str) -> Resu
     }
     if let Some(VersionSelector::Number(number)) = number {
         let latest = workspace.history().versions(&path.path)?.len();
-        let there = if latest == 0 { "it has none".to_owned() } else { format!("1 to {latest}") };
-        return Err(CommandError::other(format!("{}: no version {number} ({there})", path.typed)));
+        let existing = match latest {
+            0 => "the file has no versions".to_owned(),
+            latest => format!("the versions are 1 to {latest}"),
+        };
+        let message = format!("{}: no version {number}; {existing}", path.typed);
+        return Err(CommandError::other(message));
     }
     let Ok(time) = parse_time::parse(typed, parse_time::now()) else {
-        return Err(CommandError::other(format!("{}: no version is named {typed:?}", path.typed)));
+        let message = format!("{}: no version has the name {typed:?}", path.typed);
+        return Err(CommandError::other(message));
     };
-    let none = || CommandError::other(format!("{}: no version is so old as {typed}", path.typed));
-    find(VersionSelector::At(time))?.ok_or_else(none)
+    find(VersionSelector::At(time))?.ok_or_else(|| {
+        CommandError::other(format!("{}: no version is as old as {typed}", path.typed))
+    })
 }
 
 fn list(context: &mut CommandContext, path: &str, named: bool) -> Result {
@@ -162,7 +173,7 @@ fn list(context: &mut CommandContext, path: &str, named: bool) -> Result {
 fn show(context: &mut CommandContext, path: &str, version: &str) -> Result {
     let path = context.path(path)?;
     let workspace = context.readable()?;
-    let number = pick(&workspace, &path, version)?.number;
+    let number = find_version(&workspace, &path, version)?.number;
     let content = workspace.history().version_content(&path.path, number)?;
     if context.out.json {
         let mut value = json::content(path.path.as_str(), &content);
@@ -181,15 +192,15 @@ fn diff(
 ) -> Result {
     let path = context.path(path)?;
     let workspace = context.readable()?;
-    let from = pick(&workspace, &path, from)?.number;
+    let from = find_version(&workspace, &path, from)?.number;
     let to = match to {
-        Some(to) => pick(&workspace, &path, to)?.number,
+        Some(to) => find_version(&workspace, &path, to)?.number,
         None => workspace.history().versions(&path.path)?.len() as u64,
     };
     let text = |number: u64| -> Result<String> {
         let content = workspace.history().version_content(&path.path, number)?;
         String::from_utf8(content.into()).map_err(|_| {
-            CommandError::other(format!("{}: version {number} is not text", path.typed))
+            CommandError::other(format!("{}: version {number} is not UTF-8 text", path.typed))
         })
     };
     let (before, after) = (text(from)?, text(to)?);

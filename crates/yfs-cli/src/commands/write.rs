@@ -17,23 +17,24 @@ use crate::{
 };
 
 const HELP: &str = "\
-What is written is the least change from what is there, so that editors keep their place. With --base
-or --base-version it is the change from what you had read, and what others wrote since stays.
+yfs writes the smallest edit that changes the current content to the new one, so that editors keep
+their cursors. With --base or --base-version, the edit is computed from the content that you had
+read, and merged with the changes that others made since.
 
 Examples:
   echo 'hello' | yfs write greeting.txt
   yfs write empty.txt --content ''
-  yfs write lock --create-new --content \"$$\"        only one of many succeeds
+  yfs write lock --create-new --content \"$$\"        succeeds for one of many processes
   yfs cat plan.md > base; sed s/draft/final/ base > mine
-  yfs write plan.md --base base < mine               keeps what others did meanwhile
+  yfs write plan.md --base base < mine              keeps concurrent changes
 
-JSON: {path, id, version, size, created, overlaps: [{offset, len, actor}]}.";
+JSON: {path, id, version, size, created, merged, overlaps: [{offset, length, actor}]}.";
 
 /// The arguments of `yfs write`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WriteArgs {
-    /// The file; missing directories above it are created
+    /// The file; it and its parent directories are created if they are missing
     #[arg(value_name = "PATH")]
     path: String,
     /// The source of the content.
@@ -45,19 +46,19 @@ pub(crate) struct WriteArgs {
     /// Fail if the file does not exist
     #[arg(long)]
     no_create: bool,
-    /// Fail if the directory above is missing
+    /// Fail if the parent directory is missing
     #[arg(long)]
     no_parents: bool,
     /// A file on this machine with the content that you had read
     #[arg(long, value_name = "FILE", conflicts_with = "base_version")]
     base: Option<PathBuf>,
     /// The version that you had read
-    #[arg(long, value_name = "VERSION", value_parser = version)]
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     base_version: Option<VersionToken>,
     /// Fail unless this is the current version
-    #[arg(long, value_name = "VERSION", value_parser = version)]
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     expect: Option<VersionToken>,
-    /// Permission bits
+    /// Set these permission bits, as in chmod
     #[arg(short, long, value_name = "MODE")]
     mode: Option<String>,
 }
@@ -77,18 +78,18 @@ pub(crate) async fn run(args: WriteArgs, context: &mut CommandContext) -> Result
         },
         base,
         expected_version: args.expect,
-        mode: mode_of(args.mode.as_deref())?,
+        mode: parse_mode(args.mode.as_deref())?,
         parents: !args.no_parents,
         ..WriteOptions::default()
     };
     let fs = context.writer()?;
     let data = args.content.read()?;
     let written = fs.write(&path.path, data, &options).await?;
-    report(context, &path, &written)
+    report_write(context, &path, &written)
 }
 
-/// Prints the result of a write. People see it only if the write met a change by another author.
-pub(crate) fn report(
+/// Prints the result of a write: as JSON, or a remark if another author changed the same text.
+pub(crate) fn report_write(
     context: &mut CommandContext,
     path: &TypedPath,
     written: &WriteOutcome,
@@ -100,19 +101,19 @@ pub(crate) fn report(
     }
     if !written.overlaps.is_empty() {
         let places = counted(written.overlaps.len() as u64, "place", "places");
-        context.remark(&format!("{}: somebody else changed the same text in {places}", path.path));
+        context.remark(&format!("{}: another author changed the same text in {places}", path.path));
     }
     Ok(())
 }
 
 /// Parses permission bits for a new file.
-pub(crate) fn mode_of(text: Option<&str>) -> Result<Option<u32>> {
+pub(crate) fn parse_mode(text: Option<&str>) -> Result<Option<u32>> {
     let Some(text) = text else { return Ok(None) };
     let change = ModeChange::parse(text).map_err(CommandError::Usage)?;
     Ok(Some(change.apply(yfs_vfs::stat::DEFAULT_FILE_MODE, false)))
 }
 
 /// Parses a version token.
-pub(crate) fn version(text: &str) -> Result<VersionToken, std::convert::Infallible> {
+pub(crate) fn parse_version(text: &str) -> Result<VersionToken, std::convert::Infallible> {
     Ok(VersionToken::new(text))
 }

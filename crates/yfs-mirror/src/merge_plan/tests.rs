@@ -21,13 +21,14 @@ fn number(id: &FileId) -> u8 {
 fn tree(drawn: &[(u8, u8, u8)]) -> Tree {
     let mut tree = Tree::new();
     for (object, home, name) in drawn {
-        let folders: Vec<u8> = tree.iter().filter(|(_, it)| it.2).map(|(id, _)| *id).collect();
-        let home = folders.get(usize::from(*home) % (folders.len() + 1)).copied();
+        let directories: Vec<u8> =
+            tree.iter().filter(|(_, item)| item.2).map(|(id, _)| *id).collect();
+        let home = directories.get(usize::from(*home) % (directories.len() + 1)).copied();
         // An object keeps its kind.
-        let is_folder = object % 2 == 0;
-        let is_free = tree.values().all(|it| (it.0, it.1) != (home, *name));
+        let is_directory = object % 2 == 0;
+        let is_free = tree.values().all(|item| (item.0, item.1) != (home, *name));
         if is_free && !tree.contains_key(object) {
-            tree.insert(*object, (home, *name, is_folder));
+            tree.insert(*object, (home, *name, is_directory));
         }
     }
     tree
@@ -67,38 +68,39 @@ impl Ord for ObjectLocation {
 
 impl Disk {
     fn of(tree: &Tree) -> Self {
-        Self { places: tree.iter().map(|(id, it)| (*id, place(it))).collect() }
+        Self { places: tree.iter().map(|(id, item)| (*id, place(item))).collect() }
     }
 
     fn put(&mut self, object: u8, at: ObjectLocation) {
         assert!(!self.places.values().any(|place| *place == at), "{at:?} is free");
         let mut above = at.parent.as_ref().map(number);
-        while let Some(folder) = above {
-            assert_ne!(folder, object, "nothing is moved into itself");
-            let there = self.places.get(&folder);
-            above = there.expect("the folder is there").parent.as_ref().map(number);
+        while let Some(directory) = above {
+            assert_ne!(directory, object, "nothing is moved into itself");
+            let there = self.places.get(&directory);
+            above = there.expect("the directory is there").parent.as_ref().map(number);
         }
         self.places.insert(object, at);
     }
 
     fn run(&mut self, step: &LayoutStep) {
         match step {
-            LayoutStep::Remove(it) | LayoutStep::RemoveFolder(it) => {
-                let is_empty = self.places.values().all(|place| place.parent != Some(it.clone()));
-                assert!(is_empty, "{it} is empty");
-                self.places.remove(&number(it)).expect("it is there");
+            LayoutStep::Remove(object) | LayoutStep::RemoveDirectory(object) => {
+                let is_empty =
+                    self.places.values().all(|place| place.parent != Some(object.clone()));
+                assert!(is_empty, "{object} is empty");
+                self.places.remove(&number(object)).expect("it is there");
             }
-            LayoutStep::Park(it) => {
-                let parent = self.places[&number(it)].parent.clone();
-                self.put(number(it), ObjectLocation { parent, name: parked(it) });
+            LayoutStep::Park(object) => {
+                let parent = self.places[&number(object)].parent.clone();
+                self.put(number(object), ObjectLocation { parent, name: parked_name(object) });
             }
-            LayoutStep::Move(it, at) => {
-                assert!(self.places.contains_key(&number(it)), "{it} is there");
-                self.put(number(it), at.clone());
+            LayoutStep::Move(object, at) => {
+                assert!(self.places.contains_key(&number(object)), "{object} is there");
+                self.put(number(object), at.clone());
             }
-            LayoutStep::Make(it, at) => {
-                assert!(!self.places.contains_key(&number(it)), "{it} is not there");
-                self.put(number(it), at.clone());
+            LayoutStep::Make(object, at) => {
+                assert!(!self.places.contains_key(&number(object)), "{object} is not there");
+                self.put(number(object), at.clone());
             }
         }
     }
@@ -110,14 +112,14 @@ fn steps_between(from: &Tree, to: &Tree) -> Vec<LayoutStep> {
         id: id(*object),
         place: to.get(object).map(place),
         depth: depth(if to.contains_key(object) { to } else { from }, *object),
-        is_folder: object % 2 == 0,
+        is_directory: object % 2 == 0,
     });
-    let stands = |it: &FileId| from.get(&number(it)).map(place);
+    let stands = |id: &FileId| from.get(&number(id)).map(place);
     let at = |wanted: &ObjectLocation| {
-        let there = from.iter().find(|(_, it)| place(it) == *wanted);
+        let there = from.iter().find(|(_, item)| place(item) == *wanted);
         there.map(|(object, _)| id(*object))
     };
-    steps(wanted.collect(), &stands, &at)
+    plan_steps(wanted.collect(), &stands, &at)
 }
 
 proptest! {
@@ -142,7 +144,7 @@ proptest! {
     /// Both sides get the same value, and the change of one side alone wins.
     #[test]
     fn a_value_is_decided_once(base in 0u8..3, disk in 0u8..3, work in 0u8..3) {
-        let agreed = match decide(&base, &disk, &work) {
+        let agreed = match decide_winner(&base, &disk, &work) {
             MergeWinner::Both => { prop_assert_eq!(disk, work); disk }
             MergeWinner::Disk => disk,
             MergeWinner::Work => work,
@@ -151,14 +153,14 @@ proptest! {
             prop_assert!(agreed != base || disk == base && work == base
                 || agreed == disk && disk != base || agreed == work && work != base);
         }
-        prop_assert_eq!(decide(&agreed, &agreed, &agreed), MergeWinner::Both);
+        prop_assert_eq!(decide_winner(&agreed, &agreed, &agreed), MergeWinner::Both);
         if work == base { prop_assert_eq!(agreed, disk); }
         if disk == base { prop_assert_eq!(agreed, work); }
     }
 }
 
 #[test]
-fn two_folders_change_places() {
+fn two_directories_change_places() {
     let from = tree(&[(2, 0, 1), (4, 1, 2)]);
     let mut to = from.clone();
     (to.get_mut(&2).unwrap().1, to.get_mut(&4).unwrap().1) = (2, 1);
@@ -178,11 +180,11 @@ fn a_change_goes_before_a_deletion() {
         (Same, Same, ObjectAction::Stays),
         (Changed, Changed, ObjectAction::Stays),
         (Gone, Same, ObjectAction::GoesFromWorkspace),
-        (Same, Gone, ObjectAction::GoesFromFolder),
-        (Gone, Changed, ObjectAction::ReturnsToFolder),
+        (Same, Gone, ObjectAction::GoesFromDirectory),
+        (Gone, Changed, ObjectAction::ReturnsToDirectory),
         (Changed, Gone, ObjectAction::ReturnsToWorkspace),
         (Gone, Gone, ObjectAction::Forgotten),
     ] {
-        assert_eq!(fate(disk, work), expected);
+        assert_eq!(decide_action(disk, work), expected);
     }
 }

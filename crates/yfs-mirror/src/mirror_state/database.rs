@@ -43,7 +43,8 @@ PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS node (
     id TEXT PRIMARY KEY, parent TEXT, name BLOB NOT NULL, kind INTEGER NOT NULL,
-    device INTEGER NOT NULL, inode INTEGER NOT NULL, created INTEGER NOT NULL, size INTEGER NOT NULL,
+    device INTEGER NOT NULL, inode INTEGER NOT NULL, created INTEGER NOT NULL,
+    size INTEGER NOT NULL,
     mtime INTEGER NOT NULL, changed INTEGER NOT NULL, mode INTEGER NOT NULL, hash BLOB NOT NULL,
     work_parent TEXT, work_name TEXT NOT NULL, version TEXT NOT NULL, work_mode INTEGER NOT NULL,
     work_mtime INTEGER NOT NULL, base TEXT, bytes BLOB) STRICT, WITHOUT ROWID;
@@ -51,11 +52,11 @@ CREATE TABLE IF NOT EXISTS intent (
     id TEXT PRIMARY KEY, temporary TEXT, hash BLOB NOT NULL, version TEXT NOT NULL, base TEXT,
     bytes BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS overwrite (
-    id TEXT PRIMARY KEY, version TEXT NOT NULL, base TEXT NOT NULL, old BLOB NOT NULL, new BLOB NOT NULL)
-    STRICT, WITHOUT ROWID;
+    id TEXT PRIMARY KEY, version TEXT NOT NULL, base TEXT NOT NULL, old BLOB NOT NULL,
+    new BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS superseded (
-    name TEXT PRIMARY KEY, id TEXT NOT NULL, size INTEGER NOT NULL, hash BLOB NOT NULL, base TEXT, bytes BLOB,
-    edit BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    name TEXT PRIMARY KEY, id TEXT NOT NULL, size INTEGER NOT NULL, hash BLOB NOT NULL,
+    base TEXT, bytes BLOB, edit BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
 /// The kinds of objects, in the order of their numbers in the database.
@@ -125,8 +126,8 @@ impl MirrorDatabase {
     ///
     /// [`MirrorError::Busy`] while another mirror has the lock; [`MirrorError::OtherWorkspace`] if
     /// the directory is a mirror of another workspace.
-    pub fn open(folder: &Path, workspace: &WorkspaceId) -> Result<(Self, MirrorState)> {
-        let dir = folder.join(DIR);
+    pub fn open(directory: &Path, workspace: &WorkspaceId) -> Result<(Self, MirrorState)> {
+        let dir = directory.join(DIR);
         let host = |path: &Path, source| MirrorError::Host {
             action: "open",
             path: path.to_owned(),
@@ -145,7 +146,7 @@ impl MirrorDatabase {
         let path = dir.join("mirror.lock");
         let lock = private_file(&path).map_err(|error| host(&path, error))?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(MirrorError::Busy(folder.to_owned()));
+            return Err(MirrorError::Busy(directory.to_owned()));
         }
         // SQLite gives the files beside a database the mode of the database.
         for name in DATABASE_FILES {
@@ -156,19 +157,19 @@ impl MirrorDatabase {
         }
         let connection = Connection::open(dir.join(DATABASE))?;
         connection.execute_batch(TABLES)?;
-        let memory = Self { connection, _lock: lock };
-        memory.check_workspace(folder, workspace)?;
-        let state = memory.read()?;
-        Ok((memory, state))
+        let database = Self { connection, _lock: lock };
+        database.check_workspace(directory, workspace)?;
+        let state = database.read()?;
+        Ok((database, state))
     }
 
-    fn check_workspace(&self, folder: &Path, workspace: &WorkspaceId) -> Result<()> {
+    fn check_workspace(&self, directory: &Path, workspace: &WorkspaceId) -> Result<()> {
         let find = "SELECT value FROM meta WHERE key = 'workspace'";
         let known: Option<String> =
             self.connection.query_row(find, [], |row| row.get(0)).optional()?;
         match known {
             Some(other) if other != workspace.as_str() => {
-                Err(MirrorError::OtherWorkspace { folder: folder.to_owned(), other })
+                Err(MirrorError::OtherWorkspace { directory: directory.to_owned(), other })
             }
             Some(_) => Ok(()),
             None => {
@@ -179,10 +180,10 @@ impl MirrorDatabase {
         }
     }
 
-    /// Returns the actor name for changes of the directory where the options give none. It never
-    /// changes, and no other directory has it, so every write under this name was made by this
+    /// Returns the actor name for changes of the directory if the options contain none. The name
+    /// never changes and is unique to the directory, so every write under it is a write of this
     /// mirror.
-    pub fn own_name(&self) -> Result<String> {
+    pub fn actor_name(&self) -> Result<String> {
         let find = "SELECT value FROM meta WHERE key = 'name'";
         let known = self.connection.query_row(find, [], |row| row.get(0)).optional()?;
         if let Some(known) = known {
@@ -254,7 +255,7 @@ impl MirrorDatabase {
     }
 
     /// Records operations that are about to be performed.
-    pub fn intend(&mut self, intents: &[(FileId, WriteIntent)]) -> Result<()> {
+    pub fn record_intents(&mut self, intents: &[(FileId, WriteIntent)]) -> Result<()> {
         let transaction = self.connection.transaction()?;
         {
             let insert = "INSERT OR REPLACE INTO intent VALUES (?1,?2,?3,?4,?5,?6,?7)";
@@ -479,10 +480,11 @@ mod tests {
 
     #[test]
     fn other_users_read_nothing_of_what_the_mirror_keeps() {
-        let folder = tempfile::tempdir().unwrap();
-        let open =
-            || MirrorDatabase::open(folder.path(), &FileId::parse("workspace").unwrap()).unwrap();
-        let dir = folder.path().join(DIR);
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            MirrorDatabase::open(directory.path(), &FileId::parse("workspace").unwrap()).unwrap()
+        };
+        let dir = directory.path().join(DIR);
         let modes = || {
             let names = ["mirror.lock", "mirror.db", "mirror.db-wal", "mirror.db-shm"];
             names.map(|name| dir.join(name).metadata().unwrap().mode() & 0o777)
@@ -503,31 +505,31 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_again() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let workspace = FileId::parse("workspace").unwrap();
-        let (mut memory, mut state) = MirrorDatabase::open(folder.path(), &workspace).unwrap();
+        let (mut database, mut state) = MirrorDatabase::open(directory.path(), &workspace).unwrap();
         let mut node = super::super::tests::node("a", None, "caf\u{e9}");
         node.base = EditBase::Bytes(b"abc"[..].into());
         state.put(node.clone());
         let intent = WriteIntent::Ingest { hash: node.hash, bytes: b"x"[..].into(), written: 7 };
-        memory.intend(&[(node.id.clone(), intent.clone())]).unwrap();
-        memory.commit(&mut state, &[]).unwrap();
+        database.record_intents(&[(node.id.clone(), intent.clone())]).unwrap();
+        database.commit(&mut state, &[]).unwrap();
 
         assert!(matches!(
-            MirrorDatabase::open(folder.path(), &workspace),
+            MirrorDatabase::open(directory.path(), &workspace),
             Err(MirrorError::Busy(_))
         ));
-        drop(memory);
-        let (mut memory, mut state) = MirrorDatabase::open(folder.path(), &workspace).unwrap();
+        drop(database);
+        let (mut database, mut state) = MirrorDatabase::open(directory.path(), &workspace).unwrap();
         assert_eq!(state.get(&node.id), Some(&node));
-        assert_eq!(memory.intents().unwrap(), [(node.id.clone(), intent)]);
+        assert_eq!(database.intents().unwrap(), [(node.id.clone(), intent)]);
         state.remove(&node.id);
-        memory.commit(&mut state, std::slice::from_ref(&node.id)).unwrap();
-        drop(memory);
+        database.commit(&mut state, std::slice::from_ref(&node.id)).unwrap();
+        drop(database);
         let other = FileId::parse("other").unwrap();
-        let opened = MirrorDatabase::open(folder.path(), &other);
+        let opened = MirrorDatabase::open(directory.path(), &other);
         assert!(matches!(opened, Err(MirrorError::OtherWorkspace { .. })));
-        let (memory, state) = MirrorDatabase::open(folder.path(), &workspace).unwrap();
-        assert!(state.is_empty() && memory.intents().unwrap().is_empty());
+        let (database, state) = MirrorDatabase::open(directory.path(), &workspace).unwrap();
+        assert!(state.is_empty() && database.intents().unwrap().is_empty());
     }
 }

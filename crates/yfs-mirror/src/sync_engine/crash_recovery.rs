@@ -1,4 +1,4 @@
-//! Recovery after a crash: finds out from the disk what the last mirror had completed.
+//! Recovery after a crash: determines from the disk which operations the last mirror completed.
 
 use std::{ffi::OsStr, io, path::Path, sync::Arc};
 
@@ -9,7 +9,7 @@ use yfs_vfs::{FileKind, VersionBase as WriteBase, VersionToken, host::confined_d
 use super::MirrorEngine;
 use crate::{
     error::Result,
-    merge_plan::{parked, parked_id},
+    merge_plan::{parked_id, parked_name},
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
 };
 
@@ -17,7 +17,7 @@ impl MirrorEngine {
     /// Completes or drops the recorded intents, and notes interrupted moves.
     pub(crate) fn recover(&mut self) -> Result<()> {
         self.recover_superseded()?;
-        let intents = self.memory.intents()?;
+        let intents = self.database.intents()?;
         let settled: Vec<FileId> = intents.iter().map(|(id, _)| id.clone()).collect();
         for (id, intent) in intents {
             let Some(node) = self.state.get(&id).cloned() else { continue };
@@ -35,7 +35,7 @@ impl MirrorEngine {
         }
         self.commit(&settled)?;
         let moved = self.state.nodes().filter(|node| {
-            let is_aside = node.name == parked(&node.id);
+            let is_aside = node.name == parked_name(&node.id);
             !is_aside && (node.parent != node.work.parent || self.is_renamed(node))
         });
         self.moved = moved.map(|node| node.id.clone()).collect();
@@ -51,7 +51,7 @@ impl MirrorEngine {
         shown.as_ref() != Some(&node.work.name) && spelt.as_ref() != Some(&node.name)
     }
 
-    /// Finds out whether an edit reached the workspace.
+    /// Determines whether an edit reached the workspace.
     fn recover_ingest(
         &mut self,
         node: &MirrorNode,
@@ -74,7 +74,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    /// Finds out whether a file got its new bytes.
+    /// Determines whether a file got its new bytes.
     fn recover_replace(
         &mut self,
         node: &MirrorNode,
@@ -86,18 +86,19 @@ impl MirrorEngine {
         let above = path.parent().unwrap_or(Path::new(""));
         let Ok(dir) = self.root.dir(above) else { return Ok(()) };
         let here = self.hash_at(&dir, &node.name);
-        let aside = self.hash_at(&dir, &parked(&node.id));
+        let aside = self.hash_at(&dir, &parked_name(&node.id));
         // The temporary file is created before the intent is recorded, and removed when the two
         // have been exchanged.
         let is_done = here == Some(hash) || aside != Some(hash);
         if !is_done {
-            dir.remove_file(&parked(&node.id)).ok();
+            dir.remove_file(&parked_name(&node.id)).ok();
             return Ok(());
         }
-        let is_stray = aside.is_some() && self.supersede(&dir, &parked(&node.id), node).is_err();
+        let is_stray =
+            aside.is_some() && self.supersede(&dir, &parked_name(&node.id), node).is_err();
         if is_stray {
             // The host rejects the move, so the file is handled like other strays.
-            self.strays.push(above.join(parked(&node.id)));
+            self.strays.push(above.join(parked_name(&node.id)));
         }
         self.state.update(&node.id, |node| {
             (node.hash, node.base) = (hash, EditBase::Version(base));
@@ -113,7 +114,7 @@ impl MirrorEngine {
     }
 
     /// Handles temporary files and directories that no operation uses any more.
-    pub(super) fn take_strays(&mut self) -> Result<()> {
+    pub(super) fn clean_up_strays(&mut self) -> Result<()> {
         for path in std::mem::take(&mut self.strays) {
             let name = path.file_name().unwrap_or(OsStr::new(""));
             let Some(id) = parked_id(name) else { continue };
@@ -121,15 +122,15 @@ impl MirrorEngine {
                 self.dirty_work.insert(id);
                 continue;
             }
-            let taken = self.take_stray(&id, &path)?;
+            let taken = self.clean_up_stray(&id, &path)?;
             if let Err(error) = taken {
-                self.failed_on_disk(&path, &error);
+                self.record_disk_failure(&path, &error);
             }
         }
         Ok(())
     }
 
-    fn take_stray(&mut self, id: &FileId, path: &Path) -> Result<io::Result<()>> {
+    fn clean_up_stray(&mut self, id: &FileId, path: &Path) -> Result<io::Result<()>> {
         let (above, name) =
             (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or(OsStr::new("")));
         let dir = match self.root.dir(above) {
@@ -149,7 +150,7 @@ impl MirrorEngine {
             && node.stamp.is_same_inode(&DiskStamp::of(&facts))
         {
             // It was parked, and the state was not written afterwards.
-            let parent = self.state.folder(above).flatten();
+            let parent = self.state.directory(above).flatten();
             self.state.update(id, |node| (node.parent, node.name) = (parent, name.to_owned()));
             self.missing.remove(id);
             self.dirty_work.insert(id.clone());
@@ -159,7 +160,7 @@ impl MirrorEngine {
             return Ok(dir.remove_file(name));
         }
         if facts.kind != FileKind::File {
-            return Ok(self.recovered(&dir, name, above));
+            return Ok(self.rename_to_recovered(&dir, name, above));
         }
         let (data, _) = match dir.read(name, self.options.max_file_len) {
             Ok(read) => read,
@@ -172,12 +173,12 @@ impl MirrorEngine {
         if is_known {
             return Ok(dir.remove_file(name));
         }
-        Ok(self.recovered(&dir, name, above))
+        Ok(self.rename_to_recovered(&dir, name, above))
     }
 
     /// Renames a file whose bytes are in no version to a free name in a directory of the mirror,
     /// where the next scan finds and imports it.
-    pub(super) fn recovered(
+    pub(super) fn rename_to_recovered(
         &mut self,
         dir: &ConfinedDir,
         name: &OsStr,

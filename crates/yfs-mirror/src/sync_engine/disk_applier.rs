@@ -23,14 +23,17 @@ use super::{MirrorEngine, import_structure::work_of, is_absent};
 use crate::{
     error::Result,
     ignores::IgnoreRules,
-    merge_plan::{LayoutStep, MergeWinner, ObjectLocation, TargetLocation, decide, parked, steps},
+    merge_plan::{
+        LayoutStep, MergeWinner, ObjectLocation, TargetLocation, decide_winner, parked_name,
+        plan_steps,
+    },
     mirror_state::{DiskStamp, EditBase, MirrorNode},
     options::TrustPolicy,
     report::NoticeReason,
     untrusted_files,
 };
 
-/// What a mirror may do on disk with an object of the workspace.
+/// The changes that a mirror may make on disk to an object of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DiskPermission {
     /// It may change the name and the content.
@@ -43,8 +46,8 @@ enum DiskPermission {
 
 impl MirrorEngine {
     /// Applies the changes of the workspace to the disk.
-    pub(super) fn emit(&mut self) -> Result<()> {
-        let dirty = self.expand()?;
+    pub(super) fn apply_to_disk(&mut self) -> Result<()> {
+        let dirty = self.collect_dirty_objects()?;
         if dirty.is_empty() {
             return Ok(());
         }
@@ -59,7 +62,7 @@ impl MirrorEngine {
                 continue;
             }
             match object {
-                None => wanted.extend(self.unwanted(&id)),
+                None => wanted.extend(self.removal_target(&id)),
                 Some(object) => {
                     let path = self.workspace.nodes().path_of(&id)?;
                     let depth = path.as_ref().map_or(0, |path| path.components().count());
@@ -78,7 +81,8 @@ impl MirrorEngine {
                 placed.contains(above) || !new.contains(above) && self.state.get(above).is_some()
             });
             let known = self.state.get(id).is_some();
-            let leave = if has_home { self.leave(id, object)? } else { DiskPermission::None };
+            let leave =
+                if has_home { self.disk_permission(id, object)? } else { DiskPermission::None };
             match (leave, self.host_name(id, object, &given)) {
                 (DiskPermission::None, _) => {
                     if known && object.kind == FileKind::Directory {
@@ -97,8 +101,13 @@ impl MirrorEngine {
                         given.insert((object.parent.clone(), fold), id.clone());
                     }
                     let place = Some(ObjectLocation { parent: object.parent.clone(), name });
-                    let is_folder = object.kind == FileKind::Directory;
-                    wanted.push(TargetLocation { id: id.clone(), place, depth: *depth, is_folder });
+                    let is_directory = object.kind == FileKind::Directory;
+                    wanted.push(TargetLocation {
+                        id: id.clone(),
+                        place,
+                        depth: *depth,
+                        is_directory,
+                    });
                     placed.insert(id.clone());
                     if known && leave == DiskPermission::All {
                         standing.push(id.clone());
@@ -112,13 +121,13 @@ impl MirrorEngine {
         self.commit(&[])?;
         let standing: Vec<TreeNode> =
             standing.iter().filter_map(|id| objects.get(id).cloned()).collect();
-        self.emit_contents(&standing)?;
-        self.emit_looks(&standing)
+        self.apply_contents(&standing)?;
+        self.apply_attributes(&standing)
     }
 
     /// Returns the objects of the workspace to compare with the state, none for those that are
     /// gone.
-    fn expand(&mut self) -> Result<HashMap<FileId, Option<TreeNode>>> {
+    fn collect_dirty_objects(&mut self) -> Result<HashMap<FileId, Option<TreeNode>>> {
         let mut queue: Vec<FileId> = self.dirty_work.drain().collect();
         let mut found: HashMap<FileId, Option<TreeNode>> = HashMap::new();
         let mut homes: HashSet<Option<FileId>> = HashSet::new();
@@ -158,17 +167,17 @@ impl MirrorEngine {
         Ok(found)
     }
 
-    fn unwanted(&mut self, id: &FileId) -> Option<TargetLocation> {
+    fn removal_target(&mut self, id: &FileId) -> Option<TargetLocation> {
         let node = self.state.get(id)?;
-        let is_folder = node.kind == FileKind::Directory;
+        let is_directory = node.kind == FileKind::Directory;
         let path = self.state.path(id);
-        if self.ignores.is_ignored(&self.root, &path, is_folder) {
+        if self.ignores.is_ignored(&self.root, &path, is_directory) {
             // The workspace no longer has it, and its file on disk is ignored.
             self.forget(id);
             return None;
         }
         let depth = path.components().count();
-        Some(TargetLocation { id: id.clone(), place: None, depth, is_folder })
+        Some(TargetLocation { id: id.clone(), place: None, depth, is_directory })
     }
 
     /// Returns the path of an object in the workspace, relative to the root.
@@ -177,12 +186,12 @@ impl MirrorEngine {
         Ok(path.as_str().trim_start_matches('/').into())
     }
 
-    /// Decides what the mirror may do on disk with an object of the workspace.
-    fn leave(&mut self, id: &FileId, object: &TreeNode) -> Result<DiskPermission> {
+    /// Decides which changes the mirror may make on disk to an object of the workspace.
+    fn disk_permission(&mut self, id: &FileId, object: &TreeNode) -> Result<DiskPermission> {
         let path = self.shown_path(id)?;
         let is_dir = object.kind == FileKind::Directory;
         let is_known = self.state.get(id).is_some();
-        let names = || path.components().filter_map(|it| it.as_os_str().to_str());
+        let names = || path.components().filter_map(|name| name.as_os_str().to_str());
         if names().any(untrusted_files::is_reserved) {
             self.skip(&path, NoticeReason::Risky);
             return Ok(DiskPermission::None);
@@ -196,7 +205,7 @@ impl MirrorEngine {
                 return Ok(DiskPermission::None);
             }
         }
-        if self.options.trust == TrustPolicy::Folder && untrusted_files::is_risky(names()) {
+        if self.options.trust == TrustPolicy::Directory && untrusted_files::is_risky(names()) {
             let stands = self.state.get(id).is_some_and(|node| {
                 node.work.parent == object.parent && node.work.name == object.name
             });
@@ -235,11 +244,11 @@ impl MirrorEngine {
             }
             let key = (parent.cloned(), self.rules.fold(name));
             let is_given = given.get(&key).is_some_and(|other| other != id);
-            let mut others = self.state.children(parent).filter(|it| it.id != *id);
-            is_given || others.any(|it| self.rules.fold(&it.name) == key.1)
+            let mut others = self.state.children(parent).filter(|node| node.id != *id);
+            is_given || others.any(|node| self.rules.fold(&node.name) == key.1)
         };
         if let Some(node) = node.filter(|node| node.work.name == object.name)
-            && node.name != parked(id)
+            && node.name != parked_name(id)
             && (node.work.parent == object.parent || !is_taken(&node.name))
         {
             return Some(node.name.clone());
@@ -262,7 +271,7 @@ impl MirrorEngine {
                 let there = self.state.child(place.parent.as_ref(), &place.name);
                 there.map(|node| node.id.clone())
             };
-            steps(wanted, &stands, &at)
+            plan_steps(wanted, &stands, &at)
         };
         // Names that became free since the state was last written. The state is written before
         // another object gets one of them; otherwise, after a crash, that object would count as an
@@ -280,9 +289,9 @@ impl MirrorEngine {
             | LayoutStep::Park(id)
             | LayoutStep::Move(id, _)
             | LayoutStep::Make(id, _)
-            | LayoutStep::RemoveFolder(id)) = &step;
+            | LayoutStep::RemoveDirectory(id)) = &step;
             let path = match &step {
-                LayoutStep::Make(_, place) => self.path_in(place),
+                LayoutStep::Make(_, place) => self.path_of_location(place),
                 _ => self.state.path(id),
             };
             if let Some(node) = self.state.get(id) {
@@ -297,11 +306,11 @@ impl MirrorEngine {
                     // Another program changed the disk first, and its change is imported first.
                     self.later.insert(path.clone(), true);
                     if let LayoutStep::Move(_, place) = &step {
-                        self.later.insert(self.path_in(place), true);
+                        self.later.insert(self.path_of_location(place), true);
                     }
                     self.count_failure(id, &path, &error);
                 } else {
-                    self.failed_on_disk(&path, &error);
+                    self.record_disk_failure(&path, &error);
                     self.dirty_work.remove(id);
                 }
             }
@@ -309,7 +318,7 @@ impl MirrorEngine {
         // Objects whose name on disk is right agree with the workspace now.
         for (id, object) in objects {
             let Some(node) = self.state.get(id) else { continue };
-            let stands = node.parent == object.parent && node.name != parked(id);
+            let stands = node.parent == object.parent && node.name != parked_name(id);
             let agrees = node.work.parent == object.parent && node.work.name == object.name;
             if stands && !agrees && self.host_name_is(id, object) {
                 self.state.update(id, |node| {
@@ -349,7 +358,7 @@ impl MirrorEngine {
             || self.host_name(id, object, &HashMap::new()).is_some_and(|name| name == node.name)
     }
 
-    fn path_in(&self, place: &ObjectLocation) -> PathBuf {
+    fn path_of_location(&self, place: &ObjectLocation) -> PathBuf {
         let above = place.parent.as_ref().map(|parent| self.state.path(parent));
         above.unwrap_or_default().join(&place.name)
     }
@@ -369,15 +378,15 @@ impl MirrorEngine {
     ) -> io::Result<()> {
         match step {
             LayoutStep::Remove(id) => self.remove_file(id),
-            LayoutStep::RemoveFolder(id) => self.remove_folder(id),
+            LayoutStep::RemoveDirectory(id) => self.remove_directory(id),
             LayoutStep::Park(id) => {
                 let Some(node) = self.state.get(id).cloned() else { return Ok(()) };
                 // If no other step moves it from there, the next pass does.
                 self.dirty_work.insert(id.clone());
-                let place = ObjectLocation { parent: node.parent, name: parked(id) };
+                let place = ObjectLocation { parent: node.parent, name: parked_name(id) };
                 match self.rename(id, &place) {
                     Err(error) if is_absent(&error) => {
-                        self.displace(id);
+                        self.forget_location(id);
                         Ok(())
                     }
                     renamed => renamed,
@@ -386,11 +395,11 @@ impl MirrorEngine {
             LayoutStep::Move(id, place) => {
                 self.rename(id, place)?;
                 self.n_done += 1;
-                self.report.to_folder.moved += 1;
+                self.report.to_directory.moved += 1;
                 Ok(())
             }
             LayoutStep::Make(id, place) => match objects.get(id) {
-                Some(object) => self.make(object, place),
+                Some(object) => self.create_on_disk(object, place),
                 None => Ok(()),
             },
         }
@@ -422,13 +431,13 @@ impl MirrorEngine {
             }
         });
         if node.kind == FileKind::Directory {
-            self.moved_folder(id, &old);
+            self.note_moved_directory(id, &old);
         }
-        self.unskip(&old);
+        self.clear_skipped(&old);
         Ok(())
     }
 
-    fn moved_folder(&mut self, id: &FileId, old: &Path) {
+    fn note_moved_directory(&mut self, id: &FileId, old: &Path) {
         let new = self.state.path(id);
         self.ignores.forget(old);
         self.ignores.forget(&new);
@@ -440,9 +449,9 @@ impl MirrorEngine {
     }
 
     /// Creates an object on disk, under a free name.
-    fn make(&mut self, object: &TreeNode, place: &ObjectLocation) -> io::Result<()> {
+    fn create_on_disk(&mut self, object: &TreeNode, place: &ObjectLocation) -> io::Result<()> {
         let dir = self.dir_of(place.parent.as_ref())?;
-        let path = self.path_in(place);
+        let path = self.path_of_location(place);
         let id = &object.id;
         let (mut hash, mut base) = (ContentHash::of(b""), EditBase::Unknown);
         let mut work = work_of(object);
@@ -467,11 +476,11 @@ impl MirrorEngine {
                         return Ok(());
                     }
                 };
-                let temporary = parked(id);
+                let temporary = parked_name(id);
                 dir.remove_file(&temporary).ok();
                 let mode = self.mode_for(&path, object.mode, 0);
-                let looks = CreationAttributes { mode, mtime: object.mtime };
-                dir.make_file(&temporary, &held.data, looks, self.options.sync)?;
+                let attributes = CreationAttributes { mode, mtime: object.mtime };
+                dir.make_file(&temporary, &held.data, attributes, self.options.sync)?;
                 crate::crash_points::point("made");
                 if let Err(error) = dir.rename_new(&temporary, &dir, &place.name) {
                     dir.remove_file(&temporary).ok();
@@ -492,8 +501,8 @@ impl MirrorEngine {
         self.state.put(node);
         self.note_racy(id, &stamp);
         self.n_done += 1;
-        self.report.to_folder.created += 1;
-        self.unskip_unless_executable(&path);
+        self.report.to_directory.created += 1;
+        self.clear_skipped_unless_executable(&path);
         if object.kind == FileKind::Directory {
             if let Some(watch) = &mut self.watch {
                 watch.watch(&path);
@@ -505,9 +514,9 @@ impl MirrorEngine {
         Ok(())
     }
 
-    pub(super) fn unskip_unless_executable(&mut self, path: &Path) {
+    pub(super) fn clear_skipped_unless_executable(&mut self, path: &Path) {
         if self.report.skipped.get(path) != Some(&NoticeReason::Executable) {
-            self.unskip(path);
+            self.clear_skipped(path);
         }
     }
 
@@ -533,7 +542,7 @@ impl MirrorEngine {
             }
             dir => dir?,
         };
-        let aside = parked(id);
+        let aside = parked_name(id);
         if node.name != aside {
             match dir.rename_new(&node.name, &dir, &aside) {
                 Err(error) if is_absent(&error) => {
@@ -556,8 +565,8 @@ impl MirrorEngine {
             _ => dir.remove_file(&aside)?,
         }
         self.n_done += 1;
-        self.report.to_folder.deleted += 1;
-        self.unskip(&path);
+        self.report.to_directory.deleted += 1;
+        self.clear_skipped(&path);
         self.forget(id);
         if IgnoreRules::is_rules(&node.name) {
             self.reread_rules(path.parent().unwrap_or(Path::new("")));
@@ -591,7 +600,7 @@ impl MirrorEngine {
     }
 
     /// Removes a directory that the workspace no longer has, if it is empty.
-    fn remove_folder(&mut self, id: &FileId) -> io::Result<()> {
+    fn remove_directory(&mut self, id: &FileId) -> io::Result<()> {
         let Some(node) = self.state.get(id).cloned() else { return Ok(()) };
         let path = self.state.path(id);
         if self.state.children(Some(id)).next().is_some() {
@@ -603,15 +612,15 @@ impl MirrorEngine {
         match removed {
             Ok(()) => {
                 self.n_done += 1;
-                self.report.to_folder.deleted += 1;
-                self.unskip(&path);
+                self.report.to_directory.deleted += 1;
+                self.clear_skipped(&path);
             }
             Err(error) if is_absent(&error) => (),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                self.tell(&path, NoticeReason::NotEmpty);
+                self.notify_event(&path, NoticeReason::NotEmpty);
                 let back = node.work.name.as_str();
-                if node.name == parked(id) {
-                    self.put_back(&node, back);
+                if node.name == parked_name(id) {
+                    self.restore_name(&node, back);
                 }
                 self.later.insert(path, true);
             }
@@ -622,7 +631,7 @@ impl MirrorEngine {
     }
 
     /// Gives a parked directory its name again, or a numbered variant.
-    fn put_back(&self, node: &MirrorNode, name: &str) {
+    fn restore_name(&self, node: &MirrorNode, name: &str) {
         let Ok(dir) = self.dir_of(node.parent.as_ref()) else { return };
         for number in 0..100 {
             let name = if number == 0 { name.to_owned() } else { format!("{name} ({number})") };
@@ -633,7 +642,7 @@ impl MirrorEngine {
     }
 
     /// Replaces the content of files by that in the workspace.
-    fn emit_contents(&mut self, standing: &[TreeNode]) -> Result<()> {
+    fn apply_contents(&mut self, standing: &[TreeNode]) -> Result<()> {
         let mut news = Vec::new();
         for object in standing.iter().filter(|object| object.kind == FileKind::File) {
             let Some(node) = self.state.get(&object.id) else { continue };
@@ -648,11 +657,12 @@ impl MirrorEngine {
     }
 
     /// Applies the permission bits and times of the workspace to objects on disk.
-    fn emit_looks(&mut self, standing: &[TreeNode]) -> Result<()> {
+    fn apply_attributes(&mut self, standing: &[TreeNode]) -> Result<()> {
         for object in standing {
             let Some(node) = self.state.get(&object.id).cloned() else { continue };
             let is_file = object.kind == FileKind::File;
-            let mode = decide(&node.work.mode, &node.stamp.mode, &object.mode) == MergeWinner::Work
+            let mode = decide_winner(&node.work.mode, &node.stamp.mode, &object.mode)
+                == MergeWinner::Work
                 || node.work.mode != object.mode && node.stamp.mode != object.mode;
             let mode = mode && node.work.mode != object.mode && object.kind != FileKind::Symlink;
             let mtime = is_file
@@ -663,14 +673,14 @@ impl MirrorEngine {
             }
             if mode || mtime {
                 let path = self.state.path(&object.id);
-                match self.set_looks(&path, &node, object, mode, mtime) {
+                match self.set_attributes_on_disk(&path, &node, object, mode, mtime) {
                     Ok(()) => (),
                     Err(error) if is_absent(&error) => {
                         self.later.insert(path, true);
                         continue;
                     }
                     Err(error) => {
-                        self.failed_on_disk(&path, &error);
+                        self.record_disk_failure(&path, &error);
                         continue;
                     }
                 }
@@ -682,7 +692,7 @@ impl MirrorEngine {
         Ok(())
     }
 
-    fn set_looks(
+    fn set_attributes_on_disk(
         &mut self,
         path: &Path,
         node: &MirrorNode,
@@ -704,12 +714,12 @@ impl MirrorEngine {
         if mtime {
             let is_unchanged = DiskStamp::of(&before).mtime_ns == node.stamp.mtime_ns;
             let time = if is_unchanged { object.mtime } else { Millis(node.stamp.mtime_ms()) };
-            dir.set_looks(&node.name, CreationAttributes { mode: new_mode, mtime: time })?;
+            dir.set_attributes(&node.name, CreationAttributes { mode: new_mode, mtime: time })?;
         } else {
             dir.set_mode(&node.name, new_mode)?;
         }
         self.n_done += 1;
-        self.report.to_folder.touched += 1;
+        self.report.to_directory.touched += 1;
         let after = dir.facts(&node.name)?.ok_or(io::ErrorKind::NotFound)?;
         let after = DiskStamp::of(&after);
         let is_same = DiskStamp::of(&before).mtime_ns == node.stamp.mtime_ns

@@ -26,7 +26,8 @@ use yfs_vfs::{
 };
 
 use super::{
-    MirrorEngine, by_id, crash_recovery::base_of, import_structure::NameHolder, in_folder, ready,
+    MirrorEngine, block_on_call, crash_recovery::base_of, import_structure::NameHolder, path_by_id,
+    path_in_directory,
 };
 use crate::{
     error::Result,
@@ -79,7 +80,7 @@ impl MirrorEngine {
                 None
             }
             Err(error) => {
-                self.failed_on_disk(path, &error);
+                self.record_disk_failure(path, &error);
                 None
             }
         }
@@ -97,7 +98,7 @@ impl MirrorEngine {
             _ => {
                 let file = dir.open_file(name, false)?;
                 let id = self.known(path).map(|node| node.id.clone());
-                let writers = self.lease(id.as_ref(), &file);
+                let writers = self.lease_file(id.as_ref(), &file);
                 let (data, facts) = self.read_open(id.as_ref(), &file, &writers)?;
                 (data, facts, writers.is_some())
             }
@@ -108,7 +109,7 @@ impl MirrorEngine {
 
     /// Keeps writers out of a file if no program has it open for writing, and readers as well if
     /// the mirror watches for the file's first reader.
-    pub(super) fn lease<'a>(&self, id: Option<&FileId>, file: &'a File) -> OpenWriters<'a> {
+    pub(super) fn lease_file<'a>(&self, id: Option<&FileId>, file: &'a File) -> OpenWriters<'a> {
         match id.is_some_and(|id| self.unread.is_watched(id)) {
             true => OpenWriters::alone(file),
             false => OpenWriters::of(file),
@@ -133,7 +134,7 @@ impl MirrorEngine {
     }
 
     /// Imports new files and links into the workspace.
-    pub(super) fn ingest_fresh(&mut self, fresh: Vec<(PathBuf, HostStat)>) -> Result<()> {
+    pub(super) fn import_new_files(&mut self, fresh: Vec<(PathBuf, HostStat)>) -> Result<()> {
         let mut gone = self.missing_by_hash(fresh.len());
         let mut batch: Vec<PendingFile> = Vec::new();
         let mut n_bytes = 0;
@@ -146,22 +147,22 @@ impl MirrorEngine {
             if self.is_half_written(&path, &read, 0, ContentHash::of(b"")) {
                 continue;
             }
-            if let Some(id) = self.returned(&mut gone, &path, facts.kind, &read) {
+            if let Some(id) = self.find_returned(&mut gone, &path, facts.kind, &read) {
                 self.relocate(&id, &path);
-                self.settle(Vec::new(), Vec::new())?;
-                self.ingest_one(&id, read)?;
+                self.import_structure(Vec::new(), Vec::new())?;
+                self.import_changed_file(&id, read)?;
                 continue;
             }
-            if let Some(waiting) = self.place(path, facts.kind, read)? {
+            if let Some(waiting) = self.match_new_file(path, facts.kind, read)? {
                 n_bytes += waiting.read.data.len();
                 batch.push(waiting);
             }
             if batch.len() >= MAX_FILES || n_bytes >= MAX_BYTES {
-                self.make_files(std::mem::take(&mut batch))?;
+                self.create_files(std::mem::take(&mut batch))?;
                 n_bytes = 0;
             }
         }
-        self.make_files(batch)
+        self.create_files(batch)
     }
 
     /// Returns the missing files by content, to recognize them under another inode.
@@ -178,7 +179,7 @@ impl MirrorEngine {
     }
 
     /// Returns the missing file that came back under another name, with the same content.
-    fn returned(
+    fn find_returned(
         &self,
         gone: &mut HashMap<ContentHash, Vec<FileId>>,
         path: &Path,
@@ -187,8 +188,9 @@ impl MirrorEngine {
     ) -> Option<FileId> {
         let candidates = gone.get_mut(&read.hash).filter(|_| kind == FileKind::File)?;
         candidates.retain(|id| self.missing.contains_key(id));
-        let same_name =
-            |id: &FileId| self.state.get(id).is_some_and(|it| path.file_name() == Some(&*it.name));
+        let same_name = |id: &FileId| {
+            self.state.get(id).is_some_and(|node| path.file_name() == Some(&*node.name))
+        };
         let at = candidates.iter().position(same_name);
         let at = at.or((candidates.len() == 1).then_some(0))?;
         Some(candidates.swap_remove(at))
@@ -196,13 +198,13 @@ impl MirrorEngine {
 
     /// Decides about a new file: returns it if it is to be created, or matches it with an object of
     /// the workspace.
-    fn place(
+    fn match_new_file(
         &mut self,
         path: PathBuf,
         kind: FileKind,
         read: DiskFileContent,
     ) -> Result<Option<PendingFile>> {
-        let parent = path.parent().and_then(|above| self.state.folder(above));
+        let parent = path.parent().and_then(|above| self.state.directory(above));
         let Some(parent) = parent else {
             self.later.insert(path, true);
             return Ok(None);
@@ -215,10 +217,10 @@ impl MirrorEngine {
             self.skip(&path, NoticeReason::BadName);
             return Ok(None);
         };
-        match self.spot(parent.as_ref(), &name)? {
+        match self.name_holder(parent.as_ref(), &name)? {
             NameHolder::Free => (),
             NameHolder::Stranger(there) if there.kind == kind => {
-                if self.join(&there, parent.as_ref(), &path, &read)? {
+                if self.match_with_object(&there, parent.as_ref(), &path, &read)? {
                     return Ok(None);
                 }
                 name = self.free_name(parent.as_ref(), &name)?;
@@ -231,7 +233,7 @@ impl MirrorEngine {
 
     /// Matches an object on disk with one that the workspace has under the same name, if both have
     /// the same content or one descends from the other. Returns whether they are one object now.
-    fn join(
+    fn match_with_object(
         &mut self,
         there: &TreeNode,
         parent: Option<&FileId>,
@@ -243,7 +245,15 @@ impl MirrorEngine {
             let is_same = there.link.as_ref().is_some_and(|text| *text.as_bytes() == *read.data);
             if is_same {
                 self.report.n_matched += 1;
-                self.add(id, parent, path, there.kind, read.stamp, read.hash, EditBase::Unknown)?;
+                self.add_node(
+                    id,
+                    parent,
+                    path,
+                    there.kind,
+                    read.stamp,
+                    read.hash,
+                    EditBase::Unknown,
+                )?;
             }
             return Ok(is_same);
         }
@@ -263,8 +273,8 @@ impl MirrorEngine {
         };
         if let Some(base) = base {
             let base = EditBase::Version(base);
-            self.add(id, parent, path, there.kind, read.stamp, read.hash, base)?;
-            self.look_again(id);
+            self.add_node(id, parent, path, there.kind, read.stamp, read.hash, base)?;
+            self.schedule_comparison(id);
             return Ok(true);
         }
         if !self.is_first {
@@ -272,8 +282,8 @@ impl MirrorEngine {
             // name.
             return Ok(false);
         }
-        self.tell(path, NoticeReason::Joined);
-        self.add(
+        self.notify_event(path, NoticeReason::Joined);
+        self.add_node(
             id,
             parent,
             path,
@@ -283,17 +293,17 @@ impl MirrorEngine {
             EditBase::Unknown,
         )?;
         let read = DiskFileContent { data: read.data.clone(), ..*read };
-        self.write(vec![(id.clone(), read)])?;
+        self.write_contents(vec![(id.clone(), read)])?;
         Ok(true)
     }
 
     /// Schedules the workspace's content for a comparison, whatever its version.
-    pub(super) fn look_again(&mut self, id: &FileId) {
+    pub(super) fn schedule_comparison(&mut self, id: &FileId) {
         self.state.update(id, |node| node.work.version = SmolStr::default());
         self.dirty_work.insert(id.clone());
     }
 
-    fn make_files(&mut self, batch: Vec<PendingFile>) -> Result<()> {
+    fn create_files(&mut self, batch: Vec<PendingFile>) -> Result<()> {
         let objects: Vec<NewObject> = batch.iter().map(PendingFile::object).collect();
         let made = self.fs.make_many(&objects)?;
         for (waiting, made) in batch.into_iter().zip(made) {
@@ -303,7 +313,7 @@ impl MirrorEngine {
                     self.n_done += 1;
                     self.report.to_workspace.created += 1;
                     let (base, version) = self.base_of(&id, kind, &read)?;
-                    self.add(&id, parent, &path, kind, read.stamp, read.hash, base)?;
+                    self.add_node(&id, parent, &path, kind, read.stamp, read.hash, base)?;
                     self.note_open(&id, &read, true);
                     if kind == FileKind::File {
                         // Another writer may have changed it since.
@@ -313,7 +323,7 @@ impl MirrorEngine {
                 // Another writer created the file first: the next pass compares them.
                 Err(error) if error.code == FsCode::EEXIST => self.retry(&path, 20),
                 Err(error) => {
-                    self.failed_in_workspace(&path, &error);
+                    self.record_workspace_failure(&path, &error);
                 }
             }
         }
@@ -339,31 +349,31 @@ impl MirrorEngine {
     }
 
     /// Imports changed files into the workspace.
-    pub(super) fn ingest_changed(&mut self, changed: Vec<FileId>) -> Result<()> {
+    pub(super) fn import_changed_files(&mut self, changed: Vec<FileId>) -> Result<()> {
         let mut batch: Vec<(FileId, DiskFileContent)> = Vec::new();
         let mut n_bytes = 0;
         for id in changed {
-            if let Some(read) = self.news_of(&id)? {
+            if let Some(read) = self.read_if_changed(&id)? {
                 n_bytes += read.data.len();
                 batch.push((id, read));
             }
             if batch.len() >= MAX_FILES || n_bytes >= MAX_BYTES {
-                self.write(std::mem::take(&mut batch))?;
+                self.write_contents(std::mem::take(&mut batch))?;
                 n_bytes = 0;
             }
         }
-        self.write(batch)
+        self.write_contents(batch)
     }
 
-    fn ingest_one(&mut self, id: &FileId, read: DiskFileContent) -> Result<()> {
+    fn import_changed_file(&mut self, id: &FileId, read: DiskFileContent) -> Result<()> {
         match self.compare_read(id, read)? {
-            Some(read) => self.write(vec![(id.clone(), read)]),
+            Some(read) => self.write_contents(vec![(id.clone(), read)]),
             None => Ok(()),
         }
     }
 
     /// Reads an object whose stamp changed; returns it if its bytes changed, too.
-    fn news_of(&mut self, id: &FileId) -> Result<Option<DiskFileContent>> {
+    fn read_if_changed(&mut self, id: &FileId) -> Result<Option<DiskFileContent>> {
         let Some(kind) = self.state.get(id).map(|node| node.kind) else { return Ok(None) };
         if self.missing.contains_key(id) {
             return Ok(None);
@@ -371,7 +381,7 @@ impl MirrorEngine {
         let path = self.state.path(id);
         if kind == FileKind::Directory {
             if let Ok(Some(facts)) = self.facts(&path) {
-                self.looks_changed(id, DiskStamp::of(&facts))?;
+                self.import_attributes(id, DiskStamp::of(&facts))?;
             }
             return Ok(None);
         }
@@ -391,7 +401,7 @@ impl MirrorEngine {
         if read.hash == node.hash {
             self.emptied.remove(id);
             self.note_open(id, &read, false);
-            self.looks_changed(id, read.stamp)?;
+            self.import_attributes(id, read.stamp)?;
             return Ok(None);
         }
         if node.kind == FileKind::Symlink {
@@ -419,24 +429,24 @@ impl MirrorEngine {
     }
 
     /// Imports permission bits and time of an object whose bytes are unchanged.
-    fn looks_changed(&mut self, id: &FileId, stamp: DiskStamp) -> Result<()> {
+    fn import_attributes(&mut self, id: &FileId, stamp: DiskStamp) -> Result<()> {
         let Some(node) = self.state.get(id) else { return Ok(()) };
         let old = node.stamp;
-        let (is_file, path) = (node.kind == FileKind::File, by_id(id));
+        let (is_file, path) = (node.kind == FileKind::File, path_by_id(id));
         let mode = (stamp.mode != old.mode && node.kind != FileKind::Symlink).then_some(stamp.mode);
         let mtime = (is_file && stamp.mtime_ns != old.mtime_ns).then_some(stamp.mtime_ms());
         let mut done = Ok(());
         if self.object(id)?.is_some() {
             if let Some(mode) = mode {
-                done = done.and(ready(self.fs.chmod(&path, mode)));
+                done = done.and(block_on_call(self.fs.chmod(&path, mode)));
             }
             if let Some(mtime) = mtime {
-                done = done.and(ready(self.fs.utimes(&path, Millis(mtime))));
+                done = done.and(block_on_call(self.fs.utimes(&path, Millis(mtime))));
             }
         }
         if let Err(error) = done {
             let path = self.state.path(id);
-            self.failed_in_workspace(&path, &error);
+            self.record_workspace_failure(&path, &error);
         }
         if mode.is_some() || mtime.is_some() {
             self.n_done += 1;
@@ -453,7 +463,7 @@ impl MirrorEngine {
     }
 
     /// Writes contents into the workspace, after recording the intents.
-    pub(super) fn write(&mut self, batch: Vec<(FileId, DiskFileContent)>) -> Result<()> {
+    pub(super) fn write_contents(&mut self, batch: Vec<(FileId, DiskFileContent)>) -> Result<()> {
         let mut intents = Vec::new();
         let mut writable = Vec::with_capacity(batch.len());
         for (id, read) in batch {
@@ -473,7 +483,7 @@ impl MirrorEngine {
             }
             writable.push((id, read));
         }
-        self.memory.intend(&intents)?;
+        self.database.record_intents(&intents)?;
         crate::crash_points::point("intended-ingest");
         let mut settled = Vec::new();
         for (id, read) in writable {
@@ -489,7 +499,7 @@ impl MirrorEngine {
         let path = self.state.path(id);
         let before = match self.object(id)? {
             Some(object) => Some(object),
-            None if self.revive(id)? => self.object(id)?,
+            None if self.restore_from_trash(id)? => self.object(id)?,
             None => None,
         };
         let Some(before) = before else {
@@ -498,12 +508,13 @@ impl MirrorEngine {
             self.later.insert(path, true);
             return Ok(());
         };
-        let is_known = before.version.as_ref().is_some_and(|it| it.as_str() == node.work.version);
+        let is_known =
+            before.version.as_ref().is_some_and(|token| token.as_str() == node.work.version);
         match self.write_bytes(&node, &read, is_known) {
-            Ok(()) => self.written(&node, &path, read),
+            Ok(()) => self.record_written(&node, &path, read),
             Err(error) => {
-                self.look_again(id);
-                self.failed_in_workspace(&path, &error);
+                self.schedule_comparison(id);
+                self.record_workspace_failure(&path, &error);
                 Ok(())
             }
         }
@@ -534,16 +545,16 @@ impl MirrorEngine {
             follow: false,
             ..WriteOptions::default()
         };
-        let path = by_id(&node.id);
-        let written = ready(self.fs.write(&path, read.data.clone(), &options));
+        let path = path_by_id(&node.id);
+        let written = block_on_call(self.fs.write(&path, read.data.clone(), &options));
         match written {
             Err(error) if error.code == FsCode::ESTALE => {
                 // The content is not text, or its base cannot be found again: the workspace's
                 // content stays in the versions.
                 let options = WriteOptions { base: None, ..options };
-                ready(self.fs.write(&path, read.data.clone(), &options))?;
+                block_on_call(self.fs.write(&path, read.data.clone(), &options))?;
                 if !is_known {
-                    self.tell(&self.state.path(&node.id), NoticeReason::Unmerged);
+                    self.notify_event(&self.state.path(&node.id), NoticeReason::Unmerged);
                 }
                 Ok(())
             }
@@ -553,12 +564,17 @@ impl MirrorEngine {
 
     /// Records the result of an edit: the disk shows the workspace's version, or bytes that were
     /// merged into it.
-    fn written(&mut self, node: &MirrorNode, path: &Path, read: DiskFileContent) -> Result<()> {
+    fn record_written(
+        &mut self,
+        node: &MirrorNode,
+        path: &Path,
+        read: DiskFileContent,
+    ) -> Result<()> {
         let id = &node.id;
         self.unread.note_saved(id);
         self.n_done += 1;
         self.report.to_workspace.written += 1;
-        self.unskip(path);
+        self.clear_skipped(path);
         let held = self.workspace.nodes().read_durable(id).ok();
         let mut work = node.work.clone();
         work.mtime_ms = read.stamp.mtime_ms();
@@ -596,7 +612,7 @@ impl PendingFile {
         };
         let is_usual = self.kind == FileKind::Symlink || self.read.stamp.mode == DEFAULT_FILE_MODE;
         NewObject {
-            path: in_folder(self.parent.as_ref(), &self.name),
+            path: path_in_directory(self.parent.as_ref(), &self.name),
             mode: (!is_usual).then_some(self.read.stamp.mode),
             mtime: Some(Millis(self.read.stamp.mtime_ms())),
             content,

@@ -10,12 +10,12 @@ use yfs_vfs::FileKind;
 use super::MirrorEngine;
 use crate::{
     error::Result,
-    merge_plan::{ObjectAction, SideChange, fate},
+    merge_plan::{ObjectAction, SideChange, decide_action},
 };
 
 impl MirrorEngine {
     /// Deletes in the workspace what has been missing for the grace period.
-    pub(super) fn believe_missing(&mut self) -> Result<()> {
+    pub(super) fn import_deletions(&mut self) -> Result<()> {
         let grace = self.options.grace;
         let due = self.missing.iter().filter(|(_, since)| since.elapsed() >= grace);
         let due: Vec<FileId> = due.map(|(id, _)| id.clone()).collect();
@@ -57,7 +57,7 @@ impl MirrorEngine {
                     self.missing.remove(&id);
                     self.later.insert(path, true);
                 }
-                Err(error) => self.failed_on_disk(&path, &error),
+                Err(error) => self.record_disk_failure(&path, &error),
             }
         }
         missing
@@ -71,9 +71,9 @@ impl MirrorEngine {
             Some(object) if self.is_unchanged(object)? => SideChange::Same,
             Some(_) => SideChange::Changed,
         };
-        match fate(SideChange::Gone, side) {
+        match decide_action(SideChange::Gone, side) {
             ObjectAction::GoesFromWorkspace => self.trash(id),
-            ObjectAction::ReturnsToFolder => self.delete_in_part(id),
+            ObjectAction::ReturnsToDirectory => self.delete_in_part(id),
             _ => {
                 self.forget(id);
                 Ok(())
@@ -105,8 +105,9 @@ impl MirrorEngine {
             return Ok(true);
         }
         let below = self.workspace.nodes().objects(Some(&object.id))?;
-        let is_here =
-            |it: &TreeNode| self.is_as_recorded(it) && self.state.is_within(&it.id, &object.id);
+        let is_here = |node: &TreeNode| {
+            self.is_as_recorded(node) && self.state.is_within(&node.id, &object.id)
+        };
         Ok(below.iter().all(is_here))
     }
 

@@ -11,7 +11,7 @@ use yfs::workspace::nodes::{NewNodeContent, NewObject, TreeNode};
 use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
 use yfs_vfs::{FileKind, FsError, RemoveOptions, stat::DEFAULT_DIRECTORY_MODE};
 
-use super::{MirrorEngine, by_id, in_folder, ready};
+use super::{MirrorEngine, block_on_call, path_by_id, path_in_directory};
 use crate::{
     error::Result,
     mirror_state::{DiskStamp, EditBase, MirrorNode, WorkspaceSide},
@@ -33,29 +33,29 @@ pub(super) enum NameHolder {
 
 impl MirrorEngine {
     /// Imports all moves and new directories into the workspace.
-    pub(super) fn settle(
+    pub(super) fn import_structure(
         &mut self,
-        mut folders: Vec<PathBuf>,
+        mut directories: Vec<PathBuf>,
         mut arrived: Vec<(FileId, PathBuf)>,
     ) -> Result<()> {
         loop {
-            arrived.retain(|(id, path)| !self.arrive(id, path));
-            let n_before = self.moved.len() + folders.len();
+            arrived.retain(|(id, path)| !self.record_arrival(id, path));
+            let n_before = self.moved.len() + directories.len();
             if n_before == 0 {
                 return Ok(());
             }
             for id in self.moved_in_order() {
-                self.settle_move(&id, false)?;
+                self.import_move(&id, false)?;
             }
-            folders = self.settle_folders(folders)?;
-            if self.moved.len() + folders.len() < n_before {
+            directories = self.import_directories(directories)?;
+            if self.moved.len() + directories.len() < n_before {
                 continue;
             }
             // Two objects exchange places: one of them moves to a temporary name.
             match self.moved_in_order().first() {
-                Some(id) => self.settle_move(&id.clone(), true)?,
+                Some(id) => self.import_move(&id.clone(), true)?,
                 None => {
-                    folders.remove(0);
+                    directories.remove(0);
                 }
             }
         }
@@ -63,8 +63,8 @@ impl MirrorEngine {
 
     /// Notes that an object is in a new directory, as soon as that directory is known. Its content
     /// is scanned later.
-    fn arrive(&mut self, id: &FileId, path: &Path) -> bool {
-        let is_there = self.state.folder(path.parent().unwrap_or(Path::new(""))).is_some();
+    fn record_arrival(&mut self, id: &FileId, path: &Path) -> bool {
+        let is_there = self.state.directory(path.parent().unwrap_or(Path::new(""))).is_some();
         if is_there && self.known(path).is_none() {
             self.relocate(id, path);
             self.dirty_disk.insert(path.to_owned(), true);
@@ -83,7 +83,7 @@ impl MirrorEngine {
     }
 
     /// Returns the holder of a name in the workspace.
-    pub(super) fn spot(&self, parent: Option<&FileId>, name: &str) -> Result<NameHolder> {
+    pub(super) fn name_holder(&self, parent: Option<&FileId>, name: &str) -> Result<NameHolder> {
         let Some(there) = self.workspace.nodes().child(parent, name)? else {
             return Ok(NameHolder::Free);
         };
@@ -106,23 +106,23 @@ impl MirrorEngine {
     ) -> Result<Option<SmolStr>> {
         let Some(host) = path.file_name() else { return Ok(None) };
         // Of two names on disk that are one name in the workspace, the existing one keeps it.
-        let mut siblings = self.state.children(parent).filter(|it| it.name != host);
+        let mut siblings = self.state.children(parent).filter(|node| node.name != host);
         let needs_spelling = host.to_str().is_none_or(|name| !name.is_ascii());
         let siblings: Vec<&MirrorNode> =
             if needs_spelling { siblings.by_ref().collect() } else { vec![] };
-        let is_taken = |name: &str| siblings.iter().any(|it| it.work.name == name);
+        let is_taken = |name: &str| siblings.iter().any(|node| node.work.name == name);
         Ok(self.rules.to_workspace(host, &is_taken))
     }
 
     /// Repeats a move on disk in the workspace. With `aside` it uses a free name rather than wait
     /// for another move.
-    fn settle_move(&mut self, id: &FileId, aside: bool) -> Result<()> {
+    fn import_move(&mut self, id: &FileId, aside: bool) -> Result<()> {
         let path = self.state.path(id);
         let Some(node) = self.state.get(id).cloned() else {
             self.moved.remove(id);
             return Ok(());
         };
-        if self.object(id)?.is_none() && !self.revive(id)? {
+        if self.object(id)?.is_none() && !self.restore_from_trash(id)? {
             self.moved.remove(id);
             self.dirty_work.insert(id.clone());
             return Ok(());
@@ -130,7 +130,7 @@ impl MirrorEngine {
         let parent = node.parent.as_ref();
         if let Some(parent) = parent
             && self.object(parent)?.is_none()
-            && !self.revive(parent)?
+            && !self.restore_from_trash(parent)?
         {
             self.moved.remove(id);
             self.dirty_work.insert(id.clone());
@@ -142,8 +142,8 @@ impl MirrorEngine {
             return Ok(());
         };
         let spot = match self.workspace.nodes().child(parent, &name)? {
-            Some(there) if there.id == *id => return self.settled_move(id, &path),
-            _ => self.spot(parent, &name)?,
+            Some(there) if there.id == *id => return self.record_imported_move(id, &path),
+            _ => self.name_holder(parent, &name)?,
         };
         let name = match spot {
             NameHolder::Free => name,
@@ -159,21 +159,21 @@ impl MirrorEngine {
             Ok(()) => {
                 self.n_done += 1;
                 self.report.to_workspace.moved += 1;
-                self.settled_move(id, &path)
+                self.record_imported_move(id, &path)
             }
             Err(error) => {
                 // The next passes apply the workspace's name to the disk, and retry the import.
                 self.moved.remove(id);
                 self.dirty_work.insert(id.clone());
-                self.failed_in_workspace(&path, &error);
+                self.record_workspace_failure(&path, &error);
                 Ok(())
             }
         }
     }
 
-    fn settled_move(&mut self, id: &FileId, path: &Path) -> Result<()> {
+    fn record_imported_move(&mut self, id: &FileId, path: &Path) -> Result<()> {
         self.moved.remove(id);
-        self.unskip(path);
+        self.clear_skipped(path);
         // The workspace may have chosen another name, and may store the content differently.
         self.dirty_work.insert(id.clone());
         if let Some(object) = self.object(id)? {
@@ -193,11 +193,11 @@ impl MirrorEngine {
     }
 
     /// Creates the directories of a round, and returns those that must wait.
-    fn settle_folders(&mut self, folders: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
+    fn import_directories(&mut self, directories: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
         let mut waiting = Vec::new();
         let mut batch: Vec<(PathBuf, Option<FileId>, SmolStr, DiskStamp)> = Vec::new();
-        for path in folders {
-            let parent = path.parent().and_then(|above| self.state.folder(above));
+        for path in directories {
+            let parent = path.parent().and_then(|above| self.state.directory(above));
             let Some(parent) = parent else {
                 waiting.push(path);
                 continue;
@@ -213,11 +213,11 @@ impl MirrorEngine {
                 continue;
             };
             let stamp = DiskStamp::of(&facts);
-            match self.spot(parent.as_ref(), &name)? {
+            match self.name_holder(parent.as_ref(), &name)? {
                 NameHolder::Free => batch.push((path, parent, name, stamp)),
                 NameHolder::Stranger(there) if there.kind == FileKind::Directory => {
                     self.report.n_matched += 1;
-                    self.add_folder(&there.id, parent, &path, stamp)?;
+                    self.add_directory(&there.id, parent, &path, stamp)?;
                 }
                 NameHolder::Leaving(other) if self.moved.contains(&other) => waiting.push(path),
                 NameHolder::Leaving(other) => {
@@ -230,11 +230,11 @@ impl MirrorEngine {
                 }
             }
         }
-        self.make_folders(batch)?;
+        self.create_directories(batch)?;
         Ok(waiting)
     }
 
-    fn make_folders(
+    fn create_directories(
         &mut self,
         batch: Vec<(PathBuf, Option<FileId>, SmolStr, DiskStamp)>,
     ) -> Result<()> {
@@ -242,7 +242,7 @@ impl MirrorEngine {
             let objects: Vec<NewObject> = batch
                 .iter()
                 .map(|(_, parent, name, stamp)| NewObject {
-                    path: in_folder(parent.as_ref(), name),
+                    path: path_in_directory(parent.as_ref(), name),
                     mode: Some(stamp.mode).filter(|mode| *mode != DEFAULT_DIRECTORY_MODE),
                     mtime: Some(Millis(stamp.mtime_ms())),
                     content: NewNodeContent::Directory,
@@ -254,10 +254,10 @@ impl MirrorEngine {
                     Ok(id) => {
                         self.n_done += 1;
                         self.report.to_workspace.created += 1;
-                        self.add_folder(&id, parent.clone(), path, *stamp)?;
+                        self.add_directory(&id, parent.clone(), path, *stamp)?;
                     }
                     Err(error) => {
-                        self.failed_in_workspace(path, &error);
+                        self.record_workspace_failure(path, &error);
                     }
                 }
             }
@@ -265,14 +265,14 @@ impl MirrorEngine {
         Ok(())
     }
 
-    fn add_folder(
+    fn add_directory(
         &mut self,
         id: &FileId,
         parent: Option<FileId>,
         path: &Path,
         stamp: DiskStamp,
     ) -> Result<()> {
-        self.add(
+        self.add_node(
             id,
             parent,
             path,
@@ -285,7 +285,7 @@ impl MirrorEngine {
 
     /// Adds a node for an object that is in both trees.
     #[expect(clippy::too_many_arguments, reason = "a node has as many parts")]
-    pub(super) fn add(
+    pub(super) fn add_node(
         &mut self,
         id: &FileId,
         parent: Option<FileId>,
@@ -302,14 +302,14 @@ impl MirrorEngine {
         work.name = self.agreed_name(&object, path)?;
         self.state.put(MirrorNode { id: id.clone(), parent, name, kind, stamp, hash, work, base });
         self.note_racy(id, &stamp);
-        self.unskip(path);
+        self.clear_skipped(path);
         Ok(())
     }
 
     /// Moves an object into the workspace's trash, with all its content.
     pub(super) fn trash(&mut self, id: &FileId) -> Result<()> {
         let options = RemoveOptions { recursive: true, force: true };
-        ready(yfs_vfs::FileSystem::rm(&self.fs, &by_id(id), &options))?;
+        block_on_call(yfs_vfs::FileSystem::rm(&self.fs, &path_by_id(id), &options))?;
         self.n_done += 1;
         self.report.to_workspace.deleted += 1;
         self.forget(id);
@@ -336,7 +336,7 @@ impl MirrorEngine {
     }
 
     /// Notes that an operation in the workspace failed, and schedules up to 5 retries.
-    pub(super) fn failed_in_workspace(&mut self, path: &Path, error: &FsError) {
+    pub(super) fn record_workspace_failure(&mut self, path: &Path, error: &FsError) {
         self.retry(path, 5);
         self.skip(path, NoticeReason::Failed(error.to_string()));
     }
@@ -356,7 +356,7 @@ pub(super) fn work_of(object: &TreeNode) -> WorkspaceSide {
     WorkspaceSide {
         parent: object.parent.clone(),
         name: object.name.clone(),
-        version: object.version.as_ref().map(|it| it.as_str().into()).unwrap_or_default(),
+        version: object.version.as_ref().map(|version| version.as_str().into()).unwrap_or_default(),
         mode: object.mode,
         mtime_ms: object.mtime.0,
     }

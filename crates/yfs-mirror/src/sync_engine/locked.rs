@@ -57,12 +57,12 @@ impl MirrorEngine {
         if hash != node.hash {
             let read =
                 DiskFileContent { data: data.clone().into(), hash, stamp, has_writer: false };
-            self.write(vec![(id.clone(), read)])?;
+            self.write_contents(vec![(id.clone(), read)])?;
         }
         if both_ways && let Ok(held) = self.workspace.nodes().read_durable(id) {
             let is_written = held.data != data && held.data.len() as u64 <= MAX_LEN;
             if is_written && let Err(error) = self.overwrite(&file, id, &data, held)? {
-                self.failed_on_disk(&path, &error);
+                self.record_disk_failure(&path, &error);
             }
         }
         drop(locks);
@@ -92,7 +92,7 @@ impl MirrorEngine {
             old: old.into(),
             new: held.data[..].into(),
         };
-        self.memory.intend(&[(id.clone(), intent)])?;
+        self.database.record_intents(&[(id.clone(), intent)])?;
         crate::crash_points::point("intended-overwrite");
         self.unread.will_write(id, (old, &node.base), (&held.data, file));
         let written = lease::overwrite(file, old, &held.data);
@@ -110,7 +110,7 @@ impl MirrorEngine {
         });
         self.note_racy(id, &stamp);
         self.n_done += 1;
-        self.report.to_folder.written += 1;
+        self.report.to_directory.written += 1;
         self.commit(std::slice::from_ref(id))?;
         Ok(Ok(()))
     }
@@ -146,7 +146,7 @@ impl MirrorEngine {
 fn wait_for_locks(file: &File) -> Option<ProgramLocks<'_>> {
     let deadline = Instant::now() + TRY_FOR;
     loop {
-        match ProgramLocks::try_take(file, true) {
+        match ProgramLocks::try_acquire(file, true) {
             None if Instant::now() < deadline => thread::sleep(TRY_EVERY),
             locks => return locks,
         }
@@ -171,7 +171,7 @@ mod tests {
         for here in [&b"ONE two three"[..], b"ONE TWO three", b"ONE TWO", b"one two three"] {
             assert!(is_torn(here, old, new), "{here:?}");
         }
-        for here in [&b"ONE two three four"[..], b"something else", b"ONE TWO!"] {
+        for here in [&b"ONE two three four"[..], b"another text", b"ONE TWO!"] {
             assert!(!is_torn(here, old, new), "{here:?}");
         }
     }

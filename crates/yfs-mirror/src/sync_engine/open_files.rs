@@ -113,7 +113,7 @@ impl MirrorEngine {
 }
 
 fn known_at(state: &crate::mirror_state::MirrorState, path: &Path) -> Option<FileId> {
-    let parent = state.folder(path.parent()?)?;
+    let parent = state.directory(path.parent()?)?;
     state.child(parent.as_ref(), path.file_name()?).map(|node| node.id.clone())
 }
 

@@ -20,7 +20,7 @@ use crate::{
     error::Result,
     ignores::IgnoreRules,
     lease::{OpenWriters, ProgramLocks},
-    merge_plan::parked,
+    merge_plan::parked_name,
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
 };
 
@@ -52,12 +52,12 @@ impl MirrorEngine {
                 Err(error) if is_absent(&error) => {
                     self.later.insert(path, true);
                 }
-                Err(error) => self.failed_on_disk(&path, &error),
+                Err(error) => self.record_disk_failure(&path, &error),
             }
         }
         let intents: Vec<(FileId, WriteIntent)> =
             prepared.iter().map(PreparedReplacement::intent).collect();
-        self.memory.intend(&intents)?;
+        self.database.record_intents(&intents)?;
         crate::crash_points::point("intended-replace");
         let mut settled = Vec::with_capacity(prepared.len());
         for one in prepared {
@@ -72,7 +72,7 @@ impl MirrorEngine {
                 }
                 Err(error) => {
                     self.unused.push((one.dir, one.node.id));
-                    self.failed_on_disk(&path, &error);
+                    self.record_disk_failure(&path, &error);
                 }
             }
         }
@@ -81,7 +81,7 @@ impl MirrorEngine {
         // Only now: recovery takes a missing temporary file as a sign that the exchange was
         // completed.
         for (dir, id) in std::mem::take(&mut self.unused) {
-            dir.remove_file(&parked(&id)).ok();
+            dir.remove_file(&parked_name(&id)).ok();
         }
         Ok(())
     }
@@ -122,11 +122,11 @@ impl MirrorEngine {
             true => node.stamp.mode,
             false => self.mode_for(path, object.mode, node.stamp.mode),
         };
-        let looks = CreationAttributes { mode, mtime: object.mtime };
+        let attributes = CreationAttributes { mode, mtime: object.mtime };
         let sync = self.options.sync;
-        let temporary = parked(&node.id);
+        let temporary = parked_name(&node.id);
         dir.remove_file(&temporary).ok();
-        let made = dir.make_file(&temporary, &held.data, looks, sync);
+        let made = dir.make_file(&temporary, &held.data, attributes, sync);
         let made = made.and_then(|()| dir.facts(&temporary)?.ok_or(io::ErrorKind::NotFound.into()));
         let object = object.clone();
         Ok(made.map(|facts| {
@@ -139,7 +139,7 @@ impl MirrorEngine {
     fn open_replaced(&mut self, node: &MirrorNode, path: &Path) -> io::Result<(ConfinedDir, bool)> {
         let dir = self.root.dir(path.parent().unwrap_or(Path::new("")))?;
         let old = open_known(&dir, node)?;
-        let locks = ProgramLocks::try_take(&old, false);
+        let locks = ProgramLocks::try_acquire(&old, false);
         let is_free = self.may_replace(&node.id, &old, &OpenWriters::of(&old), locks.as_ref())?;
         Ok((dir, is_free))
     }
@@ -166,10 +166,10 @@ impl MirrorEngine {
 
     fn exchange(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
         let (node, dir) = (&one.node, &one.dir);
-        let (name, temporary) = (&node.name, parked(&node.id));
+        let (name, temporary) = (&node.name, parked_name(&node.id));
         let old = open_known(dir, node)?;
-        let locks = ProgramLocks::try_take(&old, false);
-        let writers = self.lease(Some(&node.id), &old);
+        let locks = ProgramLocks::try_acquire(&old, false);
+        let writers = self.lease_file(Some(&node.id), &old);
         if !self.may_replace(&node.id, &old, &writers, locks.as_ref())? {
             self.unused.push((dir.clone(), node.id.clone()));
             return Ok(());
@@ -216,7 +216,7 @@ impl MirrorEngine {
         }
         // A file that changes while it is read has new content as well.
         let Ok((data, _)) = self.read_open(Some(&node.id), old, writers) else { return Ok(false) };
-        let new = dir.open_file(&parked(&node.id), false)?;
+        let new = dir.open_file(&parked_name(&node.id), false)?;
         self.unread.will_write(&node.id, (&data, &node.base), (&one.held.data, &new));
         Ok(ContentHash::of(&data) == node.hash)
     }
@@ -244,8 +244,8 @@ impl MirrorEngine {
             self.news_on_disk(&node.id, path);
         }
         self.n_done += 1;
-        self.report.to_folder.written += 1;
-        self.unskip_unless_executable(path);
+        self.report.to_directory.written += 1;
+        self.clear_skipped_unless_executable(path);
         if IgnoreRules::is_rules(name) {
             self.reread_rules(path.parent().unwrap_or(Path::new("")));
         }
@@ -254,7 +254,7 @@ impl MirrorEngine {
 
     /// Undoes an exchange with an object that is not a file.
     fn change_back(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
-        let temporary = parked(&one.node.id);
+        let temporary = parked_name(&one.node.id);
         one.dir.exchange(&temporary, &one.node.name)?;
         let back = one.dir.facts(&temporary)?.map(|facts| DiskStamp::of(&facts));
         let is_ours = back.is_some_and(|back| {
@@ -283,7 +283,7 @@ impl MirrorEngine {
 impl PreparedReplacement {
     fn intent(&self) -> (FileId, WriteIntent) {
         let intent = WriteIntent::Replace {
-            temporary: parked(&self.node.id).to_string_lossy().into_owned(),
+            temporary: parked_name(&self.node.id).to_string_lossy().into_owned(),
             hash: self.hash,
             version: self.held.version.as_str().to_owned(),
             base: self.held.base.clone(),

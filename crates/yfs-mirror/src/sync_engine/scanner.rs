@@ -20,7 +20,7 @@ use super::MirrorEngine;
 use crate::{
     error::Result,
     ignores::IgnoreRules,
-    merge_plan::{parked, parked_id},
+    merge_plan::{parked_id, parked_name},
     mirror_state::{DiskStamp, MirrorNode},
     report::NoticeReason,
     untrusted_files,
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct DiskScan {
     /// New directories, each before its content.
-    pub(super) folders: Vec<PathBuf>,
+    pub(super) directories: Vec<PathBuf>,
     /// Known objects that are in new directories now.
     pub(super) arrived: Vec<(FileId, PathBuf)>,
     /// New files and links.
@@ -43,7 +43,7 @@ pub(super) struct DiskScan {
 
 impl MirrorEngine {
     /// Scans all paths on disk that may have changed.
-    pub(super) fn observe(&mut self) -> Result<DiskScan> {
+    pub(super) fn scan_disk(&mut self) -> Result<DiskScan> {
         let mut seen = DiskScan::default();
         let mut emptied: Vec<FileId> = self.emptied.keys().cloned().collect();
         seen.changed.append(&mut emptied);
@@ -51,17 +51,17 @@ impl MirrorEngine {
         self.dirty_disk.append(&mut std::mem::take(&mut self.later));
         while let Some((path, all_below)) = self.dirty_disk.pop_first() {
             if let Err(error) = self.look(&path, all_below, &mut seen) {
-                self.failed_on_disk(&path, &error);
+                self.record_disk_failure(&path, &error);
             }
         }
-        let mut told = HashSet::new();
-        seen.changed.retain(|id| told.insert(id.clone()));
+        let mut known = HashSet::new();
+        seen.changed.retain(|id| known.insert(id.clone()));
         Ok(seen)
     }
 
     /// Returns the node at a path.
     pub(super) fn known(&self, path: &Path) -> Option<&MirrorNode> {
-        let parent = self.state.folder(path.parent()?)?;
+        let parent = self.state.directory(path.parent()?)?;
         self.state.child(parent.as_ref(), path.file_name()?)
     }
 
@@ -78,12 +78,12 @@ impl MirrorEngine {
         }
         // A new file in a parked directory keeps that directory from being removed, so it is
         // scanned all the same.
-        if is_hidden_above(above) && self.state.folder(above).is_none() {
+        if is_hidden_above(above) && self.state.directory(above).is_none() {
             return Ok(());
         }
-        let Some(parent) = self.state.folder(above) else {
+        let Some(parent) = self.state.directory(above) else {
             // The directory is new itself, or about to be found missing.
-            if !seen.folders.iter().any(|folder| folder == above) {
+            if !seen.directories.iter().any(|directory| directory == above) {
                 return self.look(above, true, seen);
             }
             let facts = self.facts(path)?;
@@ -104,9 +104,9 @@ impl MirrorEngine {
     pub(super) fn reread_rules(&mut self, dir: &Path) {
         self.ignores.forget(dir);
         self.dirty_disk.insert(dir.to_owned(), true);
-        let Some(folder) = self.state.folder(dir) else { return };
+        let Some(directory) = self.state.directory(dir) else { return };
         // What cannot be listed now is listed in the next full scan.
-        let below = self.workspace.nodes().objects(folder.as_ref()).unwrap_or_default();
+        let below = self.workspace.nodes().objects(directory.as_ref()).unwrap_or_default();
         self.dirty_work.extend(below.into_iter().map(|object| object.id));
     }
 
@@ -120,7 +120,8 @@ impl MirrorEngine {
         all_below: bool,
         seen: &mut DiskScan,
     ) -> io::Result<bool> {
-        let known = self.state.child(parent, name).map(|it| (it.id.clone(), it.kind, it.stamp));
+        let known =
+            self.state.child(parent, name).map(|node| (node.id.clone(), node.kind, node.stamp));
         let Some(facts) = facts else {
             if let Some((id, ..)) = known {
                 self.lose(id);
@@ -132,7 +133,7 @@ impl MirrorEngine {
         let is_dir = facts.kind == FileKind::Directory;
         if kind != facts.kind || is_dir && self.is_another(&id, &now) {
             // A different object took its place.
-            self.displace(&id);
+            self.forget_location(&id);
             return self.look_at_new(path, &facts, seen);
         }
         self.missing.remove(&id);
@@ -158,7 +159,7 @@ impl MirrorEngine {
     /// Reports whether the state knows an inode as a different object.
     fn is_another(&self, id: &FileId, now: &DiskStamp) -> bool {
         let other = self.state.at_place(now.place);
-        other.is_some_and(|it| it.id != *id && it.stamp.is_same_inode(now))
+        other.is_some_and(|node| node.id != *id && node.stamp.is_same_inode(now))
     }
 
     /// Scans the content of a known directory.
@@ -172,7 +173,7 @@ impl MirrorEngine {
             Err(error) if super::is_absent(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let Some(parent) = self.state.folder(path) else { return Ok(()) };
+        let Some(parent) = self.state.directory(path) else { return Ok(()) };
         let names: HashSet<OsString> = dir.names()?.into_iter().collect();
         let children = self.state.children(parent.as_ref());
         let gone: Vec<FileId> = children
@@ -191,7 +192,7 @@ impl MirrorEngine {
             let facts = dir.facts(&name)?;
             if let Err(error) = self.compare(parent.as_ref(), &path, &name, facts, all_below, seen)
             {
-                self.failed_on_disk(&path, &error);
+                self.record_disk_failure(&path, &error);
             }
         }
         Ok(())
@@ -221,7 +222,7 @@ impl MirrorEngine {
             return Ok(true);
         }
         if let Some(id) = self.claimed(path, facts)? {
-            if self.state.folder(path.parent().unwrap_or(Path::new(""))).is_none() {
+            if self.state.directory(path.parent().unwrap_or(Path::new(""))).is_none() {
                 seen.arrived.push((id, path.to_owned()));
                 return Ok(true);
             }
@@ -251,8 +252,8 @@ impl MirrorEngine {
             Err(error) if super::is_absent(&error) => return Ok(false),
             Err(error) => return Err(error),
         };
-        let at = seen.folders.len();
-        seen.folders.push(path.to_owned());
+        let at = seen.directories.len();
+        seen.directories.push(path.to_owned());
         let mut names = dir.names()?;
         // Temporary files there belong to a mirror that died: they are handled once the directory
         // is known.
@@ -264,7 +265,7 @@ impl MirrorEngine {
             }
         }
         if !any {
-            seen.folders.truncate(at);
+            seen.directories.truncate(at);
         }
         Ok(any)
     }
@@ -286,8 +287,8 @@ impl MirrorEngine {
             Some(there) if there.place == facts.place => {
                 self.rules.folds()
                     && old.parent() == path.parent()
-                    && old.file_name().map(|it| self.rules.fold(it))
-                        == path.file_name().map(|it| self.rules.fold(it))
+                    && old.file_name().map(|name| self.rules.fold(name))
+                        == path.file_name().map(|name| self.rules.fold(name))
             }
             Some(_) => facts.kind == FileKind::Directory,
         };
@@ -297,7 +298,7 @@ impl MirrorEngine {
     /// Notes that an object is at another path on disk.
     pub(super) fn relocate(&mut self, id: &FileId, path: &Path) {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
-        let Some(parent) = self.state.folder(above) else { return };
+        let Some(parent) = self.state.directory(above) else { return };
         let old = self.state.path(id);
         if let Some(watch) = &mut self.watch {
             watch.forget(&old);
@@ -315,7 +316,7 @@ impl MirrorEngine {
     ///
     /// An excluded object does not count as missing: it stays in the workspace.
     pub(super) fn lose(&mut self, id: FileId) {
-        let is_dir = self.state.get(&id).is_some_and(|it| it.kind == FileKind::Directory);
+        let is_dir = self.state.get(&id).is_some_and(|node| node.kind == FileKind::Directory);
         if self.ignores.is_ignored(&self.root, &self.state.path(&id), is_dir) {
             return;
         }
@@ -323,12 +324,12 @@ impl MirrorEngine {
     }
 
     /// Notes that a different object took the place of an object.
-    pub(super) fn displace(&mut self, id: &FileId) {
+    pub(super) fn forget_location(&mut self, id: &FileId) {
         let old = self.state.path(id);
         if let Some(watch) = &mut self.watch {
             watch.forget(&old);
         }
-        self.state.update(id, |node| node.name = parked(id));
+        self.state.update(id, |node| node.name = parked_name(id));
         self.lose(id.clone());
     }
 }
@@ -339,5 +340,5 @@ fn is_reserved(name: &OsStr) -> bool {
 }
 
 fn is_hidden_above(path: &Path) -> bool {
-    path.components().any(|it| is_reserved(it.as_os_str()))
+    path.components().any(|name| is_reserved(name.as_os_str()))
 }

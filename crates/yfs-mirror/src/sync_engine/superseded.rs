@@ -23,8 +23,8 @@ use yfs_vfs::{
 };
 
 use super::{
-    MirrorEngine, by_id, crash_recovery::base_of, is_absent, open_files::is_extension, ready,
-    replace_file::MAX_COMPARED,
+    MirrorEngine, block_on_call, crash_recovery::base_of, is_absent, open_files::is_extension,
+    path_by_id, replace_file::MAX_COMPARED,
 };
 use crate::{
     error::{MirrorError, Result},
@@ -166,7 +166,7 @@ impl MirrorEngine {
             let dir = match open_dir(&self.root) {
                 Ok(dir) => dir,
                 Err(error) => {
-                    self.failed_on_disk(&superseded_path(&name), &error);
+                    self.record_disk_failure(&superseded_path(&name), &error);
                     return Ok(());
                 }
             };
@@ -265,12 +265,12 @@ impl MirrorEngine {
         stamp: &DiskStamp,
     ) -> Result<()> {
         let id = known.id.clone();
-        if self.object(&id)?.is_none() && !self.revive(&id)? {
+        if self.object(&id)?.is_none() && !self.restore_from_trash(&id)? {
             // The object was purged from the trash: the bytes become a new file.
-            let kept = self.recovered(dir, OsStr::new(name), Path::new(""));
+            let kept = self.rename_to_recovered(dir, OsStr::new(name), Path::new(""));
             match kept {
                 Ok(()) => self.forget_superseded(name),
-                Err(error) => self.failed_on_disk(&superseded_path(name), &error),
+                Err(error) => self.record_disk_failure(&superseded_path(name), &error),
             }
             return Ok(());
         }
@@ -300,14 +300,14 @@ impl MirrorEngine {
             follow: false,
             ..WriteOptions::default()
         };
-        let path = by_id(&id);
-        let mut done = ready(self.fs.write(&path, data.to_vec().into(), &options));
+        let path = path_by_id(&id);
+        let mut done = block_on_call(self.fs.write(&path, data.to_vec().into(), &options));
         if done.as_ref().is_err_and(|error| error.code == FsCode::ESTALE) {
             // Bytes cannot be merged: the last ones written are current, the others stay in the
             // versions.
             let options = WriteOptions { base: None, ..options };
-            done = ready(self.fs.write(&path, data.to_vec().into(), &options));
-            self.tell(&self.state.path(&id), NoticeReason::Unmerged);
+            done = block_on_call(self.fs.write(&path, data.to_vec().into(), &options));
+            self.notify_event(&self.state.path(&id), NoticeReason::Unmerged);
         }
         known.edit = None;
         let check = self.superseded.entry(name.to_owned()).or_default();
@@ -319,8 +319,9 @@ impl MirrorEngine {
                 (known.hash, known.size) = (ContentHash::of(data), data.len() as u64);
                 let held =
                     self.workspace.nodes().read_durable(&id).ok().filter(|held| held.data == data);
-                known.base =
-                    held.map_or(EditBase::Bytes(data.into()), |it| EditBase::Version(it.base));
+                known.base = held.map_or(EditBase::Bytes(data.into()), |content| {
+                    EditBase::Version(content.base)
+                });
                 self.n_done += 1;
                 self.report.to_workspace.written += 1;
                 self.dirty_work.insert(id);
@@ -340,7 +341,8 @@ impl MirrorEngine {
         let host = |source| MirrorError::Host { action: "open", path: PathBuf::from(DIR), source };
         let dir = open_dir(&self.root).map_err(host)?;
         let names = dir.names().map_err(host)?;
-        let names: Vec<String> = names.into_iter().filter_map(|it| it.into_string().ok()).collect();
+        let names: Vec<String> =
+            names.into_iter().filter_map(|name| name.into_string().ok()).collect();
         for name in &names {
             if self.state.superseded().contains_key(name) {
                 continue;
@@ -350,7 +352,9 @@ impl MirrorEngine {
             match node.filter(|node| node.kind == FileKind::File).cloned() {
                 // It lost its name after the state was last written.
                 Some(node) => self.state.put_superseded(name, SupersededFile::of(&node)),
-                None => self.recovered(&dir, OsStr::new(name), Path::new("")).map_err(host)?,
+                None => {
+                    self.rename_to_recovered(&dir, OsStr::new(name), Path::new("")).map_err(host)?
+                }
             }
         }
         let known: Vec<String> = self.state.superseded().keys().cloned().collect();

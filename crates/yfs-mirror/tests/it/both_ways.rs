@@ -38,15 +38,17 @@ fn news_travel_by_themselves() {
     pair.write("/a.txt", "zero\none\ntwo\n");
     pair.wait("an edit in the workspace", |pair| pair.text("a.txt") == "zero\none\ntwo\n");
     pair.write("/deep/b.txt", "b\n");
-    pair.wait("a file in a folder", |pair| pair.text("deep/b.txt") == "b\n");
+    pair.wait("a file in a directory", |pair| pair.text("deep/b.txt") == "b\n");
     pair.put("deep/c/d.txt", "d\n");
-    pair.wait("one in a folder that the mirror made", |pair| pair.read("/deep/c/d.txt") == "d\n");
+    pair.wait("one in a directory that the mirror made", |pair| {
+        pair.read("/deep/c/d.txt") == "d\n"
+    });
     pair.mv("/deep", "/far");
-    pair.wait("a moved folder", |pair| pair.text("far/c/d.txt") == "d\n");
+    pair.wait("a moved directory", |pair| pair.text("far/c/d.txt") == "d\n");
     pair.put("far/c/d.txt", "dd\n");
-    pair.wait("an edit in a moved folder", |pair| pair.read("/far/c/d.txt") == "dd\n");
+    pair.wait("an edit in a moved directory", |pair| pair.read("/far/c/d.txt") == "dd\n");
     fs::rename(pair.at("far"), pair.at("near")).unwrap();
-    pair.wait("a folder moved on disk", |pair| pair.read("/near/c/d.txt") == "dd\n");
+    pair.wait("a directory moved on disk", |pair| pair.read("/near/c/d.txt") == "dd\n");
     pair.put("near/c/e.txt", "e\n");
     pair.wait("a file in it", |pair| pair.read("/near/c/e.txt") == "e\n");
     fs::remove_dir_all(pair.at("near")).unwrap();
@@ -90,7 +92,7 @@ fn a_renamed_file_stays_the_same_file() {
     pair.mv("/src/b.rs", "/lib/b.rs");
     let report = pair.check();
     assert_eq!((pair.id("/src"), pair.id("/lib/b.rs")), (src, b));
-    assert_eq!(report.to_folder.created, 0, "nothing was made anew");
+    assert_eq!(report.to_directory.created, 0, "nothing was made anew");
     assert_eq!(pair.text("src/c.rs"), "fn a() {}\nfn c() {}\n");
 }
 
@@ -149,7 +151,13 @@ fn an_atomic_save_is_an_edit_of_the_same_file() {
     pair.check();
     assert_eq!((pair.id("/notes.md"), pair.read("/notes.md")), (id, "five\n".into()));
     assert_eq!(
-        pair.workspace.trash().list().unwrap().iter().filter(|it| it.name == "notes.md").count(),
+        pair.workspace
+            .trash()
+            .list()
+            .unwrap()
+            .iter()
+            .filter(|entry| entry.name == "notes.md")
+            .count(),
         0
     );
 }

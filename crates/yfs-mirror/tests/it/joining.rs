@@ -10,7 +10,7 @@ use yfs_store::MemoryStore;
 use crate::support::Pair;
 
 #[test]
-fn nothing_of_the_folder_is_overwritten_or_deleted() {
+fn nothing_of_the_directory_is_overwritten_or_deleted() {
     let mut pair = Pair::apart();
     pair.put("same.txt", "same\n");
     pair.put("local/only.txt", "local\n");
@@ -19,18 +19,18 @@ fn nothing_of_the_folder_is_overwritten_or_deleted() {
     pair.write("/same.txt", "same\n");
     pair.write("/remote/only.txt", "remote\n");
     pair.write("/differs.txt", "theirs\n");
-    pair.write("/kind/in.txt", "a folder there\n");
+    pair.write("/kind/in.txt", "a directory there\n");
     let id = pair.id("/differs.txt");
     pair.start();
     let report = pair.check();
     assert_eq!(report.n_matched, 1);
-    assert_eq!(report.to_folder.deleted + report.to_folder.written, 0);
+    assert_eq!(report.to_directory.deleted + report.to_directory.written, 0);
     assert_eq!(pair.text("local/only.txt"), "local\n");
     assert_eq!(pair.text("differs.txt"), "mine\n");
     assert_eq!(pair.text("remote/only.txt"), "remote\n");
     assert_eq!(
         (pair.text("kind (1)"), pair.text("kind/in.txt")),
-        ("a file here\n".into(), "a folder there\n".into())
+        ("a file here\n".into(), "a directory there\n".into())
     );
     // The workspace's text is a version of the same file.
     assert_eq!(pair.id("/differs.txt"), id);
@@ -52,14 +52,14 @@ fn two_who_brought_the_same_checkout_have_each_file_once() {
         one.put(&format!("d{}/f{number}.md", number % 5), format!("# File {number}\n"));
     }
     one.workspace
-        .import(one.folder.path(), &VPath::root(), &ImportOptions::default(), &|_| ())
+        .import(one.directory.path(), &VPath::root(), &ImportOptions::default(), &|_| ())
         .unwrap();
     let before = one.tree();
     one.start();
     let report = one.check();
     assert_eq!((one.tree(), report.n_matched), (before, 55));
     assert_eq!(report.to_workspace, Default::default());
-    assert_eq!(report.to_folder, Default::default());
+    assert_eq!(report.to_directory, Default::default());
 }
 
 /// An outdated copy is not an edit: the workspace's text stays, and the copy is updated.
@@ -93,15 +93,15 @@ fn two_files_of_one_name_that_are_made_at_once_both_stay() {
 }
 
 #[test]
-fn a_folder_belongs_to_one_mirror_and_one_workspace() {
+fn a_directory_belongs_to_one_mirror_and_one_workspace() {
     let pair = Pair::new();
     pair.settle();
-    let again = Mirror::once(&pair.workspace, pair.folder.path(), Default::default());
+    let again = Mirror::once(&pair.workspace, pair.directory.path(), Default::default());
     assert!(matches!(again, Err(yfs_mirror::MirrorError::Busy(_))));
     let mut pair = pair;
     pair.stop();
     let other =
         Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();
-    let again = Mirror::once(&other, pair.folder.path(), Default::default());
+    let again = Mirror::once(&other, pair.directory.path(), Default::default());
     assert!(matches!(again, Err(yfs_mirror::MirrorError::OtherWorkspace { .. })));
 }

@@ -24,12 +24,12 @@ fn both_sides_go_on_while_no_mirror_runs() {
     fs::remove_file(pair.at("deleted.txt")).unwrap();
     pair.rm("/trashed.txt");
     pair.mv("/moved.txt", "/far/moved.txt");
-    fs::rename(pair.at("dir"), pair.at("folder")).unwrap();
-    pair.put("folder/new.txt", "new\n");
+    fs::rename(pair.at("dir"), pair.at("directory")).unwrap();
+    pair.put("directory/new.txt", "new\n");
 
     pair.start();
     pair.check();
-    let now: Vec<String> = ["/other.txt", "/far/moved.txt", "/folder/inside.txt", "/merged.txt"]
+    let now: Vec<String> = ["/other.txt", "/far/moved.txt", "/directory/inside.txt", "/merged.txt"]
         .map(|path| pair.id(path))
         .into();
     assert_eq!(now, ids);
@@ -52,7 +52,7 @@ fn a_second_start_finds_nothing_to_do() {
     pair.start();
     let report = pair.check();
     assert_eq!(report.to_workspace, Default::default());
-    assert_eq!(report.to_folder, Default::default());
+    assert_eq!(report.to_directory, Default::default());
 }
 
 /// The base of a merge is found even if the log was compacted meanwhile.
@@ -91,5 +91,5 @@ fn what_was_written_in_a_directory_that_stepped_aside_is_news() {
     pair.settle();
     pair.check();
     let all: Vec<String> = pair.disk().into_values().collect();
-    assert!(all.iter().any(|it| it.contains("news")) && !pair.at(&aside).exists(), "{all:?}");
+    assert!(all.iter().any(|name| name.contains("news")) && !pair.at(&aside).exists(), "{all:?}");
 }

@@ -52,7 +52,7 @@ fn what_tools_obey_does_not_come_from_elsewhere() {
 }
 
 #[test]
-fn what_is_done_in_the_folder_needs_no_trust() {
+fn what_is_done_in_the_directory_needs_no_trust() {
     let pair = Pair::new();
     pair.put(".envrc", "export A=1\n");
     pair.put("run.sh", "#!/bin/sh\n");
@@ -149,7 +149,7 @@ fn git_is_never_touched_and_what_is_ignored_stays_where_it_is() {
 #[test]
 fn names_that_one_side_cannot_hold_are_spelt_otherwise() {
     let mut pair = Pair::apart();
-    let raw = |bytes: &[u8]| -> PathBuf { pair.folder.path().join(OsStr::from_bytes(bytes)) };
+    let raw = |bytes: &[u8]| -> PathBuf { pair.directory.path().join(OsStr::from_bytes(bytes)) };
     fs::write(raw(b"caf\xe9.txt"), "latin\n").unwrap();
     fs::write(raw(b"back\\slash"), "slash\n").unwrap();
     fs::write(raw("e\u{301}".as_bytes()), "nfd\n").unwrap();
@@ -163,7 +163,7 @@ fn names_that_one_side_cannot_hold_are_spelt_otherwise() {
     pair.write("/%-caf%E9.txt", "latin one\n");
     pair.settle();
     assert_eq!(
-        fs::read_to_string(pair.folder.path().join(OsStr::from_bytes(b"caf\xe9.txt"))).unwrap(),
+        fs::read_to_string(pair.directory.path().join(OsStr::from_bytes(b"caf\xe9.txt"))).unwrap(),
         "latin one\n"
     );
     assert_eq!(pair.disk().len(), 4, "{:?}", pair.disk());
@@ -203,11 +203,11 @@ fn names_that_the_host_takes_for_one_are_told_apart() {
 }
 
 #[test]
-fn a_folder_that_goes_away_deletes_nothing() {
+fn a_directory_that_goes_away_deletes_nothing() {
     let mut pair = Pair::new();
     pair.put("a.txt", "a\n");
     pair.check();
-    fs::remove_dir_all(pair.folder.path()).unwrap();
+    fs::remove_dir_all(pair.directory.path()).unwrap();
     pair.wait("the end of the mirror", |pair| pair.mirror.as_ref().unwrap().has_ended());
     let ended = pair.mirror.take().unwrap().stop();
     assert!(matches!(ended, Err(yfs_mirror::MirrorError::Gone(_))), "{ended:?}");
@@ -250,14 +250,14 @@ fn each_save_is_a_version() {
 /// own.
 #[test]
 fn a_content_that_cannot_be_read_is_not_written_to_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, at) = (folder.path().join(".yfs/workspace.db"), folder.path().join("a.txt"));
-    fs::create_dir(folder.path().join(".yfs")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let (file, at) = (directory.path().join(".yfs/workspace.db"), directory.path().join("a.txt"));
+    fs::create_dir(directory.path().join(".yfs")).unwrap();
     let text = "these are precious words of a text\n";
     let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).unwrap();
     fs::write(&at, text).unwrap();
-    fs::write(folder.path().join("b.txt"), "b\n").unwrap();
-    Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
+    fs::write(directory.path().join("b.txt"), "b\n").unwrap();
+    Mirror::once(&workspace, directory.path(), MirrorOptions::default()).unwrap();
     workspace.close().unwrap();
     let connection = rusqlite::Connection::open(&file).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
@@ -274,17 +274,17 @@ fn a_content_that_cannot_be_read_is_not_written_to_disk() {
         let options = WriteOptions::default();
         block_on(fs_of_workspace.append(&v(path), "more\n".into(), &options)).unwrap();
     }
-    let report = Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
+    let report = Mirror::once(&workspace, directory.path(), MirrorOptions::default()).unwrap();
     assert_eq!(fs::read_to_string(&at).unwrap(), text);
     assert!(
         matches!(report.skipped[Path::new("a.txt")], NoticeReason::Unreadable(_)),
         "{report:?}"
     );
-    assert_eq!(fs::read_to_string(folder.path().join("b.txt")).unwrap(), "b\nmore\n");
+    assert_eq!(fs::read_to_string(directory.path().join("b.txt")).unwrap(), "b\nmore\n");
     // An unreadable document does not keep other files from being synchronized either.
     fs::write(&at, format!("{text}and more\n")).unwrap();
-    fs::write(folder.path().join("b.txt"), "b\nmore\nand more\n").unwrap();
-    Mirror::once(&workspace, folder.path(), MirrorOptions::default()).unwrap();
+    fs::write(directory.path().join("b.txt"), "b\nmore\nand more\n").unwrap();
+    Mirror::once(&workspace, directory.path(), MirrorOptions::default()).unwrap();
     let read = block_on(fs_of_workspace.read(&v("/b.txt"))).unwrap();
     assert_eq!(&read.data[..], b"b\nmore\nand more\n");
     assert_eq!(fs::read_to_string(&at).unwrap(), format!("{text}and more\n"));

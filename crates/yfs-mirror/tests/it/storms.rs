@@ -12,7 +12,7 @@ use crate::support::Pair;
 fn git(pair: &Pair, args: &[&str]) {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]);
-    let output = git.args(args).current_dir(pair.folder.path()).output().unwrap();
+    let output = git.args(args).current_dir(pair.directory.path()).output().unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -21,7 +21,7 @@ use yfs_vfs::{FileKind, FileSystem, FileSystemExt, WalkOptions, WriteOptions};
 const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(crate) struct Pair {
-    pub(crate) folder: TempDir,
+    pub(crate) directory: TempDir,
     pub(crate) workspace: Workspace,
     pub(crate) options: MirrorOptions,
     pub(crate) mirror: Option<Mirror>,
@@ -35,7 +35,7 @@ impl Pair {
             Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default());
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            directory: tempfile::tempdir().unwrap(),
             workspace: workspace.unwrap(),
             options: MirrorOptions::default(),
             mirror: None,
@@ -52,7 +52,7 @@ impl Pair {
 
     pub(crate) fn start(&mut self) {
         let (options, handle) = (self.options.clone(), self.runtime.handle());
-        let mirror = Mirror::start(&self.workspace, self.folder.path(), options, handle);
+        let mirror = Mirror::start(&self.workspace, self.directory.path(), options, handle);
         self.mirror = Some(mirror.unwrap());
     }
 
@@ -75,7 +75,7 @@ impl Pair {
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
+        self.directory.path().join(path)
     }
 
     /// Writes a file on disk, with the directories above it.
@@ -126,7 +126,7 @@ impl Pair {
 
     /// Returns the kind, permission bits and content of each object on disk, by path.
     pub(crate) fn disk(&self) -> BTreeMap<String, String> {
-        tree_on_disk(self.folder.path())
+        tree_on_disk(self.directory.path())
     }
 
     /// Returns the same of each object in the workspace.
@@ -155,14 +155,14 @@ pub(crate) fn v(path: &str) -> VPath {
     VPath::parse(path).unwrap()
 }
 
-pub(crate) fn tree_on_disk(folder: &Path) -> BTreeMap<String, String> {
+pub(crate) fn tree_on_disk(directory: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let mut dirs = vec![folder.to_owned()];
+    let mut dirs = vec![directory.to_owned()];
     while let Some(dir) = dirs.pop() {
         let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+            let name = path.strip_prefix(directory).unwrap().to_string_lossy().into_owned();
             if name == ".yfs" {
                 continue;
             }

@@ -128,7 +128,9 @@ fn locked_changes_by_many_lose_nothing() {
     for number in 0..20 {
         assert_eq!(text.matches(&format!("typed {number}.")).count(), 1, "{number}: {text}");
     }
-    for (worker, turn) in (0..N_WORKERS).flat_map(|it| (0..N_TURNS).map(move |turn| (it, turn))) {
+    for (worker, turn) in
+        (0..N_WORKERS).flat_map(|worker| (0..N_TURNS).map(move |turn| (worker, turn)))
+    {
         let token = format!("token {worker} {turn}.");
         assert_eq!(text.matches(&token).count(), 1, "{token}: {text}");
     }
@@ -285,8 +287,8 @@ fn lines_that_shells_append_beside_typing_arrive_once() {
     });
     pair.check();
     let text = pair.read("/a.txt");
-    let lines =
-        (0..N_SHELLS).flat_map(|it| (0..N_LINES).map(move |line| format!("shell {it} {line}.\n")));
+    let lines = (0..N_SHELLS)
+        .flat_map(|shell| (0..N_LINES).map(move |line| format!("shell {shell} {line}.\n")));
     for line in lines.chain((0..60).map(|number| format!("typed {number}.\n"))) {
         assert_eq!(text.matches(&line).count(), 1, "{line}: {text}");
     }

@@ -85,7 +85,7 @@ impl CollabLocation for Chair {
         Ok(self.shared.borrow_mut().room.receive(connection, update, now)?)
     }
 
-    fn everybody(&self) -> Option<Vec<u8>> {
+    fn all_states(&self) -> Option<Vec<u8>> {
         self.shared.borrow().room.all()
     }
 }

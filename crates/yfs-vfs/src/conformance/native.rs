@@ -39,9 +39,9 @@ pub(super) const CASES: &[Native] = &[
     ("read returns the version that stat shows", &[], |fs| versions(fs).boxed()),
     ("metadata and media type are kept", &[Metadata], |fs| metadata(fs).boxed()),
     ("ids and kinds agree between stat, readdir and walk", &[], |fs| agreement(fs).boxed()),
-    ("write sets the time if told", &[], |fs| times(fs).boxed()),
+    ("write sets the time if requested", &[], |fs| times(fs).boxed()),
     ("grep can be cancelled and timed out", &[], |fs| stopped_grep(fs).boxed()),
-    ("changes are told in order", &[Watch], |fs| changes(fs).boxed()),
+    ("changes are reported in order", &[Watch], |fs| changes(fs).boxed()),
     ("changes come in pages", &[Watch], |fs| pages(fs).boxed()),
     ("cursor from elsewhere is lost", &[Watch], |fs| lost_cursor(fs).boxed()),
     ("waiting for changes ends when one comes", &[Watch], |fs| waiting(fs).boxed()),
@@ -305,22 +305,25 @@ async fn stopped_grep(fs: Fs) -> Outcome {
     ensure(line.cut && line.text.len() <= 3, || format!("not cut: {line:?}"))
 }
 
-/// Reads changes until one of the path `at` matches `what`; some backends notice late, or report
-/// more.
+/// Reads changes until one of the path `at` satisfies `is_expected`; some backends notice late, or
+/// report more.
 async fn expect_change(
     fs: &Fs,
     cursor: &mut ChangeCursor,
     at: &str,
-    what: fn(&ChangeKind) -> bool,
+    is_expected: fn(&ChangeKind) -> bool,
 ) -> Result<FileChange, CaseFailure> {
     let options = ChangesOptions { limit: 100, wait: Some(Duration::from_secs(5)) };
     loop {
         let changes = fs.changes(cursor, &options).await?;
         if changes.events.is_empty() {
-            return Err(CaseFailure(format!("no such change of {at} was told")));
+            return Err(CaseFailure(format!("no such change of {at} was reported")));
         }
         *cursor = changes.next;
-        let found = changes.events.into_iter().find(|it| it.path.as_str() == at && what(&it.kind));
+        let found = changes
+            .events
+            .into_iter()
+            .find(|change| change.path.as_str() == at && is_expected(&change.kind));
         if let Some(change) = found {
             return Ok(change);
         }
@@ -335,21 +338,25 @@ async fn changes(fs: Fs) -> Outcome {
     same("more", nothing.more, false)?;
 
     put(&fs, "/a", "one").await?;
-    let created = expect_change(&fs, &mut cursor, "/a", |it| *it == ChangeKind::Created).await?;
+    let created =
+        expect_change(&fs, &mut cursor, "/a", |kind| *kind == ChangeKind::Created).await?;
     let id = fs.stat(&path("/a")?).await?.id;
     same("id", &created.id, &id)?;
 
     put(&fs, "/a", "longer").await?;
-    let changed = expect_change(&fs, &mut cursor, "/a", |it| *it == ChangeKind::Changed).await?;
+    let changed =
+        expect_change(&fs, &mut cursor, "/a", |kind| *kind == ChangeKind::Changed).await?;
     same("id", &changed.id, &fs.stat(&path("/a")?).await?.id)?;
 
     fs.mv(&path("/a")?, &path("/b")?, &MoveOptions::default()).await?;
     let moved =
-        expect_change(&fs, &mut cursor, "/b", |it| matches!(it, ChangeKind::Moved { .. })).await?;
+        expect_change(&fs, &mut cursor, "/b", |kind| matches!(kind, ChangeKind::Moved { .. }))
+            .await?;
     same("move", moved.kind, ChangeKind::Moved { from: path("/a")? })?;
 
     fs.rm_all(&path("/b")?).await?;
-    let removed = expect_change(&fs, &mut cursor, "/b", |it| *it == ChangeKind::Removed).await?;
+    let removed =
+        expect_change(&fs, &mut cursor, "/b", |kind| *kind == ChangeKind::Removed).await?;
     same("id", removed.id, moved.id)
 }
 
@@ -364,8 +371,8 @@ async fn pages(fs: Fs) -> Outcome {
         let page = fs.changes(&cursor, &options).await?;
         ensure(page.events.len() <= 1, || "more than was asked for".to_owned())?;
         cursor = page.next;
-        let new = page.events.iter().filter(|it| it.kind == ChangeKind::Created);
-        created.extend(new.map(|it| it.path.to_string()));
+        let new = page.events.iter().filter(|change| change.kind == ChangeKind::Created);
+        created.extend(new.map(|change| change.path.to_string()));
         if !page.more {
             break;
         }
@@ -394,8 +401,10 @@ async fn waiting(fs: Fs) -> Outcome {
         put(&fs, "/a", "x").await
     });
     written?;
-    let told = changes?.events;
-    ensure(told.iter().any(|it| it.path.as_str() == "/a"), || format!("told {told:?}"))
+    let events = changes?.events;
+    ensure(events.iter().any(|event| event.path.as_str() == "/a"), || {
+        format!("reported: {events:?}")
+    })
 }
 
 async fn watching(fs: Fs) -> Outcome {
@@ -406,7 +415,7 @@ async fn watching(fs: Fs) -> Outcome {
         loop {
             let next = tokio::time::timeout(Duration::from_secs(10), stream.next()).await;
             let change =
-                next.ok().flatten().ok_or_else(|| CaseFailure(format!("{at} not told")))??;
+                next.ok().flatten().ok_or_else(|| CaseFailure(format!("{at} not reported")))??;
             if change.path.as_str() == at {
                 break;
             }
@@ -414,7 +423,7 @@ async fn watching(fs: Fs) -> Outcome {
     }
     let lost = Box::pin(watch(fs.clone(), ChangeCursor::new("nonsense"))).next().await;
     let lost = lost.and_then(Result::err).is_some_and(|error| error.is_cursor_lost());
-    ensure(lost, || "a lost cursor was not told".to_owned())
+    ensure(lost, || "a lost cursor was not reported".to_owned())
 }
 
 async fn convenience(fs: Fs) -> Outcome {

@@ -32,16 +32,16 @@ pub enum BadPattern {
     #[error("the pattern is empty")]
     Empty,
     /// The pattern is longer than 16 KiB.
-    #[error("the pattern is too long")]
+    #[error("the pattern is longer than 16 KiB")]
     TooLong,
     /// A component is `..`.
-    #[error("the pattern goes up with '..'")]
+    #[error("the pattern contains the component '..'")]
     GoesUp,
     /// A brace is unbalanced.
-    #[error("the braces of the pattern do not match")]
+    #[error("the pattern has an unbalanced brace")]
     Braces,
     /// The braces expand to more than 1,000 patterns.
-    #[error("the braces of the pattern make too many alternatives")]
+    #[error("the braces of the pattern expand to more than 1,000 patterns")]
     TooManyAlternatives,
     /// A component is malformed.
     #[error("malformed pattern: {0}")]

@@ -206,7 +206,7 @@ impl ConfinedDir {
         &self,
         name: &OsStr,
         data: &[u8],
-        looks: CreationAttributes,
+        attributes: CreationAttributes,
         sync: bool,
     ) -> io::Result<()> {
         let flags =
@@ -214,8 +214,8 @@ impl ConfinedDir {
         let fd = openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))?;
         let mut file = File::from(fd);
         file.write_all(data)?;
-        fchmod(&file, looks.mode())?;
-        futimens(&file, &looks.times())?;
+        fchmod(&file, attributes.mode())?;
+        futimens(&file, &attributes.times())?;
         if sync {
             fsync(&file)?;
         }
@@ -223,11 +223,11 @@ impl ConfinedDir {
     }
 
     /// Sets permission bits and modification time of a file or directory.
-    pub fn set_looks(&self, name: &OsStr, looks: CreationAttributes) -> io::Result<()> {
+    pub fn set_attributes(&self, name: &OsStr, attributes: CreationAttributes) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.fd, name, flags, Mode::empty())?;
-        fchmod(&file, looks.mode())?;
-        Ok(futimens(&file, &looks.times())?)
+        fchmod(&file, attributes.mode())?;
+        Ok(futimens(&file, &attributes.times())?)
     }
 
     /// Sets the permission bits of a file or directory, and keeps its modification time.
@@ -352,11 +352,11 @@ mod tests {
                         swapped.exchange(OsStr::new("real"), OsStr::new("link")).unwrap();
                     }
                 });
-                let looks = CreationAttributes { mode: 0o644, mtime: Millis(0) };
+                let attributes = CreationAttributes { mode: 0o644, mtime: Millis(0) };
                 while !swapper.is_finished() {
                     let Ok(dir) = walked.dir(Path::new("real")) else { continue };
                     assert!(dir.facts(OsStr::new("secret")).unwrap().is_none(), "outside");
-                    dir.make_file(OsStr::new("new"), b"new", looks, false).unwrap();
+                    dir.make_file(OsStr::new("new"), b"new", attributes, false).unwrap();
                     dir.remove_file(OsStr::new("new")).unwrap();
                 }
             });

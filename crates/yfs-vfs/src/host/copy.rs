@@ -103,8 +103,8 @@ impl HostDisk {
             }
             FileKind::File => {
                 let mut opened = open_at(source, &item.name, facts)?;
-                let looks = NewFileAttributes { mode: facts.mode, mtime, owner: None };
-                let (temporary, _) = self.make_temporary(dir, looks, |file| {
+                let attributes = NewFileAttributes { mode: facts.mode, mtime, owner: None };
+                let (temporary, _) = self.make_temporary(dir, attributes, |file| {
                     io::copy(&mut opened.file, file).map(drop)
                 })?;
                 place_temporary(dir, &temporary, name, true)

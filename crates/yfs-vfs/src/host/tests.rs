@@ -313,21 +313,21 @@ async fn changes_of_other_programs_are_told() {
     fs::create_dir_all(dir.path().join("d/sub")).unwrap();
     fs::write(dir.path().join("d/sub/f"), "1").unwrap();
     let mut cursor = fs.cursor().await.unwrap();
-    let mut told = async || {
+    let mut reported = async || {
         let changes = fs.changes(&cursor, &ChangesOptions::default()).await.unwrap();
         cursor = changes.next;
-        let told = changes.events.iter().map(|it| format!("{:?} {}", it.kind, it.path));
-        told.collect::<Vec<_>>().join("; ")
+        let shown = changes.events.iter().map(|event| format!("{:?} {}", event.kind, event.path));
+        shown.collect::<Vec<_>>().join("; ")
     };
     fs::rename(dir.path().join("d"), dir.path().join("e")).unwrap();
-    assert_eq!(told().await, "Moved { from: \"/d\" } /e");
+    assert_eq!(reported().await, "Moved { from: \"/d\" } /e");
     fs::write(dir.path().join("e/sub/f"), "longer").unwrap();
     fs::write(dir.path().join("e/g"), "").unwrap();
-    assert_eq!(told().await, "Created /e/g; Changed /e/sub/f");
+    assert_eq!(reported().await, "Created /e/g; Changed /e/sub/f");
     fs::rename(dir.path().join("e/g"), dir.path().join("e/sub/f")).unwrap();
-    assert_eq!(told().await, "Moved { from: \"/e/g\" } /e/sub/f");
+    assert_eq!(reported().await, "Moved { from: \"/e/g\" } /e/sub/f");
     fs::remove_dir_all(dir.path().join("e")).unwrap();
-    assert_eq!(told().await, "Removed /e");
+    assert_eq!(reported().await, "Removed /e");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -67,15 +67,15 @@ impl HostDisk {
             HostLookup::There(place) => {
                 if place.facts.kind == FileKind::Symlink {
                     check_no_base(options)?;
-                    let looks = self.looks(options, DEFAULT_FILE_MODE, None);
-                    let facts = self.replace(&place.dir, &place.name, data, looks)?;
+                    let attributes = self.attributes_for(options, DEFAULT_FILE_MODE, None);
+                    let facts = self.replace(&place.dir, &place.name, data, attributes)?;
                     return Ok(written(&facts, true));
                 }
                 check_file(&place.facts)?;
                 self.check_base(&place, options)?;
                 let owner = Some(place.facts.owner);
-                let looks = self.looks(options, place.facts.mode, owner);
-                let facts = self.replace(&place.dir, &place.name, data, looks)?;
+                let attributes = self.attributes_for(options, place.facts.mode, owner);
+                let facts = self.replace(&place.dir, &place.name, data, attributes)?;
                 Ok(written(&facts, false))
             }
             HostLookup::Missing(missing) => self.create(missing, data, options),
@@ -127,8 +127,8 @@ impl HostDisk {
         })?;
         let (text, n_replaced) = edit.apply(&text).map_err(HostError::Edit)?;
         let owner = Some(facts.owner);
-        let looks = NewFileAttributes { mode: facts.mode, mtime: self.next_mtime(), owner };
-        let facts = self.replace(&place.dir, &place.name, text.as_bytes(), looks)?;
+        let attributes = NewFileAttributes { mode: facts.mode, mtime: self.next_mtime(), owner };
+        let facts = self.replace(&place.dir, &place.name, text.as_bytes(), attributes)?;
         let version = edit.expected_version.is_some().then(|| facts.version());
         Ok(EditOutcome { n_replaced, version })
     }
@@ -144,8 +144,8 @@ impl HostDisk {
         }
         check_no_base(options)?;
         let spot = self.make_parents(missing, options.parents)?;
-        let looks = self.looks(options, DEFAULT_FILE_MODE, None);
-        let temporary = self.fill_temporary(&spot.dir, data, looks);
+        let attributes = self.attributes_for(options, DEFAULT_FILE_MODE, None);
+        let temporary = self.fill_temporary(&spot.dir, data, attributes);
         let placed = temporary.and_then(|(name, facts)| {
             let replace = options.create != CreateMode::New;
             place_temporary(&spot.dir, &name, &spot.name, replace)?;
@@ -160,9 +160,9 @@ impl HostDisk {
         dir: &OwnedFd,
         name: &CString,
         data: &[u8],
-        looks: NewFileAttributes,
+        attributes: NewFileAttributes,
     ) -> Result<HostStat, HostError> {
-        let (temporary, facts) = self.fill_temporary(dir, data, looks)?;
+        let (temporary, facts) = self.fill_temporary(dir, data, attributes)?;
         place_temporary(dir, &temporary, name, true)?;
         Ok(facts)
     }
@@ -171,9 +171,9 @@ impl HostDisk {
         &self,
         dir: &OwnedFd,
         data: &[u8],
-        looks: NewFileAttributes,
+        attributes: NewFileAttributes,
     ) -> Result<(CString, HostStat), HostError> {
-        self.make_temporary(dir, looks, |file| file.write_all(data))
+        self.make_temporary(dir, attributes, |file| file.write_all(data))
     }
 
     /// Creates a temporary file, which listings leave out, and fills it. A failure leaves no file
@@ -181,7 +181,7 @@ impl HostDisk {
     pub(super) fn make_temporary(
         &self,
         dir: &OwnedFd,
-        looks: NewFileAttributes,
+        attributes: NewFileAttributes,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(CString, HostStat), HostError> {
         let name = self.temporary_name();
@@ -189,7 +189,7 @@ impl HostDisk {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(dir, &name, flags, Mode::RUSR | Mode::WUSR)?);
         let filled = fill(&mut file).map_err(HostError::from).and_then(|()| {
-            finish(&file, looks)?;
+            finish(&file, attributes)?;
             Ok(HostStat::of(&file)?)
         });
         match filled {
@@ -230,7 +230,7 @@ impl HostDisk {
             return Err(FsCode::ENOENT.into());
         }
         names.iter().try_for_each(|name| check_name(name))?;
-        let (last, above) = names.split_last().expect("something is missing");
+        let (last, above) = names.split_last().expect("at least one name is missing");
         let mut spot = NewFileSlot { dir, name: c_string(last.as_bytes())?, made: Vec::new() };
         for name in above {
             let made = c_string(name.as_bytes()).and_then(|name| spot.make_dir(name));
@@ -241,7 +241,7 @@ impl HostDisk {
         Ok(spot)
     }
 
-    fn looks(
+    fn attributes_for(
         &self,
         options: &WriteOptions,
         mode: u32,
@@ -336,16 +336,16 @@ pub(super) fn rename_new(
     }
 }
 
-fn finish(file: &File, looks: NewFileAttributes) -> Result<(), HostError> {
-    if let Some((user, group)) = looks.owner {
+fn finish(file: &File, attributes: NewFileAttributes) -> Result<(), HostError> {
+    if let Some((user, group)) = attributes.owner {
         let now = HostStat::of(file)?.owner;
         if now != (user, group) {
             // Only root may change the owner; otherwise the writer's user owns the new file.
             forget(fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group))));
         }
     }
-    fchmod(file, Mode::from_raw_mode(looks.mode))?;
-    Ok(futimens(file, &mtime_only(looks.mtime))?)
+    fchmod(file, Mode::from_raw_mode(attributes.mode))?;
+    Ok(futimens(file, &mtime_only(attributes.mtime))?)
 }
 
 /// Ignores the result of a cleanup: the caller reports the error that made it necessary.

@@ -416,7 +416,8 @@ impl MemoryTree {
     fn make_parents(&mut self, missing: MemoryMissingPath) -> MemorySlot {
         let MemoryMissingPath { mut dir, names } = missing;
         let mut names = names.into_iter();
-        let last = names.next_back().expect("something is missing, or the caller had found it");
+        let last =
+            names.next_back().expect("at least one name is missing, or the caller had found it");
         for name in names {
             dir = self.insert(MemorySlot { dir, name }, MemoryBody::Directory(BTreeMap::new()));
             self.record(ChangeKind::Created, dir, None);

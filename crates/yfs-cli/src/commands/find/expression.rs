@@ -131,14 +131,14 @@ impl FindPlan {
 
     /// Reads the times of the files that tests compare with.
     pub(crate) async fn resolve(&mut self, fs: &Fs, context: &CommandContext) -> Result {
-        let mut wanted = Vec::new();
+        let mut paths = Vec::new();
         self.root.each_test(&mut |test| {
             if let FindTest::Newer(path, _) = test {
-                wanted.push(path.clone());
+                paths.push(path.clone());
             }
         });
-        let mut times = Vec::with_capacity(wanted.len());
-        for path in wanted {
+        let mut times = Vec::with_capacity(paths.len());
+        for path in paths {
             times.push(fs.stat(&context.path(&path)?.path).await?.mtime);
         }
         let mut times = times.into_iter();
@@ -151,7 +151,7 @@ impl FindPlan {
     }
 
     /// Evaluates the expression for an object.
-    pub(crate) fn judge(&self, candidate: &FindCandidate<'_>) -> FindVerdict {
+    pub(crate) fn evaluate(&self, candidate: &FindCandidate<'_>) -> FindVerdict {
         let mut verdict = FindVerdict::default();
         self.eval(&self.root, candidate, &mut verdict);
         verdict
@@ -249,7 +249,7 @@ impl NumberRange {
         match self {
             Self::Above(limit) => number > limit,
             Self::Below(limit) => number < limit,
-            Self::Exactly(wanted) => number == wanted,
+            Self::Exactly(expected) => number == expected,
         }
     }
 }

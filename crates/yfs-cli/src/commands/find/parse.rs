@@ -27,7 +27,7 @@ pub(super) fn parse(words: &[String]) -> Result<FindPlan, String> {
     if let Some(word) = parser.next() {
         return Err(match word {
             ")" => "')' without '('".to_owned(),
-            word => format!("paths must come before the expression: '{word}'"),
+            word => format!("paths must precede the expression: '{word}'"),
         });
     }
     let has_action = root.any(&|node| matches!(node, FindExpression::Action(_)));
@@ -153,7 +153,7 @@ impl<'a> FindParser<'a> {
             "-newermt" => FindTest::NewerThan(parse_time::parse(self.value(word)?, self.plan.now)?),
             "-perm" => mode(self.value(word)?)?,
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                return Err(format!("{word} is not supported: use -print0 | xargs -0"));
+                return Err(format!("{word} is not supported; use -print0 | xargs -0"));
             }
             _ => return Err(format!("unknown predicate '{word}'")),
         })
@@ -165,7 +165,7 @@ impl<'a> FindParser<'a> {
 
     fn number(&mut self, word: &str) -> Result<usize, String> {
         let value = self.value(word)?;
-        value.parse().map_err(|_| format!("{word}: '{value}' is no number"))
+        value.parse().map_err(|_| format!("{word}: '{value}' is not a number"))
     }
 }
 
@@ -180,7 +180,7 @@ fn kinds(text: &str) -> Result<Vec<FileKind>, String> {
 }
 
 fn range(text: &str) -> Result<NumberRange, String> {
-    let number = |digits: &str| digits.parse().map_err(|_| format!("'{text}' is no number"));
+    let number = |digits: &str| digits.parse().map_err(|_| format!("'{text}' is not a number"));
     Ok(match text.chars().next() {
         Some('+') => NumberRange::Above(number(&text[1..])?),
         Some('-') => NumberRange::Below(number(&text[1..])?),
@@ -237,14 +237,14 @@ mod tests {
         let cases = [
             ("-name", "missing argument to '-name'"),
             ("-type x", "unknown argument to -type: 'x'"),
-            ("-size big", "'big' is no number"),
+            ("-size big", "'big' is not a number"),
             ("( -name a", "'(' without ')'"),
             ("-name a )", "')' without '('"),
             ("-o -name a", "expected a test before '-o'"),
             ("-name a -o", "expected a test at the end of the expression"),
             ("-frobnicate", "unknown predicate '-frobnicate'"),
-            ("-maxdepth x", "-maxdepth: 'x' is no number"),
-            ("-exec rm", "-exec is not supported: use -print0 | xargs -0"),
+            ("-maxdepth x", "-maxdepth: 'x' is not a number"),
+            ("-exec rm", "-exec is not supported; use -print0 | xargs -0"),
             ("!", "expected a test at the end of the expression"),
         ];
         for (text, why) in cases {

@@ -48,7 +48,7 @@ pub(super) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) ->
         let news = lines(first.new_range().start, last.new_range().end);
         out += &format!("@@ -{olds} +{news} @@\n");
         for op in &group {
-            out += &of_op(op, &old, &new, mark);
+            out += &render_op(op, &old, &new, mark);
         }
         if !out.ends_with('\n') {
             out.push('\n');
@@ -67,7 +67,7 @@ pub(super) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_
         let text = out.safe(text);
         match tag {
             ChangeTag::Equal => text.into_owned(),
-            _ if !out.is_coloured() => bracketed(tag, &text),
+            _ if !out.is_colored() => bracketed(tag, &text),
             ChangeTag::Delete => out.painted(TextRole::Removed, &text),
             ChangeTag::Insert => out.painted(TextRole::Added, &text),
         }
@@ -85,7 +85,8 @@ pub(super) fn bracketed(tag: ChangeTag, text: &str) -> String {
     }
 }
 
-fn of_op(
+/// Returns the text of an operation, with deleted and inserted words marked.
+fn render_op(
     op: &DiffOp,
     old: &[&str],
     new: &[&str],

@@ -190,7 +190,7 @@ pub(super) const CASES: &[Scripted] = &[
         write -base=v /a two !! ESTALE",
     ),
     (
-        "write sets the mode only if told",
+        "write sets the mode only on request",
         &[Modes],
         "
         write -m=600 /a x
@@ -303,7 +303,7 @@ pub(super) const CASES: &[Scripted] = &[
         range /a 0 18446744073709551615 => 0123456789",
     ),
     (
-        "range splits characters where it is told to",
+        "range splits characters where requested",
         &[],
         r#"
         write /a "aäb"

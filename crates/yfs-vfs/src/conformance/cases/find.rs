@@ -4,7 +4,7 @@ use super::Scripted;
 
 pub(super) const CASES: &[Scripted] = &[
     (
-        "glob of a name looks at any depth",
+        "glob of a name matches at any depth",
         &[],
         "
         write /a.md 1
@@ -56,7 +56,7 @@ pub(super) const CASES: &[Scripted] = &[
         glob -hidden ** => /.env /.git/config /a/.x /a/b",
     ),
     (
-        "glob finds directories if told",
+        "glob finds directories on request",
         &[],
         "
         mkdir -p /a/b
@@ -67,7 +67,7 @@ pub(super) const CASES: &[Scripted] = &[
         glob -d a => /a/",
     ),
     (
-        "glob regards case unless told",
+        "glob regards case by default",
         &[],
         "
         write /README.md x
@@ -119,7 +119,7 @@ pub(super) const CASES: &[Scripted] = &[
         grep c$ => /a:1:a.c /a:2:abc"#,
     ),
     (
-        "grep regards case unless told, and words if told",
+        "grep regards case by default, and words on request",
         &[],
         r#"
         write /a "Foo\nfoobar\nfoo\n"

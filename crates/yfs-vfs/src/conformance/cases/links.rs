@@ -126,7 +126,7 @@ pub(super) const CASES: &[Scripted] = &[
         write /m x !! ENOENT",
     ),
     (
-        "write follows a link, or replaces it if told",
+        "write follows a link, or replaces it on request",
         &[Symlinks],
         "
         write /f old

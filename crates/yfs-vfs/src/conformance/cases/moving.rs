@@ -38,7 +38,7 @@ pub(super) const CASES: &[Scripted] = &[
         ls /b => a/ f",
     ),
     (
-        "mv makes missing parents unless told not to",
+        "mv makes missing parents by default",
         &[],
         "
         write /a x
@@ -240,7 +240,7 @@ pub(super) const CASES: &[Scripted] = &[
         is b /b => yes",
     ),
     (
-        "cp makes missing parents unless told not to",
+        "cp makes missing parents by default",
         &[],
         "
         write /a x

@@ -177,11 +177,12 @@ async fn look(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
             list(names.collect())
         }
         "walk" => {
-            let max_depth = line.value("-d").map_or(Ok(usize::MAX), |it| number(it, "-d"))?;
-            let max_entries = line.value("-max").map_or(Ok(usize::MAX), |it| number(it, "-max"))?;
+            let max_depth = line.value("-d").map_or(Ok(usize::MAX), |text| number(text, "-d"))?;
+            let max_entries =
+                line.value("-max").map_or(Ok(usize::MAX), |text| number(text, "-max"))?;
             let options = WalkOptions { max_depth, hidden: !line.has("-shown"), max_entries };
             let items = fs.walk(&line.path(0)?, &options).await?;
-            let items = items.iter().map(|it| format!("{}{}", it.path, mark(it.entry.kind)));
+            let items = items.iter().map(|item| format!("{}{}", item.path, mark(item.entry.kind)));
             list(items.collect())
         }
         "totals" => {
@@ -201,10 +202,10 @@ async fn glob(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     query.hidden = line.has("-hidden");
     query.ignore_case = line.has("-i");
     query.directories = line.has("-d");
-    query.limit = line.value("-n").map_or(Ok(usize::MAX), |it| number(it, "-n"))?;
+    query.limit = line.value("-n").map_or(Ok(usize::MAX), |text| number(text, "-n"))?;
     let result = fs.glob(&query).await?;
     let cut = result.cut.map(|cut| format!("cut:{cut:?}"));
-    let paths = result.entries.iter().map(|it| format!("{}{}", it.path, mark(it.entry.kind)));
+    let paths = result.entries.iter().map(|item| format!("{}{}", item.path, mark(item.entry.kind)));
     Ok(list(paths.chain(cut).collect()))
 }
 
@@ -217,11 +218,11 @@ async fn grep(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     query.ignore_case = line.has("-i");
     query.whole_word = line.has("-w");
     query.hidden = line.has("-hidden");
-    query.before = line.value("-B").map_or(Ok(0), |it| number(it, "-B"))?;
-    query.after = line.value("-A").map_or(Ok(0), |it| number(it, "-A"))?;
-    query.max_per_file = line.value("-m").map_or(Ok(usize::MAX), |it| number(it, "-m"))?;
-    query.max_total = line.value("-M").map_or(Ok(usize::MAX), |it| number(it, "-M"))?;
-    query.max_file_len = line.value("-size").map_or(Ok(u64::MAX), |it| number(it, "-size"))?;
+    query.before = line.value("-B").map_or(Ok(0), |text| number(text, "-B"))?;
+    query.after = line.value("-A").map_or(Ok(0), |text| number(text, "-A"))?;
+    query.max_per_file = line.value("-m").map_or(Ok(usize::MAX), |text| number(text, "-m"))?;
+    query.max_total = line.value("-M").map_or(Ok(usize::MAX), |text| number(text, "-M"))?;
+    query.max_file_len = line.value("-size").map_or(Ok(u64::MAX), |text| number(text, "-size"))?;
     query.include = line.value("-include").map(str::to_owned).into_iter().collect();
     query.exclude = line.value("-exclude").map(str::to_owned).into_iter().collect();
     let result = fs.grep(&query).await?;
@@ -282,12 +283,12 @@ impl ScriptLine {
     }
 
     fn has(&self, option: &str) -> bool {
-        self.options.iter().any(|it| it == option)
+        self.options.iter().any(|given| given == option)
     }
 
     fn value(&self, option: &str) -> Option<&str> {
-        let values = self.options.iter().filter_map(|it| it.strip_prefix(option));
-        values.filter_map(|it| it.strip_prefix('=')).next()
+        let values = self.options.iter().filter_map(|given| given.strip_prefix(option));
+        values.filter_map(|value| value.strip_prefix('=')).next()
     }
 }
 

@@ -76,10 +76,12 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
                 'r' => '\r',
                 '0' => '\0',
                 'u' => {
-                    let braced = chars.as_str().strip_prefix('{').and_then(|it| it.split_once('}'));
+                    let braced =
+                        chars.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}'));
                     let (digits, after) = braced.ok_or("\\u needs braces")?;
                     chars = after.chars();
-                    let number = u32::from_str_radix(digits, 16).map_err(|it| it.to_string())?;
+                    let number =
+                        u32::from_str_radix(digits, 16).map_err(|error| error.to_string())?;
                     char::from_u32(number).ok_or("no such character")?
                 }
                 char => char,
@@ -97,7 +99,7 @@ fn repeat(word: &str) -> Result<String, String> {
         .split_once('}')
         .and_then(|(head, after)| Some((head.rsplit_once('{')?, after)))
         .filter(|((_, braced), _)| {
-            braced.contains('*') && braced.ends_with(|it: char| it.is_ascii_digit())
+            braced.contains('*') && braced.ends_with(|char: char| char.is_ascii_digit())
         })
     {
         let (unit, n_times) = braced.rsplit_once('*').ok_or("no star in braces")?;
