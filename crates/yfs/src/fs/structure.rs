@@ -198,10 +198,13 @@ impl WorkspaceFs {
 }
 
 impl WorkspaceState {
-    /// Forgets that a file was touched: its time was set by hand.
+    /// Keeps the time of a file that was set explicitly: earlier edits are not reported any more.
+    /// Their content is still settled, because they may be in a root that is not current.
     pub(crate) fn settle_time(&self, id: &FileId) {
         self.live.reported(id);
-        self.unreported.lock().remove(id);
+        if let Some(edit) = self.unreported.lock().get_mut(id) {
+            edit.is_time_set = true;
+        }
     }
 }
 
