@@ -244,7 +244,7 @@ fn what_was_found_settled_is_kept_until_it_is_written() {
         let facts = store.doc_facts(&names).expect("facts");
         facts.iter().map(|fact| fact.is_some_and(|it| it.hash.is_some())).collect::<Vec<_>>()
     };
-    assert_eq!(are_settled(), [false, false, true], "a writer of plain text knows that it is");
+    assert_eq!(are_settled(), [true, false, true], "the maker of a file knows its form");
     assert_eq!(a.conflicts().expect("listed"), []);
     assert_eq!(are_settled(), [true; 3]);
     append(&a, "/one.md", "* three\n");

@@ -62,7 +62,7 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     let remote =
         RemoteServer::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
     // First of all, so that nothing is created if the server does not respond.
-    let id = remote.workspace_id().await.map_err(anyhow::Error::from)?;
+    let id = remote.workspace_id().await?;
     let workspace = make(&file, &id, context)?;
     remote.keep(&workspace).map_err(anyhow::Error::from)?;
     let done = fetch(&args, &remote, &workspace, context).await;

@@ -140,7 +140,7 @@ pub(crate) async fn exchange(
     let on_step = |it: &Exchanged| bar.set(it.n_received + it.n_sent, it.n_received + it.n_sent);
     let done = remote.sync(workspace, on_step).await;
     drop(bar);
-    let progress = done.map_err(anyhow::Error::from)?;
+    let progress = done?;
     remote.keep(workspace).map_err(anyhow::Error::from)?;
     for refused in &progress.refused {
         context.fail(&CommandError::other(format!("refused {refused}")));
@@ -188,7 +188,7 @@ async fn follow(
     };
     let Err(error) = remote.follow(workspace, on_event).await;
     lost?;
-    Err(anyhow::Error::from(error).into())
+    Err(error.into())
 }
 
 fn tell(progress: &Exchanged, context: &mut CommandContext) -> Result {
