@@ -6,8 +6,12 @@ use serde_json::json;
 use yfs::WorkspaceError;
 use yfs_vfs::{FsCode, FsError};
 
-/// Says an error of a call on a path.
+/// Converts the error of a call on a path. A call that was still waiting when the workspace was
+/// closed gets the same code as a call after it.
 pub(crate) fn of_fs(error: &FsError) -> napi::Error {
+    if matches!(WorkspaceError::cause_of(error), Some(WorkspaceError::Closed)) {
+        return closed();
+    }
     let reason = json!({
         "code": error.code.as_str(),
         "errno": -error.code.errno(),

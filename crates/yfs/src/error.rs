@@ -93,6 +93,15 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
+    /// Returns the error of a workspace that caused an error of its filesystem.
+    pub fn cause_of(error: &FsError) -> Option<&Self> {
+        let cause = error.source.as_deref()?.downcast_ref::<Self>()?;
+        match cause {
+            Self::Fs(inner) => Self::cause_of(inner),
+            other => Some(other),
+        }
+    }
+
     /// Reports whether the bytes of a file are known by their hash, and have not arrived in this
     /// store.
     pub fn is_absent_blob(&self) -> bool {
