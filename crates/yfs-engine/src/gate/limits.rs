@@ -35,6 +35,9 @@ pub struct GateLimits {
     /// How many steps yrs may need to order items of an update that all say they are the first of
     /// their list or key.
     pub conflict_steps: u64,
+    /// How many steps yrs may need to order the items of a message among others with the same
+    /// origin, those of the document included.
+    pub ordering_steps: u64,
     /// How many bytes of memory what waits may take. When live peers exceed it, the oldest gives
     /// way.
     pub parked_bytes: usize,
@@ -56,6 +59,7 @@ impl Default for GateLimits {
             message_clients: 1 << 17,
             clock_jump: 1 << 28,
             conflict_steps: 1 << 24,
+            ordering_steps: 1 << 22,
             parked_bytes: 4 << 20,
         }
     }
