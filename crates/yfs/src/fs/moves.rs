@@ -308,8 +308,8 @@ impl WorkspaceFs {
         Ok(OverwritePlan { changes, body, author, precondition })
     }
 
-    /// Prepares the document of a copy, and gives its row the size of what is copied. A blob that is
-    /// put for it is added to `blobs`.
+    /// Prepares the document of a copy, and gives its row the size of what is copied. A blob that
+    /// is put for it is added to `blobs`.
     fn copied_content(
         &self,
         main: &MainDoc,

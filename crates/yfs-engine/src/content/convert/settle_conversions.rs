@@ -271,8 +271,8 @@ impl ContentDoc {
 }
 
 impl ContentDoc {
-    /// Returns those of some deleted items that Yjs deleted because rivals deleted what they are in,
-    /// without having them.
+    /// Returns those of some deleted items that Yjs deleted because rivals deleted what they are
+    /// in, without having them.
     fn lost_to(&self, rivals: &[ConversionSettlement], lost: &IdSet) -> IdSet {
         if rivals.is_empty() || lost.is_empty() {
             return IdSet::new();

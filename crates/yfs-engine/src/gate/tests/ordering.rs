@@ -164,7 +164,9 @@ proptest! {
         for state in states {
             prop_assert!(!is_refused(&mut one_by_one, &state));
         }
-        let text = |doc: &GatedDoc| doc.read(|txn| txn.get_text("text").map(|it| it.get_string(txn)));
+        let text = |doc: &GatedDoc| {
+            doc.read(|txn| txn.get_text("text").map(|it| it.get_string(txn)))
+        };
         prop_assert_eq!(text(&whole), text(&one_by_one));
     }
 }
