@@ -380,3 +380,28 @@ fn the_profile_is_chosen_kept_and_changed() {
         .expect("converted");
     assert_eq!(again.n_converted, 0);
 }
+
+/// A rename and a copy decide as a write does.
+#[test]
+fn text_that_is_too_heavy_for_rich_text_is_kept_by_reference_under_a_markdown_name() {
+    let Pair { a, b, .. } = Pair::new();
+    let heavy = "x\n".repeat(150_000);
+    put(&a, "/list.txt", &heavy);
+    put(&a, "/old.md", "# Old\n");
+    assert_eq!(kind(&a, "/list.txt"), Some(ContentRoot::Text));
+    let cp = CopyOptions { replace: true, ..CopyOptions::default() };
+    for path in ["/copy.md", "/old.md"] {
+        now(a.fs().cp(&at("/list.txt"), &at(path), &cp)).expect("copied");
+    }
+    mv(&a, "/list.txt", "/list.md");
+    for path in ["/copy.md", "/old.md", "/list.md"] {
+        assert_eq!(kind(&a, path), None, "{path}");
+        assert!(cat(&b, path) == heavy, "{path}");
+    }
+    put(&a, "/list.md", "# Short\n");
+    assert_eq!(kind(&b, "/list.md"), Some(RICH));
+    mv(&a, "/copy.md", "/copy.txt");
+    assert!(cat(&b, "/copy.txt") == heavy);
+    mv(&a, "/copy.txt", "/list.md");
+    assert_eq!((kind(&a, "/list.md"), cat(&b, "/list.md") == heavy), (None, true));
+}
